@@ -1,0 +1,18 @@
+use serde::{Deserialize, Serialize};
+
+/// Who takes part: what [`crate::Store::survey`] will show of one `elect run`.
+///
+/// It carries no secret: whoever may read the store may read all of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// Unique to this run: a label that people know, and a nonce.
+    pub id: String,
+    /// The name of the machine.
+    pub host: String,
+    /// The process id of the wrapper, in its own pid namespace.
+    pub pid: u32,
+    /// The program that it wants to run, without its arguments, which may be secret.
+    pub command: String,
+    /// The containment that holds the command's descendants.
+    pub containment: String,
+}

@@ -1,0 +1,48 @@
+//! The contract between elect's engine and its stores.
+//!
+//! A store keeps elections. A candidate opens a [`Seat`] in one of them and calls
+//! [`Seat::refresh`] until it leads; while it leads, it goes on calling `refresh` to prove that
+//! it still does; [`Seat::resign`] gives the place up. Waiting is what the engine offers: a store
+//! offers single, bounded steps. A store that waited by itself would need a keep-alive and an
+//! idea of time of its own, and that is where leaders come from that lead no more.
+//!
+//! # The laws
+//!
+//! The conformance suite in `elect-testkit` proves each of them for every store.
+//!
+//! 1. **Bounded.** One call is one bounded attempt: no hidden retry, no reading of clocks, no
+//!    renewal behind the engine's back. Time comes in as an argument.
+//! 2. **Idempotent proof.** `refresh` may be called at any time, any number of times. It keeps our
+//!    place, tries to win, and re-proves leadership by a linearizable check of *our own entry*.
+//! 3. **Ambiguity is a kind of its own.** A request that was sent and whose reply was lost, or whose
+//!    future was dropped, is never read as "did not happen". The next `refresh` finds the truth,
+//!    and no orphan entry of ours is left to block the queue.
+//! 4. **A wake is a hint.** It may be late, lost or spurious without breaking anything.
+//! 5. **Tokens rise.** Strictly, across all candidates, restarts and re-creations of the election.
+//! 6. **Order.** Where the store queues, the first to arrive is the first to lead, and one change of
+//!    leader wakes one waiter. A candidate has arrived once [`Store::survey`] shows it.
+//! 7. **Resigning is prompt and modest.** When `resign` has returned, the next candidate can lead at
+//!    once. Resigning never removes another candidate's entry.
+//! 8. **Expiry is the store's to judge**, or, where it has no TTL, judged by "unchanged for the
+//!    holder's recorded TTL on my own clock"; never by comparing two machines' wall clocks.
+//! 9. **A survey disturbs nobody** and needs no candidate's rights.
+
+mod boottime;
+mod candidate;
+mod election_name;
+mod error;
+mod profile;
+mod seat;
+mod store;
+mod survey;
+mod token;
+
+pub use boottime::Boottime;
+pub use candidate::Candidate;
+pub use election_name::{ElectionName, ElectionNameError};
+pub use error::{Error, ErrorKind};
+pub use profile::{Cadence, Lease, Profile};
+pub use seat::{Seat, Standing, Validity, Wake};
+pub use store::Store;
+pub use survey::{Entry, Leader, Survey};
+pub use token::Token;

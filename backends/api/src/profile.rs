@@ -1,0 +1,28 @@
+/// What a store is and can do. A flag that it cannot honour is refused, never ignored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// The scheme of its URLs: `file`, `etcd`, ...
+    pub scheme: &'static str,
+    /// Where it is, as a URL without secrets, for people.
+    pub location: String,
+    /// Whether and how its leases end by time.
+    pub lease: Lease,
+}
+
+/// Whether a lease ends by time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lease {
+    /// Held as long as a process of ours lives, however long that is.
+    Unlimited,
+    /// Ends unless it is renewed.
+    Timed(Cadence),
+}
+
+/// How often a timed lease must be renewed, in twelfths of the window W (see [`crate::Validity`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cadence {
+    /// How far behind the send of a renewal its proof may anchor.
+    pub anchor_lag_twelfths: u32,
+    /// The time from one renewal to the next, and the longest that one attempt may take.
+    pub renew_twelfths: u32,
+}

@@ -1,0 +1,86 @@
+use std::os::fd::BorrowedFd;
+use std::pin::Pin;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::{Boottime, Error, Token};
+
+/// One candidate's place in one election.
+#[async_trait]
+pub trait Seat: Send {
+    /// Enters the election if we are not in it, tries to win, or proves that we still lead.
+    ///
+    /// `now` is read just before the call; what the call proves is anchored there or earlier.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Ambiguous`] if the outcome is unknown, `Unreachable` if nothing happened;
+    /// both keep the place. `Denied` and `Unfit` are final.
+    ///
+    /// # Cancellation
+    /// Dropping the future is an ambiguous outcome: the next call finds the truth (law 3).
+    ///
+    /// # Ordering
+    /// Leadership that this reports was established at the store after `now`.
+    async fn refresh(&mut self, now: Boottime) -> Result<Standing, Error>;
+
+    /// Gives the place up, leading or waiting. When it has returned, the next candidate can lead at
+    /// once, provided that every copy of [`Seat::holds`] is closed too (law 7).
+    ///
+    /// # Errors
+    /// As [`Seat::refresh`]; after an error the call may be repeated.
+    ///
+    /// # Cancellation
+    /// Dropping the future is an ambiguous outcome; the call may be repeated.
+    async fn resign(&mut self) -> Result<(), Error>;
+
+    /// Descriptors that hold the lease: it cannot pass on while any copy of them is open.
+    ///
+    /// The guardian and the command tree inherit them, so that the lease outlives crashes of elect.
+    /// Empty where the store has nothing of the kind, and while we do not lead.
+    fn holds(&self) -> Vec<BorrowedFd<'_>> {
+        Vec::new()
+    }
+}
+
+/// What one [`Seat::refresh`] found out.
+pub enum Standing {
+    /// We lead.
+    Leading {
+        /// The fencing token of this leadership; the same as long as it lasts.
+        token: Token,
+        /// How long nobody else can lead.
+        validity: Validity,
+    },
+    /// We wait for our turn.
+    Waiting {
+        /// How many candidates are before us, the leader among them.
+        ahead: usize,
+        /// Ends when it is worth asking again.
+        wake: Wake,
+    },
+    /// Our entry is gone, but nobody else can lead until we resign: stop in good order.
+    Evicted(String),
+    /// Our entry is gone, and another may lead already. The text says what was seen.
+    Gone(String),
+}
+
+/// A hint that the standing may have changed (law 4): it may come late, for nothing, or never.
+///
+/// # Cancellation
+/// May be dropped at any time.
+pub type Wake = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// How long the store guarantees that nobody else can lead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Validity {
+    /// As long as a process of ours lives.
+    Unlimited,
+    /// For `window` (W) after `anchor` (s), an instant before the request was sent that proves it.
+    Window {
+        /// When the time begins to run; never later than the `now` of the call that reports it.
+        anchor: Boottime,
+        /// How long it runs, by the store's clock.
+        window: Duration,
+    },
+}

@@ -1,0 +1,41 @@
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::{Candidate, ElectionName, Error, Profile, Seat, Survey};
+
+/// A place that keeps elections; one connection to it, as one process has.
+#[async_trait]
+pub trait Store: Send + Sync {
+    /// What this store is and can do.
+    fn profile(&self) -> Profile;
+
+    /// Gets ready to take part in `election`. No entry exists before the first [`Seat::refresh`].
+    ///
+    /// `ttl` is the length of lease to ask for; a store of unlimited leases pays no heed to it.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Unreachable`] if trying again may help; `Denied` and `Unfit` if not.
+    ///
+    /// # Cancellation
+    /// Dropping the future leaves nothing behind that blocks anybody.
+    async fn open(
+        &self,
+        election: &ElectionName,
+        candidate: &Candidate,
+        ttl: Duration,
+    ) -> Result<Box<dyn Seat>, Error>;
+
+    /// Who leads and who waits, disturbing nobody (law 9). An election that nobody ever entered is
+    /// an empty one.
+    ///
+    /// # Errors
+    /// As [`Store::open`]; damaged entries are left out, not reported.
+    async fn survey(&self, election: &ElectionName) -> Result<Survey, Error>;
+
+    /// The elections that have, or had, candidates here, by name.
+    ///
+    /// # Errors
+    /// As [`Store::open`]. A store without any election yet has an empty list.
+    async fn elections(&self) -> Result<Vec<ElectionName>, Error>;
+}

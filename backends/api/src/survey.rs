@@ -1,0 +1,35 @@
+use std::time::{Duration, SystemTime};
+
+use crate::{Candidate, Token};
+
+/// An election at one moment, for people and programs to look at; never for a decision.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Survey {
+    /// Who leads, if anybody does.
+    pub leader: Option<Leader>,
+    /// Who waits, the next to lead first.
+    pub waiting: Vec<Entry>,
+}
+
+/// The entry of a candidate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Who it is.
+    pub candidate: Candidate,
+    /// When it arrived, by the wall clock of its machine; for the eye only.
+    pub joined: SystemTime,
+}
+
+/// The entry of the leader.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leader {
+    /// Who it is.
+    pub entry: Entry,
+    /// The fencing token of its leadership.
+    pub token: Token,
+    /// Since when it leads, by the wall clock of its machine; for the eye only.
+    pub since: SystemTime,
+    /// How long its lease runs on without a renewal, as far as the store tells; `None` where leases
+    /// do not end by time.
+    pub remaining: Option<Duration>,
+}

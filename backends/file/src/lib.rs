@@ -1,0 +1,1 @@
+//! elect's store on the local disk.

@@ -1,0 +1,2 @@
+//! Parse, dispatch, exit code.
+fn main() {}

@@ -1,0 +1,154 @@
+//! The socket between wrapper and guardian, without allocation.
+
+use std::io;
+use std::mem;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr;
+
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
+
+use super::descriptors::out_of_the_way;
+use super::wire::SIZE;
+
+/// The greatest number of descriptors that come with one message.
+pub(super) const MOST_HOLDS: usize = 4;
+
+/// Room for the descriptors of one message, aligned as the kernel wants it.
+#[repr(align(8))]
+struct Control([u8; 64]);
+
+/// Two connected ends that keep message boundaries and see each other's end.
+pub(super) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let (ours, theirs) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, flags)?;
+    Ok((out_of_the_way(ours)?, out_of_the_way(theirs)?))
+}
+
+/// Sends one message, with descriptors, without waiting.
+///
+/// # Errors
+/// `WouldBlock` when the other end does not read; `BrokenPipe` or similar when it is gone.
+pub(super) fn send(socket: &OwnedFd, message: &[u8; SIZE], holds: &[RawFd]) -> io::Result<()> {
+    let holds = &holds[..holds.len().min(MOST_HOLDS)];
+    let mut control = Control([0; 64]);
+    // SAFETY: an all-zero msghdr is a valid empty one.
+    let mut header: libc::msghdr = unsafe { mem::zeroed() };
+    let mut part = libc::iovec { iov_base: message.as_ptr().cast_mut().cast(), iov_len: SIZE };
+    header.msg_iov = &raw mut part;
+    header.msg_iovlen = 1;
+    if !holds.is_empty() {
+        let payload = u32::try_from(size_of_val(holds)).expect("sixteen bytes at most");
+        header.msg_control = control.0.as_mut_ptr().cast();
+        // SAFETY: the buffer is aligned and has room for MOST_HOLDS descriptors and their header;
+        // CMSG_FIRSTHDR points into it as its length is set, and is therefore not null.
+        unsafe {
+            header.msg_controllen = libc::CMSG_SPACE(payload) as usize;
+            let first = libc::CMSG_FIRSTHDR(&raw const header);
+            (*first).cmsg_level = libc::SOL_SOCKET;
+            (*first).cmsg_type = libc::SCM_RIGHTS;
+            (*first).cmsg_len = libc::CMSG_LEN(payload) as usize;
+            ptr::copy_nonoverlapping(
+                holds.as_ptr().cast::<u8>(),
+                libc::CMSG_DATA(first),
+                payload as usize,
+            );
+        }
+    }
+    // SAFETY: the header points to a live buffer of each length it names.
+    let sent = unsafe {
+        libc::sendmsg(
+            socket.as_raw_fd(),
+            &raw const header,
+            libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL,
+        )
+    };
+    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// What came over the socket.
+pub(super) enum Received {
+    /// A message of this length; its descriptors, if any, are in the caller's slots. `complete` is
+    /// false when some got lost, as no descriptor was left for them.
+    Message { length: usize, complete: bool },
+    /// Nothing now.
+    Nothing,
+    /// The other end is gone.
+    End,
+}
+
+/// Receives one message without waiting.
+pub(super) fn receive(
+    socket: &OwnedFd,
+    message: &mut [u8; SIZE],
+    holds: &mut [Option<OwnedFd>; MOST_HOLDS],
+) -> Received {
+    let mut control = Control([0; 64]);
+    // SAFETY: an all-zero msghdr is a valid empty one.
+    let mut header: libc::msghdr = unsafe { mem::zeroed() };
+    let mut part = libc::iovec { iov_base: message.as_mut_ptr().cast(), iov_len: SIZE };
+    header.msg_iov = &raw mut part;
+    header.msg_iovlen = 1;
+    header.msg_control = control.0.as_mut_ptr().cast();
+    header.msg_controllen = control.0.len();
+    // SAFETY: the header points to a live, writable buffer of each length it names.
+    let got = unsafe {
+        libc::recvmsg(
+            socket.as_raw_fd(),
+            &raw mut header,
+            libc::MSG_DONTWAIT | libc::MSG_CMSG_CLOEXEC,
+        )
+    };
+    match usize::try_from(got) {
+        Err(_) => match io::Error::last_os_error().kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Received::Nothing,
+            _ => Received::End,
+        },
+        Ok(0) => Received::End,
+        Ok(length) => {
+            take_holds(&header, holds);
+            Received::Message { length, complete: header.msg_flags & libc::MSG_CTRUNC == 0 }
+        }
+    }
+}
+
+fn take_holds(header: &libc::msghdr, holds: &mut [Option<OwnedFd>; MOST_HOLDS]) {
+    // SAFETY: the kernel filled the header and the buffer it points to; CMSG_FIRSTHDR gives null or
+    // a complete control header in it, and an SCM_RIGHTS one carries descriptors that are now ours.
+    unsafe {
+        let first = libc::CMSG_FIRSTHDR(header);
+        if first.is_null()
+            || (*first).cmsg_level != libc::SOL_SOCKET
+            || (*first).cmsg_type != libc::SCM_RIGHTS
+        {
+            return;
+        }
+        let data = libc::CMSG_DATA(first);
+        let count = ((*first).cmsg_len - libc::CMSG_LEN(0) as usize) / size_of::<RawFd>();
+        for (index, slot) in holds.iter_mut().enumerate().take(count) {
+            *slot = Some(OwnedFd::from_raw_fd(ptr::read_unaligned(
+                data.add(index * size_of::<RawFd>()).cast::<RawFd>(),
+            )));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_carry_descriptors_and_the_end_is_seen() {
+        let (ours, theirs) = pair().expect("a socket");
+        let (mut message, mut holds) = ([0; SIZE], [const { None }; MOST_HOLDS]);
+        assert!(matches!(receive(&theirs, &mut message, &mut holds), Received::Nothing));
+        send(&ours, &[7; SIZE], &[0, 1]).expect("sent");
+        assert!(matches!(
+            receive(&theirs, &mut message, &mut holds),
+            Received::Message { length: SIZE, complete: true }
+        ));
+        assert_eq!((message, holds.iter().flatten().count()), ([7; SIZE], 2));
+        drop(ours);
+        assert!(matches!(receive(&theirs, &mut message, &mut holds), Received::End));
+        assert!(send(&theirs, &[0; SIZE], &[]).is_err());
+    }
+}

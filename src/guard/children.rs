@@ -1,0 +1,113 @@
+//! The children of this process: listed, killed, reaped. As wrapper and guardian are subreapers, a
+//! descendant whose parent dies becomes a child, so that killing all children again and again leaves
+//! no descendant.
+//!
+//! A child's number cannot pass to a stranger before we have reaped it, so that signalling what was
+//! just listed is safe as long as one thread does both.
+
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use super::wire::Ended;
+
+/// How many children of the thread behind `list` (a `/proc/.../children` file) were signalled.
+pub(super) fn signal_each(list: RawFd, signal: i32, spare: &[i32]) -> usize {
+    let mut count = 0;
+    let mut offset: libc::off_t = 0;
+    let mut pid: i32 = 0;
+    let mut buffer = [0_u8; 4096];
+    loop {
+        // SAFETY: the buffer is writable for its whole length.
+        let got = unsafe { libc::pread(list, buffer.as_mut_ptr().cast(), buffer.len(), offset) };
+        let Ok(got @ 1..) = usize::try_from(got) else { return count };
+        offset += got.cast_signed() as libc::off_t;
+        for &byte in &buffer[..got] {
+            if byte.is_ascii_digit() {
+                pid = pid.saturating_mul(10).saturating_add(i32::from(byte - b'0'));
+            } else if pid > 0 {
+                if !spare.contains(&pid) {
+                    // SAFETY: kill has no memory preconditions; the number is an unreaped child's.
+                    unsafe { libc::kill(pid, signal) };
+                    count += 1;
+                }
+                pid = 0;
+            }
+        }
+    }
+}
+
+/// What `wait` had to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waited {
+    /// This child has ended and is reaped.
+    Ended(i32, Ended),
+    /// This child was stopped by this signal.
+    Stopped(i32, i32),
+    /// There are children, without news.
+    Quiet,
+    /// There is no child.
+    None,
+}
+
+/// The next news of any child, without waiting for it.
+pub(super) fn wait() -> Waited {
+    loop {
+        let mut status = 0;
+        // SAFETY: status is a valid place for the kernel to write to.
+        let pid = unsafe {
+            libc::waitpid(-1, &raw mut status, libc::WNOHANG | libc::WUNTRACED | libc::__WALL)
+        };
+        if pid == 0 {
+            return Waited::Quiet;
+        }
+        if pid < 0 {
+            return Waited::None;
+        }
+        if libc::WIFEXITED(status) {
+            return Waited::Ended(pid, Ended::Exited(low_byte(libc::WEXITSTATUS(status))));
+        }
+        if libc::WIFSIGNALED(status) {
+            return Waited::Ended(pid, Ended::Signaled(low_byte(libc::WTERMSIG(status))));
+        }
+        if libc::WIFSTOPPED(status) {
+            return Waited::Stopped(pid, libc::WSTOPSIG(status));
+        }
+    }
+}
+
+/// What the kernel packs into eight bits.
+const fn low_byte(number: i32) -> u8 {
+    number.to_le_bytes()[0]
+}
+
+/// The list of the calling thread's children, where `/proc` offers one.
+pub(super) fn list() -> Option<OwnedFd> {
+    open_list(c"/proc/thread-self/children")
+}
+
+fn open_list(path: &std::ffi::CStr) -> Option<OwnedFd> {
+    use nix::fcntl::{OFlag, open};
+    open(path, OFlag::O_RDONLY | OFlag::O_CLOEXEC, nix::sys::stat::Mode::empty()).ok()
+}
+
+/// The children of every thread of this process. Allocates: for the wrapper only.
+pub(super) fn all() -> Vec<i32> {
+    let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
+    let lists = threads
+        .flatten()
+        .filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+    lists
+        .flat_map(|list| {
+            list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+/// Kills every child of every thread of this process but those in `spare`. Allocates: for the wrapper only.
+pub(super) fn kill_all_but(spare: &[i32]) {
+    let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return };
+    for thread in threads.flatten() {
+        if let Ok(list) = std::fs::File::open(thread.path().join("children")) {
+            signal_each(list.as_raw_fd(), libc::SIGKILL, spare);
+        }
+    }
+}

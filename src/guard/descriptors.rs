@@ -1,0 +1,95 @@
+//! Descriptors: ours kept out of the way of the command's, and nobody's kept open for longer than
+//! needed, so that a pipe's other end sees the end of it in time.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use tokio::io::unix::AsyncFd;
+
+/// Where our descriptors go, so that a script's `exec 3>file` does not close one of them.
+const OUT_OF_THE_WAY: RawFd = 100;
+
+/// The same open file under a high number, closed on exec; under any number where that is not to be had.
+pub(super) fn out_of_the_way(fd: OwnedFd) -> io::Result<OwnedFd> {
+    // SAFETY: F_DUPFD_CLOEXEC has no memory preconditions.
+    let high = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, OUT_OF_THE_WAY) };
+    if high < 0 {
+        return match io::Error::last_os_error() {
+            // The limit on descriptors is lower than that number.
+            error if error.raw_os_error() == Some(libc::EINVAL) => Ok(fd),
+            error => Err(error),
+        };
+    }
+    // SAFETY: the kernel has just given us this number, and nobody else knows of it.
+    Ok(unsafe { OwnedFd::from_raw_fd(high) })
+}
+
+/// Has the present runtime watch a descriptor.
+///
+/// # Safety
+/// `inner` owns its descriptor and keeps it, the same one, until it is dropped.
+pub(super) unsafe fn watch<T: AsRawFd>(inner: T) -> io::Result<AsyncFd<T>> {
+    // SAFETY: the caller vouches for the same.
+    Ok(unsafe { AsyncFd::register(inner) }?)
+}
+
+/// Lets the program that this process executes next inherit `fd`.
+pub(super) fn inherit(fd: &impl AsFd) {
+    // SAFETY: F_SETFD has no memory preconditions; a failure would only mean that it is not inherited.
+    unsafe { libc::fcntl(fd.as_fd().as_raw_fd(), libc::F_SETFD, 0) };
+}
+
+/// Closes every descriptor from 3 on that is not in `keep`. `keep` gets sorted.
+///
+/// # Safety
+/// No other object of this process may own a descriptor outside `keep`.
+pub(super) unsafe fn close_all_but(keep: &mut [RawFd]) {
+    keep.sort_unstable();
+    let mut from = 3;
+    for &kept in keep.iter() {
+        close_range(from, kept - 1);
+        from = from.max(kept + 1);
+    }
+    close_range(from, RawFd::MAX);
+}
+
+fn close_range(first: RawFd, last: RawFd) {
+    if first <= last {
+        // SAFETY: the caller of `close_all_but` vouches for it that nobody owns these. On kernels
+        // without the call (before 5.9) they stay open, which delays an end-of-file at worst.
+        unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+    }
+}
+
+/// The descriptors from 3 on that this process was started with. Call it before any is opened.
+pub(super) fn inherited() -> Vec<RawFd> {
+    let Ok(folder) = std::fs::read_dir("/proc/self/fd") else { return Vec::new() };
+    let numbers = folder.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let open: Vec<RawFd> = numbers.filter(|&number| number > 2).collect();
+    // The folder itself was open while it was read, and is closed now.
+    // SAFETY: F_GETFD has no memory preconditions.
+    open.into_iter().filter(|&number| unsafe { libc::fcntl(number, libc::F_GETFD) } >= 0).collect()
+}
+
+/// Closes what [`inherited`] returned.
+pub(super) fn close_each(numbers: &[RawFd]) {
+    for &number in numbers {
+        // SAFETY: it was open before any object of this process existed, so none owns it.
+        unsafe { libc::close(number) };
+    }
+}
+
+/// `/dev/null`, for reading and writing.
+pub(super) fn null() -> io::Result<OwnedFd> {
+    let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
+    out_of_the_way(null.into())
+}
+
+/// Puts `null` in the place of the standard descriptors in `places`.
+pub(super) fn silence(null: &OwnedFd, places: &[RawFd]) {
+    for &place in places {
+        // SAFETY: dup2 has no memory preconditions; Rust's standard streams keep working on the
+        // same numbers.
+        unsafe { libc::dup2(null.as_raw_fd(), place) };
+    }
+}

@@ -1,0 +1,332 @@
+//! The guardian's process: one loop over its socket, its children and its timer. It allocates
+//! nothing and opens nothing once it runs, so that neither a lack of memory nor of descriptors can
+//! keep it from killing.
+
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::time::Duration;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::sys::signalfd::SignalFd;
+use nix::sys::timerfd::TimerFd;
+
+use super::channel::{self, MOST_HOLDS, Received};
+use super::children::{self, Waited};
+use super::ladder::{Action, Event, Ladder};
+use super::spawn::{self, Launch};
+use super::wire::{Ended, Order, Report, SIZE, nanos};
+use super::{clock, descriptors, lease, no_alloc, signals};
+
+/// How soon killing is repeated when no child gives news: a process that may not be killed, or that
+/// is in an uninterruptible sleep, may become killable without a word.
+const KILL_AGAIN: Duration = Duration::from_millis(20);
+
+/// What the guardian is forked with; all of it exists before.
+pub(super) struct Parts {
+    pub(super) socket: OwnedFd,
+    pub(super) death_write: OwnedFd,
+    pub(super) failure_read: OwnedFd,
+    pub(super) launch: Launch,
+    pub(super) null: OwnedFd,
+    pub(super) lease: lease::Writer,
+    pub(super) child_news: SignalFd,
+    pub(super) timer: TimerFd,
+    pub(super) ladder: Ladder,
+}
+
+struct Guardian {
+    parts: Parts,
+    /// `/proc/.../children`; without it only the command's group can be killed.
+    list: Option<OwnedFd>,
+    holds: [Option<OwnedFd>; MOST_HOLDS],
+    /// The command, until it is reaped.
+    command: Option<i32>,
+    /// Whether it is known whether the exec worked.
+    launched: bool,
+    /// Reports that the socket had no room for yet: a command has at most three of these.
+    unsent: [Option<Report>; 4],
+}
+
+/// Turns this freshly forked process into the guardian.
+pub(super) fn main(parts: Parts) -> ! {
+    // SAFETY: prctl takes integers, and a NUL-terminated name for PR_SET_NAME.
+    unsafe {
+        libc::prctl(libc::PR_SET_NAME, c"elect-guardian".as_ptr());
+        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
+    }
+    // A signal that it does not handle must not end it: blocked, all of them.
+    let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None);
+    let list = children::list();
+    no_alloc::ban();
+    Guardian {
+        parts,
+        list,
+        holds: [const { None }; MOST_HOLDS],
+        command: None,
+        launched: false,
+        unsent: [None; 4],
+    }
+    .run()
+}
+
+/// The signals that the guardian reads.
+pub(super) fn child_news() -> SigSet {
+    Signal::SIGCHLD.into()
+}
+
+impl Guardian {
+    fn run(mut self) -> ! {
+        loop {
+            let again = self.parts.ladder.is_killing().then(|| clock::now() + KILL_AGAIN);
+            let tick = [self.parts.ladder.next_tick(), again].into_iter().flatten().min();
+            let _ = clock::arm(&self.parts.timer, tick);
+            let ready = self.wait();
+            if ready[0] {
+                self.read_orders();
+            }
+            if ready[1] {
+                while let Ok(Some(_)) = self.parts.child_news.read_signal() {}
+                self.reap();
+            }
+            if ready[2] {
+                self.step(Event::Tick);
+                self.reap();
+            }
+            if ready[3] {
+                self.learn_of_launch();
+            }
+            self.send_unsent();
+        }
+    }
+
+    /// Which of socket, child news, timer and launch result has something to say.
+    fn wait(&self) -> [bool; 4] {
+        let wanted = if self.unsent[0].is_some() {
+            PollFlags::POLLIN | PollFlags::POLLOUT
+        } else {
+            PollFlags::POLLIN
+        };
+        let launching = if self.command.is_some() && !self.launched {
+            PollFlags::POLLIN
+        } else {
+            PollFlags::empty()
+        };
+        let mut polled = [
+            PollFd::new(self.parts.socket.as_fd(), wanted),
+            PollFd::new(self.parts.child_news.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.parts.timer.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.parts.failure_read.as_fd(), launching),
+        ];
+        // With nothing to poll on the launch result, its hang-up must not wake us for ever.
+        let count = if launching.is_empty() { 3 } else { 4 };
+        let _ = poll(&mut polled[..count], PollTimeout::NONE);
+        polled.map(|fd| fd.revents().is_some_and(|events| !events.is_empty()))
+    }
+
+    fn step(&mut self, event: Event) {
+        let Some(action) = self.parts.ladder.step(clock::now(), event) else { return };
+        match action {
+            Action::Spawn => self.spawn(),
+            Action::Signal { signal, resume } => self.signal(signal, resume),
+            Action::KillAll => self.kill_all(),
+            Action::Release => self.release(),
+            // SAFETY: _exit has no preconditions. It skips what the wrapper registered with atexit.
+            Action::Exit => unsafe { libc::_exit(0) },
+        }
+    }
+
+    fn read_orders(&mut self) {
+        let mut message = [0; SIZE];
+        loop {
+            match channel::receive(&self.parts.socket, &mut message, &mut self.holds) {
+                Received::Nothing => return,
+                Received::End => {
+                    self.step(Event::WrapperGone);
+                    self.outlive_wrapper()
+                }
+                Received::Message { length, complete } => match Order::decode(&message[..length]) {
+                    Some(Order::Start { token }) if complete => {
+                        self.parts.launch.image.set_token(token);
+                        self.parts.lease.begin(token);
+                        self.step(Event::Start);
+                    }
+                    // A descriptor that holds the lease got lost on the way to us.
+                    Some(Order::Start { .. }) => self.not_started(libc::EMFILE),
+                    Some(Order::Signal { signal, resume, kill_at }) => {
+                        self.step(Event::Signal { signal, resume, kill_at });
+                        self.parts.lease.limit(nanos(self.parts.ladder.kill_at()));
+                    }
+                    Some(Order::Kill) => self.step(Event::Kill),
+                    None => {}
+                },
+            }
+        }
+    }
+
+    /// The wrapper is gone: kills until nothing is left, then ends (the ladder's `Exit`).
+    fn outlive_wrapper(&mut self) -> ! {
+        loop {
+            self.reap();
+            let _ = clock::arm(&self.parts.timer, Some(clock::now() + KILL_AGAIN));
+            let mut polled = [
+                PollFd::new(self.parts.child_news.as_fd(), PollFlags::POLLIN),
+                PollFd::new(self.parts.timer.as_fd(), PollFlags::POLLIN),
+            ];
+            let _ = poll(&mut polled, PollTimeout::NONE);
+            while let Ok(Some(_)) = self.parts.child_news.read_signal() {}
+            self.step(Event::Tick);
+        }
+    }
+
+    fn spawn(&mut self) {
+        match spawn::spawn(&mut self.parts.launch, &self.holds, &self.parts.death_write) {
+            Ok(pid) => {
+                self.command = Some(pid);
+                self.let_go_of_the_commands();
+            }
+            Err(errno) => self.not_started(errno),
+        }
+    }
+
+    /// Closes all that only the command is to have: its streams, and what else elect inherited.
+    fn let_go_of_the_commands(&mut self) {
+        descriptors::silence(&self.parts.null, &[0, 1, 2]);
+        let ours = [
+            self.parts.socket.as_raw_fd(),
+            self.parts.death_write.as_raw_fd(),
+            self.parts.failure_read.as_raw_fd(),
+            self.parts.launch.death_read.as_raw_fd(),
+            self.parts.null.as_raw_fd(),
+            self.parts.lease.memory().as_raw_fd(),
+            self.parts.child_news.as_fd().as_raw_fd(),
+            self.parts.timer.as_fd().as_raw_fd(),
+        ];
+        let mut keep = [0; 16];
+        let optional =
+            [self.list.as_ref(), self.parts.launch.terminal.as_ref().map(super::Terminal::device)];
+        let others = optional.into_iter().chain(self.holds.iter().map(Option::as_ref)).flatten();
+        let mut count = 0;
+        for fd in ours.into_iter().chain(others.map(AsRawFd::as_raw_fd)) {
+            keep[count] = fd;
+            count += 1;
+        }
+        // SAFETY: what is closed is the copy of the failure pipe's write end, which `launch` never
+        // touches again as it starts one command only, and what elect inherited from its parent or
+        // had open as wrapper, which no object of the guardian uses.
+        unsafe { descriptors::close_all_but(&mut keep[..count]) };
+    }
+
+    fn learn_of_launch(&mut self) {
+        let (Some(group), false) = (self.command, self.launched) else { return };
+        let mut errno = [0; size_of::<i32>()];
+        match signals::read_now(&self.parts.failure_read, &mut errno) {
+            Ok(None) => {}
+            Ok(Some(0)) | Err(_) => {
+                self.launched = true;
+                self.report(Report::Started { group });
+            }
+            Ok(Some(_)) => {
+                self.launched = true;
+                self.report(Report::NotStarted(i32::from_ne_bytes(errno)));
+            }
+        }
+    }
+
+    /// No command could be made: there is an empty tree to report.
+    fn not_started(&mut self, errno: i32) {
+        self.report(Report::NotStarted(errno));
+        self.step(Event::NotStarted);
+    }
+
+    fn signal(&mut self, signal: i32, resume: bool) {
+        // While the command is unreaped its group's number is ours; after that only children are.
+        let send = |signal| match (self.command, &self.list) {
+            (Some(group), _) => signals::signal_group(group, signal),
+            (None, Some(list)) => _ = children::signal_each(list.as_raw_fd(), signal, &[]),
+            (None, None) => {}
+        };
+        send(signal);
+        if resume {
+            send(libc::SIGCONT);
+        }
+    }
+
+    fn kill_all(&mut self) {
+        self.parts.lease.end();
+        if let Some(group) = self.command {
+            signals::signal_group(group, libc::SIGKILL);
+        }
+        if let Some(list) = &self.list {
+            children::signal_each(list.as_raw_fd(), libc::SIGKILL, &[]);
+        }
+    }
+
+    fn reap(&mut self) {
+        if self.parts.ladder.is_idle() {
+            return;
+        }
+        let mut news = false;
+        loop {
+            match children::wait() {
+                Waited::Ended(pid, ended) => {
+                    news = true;
+                    if self.command == Some(pid) {
+                        self.command_ended(ended);
+                    }
+                }
+                Waited::Stopped(pid, signal) => {
+                    if self.command == Some(pid) {
+                        self.report(Report::Stopped(signal));
+                    }
+                }
+                Waited::Quiet => {
+                    if !(news && self.parts.ladder.is_killing()) {
+                        return;
+                    }
+                    // Whoever came to us when its parent died has not been killed yet.
+                    self.step(Event::Tick);
+                    news = false;
+                }
+                Waited::None => return self.step(Event::NoChildren),
+            }
+        }
+    }
+
+    fn command_ended(&mut self, ended: Ended) {
+        self.learn_of_launch();
+        self.command = None;
+        self.report(Report::Ended(ended));
+        self.step(Event::CommandEnded);
+    }
+
+    fn release(&mut self) {
+        self.parts.lease.end();
+        self.holds = [const { None }; MOST_HOLDS];
+        self.report(Report::Empty);
+    }
+
+    /// Reports in order. What the command's stops have to say is dropped when the wrapper does not
+    /// read, as it may be stopped itself; the rest waits for it.
+    fn report(&mut self, report: Report) {
+        if self.unsent[0].is_none()
+            && channel::send(&self.parts.socket, &report.encode(), &[]).is_ok()
+        {
+            return;
+        }
+        if !matches!(report, Report::Stopped(_))
+            && let Some(slot) = self.unsent.iter_mut().find(|slot| slot.is_none())
+        {
+            *slot = Some(report);
+        }
+    }
+
+    fn send_unsent(&mut self) {
+        while let Some(report) = self.unsent[0] {
+            if channel::send(&self.parts.socket, &report.encode(), &[]).is_err() {
+                return;
+            }
+            self.unsent.rotate_left(1);
+            self.unsent[3] = None;
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! The wrapper's side of the guardian.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::time::Duration;
+
+use elect_api::{Boottime, Token};
+use nix::fcntl::OFlag;
+use nix::unistd::pipe2;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use super::channel::{self, MOST_HOLDS, Received};
+use super::children::{self, Waited};
+use super::guardian::{self, Parts};
+use super::image::Image;
+use super::ladder::{Ladder, Leftover};
+use super::signals::{self, Inherited};
+use super::spawn::Launch;
+use super::wire::{Order, Report, SIZE};
+use super::{Alarm, Terminal, clock, death_pipe, descriptors, lease};
+
+/// How soon the wrapper looks again for descendants, should it have to kill them itself.
+const SWEEP_AGAIN: Duration = Duration::from_millis(5);
+
+/// What the guardian needs to know from the start.
+pub struct Settings<'a> {
+    /// The program and its arguments.
+    pub command: &'a [OsString],
+    /// Its environment; `ELECT_LEASE` and `ELECT_TOKEN` are added.
+    pub environment: Vec<(OsString, OsString)>,
+    /// What happens to processes that it leaves running.
+    pub leftover: Leftover,
+    /// What elect was started with.
+    pub inherited: &'a Inherited,
+}
+
+/// A guardian that was forked and waits for its order.
+///
+/// Dropping it closes the socket: the guardian kills the tree, if there is one, and ends.
+pub struct Forked {
+    pid: i32,
+    socket: OwnedFd,
+    /// Held so that the death-pipe works even when the whole tree has closed it.
+    death_read: OwnedFd,
+    /// Held because its path in `/proc` is the command's `ELECT_LEASE`.
+    lease: lease::Writer,
+    /// Children that elect inherited from whoever executed it; not part of the tree.
+    spare: Vec<i32>,
+}
+
+impl Forked {
+    /// Forks the guardian. The process must have one thread only: call it before a runtime exists.
+    ///
+    /// # Errors
+    /// When a descriptor, memory or a process is refused, or a word of the command has a NUL in it.
+    pub fn fork(settings: Settings<'_>) -> io::Result<Self> {
+        let spare = children::all();
+        // SAFETY: prctl takes integers here. It lets us adopt the tree if the guardian dies.
+        unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
+        let (socket, parts) = prepare(settings)?;
+        // SAFETY: with a single thread (the caller's duty) the child may go on as it likes.
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()),
+            0 => {
+                drop(socket);
+                guardian::main(parts)
+            }
+            pid => {
+                let Parts { launch: Launch { death_read, .. }, lease, .. } = parts;
+                Ok(Self { pid, socket, death_read, lease, spare })
+            }
+        }
+    }
+
+    /// Joins the present runtime.
+    ///
+    /// # Errors
+    /// When the runtime cannot watch another descriptor.
+    pub fn attach(self) -> io::Result<Guardian> {
+        // SAFETY: an OwnedFd owns its descriptor until it is dropped.
+        let socket = unsafe { descriptors::watch(self.socket) }?;
+        let held = (self.death_read, self.lease);
+        Ok(Guardian {
+            pid: self.pid,
+            socket,
+            _held: held,
+            spare: self.spare,
+            unsent: VecDeque::new(),
+        })
+    }
+}
+
+fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
+    let (socket, theirs) = channel::pair()?;
+    let (death_read, death_write) = death_pipe::new()?;
+    let (failure_read, failure_write) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
+    let lease = lease::Writer::new()?;
+    let mut environment = settings.environment;
+    environment.retain(|(name, _)| name != "ELECT_LEASE");
+    environment.push(("ELECT_LEASE".into(), lease.path().into()));
+    let image = Image::new(settings.command, environment).map_err(|word| {
+        io::Error::new(io::ErrorKind::InvalidInput, format!("{} has a NUL in it", word.display()))
+    })?;
+    let launch = Launch {
+        pointers: image.pointers(),
+        image,
+        mask: settings.inherited.mask,
+        terminal: Terminal::open(),
+        death_read,
+        failure_write: descriptors::out_of_the_way(failure_write)?,
+    };
+    let parts = Parts {
+        socket: theirs,
+        death_write,
+        failure_read: descriptors::out_of_the_way(failure_read)?,
+        launch,
+        null: descriptors::null()?,
+        lease,
+        child_news: signals::descriptor(&guardian::child_news())?,
+        timer: clock::timer()?,
+        ladder: Ladder::new(settings.leftover),
+    };
+    Ok((socket, parts))
+}
+
+/// A guardian that can be talked to.
+///
+/// Dropping it closes the socket: the guardian kills the tree, if there is one, and ends.
+pub struct Guardian {
+    pid: i32,
+    socket: AsyncFd<OwnedFd>,
+    _held: (OwnedFd, lease::Writer),
+    spare: Vec<i32>,
+    /// Orders that the socket had no room for, as the guardian is stopped.
+    unsent: VecDeque<Order>,
+}
+
+impl Guardian {
+    /// Has the command started. `holds` go to the guardian and the tree.
+    ///
+    /// # Errors
+    /// When they cannot be sent; nothing was started then.
+    pub fn start(&mut self, token: Token, holds: &[BorrowedFd<'_>]) -> io::Result<()> {
+        if holds.len() > MOST_HOLDS {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "too many descriptors hold the lease",
+            ));
+        }
+        let numbers: Vec<RawFd> = holds.iter().map(AsRawFd::as_raw_fd).collect();
+        channel::send(self.socket.get_ref(), &Order::Start { token }.encode(), &numbers)
+    }
+
+    /// Signals the command's group, followed by CONT for `resume`, and by the kill of everything at
+    /// `kill_at`. Does nothing while no command runs.
+    pub fn signal(&mut self, signal: i32, resume: bool, kill_at: Option<Boottime>) {
+        self.order(Order::Signal { signal, resume, kill_at });
+    }
+
+    /// Has everything killed now.
+    pub fn kill(&mut self) {
+        self.order(Order::Kill);
+    }
+
+    fn order(&mut self, order: Order) {
+        let blocked = |error: io::Error| error.kind() == io::ErrorKind::WouldBlock;
+        // A guardian that is gone shows itself in `next_report`.
+        let full = !self.unsent.is_empty()
+            || channel::send(self.socket.get_ref(), &order.encode(), &[]).is_err_and(blocked);
+        // Of plain signals to a stopped guardian some hundreds are kept, which is plenty.
+        let dispensable = matches!(order, Order::Signal { kill_at: None, .. });
+        if full && !(dispensable && self.unsent.len() > 100) {
+            self.unsent.push_back(order);
+        }
+    }
+
+    /// The guardian's next report; `None` when it is dead.
+    ///
+    /// # Cancellation
+    /// No report is lost.
+    pub async fn next_report(&mut self) -> Option<Report> {
+        loop {
+            let interest = if self.unsent.is_empty() {
+                Interest::READABLE
+            } else {
+                Interest::READABLE | Interest::WRITABLE
+            };
+            let mut ready = self.socket.ready(interest).await.ok()?;
+            if ready.ready().is_writable() {
+                while let Some(order) = self.unsent.front() {
+                    if channel::send(self.socket.get_ref(), &order.encode(), &[]).is_err() {
+                        break;
+                    }
+                    self.unsent.pop_front();
+                }
+            }
+            let mut message = [0; SIZE];
+            match channel::receive(
+                self.socket.get_ref(),
+                &mut message,
+                &mut [const { None }; MOST_HOLDS],
+            ) {
+                Received::Message { length, .. } => {
+                    if let Some(report) = Report::decode(&message[..length]) {
+                        return Some(report);
+                    }
+                }
+                Received::Nothing => ready.clear_ready(),
+                Received::End => return None,
+            }
+        }
+    }
+
+    /// Reaps what has ended: the guardian, orphans of the tree, and, as PID 1, everybody's.
+    pub fn reap(&mut self) -> bool {
+        loop {
+            match children::wait() {
+                Waited::Ended(pid, _) => self.spare.retain(|&spared| spared != pid),
+                Waited::Stopped(..) => {}
+                Waited::Quiet => return true,
+                Waited::None => return false,
+            }
+        }
+    }
+
+    /// After the guardian's death: kills what is left of the tree until nothing is.
+    ///
+    /// # Cancellation
+    /// May be called again.
+    pub async fn sweep(&mut self) {
+        let alarm = Alarm::new();
+        loop {
+            children::kill_all_but(&self.spare);
+            if !self.reap() || children::all().iter().all(|child| self.spare.contains(child)) {
+                return;
+            }
+            match &alarm {
+                Ok(alarm) => alarm.until(Some(clock::now() + SWEEP_AGAIN)).await,
+                // Without a descriptor left for the timer the loop has to be a busy one.
+                Err(_) => tokio::task::yield_now().await,
+            }
+        }
+    }
+
+    /// Ends the guardian of an empty tree, and leaves no trace of it.
+    pub fn dismiss(mut self) {
+        // SAFETY: the guardian is our child. If it is reaped already, the number may have passed on
+        // only to a process that is not a child of ours, which is why waitid is asked first; stopped
+        // or not, it obeys KILL.
+        unsafe {
+            let mut info = std::mem::zeroed::<libc::siginfo_t>();
+            let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+            let id = self.pid.cast_unsigned();
+            if libc::waitid(libc::P_PID, id, &raw mut info, flags) == 0 {
+                libc::kill(self.pid, libc::SIGKILL);
+                libc::waitid(libc::P_PID, id, &raw mut info, libc::WEXITED);
+            }
+        }
+        self.reap();
+    }
+}

@@ -1,0 +1,165 @@
+//! `ELECT_LEASE`: a small shared page in which the guardian says whether the command still has its
+//! leadership. `elect check` reads it without asking anybody.
+//!
+//! It is memory that the wrapper holds open, named by a path in `/proc`: it costs no disk, leaves
+//! nothing behind, and is gone when the wrapper is.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use elect_api::{Boottime, Token};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+
+use super::descriptors::out_of_the_way;
+
+/// Marks the page as ours: "elect", and the version of the layout.
+const MAGIC: u64 = u64::from_be_bytes(*b"elect\0\0\x01");
+const LENGTH: usize = size_of::<Page>();
+const HELD: u64 = 1;
+const OVER: u64 = 2;
+
+/// What the page says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct View {
+    /// The token of the leadership that the command was started with.
+    pub token: Token,
+    /// Until when it may count on it.
+    pub until: Until,
+}
+
+/// Until when a command may count on its leadership.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// As long as it runs.
+    Unlimited,
+    /// Until this instant, unless it is renewed.
+    Instant(Boottime),
+    /// No more.
+    Over,
+}
+
+#[repr(C)]
+struct Page {
+    magic: AtomicU64,
+    state: AtomicU64,
+    token: AtomicU64,
+    /// Nanoseconds since boot; the greatest number for "no limit".
+    until: AtomicU64,
+}
+
+/// The page, for the guardian to write.
+pub(super) struct Writer {
+    page: NonNull<Page>,
+    memory: OwnedFd,
+}
+
+impl Writer {
+    pub(super) fn new() -> io::Result<Self> {
+        let memory = out_of_the_way(memfd_create(c"elect-lease", MFdFlags::MFD_CLOEXEC)?)?;
+        nix::unistd::ftruncate(&memory, LENGTH.try_into().expect("a few words"))?;
+        // SAFETY: a fresh shared mapping of a file of that length; nothing else is mapped there.
+        let page = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                LENGTH,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                memory.as_raw_fd(),
+                0,
+            )
+        };
+        if page == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let page = NonNull::new(page.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { page, memory })
+    }
+
+    /// Where programs of the tree find it, as long as this process holds it.
+    pub(super) fn path(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), self.memory.as_raw_fd()))
+    }
+
+    pub(super) fn memory(&self) -> &OwnedFd {
+        &self.memory
+    }
+
+    fn page(&self) -> &Page {
+        // SAFETY: the mapping is as long as a Page, aligned to a memory page, never unmapped, and
+        // any bytes are valid for its atomic fields.
+        unsafe { self.page.as_ref() }
+    }
+
+    /// Leadership with `token` begins.
+    pub(super) fn begin(&self, token: Token) {
+        let page = self.page();
+        page.token.store(token.get(), Ordering::Relaxed);
+        page.until.store(u64::MAX, Ordering::Relaxed);
+        page.state.store(HELD, Ordering::Relaxed);
+        page.magic.store(MAGIC, Ordering::Release);
+    }
+
+    /// Leadership can be counted on until `nanos` after boot.
+    pub(super) fn limit(&self, nanos: u64) {
+        self.page().until.store(nanos, Ordering::Release);
+    }
+
+    /// Leadership is over.
+    pub(super) fn end(&self) {
+        self.page().state.store(OVER, Ordering::Release);
+    }
+}
+
+/// What the page at `path` says; `None` if it is no lease of elect's, or no leadership began yet.
+///
+/// # Errors
+/// When the path cannot be read: then the wrapper is gone, and with it the lease.
+pub fn read(path: &Path) -> io::Result<Option<View>> {
+    let mut bytes = [0; LENGTH];
+    match File::open(path)?.read_exact(&mut bytes) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        result => result?,
+    }
+    let word = |index: usize| {
+        let mut word = [0; 8];
+        word.copy_from_slice(&bytes[index * 8..][..8]);
+        u64::from_ne_bytes(word)
+    };
+    let until = match (word(0), word(1), word(3)) {
+        (MAGIC, HELD, u64::MAX) => Until::Unlimited,
+        (MAGIC, HELD, nanos) => Until::Instant(Boottime::from_boot(Duration::from_nanos(nanos))),
+        (MAGIC, OVER, _) => Until::Over,
+        _ => return Ok(None),
+    };
+    Ok(Some(View { token: Token::new(word(2)), until }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_tells_what_the_guardian_wrote() {
+        let writer = Writer::new().expect("a page");
+        let view = || read(&writer.path()).expect("readable");
+        assert_eq!(view(), None, "nothing began");
+        writer.begin(Token::new(7));
+        assert_eq!(view(), Some(View { token: Token::new(7), until: Until::Unlimited }));
+        writer.limit(5);
+        let at = Boottime::from_boot(Duration::from_nanos(5));
+        assert_eq!(view(), Some(View { token: Token::new(7), until: Until::Instant(at) }));
+        writer.end();
+        assert_eq!(view(), Some(View { token: Token::new(7), until: Until::Over }));
+    }
+
+    #[test]
+    fn other_files_are_no_lease() {
+        assert_eq!(read(Path::new("/dev/null")).expect("readable"), None);
+        assert!(read(Path::new("/nonexistent")).is_err());
+    }
+}

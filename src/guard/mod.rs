@@ -1,0 +1,48 @@
+//! The guardian: the small process between `elect` and the command that has the whole command tree
+//! dead before anybody else can lead. It knows neither stores nor the engine.
+//!
+//! ```text
+//! elect (wrapper)      a subreaper; holds one end of the socket and the read end of the death-pipe
+//!   └─ guardian        single-threaded, allocates nothing, a subreaper; the death-pipe's only writer
+//!        └─ command    leads a process group of its own; PDEATHSIG; inherits what holds the lease
+//! ```
+//!
+//! What may die or stop, and what then kills the tree:
+//!
+//! | gone or stopped | what acts |
+//! |---|---|
+//! | nothing | the guardian: signal, CONT, then KILL of every child until `wait` says there are none |
+//! | wrapper dead | the guardian sees end-of-file on its socket and kills the tree |
+//! | guardian dead | the kernel: PDEATHSIG for the command, the death-pipe for its group; the wrapper sweeps the rest |
+//! | both dead | the kernel, as above; a `setsid` escaper lives on, but it inherited what holds a local lease |
+//! | either stopped | nobody needs to act while the lease has no time limit |
+//!
+//! The guardian is one-way: it starts one command, and once it began to kill it starts nothing.
+//! This is the only module with unsafe code; each block says why it is sound.
+#![allow(unsafe_code)]
+
+mod channel;
+mod children;
+mod clock;
+mod containment;
+mod death_pipe;
+mod descriptors;
+mod guardian;
+mod handle;
+mod image;
+mod ladder;
+pub mod lease;
+mod no_alloc;
+mod signals;
+mod spawn;
+mod terminal;
+mod wire;
+
+pub use clock::{Alarm, now};
+pub use containment::Containment;
+pub use handle::{Forked, Guardian, Settings};
+pub use ladder::Leftover;
+pub use no_alloc::NoAlloc;
+pub use signals::{Incoming, Inherited, stop_self};
+pub use terminal::Terminal;
+pub use wire::{Ended, Report};

@@ -1,0 +1,42 @@
+//! Proof for tests that the guardian allocates nothing.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static BANNED: AtomicBool = AtomicBool::new(false);
+
+/// The system's allocator, until the process becomes a guardian; from then on every allocation is
+/// the end of it. Builds with debug assertions use it, so that each test run is a proof.
+pub struct NoAlloc;
+
+/// Makes every further allocation of this process fatal, where [`NoAlloc`] is in use.
+pub(super) fn ban() {
+    BANNED.store(true, Ordering::Relaxed);
+}
+
+fn check() {
+    if BANNED.load(Ordering::Relaxed) {
+        // SAFETY: abort has no preconditions.
+        unsafe { libc::abort() }
+    }
+}
+
+// SAFETY: every call is the system allocator's own; `check` only ends the process.
+unsafe impl GlobalAlloc for NoAlloc {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        check();
+        // SAFETY: the caller keeps the contract of `alloc`, which is passed on unchanged.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract of `dealloc`, which is passed on unchanged.
+        unsafe { System.dealloc(memory, layout) }
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        check();
+        // SAFETY: the caller keeps the contract of `realloc`, which is passed on unchanged.
+        unsafe { System.realloc(memory, layout, size) }
+    }
+}

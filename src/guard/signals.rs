@@ -1,0 +1,132 @@
+//! Signals: blocked from the start and read from a descriptor, so that none is lost and none
+//! interrupts anything.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+
+use nix::errno::Errno;
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use tokio::io::unix::AsyncFd;
+
+use super::descriptors;
+
+/// What the wrapper reads instead of letting the kernel act: what is passed on to the command, news of
+/// children, and the terminal's stop. TTOU and TTIN are blocked only, so that a word on the terminal
+/// from the background does not stop the wrapper.
+const READ: [Signal; 10] = [
+    Signal::SIGHUP,
+    Signal::SIGINT,
+    Signal::SIGQUIT,
+    Signal::SIGTERM,
+    Signal::SIGUSR1,
+    Signal::SIGUSR2,
+    Signal::SIGWINCH,
+    Signal::SIGCONT,
+    Signal::SIGTSTP,
+    Signal::SIGCHLD,
+];
+
+/// What elect was started with and the command gets back: the signal mask, and open descriptors.
+pub struct Inherited {
+    pub(super) mask: SigSet,
+    descriptors: Vec<RawFd>,
+}
+
+impl Inherited {
+    /// Blocks what [`Incoming`] reads, and remembers what was there. Call it first of all, before
+    /// anything is opened.
+    ///
+    /// Signals that were ignored at the start (as `nohup` arranges) stay ignored, here and for the
+    /// command: the kernel drops them even when blocked.
+    ///
+    /// # Errors
+    /// Never on Linux, as the set is valid.
+    pub fn take() -> io::Result<Self> {
+        let mut block: SigSet = READ.into_iter().collect();
+        block.add(Signal::SIGTTOU);
+        block.add(Signal::SIGTTIN);
+        let mut mask = SigSet::empty();
+        sigprocmask(SigmaskHow::SIG_BLOCK, Some(&block), Some(&mut mask))?;
+        // A parent that ignored SIGCHLD would have the kernel reap our children unseen.
+        // SAFETY: SIG_DFL is a valid disposition.
+        unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+        Ok(Self { mask, descriptors: descriptors::inherited() })
+    }
+
+    /// Lets go of what only the command is to have: once the guardian has it, the wrapper's copies
+    /// of stdin, stdout and further descriptors would only keep others from seeing their end.
+    ///
+    /// # Errors
+    /// When `/dev/null` cannot be opened.
+    pub fn release(&self) -> io::Result<()> {
+        let null = descriptors::null()?;
+        descriptors::silence(&null, &[0, 1]);
+        descriptors::close_each(&self.descriptors);
+        Ok(())
+    }
+}
+
+/// The signals that came to elect.
+pub struct Incoming(AsyncFd<Source>);
+
+struct Source(SignalFd);
+
+impl AsRawFd for Source {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_fd().as_raw_fd()
+    }
+}
+
+impl Incoming {
+    /// Reads on the present runtime what [`Inherited::take`] has blocked.
+    ///
+    /// # Errors
+    /// When no descriptor is left.
+    pub fn new(_blocked: &Inherited) -> io::Result<Self> {
+        let source = Source(descriptor(&READ.into_iter().collect())?);
+        // SAFETY: a signal descriptor is owned until it is dropped.
+        Ok(Self(unsafe { descriptors::watch(source) }?))
+    }
+
+    /// The next signal's number.
+    ///
+    /// # Cancellation
+    /// No signal is lost.
+    pub async fn next(&self) -> io::Result<i32> {
+        loop {
+            let mut ready = self.0.readable().await?;
+            match self.0.get_ref().0.read_signal()? {
+                Some(info) => return Ok(info.ssi_signo.cast_signed()),
+                None => ready.clear_ready(),
+            }
+        }
+    }
+}
+
+/// A descriptor from which these (blocked) signals are read.
+pub(super) fn descriptor(set: &SigSet) -> io::Result<SignalFd> {
+    Ok(SignalFd::with_flags(set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?)
+}
+
+/// Stops this process as Ctrl-Z would; returns when it is continued.
+pub fn stop_self() {
+    // SAFETY: raise has no preconditions.
+    unsafe { libc::raise(libc::SIGSTOP) };
+}
+
+/// Sends `signal` to every process of `group`; no such group, or no right to it, is no failure of ours.
+pub(super) fn signal_group(group: i32, signal: i32) {
+    // SAFETY: kill has no memory preconditions. The caller holds the group's leader unreaped, so
+    // that the number cannot belong to anybody else.
+    unsafe { libc::kill(-group, signal) };
+}
+
+/// Reads `fd` once without waiting; `None` when nothing is there.
+pub(super) fn read_now(fd: &OwnedFd, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    match nix::unistd::read(fd, buffer) {
+        Ok(count) => Ok(Some(count)),
+        Err(Errno::EAGAIN) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}

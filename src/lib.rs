@@ -5,4 +5,5 @@ compile_error!(
     "elect needs Linux: it relies on PR_SET_PDEATHSIG, subreapers and signal-driven pipes"
 );
 
+pub mod election;
 pub mod guard;

@@ -58,8 +58,8 @@ impl Image {
         let mut token = Box::new([0; TOKEN.len() + DIGITS + 1]);
         token[..TOKEN.len()].copy_from_slice(TOKEN.as_bytes());
         Ok(Self {
-            paths: paths.into_iter().map(c_string).collect::<Result<_, _>>()?,
             arguments: command.iter().cloned().map(c_string).collect::<Result<_, _>>()?,
+            paths: paths.into_iter().map(c_string).collect::<Result<_, _>>()?,
             environment: pairs.map(c_string).collect::<Result<_, _>>()?,
             token,
         })

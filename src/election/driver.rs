@@ -1,0 +1,245 @@
+//! The one loop: waits for whatever comes next, asks the [`Machine`], does what it says.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use elect_api::{
+    Boottime, Candidate, ElectionName, Error, Seat, Standing, Store, Survey, Token, Wake,
+};
+use tokio::sync::Mutex;
+
+use super::machine::{Answer, Command, Event, Machine, News, Verdict};
+
+/// Time, as the engine sees it.
+#[async_trait]
+pub trait Clock: Send {
+    /// The present instant.
+    fn now(&self) -> Boottime;
+
+    /// Ends at `at`, or never.
+    ///
+    /// # Cancellation
+    /// May be dropped at any time.
+    async fn until(&self, at: Option<Boottime>);
+}
+
+/// The command and what guards it, as the engine sees it.
+#[async_trait]
+pub trait Tree: Send {
+    /// Has the command started; it inherits `holds`.
+    ///
+    /// # Errors
+    /// When it cannot even be tried.
+    fn start(&mut self, token: Token, holds: &[BorrowedFd<'_>]) -> io::Result<()>;
+
+    /// Signals the command, followed by CONT for `resume`, and by the kill of everything at `kill_at`.
+    fn signal(&mut self, signal: i32, resume: bool, kill_at: Option<Boottime>);
+
+    /// Kills everything now.
+    fn kill(&mut self);
+
+    /// Kills everything when the guardian is dead: [`Event::Empty`] comes of it.
+    fn sweep(&mut self);
+
+    /// What happens to the command, and which signals come to elect.
+    ///
+    /// # Cancellation
+    /// Nothing is lost.
+    async fn next_event(&mut self) -> Event;
+}
+
+/// Whoever tells people, and knows what the engine does not.
+pub trait Observer: Send {
+    /// Something that people may want to know.
+    fn news(&mut self, news: News);
+
+    /// How the election looks while we wait. An event may come of it.
+    fn survey(&mut self, survey: &Survey) -> Option<Event>;
+}
+
+/// One candidacy: who runs for what, where.
+pub struct Candidacy<'a> {
+    /// The store.
+    pub store: &'a dyn Store,
+    /// The election.
+    pub election: &'a ElectionName,
+    /// Who runs.
+    pub candidate: &'a Candidate,
+    /// The length of lease to ask for.
+    pub ttl: Duration,
+}
+
+type Request<'a> = std::pin::Pin<Box<dyn Future<Output = Reply> + Send + 'a>>;
+type Look<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Survey, Error>> + Send + 'a>>;
+type SharedSeat = Arc<Mutex<Box<dyn Seat>>>;
+
+enum Reply {
+    Opened(Result<Box<dyn Seat>, Error>),
+    Refreshed(Result<Standing, Error>),
+    Resigned(Result<(), Error>),
+}
+
+struct Driver<'a, C, T, O> {
+    candidacy: &'a Candidacy<'a>,
+    clock: &'a C,
+    tree: &'a mut T,
+    observer: &'a mut O,
+    seat: Option<SharedSeat>,
+    request: Option<Request<'a>>,
+    look: Option<Look<'a>>,
+    wake: Option<Wake>,
+    /// What came of a command at once.
+    pending: VecDeque<Event>,
+}
+
+/// Runs `machine` to its verdict.
+///
+/// # Cancellation
+/// Dropping the future leaves the entry in the store and the tree to the guardian.
+pub async fn drive<C: Clock + Sync, T: Tree, O: Observer>(
+    candidacy: &Candidacy<'_>,
+    mut machine: Machine,
+    clock: &C,
+    tree: &mut T,
+    observer: &mut O,
+) -> Verdict {
+    let mut driver = Driver {
+        candidacy,
+        clock,
+        tree,
+        observer,
+        seat: None,
+        request: None,
+        look: None,
+        wake: None,
+        pending: VecDeque::new(),
+    };
+    let mut event = Event::Tick;
+    loop {
+        let now = driver.clock.now();
+        for command in machine.step(now, event) {
+            if let Command::Finish(verdict) = command {
+                return verdict;
+            }
+            driver.execute(now, command);
+        }
+        event = match driver.pending.pop_front() {
+            Some(event) => event,
+            None => driver.next(machine.next_tick()).await,
+        };
+    }
+}
+
+impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
+    fn execute(&mut self, now: Boottime, command: Command) {
+        match command {
+            Command::Open => self.request = Some(self.open()),
+            Command::Refresh => self.request = self.seat.clone().map(|seat| refresh(seat, now)),
+            Command::Resign => {
+                self.wake = None;
+                self.request = self.seat.clone().map(resign);
+            }
+            Command::Abandon => self.request = None,
+            Command::Start(token) => {
+                if let Err(error) = self.start(token) {
+                    self.pending
+                        .push_back(Event::NotStarted(error.raw_os_error().unwrap_or(libc::EIO)));
+                    self.pending.push_back(Event::Empty);
+                }
+            }
+            Command::Signal { signal, resume, kill_at } => {
+                self.tree.signal(signal, resume, kill_at);
+            }
+            Command::Kill => self.tree.kill(),
+            Command::Sweep => self.tree.sweep(),
+            Command::Tell(news) => {
+                if matches!(news, News::Waiting { .. }) {
+                    self.look = Some(self.candidacy.store.survey(self.candidacy.election));
+                }
+                self.observer.news(news);
+            }
+            Command::Finish(_) => {}
+        }
+    }
+
+    fn open(&self) -> Request<'a> {
+        let Candidacy { store, election, candidate, ttl } = *self.candidacy;
+        Box::pin(async move { Reply::Opened(store.open(election, candidate, ttl).await) })
+    }
+
+    fn start(&mut self, token: Token) -> io::Result<()> {
+        self.look = None;
+        let Some(seat) = &self.seat else { return Ok(()) };
+        // No request is under way: the win was its reply.
+        let seat = seat.try_lock().map_err(io::Error::other)?;
+        self.tree.start(token, &seat.holds())
+    }
+
+    async fn next(&mut self, tick: Option<Boottime>) -> Event {
+        loop {
+            tokio::select! {
+                biased;
+                reply = ready(&mut self.request) => {
+                    self.request = None;
+                    return self.answer(reply);
+                }
+                event = self.tree.next_event() => return event,
+                () = ready(&mut self.wake) => {
+                    self.wake = None;
+                    return Event::Woken;
+                }
+                survey = ready(&mut self.look) => {
+                    self.look = None;
+                    if let Some(event) = survey.ok().and_then(|survey| self.observer.survey(&survey)) {
+                        return event;
+                    }
+                }
+                () = self.clock.until(tick) => return Event::Tick,
+            }
+        }
+    }
+
+    fn answer(&mut self, reply: Reply) -> Event {
+        match reply {
+            Reply::Opened(Ok(seat)) => {
+                self.seat = Some(Arc::new(Mutex::new(seat)));
+                Event::Opened(Ok(()))
+            }
+            Reply::Opened(Err(error)) => Event::Opened(Err(error)),
+            Reply::Resigned(outcome) => Event::Resigned(outcome),
+            Reply::Refreshed(Err(error)) => Event::Answered(Err(error)),
+            Reply::Refreshed(Ok(standing)) => {
+                self.wake = None;
+                Event::Answered(Ok(match standing {
+                    Standing::Leading { token, validity } => Answer::Leading { token, validity },
+                    Standing::Waiting { ahead, wake } => {
+                        self.wake = Some(wake);
+                        Answer::Waiting { ahead }
+                    }
+                    Standing::Evicted(why) => Answer::Evicted(why),
+                    Standing::Gone(why) => Answer::Gone(why),
+                }))
+            }
+        }
+    }
+}
+
+fn refresh<'a>(seat: SharedSeat, now: Boottime) -> Request<'a> {
+    Box::pin(async move { Reply::Refreshed(seat.lock().await.refresh(now).await) })
+}
+
+fn resign<'a>(seat: SharedSeat) -> Request<'a> {
+    Box::pin(async move { Reply::Resigned(seat.lock().await.resign().await) })
+}
+
+/// The output of the future in `slot`; never, if there is none.
+async fn ready<F: Future + Unpin>(slot: &mut Option<F>) -> F::Output {
+    match slot {
+        Some(future) => future.await,
+        None => std::future::pending().await,
+    }
+}

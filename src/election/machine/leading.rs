@@ -1,0 +1,180 @@
+//! What a leader does: keep the lease, watch the deadlines, see the tree out.
+
+use elect_api::{Boottime, Token, Validity};
+
+use super::{Answer, Command, Event, Machine, News, Phase, Verdict};
+use crate::election::leadership::Leadership;
+
+/// A leadership and how far the command has come.
+#[derive(Debug)]
+pub(super) struct Tenure {
+    leadership: Leadership,
+    started: Option<Boottime>,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// The command is being started, or runs.
+    Running,
+    /// It was asked to stop as leadership is lost; the guardian kills it when its time is over.
+    Stopping,
+    /// It has ended, or is being killed; others of the tree may live.
+    Emptying,
+    /// The tree is empty; the lease is kept until this instant.
+    Holding(Boottime),
+}
+
+impl Tenure {
+    pub(super) fn is_empty(&self) -> bool {
+        matches!(self.stage, Stage::Holding(_))
+    }
+}
+
+impl Machine {
+    pub(super) fn begin_to_lead(&mut self, token: Token, validity: Validity) {
+        self.phase = Phase::Leading(Tenure {
+            leadership: Leadership { token, validity },
+            started: None,
+            stage: Stage::Running,
+        });
+        self.say(Command::Tell(News::Leading(token)));
+        self.say(Command::Start(token));
+    }
+
+    pub(super) fn tenure_tick(&self, tenure: &Tenure) -> Option<Boottime> {
+        let deadlines = self.timing.deadlines(tenure.leadership.validity);
+        match tenure.stage {
+            Stage::Running => deadlines.map(|deadlines| deadlines.soft),
+            Stage::Stopping | Stage::Emptying => None,
+            Stage::Holding(until) => {
+                Some(deadlines.map_or(until, |deadlines| until.min(deadlines.end)))
+            }
+        }
+    }
+
+    /// The store's answer to the proof that we still lead.
+    pub(super) fn renewed(&mut self, now: Boottime, answer: Answer) {
+        let Phase::Leading(tenure) = &mut self.phase else { return };
+        match answer {
+            Answer::Leading { token, validity } if token == tenure.leadership.token => {
+                tenure.leadership.renew(validity);
+            }
+            Answer::Leading { token, .. } => {
+                self.lost_for_good(now, format!("the store shows another token, {token}"));
+            }
+            Answer::Waiting { .. } => {
+                self.lost_for_good(now, "the store shows another leader".into());
+            }
+            Answer::Gone(why) => self.lost_for_good(now, why),
+            Answer::Evicted(why) => self.lost_with_grace(now, why, now + self.timing.kill_grace),
+        }
+    }
+
+    /// Another may lead already: there is no grace left to give, and nothing to renew.
+    fn lost_for_good(&mut self, now: Boottime, why: String) {
+        self.request.forget();
+        let Phase::Leading(tenure) = &mut self.phase else { return };
+        if tenure.is_empty() {
+            return self.leave(now, Verdict::Lost(why));
+        }
+        tenure.stage = Stage::Emptying;
+        self.lose(why);
+        self.say(Command::Kill);
+    }
+
+    /// Nobody else can lead before `kill_at`: the command may end in good order until then.
+    fn lost_with_grace(&mut self, now: Boottime, why: String, kill_at: Boottime) {
+        let signal = self.rules.signal;
+        let Phase::Leading(tenure) = &mut self.phase else { return };
+        match tenure.stage {
+            Stage::Running => {
+                tenure.stage = Stage::Stopping;
+                self.lose(why);
+                self.say(Command::Signal { signal, resume: true, kill_at: Some(kill_at) });
+            }
+            Stage::Stopping | Stage::Emptying => {}
+            Stage::Holding(_) => self.leave(now, Verdict::Lost(why)),
+        }
+    }
+
+    fn lose(&mut self, why: String) {
+        self.say(Command::Tell(News::Lost(why.clone())));
+        // A command that has ended already is not undone by what came later.
+        self.verdict.get_or_insert(Verdict::Lost(why));
+    }
+
+    pub(super) fn look_at_the_deadlines(&mut self, now: Boottime) {
+        let Phase::Leading(tenure) = &self.phase else { return };
+        let deadlines = self.timing.deadlines(tenure.leadership.validity);
+        match (tenure.stage, deadlines) {
+            (Stage::Running, Some(deadlines)) if deadlines.soft <= now => {
+                self.lost_with_grace(
+                    now,
+                    "the lease could not be renewed in time".into(),
+                    deadlines.hard,
+                );
+            }
+            (Stage::Holding(until), _) if until <= now => self.leave_with_verdict(now),
+            (Stage::Holding(_), Some(deadlines)) if deadlines.end <= now => {
+                self.leave_with_verdict(now);
+            }
+            _ => {}
+        }
+    }
+
+    /// The verdict is known when a tree is empty; the fallback is for a guardian that lied.
+    fn leave_with_verdict(&mut self, now: Boottime) {
+        self.leave(now, Verdict::Failed("the guardian lost track of the command".into()));
+    }
+
+    pub(super) fn tree_changed(&mut self, now: Boottime, event: &Event) {
+        let Phase::Leading(tenure) = &mut self.phase else { return };
+        match *event {
+            Event::Started => tenure.started = Some(now),
+            Event::NotStarted(errno) => _ = self.verdict.get_or_insert(Verdict::NotStarted(errno)),
+            Event::Ended(ended) => {
+                tenure.stage = Stage::Emptying;
+                self.verdict.get_or_insert(Verdict::Ended(ended));
+            }
+            Event::Empty => self.emptied(now),
+            _ => {}
+        }
+    }
+
+    fn emptied(&mut self, now: Boottime) {
+        let Phase::Leading(tenure) = &mut self.phase else { return };
+        let until = tenure.started.zip(self.rules.hold).map(|(started, hold)| started + hold);
+        match until.filter(|&until| until > now) {
+            Some(until) if matches!(self.verdict, Some(Verdict::Ended(_))) => {
+                tenure.stage = Stage::Holding(until);
+                self.say(Command::Tell(News::Holding(until.since(now))));
+            }
+            _ => self.leave_with_verdict(now),
+        }
+    }
+
+    pub(super) fn signaled_as_leader(&mut self, now: Boottime, signal: i32, interrupts: bool) {
+        let Phase::Leading(tenure) = &self.phase else { return };
+        if tenure.is_empty() {
+            if interrupts {
+                self.leave_with_verdict(now);
+            }
+            return;
+        }
+        // Many daemons reload on HUP: it is passed on, and starts no countdown.
+        let stops = interrupts && signal != libc::SIGHUP;
+        let kill_at = self.rules.stop_timeout.filter(|_| stops).map(|timeout| now + timeout);
+        self.say(Command::Signal { signal, resume: interrupts, kill_at });
+    }
+
+    pub(super) fn asked_to_step_down(&mut self, now: Boottime, why: String) {
+        let Phase::Leading(tenure) = &self.phase else { return };
+        if tenure.is_empty() {
+            return self.leave_with_verdict(now);
+        }
+        let kill_at = self.rules.stop_timeout.map(|timeout| now + timeout);
+        self.say(Command::Tell(News::SteppingDown(why)));
+        self.say(Command::Signal { signal: self.rules.signal, resume: true, kill_at });
+    }
+}

@@ -1,0 +1,334 @@
+//! The pure machine: (state, now, event) to commands. It reads no clock and does nothing.
+
+mod leading;
+mod request;
+#[cfg(test)]
+mod tests;
+mod vocabulary;
+
+use std::time::Duration;
+
+use elect_api::{Boottime, Error, ErrorKind};
+
+use self::leading::Tenure;
+use self::request::{Kind, Request};
+use super::timing::Timing;
+pub use vocabulary::{Answer, Command, Event, News, Rules, Verdict, Wait};
+
+/// A repetition of the same INT or TERM within this time is the same request, delivered twice:
+/// `timeout(1)` signals its child and then the whole group.
+const SAME_INTERRUPT: Duration = Duration::from_secs(1);
+
+/// One candidacy, from joining to its verdict.
+#[derive(Debug)]
+pub struct Machine {
+    rules: Rules,
+    timing: Timing,
+    /// For the spread of repetitions only.
+    chance: fastrand::Rng,
+    began: Boottime,
+    phase: Phase,
+    request: Request,
+    /// Requests that failed since the last that did not.
+    failures: u32,
+    /// Whether the store ever answered.
+    reached: bool,
+    /// Why we are leaving; the first reason that ends the command stays.
+    verdict: Option<Verdict>,
+    interrupted: Vec<(i32, Boottime)>,
+    commands: Vec<Command>,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// There is no seat yet.
+    Joining,
+    /// There is a seat, and it does not lead; how many are before us, once known.
+    Campaigning(Option<usize>),
+    /// We lead, or did, and the tree is not proven empty.
+    Leading(Tenure),
+    /// The tree is empty; our entry is being removed, with patience until this instant.
+    Resigning(Boottime),
+    Finished,
+}
+
+impl Machine {
+    /// A candidacy that begins at `now`. `seed` spreads its repetitions.
+    pub fn new(rules: Rules, timing: Timing, now: Boottime, seed: u64) -> Self {
+        Self {
+            rules,
+            timing,
+            chance: fastrand::Rng::with_seed(seed),
+            began: now,
+            phase: Phase::Joining,
+            request: Request::due(now),
+            failures: 0,
+            reached: false,
+            verdict: None,
+            interrupted: Vec::new(),
+            commands: Vec::new(),
+        }
+    }
+
+    /// When [`Event::Tick`] is wanted, if nothing else happens before.
+    pub fn next_tick(&self) -> Option<Boottime> {
+        let own = match &self.phase {
+            Phase::Joining | Phase::Campaigning(_) => self.patience_ends(),
+            Phase::Leading(tenure) => self.tenure_tick(tenure),
+            Phase::Resigning(until) => Some(*until),
+            Phase::Finished => None,
+        };
+        [own, self.request.next_tick()].into_iter().flatten().min()
+    }
+
+    /// Takes in what happened and says what to do about it. `now` never goes back.
+    ///
+    /// The driver that executes the commands must do so before it steps again.
+    pub fn step(&mut self, now: Boottime, event: Event) -> Vec<Command> {
+        match event {
+            Event::Opened(Ok(())) => {
+                self.phase = Phase::Campaigning(None);
+                self.request = Request::due(now);
+            }
+            Event::Opened(Err(error)) => self.failed(now, error),
+            Event::Answered(answer) => self.answered(now, answer),
+            Event::Resigned(outcome) => self.resigned(now, outcome),
+            Event::Woken => self.request.hasten(now),
+            Event::WaitsForUs(why) => {
+                if matches!(self.phase, Phase::Campaigning(_)) {
+                    self.leave(now, Verdict::Failed(why));
+                }
+            }
+            Event::Signal(signal) => self.signaled(now, signal),
+            Event::StepDown(why) => self.asked_to_step_down(now, why),
+            Event::Started | Event::NotStarted(_) | Event::Ended(_) | Event::Empty => {
+                self.tree_changed(now, &event);
+            }
+            Event::GuardianDied => self.guardian_died(now),
+            Event::Tick => {}
+        }
+        self.look_at_the_time(now);
+        std::mem::take(&mut self.commands)
+    }
+
+    fn say(&mut self, command: Command) {
+        self.commands.push(command);
+    }
+
+    /// What is due at `now`, whatever the event was.
+    fn look_at_the_time(&mut self, now: Boottime) {
+        if self.request.is_overdue(now) {
+            self.say(Command::Abandon);
+            let what = match self.request.forget() {
+                Some(Kind::Open) => "no answer to the connection attempt in time",
+                _ => "no answer in time; whether it was carried out is unknown",
+            };
+            self.failed(now, Error::new(ErrorKind::Ambiguous, what));
+        }
+        match &self.phase {
+            Phase::Joining | Phase::Campaigning(_)
+                if self.patience_ends().is_some_and(|end| end <= now) =>
+            {
+                self.lose_patience(now);
+            }
+            Phase::Leading(_) => self.look_at_the_deadlines(now),
+            Phase::Resigning(until) if *until <= now => {
+                self.say(Command::Tell(News::EntryLeft(Error::new(
+                    ErrorKind::Ambiguous,
+                    "the store did not answer",
+                ))));
+                self.finish();
+            }
+            _ => {}
+        }
+        if self.request.is_due(now) {
+            self.send(now);
+        }
+    }
+
+    /// Sends the request that the phase wants.
+    fn send(&mut self, now: Boottime) {
+        let (kind, command) = match self.phase {
+            Phase::Joining => (Kind::Open, Command::Open),
+            Phase::Campaigning(_) | Phase::Leading(_) => (Kind::Refresh, Command::Refresh),
+            Phase::Resigning(_) => (Kind::Resign, Command::Resign),
+            Phase::Finished => return,
+        };
+        self.request = Request::sent(kind, now, self.timing.attempt_timeout);
+        self.say(command);
+    }
+
+    fn answered(&mut self, now: Boottime, answer: Result<Answer, Error>) {
+        let sent = self.request.when_sent().unwrap_or(now);
+        match answer {
+            Err(error) => self.failed(now, error),
+            Ok(answer) => {
+                self.reached = true;
+                self.failures = 0;
+                let woken = self.request.is_hastened();
+                self.request =
+                    Request::due(if woken { now } else { sent + self.timing.renew_interval });
+                match self.phase {
+                    Phase::Leading(_) => self.renewed(now, answer),
+                    Phase::Campaigning(known) => self.placed(now, &answer, known),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// The answer to a candidate that does not lead.
+    fn placed(&mut self, now: Boottime, answer: &Answer, known: Option<usize>) {
+        match *answer {
+            Answer::Leading { token, validity } if self.timing.leaves_grace(validity, now) => {
+                self.begin_to_lead(token, validity);
+            }
+            // Proven too long ago to start anything: prove it again.
+            Answer::Leading { .. } => self.request = Request::due(now),
+            Answer::Waiting { ahead } => {
+                self.phase = Phase::Campaigning(Some(ahead));
+                if known != Some(ahead) {
+                    self.say(Command::Tell(News::Waiting { ahead }));
+                }
+                let over = match self.rules.wait {
+                    Wait::No => true,
+                    Wait::For(limit) => self.began + limit <= now,
+                    Wait::Forever => false,
+                };
+                if over {
+                    self.leave(now, Verdict::NotAcquired);
+                }
+            }
+            Answer::Evicted(_) | Answer::Gone(_) => {
+                self.failures += 1;
+                self.request = Request::due(now + self.backoff());
+            }
+        }
+    }
+
+    /// A request failed, or its outcome is unknown: try again later, unless that cannot help.
+    fn failed(&mut self, now: Boottime, error: Error) {
+        self.failures += 1;
+        let pause = self.backoff();
+        self.request = Request::due(now + pause);
+        match self.phase {
+            Phase::Joining | Phase::Campaigning(_) if error.is_permanent() => {
+                self.leave(now, Verdict::StoreFailed(error));
+            }
+            Phase::Joining | Phase::Campaigning(_)
+                if !self.reached && self.patience_ends().is_some_and(|end| end <= now + pause) =>
+            {
+                self.leave(now, Verdict::StoreFailed(error));
+            }
+            Phase::Finished => {}
+            _ => self.say(Command::Tell(News::Trouble(error, pause))),
+        }
+    }
+
+    fn backoff(&mut self) -> Duration {
+        self.timing.backoff(self.failures, self.chance.f64())
+    }
+
+    /// When waiting, or trying to reach the store, ends.
+    fn patience_ends(&self) -> Option<Boottime> {
+        let wait = match self.rules.wait {
+            Wait::For(limit) => Some(self.began + limit),
+            Wait::No | Wait::Forever => None,
+        };
+        match (self.reached, wait) {
+            (true, wait) => wait,
+            // The store's first answer is waited for, as it decides.
+            (false, Some(wait)) => Some(
+                wait.max(self.began + self.timing.connect_timeout.min(self.timing.attempt_timeout)),
+            ),
+            (false, None) => Some(self.began + self.timing.connect_timeout),
+        }
+    }
+
+    fn lose_patience(&mut self, now: Boottime) {
+        let verdict = if self.reached {
+            Verdict::NotAcquired
+        } else {
+            Verdict::StoreFailed(Error::new(
+                ErrorKind::Unreachable,
+                "the store was not reached in time",
+            ))
+        };
+        self.leave(now, verdict);
+    }
+
+    /// With nothing running, or nothing left running: removes our entry, if there may be one.
+    fn leave(&mut self, now: Boottime, verdict: Verdict) {
+        self.verdict.get_or_insert(verdict);
+        if self.request.forget().is_some() {
+            self.say(Command::Abandon);
+        }
+        if matches!(self.phase, Phase::Joining) {
+            return self.finish();
+        }
+        self.failures = 0;
+        self.phase = Phase::Resigning(now + self.timing.attempt_timeout * 2);
+        self.request = Request::due(now);
+    }
+
+    fn resigned(&mut self, now: Boottime, outcome: Result<(), Error>) {
+        self.request.forget();
+        match outcome {
+            Ok(()) => self.finish(),
+            Err(error) if error.is_permanent() => {
+                self.say(Command::Tell(News::EntryLeft(error)));
+                self.finish();
+            }
+            Err(error) => self.failed(now, error),
+        }
+    }
+
+    fn finish(&mut self) {
+        if self.request.forget().is_some() {
+            self.say(Command::Abandon);
+        }
+        self.phase = Phase::Finished;
+        if let Some(verdict) = self.verdict.take() {
+            self.say(Command::Finish(verdict));
+        }
+    }
+
+    fn signaled(&mut self, now: Boottime, signal: i32) {
+        let interrupts =
+            matches!(signal, libc::SIGHUP | libc::SIGINT | libc::SIGQUIT | libc::SIGTERM);
+        if interrupts && signal != libc::SIGHUP && self.is_repetition(now, signal) {
+            return;
+        }
+        match &self.phase {
+            Phase::Joining | Phase::Campaigning(_) if interrupts => {
+                self.leave(now, Verdict::Interrupted(signal));
+            }
+            Phase::Leading(_) => self.signaled_as_leader(now, signal, interrupts),
+            // The tree is empty, and the store takes its time: the entry ends by itself.
+            Phase::Resigning(_) if interrupts => self.finish(),
+            _ => {}
+        }
+    }
+
+    fn is_repetition(&mut self, now: Boottime, signal: i32) -> bool {
+        let seen =
+            self.interrupted.iter().any(|&(s, at)| s == signal && now.since(at) < SAME_INTERRUPT);
+        if !seen {
+            self.interrupted.retain(|&(s, _)| s != signal);
+            self.interrupted.push((signal, now));
+        }
+        seen
+    }
+
+    fn guardian_died(&mut self, now: Boottime) {
+        const WHY: &str = "the guardian process was killed; the command was killed with it";
+        match &mut self.phase {
+            Phase::Joining | Phase::Campaigning(_) => self.leave(now, Verdict::Failed(WHY.into())),
+            Phase::Leading(tenure) if !tenure.is_empty() => {
+                self.verdict.get_or_insert(Verdict::Failed(WHY.into()));
+                self.say(Command::Sweep);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The one request to the store that may be under way, or when the next is due.
+
+use std::time::Duration;
+
+use elect_api::Boottime;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Open,
+    Refresh,
+    Resign,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Request {
+    /// None is under way; the next is due at this instant.
+    Due(Boottime),
+    Sent {
+        kind: Kind,
+        at: Boottime,
+        overdue: Boottime,
+        /// A wake came meanwhile: ask again at once.
+        hastened: bool,
+    },
+    Never,
+}
+
+impl Request {
+    pub(super) const fn due(at: Boottime) -> Self {
+        Self::Due(at)
+    }
+
+    pub(super) fn sent(kind: Kind, at: Boottime, timeout: Duration) -> Self {
+        Self::Sent { kind, at, overdue: at + timeout, hastened: false }
+    }
+
+    pub(super) const fn next_tick(&self) -> Option<Boottime> {
+        match *self {
+            Self::Due(at) => Some(at),
+            Self::Sent { overdue, .. } => Some(overdue),
+            Self::Never => None,
+        }
+    }
+
+    pub(super) fn is_due(&self, now: Boottime) -> bool {
+        matches!(*self, Self::Due(at) if at <= now)
+    }
+
+    pub(super) fn is_overdue(&self, now: Boottime) -> bool {
+        matches!(*self, Self::Sent { overdue, .. } if overdue <= now)
+    }
+
+    pub(super) const fn when_sent(&self) -> Option<Boottime> {
+        match *self {
+            Self::Sent { at, .. } => Some(at),
+            _ => None,
+        }
+    }
+
+    pub(super) const fn is_hastened(&self) -> bool {
+        matches!(*self, Self::Sent { hastened: true, .. })
+    }
+
+    /// Asks again at once, or as soon as the answer under way is there.
+    pub(super) fn hasten(&mut self, now: Boottime) {
+        match self {
+            Self::Due(at) => *at = now.min(*at),
+            Self::Sent { hastened, .. } => *hastened = true,
+            Self::Never => {}
+        }
+    }
+
+    /// No request from here on; what was under way is returned.
+    pub(super) fn forget(&mut self) -> Option<Kind> {
+        match std::mem::replace(self, Self::Never) {
+            Self::Sent { kind, .. } => Some(kind),
+            _ => None,
+        }
+    }
+}

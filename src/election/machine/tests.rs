@@ -1,0 +1,424 @@
+//! Every row of "what happens when", as a transcript: what the machine is told, at which second,
+//! and what it says.
+
+use std::time::Duration;
+
+use elect_api::{Boottime, Cadence, Error, ErrorKind, Lease, Token, Validity};
+
+use super::{Answer, Command, Event, Machine, Rules, Verdict, Wait};
+use crate::election::timing::{Timing, Wishes};
+use crate::guard::Ended;
+
+const ETCD: Lease = Lease::Timed(Cadence { anchor_lag_twelfths: 0, renew_twelfths: 2 });
+const TERM: i32 = libc::SIGTERM;
+
+fn at(second: f64) -> Boottime {
+    Boottime::from_boot(Duration::from_secs_f64(1000.0 + second))
+}
+
+fn after(seconds: f64) -> Duration {
+    Duration::from_secs_f64(seconds)
+}
+
+/// A machine and the words it has said, news left out.
+struct Transcript {
+    machine: Machine,
+}
+
+impl Transcript {
+    fn new(lease: Lease, rules: Rules) -> Self {
+        let timing = Timing::new(&Wishes::default(), lease).expect("defaults hold");
+        Self { machine: Machine::new(rules, timing, at(0.0), 7) }
+    }
+
+    #[track_caller]
+    fn tell(&mut self, second: f64, event: Event, expected: &[&str]) -> &mut Self {
+        let commands = self.machine.step(at(second), event);
+        let words: Vec<String> = commands.iter().filter_map(word).collect();
+        assert_eq!(words, expected, "at {second} s");
+        self
+    }
+
+    /// Lets time pass: ticks whenever the machine wants one, up to `second`.
+    #[track_caller]
+    fn pass(&mut self, second: f64, expected: &[&str]) -> &mut Self {
+        let mut words = Vec::new();
+        while let Some(tick) = self.machine.next_tick().filter(|&tick| tick <= at(second)) {
+            words.extend(self.machine.step(tick, Event::Tick).iter().filter_map(word));
+        }
+        assert_eq!(words, expected, "up to {second} s");
+        self
+    }
+
+    fn joined(lease: Lease, rules: Rules) -> Self {
+        let mut transcript = Self::new(lease, rules);
+        transcript.tell(0.0, Event::Tick, &["open"]).tell(0.0, Event::Opened(Ok(())), &["refresh"]);
+        transcript
+    }
+
+    fn waiting(lease: Lease, rules: Rules) -> Self {
+        let mut transcript = Self::joined(lease, rules);
+        transcript.tell(0.0, waiting(1), &[]);
+        transcript
+    }
+
+    fn running(lease: Lease, rules: Rules) -> Self {
+        let mut transcript = Self::joined(lease, rules);
+        transcript.tell(0.0, leading(lease, 0.0), &["start 7"]).tell(0.1, Event::Started, &[]);
+        transcript
+    }
+}
+
+fn word(command: &Command) -> Option<String> {
+    Some(match command {
+        Command::Open => "open".into(),
+        Command::Refresh => "refresh".into(),
+        Command::Resign => "resign".into(),
+        Command::Abandon => "abandon".into(),
+        Command::Start(token) => format!("start {token}"),
+        Command::Signal { signal, kill_at, .. } => match kill_at {
+            Some(instant) => {
+                format!("signal {signal}, kill at {:.1}", instant.since(at(0.0)).as_secs_f64())
+            }
+            None => format!("signal {signal}"),
+        },
+        Command::Kill => "kill".into(),
+        Command::Sweep => "sweep".into(),
+        Command::Tell(_) => return None,
+        Command::Finish(verdict) => match verdict {
+            Verdict::Ended(ended) => format!("finish: {ended:?}"),
+            Verdict::NotStarted(errno) => format!("finish: not started {errno}"),
+            Verdict::Lost(_) => "finish: lost".into(),
+            Verdict::NotAcquired => "finish: not acquired".into(),
+            Verdict::Interrupted(signal) => format!("finish: interrupted {signal}"),
+            Verdict::StoreFailed(_) => "finish: store failed".into(),
+            Verdict::Failed(_) => "finish: failed".into(),
+        },
+    })
+}
+
+fn rules() -> Rules {
+    Rules { wait: Wait::Forever, signal: TERM, stop_timeout: None, hold: None }
+}
+
+fn waiting(ahead: usize) -> Event {
+    Event::Answered(Ok(Answer::Waiting { ahead }))
+}
+
+fn leading(lease: Lease, anchor: f64) -> Event {
+    let validity = match lease {
+        Lease::Unlimited => Validity::Unlimited,
+        Lease::Timed(_) => Validity::Window { anchor: at(anchor), window: after(15.0) },
+    };
+    Event::Answered(Ok(Answer::Leading { token: Token::new(7), validity }))
+}
+
+fn unreachable() -> Error {
+    Error::new(ErrorKind::Unreachable, "no")
+}
+
+fn gone() -> Event {
+    Event::Answered(Ok(Answer::Gone("deleted".into())))
+}
+
+#[test]
+fn a_command_runs_and_its_end_is_the_verdict() {
+    Transcript::running(Lease::Unlimited, rules())
+        .tell(1.0, Event::Ended(Ended::Exited(7)), &[])
+        .tell(1.1, Event::Empty, &["resign"])
+        .tell(1.2, Event::Resigned(Ok(())), &["finish: Exited(7)"]);
+}
+
+#[test]
+fn nothing_is_resigned_before_the_tree_is_empty() {
+    Transcript::running(Lease::Unlimited, rules())
+        .tell(1.0, Event::Ended(Ended::Exited(0)), &[])
+        .pass(5.0, &["refresh"])
+        .tell(5.0, leading(Lease::Unlimited, 5.0), &[])
+        .tell(9.0, Event::Empty, &["resign"]);
+}
+
+#[test]
+fn a_command_that_cannot_run_gives_the_lease_up() {
+    Transcript::joined(Lease::Unlimited, rules())
+        .tell(0.0, leading(Lease::Unlimited, 0.0), &["start 7"])
+        .tell(0.1, Event::NotStarted(libc::ENOENT), &[])
+        .tell(0.1, Event::Empty, &["resign"])
+        .tell(0.2, Event::Resigned(Ok(())), &["finish: not started 2"]);
+}
+
+#[test]
+fn a_waiter_asks_again_when_woken_and_from_time_to_time() {
+    Transcript::waiting(Lease::Unlimited, rules())
+        .tell(1.0, Event::Woken, &["refresh"])
+        .tell(1.0, Event::Woken, &[])
+        .tell(1.1, waiting(1), &["refresh"])
+        .tell(1.2, waiting(1), &[])
+        .pass(6.5, &["refresh"])
+        .tell(6.5, leading(Lease::Unlimited, 6.5), &["start 7"]);
+}
+
+#[test]
+fn store_unreachable_while_waiting_keeps_the_place_until_the_wait_ends() {
+    let mut transcript =
+        Transcript::waiting(ETCD, Rules { wait: Wait::For(after(9.0)), ..rules() });
+    transcript.tell(1.0, Event::Woken, &["refresh"]).tell(
+        2.0,
+        Event::Answered(Err(unreachable())),
+        &[],
+    );
+    transcript.pass(2.1, &["refresh"]).pass(8.9, &["abandon", "refresh", "abandon", "refresh"]);
+    transcript.pass(9.0, &["abandon", "resign"]).tell(
+        9.1,
+        Event::Resigned(Ok(())),
+        &["finish: not acquired"],
+    );
+}
+
+#[test]
+fn store_unreachable_while_leading_is_ridden_out() {
+    Transcript::running(ETCD, rules())
+        .pass(2.5, &["refresh"])
+        .tell(3.0, Event::Answered(Err(unreachable())), &[])
+        .pass(3.1, &["refresh"])
+        .pass(5.7, &["abandon", "refresh"])
+        .tell(5.8, leading(ETCD, 5.6), &[])
+        .pass(8.7, &["refresh"])
+        .tell(9.0, leading(ETCD, 8.2), &[]);
+}
+
+#[test]
+fn a_store_that_never_answers_is_given_up() {
+    let mut transcript = Transcript::new(Lease::Unlimited, rules());
+    transcript.tell(0.0, Event::Tick, &["open"]);
+    transcript.tell(0.0, Event::Opened(Err(unreachable())), &[]);
+    let (mut second, mut finished) = (0.0, false);
+    while !finished {
+        second = transcript.machine.next_tick().expect("a tick").since(at(0.0)).as_secs_f64();
+        for command in transcript.machine.step(at(second), Event::Tick) {
+            match command {
+                Command::Open => {
+                    let commands =
+                        transcript.machine.step(at(second), Event::Opened(Err(unreachable())));
+                    finished |= commands
+                        .iter()
+                        .any(|c| matches!(c, Command::Finish(Verdict::StoreFailed(_))));
+                }
+                Command::Finish(verdict) => panic!("the error itself was not told: {verdict:?}"),
+                _ => {}
+            }
+        }
+    }
+    assert!((5.0..=10.0).contains(&second), "{second}");
+}
+
+#[test]
+fn an_answer_that_never_comes_is_unknown_and_asked_for_again() {
+    Transcript::joined(Lease::Unlimited, rules())
+        .pass(5.1, &["abandon", "refresh"])
+        .tell(5.2, waiting(0), &[])
+        .tell(5.3, Event::Signal(TERM), &["resign"]);
+}
+
+#[test]
+fn a_permanent_error_ends_the_candidacy() {
+    let denied = || Error::new(ErrorKind::Denied, "no right");
+    let mut transcript = Transcript::new(Lease::Unlimited, rules());
+    transcript.tell(0.0, Event::Tick, &["open"]);
+    transcript.tell(0.0, Event::Opened(Err(denied())), &["finish: store failed"]);
+    Transcript::joined(Lease::Unlimited, rules())
+        .tell(0.1, Event::Answered(Err(denied())), &["resign"])
+        .tell(0.1, Event::Resigned(Err(denied())), &["finish: store failed"]);
+}
+
+#[test]
+fn definite_loss_while_waiting_joins_again() {
+    Transcript::waiting(Lease::Unlimited, rules())
+        .tell(1.0, Event::Woken, &["refresh"])
+        .tell(1.0, gone(), &[])
+        .pass(1.1, &["refresh"])
+        .tell(1.2, leading(Lease::Unlimited, 1.1), &["start 7"]);
+}
+
+#[test]
+fn definite_loss_while_leading_kills_at_once_and_renews_no_more() {
+    let losses = [
+        gone(),
+        waiting(1),
+        Event::Answered(Ok(Answer::Leading {
+            token: Token::new(8),
+            validity: Validity::Unlimited,
+        })),
+    ];
+    for loss in losses {
+        Transcript::running(Lease::Unlimited, rules())
+            .pass(5.0, &["refresh"])
+            .tell(5.0, loss, &["kill"])
+            .pass(60.0, &[])
+            .tell(60.0, Event::Ended(Ended::Signaled(9)), &[])
+            .tell(60.0, Event::Empty, &["resign"])
+            .tell(60.0, Event::Resigned(Ok(())), &["finish: lost"]);
+    }
+}
+
+#[test]
+fn eviction_leaves_the_command_its_grace() {
+    Transcript::running(Lease::Unlimited, rules())
+        .pass(5.0, &["refresh"])
+        .tell(
+            5.0,
+            Event::Answered(Ok(Answer::Evicted("removed".into()))),
+            &["signal 15, kill at 9.0"],
+        )
+        .tell(6.0, Event::Ended(Ended::Exited(0)), &[])
+        .tell(6.0, Event::Empty, &["resign"])
+        .tell(6.0, Event::Resigned(Ok(())), &["finish: lost"]);
+}
+
+#[test]
+fn soft_deadline_asks_hard_deadline_kills_and_renewing_goes_on() {
+    let mut transcript = Transcript::running(ETCD, rules());
+    transcript.pass(2.5, &["refresh"]);
+    // V - K - G = 13.636 - 1 - 4 after the anchor at 0; the hard deadline is 4 s later.
+    transcript.pass(8.7, &["abandon", "refresh", "abandon", "refresh", "signal 15, kill at 12.6"]);
+    transcript.tell(9.0, leading(ETCD, 7.8), &[]).pass(10.4, &["refresh"]);
+    transcript.tell(10.5, Event::Ended(Ended::Signaled(15)), &[]).tell(
+        10.5,
+        Event::Empty,
+        &["abandon", "resign"],
+    );
+    transcript.tell(10.6, Event::Resigned(Ok(())), &["finish: lost"]);
+}
+
+#[test]
+fn a_late_answer_never_moves_the_anchor_back() {
+    let mut transcript = Transcript::running(ETCD, rules());
+    transcript.pass(2.5, &["refresh"]).tell(2.6, leading(ETCD, 2.5), &[]);
+    transcript.pass(5.0, &["refresh"]).tell(5.1, leading(ETCD, 1.0), &[]);
+    transcript.pass(11.1, &["refresh", "abandon", "refresh"]);
+    transcript.pass(11.2, &["signal 15, kill at 15.1"]);
+}
+
+#[test]
+fn a_win_that_is_proven_too_late_starts_nothing() {
+    Transcript::joined(ETCD, rules()).tell(2.0, leading(ETCD, -8.0), &["refresh"]).tell(
+        2.1,
+        leading(ETCD, 2.0),
+        &["start 7"],
+    );
+}
+
+#[test]
+fn signals_while_waiting_leave_the_queue() {
+    for signal in [libc::SIGINT, TERM, libc::SIGHUP, libc::SIGQUIT] {
+        Transcript::waiting(Lease::Unlimited, rules())
+            .tell(1.0, Event::Signal(signal), &["resign"])
+            .tell(1.1, Event::Resigned(Ok(())), &[&format!("finish: interrupted {signal}")]);
+    }
+    Transcript::waiting(Lease::Unlimited, rules()).tell(1.0, Event::Signal(libc::SIGUSR1), &[]);
+}
+
+#[test]
+fn a_signal_between_the_request_and_the_win_starts_nothing() {
+    Transcript::joined(Lease::Unlimited, rules())
+        .tell(0.1, Event::Signal(TERM), &["abandon", "resign"])
+        .tell(0.2, Event::Resigned(Ok(())), &["finish: interrupted 15"]);
+}
+
+#[test]
+fn signals_while_leading_are_forwarded() {
+    Transcript::running(Lease::Unlimited, rules())
+        .tell(1.0, Event::Signal(libc::SIGUSR1), &["signal 10"])
+        .tell(1.0, Event::Signal(TERM), &["signal 15"])
+        .tell(1.5, Event::Signal(TERM), &[])
+        .tell(2.0, Event::Signal(TERM), &["signal 15"])
+        .tell(3.0, Event::Ended(Ended::Exited(0)), &[])
+        .tell(3.0, Event::Empty, &["resign"])
+        .tell(3.0, Event::Resigned(Ok(())), &["finish: Exited(0)"]);
+}
+
+#[test]
+fn stop_timeout_escalates_but_not_for_hup() {
+    let rules = Rules { stop_timeout: Some(after(3.0)), ..rules() };
+    Transcript::running(Lease::Unlimited, rules)
+        .tell(1.0, Event::Signal(libc::SIGHUP), &["signal 1"])
+        .tell(2.0, Event::Signal(TERM), &["signal 15, kill at 5.0"]);
+}
+
+#[test]
+fn a_step_down_request_stops_the_command_in_good_order() {
+    let rules = Rules { signal: libc::SIGINT, stop_timeout: Some(after(3.0)), ..rules() };
+    Transcript::running(Lease::Unlimited, rules)
+        .tell(2.0, Event::StepDown("deploy".into()), &["signal 2, kill at 5.0"])
+        .tell(3.0, Event::Ended(Ended::Exited(0)), &[])
+        .tell(3.0, Event::Empty, &["resign"])
+        .tell(3.0, Event::Resigned(Ok(())), &["finish: Exited(0)"]);
+}
+
+#[test]
+fn no_wait_is_decided_by_the_first_answer() {
+    for wait in [Wait::No, Wait::For(Duration::ZERO)] {
+        Transcript::joined(Lease::Unlimited, Rules { wait, ..rules() })
+            .tell(0.1, waiting(1), &["resign"])
+            .tell(0.2, Event::Resigned(Ok(())), &["finish: not acquired"]);
+    }
+}
+
+#[test]
+fn hold_keeps_the_lease_until_a_signal_or_its_end() {
+    let rules = || Rules { hold: Some(after(60.0)), ..rules() };
+    let held = || {
+        let mut transcript = Transcript::running(Lease::Unlimited, rules());
+        transcript.tell(1.0, Event::Ended(Ended::Exited(3)), &[]).tell(1.0, Event::Empty, &[]);
+        transcript
+    };
+    held()
+        .pass(5.0, &["refresh"])
+        .tell(5.0, leading(Lease::Unlimited, 5.0), &[])
+        .tell(9.0, Event::Signal(TERM), &["resign"])
+        .tell(9.0, Event::Resigned(Ok(())), &["finish: Exited(3)"]);
+    held().pass(5.0, &["refresh"]).tell(5.0, gone(), &["resign"]).tell(
+        5.0,
+        Event::Resigned(Ok(())),
+        &["finish: Exited(3)"],
+    );
+    let mut transcript = held();
+    while transcript.machine.next_tick().is_some_and(|tick| tick < at(60.1)) {
+        let tick = transcript.machine.next_tick().expect("a tick");
+        let commands = transcript.machine.step(tick, Event::Tick);
+        assert!(!commands.iter().any(|command| matches!(command, Command::Resign)), "too early");
+        transcript.machine.step(tick, leading(Lease::Unlimited, tick.since(at(0.0)).as_secs_f64()));
+    }
+    transcript.pass(60.1, &["resign"]);
+}
+
+#[test]
+fn a_dead_guardian_is_swept_after_and_elect_says_that_it_failed() {
+    Transcript::running(Lease::Unlimited, rules())
+        .tell(1.0, Event::GuardianDied, &["sweep"])
+        .tell(1.1, Event::Empty, &["resign"])
+        .tell(1.2, Event::Resigned(Ok(())), &["finish: failed"]);
+    Transcript::waiting(Lease::Unlimited, rules())
+        .tell(1.0, Event::GuardianDied, &["resign"])
+        .tell(1.2, Event::Resigned(Ok(())), &["finish: failed"]);
+}
+
+#[test]
+fn resigning_is_tried_again_but_not_for_ever() {
+    let mut transcript = Transcript::waiting(ETCD, rules());
+    transcript.tell(1.0, Event::Signal(TERM), &["resign"]).tell(
+        1.1,
+        Event::Resigned(Err(unreachable())),
+        &[],
+    );
+    transcript
+        .pass(1.2, &["resign"])
+        .pass(6.0, &["abandon", "resign", "abandon", "finish: interrupted 15"]);
+}
+
+#[test]
+fn who_would_wait_for_itself_is_told_so() {
+    Transcript::waiting(Lease::Unlimited, rules())
+        .tell(0.1, Event::WaitsForUs("nested".into()), &["resign"])
+        .tell(0.1, Event::Resigned(Ok(())), &["finish: failed"]);
+}

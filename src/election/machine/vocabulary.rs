@@ -1,0 +1,156 @@
+//! What the machine is told and what it says.
+
+use std::time::Duration;
+
+use elect_api::{Boottime, Error, Token, Validity};
+
+use crate::guard::Ended;
+
+/// What the user wants of a candidacy; durations that do not concern the lease's time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// How long to wait for leadership.
+    pub wait: Wait,
+    /// The signal that asks the command to stop.
+    pub signal: i32,
+    /// From a forwarded INT, TERM or QUIT, or a step-down request, to the kill; `None` is for ever.
+    pub stop_timeout: Option<Duration>,
+    /// How long after the command's start the lease is kept at least.
+    pub hold: Option<Duration>,
+}
+
+/// How long to wait for leadership.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Not at all: the store's first answer decides.
+    No,
+    /// This long, and at least until the store's first answer.
+    For(Duration),
+    /// Until it is ours.
+    Forever,
+}
+
+/// What happened.
+#[derive(Debug)]
+pub enum Event {
+    /// The store opened a seat for us, or did not.
+    Opened(Result<(), Error>),
+    /// The store answered a refresh.
+    Answered(Result<Answer, Error>),
+    /// The store answered a resign.
+    Resigned(Result<(), Error>),
+    /// The store hints that our standing may have changed.
+    Woken,
+    /// The candidate that leads waits, in the end, for us: we would wait for ever.
+    WaitsForUs(String),
+    /// The command runs.
+    Started,
+    /// The command could not be executed, for this `errno`.
+    NotStarted(i32),
+    /// The command itself has ended.
+    Ended(Ended),
+    /// No process of the tree lives.
+    Empty,
+    /// The guardian is dead.
+    GuardianDied,
+    /// This signal came to elect.
+    Signal(i32),
+    /// Somebody asks us to give leadership up, for this reason.
+    StepDown(String),
+    /// Time has passed.
+    Tick,
+}
+
+/// What a refresh found out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// We lead.
+    Leading {
+        /// The token of this leadership.
+        token: Token,
+        /// How long nobody else can lead.
+        validity: Validity,
+    },
+    /// We wait, with so many before us.
+    Waiting {
+        /// The leader and the waiters before us.
+        ahead: usize,
+    },
+    /// Our entry is gone, but nobody else can lead until we resign.
+    Evicted(String),
+    /// Our entry is gone, and another may lead.
+    Gone(String),
+}
+
+/// What is to be done, in order.
+#[derive(Debug)]
+pub enum Command {
+    /// Open a seat in the store.
+    Open,
+    /// Refresh the seat.
+    Refresh,
+    /// Resign the seat.
+    Resign,
+    /// Drop the request that is under way; its outcome is unknown for good.
+    Abandon,
+    /// Have the guardian start the command.
+    Start(Token),
+    /// Have the guardian signal the command.
+    Signal {
+        /// The signal's number.
+        signal: i32,
+        /// Follow it with CONT.
+        resume: bool,
+        /// Kill everything at this instant.
+        kill_at: Option<Boottime>,
+    },
+    /// Have the guardian kill everything now.
+    Kill,
+    /// Kill what a dead guardian left; `Empty` is the answer.
+    Sweep,
+    /// Something that people may want to know.
+    Tell(News),
+    /// The candidacy is over.
+    Finish(Verdict),
+}
+
+/// Something that people may want to know.
+#[derive(Debug)]
+pub enum News {
+    /// We wait, with so many before us.
+    Waiting {
+        /// The leader and the waiters before us.
+        ahead: usize,
+    },
+    /// We lead.
+    Leading(Token),
+    /// The store did not answer as it should; tried again after this time.
+    Trouble(Error, Duration),
+    /// Leadership is lost.
+    Lost(String),
+    /// We were asked to give leadership up.
+    SteppingDown(String),
+    /// The command has ended, and the lease is kept for this long.
+    Holding(Duration),
+    /// Our entry could not be removed; the store will.
+    EntryLeft(Error),
+}
+
+/// How a candidacy ended.
+#[derive(Debug)]
+pub enum Verdict {
+    /// The command ran and ended like this.
+    Ended(Ended),
+    /// The command could not be executed, for this `errno`.
+    NotStarted(i32),
+    /// Leadership was lost while the command ran.
+    Lost(String),
+    /// Leadership was not to be had in time.
+    NotAcquired,
+    /// This signal ended the wait.
+    Interrupted(i32),
+    /// The store refused, or was never reached.
+    StoreFailed(Error),
+    /// Elect itself failed.
+    Failed(String),
+}

@@ -1,0 +1,21 @@
+//! The engine: one candidate's way through one election, whatever the store.
+//!
+//! [`machine`] decides, as a pure function of state, time and event; [`driver`] does what it says,
+//! in the one loop there is; [`timing`] is the one place where durations are derived and checked.
+//!
+//! ```text
+//!            open, refresh          refresh: leading            command ended,
+//!  ┌─────────┐      ┌─────────────┐      ┌─────────┐           tree empty        ┌───────────┐
+//!  │ Joining │ ───> │ Campaigning │ ───> │ Leading │ ──────────────────────────> │ Resigning │ ──> verdict
+//!  └─────────┘      └─────────────┘      └─────────┘ <── tree ── lost: KILL ──┐  └───────────┘
+//!       │                 │                   └── gone, evicted, soft deadline ┘        ^
+//!       └─────────────────┴── signal, wait ran out, permanent error ───────────────────┘
+//! ```
+//!
+//! Until the tree is proven empty the machine goes on renewing, whatever else happened, short of a
+//! definite loss; it resigns only afterwards.
+
+pub mod driver;
+pub mod leadership;
+pub mod machine;
+pub mod timing;

@@ -1,2 +1,13 @@
 //! Parse, dispatch, exit code.
-fn main() {}
+
+use std::env;
+use std::process::ExitCode;
+
+use elect::{cli, command};
+
+fn main() -> ExitCode {
+    match cli::parse(env::args_os()) {
+        Ok(cli) => command::dispatch(cli),
+        Err(said) => command::explain(&said),
+    }
+}

@@ -1,0 +1,129 @@
+use std::convert::Infallible;
+use std::fmt;
+use std::str::FromStr;
+
+/// Words in the name of a query parameter that mark its value as a secret.
+const SECRET_WORDS: &[&str] = &["pass", "secret", "token", "key", "auth", "credential"];
+
+/// The URL of a store. It may hold a password, so neither `Display` nor `Debug` shows all of it:
+/// userinfo and the values of secret parameters are left out.
+#[derive(Clone, PartialEq, Eq)]
+pub struct BackendUrl(String);
+
+impl BackendUrl {
+    /// What it starts with, up to the colon; `None` if that is no scheme.
+    pub fn scheme(&self) -> Option<&str> {
+        scheme(&self.0)
+    }
+
+    /// All of it, for whoever opens the store.
+    pub fn with_secrets(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for BackendUrl {
+    type Err = Infallible;
+
+    fn from_str(url: &str) -> Result<Self, Infallible> {
+        Ok(Self(url.to_owned()))
+    }
+}
+
+impl fmt::Display for BackendUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&without_secrets(&self.0))
+    }
+}
+
+impl fmt::Debug for BackendUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BackendUrl({self})")
+    }
+}
+
+fn scheme(url: &str) -> Option<&str> {
+    let (scheme, _) = url.split_once(':')?;
+    let fits = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+.-".contains(c));
+    fits.then_some(scheme)
+}
+
+/// In doubt this leaves out too much: a password with an unescaped `/` in it must not show either.
+fn without_secrets(url: &str) -> String {
+    let (head, query) = match url.split_once('?') {
+        Some((head, query)) => (head, Some(query)),
+        None => (url, None),
+    };
+    let shown = without_userinfo(head);
+    match query {
+        Some(query) => format!("{shown}?{}", without_values(query)),
+        None => shown,
+    }
+}
+
+fn without_userinfo(head: &str) -> String {
+    let start = match (head.find("://"), scheme(head)) {
+        (Some(at), _) => at + 3,
+        (None, Some(scheme)) => scheme.len() + 1,
+        (None, None) => 0,
+    };
+    let (front, rest) = head.split_at(start);
+    // Without an authority it is all path, as in file:///dir/a@b.
+    match rest.rfind('@') {
+        Some(at) if !rest.starts_with('/') => format!("{front}{}", &rest[at + 1..]),
+        _ => head.to_owned(),
+    }
+}
+
+fn without_values(query: &str) -> String {
+    let shown = query.split('&').map(|pair| match pair.split_once('=') {
+        Some((key, _))
+            if SECRET_WORDS.iter().any(|word| key.to_ascii_lowercase().contains(word)) =>
+        {
+            format!("{key}=***")
+        }
+        _ => pair.to_owned(),
+    });
+    shown.collect::<Vec<_>>().join("&")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BackendUrl, scheme, without_secrets};
+
+    #[test]
+    fn neither_display_nor_debug_shows_a_password() {
+        let Ok(url) = "etcd://me:pw@host".parse::<BackendUrl>();
+        assert_eq!(url.to_string(), "etcd://host");
+        assert_eq!(format!("{url:?}"), "BackendUrl(etcd://host)");
+        assert_eq!((url.scheme(), url.with_secrets()), (Some("etcd"), "etcd://me:pw@host"));
+    }
+
+    #[test]
+    fn schemes() {
+        assert_eq!(scheme("file:"), Some("file"));
+        assert_eq!(scheme("etcd+tls://a"), Some("etcd+tls"));
+        for none in ["", ":", "file", "/var/lib", "./a:b", "1a:b", "a b:c"] {
+            assert_eq!(scheme(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn secrets_do_not_show() {
+        for (url, shown) in [
+            ("file:", "file:"),
+            ("file:///var/a@b", "file:///var/a@b"),
+            ("etcd://a:2379,b:2379/x", "etcd://a:2379,b:2379/x"),
+            ("etcd://user:pw@a:2379,b", "etcd://a:2379,b"),
+            ("etcd://user:p@w@a", "etcd://a"),
+            ("etcd://user:p/w@a", "etcd://a"),
+            ("user:pw@a", "user:a"),
+            ("pw@a", "a"),
+            ("zk://a?x=1&Password=pw&authToken=t", "zk://a?x=1&Password=***&authToken=***"),
+            ("zk://u:p@a?b@c", "zk://a?b@c"),
+        ] {
+            assert_eq!(without_secrets(url), shown);
+        }
+    }
+}

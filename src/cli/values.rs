@@ -1,0 +1,144 @@
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use nix::sys::signal::Signal;
+
+/// What happens to processes that the command leaves running when it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Leftover {
+    /// They are killed before the leadership is given up.
+    Kill,
+    /// The leadership is kept until they have ended by themselves.
+    Wait,
+}
+
+/// What happens after the leadership was lost and the command is dead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AfterLoss {
+    /// Exit with code 124.
+    Exit,
+    /// Take part again, and run the command anew once we lead.
+    Campaign,
+}
+
+/// The form of elect's own words on stderr.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// One line for people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// The form of a report on stdout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OutputFormat {
+    /// For people; may change.
+    Table,
+    /// For programs; stable.
+    Json,
+    /// For programs; the same keys as JSON.
+    Yaml,
+}
+
+/// The longest duration that is taken for meant: ten years.
+const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+
+const DURATION_EXAMPLES: &str =
+    "write 500ms, 15s, 2m, 1h30m, or a number of seconds such as 30 or 0.5";
+
+/// Reads a duration as people write it: `500ms`, `15s`, `2m`, `1h30m`; a bare number is seconds.
+///
+/// # Errors
+/// A text for the user, with examples, for whatever is negative, no number, or above ten years.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let refuse = |why: &str| Err(format!("{why}; {DURATION_EXAMPLES}"));
+    let is_bare = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let parsed = if is_bare {
+        text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+    } else if text.starts_with('-') {
+        return refuse("a duration cannot be negative");
+    } else {
+        humantime::parse_duration(text).ok()
+    };
+    match parsed {
+        None => refuse("not a duration"),
+        Some(duration) if duration > LONGEST => refuse("longer than ten years"),
+        Some(duration) => Ok(duration),
+    }
+}
+
+/// Reads a signal by name, with or without `SIG`, in any case, or by number.
+///
+/// # Errors
+/// A text for the user, with examples.
+pub fn parse_signal(text: &str) -> Result<Signal, String> {
+    let upper = text.to_ascii_uppercase();
+    let by_name =
+        || Signal::from_str(&format!("SIG{}", upper.strip_prefix("SIG").unwrap_or(&upper))).ok();
+    let by_number = || text.parse::<i32>().ok().and_then(|number| Signal::try_from(number).ok());
+    by_name()
+        .or_else(by_number)
+        .ok_or_else(|| "no such signal; write TERM, SIGTERM or 15".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use nix::sys::signal::Signal;
+
+    use super::{parse_duration, parse_signal};
+
+    #[test]
+    fn durations_as_people_write_them() {
+        for (text, millis) in [
+            ("500ms", 500),
+            ("15s", 15_000),
+            ("2m", 120_000),
+            ("1h30m", 5_400_000),
+            ("1.5s", 1_500),
+            ("0", 0),
+            ("30", 30_000),
+            ("0.5", 500),
+            ("315360000", 315_360_000_000),
+        ] {
+            assert_eq!(parse_duration(text), Ok(Duration::from_millis(millis)), "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_that_are_refused_show_what_would_do() {
+        for text in [
+            "",
+            " ",
+            "-1",
+            "-5s",
+            "s",
+            "NaN",
+            "inf",
+            "1e9",
+            "0x10",
+            "1..2",
+            ".",
+            "5 parsecs",
+            "11years",
+            "99999999999999999999",
+        ] {
+            let refusal = parse_duration(text).unwrap_err();
+            assert!(refusal.contains("500ms, 15s"), "{text}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn signals_by_name_and_number() {
+        for text in ["TERM", "SIGTERM", "15", "term", "sigterm"] {
+            assert_eq!(parse_signal(text), Ok(Signal::SIGTERM), "{text}");
+        }
+        assert_eq!(parse_signal("USR1"), Ok(Signal::SIGUSR1));
+        for text in ["", "0", "-15", "TERMINATE", "SIG", "SIGSIGTERM", "99", "15.0"] {
+            assert!(parse_signal(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! `elect check`: whether the leadership that this command runs under still holds.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+
+use crate::config::CheckPlan;
+use crate::guard::lease::{self, Until};
+use crate::guard::now;
+use crate::report;
+
+/// How much of a leadership is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// Nothing: it has ended, or can no longer be proven.
+    Nothing,
+    /// This much, unless it is renewed.
+    For(Duration),
+    /// Its lease does not end by time.
+    NoLimit,
+}
+
+/// Says on stdout what is left. The exit code is 0 if it is enough, else 1.
+///
+/// `read` looks at the lease that `elect run` left at a path.
+///
+/// # Errors
+/// The lease cannot be read, or stdout cannot be written.
+pub(super) fn check<R>(plan: &CheckPlan, read: R) -> anyhow::Result<u8>
+where
+    R: FnOnce(&Path) -> anyhow::Result<Left>,
+{
+    let left = read(&plan.lease)
+        .with_context(|| format!("cannot read the lease {}", plan.lease.display()))?;
+    report::print(&words(left)).context("cannot write to stdout")?;
+    Ok(u8::from(!is_enough(left, plan.remaining)))
+}
+
+/// Looks at the lease that `elect run` left at `path`.
+///
+/// # Errors
+/// There is none, or it cannot be read.
+pub(super) fn read(path: &Path) -> anyhow::Result<Left> {
+    let view = lease::read(path)?.context("it is no lease of elect's")?;
+    Ok(match view.until {
+        Until::Unlimited => Left::NoLimit,
+        Until::Over => Left::Nothing,
+        Until::Instant(end) => {
+            let now = now();
+            if now < end { Left::For(end.since(now)) } else { Left::Nothing }
+        }
+    })
+}
+
+const fn is_enough(left: Left, wanted: Duration) -> bool {
+    match left {
+        Left::Nothing => false,
+        Left::For(left) => left.as_nanos() >= wanted.as_nanos(),
+        Left::NoLimit => true,
+    }
+}
+
+fn words(left: Left) -> String {
+    match left {
+        Left::Nothing => "leadership has ended\n".to_owned(),
+        Left::For(left) => {
+            format!("leading, {}.{:03}s left\n", left.as_secs(), left.subsec_millis())
+        }
+        Left::NoLimit => "leading, no time limit\n".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{CheckPlan, Left, check, is_enough, words};
+
+    #[test]
+    fn enough_is_at_least_what_was_asked_for() {
+        let second = Duration::from_secs(1);
+        assert!(is_enough(Left::NoLimit, Duration::MAX));
+        assert!(is_enough(Left::For(second), second));
+        assert!(!is_enough(Left::For(Duration::from_nanos(999_999_999)), second));
+        assert!(is_enough(Left::For(Duration::ZERO), Duration::ZERO));
+        assert!(!is_enough(Left::Nothing, Duration::ZERO));
+    }
+
+    #[test]
+    fn what_is_said() {
+        assert_eq!(words(Left::Nothing), "leadership has ended\n");
+        assert_eq!(words(Left::For(Duration::from_millis(1_050))), "leading, 1.050s left\n");
+        assert_eq!(words(Left::NoLimit), "leading, no time limit\n");
+    }
+
+    #[test]
+    fn a_lease_that_cannot_be_read_is_named() {
+        let plan = CheckPlan { remaining: Duration::ZERO, lease: "/no/such".into() };
+        let error = check(&plan, |_| Err(anyhow::anyhow!("gone"))).unwrap_err();
+        assert_eq!(format!("{error:#}"), "cannot read the lease /no/such: gone");
+    }
+}

@@ -1,0 +1,58 @@
+//! One file for each subcommand, and what they share: from arguments to a plan to an exit code.
+
+mod check;
+mod run;
+mod status;
+
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+use crate::cli::{Cli, Command, LogFormat, RunArgs};
+use crate::config::{CheckPlan, RunPlan, StatusPlan, Verbosity};
+use crate::report::{FAILED, Log};
+
+pub use check::Left;
+
+/// Does what the command line asks for. The exit code is elect's.
+pub fn dispatch(cli: Cli) -> ExitCode {
+    match cli.command {
+        Command::Run(args) => {
+            let log = Log::new(Verbosity::of(&args), args.log_format, SystemTime::now);
+            finish(&log, run(*args, &log))
+        }
+        Command::Status(args) => {
+            let log = plain_log();
+            let plan = StatusPlan::new(args).map_err(anyhow::Error::from);
+            finish(&log, plan.and_then(|plan| status::status(&plan, &log, SystemTime::now())))
+        }
+        Command::Check(args) => {
+            let plan = CheckPlan::new(&args).map_err(anyhow::Error::from);
+            finish(&plain_log(), plan.and_then(|plan| check::check(&plan, check::read)))
+        }
+    }
+}
+
+/// Prints what the parser has to say: on stdout what was asked for, on stderr what is wrong.
+pub fn explain(said: &clap::Error) -> ExitCode {
+    // Nobody reads it if this fails.
+    let _ = said.print();
+    if said.use_stderr() { ExitCode::from(FAILED) } else { ExitCode::SUCCESS }
+}
+
+fn run(args: RunArgs, log: &Log) -> anyhow::Result<u8> {
+    let plan = RunPlan::new(args)?;
+    let conflict = plan.conflict_exit_code;
+    Ok(run::run(plan, log)?.exit_code(conflict))
+}
+
+fn plain_log() -> Log {
+    Log::new(Verbosity::Normal, LogFormat::Text, SystemTime::now)
+}
+
+fn finish(log: &Log, result: anyhow::Result<u8>) -> ExitCode {
+    let code = result.unwrap_or_else(|error| {
+        log.failure(&error);
+        FAILED
+    });
+    ExitCode::from(code)
+}

@@ -1,0 +1,124 @@
+//! `elect status`: who leads and who waits.
+
+use std::time::SystemTime;
+
+use anyhow::Context;
+use elect_api::{ElectionName, Store};
+
+use crate::config::{self, OutputFormat, StatusPlan};
+use crate::report::{self, ElectionStatus, Log, StatusReport};
+
+/// Reports on the elections of a plan. The exit code is 0 if every named one has a leader, else 1.
+///
+/// # Errors
+/// The store cannot be reached or read, or stdout cannot be written.
+pub(super) fn status(plan: &StatusPlan, log: &Log, now: SystemTime) -> anyhow::Result<u8> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.context("cannot start the runtime")?;
+    let store = config::connect(&plan.backend)?;
+    let location = store.profile().location;
+    let report = runtime.block_on(look(&*store, &plan.elections))?;
+    if report.elections.is_empty() {
+        log.warn(format_args!("there are no elections at {location} yet; `elect run` makes one"));
+    }
+    let text = match plan.output {
+        OutputFormat::Table => {
+            format!("backend: {}\n{}", report::escape(&location), report.table(now))
+        }
+        OutputFormat::Json => serde_json::to_string_pretty(&report)? + "\n",
+        OutputFormat::Yaml => serde_yaml::to_string(&report)?,
+    };
+    report::print(&text).context("cannot write to stdout")?;
+    Ok(u8::from(!plan.elections.is_empty() && !report.is_led()))
+}
+
+/// Surveys the elections that are named, or else all.
+async fn look(store: &dyn Store, named: &[ElectionName]) -> anyhow::Result<StatusReport> {
+    let location = store.profile().location;
+    let all = if named.is_empty() { store.elections().await? } else { named.to_vec() };
+    let mut elections = Vec::with_capacity(all.len());
+    for name in all {
+        let survey = store.survey(&name).await?;
+        elections.push(ElectionStatus::new(&name, &location, &survey));
+    }
+    Ok(StatusReport { elections })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use async_trait::async_trait;
+    use elect_api::{
+        Candidate, ElectionName, Entry, Error, ErrorKind, Leader, Lease, Profile, Seat, Store,
+        Survey, Token,
+    };
+
+    use super::look;
+
+    /// A store with one election that is led and one that is not.
+    struct Fake;
+
+    #[async_trait]
+    impl Store for Fake {
+        fn profile(&self) -> Profile {
+            Profile { scheme: "fake", location: "fake:here".to_owned(), lease: Lease::Unlimited }
+        }
+
+        async fn open(
+            &self,
+            _: &ElectionName,
+            _: &Candidate,
+            _: Duration,
+        ) -> Result<Box<dyn Seat>, Error> {
+            Err(Error::new(ErrorKind::Denied, "a status must not take part"))
+        }
+
+        async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
+            if election.as_str() != "led" {
+                return Ok(Survey::default());
+            }
+            let candidate = Candidate {
+                id: "a".to_owned(),
+                host: "web".to_owned(),
+                pid: 1,
+                command: "job".to_owned(),
+                containment: "scan".to_owned(),
+            };
+            let entry = Entry { candidate, joined: UNIX_EPOCH };
+            Ok(Survey {
+                leader: Some(Leader {
+                    entry,
+                    token: Token::new(1),
+                    since: UNIX_EPOCH,
+                    remaining: None,
+                }),
+                waiting: Vec::new(),
+            })
+        }
+
+        async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
+            Ok(["idle", "led"].iter().filter_map(|name| name.parse().ok()).collect())
+        }
+    }
+
+    fn names_seen(named: &[&str]) -> (Vec<String>, bool) {
+        let named: Vec<ElectionName> = named.iter().map(|name| name.parse().unwrap()).collect();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let report = runtime.block_on(look(&Fake, &named)).unwrap();
+        assert!(report.elections.iter().all(|election| election.backend == "fake:here"));
+        let led = report.is_led();
+        (report.elections.into_iter().map(|election| election.election).collect(), led)
+    }
+
+    #[test]
+    fn all_elections_if_none_is_named() {
+        assert_eq!(names_seen(&[]), (vec!["idle".to_owned(), "led".to_owned()], false));
+    }
+
+    #[test]
+    fn a_named_election_that_nobody_entered_has_no_leader() {
+        assert_eq!(names_seen(&["led"]), (vec!["led".to_owned()], true));
+        assert!(!names_seen(&["led", "unheard-of"]).1);
+    }
+}

@@ -1,0 +1,66 @@
+use elect_api::ElectionNameError;
+
+/// What is wrong with what the user asked for. No message holds a secret out of a URL.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// The name given with `-e`, or to `status`, is not the name of an election.
+    #[error("{name:?} cannot name an election")]
+    Election {
+        /// The name as given.
+        name: String,
+        /// What is wrong with it.
+        #[source]
+        source: ElectionNameError,
+    },
+    /// The command's file name is not the name of an election.
+    #[error("the election cannot be named after the command {command:?}")]
+    CommandName {
+        /// The command as given.
+        command: String,
+        /// What is wrong with its file name.
+        #[source]
+        source: ElectionNameError,
+    },
+    /// The command's file name says nothing about what is being done.
+    #[error("the election cannot be named after {0:?}, which runs whatever it is told to")]
+    Speechless(String),
+    /// The command has no file name, such as the empty text or `/`.
+    #[error("the command {0:?} has no file name to name the election after")]
+    Nameless(String),
+    /// The label given with `--id` has another form.
+    #[error(
+        "the label {0:?} of --id is not 1 to 64 printable ASCII characters without spaces and /"
+    )]
+    Label(String),
+    /// The URL of the store has no scheme.
+    #[error("the backend {0:?} is not a URL")]
+    NoScheme(String),
+    /// No store of this build has the URL's scheme.
+    #[error("no store for {url:?}: this build of elect knows {known}")]
+    UnknownScheme {
+        /// The URL without its secrets.
+        url: String,
+        /// The schemes of this build, for people.
+        known: String,
+    },
+    /// `elect check` runs outside any `elect run`.
+    #[error("there is no lease to check: ELECT_LEASE is not set")]
+    NoLease,
+}
+
+impl ConfigError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Speechless(_) | Self::Nameless(_) | Self::CommandName { .. } => {
+                Some("use -e NAME")
+            }
+            Self::NoScheme(_) => Some("write file: or file:///some/directory"),
+            Self::UnknownScheme { known, .. } if known == super::stores::NOTHING => {
+                Some("build elect with at least one backend, such as --features file")
+            }
+            Self::NoLease => Some("run `elect check` inside a command that `elect run` started"),
+            Self::Election { .. } | Self::Label(_) | Self::UnknownScheme { .. } => None,
+        }
+    }
+}

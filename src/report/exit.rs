@@ -1,0 +1,92 @@
+/// The exit code for a leadership that was lost.
+pub const LOST: u8 = 124;
+/// The exit code for a leadership that was not acquired, unless `-E` sets another.
+pub const NOT_ACQUIRED: u8 = 75;
+/// The exit code for elect's own failures.
+pub const FAILED: u8 = 125;
+/// The exit code for a command that cannot be executed.
+pub const NOT_EXECUTABLE: u8 = 126;
+/// The exit code for a command that was not found.
+pub const NOT_FOUND: u8 = 127;
+
+/// How one `elect run` ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The command ended with this exit code, which is elect's own too.
+    Exited(u8),
+    /// This signal ended the command: 128 + its number.
+    Signaled(i32),
+    /// Leadership was lost while the command ran: [`LOST`].
+    Lost,
+    /// Another candidate leads, and waiting was not asked for or is over: [`NOT_ACQUIRED`], or `-E`.
+    NotAcquired,
+    /// elect itself failed: [`FAILED`].
+    Failed,
+    /// The command is there but cannot be executed: [`NOT_EXECUTABLE`].
+    NotExecutable,
+    /// There is no such command: [`NOT_FOUND`].
+    NotFound,
+    /// This signal made elect leave the queue before the command was started: 128 + its number.
+    Interrupted(i32),
+}
+
+impl Outcome {
+    /// The exit code of elect, where `conflict` is what `-E` says about [`Outcome::NotAcquired`].
+    pub fn exit_code(self, conflict: u8) -> u8 {
+        match self {
+            Self::Exited(code) => code,
+            Self::Signaled(signal) | Self::Interrupted(signal) => {
+                u8::try_from(signal.saturating_add(128)).unwrap_or(u8::MAX)
+            }
+            Self::Lost => LOST,
+            Self::NotAcquired => conflict,
+            Self::Failed => FAILED,
+            Self::NotExecutable => NOT_EXECUTABLE,
+            Self::NotFound => NOT_FOUND,
+        }
+    }
+
+    /// The name that `--outcome` writes; stable.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Exited(_) => "exited",
+            Self::Signaled(_) => "signaled",
+            Self::Lost => "lost",
+            Self::NotAcquired => "not_acquired",
+            Self::Failed => "failed",
+            Self::NotExecutable => "not_executable",
+            Self::NotFound => "not_found",
+            Self::Interrupted(_) => "interrupted",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NOT_ACQUIRED, Outcome};
+
+    #[test]
+    fn exit_codes() {
+        for (outcome, code) in [
+            (Outcome::Exited(0), 0),
+            (Outcome::Exited(255), 255),
+            (Outcome::Signaled(15), 143),
+            (Outcome::Signaled(64), 192),
+            (Outcome::Lost, 124),
+            (Outcome::NotAcquired, 75),
+            (Outcome::Failed, 125),
+            (Outcome::NotExecutable, 126),
+            (Outcome::NotFound, 127),
+            (Outcome::Interrupted(2), 130),
+        ] {
+            assert_eq!(outcome.exit_code(NOT_ACQUIRED), code, "{outcome:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_conflict_heeds_the_flag() {
+        assert_eq!(Outcome::NotAcquired.exit_code(9), 9);
+        assert_eq!(Outcome::NotAcquired.exit_code(0), 0);
+        assert_eq!(Outcome::Exited(75).exit_code(9), 75);
+    }
+}

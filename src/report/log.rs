@@ -1,0 +1,311 @@
+use std::fmt::{self, Display, Write as _};
+use std::io::{self, IsTerminal};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use elect_api::ElectionName;
+use indicatif::ProgressBar;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::{escape, rfc3339};
+use crate::config::{ConfigError, LogFormat, Verbosity};
+
+/// The longest message, in bytes. With its fields a line stays below `PIPE_BUF`, up to which a pipe
+/// that has room at all takes a write whole.
+const MESSAGE_MAX: usize = 2048;
+
+/// How much a line matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// elect cannot go on.
+    Error,
+    /// elect goes on, but somebody should know.
+    Warn,
+    /// What happens.
+    Info,
+    /// What happens inside.
+    Debug,
+}
+
+/// elect's own words, on stderr: one line and one `write(2)` each.
+///
+/// A line that cannot be written at once is lost. Nobody who leaves our stderr unread, or closes it,
+/// may keep us from renewing a lease. Clones share one terminal line.
+#[derive(Clone)]
+pub struct Log(Arc<Shared>);
+
+struct Shared {
+    threshold: Level,
+    format: LogFormat,
+    election: Option<String>,
+    is_terminal: bool,
+    clock: fn() -> SystemTime,
+    /// The line that shows how the waiting goes; whatever is logged makes way for it and back.
+    line: Mutex<Option<ProgressBar>>,
+}
+
+impl Log {
+    /// A log of this loudness and form. `clock` stamps the lines of the JSON form.
+    pub fn new(verbosity: Verbosity, format: LogFormat, clock: fn() -> SystemTime) -> Self {
+        let is_terminal = io::stderr().is_terminal();
+        let threshold = match verbosity {
+            Verbosity::Quiet => Level::Error,
+            Verbosity::Normal if is_terminal => Level::Info,
+            Verbosity::Normal => Level::Warn,
+            Verbosity::Verbose => Level::Debug,
+        };
+        Self(Arc::new(Shared {
+            threshold,
+            format,
+            election: None,
+            is_terminal,
+            clock,
+            line: Mutex::default(),
+        }))
+    }
+
+    /// The same log, naming this election in every line.
+    #[must_use]
+    pub fn about(&self, election: &ElectionName) -> Self {
+        let Shared { threshold, format, is_terminal, clock, .. } = *self.0;
+        let election = Some(election.as_str().to_owned());
+        Self(Arc::new(Shared {
+            threshold,
+            format,
+            election,
+            is_terminal,
+            clock,
+            line: Mutex::default(),
+        }))
+    }
+
+    /// Says that elect cannot go on.
+    pub fn error(&self, message: impl Display) {
+        self.say(Level::Error, message, &[]);
+    }
+
+    /// Says that somebody should know.
+    pub fn warn(&self, message: impl Display) {
+        self.say(Level::Warn, message, &[]);
+    }
+
+    /// Says what happens.
+    pub fn info(&self, message: impl Display) {
+        self.say(Level::Info, message, &[]);
+    }
+
+    /// Says what happens inside.
+    pub fn debug(&self, message: impl Display) {
+        self.say(Level::Debug, message, &[]);
+    }
+
+    /// Says it with further fields: keys of the JSON form, in brackets at the end of the text form.
+    pub fn say(&self, level: Level, message: impl Display, fields: &[(&'static str, Value)]) {
+        if level > self.0.threshold {
+            return;
+        }
+        let message = shorten(message.to_string());
+        let election = self.0.election.as_deref();
+        let line = match self.0.format {
+            LogFormat::Text => text_line(level, &message, election, fields),
+            LogFormat::Json => json_line((self.0.clock)(), level, &message, election, fields),
+        };
+        match &*self.line() {
+            Some(bar) if is_writable(io::stderr().as_fd()) => {
+                bar.suspend(|| write_line(io::stderr().as_fd(), &line));
+            }
+            _ => write_line(io::stderr().as_fd(), &line),
+        }
+    }
+
+    /// Reports an error with its chain of causes, and what to do about it if it is known.
+    pub fn failure(&self, error: &anyhow::Error) {
+        let hint = error
+            .chain()
+            .find_map(|cause| cause.downcast_ref::<ConfigError>())
+            .and_then(ConfigError::hint);
+        match (hint, self.0.format) {
+            (None, _) => self.error(chain(error)),
+            (Some(hint), LogFormat::Json) => {
+                self.say(Level::Error, chain(error), &[("hint", hint.into())]);
+            }
+            (Some(hint), LogFormat::Text) => self.error(format_args!("{}; {hint}", chain(error))),
+        }
+    }
+
+    /// Whether a line that is drawn again and again would be welcome.
+    pub(super) fn wants_progress(&self) -> bool {
+        self.0.is_terminal && self.0.threshold >= Level::Info && self.0.format == LogFormat::Text
+    }
+
+    /// The place of the line that is drawn again and again.
+    pub(super) fn line(&self) -> MutexGuard<'_, Option<ProgressBar>> {
+        self.0.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Log {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Log")
+            .field("threshold", &self.0.threshold)
+            .field("format", &self.0.format)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The error and its causes in one line. A cause that the message before it already tells is left out.
+fn chain(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text.push_str(": ");
+            text.push_str(&cause);
+        }
+    }
+    text
+}
+
+fn shorten(mut message: String) -> String {
+    if message.len() > MESSAGE_MAX {
+        let cut = (0..=MESSAGE_MAX).rev().find(|&at| message.is_char_boundary(at));
+        message.truncate(cut.unwrap_or(0));
+        message.push('…');
+    }
+    message
+}
+
+fn text_line(
+    level: Level,
+    message: &str,
+    election: Option<&str>,
+    fields: &[(&'static str, Value)],
+) -> String {
+    let prefix = match level {
+        Level::Error => "error: ",
+        Level::Warn => "warning: ",
+        Level::Info | Level::Debug => "",
+    };
+    let mut line = format!("elect: {prefix}{}", escape(message));
+    let election = election.map(|name| ("election", Value::from(name)));
+    for (i, (key, value)) in election.iter().chain(fields).enumerate() {
+        let opening = if i == 0 { " (" } else { ", " };
+        let value = value.as_str().map_or_else(|| value.to_string(), escape);
+        // Writing to a String cannot fail.
+        let _ = write!(line, "{opening}{key} {value}");
+    }
+    line.push_str(if election.is_some() || !fields.is_empty() { ")\n" } else { "\n" });
+    line
+}
+
+/// The keys of a line; those of the fields follow.
+#[derive(Serialize)]
+struct Keys<'a> {
+    time: String,
+    level: Level,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    election: Option<&'a str>,
+    message: &'a str,
+    #[serde(flatten)]
+    fields: Map<String, Value>,
+}
+
+fn json_line(
+    now: SystemTime,
+    level: Level,
+    message: &str,
+    election: Option<&str>,
+    fields: &[(&'static str, Value)],
+) -> String {
+    let fields = fields.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
+    // Text, numbers and null: there is nothing in it that JSON cannot say.
+    let mut line =
+        serde_json::to_string(&Keys { time: rfc3339(now), level, election, message, fields })
+            .unwrap_or_default();
+    line.push('\n');
+    line
+}
+
+/// Whether a write would be taken at once.
+pub(super) fn is_writable(fd: BorrowedFd<'_>) -> bool {
+    let mut fds = [PollFd::new(fd, PollFlags::POLLOUT)];
+    let ready = poll(&mut fds, PollTimeout::ZERO);
+    ready.is_ok() && fds[0].revents().is_some_and(|seen| seen.contains(PollFlags::POLLOUT))
+}
+
+/// One write, if it would not block. What becomes of it is nothing that could be helped.
+fn write_line(fd: BorrowedFd<'_>, line: &str) {
+    if is_writable(fd) {
+        let _ = nix::unistd::write(fd, line.as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use anyhow::Context;
+    use nix::fcntl::OFlag;
+    use nix::unistd::{pipe2, read};
+
+    use super::{Level, chain, json_line, shorten, text_line, write_line};
+
+    #[test]
+    fn lines_for_people() {
+        assert_eq!(text_line(Level::Info, "leading", None, &[]), "elect: leading\n");
+        assert_eq!(
+            text_line(
+                Level::Warn,
+                "lost",
+                Some("job"),
+                &[("token", 7.into()), ("by", "a\nb".into())]
+            ),
+            "elect: warning: lost (election job, token 7, by a\\nb)\n"
+        );
+        assert_eq!(text_line(Level::Error, "a\u{1b}b", None, &[]), "elect: error: a\\u{1b}b\n");
+    }
+
+    #[test]
+    fn lines_for_programs() {
+        let now = UNIX_EPOCH + Duration::from_millis(5);
+        assert_eq!(
+            json_line(now, Level::Warn, "a\nb", Some("job"), &[("token", 7.into())]),
+            "{\"time\":\"1970-01-01T00:00:00.005Z\",\"level\":\"warn\",\"election\":\"job\",\"message\":\"a\\nb\",\"token\":7}\n"
+        );
+    }
+
+    #[test]
+    fn a_message_is_cut_between_letters() {
+        let cut = shorten("ä".repeat(4000) + "x");
+        assert!(cut.len() < 2060 && cut.ends_with("ä…"));
+        assert_eq!(shorten("short".to_owned()), "short");
+    }
+
+    #[test]
+    fn the_causes_are_told_once() {
+        let inner = std::io::Error::other("disk full");
+        let error = Err::<(), _>(inner)
+            .context("cannot write x: disk full")
+            .context("cannot start")
+            .unwrap_err();
+        assert_eq!(chain(&error), "cannot start: cannot write x: disk full");
+    }
+
+    #[test]
+    fn a_reader_that_does_not_read_holds_nobody_up() {
+        let (reader, writer) = pipe2(OFlag::O_CLOEXEC).unwrap();
+        let line = "x".repeat(1000);
+        // More than any pipe holds: a write that blocks would hang here.
+        for _ in 0..2000 {
+            write_line(writer.as_fd(), &line);
+        }
+        let mut buffer = [0; 1000];
+        assert_eq!(read(&reader, &mut buffer), Ok(1000));
+        drop(reader);
+        write_line(writer.as_fd(), &line);
+    }
+}

@@ -1,0 +1,23 @@
+//! What people and programs read: logs, progress, tables, JSON, exit codes.
+//!
+//! elect's own words go to stderr; only `status` and `check` write to stdout.
+
+mod escape;
+mod exit;
+mod log;
+mod outcome;
+mod progress;
+mod status;
+mod stdout;
+mod table;
+mod time;
+
+pub use escape::escape;
+pub use exit::{FAILED, LOST, NOT_ACQUIRED, NOT_EXECUTABLE, NOT_FOUND, Outcome};
+pub use log::{Level, Log};
+pub use outcome::{OutcomeFile, OutcomeRecord};
+pub use progress::Waiting;
+pub use status::{ElectionStatus, LeaderStatus, StatusReport, WaitingStatus};
+pub use stdout::print;
+pub use table::Table;
+pub use time::{age, rfc3339};

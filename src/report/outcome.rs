@@ -1,0 +1,203 @@
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use elect_api::{ElectionName, Token};
+use nix::fcntl::OFlag;
+use serde::Serialize;
+
+use super::{Outcome, rfc3339};
+
+/// The file of `--outcome`: open from the start, written once at the end.
+///
+/// It stays empty until then; so an empty file means that elect is still at work, or was killed.
+#[derive(Debug)]
+pub struct OutcomeFile {
+    file: File,
+    path: PathBuf,
+}
+
+/// What happened in one `elect run`.
+#[derive(Clone, Debug)]
+pub struct OutcomeRecord<'a> {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The exit code of elect.
+    pub exit_code: u8,
+    /// The election.
+    pub election: &'a ElectionName,
+    /// The id of our candidate, once there was one.
+    pub id: Option<&'a str>,
+    /// The fencing token of our last leadership, if we ever led.
+    pub token: Option<Token>,
+    /// Why, in words for people; they may change.
+    pub reason: &'a str,
+    /// When elect was started.
+    pub started: SystemTime,
+    /// When it ended.
+    pub ended: SystemTime,
+}
+
+/// The keys of the file, documented and stable.
+#[derive(Serialize)]
+struct Keys<'a> {
+    outcome: &'static str,
+    exit_code: u8,
+    election: &'a str,
+    id: Option<&'a str>,
+    token: Option<u64>,
+    reason: &'a str,
+    started: String,
+    ended: String,
+}
+
+impl OutcomeFile {
+    /// Creates the file, or empties it, so that a path that cannot be written is refused early.
+    ///
+    /// A symbolic link as the last part of the path is not followed, and a file that has a second
+    /// name is not touched: where others can write too, root would be led astray by either.
+    ///
+    /// # Errors
+    /// What keeps the file from being written.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        // Without O_NONBLOCK a named pipe that nobody reads would hold us up for ever.
+        let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+        let file = File::options()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o644)
+            .custom_flags(flags.bits())
+            .open(path)?;
+        let found = file.metadata()?;
+        if found.is_file() {
+            if found.nlink() > 1 {
+                return Err(io::Error::other("the file has another name too (a hard link)"));
+            }
+            file.set_len(0)?;
+        }
+        Ok(Self { file, path: path.to_owned() })
+    }
+
+    /// Where the file is, as it was given.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes what happened.
+    ///
+    /// # Errors
+    /// What kept it from being written; the file may then hold a part of it.
+    pub fn write(&self, record: &OutcomeRecord<'_>) -> io::Result<()> {
+        let line = render(record);
+        if self.file.metadata()?.is_file() {
+            self.file.set_len(0)?;
+            self.file.write_all_at(line.as_bytes(), 0)
+        } else {
+            (&self.file).write_all(line.as_bytes())
+        }
+    }
+}
+
+fn render(record: &OutcomeRecord<'_>) -> String {
+    let keys = Keys {
+        outcome: record.outcome.name(),
+        exit_code: record.exit_code,
+        election: record.election.as_str(),
+        id: record.id,
+        token: record.token.map(Token::get),
+        reason: record.reason,
+        started: rfc3339(record.started),
+        ended: rfc3339(record.ended),
+    };
+    // Text, numbers and null: there is nothing in it that JSON cannot say.
+    let mut line = serde_json::to_string(&keys).unwrap_or_default();
+    line.push('\n');
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::path::PathBuf;
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use elect_api::{ElectionName, Token};
+    use nix::sys::stat::Mode;
+
+    use super::{Outcome, OutcomeFile, OutcomeRecord};
+
+    /// A directory of its own for one test, removed with it.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(test: &str) -> Self {
+            let dir =
+                std::env::temp_dir().join(format!("elect-outcome-{test}-{}", std::process::id()));
+            fs::create_dir(&dir).unwrap();
+            Self(dir)
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn record(election: &ElectionName) -> OutcomeRecord<'_> {
+        OutcomeRecord {
+            outcome: Outcome::Signaled(15),
+            exit_code: 143,
+            election,
+            id: Some("me-1"),
+            token: Some(Token::new(7)),
+            reason: "signal 15 ended the command",
+            started: UNIX_EPOCH,
+            ended: UNIX_EPOCH + Duration::from_millis(1_500),
+        }
+    }
+
+    #[test]
+    fn the_keys_are_stable() {
+        let dir = Scratch::new("keys");
+        let path = dir.0.join("out.json");
+        fs::write(&path, "an older and much longer text ".repeat(50)).unwrap();
+        let file = OutcomeFile::create(&path).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "");
+        let election = "job".parse().unwrap();
+        file.write(&record(&election)).unwrap();
+        file.write(&record(&election)).unwrap();
+        assert_eq!(
+            fs::read_to_string(&path).unwrap(),
+            "{\"outcome\":\"signaled\",\"exit_code\":143,\"election\":\"job\",\"id\":\"me-1\",\"token\":7,\
+             \"reason\":\"signal 15 ended the command\",\"started\":\"1970-01-01T00:00:00.000Z\",\
+             \"ended\":\"1970-01-01T00:00:01.500Z\"}\n"
+        );
+    }
+
+    #[test]
+    fn no_link_leads_astray() {
+        let dir = Scratch::new("links");
+        let victim = dir.0.join("victim");
+        fs::write(&victim, "precious").unwrap();
+        symlink(&victim, dir.0.join("soft")).unwrap();
+        fs::hard_link(&victim, dir.0.join("hard")).unwrap();
+        assert!(OutcomeFile::create(&dir.0.join("soft")).is_err());
+        assert!(OutcomeFile::create(&dir.0.join("hard")).is_err());
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_refused_at_once() {
+        let dir = Scratch::new("refused");
+        nix::unistd::mkfifo(&dir.0.join("fifo"), Mode::S_IRWXU).unwrap();
+        assert!(OutcomeFile::create(&dir.0.join("fifo")).is_err());
+        assert!(OutcomeFile::create(&dir.0).is_err());
+        assert!(OutcomeFile::create(&dir.0.join("none/out.json")).is_err());
+        assert!(OutcomeFile::create(std::path::Path::new("/dev/null")).is_ok());
+    }
+}

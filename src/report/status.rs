@@ -1,0 +1,296 @@
+use std::iter;
+use std::time::{Duration, SystemTime};
+
+use elect_api::{ElectionName, Entry, Leader, Survey};
+use serde::Serialize;
+
+use super::{Table, age, rfc3339};
+
+/// What `elect status` reports: the same keys in JSON and YAML. They are stable; more may come.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StatusReport {
+    /// Each election that was looked at, in the order asked for.
+    pub elections: Vec<ElectionStatus>,
+}
+
+/// One election.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ElectionStatus {
+    /// Its name.
+    pub election: String,
+    /// Where its store is, as a URL without secrets.
+    pub backend: String,
+    /// Who leads; `null` if nobody does.
+    pub leader: Option<LeaderStatus>,
+    /// Who waits, the next to lead first.
+    pub waiting: Vec<WaitingStatus>,
+}
+
+/// The leader of an election.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LeaderStatus {
+    /// Unique to its run: a label and a nonce.
+    pub id: String,
+    /// The name of its machine.
+    pub host: String,
+    /// The process id of its `elect run` on that machine.
+    pub pid: u32,
+    /// The program that it runs, without arguments.
+    pub command: String,
+    /// What holds the descendants of its command.
+    pub containment: String,
+    /// Its fencing token.
+    pub token: u64,
+    /// Since when it leads, by its machine's clock; RFC 3339 in UTC.
+    pub since: String,
+    /// When it arrived, likewise.
+    pub joined: String,
+    /// How many milliseconds its lease runs on without a renewal; `null` where leases have no limit.
+    pub remaining_ms: Option<u64>,
+}
+
+/// A candidate that waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WaitingStatus {
+    /// Its place: 1 is the next to lead.
+    pub place: usize,
+    /// Unique to its run: a label and a nonce.
+    pub id: String,
+    /// The name of its machine.
+    pub host: String,
+    /// The process id of its `elect run` on that machine.
+    pub pid: u32,
+    /// The program that it wants to run, without arguments.
+    pub command: String,
+    /// What will hold the descendants of its command.
+    pub containment: String,
+    /// When it arrived, by its machine's clock; RFC 3339 in UTC.
+    pub joined: String,
+}
+
+impl ElectionStatus {
+    /// What a survey of the store at `backend` has shown of an election.
+    pub fn new(election: &ElectionName, backend: &str, survey: &Survey) -> Self {
+        Self {
+            election: election.as_str().to_owned(),
+            backend: backend.to_owned(),
+            leader: survey.leader.as_ref().map(LeaderStatus::new),
+            waiting: survey
+                .waiting
+                .iter()
+                .zip(1..)
+                .map(|(entry, place)| WaitingStatus::new(entry, place))
+                .collect(),
+        }
+    }
+}
+
+impl LeaderStatus {
+    fn new(leader: &Leader) -> Self {
+        let candidate = &leader.entry.candidate;
+        Self {
+            id: candidate.id.clone(),
+            host: candidate.host.clone(),
+            pid: candidate.pid,
+            command: candidate.command.clone(),
+            containment: candidate.containment.clone(),
+            token: leader.token.get(),
+            since: rfc3339(leader.since),
+            joined: rfc3339(leader.entry.joined),
+            remaining_ms: leader
+                .remaining
+                .map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
+        }
+    }
+}
+
+impl WaitingStatus {
+    fn new(entry: &Entry, place: usize) -> Self {
+        let candidate = &entry.candidate;
+        Self {
+            place,
+            id: candidate.id.clone(),
+            host: candidate.host.clone(),
+            pid: candidate.pid,
+            command: candidate.command.clone(),
+            containment: candidate.containment.clone(),
+            joined: rfc3339(entry.joined),
+        }
+    }
+}
+
+impl StatusReport {
+    /// Whether every election has a leader.
+    pub fn is_led(&self) -> bool {
+        self.elections.iter().all(|election| election.leader.is_some())
+    }
+
+    /// The report as a table for people; the ages in it are as of `now`.
+    pub fn table(&self, now: SystemTime) -> String {
+        let headings = [
+            "ELECTION",
+            "ROLE",
+            "PLACE",
+            "ID",
+            "HOST",
+            "PID",
+            "COMMAND",
+            "SINCE",
+            "TOKEN",
+            "LEFT",
+            "CONTAINMENT",
+        ];
+        let mut table = Table::new(&headings);
+        for election in &self.elections {
+            let name = &election.election;
+            if let Some(leader) = &election.leader {
+                table.row(leader.cells(name, now));
+            } else {
+                let known = [name.clone(), "no-leader".to_owned()];
+                table.row(known.into_iter().chain(iter::repeat_n(String::new(), 9)));
+            }
+            for waiting in &election.waiting {
+                table.row(waiting.cells(name, now));
+            }
+        }
+        table.render()
+    }
+}
+
+impl LeaderStatus {
+    fn cells(&self, election: &str, now: SystemTime) -> [String; 11] {
+        [
+            election.to_owned(),
+            "leader".to_owned(),
+            String::new(),
+            self.id.clone(),
+            self.host.clone(),
+            self.pid.to_string(),
+            self.command.clone(),
+            age_of(&self.since, now),
+            self.token.to_string(),
+            self.remaining_ms.map_or_else(|| "unlimited".to_owned(), seconds),
+            self.containment.clone(),
+        ]
+    }
+}
+
+impl WaitingStatus {
+    fn cells(&self, election: &str, now: SystemTime) -> [String; 11] {
+        [
+            election.to_owned(),
+            "waiting".to_owned(),
+            self.place.to_string(),
+            self.id.clone(),
+            self.host.clone(),
+            self.pid.to_string(),
+            self.command.clone(),
+            age_of(&self.joined, now),
+            String::new(),
+            String::new(),
+            self.containment.clone(),
+        ]
+    }
+}
+
+fn seconds(millis: u64) -> String {
+    format!("{}.{}s", millis / 1000, millis % 1000 / 100)
+}
+
+/// The age of a time that this report shows; a clock that is ahead of ours makes it 0.
+fn age_of(time: &str, now: SystemTime) -> String {
+    let since = humantime::parse_rfc3339(time).unwrap_or(now);
+    age(now.duration_since(since).unwrap_or(Duration::ZERO))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+    use elect_api::{Candidate, Entry, Leader, Survey, Token};
+
+    use super::{ElectionStatus, StatusReport};
+
+    fn at(seconds: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(seconds)
+    }
+
+    fn entry(id: &str, joined: u64) -> Entry {
+        let candidate = Candidate {
+            id: id.to_owned(),
+            host: "web".to_owned(),
+            pid: 42,
+            command: "./job".to_owned(),
+            containment: "scan".to_owned(),
+        };
+        Entry { candidate, joined: at(joined) }
+    }
+
+    fn report() -> StatusReport {
+        let led = Survey {
+            leader: Some(Leader {
+                entry: entry("a", 0),
+                token: Token::new(7),
+                since: at(8),
+                remaining: None,
+            }),
+            waiting: vec![entry("b\u{1b}[2J", 140)],
+        };
+        let (job, idle) = ("job".parse().unwrap(), "idle".parse().unwrap());
+        StatusReport {
+            elections: vec![
+                ElectionStatus::new(&job, "file:///x", &led),
+                ElectionStatus::new(&idle, "file:///x", &Survey::default()),
+            ],
+        }
+    }
+
+    #[test]
+    fn the_json_keys_are_stable() {
+        let expected = r#"{"elections":[{"election":"job","backend":"file:///x","leader":{"id":"a","host":"web","pid":42,"command":"./job","containment":"scan","token":7,"since":"1970-01-01T00:00:08.000Z","joined":"1970-01-01T00:00:00.000Z","remaining_ms":null},"waiting":[{"place":1,"id":"b\u001b[2J","host":"web","pid":42,"command":"./job","containment":"scan","joined":"1970-01-01T00:02:20.000Z"}]},{"election":"idle","backend":"file:///x","leader":null,"waiting":[]}]}"#;
+        assert_eq!(serde_json::to_string(&report()).unwrap(), expected);
+    }
+
+    #[test]
+    fn yaml_has_the_same_keys() {
+        let yaml = serde_yaml::to_string(&report()).unwrap();
+        let back: serde_json::Value = serde_yaml::from_str(&yaml).unwrap();
+        assert_eq!(back, serde_json::to_value(report()).unwrap());
+    }
+
+    #[test]
+    fn the_table_shows_one_candidate_a_line() {
+        let text = report().table(at(200));
+        let lines: Vec<Vec<&str>> =
+            text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(lines.len(), 4);
+        assert_eq!(
+            lines[1],
+            ["job", "leader", "-", "a", "web", "42", "./job", "3m12s", "7", "unlimited", "scan"]
+        );
+        assert_eq!(
+            lines[2],
+            ["job", "waiting", "1", "b\\u{1b}[2J", "web", "42", "./job", "1m", "-", "-", "scan"]
+        );
+        assert_eq!(lines[3], ["idle", "no-leader", "-", "-", "-", "-", "-", "-", "-", "-", "-"]);
+    }
+
+    #[test]
+    fn a_leader_with_a_limit_and_a_clock_ahead() {
+        let mut survey = Survey {
+            leader: Some(Leader {
+                entry: entry("a", 0),
+                token: Token::new(7),
+                since: at(900),
+                remaining: None,
+            }),
+            waiting: vec![],
+        };
+        survey.leader.as_mut().unwrap().remaining = Some(Duration::from_millis(7_340));
+        let report = StatusReport {
+            elections: vec![ElectionStatus::new(&"job".parse().unwrap(), "x:", &survey)],
+        };
+        assert!(report.is_led());
+        assert!(report.table(at(0)).contains("0s     7      7.3s"), "{}", report.table(at(0)));
+    }
+}

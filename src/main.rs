@@ -5,6 +5,11 @@ use std::process::ExitCode;
 
 use elect::{cli, command};
 
+/// Tests prove with it that the guardian never allocates.
+#[cfg(debug_assertions)]
+#[global_allocator]
+static ALLOCATOR: elect::guard::NoAlloc = elect::guard::NoAlloc;
+
 fn main() -> ExitCode {
     match cli::parse(env::args_os()) {
         Ok(cli) => command::dispatch(cli),

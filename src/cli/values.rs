@@ -2,15 +2,22 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use clap::builder::PossibleValue;
 use nix::sys::signal::Signal;
 
-/// What happens to processes that the command leaves running when it ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Leftover {
-    /// They are killed before the leadership is given up.
-    Kill,
-    /// The leadership is kept until they have ended by themselves.
-    Wait,
+pub use crate::guard::Leftover;
+
+impl ValueEnum for Leftover {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Kill, Self::Wait]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            Self::Kill => PossibleValue::new("kill").help("They are killed before leadership is given up"),
+            Self::Wait => PossibleValue::new("wait").help("Leadership is kept until they have ended by themselves"),
+        })
+    }
 }
 
 /// What happens after the leadership was lost and the command is dead.

@@ -42,7 +42,7 @@ pub fn explain(said: &clap::Error) -> ExitCode {
 fn run(args: RunArgs, log: &Log) -> anyhow::Result<u8> {
     let plan = RunPlan::new(args)?;
     let conflict = plan.conflict_exit_code;
-    Ok(run::run(plan, log)?.exit_code(conflict))
+    Ok(run::run(&plan, log)?.exit_code(conflict))
 }
 
 fn plain_log() -> Log {

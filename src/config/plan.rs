@@ -11,18 +11,8 @@ use super::{
     AfterLoss, BackendUrl, ConfigError, Leftover, LogFormat, OutputFormat, candidate_id, naming,
     stores,
 };
+pub use crate::election::machine::Wait;
 use crate::cli::{CheckArgs, RunArgs, StatusArgs};
-
-/// How long to wait for leadership.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wait {
-    /// Not at all: one attempt.
-    No,
-    /// Until this long after the start.
-    For(Duration),
-    /// Without end.
-    Forever,
-}
 
 /// How much elect says on stderr.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

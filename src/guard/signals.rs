@@ -1,8 +1,10 @@
 //! Signals: blocked from the start and read from a descriptor, so that none is lost and none
 //! interrupts anything.
 
+use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStringExt;
 
 use nix::errno::Errno;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
@@ -64,6 +66,24 @@ impl Inherited {
         descriptors::silence(&null, &[0, 1]);
         descriptors::close_each(&self.descriptors);
         Ok(())
+    }
+}
+
+impl Inherited {
+    /// Executes elect anew, with the same arguments and as the same process. Returns only if that
+    /// failed. The program is found by its open file, so that an upgrade meanwhile does no harm.
+    pub fn start_over(&self) -> io::Error {
+        let arguments = std::env::args_os().map(|word| CString::new(word.into_vec()));
+        let Ok(arguments) = arguments.collect::<Result<Vec<_>, _>>() else {
+            return io::ErrorKind::InvalidInput.into();
+        };
+        if let Err(errno) = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&self.mask), None) {
+            return errno.into();
+        }
+        match nix::unistd::execv(c"/proc/self/exe", &arguments) {
+            Ok(never) => match never {},
+            Err(errno) => errno.into(),
+        }
     }
 }
 

@@ -1,0 +1,201 @@
+//! `elect run`: a command as the only one of its kind.
+
+mod environment;
+mod kin;
+mod observer;
+mod tree;
+
+use std::time::{Duration, SystemTime};
+
+use anyhow::Context;
+use async_trait::async_trait;
+use elect_api::{Boottime, Candidate, Store};
+
+use self::observer::{Observer, Shared};
+use self::tree::Watched;
+use crate::config::{self, AfterLoss, RunPlan};
+use crate::election::driver::{self, Candidacy, Clock};
+use crate::election::machine::{Machine, Rules, Verdict};
+use crate::election::timing::{Timing, Wishes};
+use crate::guard::{self, Alarm, Containment, Ended, Forked, Guardian, Incoming, Inherited, Settings};
+use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord};
+
+/// Takes part in the election, runs the command while it leads, and says how that ended.
+///
+/// # Errors
+/// Whatever keeps it from taking part at all.
+pub(super) fn run(plan: &RunPlan, log: &Log) -> anyhow::Result<Outcome> {
+    let inherited = Inherited::take().context("cannot block signals")?;
+    let started = SystemTime::now();
+    let outcome_file = open_outcome(plan)?;
+    let store = config::connect(&plan.backend)?;
+    let run = Run::new(plan, log.about(&plan.election), store)?;
+    let guardian = run.fork(&inherited)?;
+    if plan.after_loss == AfterLoss::Exit {
+        inherited.release().context("cannot open /dev/null")?;
+    }
+    let (verdict, shared) = run.campaign(guardian, &inherited)?;
+    let (outcome, reason) = judge(verdict);
+    run.tell(outcome, &reason);
+    if let Some(file) = outcome_file {
+        let record = OutcomeRecord {
+            outcome,
+            exit_code: outcome.exit_code(plan.conflict_exit_code),
+            election: &plan.election,
+            id: Some(&run.candidate.id),
+            token: shared.token(),
+            reason: &reason,
+            started,
+            ended: SystemTime::now(),
+        };
+        let path = file.path().display();
+        file.write(&record).with_context(|| format!("cannot write the outcome to {path}"))?;
+    }
+    if outcome == Outcome::Lost && plan.after_loss == AfterLoss::Campaign {
+        // A guardian starts one command only, and is forked by a process that is fresh.
+        return Err(inherited.start_over()).context("cannot start over to campaign again");
+    }
+    Ok(outcome)
+}
+
+fn open_outcome(plan: &RunPlan) -> anyhow::Result<Option<OutcomeFile>> {
+    let open = |path: &std::path::PathBuf| {
+        OutcomeFile::create(path).with_context(|| format!("cannot write the outcome to {}", path.display()))
+    };
+    plan.outcome.as_ref().map(open).transpose()
+}
+
+/// One candidacy with all that it needs.
+struct Run<'a> {
+    plan: &'a RunPlan,
+    log: Log,
+    store: Box<dyn Store>,
+    wishes: Wishes,
+    timing: Timing,
+    candidate: Candidate,
+}
+
+impl<'a> Run<'a> {
+    fn new(plan: &'a RunPlan, log: Log, store: Box<dyn Store>) -> anyhow::Result<Self> {
+        let wishes = Wishes { kill_grace: plan.kill_grace, ..Wishes::default() };
+        let profile = store.profile();
+        let timing = Timing::new(&wishes, profile.lease)?;
+        let containment = Containment::detect();
+        let candidate = plan.candidate(std::process::id(), containment.name());
+        log.debug(format_args!(
+            "store {}, candidate {}, containment {containment}{}",
+            profile.location,
+            candidate.id,
+            if plan.named_after_command { ", election named after the command" } else { "" }
+        ));
+        if containment == Containment::Group {
+            log.warn("processes that leave the command's process group cannot be found here: /proc does not list children");
+        }
+        Ok(Self { plan, log, store, wishes, timing, candidate })
+    }
+
+    fn fork(&self, inherited: &Inherited) -> anyhow::Result<Forked> {
+        Forked::fork(Settings {
+            command: &self.plan.command,
+            environment: environment::for_command(&self.plan.election, &self.candidate),
+            leftover: self.plan.leftover,
+            inherited,
+        })
+        .context("cannot start the guardian")
+    }
+
+    fn campaign(&self, guardian: Forked, inherited: &Inherited) -> anyhow::Result<(Verdict, Shared)> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the runtime")?;
+        runtime.block_on(async {
+            let clock = BootClock(Alarm::new().context("cannot make a timer")?);
+            let incoming = Incoming::new(inherited).context("cannot read signals")?;
+            let guardian = guardian.attach().context("cannot watch the guardian")?;
+            let mut tree = Watched::new(guardian, incoming);
+            let shared = Shared::new(&self.log, clock.now());
+            let verdict = {
+                let mut observer = Observer::new(&self.log, &shared, &self.candidate);
+                let machine = Machine::new(self.rules(), self.timing, clock.now(), fastrand::u64(..));
+                tokio::select! {
+                    verdict = driver::drive(&self.candidacy(), machine, &clock, &mut tree, &mut observer) => verdict,
+                    () = shared.keep_drawing() => unreachable!("drawing has no end"),
+                }
+            };
+            shared.clear();
+            Guardian::dismiss(tree.into_guardian());
+            Ok((verdict, shared))
+        })
+    }
+
+    fn candidacy(&self) -> Candidacy<'_> {
+        Candidacy {
+            store: &*self.store,
+            election: &self.plan.election,
+            candidate: &self.candidate,
+            ttl: self.wishes.ttl,
+        }
+    }
+
+    fn rules(&self) -> Rules {
+        Rules {
+            wait: self.plan.wait,
+            signal: self.plan.signal as i32,
+            stop_timeout: self.plan.stop_timeout,
+            hold: self.plan.hold,
+        }
+    }
+
+    /// Says how it ended, as loudly as it deserves.
+    fn tell(&self, outcome: Outcome, reason: &str) {
+        match outcome {
+            Outcome::NotAcquired if self.plan.conflict_exit_code == 0 => {}
+            Outcome::NotAcquired => self.log.warn(reason),
+            Outcome::Failed | Outcome::NotExecutable | Outcome::NotFound => {
+                let program = self.candidate.command.as_str();
+                match outcome {
+                    Outcome::Failed => self.log.error(reason),
+                    _ => self.log.error(format_args!("cannot execute {program}: {reason}")),
+                }
+            }
+            Outcome::Exited(_) | Outcome::Signaled(_) | Outcome::Lost | Outcome::Interrupted(_) => self.log.info(reason),
+        }
+    }
+}
+
+/// What a verdict means to the outside, and why it came to it.
+fn judge(verdict: Verdict) -> (Outcome, String) {
+    match verdict {
+        Verdict::Ended(Ended::Exited(code)) => (Outcome::Exited(code), format!("the command exited with code {code}")),
+        Verdict::Ended(Ended::Signaled(signal)) => {
+            (Outcome::Signaled(signal.into()), format!("signal {signal} ended the command"))
+        }
+        Verdict::NotStarted(errno) => {
+            let outcome = match errno {
+                libc::ENOENT | libc::ENOTDIR => Outcome::NotFound,
+                libc::EAGAIN | libc::ENOMEM | libc::EMFILE | libc::ENFILE => Outcome::Failed,
+                _ => Outcome::NotExecutable,
+            };
+            (outcome, nix::errno::Errno::from_raw(errno).desc().to_owned())
+        }
+        Verdict::Lost(why) => (Outcome::Lost, format!("leadership was lost: {why}")),
+        Verdict::NotAcquired => (Outcome::NotAcquired, "another candidate leads".to_owned()),
+        Verdict::Interrupted(signal) => (Outcome::Interrupted(signal), format!("signal {signal} ended the wait")),
+        Verdict::StoreFailed(error) => (Outcome::Failed, format!("{:#}", anyhow::Error::from(error))),
+        Verdict::Failed(why) => (Outcome::Failed, why),
+    }
+}
+
+struct BootClock(Alarm);
+
+#[async_trait]
+impl Clock for BootClock {
+    fn now(&self) -> Boottime {
+        guard::now()
+    }
+
+    async fn until(&self, at: Option<Boottime>) {
+        self.0.until(at).await;
+    }
+}
+
+/// How often the line that shows the waiting is drawn anew.
+const REDRAW: Duration = Duration::from_secs(1);

@@ -14,8 +14,11 @@ impl ValueEnum for Leftover {
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         Some(match self {
-            Self::Kill => PossibleValue::new("kill").help("They are killed before leadership is given up"),
-            Self::Wait => PossibleValue::new("wait").help("Leadership is kept until they have ended by themselves"),
+            Self::Kill => {
+                PossibleValue::new("kill").help("They are killed before leadership is given up")
+            }
+            Self::Wait => PossibleValue::new("wait")
+                .help("Leadership is kept until they have ended by themselves"),
         })
     }
 }

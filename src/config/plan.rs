@@ -11,8 +11,8 @@ use super::{
     AfterLoss, BackendUrl, ConfigError, Leftover, LogFormat, OutputFormat, candidate_id, naming,
     stores,
 };
-pub use crate::election::machine::Wait;
 use crate::cli::{CheckArgs, RunArgs, StatusArgs};
+pub use crate::election::machine::Wait;
 
 /// How much elect says on stderr.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,6 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -54,7 +53,8 @@ struct Page {
 
 /// The page, for the guardian to write.
 pub(super) struct Writer {
-    page: NonNull<Page>,
+    /// Mapped for as long as the process lives.
+    page: &'static Page,
     memory: OwnedFd,
 }
 
@@ -76,7 +76,9 @@ impl Writer {
         if page == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let page = NonNull::new(page.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        // SAFETY: the mapping is as long as a Page, aligned to a memory page and never unmapped, and
+        // any bytes are valid for its atomic fields.
+        let page = unsafe { &*page.cast::<Page>() };
         Ok(Self { page, memory })
     }
 
@@ -89,15 +91,9 @@ impl Writer {
         &self.memory
     }
 
-    fn page(&self) -> &Page {
-        // SAFETY: the mapping is as long as a Page, aligned to a memory page, never unmapped, and
-        // any bytes are valid for its atomic fields.
-        unsafe { self.page.as_ref() }
-    }
-
     /// Leadership with `token` begins.
     pub(super) fn begin(&self, token: Token) {
-        let page = self.page();
+        let page = self.page;
         page.token.store(token.get(), Ordering::Relaxed);
         page.until.store(u64::MAX, Ordering::Relaxed);
         page.state.store(HELD, Ordering::Relaxed);
@@ -106,12 +102,12 @@ impl Writer {
 
     /// Leadership can be counted on until `nanos` after boot.
     pub(super) fn limit(&self, nanos: u64) {
-        self.page().until.store(nanos, Ordering::Release);
+        self.page.until.store(nanos, Ordering::Release);
     }
 
     /// Leadership is over.
     pub(super) fn end(&self) {
-        self.page().state.store(OVER, Ordering::Release);
+        self.page.state.store(OVER, Ordering::Release);
     }
 }
 

@@ -12,9 +12,13 @@ pub(super) const LEADER_ELECTION: &str = "ELECT_LEADER_ELECTION";
 pub(super) const LEADER_ID: &str = "ELECT_LEADER_ID";
 
 /// Our own environment as the command gets it; the guardian adds the token and the lease.
-pub(super) fn for_command(election: &ElectionName, candidate: &Candidate) -> Vec<(OsString, OsString)> {
+pub(super) fn for_command(
+    election: &ElectionName,
+    candidate: &Candidate,
+) -> Vec<(OsString, OsString)> {
     let replaced = [LEADER_ELECTION, LEADER_ID];
-    let ours = env::vars_os().filter(|(name, _)| WITHHELD.iter().chain(&replaced).all(|other| name != other));
+    let ours = env::vars_os()
+        .filter(|(name, _)| WITHHELD.iter().chain(&replaced).all(|other| name != other));
     ours.chain([
         (LEADER_ELECTION.into(), election.as_str().into()),
         (LEADER_ID.into(), candidate.id.as_str().into()),

@@ -13,7 +13,9 @@ use super::environment::LEADER_ID;
 pub(super) fn is_our_ancestor(leader: &Leader, ourselves: &Candidate) -> bool {
     let leader = &leader.entry.candidate;
     env::var_os(LEADER_ID).is_some_and(|id| id == *leader.id)
-        || (leader.host == ourselves.host && runs_elect(leader.pid) && ancestors().any(|pid| pid == leader.pid))
+        || (leader.host == ourselves.host
+            && runs_elect(leader.pid)
+            && ancestors().any(|pid| pid == leader.pid))
 }
 
 /// A like number in another pid namespace is some other program, as a rule.

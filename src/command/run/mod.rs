@@ -17,7 +17,9 @@ use crate::config::{self, AfterLoss, RunPlan};
 use crate::election::driver::{self, Candidacy, Clock};
 use crate::election::machine::{Machine, Rules, Verdict};
 use crate::election::timing::{Timing, Wishes};
-use crate::guard::{self, Alarm, Containment, Ended, Forked, Guardian, Incoming, Inherited, Settings};
+use crate::guard::{
+    self, Alarm, Containment, Ended, Forked, Guardian, Incoming, Inherited, Settings,
+};
 use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord};
 
 /// Takes part in the election, runs the command while it leads, and says how that ended.
@@ -60,7 +62,8 @@ pub(super) fn run(plan: &RunPlan, log: &Log) -> anyhow::Result<Outcome> {
 
 fn open_outcome(plan: &RunPlan) -> anyhow::Result<Option<OutcomeFile>> {
     let open = |path: &std::path::PathBuf| {
-        OutcomeFile::create(path).with_context(|| format!("cannot write the outcome to {}", path.display()))
+        OutcomeFile::create(path)
+            .with_context(|| format!("cannot write the outcome to {}", path.display()))
     };
     plan.outcome.as_ref().map(open).transpose()
 }
@@ -104,19 +107,27 @@ impl<'a> Run<'a> {
         .context("cannot start the guardian")
     }
 
-    fn campaign(&self, guardian: Forked, inherited: &Inherited) -> anyhow::Result<(Verdict, Shared)> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the runtime")?;
+    fn campaign(
+        &self,
+        guardian: Forked,
+        inherited: &Inherited,
+    ) -> anyhow::Result<(Verdict, Shared)> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .context("cannot start the runtime")?;
         runtime.block_on(async {
             let clock = BootClock(Alarm::new().context("cannot make a timer")?);
             let incoming = Incoming::new(inherited).context("cannot read signals")?;
             let guardian = guardian.attach().context("cannot watch the guardian")?;
             let mut tree = Watched::new(guardian, incoming);
             let shared = Shared::new(&self.log, clock.now());
+            let candidacy = self.candidacy();
             let verdict = {
                 let mut observer = Observer::new(&self.log, &shared, &self.candidate);
                 let machine = Machine::new(self.rules(), self.timing, clock.now(), fastrand::u64(..));
                 tokio::select! {
-                    verdict = driver::drive(&self.candidacy(), machine, &clock, &mut tree, &mut observer) => verdict,
+                    verdict = driver::drive(&candidacy, machine, &clock, &mut tree, &mut observer) => verdict,
                     () = shared.keep_drawing() => unreachable!("drawing has no end"),
                 }
             };
@@ -156,7 +167,9 @@ impl<'a> Run<'a> {
                     _ => self.log.error(format_args!("cannot execute {program}: {reason}")),
                 }
             }
-            Outcome::Exited(_) | Outcome::Signaled(_) | Outcome::Lost | Outcome::Interrupted(_) => self.log.info(reason),
+            Outcome::Exited(_) | Outcome::Signaled(_) | Outcome::Lost | Outcome::Interrupted(_) => {
+                self.log.info(reason);
+            }
         }
     }
 }
@@ -164,7 +177,9 @@ impl<'a> Run<'a> {
 /// What a verdict means to the outside, and why it came to it.
 fn judge(verdict: Verdict) -> (Outcome, String) {
     match verdict {
-        Verdict::Ended(Ended::Exited(code)) => (Outcome::Exited(code), format!("the command exited with code {code}")),
+        Verdict::Ended(Ended::Exited(code)) => {
+            (Outcome::Exited(code), format!("the command exited with code {code}"))
+        }
         Verdict::Ended(Ended::Signaled(signal)) => {
             (Outcome::Signaled(signal.into()), format!("signal {signal} ended the command"))
         }
@@ -178,8 +193,12 @@ fn judge(verdict: Verdict) -> (Outcome, String) {
         }
         Verdict::Lost(why) => (Outcome::Lost, format!("leadership was lost: {why}")),
         Verdict::NotAcquired => (Outcome::NotAcquired, "another candidate leads".to_owned()),
-        Verdict::Interrupted(signal) => (Outcome::Interrupted(signal), format!("signal {signal} ended the wait")),
-        Verdict::StoreFailed(error) => (Outcome::Failed, format!("{:#}", anyhow::Error::from(error))),
+        Verdict::Interrupted(signal) => {
+            (Outcome::Interrupted(signal), format!("signal {signal} ended the wait"))
+        }
+        Verdict::StoreFailed(error) => {
+            (Outcome::Failed, format!("{:#}", anyhow::Error::from(error)))
+        }
         Verdict::Failed(why) => (Outcome::Failed, why),
     }
 }

@@ -80,24 +80,33 @@ impl driver::Observer for Observer<'_> {
                 let pause = humantime::format_duration(std::time::Duration::from_millis(
                     u64::try_from(pause.as_millis()).unwrap_or(u64::MAX),
                 ));
-                self.log.warn(format_args!("{:#}; trying again in {pause}", anyhow::Error::from(error)));
+                self.log.warn(format_args!(
+                    "{:#}; trying again in {pause}",
+                    anyhow::Error::from(error)
+                ));
             }
-            News::Lost(why) => self.log.warn(format_args!("leadership is lost, stopping the command: {why}")),
+            News::Lost(why) => {
+                self.log.warn(format_args!("leadership is lost, stopping the command: {why}"));
+            }
             News::SteppingDown(why) => self.log.info(format_args!("asked to step down: {why}")),
             News::Holding(left) => {
-                let left = humantime::format_duration(std::time::Duration::from_secs(left.as_secs()));
+                let left =
+                    humantime::format_duration(std::time::Duration::from_secs(left.as_secs()));
                 self.log.info(format_args!("the command has ended; keeping the lease for {left}"));
             }
             News::EntryLeft(error) => {
                 let error = anyhow::Error::from(error);
-                self.log.warn(format_args!("our entry stays in the store until it ends by itself: {error:#}"));
+                self.log.warn(format_args!(
+                    "our entry stays in the store until it ends by itself: {error:#}"
+                ));
             }
         }
     }
 
     fn survey(&mut self, survey: &Survey) -> Option<Event> {
         self.shared.waiting().update(survey, &self.candidate.id);
-        let leader = survey.leader.as_ref().filter(|leader| kin::is_our_ancestor(leader, self.candidate))?;
+        let leader =
+            survey.leader.as_ref().filter(|leader| kin::is_our_ancestor(leader, self.candidate))?;
         Some(Event::WaitsForUs(format!(
             "this elect run is part of the command of {}, which leads: it would wait for itself; \
              give it another election with -e",

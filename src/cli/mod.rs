@@ -24,7 +24,7 @@ pub use values::{AfterLoss, Leftover, LogFormat, OutputFormat, parse_duration, p
 
 /// Run a command on exactly one machine at a time.
 #[derive(Debug, Parser)]
-#[command(name = "elect", version, about, max_term_width = 100, disable_help_subcommand = true)]
+#[command(name = "elect", version, about, max_term_width = 100)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]

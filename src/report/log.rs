@@ -137,6 +137,11 @@ impl Log {
         }
     }
 
+    /// The election that every line names.
+    pub(super) fn election(&self) -> Option<&str> {
+        self.0.election.as_deref()
+    }
+
     /// Whether a line that is drawn again and again would be welcome.
     pub(super) fn wants_progress(&self) -> bool {
         self.0.is_terminal && self.0.threshold >= Level::Info && self.0.format == LogFormat::Text

@@ -24,11 +24,11 @@ pub struct Waiting {
     is_wanted: bool,
     since: Boottime,
     drawn: Option<Boottime>,
-    scene: Scene,
+    scene: Option<Scene>,
 }
 
 /// What is known of the election, in words fit for a terminal.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Scene {
     leader: Option<(String, SystemTime)>,
     place: Option<usize>,
@@ -40,7 +40,7 @@ impl Waiting {
     pub fn new(log: &Log, now: Boottime) -> Self {
         let is_wanted = log.wants_progress()
             && env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb");
-        Self { log: log.clone(), is_wanted, since: now, drawn: None, scene: Scene::default() }
+        Self { log: log.clone(), is_wanted, since: now, drawn: None, scene: None }
     }
 
     /// Whether anything will ever be drawn; if not, no survey need be made for it.
@@ -50,16 +50,7 @@ impl Waiting {
 
     /// Takes in what a survey has shown. `our_id` is the id of our candidate.
     pub fn update(&mut self, survey: &Survey, our_id: &str) {
-        let leader = survey.leader.as_ref();
-        self.scene = Scene {
-            leader: leader.map(|leader| (escape(&leader.entry.candidate.id), leader.since)),
-            place: survey
-                .waiting
-                .iter()
-                .position(|entry| entry.candidate.id == our_id)
-                .map(|i| i + 1),
-            candidates: survey.waiting.len(),
-        };
+        self.scene = Some(Scene::new(survey, our_id));
     }
 
     /// Draws the line anew if the last drawing is a second old. `wall` is for showing ages only.
@@ -71,7 +62,14 @@ impl Waiting {
         self.drawn = Some(now);
         let mut line = self.log.line();
         let bar = line.get_or_insert_with(new_bar);
-        bar.set_message(self.scene.text(now.since(self.since), wall));
+        bar.set_message(self.text(now, wall));
+    }
+
+    fn text(&self, now: Boottime, wall: SystemTime) -> String {
+        let election = self.log.election().map(|name| format!(" for {name}")).unwrap_or_default();
+        let scene =
+            self.scene.as_ref().map(|scene| format!(", {}", scene.text(wall))).unwrap_or_default();
+        format!("waiting {}{election}{scene}", age(now.since(self.since)))
     }
 
     /// Takes the line away. A later tick brings it back.
@@ -94,18 +92,33 @@ impl Drop for Waiting {
 }
 
 impl Scene {
-    fn text(&self, waited: Duration, wall: SystemTime) -> String {
-        let leader = match &self.leader {
+    fn new(survey: &Survey, our_id: &str) -> Self {
+        let leader = survey.leader.as_ref();
+        Self {
+            leader: leader.map(|leader| (escape(&leader.entry.candidate.id), leader.since)),
+            place: survey
+                .waiting
+                .iter()
+                .position(|entry| entry.candidate.id == our_id)
+                .map(|i| i + 1),
+            candidates: survey.waiting.len(),
+        }
+    }
+
+    fn text(&self, wall: SystemTime) -> String {
+        let place = self
+            .place
+            .map(|place| format!("place {place} of {}, ", self.candidates))
+            .unwrap_or_default();
+        match &self.leader {
             Some((id, since)) => {
-                format!("led by {id} for {}", age(wall.duration_since(*since).unwrap_or_default()))
+                format!(
+                    "{place}led by {id} for {}",
+                    age(wall.duration_since(*since).unwrap_or_default())
+                )
             }
-            None => "nobody leads".to_owned(),
-        };
-        let place = match self.place {
-            Some(place) => format!(", place {place} of {}", self.candidates),
-            None => String::new(),
-        };
-        format!("{leader}{place}, waited {}", age(waited))
+            None => format!("{place}nobody leads"),
+        }
     }
 }
 
@@ -133,8 +146,15 @@ mod tests {
     use elect_api::{Boottime, Candidate, Entry, Leader, Survey, Token};
     use indicatif::ProgressStyle;
 
-    use super::{Log, Scene, Waiting};
+    use super::{Log, Waiting};
     use crate::config::{LogFormat, Verbosity};
+
+    const START: Boottime = Boottime::from_boot(Duration::from_secs(5));
+
+    fn waiting() -> Waiting {
+        let log = Log::new(Verbosity::Quiet, LogFormat::Text, || UNIX_EPOCH);
+        Waiting::new(&log.about(&"job".parse().unwrap()), START)
+    }
 
     fn entry(id: &str) -> Entry {
         let candidate = Candidate {
@@ -158,20 +178,25 @@ mod tests {
             }),
             waiting: vec![entry("b"), entry("me")],
         };
-        let log = Log::new(Verbosity::Quiet, LogFormat::Text, || UNIX_EPOCH);
-        let now = Boottime::from_boot(Duration::from_secs(5));
-        let mut waiting = Waiting::new(&log, now);
+        let mut waiting = waiting();
         waiting.update(&survey, "me");
-        let wall = UNIX_EPOCH + Duration::from_secs(192);
-        let text = waiting.scene.text(Duration::from_secs(7), wall);
-        assert_eq!(text, "led by a\\u{1b} for 3m12s, place 2 of 2, waited 7s");
-        waiting.tick(now, wall);
-        assert!(!waiting.is_wanted());
+        let (now, wall) = (START + Duration::from_secs(7), UNIX_EPOCH + Duration::from_secs(192));
+        let text = waiting.text(now, wall);
+        assert_eq!(text, "waiting 7s for job, place 2 of 2, led by a\\u{1b} for 3m12s");
+        waiting.update(&Survey { leader: None, waiting: vec![entry("b")] }, "me");
+        assert_eq!(waiting.text(now, wall), "waiting 7s for job, nobody leads");
     }
 
     #[test]
     fn before_the_first_survey_it_says_what_it_knows() {
-        assert_eq!(Scene::default().text(Duration::ZERO, UNIX_EPOCH), "nobody leads, waited 0s");
+        assert_eq!(waiting().text(START, UNIX_EPOCH), "waiting 0s for job");
         assert!(ProgressStyle::with_template("elect: {wide_msg}").is_ok());
+    }
+
+    #[test]
+    fn where_nobody_wants_it_nothing_is_drawn() {
+        let mut waiting = waiting();
+        waiting.tick(START, UNIX_EPOCH);
+        assert!(!waiting.is_wanted() && waiting.drawn.is_none());
     }
 }

@@ -1,1 +1,4 @@
-//! Tests of the program.
+//! The program, driven from outside as its users drive it.
+
+mod basics;
+mod support;

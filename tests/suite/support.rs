@@ -1,0 +1,38 @@
+//! What all tests of the program share.
+
+use std::path::Path;
+
+use elect_testkit::program::Elect;
+use tempfile::TempDir;
+
+/// A state directory of its own, and `elect` that uses it.
+pub(crate) struct Ground {
+    folder: TempDir,
+}
+
+impl Ground {
+    pub(crate) fn new() -> Self {
+        Self { folder: TempDir::new().expect("a temporary folder") }
+    }
+
+    /// The folder for whatever the test needs besides.
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The store's root.
+    pub(crate) fn state(&self) -> std::path::PathBuf {
+        self.path().join("state")
+    }
+
+    pub(crate) fn elect(&self, subcommand: &str) -> Elect {
+        Elect::new(env!("CARGO_BIN_EXE_elect"))
+            .arg(subcommand)
+            .args(["-b", &format!("file://{}", self.state().display())])
+    }
+
+    /// `elect run` in the election "job"; flags and the command are to be added.
+    pub(crate) fn run(&self) -> Elect {
+        self.elect("run").args(["-e", "job"])
+    }
+}

@@ -47,7 +47,9 @@ impl FromStr for ElectionName {
 
     fn from_str(text: &str) -> Result<Self, ElectionNameError> {
         let first = text.chars().next().ok_or(ElectionNameError::Empty)?;
-        if let Some(odd) = text.chars().find(|c| !c.is_ascii_alphanumeric() && !"._-@:+=".contains(*c)) {
+        if let Some(odd) =
+            text.chars().find(|c| !c.is_ascii_alphanumeric() && !"._-@:+=".contains(*c))
+        {
             return Err(ElectionNameError::Character(odd));
         }
         if !first.is_ascii_alphanumeric() && first != '_' {
@@ -93,7 +95,9 @@ mod tests {
 
     #[test]
     fn names_that_every_store_can_keep() {
-        for good in ["a", "cron-job", "backup.sh", "db@host:5432", "_x", "7z", "a+b=c", &"x".repeat(128)] {
+        for good in
+            ["a", "cron-job", "backup.sh", "db@host:5432", "_x", "7z", "a+b=c", &"x".repeat(128)]
+        {
             assert_eq!(parse(good).as_ref().map(ElectionName::as_str), Ok(good));
         }
     }

@@ -1,1 +1,84 @@
 //! The conformance suite that every elect store passes, and what tests of elect share.
+//!
+//! A store gets the whole suite with one line in a test of its own, which names an `async fn` that
+//! makes a [`Bench`]:
+//!
+//! ```ignore
+//! elect_testkit::conformance!(bench);
+//! ```
+//!
+//! The list of laws is kept here and nowhere else, so that a new law reaches every store by itself.
+
+#![allow(clippy::missing_panics_doc, reason = "to panic is how what is here fails a test")]
+
+mod bench;
+mod contender;
+pub mod laws;
+mod run;
+
+pub use bench::{Bench, Shared, Stall};
+pub use contender::{Contender, LineUp, election, line_up};
+pub use run::{apart, poll_n, poll_n_eagerly, run};
+
+/// Expands to one test for each aspect of each law of `elect_api`, on a bench of its own.
+///
+/// The argument is the path of a function `async fn() -> impl Bench`.
+#[macro_export]
+macro_rules! conformance {
+    ($bench:path) => {
+        $crate::conformance! { @each $bench:
+            // Law 2: idempotent proof. Law 4: a wake is a hint.
+            a_lone_candidate_leads_at_once
+            a_leader_stays_leader_with_the_same_token
+            a_waiter_keeps_its_place_however_often_it_asks
+            wakes_may_be_dropped_or_ignored
+            a_leader_whose_entry_was_removed_finds_out
+            a_waiter_whose_entry_was_removed_enters_anew_at_the_end
+            only_a_leader_holds_the_lease
+            // Law 3: ambiguity.
+            a_refresh_cut_anywhere_leaves_one_entry
+            a_refresh_dropped_while_the_store_stalls_leaves_one_entry
+            a_candidate_that_dies_in_a_stalled_refresh_blocks_nobody
+            a_leaders_refresh_cut_anywhere_keeps_the_lease
+            a_resign_cut_anywhere_may_be_repeated
+            // Law 5: tokens rise.
+            tokens_rise_from_leader_to_leader
+            tokens_rise_when_one_seat_leads_again
+            tokens_rise_when_leaders_crash
+            tokens_rise_when_the_election_is_made_anew
+            // Law 6: order.
+            first_come_is_first_served
+            one_change_wakes_one_waiter
+            a_waiter_that_crashes_leaves_the_order_as_it_is
+            a_waiter_that_resigns_leaves_the_order_as_it_is
+            a_leader_that_crashes_is_followed_by_the_next
+            several_that_crash_at_once_are_passed_over
+            // Law 7: resigning.
+            the_next_leads_at_once_after_a_resign
+            a_waiter_that_resigns_leaves_no_entry
+            resigning_removes_nobody_elses_entry
+            resigning_twice_or_before_entering_does_no_harm
+            who_resigned_comes_back_as_a_newcomer
+            // Law 9: a survey disturbs nobody.
+            an_election_nobody_entered_is_empty
+            a_survey_shows_candidates_as_they_described_themselves
+            a_survey_tells_token_and_times
+            surveys_disturb_nobody
+            elections_are_listed_by_name
+            elections_are_independent
+            // All of them, at once.
+            contenders_lead_one_at_a_time_with_rising_tokens
+            newcomers_and_crashes_in_a_crowd_stop_nobody
+        }
+    };
+    (@each $bench:path: $($law:ident)*) => {
+        $(
+            #[test]
+            fn $law() {
+                $crate::run(stringify!($law), async {
+                    $crate::laws::$law(::std::sync::Arc::new($bench().await)).await;
+                });
+            }
+        )*
+    };
+}

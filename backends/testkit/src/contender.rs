@@ -1,0 +1,178 @@
+use std::sync::Arc;
+
+use elect_api::{Candidate, ElectionName, Error, Seat, Standing, Store, Survey, Token, Wake};
+
+use crate::{Shared, poll_n};
+
+/// A candidate with a connection and a seat of its own, as one `elect run` has.
+pub struct Contender {
+    bench: Shared,
+    candidate: Candidate,
+    store: Box<dyn Store>,
+    seat: Box<dyn Seat>,
+}
+
+/// Who leads and who waits, by their ids.
+#[derive(Debug, PartialEq, Eq)]
+pub struct LineUp {
+    /// The leader.
+    pub leader: Option<String>,
+    /// Those who wait, the next to lead first.
+    pub waiting: Vec<String>,
+}
+
+impl LineUp {
+    /// The line-up in which the first of `ids` leads and the others wait.
+    pub fn led_by(ids: &[&str]) -> Self {
+        let mut ids = ids.iter().map(ToString::to_string);
+        Self { leader: ids.next(), waiting: ids.collect() }
+    }
+
+    /// The line-up in which nobody leads.
+    pub fn without_leader(ids: &[&str]) -> Self {
+        Self { leader: None, waiting: ids.iter().map(ToString::to_string).collect() }
+    }
+}
+
+impl From<Survey> for LineUp {
+    fn from(survey: Survey) -> Self {
+        Self {
+            leader: survey.leader.map(|leader| leader.entry.candidate.id),
+            waiting: survey.waiting.into_iter().map(|entry| entry.candidate.id).collect(),
+        }
+    }
+}
+
+/// The election that most tests are about.
+pub fn election() -> ElectionName {
+    "conformance".parse().expect("a good name")
+}
+
+/// What somebody sees who has nothing to do with the election.
+pub async fn line_up(bench: &Shared) -> LineUp {
+    bench.connect().await.survey(&election()).await.expect("a survey").into()
+}
+
+impl Contender {
+    /// A candidate for [`election`], not in it yet.
+    pub async fn new(bench: &Shared, id: &str) -> Self {
+        Self::in_election(bench, &election(), id).await
+    }
+
+    /// A candidate for the election of this name, not in it yet.
+    pub async fn in_election(bench: &Shared, election: &ElectionName, id: &str) -> Self {
+        let candidate = Candidate {
+            id: id.to_owned(),
+            host: format!("host-of-{id}"),
+            pid: std::process::id(),
+            command: "job \"quoted\" \u{00FC}\n".to_owned(),
+            containment: "process group".to_owned(),
+        };
+        let store = bench.connect().await;
+        let seat = store.open(election, &candidate, bench.ttl()).await.expect("a seat");
+        Self { bench: Arc::clone(bench), candidate, store, seat }
+    }
+
+    /// Candidates for [`election`], who all entered in this order; the first one leads.
+    pub async fn in_line(bench: &Shared, ids: &[&str]) -> Vec<Self> {
+        let mut line = Vec::new();
+        for id in ids {
+            let mut contender = Self::new(bench, id).await;
+            if line.is_empty() {
+                contender.lead().await;
+            } else {
+                contender.wait_behind(line.len()).await;
+            }
+            line.push(contender);
+        }
+        line
+    }
+
+    /// Who it is.
+    pub const fn candidate(&self) -> &Candidate {
+        &self.candidate
+    }
+
+    /// Its seat.
+    pub fn seat(&mut self) -> &mut dyn Seat {
+        self.seat.as_mut()
+    }
+
+    /// One refresh, whatever comes of it.
+    pub async fn try_refresh(&mut self) -> Result<Standing, Error> {
+        self.seat.refresh(self.bench.now()).await
+    }
+
+    /// One refresh that succeeds.
+    pub async fn refresh(&mut self) -> Standing {
+        let id = self.candidate.id.clone();
+        self.try_refresh()
+            .await
+            .unwrap_or_else(|error| panic!("{id} cannot refresh: {error}: {error:?}"))
+    }
+
+    /// One refresh, polled at most `times` times, and dropped then.
+    pub async fn refresh_cut(&mut self, times: usize) {
+        let now = self.bench.now();
+        drop(poll_n(times, self.seat.refresh(now)).await);
+    }
+
+    /// One refresh, by which it leads.
+    pub async fn lead(&mut self) -> Token {
+        match self.refresh().await {
+            Standing::Leading { token, .. } => token,
+            other => panic!("{} was to lead at once but {}", self.candidate.id, in_words(&other)),
+        }
+    }
+
+    /// One refresh, by which it waits behind that many.
+    pub async fn wait_behind(&mut self, expected: usize) {
+        drop(self.sleep_behind(expected).await);
+    }
+
+    /// One refresh, by which it waits behind that many; the wake ends when it is worth asking again.
+    pub async fn sleep_behind(&mut self, expected: usize) -> Wake {
+        match self.refresh().await {
+            Standing::Waiting { ahead, wake } if ahead == expected => wake,
+            other => panic!(
+                "{} was to wait behind {expected} but {}",
+                self.candidate.id,
+                in_words(&other)
+            ),
+        }
+    }
+
+    /// Refreshes at each wake until it leads.
+    pub async fn wait_until_leading(&mut self) -> Token {
+        loop {
+            match self.refresh().await {
+                Standing::Leading { token, .. } => return token,
+                Standing::Waiting { wake, .. } => wake.await,
+                other => {
+                    panic!("{} was to lead some time but {}", self.candidate.id, in_words(&other))
+                }
+            }
+        }
+    }
+
+    /// Gives its place up.
+    pub async fn resign(&mut self) {
+        let id = self.candidate.id.clone();
+        self.seat.resign().await.unwrap_or_else(|error| panic!("{id} cannot resign: {error}"));
+    }
+
+    /// Its process dies.
+    pub async fn crash(self) {
+        self.bench.crash(self.store, self.seat).await;
+    }
+}
+
+/// What a standing says, for messages.
+pub(crate) fn in_words(standing: &Standing) -> String {
+    match standing {
+        Standing::Leading { token, .. } => format!("leads with token {token}"),
+        Standing::Waiting { ahead, .. } => format!("waits behind {ahead}"),
+        Standing::Evicted(why) => format!("is evicted: {why}"),
+        Standing::Gone(why) => format!("is gone: {why}"),
+    }
+}

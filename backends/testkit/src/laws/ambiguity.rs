@@ -1,0 +1,79 @@
+//! Law 3: what was cut short is neither done nor undone until the next refresh has looked.
+
+use crate::{Contender, LineUp, Shared, election, line_up, poll_n, poll_n_eagerly};
+
+/// More await points than a call of any store has.
+const CUTS: usize = 12;
+
+/// Wherever a newcomer's refresh was dropped, the next one leaves it with one entry that works.
+pub async fn a_refresh_cut_anywhere_leaves_one_entry(bench: Shared) {
+    for cut in 1..=CUTS {
+        let mut leader = Contender::new(&bench, "a").await;
+        leader.refresh_cut(cut).await;
+        leader.wait_until_leading().await;
+        let mut waiter = Contender::new(&bench, "b").await;
+        waiter.refresh_cut(cut).await;
+        waiter.wait_behind(1).await;
+        assert_eq!(line_up(&bench).await, LineUp::led_by(&["a", "b"]), "cut after {cut} polls");
+        leader.resign().await;
+        waiter.lead().await;
+        waiter.resign().await;
+        assert_eq!(line_up(&bench).await, LineUp::without_leader(&[]), "cut after {cut} polls");
+    }
+}
+
+/// The attempt ran out of time while the store was silent; all that was sent is answered later.
+pub async fn a_refresh_dropped_while_the_store_stalls_leaves_one_entry(bench: Shared) {
+    let mut leader = Contender::new(&bench, "a").await;
+    leader.lead().await;
+    let mut waiter = Contender::new(&bench, "b").await;
+    let stall = bench.stall(&election()).await;
+    for polls in [1, 10, 100, 1000] {
+        let now = bench.now();
+        let standing = poll_n_eagerly(polls, waiter.seat().refresh(now)).await;
+        assert!(!matches!(standing, Some(Ok(_))), "a store that is silent has let a newcomer in");
+    }
+    drop(stall);
+    waiter.wait_behind(1).await;
+    assert_eq!(line_up(&bench).await, LineUp::led_by(&["a", "b"]));
+    leader.resign().await;
+    waiter.lead().await;
+}
+
+/// What a dead candidate left under way turns into nobody's entry, and nobody's lock.
+pub async fn a_candidate_that_dies_in_a_stalled_refresh_blocks_nobody(bench: Shared) {
+    let mut doomed = Contender::new(&bench, "a").await;
+    let stall = bench.stall(&election()).await;
+    let now = bench.now();
+    drop(poll_n_eagerly(100, doomed.seat().refresh(now)).await);
+    doomed.crash().await;
+    drop(stall);
+    let mut next = Contender::new(&bench, "b").await;
+    next.wait_until_leading().await;
+    assert_eq!(line_up(&bench).await, LineUp::led_by(&["b"]));
+}
+
+/// A renewal that was given up takes nothing from a leader.
+pub async fn a_leaders_refresh_cut_anywhere_keeps_the_lease(bench: Shared) {
+    let mut line = Contender::in_line(&bench, &["a", "b"]).await;
+    let token = line[0].lead().await;
+    for cut in 1..=CUTS {
+        line[0].refresh_cut(cut).await;
+        assert_eq!(line[0].lead().await, token, "cut after {cut} polls");
+        line[1].wait_behind(1).await;
+    }
+}
+
+/// Wherever a resign was dropped, doing it again is enough.
+pub async fn a_resign_cut_anywhere_may_be_repeated(bench: Shared) {
+    for cut in 1..=CUTS {
+        let mut line = Contender::in_line(&bench, &["a", "b"]).await;
+        drop(poll_n(cut, line[0].seat().resign()).await);
+        line[0].resign().await;
+        line[1].lead().await;
+        assert_eq!(line_up(&bench).await, LineUp::led_by(&["b"]), "cut after {cut} polls");
+        drop(poll_n(cut, line[1].seat().resign()).await);
+        line[1].resign().await;
+        assert_eq!(line_up(&bench).await, LineUp::without_leader(&[]), "cut after {cut} polls");
+    }
+}

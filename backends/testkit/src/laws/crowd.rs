@@ -1,0 +1,74 @@
+//! All laws at once: many contenders, each on a thread of its own.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use elect_api::Token;
+
+use crate::{Contender, LineUp, Shared, apart, line_up};
+
+const CROWD: usize = 16;
+
+/// Who leads writes here, in the order of leading.
+#[derive(Default)]
+struct Stage {
+    taken: AtomicBool,
+    tokens: Mutex<Vec<Token>>,
+}
+
+impl Stage {
+    fn enter(&self, token: Token) {
+        assert!(!self.taken.swap(true, Ordering::SeqCst), "two lead at once");
+        self.tokens.lock().expect("no contender failed").push(token);
+    }
+
+    fn leave(&self) {
+        self.taken.store(false, Ordering::SeqCst);
+    }
+}
+
+/// Each leads exactly once, alone, and with a greater token than all before.
+pub async fn contenders_lead_one_at_a_time_with_rising_tokens(bench: Shared) {
+    let stage = Arc::new(Stage::default());
+    let crowd: Vec<_> = (0..CROWD).map(|number| contend(&bench, &stage, number, false)).collect();
+    conclude(crowd, &stage, CROWD);
+    assert_eq!(line_up(&bench).await, LineUp::without_leader(&[]));
+}
+
+/// Every third dies as it leads; the others lead all the same.
+pub async fn newcomers_and_crashes_in_a_crowd_stop_nobody(bench: Shared) {
+    let stage = Arc::new(Stage::default());
+    let crowd: Vec<_> =
+        (0..CROWD).map(|number| contend(&bench, &stage, number, number % 3 == 0)).collect();
+    conclude(crowd, &stage, CROWD);
+    let mut last = Contender::new(&bench, "last").await;
+    last.lead().await;
+    assert_eq!(line_up(&bench).await, LineUp::led_by(&["last"]));
+}
+
+type Running = std::thread::JoinHandle<()>;
+
+fn contend(bench: &Shared, stage: &Arc<Stage>, number: usize, dies: bool) -> Running {
+    let (bench, stage) = (Arc::clone(bench), Arc::clone(stage));
+    apart(move || async move {
+        let mut contender = Contender::new(&bench, &format!("c{number}")).await;
+        let token = contender.wait_until_leading().await;
+        stage.enter(token);
+        assert_eq!(contender.lead().await, token);
+        stage.leave();
+        if dies {
+            contender.crash().await;
+        } else {
+            contender.resign().await;
+        }
+    })
+}
+
+fn conclude(crowd: Vec<Running>, stage: &Stage, expected: usize) {
+    for contender in crowd {
+        contender.join().expect("a contender");
+    }
+    let tokens = stage.tokens.lock().expect("no contender failed");
+    assert_eq!(tokens.len(), expected, "somebody did not lead");
+    assert!(tokens.windows(2).all(|pair| pair[0] < pair[1]), "tokens do not rise: {tokens:?}");
+}

@@ -1,0 +1,104 @@
+//! Law 6: first come, first served, and one change of leader wakes one waiter.
+
+use crate::{Contender, LineUp, Shared, line_up, poll_n};
+
+/// The order of the survey is the order of leading.
+pub async fn first_come_is_first_served(bench: Shared) {
+    let ids = ["a", "b", "c", "d", "e", "f"];
+    let mut line = Contender::in_line(&bench, &ids).await;
+    for turn in 0..ids.len() {
+        assert_eq!(line_up(&bench).await, LineUp::led_by(&ids[turn..]));
+        // The last are asked first: asking early gives no advantage.
+        for behind in (turn + 1..ids.len()).rev() {
+            line[behind].wait_behind(behind - turn).await;
+        }
+        line[turn].lead().await;
+        line[turn].resign().await;
+        if let Some(next) = line.get_mut(turn + 1) {
+            next.lead().await;
+        }
+    }
+}
+
+/// When the leader goes, its successor wakes, and the others sleep on until it is their turn.
+pub async fn one_change_wakes_one_waiter(bench: Shared) {
+    let mut line = Contender::in_line(&bench, &["a", "b", "c", "d"]).await;
+    let mut wakes = Vec::new();
+    for (ahead, waiter) in line.iter_mut().enumerate().skip(1) {
+        wakes.push(waiter.sleep_behind(ahead).await);
+    }
+    for turn in 1..line.len() {
+        for (sleeper, wake) in wakes.iter_mut().enumerate() {
+            assert!(
+                poll_n(1, wake).await.is_none(),
+                "{sleeper} before its turn woke up, {turn} turns in"
+            );
+        }
+        line[turn - 1].resign().await;
+        wakes.remove(0).await;
+        line[turn].lead().await;
+    }
+}
+
+/// The one behind it closes up; nobody gets past anybody.
+pub async fn a_waiter_that_crashes_leaves_the_order_as_it_is(bench: Shared) {
+    let mut line = Contender::in_line(&bench, &["a", "b", "c", "d"]).await;
+    let mut wake = line[3].sleep_behind(3).await;
+    let first = line[1].sleep_behind(1).await;
+    assert!(poll_n(1, &mut wake).await.is_none(), "woke up though nothing happened");
+    line.remove(2).crash().await;
+    wake.await;
+    line[2].wait_behind(2).await;
+    assert_eq!(line_up(&bench).await, LineUp::led_by(&["a", "b", "d"]));
+    line[0].resign().await;
+    first.await;
+    line[2].wait_behind(1).await;
+    line[1].lead().await;
+    line[1].resign().await;
+    line[2].lead().await;
+}
+
+/// The same, when it goes of its own accord.
+pub async fn a_waiter_that_resigns_leaves_the_order_as_it_is(bench: Shared) {
+    let mut line = Contender::in_line(&bench, &["a", "b", "c", "d"]).await;
+    let wake = line[3].sleep_behind(3).await;
+    line[2].resign().await;
+    wake.await;
+    let wake = line[3].sleep_behind(2).await;
+    line[1].resign().await;
+    wake.await;
+    let wake = line[3].sleep_behind(1).await;
+    assert_eq!(line_up(&bench).await, LineUp::led_by(&["a", "d"]));
+    line[0].resign().await;
+    wake.await;
+    line[3].lead().await;
+}
+
+/// A crash is as good as a resign to those who wait.
+pub async fn a_leader_that_crashes_is_followed_by_the_next(bench: Shared) {
+    let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
+    let wake = line[1].sleep_behind(1).await;
+    let mut other = line[2].sleep_behind(2).await;
+    line.remove(0).crash().await;
+    wake.await;
+    line[0].lead().await;
+    assert!(poll_n(1, &mut other).await.is_none(), "one crash woke two waiters");
+    line[1].wait_behind(1).await;
+    assert_eq!(line_up(&bench).await, LineUp::led_by(&["b", "c"]));
+}
+
+/// Leader and waiters die together: the first who lives is next, and a newcomer comes after it.
+pub async fn several_that_crash_at_once_are_passed_over(bench: Shared) {
+    let mut line = Contender::in_line(&bench, &["a", "b", "c", "d", "e"]).await;
+    let wake = line[3].sleep_behind(3).await;
+    for _ in 0..3 {
+        line.remove(0).crash().await;
+    }
+    let mut late = Contender::new(&bench, "late").await;
+    late.refresh().await;
+    wake.await;
+    line[0].lead().await;
+    line[1].wait_behind(1).await;
+    late.wait_behind(2).await;
+    assert_eq!(line_up(&bench).await, LineUp::led_by(&["d", "e", "late"]));
+}

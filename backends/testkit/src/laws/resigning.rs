@@ -1,0 +1,67 @@
+//! Law 7: resigning is prompt and modest.
+
+use crate::{Contender, LineUp, Shared, line_up};
+
+/// With the very next refresh, whether one has waited or only just comes.
+pub async fn the_next_leads_at_once_after_a_resign(bench: Shared) {
+    let mut line = Contender::in_line(&bench, &["a", "b"]).await;
+    line[0].resign().await;
+    line[1].lead().await;
+    line[1].resign().await;
+    Contender::new(&bench, "c").await.lead().await;
+}
+
+/// It is gone from the survey, and from the way of those behind it.
+pub async fn a_waiter_that_resigns_leaves_no_entry(bench: Shared) {
+    let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
+    line[1].resign().await;
+    assert_eq!(line_up(&bench).await, LineUp::led_by(&["a", "c"]));
+    line[2].wait_behind(1).await;
+    line[2].resign().await;
+    line[0].resign().await;
+    assert_eq!(line_up(&bench).await, LineUp::without_leader(&[]));
+}
+
+/// Not even when the election has changed a lot since the one who resigns last looked.
+pub async fn resigning_removes_nobody_elses_entry(bench: Shared) {
+    let mut old = Contender::new(&bench, "old").await;
+    old.lead().await;
+    bench.evict(&crate::election(), old.candidate()).await;
+    // Where numbers or names are given anew, the next one may well get those that `old` had.
+    let mut young = Contender::new(&bench, "young").await;
+    young.refresh().await;
+    old.resign().await;
+    young.wait_until_leading().await;
+    old.resign().await;
+    assert_eq!(line_up(&bench).await, LineUp::led_by(&["young"]));
+    young.lead().await;
+}
+
+/// Nothing to give up is nothing to fail at.
+pub async fn resigning_twice_or_before_entering_does_no_harm(bench: Shared) {
+    let mut early = Contender::new(&bench, "early").await;
+    early.resign().await;
+    early.resign().await;
+    let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
+    line[1].resign().await;
+    line[1].resign().await;
+    line[0].resign().await;
+    line[0].resign().await;
+    let token = line[2].lead().await;
+    line[0].resign().await;
+    early.resign().await;
+    assert_eq!(line[2].lead().await, token);
+    assert_eq!(line_up(&bench).await, LineUp::led_by(&["c"]));
+}
+
+/// A seat may be used again, and gets no better place for it.
+pub async fn who_resigned_comes_back_as_a_newcomer(bench: Shared) {
+    let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
+    line[0].resign().await;
+    line[0].wait_behind(2).await;
+    line[1].lead().await;
+    assert_eq!(line_up(&bench).await, LineUp::led_by(&["b", "c", "a"]));
+    line[2].resign().await;
+    line[2].wait_behind(2).await;
+    assert_eq!(line_up(&bench).await, LineUp::led_by(&["b", "a", "c"]));
+}

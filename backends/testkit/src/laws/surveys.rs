@@ -1,0 +1,89 @@
+//! Law 9: a survey disturbs nobody and needs no candidate's rights.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use elect_api::{ElectionName, Survey};
+
+use crate::{Contender, LineUp, Shared, apart, election, line_up};
+
+/// Nothing there is no error, and looking does not make it be there.
+pub async fn an_election_nobody_entered_is_empty(bench: Shared) {
+    let store = bench.connect().await;
+    assert_eq!(store.survey(&election()).await.expect("a survey"), Survey::default());
+    assert_eq!(store.elections().await.expect("a list"), []);
+}
+
+/// Whatever characters they used.
+pub async fn a_survey_shows_candidates_as_they_described_themselves(bench: Shared) {
+    let line = Contender::in_line(&bench, &["a", "b \u{1F642} \"x\"\n\\"]).await;
+    let survey = bench.connect().await.survey(&election()).await.expect("a survey");
+    assert_eq!(&survey.leader.expect("a leader").entry.candidate, line[0].candidate());
+    let waiting: Vec<_> = survey.waiting.iter().map(|entry| &entry.candidate).collect();
+    assert_eq!(waiting, [line[1].candidate()]);
+}
+
+/// The token is the leader's, and times come in their order.
+pub async fn a_survey_tells_token_and_times(bench: Shared) {
+    let mut line = Contender::in_line(&bench, &["a", "b"]).await;
+    line[0].resign().await;
+    let token = line[1].lead().await;
+    let survey = bench.connect().await.survey(&election()).await.expect("a survey");
+    let leader = survey.leader.expect("a leader");
+    assert_eq!(leader.token, token);
+    assert!(leader.since >= leader.entry.joined, "led before it joined");
+}
+
+/// While somebody looks without a pause, everybody wins who would win otherwise.
+pub async fn surveys_disturb_nobody(bench: Shared) {
+    let over = Arc::new(AtomicBool::new(false));
+    let onlooker = apart({
+        let (bench, over) = (Arc::clone(&bench), Arc::clone(&over));
+        move || async move {
+            let store = bench.connect().await;
+            while !over.load(Ordering::Relaxed) {
+                store.survey(&election()).await.expect("a survey");
+                store.elections().await.expect("a list");
+            }
+        }
+    });
+    for _ in 0..50 {
+        let mut line = Contender::in_line(&bench, &["a", "b"]).await;
+        let wake = line[1].sleep_behind(1).await;
+        line[0].resign().await;
+        wake.await;
+        line[1].lead().await;
+        line[1].resign().await;
+    }
+    over.store(true, Ordering::Relaxed);
+    onlooker.join().expect("the onlooker");
+}
+
+/// Those that are, and those that were.
+pub async fn elections_are_listed_by_name(bench: Shared) {
+    let names: Vec<ElectionName> =
+        ["a", "b-2", "c@d:e"].map(|name| name.parse().expect("a good name")).into();
+    let mut contenders = Vec::new();
+    for name in names.iter().rev() {
+        let mut contender = Contender::in_election(&bench, name, "x").await;
+        contender.lead().await;
+        contenders.push(contender);
+    }
+    let mut listed = bench.connect().await.elections().await.expect("a list");
+    listed.sort();
+    assert_eq!(listed, names);
+}
+
+/// Leading one says nothing about another.
+pub async fn elections_are_independent(bench: Shared) {
+    let other: ElectionName = "other".parse().expect("a good name");
+    let mut here = Contender::new(&bench, "here").await;
+    let mut there = Contender::in_election(&bench, &other, "there").await;
+    here.lead().await;
+    there.lead().await;
+    here.resign().await;
+    there.lead().await;
+    assert_eq!(line_up(&bench).await, LineUp::without_leader(&[]));
+    let survey = bench.connect().await.survey(&other).await.expect("a survey");
+    assert_eq!(LineUp::from(survey), LineUp::led_by(&["there"]));
+}

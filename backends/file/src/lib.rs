@@ -1,1 +1,82 @@
-//! elect's store on the local disk.
+//! elect's store on the local disk: one machine, no server.
+//!
+//! # Theory of operation
+//!
+//! Every election is a directory under the root:
+//!
+//! ```text
+//! ROOT/ELECTION/lock             locked by the leader; alone decides who leads; never removed
+//! ROOT/ELECTION/queue/NUMBER     one per candidate, locked while it lives; only orders
+//! ROOT/ELECTION/enter            locked by one newcomer at a time, for some system calls
+//! ROOT/ELECTION/token            the newest fencing token, in two checksummed slots
+//! ```
+//!
+//! All locks are those of *open file descriptions* (`F_OFD_SETLK`). Such a lock belongs to the
+//! descriptor and its copies, wherever they are inherited to, and ends with the last of them. So no
+//! time is involved: the lease lasts until the last process that holds it is dead, and a crash is a
+//! resignation.
+//!
+//! A newcomer takes `enter`, makes its file, locks it, and only then gives it the number after the
+//! greatest in the queue: whoever sees a numbered file without a lock sees a dead one. It then looks
+//! for the nearest living file before its own. If there is one, a thread sleeps on the lock of that
+//! file, and nobody else's, so that one change wakes one waiter. If there is none, it takes `lock`
+//! without waiting, draws a token, makes it durable, and leads.
+//!
+//! The leader's [`holds`](elect_api::Seat::holds) are the descriptors of `lock` *and* of its file in the
+//! queue. Guardian and command inherit them: if `elect` is killed, the next in the queue goes on
+//! sleeping until the command's whole tree is dead.
+//!
+//! Order needs no trust: were the queue deleted by hand, candidates might overtake each other, but
+//! `lock` would still let one of them lead. Only who removes `lock` itself breaks the promise, and
+//! `refresh` tells ([`Gone`](elect_api::Standing::Gone)).
+//!
+//! Nothing but the token is flushed to the disk: after a power cut no process is left to hold a
+//! lock, and what the files say then is read with suspicion.
+//!
+//! # Whom it trusts
+//!
+//! The root, and everything in it, belongs to us or to root and is writable by nobody else, unless the
+//! root was set up for sharing: then it is writable by its group and has the setgid bit
+//! (`install -d -m 2770 -g ops /srv/elect`), and so is everything in it. For root no other user may be
+//! able to replace a directory on the way there either. No link is followed below the root, and no file
+//! with a second name is written.
+
+mod door;
+mod entry;
+mod fault;
+mod hall;
+mod lock;
+mod network;
+mod queue;
+mod root;
+mod seat;
+mod stamp;
+mod store;
+mod survey;
+mod token;
+mod trust;
+mod url;
+mod walk;
+mod watch;
+
+use elect_api::{Error, Store};
+
+/// The scheme of this store's URLs.
+pub const SCHEME: &str = "file";
+
+/// Gets ready to use the store at a URL:
+///
+/// - `file:///DIR`: that directory;
+/// - `file:` or `file://`: the first of `$STATE_DIRECTORY`, else `/var/lib/elect` where it can be
+///   written or created, else `$XDG_STATE_HOME/elect`, else `~/.local/state/elect`.
+///
+/// With `?allow-network` behind it, a directory on a network file system is not refused.
+/// Nothing is created before the first [`Seat::refresh`](elect_api::Seat::refresh), which is also
+/// where a directory that cannot be used is reported.
+///
+/// # Errors
+/// [`Unfit`](elect_api::ErrorKind::Unfit) if the URL means no such store, or no default directory fits.
+pub fn connect(url: &str) -> Result<Box<dyn Store>, Error> {
+    let root = root::Root::choose(url::parse(url)?, &root::Process)?;
+    Ok(Box::new(store::FileStore::new(root)))
+}

@@ -1,0 +1,142 @@
+//! What a candidate's file in the queue says: one line when it joins, one more when it wins.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use elect_api::{Candidate, Entry, Leader, Token};
+use serde::{Deserialize, Serialize};
+
+use crate::stamp;
+
+/// More than any honest entry has; a foreign file is not read to its end.
+const MAX_LEN: usize = 64 * 1024;
+
+#[derive(Serialize, Deserialize)]
+struct Joined {
+    candidate: Candidate,
+    /// Milliseconds since 1970.
+    joined: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Won {
+    token: Token,
+    /// Milliseconds since 1970.
+    since: u64,
+}
+
+/// What could be read of an entry.
+pub(crate) enum Reading {
+    Waiting(Entry),
+    Won(Leader),
+}
+
+/// Writes who joins, and returns where the next line goes.
+pub(crate) fn write_joined(file: &File, candidate: &Candidate) -> io::Result<u64> {
+    let line = line(&Joined { candidate: candidate.clone(), joined: stamp::display() })?;
+    file.write_all_at(&line, 0)?;
+    Ok(line.len() as u64)
+}
+
+/// Writes that the candidate won, at `offset`. What an earlier attempt left there is overwritten.
+pub(crate) fn write_won(file: &File, offset: u64, token: Token) -> io::Result<()> {
+    file.write_all_at(&line(&Won { token, since: stamp::display() })?, offset)
+}
+
+/// Reads an entry; `None` if it is damaged, or not one at all.
+pub(crate) fn read(file: &File) -> Option<Reading> {
+    let mut bytes = vec![0; 4096];
+    let mut len = 0;
+    while len < MAX_LEN {
+        bytes.resize((len * 2).max(4096), 0);
+        match file.read_at(&mut bytes[len..], len as u64) {
+            Ok(0) => break,
+            Ok(more) => len += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return None,
+        }
+    }
+    parse(&bytes[..len])
+}
+
+fn parse(bytes: &[u8]) -> Option<Reading> {
+    // Only complete lines count: one without its end is still being written.
+    let mut lines =
+        bytes.split_inclusive(|&byte| byte == b'\n').filter(|line| line.ends_with(b"\n"));
+    let Joined { candidate, joined } = serde_json::from_slice(lines.next()?).ok()?;
+    let entry = Entry { candidate, joined: stamp::read(joined) };
+    Some(match lines.next().and_then(|line| serde_json::from_slice(line).ok()) {
+        Some(Won { token, since }) => {
+            Reading::Won(Leader { entry, token, since: stamp::read(since), remaining: None })
+        }
+        None => Reading::Waiting(entry),
+    })
+}
+
+fn line(record: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(record)?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn candidate() -> Candidate {
+        Candidate {
+            id: "a\n\u{1F642}".into(),
+            host: "h".into(),
+            pid: 7,
+            command: "c".into(),
+            containment: "tree".into(),
+        }
+    }
+
+    #[test]
+    fn an_entry_reads_as_far_as_its_lines_are_complete() {
+        let file = tempfile::tempfile().unwrap();
+        let offset = write_joined(&file, &candidate()).unwrap();
+        assert!(
+            matches!(read(&file), Some(Reading::Waiting(entry)) if entry.candidate == candidate())
+        );
+        write_won(&file, offset, Token::new(9)).unwrap();
+        let whole = file.metadata().unwrap().len();
+        assert!(matches!(read(&file), Some(Reading::Won(leader)) if leader.token == Token::new(9)));
+        for len in 0..whole {
+            file.set_len(len).unwrap();
+            match read(&file) {
+                None => assert!(len < offset),
+                Some(Reading::Waiting(_)) => assert!(len >= offset),
+                Some(Reading::Won(_)) => panic!("a win read from {len} of {whole} bytes"),
+            }
+            write_joined(&file, &candidate()).unwrap();
+            write_won(&file, offset, Token::new(9)).unwrap();
+        }
+    }
+
+    #[test]
+    fn foreign_files_are_no_entries() {
+        for bytes in [
+            &b""[..],
+            b"\n",
+            b"\n\n",
+            b"{}\n",
+            b"\0\0\0\0",
+            b"[1]\n",
+            &vec![0xff; 100_000],
+            &vec![b'['; 100_000],
+        ] {
+            let file = tempfile::tempfile().unwrap();
+            file.write_all_at(bytes, 0).unwrap();
+            assert!(read(&file).is_none());
+        }
+    }
+
+    #[test]
+    fn times_beyond_all_times_do_no_harm() {
+        let line = br#"{"candidate":{"id":"a","host":"h","pid":1,"command":"c","containment":"t"},"joined":18446744073709551615}"#;
+        assert!(matches!(parse(&[&line[..], b"\n"].concat()), Some(Reading::Waiting(_))));
+    }
+}

@@ -1,0 +1,69 @@
+use std::path::Path;
+
+use elect_api::{Error, ErrorKind};
+use nix::errno::Errno;
+
+/// The error of a system call that was to `deed` (a verb: "open", "lock") the file at `path`.
+pub(crate) fn failed(deed: &str, path: &Path, errno: Errno) -> Error {
+    Error::new(kind(errno), format!("cannot {deed} {}: {}", path.display(), advice(errno)))
+        .because(errno)
+}
+
+/// An error that no system call reported: something at `path` is not as it has to be.
+pub(crate) fn wrong(kind: ErrorKind, path: &Path, what: &str) -> Error {
+    Error::new(kind, format!("{} {what}", path.display()))
+}
+
+fn kind(errno: Errno) -> ErrorKind {
+    match errno {
+        Errno::EACCES | Errno::EPERM | Errno::EROFS => ErrorKind::Denied,
+        Errno::ENOTDIR
+        | Errno::EISDIR
+        | Errno::ELOOP
+        | Errno::ENXIO
+        | Errno::ENAMETOOLONG
+        | Errno::EINVAL
+        | Errno::ENOSYS
+        | Errno::EOPNOTSUPP => ErrorKind::Unfit,
+        // Full disks, used-up descriptors, interrupted calls, directories removed at this moment.
+        _ => ErrorKind::Unreachable,
+    }
+}
+
+fn advice(errno: Errno) -> &'static str {
+    match errno {
+        Errno::EACCES | Errno::EPERM => {
+            "run as its owner, or name a directory of your own with -b file:///DIR"
+        }
+        Errno::EROFS => "name a directory that can be written with -b file:///DIR",
+        Errno::ENOSPC | Errno::EDQUOT => "free some space there",
+        Errno::EMFILE | Errno::ENFILE => "raise the limit of open files (ulimit -n)",
+        Errno::ENOTDIR | Errno::ELOOP | Errno::ENXIO | Errno::EISDIR => {
+            "something else stands in its place; remove that, or name another directory with -b file:///DIR"
+        }
+        Errno::ENOSYS | Errno::EINVAL | Errno::EOPNOTSUPP => {
+            "this file system lacks what elect needs; name a directory on a local disk with -b file:///DIR"
+        }
+        _ => "trying again may help",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_pass_is_tried_again_and_what_may_not_is_final() {
+        for passing in
+            [Errno::EMFILE, Errno::ENFILE, Errno::ENOSPC, Errno::EINTR, Errno::EIO, Errno::ENOENT]
+        {
+            assert_eq!(kind(passing), ErrorKind::Unreachable, "{passing}");
+        }
+        for denied in [Errno::EACCES, Errno::EPERM, Errno::EROFS] {
+            assert_eq!(kind(denied), ErrorKind::Denied, "{denied}");
+        }
+        for unfit in [Errno::ENOTDIR, Errno::ELOOP] {
+            assert_eq!(kind(unfit), ErrorKind::Unfit, "{unfit}");
+        }
+    }
+}

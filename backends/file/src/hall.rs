@@ -1,0 +1,172 @@
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use elect_api::{ElectionName, Error, ErrorKind};
+use nix::dir::Dir;
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, openat};
+use nix::sys::stat::{Mode, fchmod, fstat, fstatat, mkdirat};
+
+use crate::fault::{failed, wrong};
+use crate::root::Root;
+use crate::trust::{FileId, Policy, is_regular};
+use crate::walk::sync_directory;
+
+/// The name of the file whose lock alone decides who leads.
+pub(crate) const LOCK: &str = "lock";
+/// The name of the file whose lock lets one newcomer in at a time.
+pub(crate) const ENTER: &str = "enter";
+/// The name of the file that keeps the newest fencing token.
+pub(crate) const TOKEN: &str = "token";
+const QUEUE: &str = "queue";
+
+/// The directory of one election, held open.
+pub(crate) struct Hall {
+    path: PathBuf,
+    pub(crate) directory: OwnedFd,
+    pub(crate) queue: Dir,
+    policy: Policy,
+}
+
+impl Hall {
+    /// Opens the election's directory; what is missing is created.
+    pub(crate) fn create(root: &Root, election: &ElectionName) -> Result<Self, Error> {
+        Self::open(root, election, true)?.ok_or_else(|| {
+            wrong(ErrorKind::Unreachable, &root.path, "vanished while it was being opened")
+        })
+    }
+
+    /// Opens the election's directory for a look. `None` if it is not there.
+    pub(crate) fn visit(root: &Root, election: &ElectionName) -> Result<Option<Self>, Error> {
+        Self::open(root, election, false)
+    }
+
+    fn open(root: &Root, election: &ElectionName, create: bool) -> Result<Option<Self>, Error> {
+        let Some((top, policy)) = root.open(create)? else { return Ok(None) };
+        let path = root.path.join(election.as_str());
+        let Some(directory) = subdirectory(&top, election.as_str(), &path, policy, create)? else {
+            return Ok(None);
+        };
+        let queue_path = path.join(QUEUE);
+        let Some(queue) = subdirectory(&directory, QUEUE, &queue_path, policy, create)? else {
+            return Ok(None);
+        };
+        let queue = Dir::from_fd(queue).map_err(|errno| failed("read", &queue_path, errno))?;
+        Ok(Some(Self { path, directory, queue, policy }))
+    }
+
+    /// Opens one of the election's own files to read and write, and creates it if need be.
+    pub(crate) fn file(&self, name: &str) -> Result<(File, FileId), Error> {
+        let path = self.path.join(name);
+        let flags = OFlag::O_RDWR | OFlag::O_CREAT | SAFELY;
+        let mode = Mode::from_bits_truncate(self.policy.file_mode());
+        let file = openat(&self.directory, name, flags, mode)
+            .map_err(|errno| opening(self.policy, "open", &path, errno))?;
+        let id = self.settle(&file, &path)?;
+        Ok((file.into(), id))
+    }
+
+    /// Gives a file that the umask kept from the group its mode, and refuses one not to be trusted.
+    pub(crate) fn settle(&self, file: &OwnedFd, path: &Path) -> Result<FileId, Error> {
+        let mut stat = fstat(file).map_err(|errno| failed("examine", path, errno))?;
+        let mode = self.policy.file_mode();
+        if is_regular(&stat) && self.policy.lacks(&stat, mode) {
+            fchmod(file, Mode::from_bits_truncate(mode))
+                .map_err(|errno| failed("set the mode of", path, errno))?;
+            stat.st_mode |= mode;
+        }
+        self.policy.check_file(&stat, path)?;
+        Ok(FileId::of(&stat))
+    }
+
+    /// Opens one of the election's own files for a look; `None` if there is no such regular file.
+    pub(crate) fn look(&self, name: &str) -> Result<Option<File>, Error> {
+        look(&self.directory, name, &self.path_of(name)).map(|found| found.map(|(file, _)| file))
+    }
+
+    /// Opens an entry of the queue for a look; `None` if there is no such regular file.
+    pub(crate) fn look_in_queue(&self, name: &str) -> Result<Option<(File, FileId)>, Error> {
+        look(&self.queue, name, &self.path_in_queue(name))
+    }
+
+    /// Whether a path still leads from the top to this very file: the directory may have been removed,
+    /// moved away or made anew while we had it open.
+    pub(crate) fn leads_to(&self, path: &Path, id: FileId) -> Result<bool, Error> {
+        match fstatat(&self.directory, path, AtFlags::AT_SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(FileId::of(&stat) == id),
+            Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) => Ok(false),
+            Err(errno) => Err(failed("examine", path, errno)),
+        }
+    }
+
+    /// The mode of the files here.
+    pub(crate) const fn file_mode(&self) -> Mode {
+        Mode::from_bits_truncate(self.policy.file_mode())
+    }
+
+    pub(crate) fn path_of(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    pub(crate) fn path_in_queue(&self, name: &str) -> PathBuf {
+        self.path.join(QUEUE).join(name)
+    }
+}
+
+/// Never through a link, never stuck on a pipe or a terminal, never inherited unasked.
+pub(crate) const SAFELY: OFlag =
+    OFlag::O_NOFOLLOW.union(OFlag::O_NONBLOCK).union(OFlag::O_NOCTTY).union(OFlag::O_CLOEXEC);
+
+fn look(directory: impl AsFd, name: &str, path: &Path) -> Result<Option<(File, FileId)>, Error> {
+    let file = match openat(directory, name, OFlag::O_RDONLY | SAFELY, Mode::empty()) {
+        Ok(file) => file,
+        // Gone at this moment, or nothing that a candidate made.
+        Err(Errno::ENOENT | Errno::ELOOP | Errno::ENXIO) => return Ok(None),
+        Err(errno) => return Err(failed("open", path, errno)),
+    };
+    let stat = fstat(&file).map_err(|errno| failed("examine", path, errno))?;
+    Ok(is_regular(&stat).then(|| (file.into(), FileId::of(&stat))))
+}
+
+fn subdirectory(
+    parent: &OwnedFd,
+    name: &str,
+    path: &Path,
+    policy: Policy,
+    create: bool,
+) -> Result<Option<OwnedFd>, Error> {
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let mode = policy.directory_mode();
+    let opened = match openat(parent, name, flags, Mode::empty()) {
+        Err(Errno::ENOENT) if create => {
+            match mkdirat(parent, name, Mode::from_bits_truncate(mode)) {
+                Ok(()) => sync_directory(parent, path)?,
+                Err(Errno::EEXIST) => {}
+                Err(errno) => return Err(failed("create the directory", path, errno)),
+            }
+            openat(parent, name, flags, Mode::empty())
+        }
+        Err(Errno::ENOENT) => return Ok(None),
+        other => other,
+    };
+    let directory = opened.map_err(|errno| opening(policy, "open the directory", path, errno))?;
+    let mut stat = fstat(&directory).map_err(|errno| failed("examine", path, errno))?;
+    if create && policy.lacks(&stat, mode) {
+        fchmod(&directory, Mode::from_bits_truncate(mode))
+            .map_err(|errno| failed("set the mode of", path, errno))?;
+        stat.st_mode |= mode;
+    }
+    policy.check(&stat, path)?;
+    Ok(Some(directory))
+}
+
+/// Where users share, another one may have created a file and not yet opened it to the group.
+fn opening(policy: Policy, deed: &str, path: &Path, errno: Errno) -> Error {
+    if policy.is_shared() && errno == Errno::EACCES {
+        let what = "is not open to its group, though its directory is shared: its owner has just made it, or has to \
+                    chmod g+rw it; trying again may help";
+        return wrong(ErrorKind::Unreachable, path, what).because(errno);
+    }
+    failed(deed, path, errno)
+}

@@ -1,0 +1,230 @@
+//! The queue: one file per candidate, named by a number that only rises while anybody is in it.
+//!
+//! A file is locked before it gets its number and as long as its candidate, or anything that holds
+//! copies of its descriptors, lives. So an unlocked numbered file is dead for good, and whoever meets
+//! it may remove it. A number is not given anew while a greater one is in the queue; whoever looks
+//! at lower numbers has such a greater one.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::path::PathBuf;
+
+use elect_api::{Candidate, Error, ErrorKind, Token};
+use nix::dir::Type;
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, openat, renameat};
+use nix::unistd::{UnlinkatFlags, unlinkat};
+
+use crate::fault::{failed, wrong};
+use crate::hall::{Hall, SAFELY};
+use crate::token::errno_of;
+use crate::trust::FileId;
+use crate::{entry, lock};
+
+/// Files that are being made, under the lock of `enter`.
+const UNFINISHED: &str = ".new-";
+
+/// The greatest number that a file may have; greater ones are foreign.
+const MAX: u64 = i64::MAX as u64;
+
+/// A candidate's own file in the queue.
+pub(crate) struct Place {
+    pub(crate) hall: Hall,
+    number: u64,
+    pub(crate) file: File,
+    id: FileId,
+    /// Where the line about the win goes.
+    win_at: u64,
+}
+
+/// The living candidate next before us.
+pub(crate) struct Predecessor {
+    pub(crate) file: File,
+    pub(crate) id: FileId,
+    /// How many stand before us with it.
+    pub(crate) ahead: usize,
+}
+
+impl Place {
+    /// Takes the last place in the queue, and tells which numbers were in it before. Only who holds the
+    /// lock of `enter` may call this.
+    pub(crate) fn take(mut hall: Hall, candidate: &Candidate) -> Result<(Self, Vec<u64>), Error> {
+        let Listing { entries: below, greatest, unfinished } = list(&mut hall)?;
+        // Whoever made them was killed in the middle of it: we hold `enter`.
+        for name in unfinished {
+            let _ = unlinkat(&hall.queue, name.as_c_str(), UnlinkatFlags::NoRemoveDir);
+        }
+        let number = greatest + 1;
+        if number > MAX {
+            let path = hall.path_in_queue(&name_of(MAX));
+            return Err(wrong(
+                ErrorKind::Unfit,
+                &path,
+                "leaves no number for those who come after it: remove it",
+            ));
+        }
+        let unfinished = format!("{UNFINISHED}{:016x}", fastrand::u64(..));
+        let place = Self::make(hall, &unfinished, number, candidate);
+        place.map(|place| (place, below))
+    }
+
+    fn make(
+        hall: Hall,
+        unfinished: &str,
+        number: u64,
+        candidate: &Candidate,
+    ) -> Result<Self, Error> {
+        let path = hall.path_in_queue(unfinished);
+        let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | SAFELY;
+        let mode = hall.file_mode();
+        let file = openat(&hall.queue, unfinished, flags, mode)
+            .map_err(|errno| failed("create", &path, errno))?;
+        let filled = (|| {
+            let id = hall.settle(&file, &path)?;
+            let file = File::from(file);
+            if !lock::try_write(&file).map_err(|errno| failed("lock", &path, errno))? {
+                return Err(wrong(
+                    ErrorKind::Unreachable,
+                    &path,
+                    "was locked by somebody else as it was made",
+                ));
+            }
+            let win_at = entry::write_joined(&file, candidate)
+                .map_err(|error| failed("write our entry to", &path, errno_of(&error)))?;
+            let name = name_of(number);
+            renameat(&hall.queue, unfinished, &hall.queue, name.as_str())
+                .map_err(|errno| failed("take our place in the queue with", &path, errno))?;
+            Ok((file, id, win_at))
+        })();
+        match filled {
+            Ok((file, id, win_at)) => Ok(Self { hall, number, file, id, win_at }),
+            Err(error) => {
+                let _ = unlinkat(&hall.queue, unfinished, UnlinkatFlags::NoRemoveDir);
+                Err(error)
+            }
+        }
+    }
+
+    /// Where our file has to be.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.hall.path_in_queue(&name_of(self.number))
+    }
+
+    /// Whether our file is still where it has to be.
+    pub(crate) fn is_kept(&self) -> Result<bool, Error> {
+        self.hall.leads_to(&self.path(), self.id)
+    }
+
+    /// The numbers in the queue before ours, rising.
+    pub(crate) fn below(&mut self) -> Result<Vec<u64>, Error> {
+        let mut numbers = list(&mut self.hall)?.entries;
+        numbers.retain(|&number| number < self.number);
+        Ok(numbers)
+    }
+
+    /// Finds the nearest living candidate among the numbers `below` ours, and removes the dead that
+    /// stand between. `None` if we are the first.
+    pub(crate) fn predecessor(&mut self, below: &[u64]) -> Result<Option<Predecessor>, Error> {
+        for (before, &number) in below.iter().enumerate().rev() {
+            let name = name_of(number);
+            let Some((file, id)) = self.hall.look_in_queue(&name)? else { continue };
+            let path = self.hall.path_in_queue(&name);
+            if lock::is_held(&file).map_err(|errno| failed("examine the lock of", &path, errno))? {
+                return Ok(Some(Predecessor { file, id, ahead: before + 1 }));
+            }
+            // Where the directory was meddled with, a name may have got another file by now.
+            if self.hall.leads_to(&path, id)? {
+                let _ = unlinkat(&self.hall.queue, name.as_str(), UnlinkatFlags::NoRemoveDir);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Tells those who look that we lead.
+    pub(crate) fn write_won(&self, token: Token) -> Result<(), Error> {
+        entry::write_won(&self.file, self.win_at, token)
+            .map_err(|error| failed("write to our entry", &self.path(), errno_of(&error)))
+    }
+
+    /// Takes our name out of the queue. What cannot be removed is dead as soon as the file is closed,
+    /// and removed by whoever meets it.
+    pub(crate) fn give_up(&mut self) {
+        if matches!(self.is_kept(), Ok(true)) {
+            let name = name_of(self.number);
+            let _ = unlinkat(&self.hall.queue, name.as_str(), UnlinkatFlags::NoRemoveDir);
+        }
+    }
+}
+
+/// What is in the directory of a queue.
+#[derive(Default)]
+pub(crate) struct Listing {
+    /// The numbers of the entries, rising.
+    pub(crate) entries: Vec<u64>,
+    /// The greatest number that anything has, entry or not.
+    greatest: u64,
+    /// What is being made, or was when its maker died.
+    unfinished: Vec<CString>,
+}
+
+pub(crate) fn list(hall: &mut Hall) -> Result<Listing, Error> {
+    let path = hall.path_in_queue("");
+    let mut listing = Listing::default();
+    for found in hall.queue.iter() {
+        let found = match found {
+            Ok(found) => found,
+            // The directory itself was removed.
+            Err(Errno::ENOENT) => break,
+            Err(errno) => return Err(failed("read", &path, errno)),
+        };
+        let name = found.file_name();
+        if let Some(number) = number_of(name.to_bytes()) {
+            listing.greatest = listing.greatest.max(number);
+            // Some file systems do not tell the type in the listing.
+            if found.file_type().is_none_or(|kind| kind == Type::File) {
+                listing.entries.push(number);
+            }
+        } else if name.to_bytes().starts_with(UNFINISHED.as_bytes()) {
+            listing.unfinished.push(name.to_owned());
+        }
+    }
+    listing.entries.sort_unstable();
+    Ok(listing)
+}
+
+pub(crate) fn name_of(number: u64) -> String {
+    format!("{number:020}")
+}
+
+fn number_of(name: &[u8]) -> Option<u64> {
+    let digits = std::str::from_utf8(name)
+        .ok()
+        .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?;
+    if digits.len() != 20 {
+        return None;
+    }
+    digits.parse().ok().filter(|&number| number <= MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_back_and_nothing_else_is_one() {
+        for number in [0, 1, 12_345, MAX] {
+            assert_eq!(number_of(name_of(number).as_bytes()), Some(number));
+        }
+        for foreign in [
+            "",
+            ".",
+            "1",
+            ".new-00000000000000000001",
+            "0000000000000000000a",
+            "+0000000000000000001",
+            &name_of(u64::MAX),
+        ] {
+            assert_eq!(number_of(foreign.as_bytes()), None, "{foreign}");
+        }
+    }
+}

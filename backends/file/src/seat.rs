@@ -1,0 +1,218 @@
+use std::fs::File;
+use std::mem;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use async_trait::async_trait;
+use elect_api::{
+    Boottime, Candidate, ElectionName, Error, ErrorKind, Seat, Standing, Token, Validity,
+};
+
+use crate::door::Door;
+use crate::fault::{failed, wrong};
+use crate::hall::{ENTER, Hall, LOCK};
+use crate::queue::{Place, Predecessor};
+use crate::root::Root;
+use crate::trust::FileId;
+use crate::watch::Watch;
+use crate::{lock, token};
+
+/// One candidate's place in one election of the local disk.
+///
+/// Dropping it is what the death of its process would be: its locks end, and its file in the queue,
+/// unlocked, is removed by the next one who meets it.
+pub(crate) struct FileSeat {
+    root: Root,
+    election: ElectionName,
+    candidate: Candidate,
+    door: Door,
+    state: State,
+}
+
+enum State {
+    /// Not in the election.
+    Out,
+    /// In the queue, or at its head and about to win.
+    Waiting(Waiting),
+    /// Has won, and has not resigned since.
+    Leading(Leading),
+}
+
+struct Waiting {
+    place: Place,
+    watch: Option<Watch>,
+}
+
+struct Leading {
+    place: Place,
+    lock: File,
+    lock_id: FileId,
+    token: Token,
+}
+
+impl FileSeat {
+    pub(crate) const fn new(
+        root: Root,
+        election: ElectionName,
+        candidate: Candidate,
+        door: Door,
+    ) -> Self {
+        Self { root, election, candidate, door, state: State::Out }
+    }
+
+    /// The one step that may wait: for other newcomers, in front of the door.
+    async fn enter(&mut self) -> Result<Standing, Error> {
+        let hall = Hall::create(&self.root, &self.election)?;
+        let path = hall.path_of(ENTER);
+        let (file, id) = hall.file(ENTER)?;
+        let enter = self.door.pass(file, id, &path).await?;
+        if !hall.leads_to(&path, id)? {
+            return Err(wrong(
+                ErrorKind::Unreachable,
+                &path,
+                "was replaced as we came in: trying again helps",
+            ));
+        }
+        let (place, below) = Place::take(hall, &self.candidate)?;
+        drop(enter);
+        self.state = State::Waiting(Waiting { place, watch: None });
+        self.advance(&below)
+    }
+
+    /// Waits for the one before us, or tries to win if there is none.
+    fn advance(&mut self, below: &[u64]) -> Result<Standing, Error> {
+        match mem::replace(&mut self.state, State::Out) {
+            State::Waiting(mut waiting) => match waiting.place.predecessor(below) {
+                Ok(Some(predecessor)) => {
+                    let standing = waiting.wait(predecessor);
+                    self.state = State::Waiting(waiting);
+                    standing
+                }
+                Ok(None) => self.try_win(waiting),
+                Err(error) => {
+                    self.state = State::Waiting(waiting);
+                    Err(error)
+                }
+            },
+            other => {
+                self.state = other;
+                Err(Error::new(
+                    ErrorKind::Unreachable,
+                    "this seat is not in the queue: trying again helps",
+                ))
+            }
+        }
+    }
+
+    fn try_win(&mut self, mut waiting: Waiting) -> Result<Standing, Error> {
+        match waiting.win() {
+            Ok(Win::Won { lock, lock_id, token }) => {
+                self.state = State::Leading(Leading { place: waiting.place, lock, lock_id, token });
+                Ok(Standing::Leading { token, validity: Validity::Unlimited })
+            }
+            Ok(Win::Busy(standing)) => {
+                self.state = State::Waiting(waiting);
+                Ok(standing)
+            }
+            Err(error) => {
+                self.state = State::Waiting(waiting);
+                Err(error)
+            }
+        }
+    }
+}
+
+enum Win {
+    Won { lock: File, lock_id: FileId, token: Token },
+    Busy(Standing),
+}
+
+impl Waiting {
+    fn wait(&mut self, predecessor: Predecessor) -> Result<Standing, Error> {
+        let Predecessor { file, id, ahead } = predecessor;
+        let watch = match self.watch.take().filter(|watch| watch.is_on(id)) {
+            Some(watch) => watch,
+            None => Watch::start(file, id)?,
+        };
+        let wake = self.watch.insert(watch).wake();
+        Ok(Standing::Waiting { ahead, wake })
+    }
+
+    /// What the head of the queue does. On every error the lock is free again: it is closed.
+    fn win(&mut self) -> Result<Win, Error> {
+        let hall = &self.place.hall;
+        let path = hall.path_of(LOCK);
+        let (file, lock_id) = hall.file(LOCK)?;
+        if !lock::try_write(&file).map_err(|errno| failed("lock", &path, errno))? {
+            // The tree of a leader whose entry was removed by hand, or one that is just resigning.
+            return self.wait(Predecessor { file, id: lock_id, ahead: 1 }).map(Win::Busy);
+        }
+        if !hall.leads_to(&path, lock_id)? {
+            return Err(wrong(
+                ErrorKind::Unreachable,
+                &path,
+                "was replaced as we locked it: trying again helps",
+            ));
+        }
+        let token = token::next(hall)?;
+        self.place.write_won(token)?;
+        Ok(Win::Won { lock: file, lock_id, token })
+    }
+}
+
+impl Leading {
+    fn prove(&self) -> Result<Standing, Error> {
+        let path = self.place.hall.path_of(LOCK);
+        if !self.place.hall.leads_to(&path, self.lock_id)? {
+            let what = format!(
+                "{} was removed or replaced, so that another may hold the new one",
+                path.display()
+            );
+            return Ok(Standing::Gone(what));
+        }
+        if !self.place.is_kept()? {
+            return Ok(Standing::Evicted(format!(
+                "our entry, {}, was removed",
+                self.place.path().display()
+            )));
+        }
+        Ok(Standing::Leading { token: self.token, validity: Validity::Unlimited })
+    }
+}
+
+#[async_trait]
+impl Seat for FileSeat {
+    async fn refresh(&mut self, _now: Boottime) -> Result<Standing, Error> {
+        match &mut self.state {
+            State::Leading(leading) => return leading.prove(),
+            State::Waiting(waiting) if waiting.place.is_kept()? => {
+                let below = waiting.place.below()?;
+                return self.advance(&below);
+            }
+            // Whoever removed our entry sent us to the end of the queue.
+            State::Waiting(_) | State::Out => self.state = State::Out,
+        }
+        self.enter().await
+    }
+
+    async fn resign(&mut self) -> Result<(), Error> {
+        match mem::replace(&mut self.state, State::Out) {
+            State::Out => {}
+            State::Waiting(Waiting { mut place, .. }) => place.give_up(),
+            State::Leading(Leading { mut place, lock, .. }) => {
+                // The entry's lock goes last: it is what the next one sleeps on. All are closed and none
+                // is unlocked, so that a descendant that still has copies goes on holding the lease.
+                place.give_up();
+                drop(lock);
+                drop(place);
+            }
+        }
+        Ok(())
+    }
+
+    fn holds(&self) -> Vec<BorrowedFd<'_>> {
+        match &self.state {
+            State::Leading(leading) => vec![leading.lock.as_fd(), leading.place.file.as_fd()],
+            State::Out | State::Waiting(_) => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+use std::time::Duration;
+
+use async_trait::async_trait;
+use elect_api::{Candidate, ElectionName, Error, Lease, Profile, Seat, Store, Survey};
+
+use crate::door::Door;
+use crate::root::Root;
+use crate::seat::FileSeat;
+use crate::{survey, url};
+
+/// The elections under one directory of the local disk.
+pub(crate) struct FileStore {
+    root: Root,
+}
+
+impl FileStore {
+    pub(crate) const fn new(root: Root) -> Self {
+        Self { root }
+    }
+}
+
+#[async_trait]
+impl Store for FileStore {
+    fn profile(&self) -> Profile {
+        Profile {
+            scheme: crate::SCHEME,
+            location: url::of(&self.root.path),
+            lease: Lease::Unlimited,
+        }
+    }
+
+    async fn open(
+        &self,
+        election: &ElectionName,
+        candidate: &Candidate,
+        _ttl: Duration,
+    ) -> Result<Box<dyn Seat>, Error> {
+        Ok(Box::new(FileSeat::new(
+            self.root.clone(),
+            election.clone(),
+            candidate.clone(),
+            Door::default(),
+        )))
+    }
+
+    async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
+        survey::survey(&self.root, election)
+    }
+
+    async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
+        survey::elections(&self.root)
+    }
+}

@@ -1,0 +1,64 @@
+use elect_api::{ElectionName, Error, Survey};
+use nix::dir::{Dir, Type};
+use nix::errno::Errno;
+use nix::fcntl::AtFlags;
+use nix::libc;
+use nix::sys::stat::fstatat;
+
+use crate::entry::{self, Reading};
+use crate::fault::failed;
+use crate::hall::{Hall, LOCK};
+use crate::root::Root;
+use crate::{lock, queue};
+
+/// Looks at one election. Takes no lock and creates nothing.
+pub(crate) fn survey(root: &Root, election: &ElectionName) -> Result<Survey, Error> {
+    let Some(mut hall) = Hall::visit(root, election)? else { return Ok(Survey::default()) };
+    let mut survey = Survey::default();
+    let mut first = true;
+    for number in queue::list(&mut hall)?.entries {
+        let name = queue::name_of(number);
+        let Some((file, _)) = hall.look_in_queue(&name)? else { continue };
+        let path = hall.path_in_queue(&name);
+        if !lock::is_held(&file).map_err(|errno| failed("examine the lock of", &path, errno))? {
+            continue;
+        }
+        let first = std::mem::take(&mut first);
+        match entry::read(&file) {
+            Some(Reading::Won(leader)) if first && is_led(&hall)? => survey.leader = Some(leader),
+            Some(Reading::Won(leader)) => survey.waiting.push(leader.entry),
+            Some(Reading::Waiting(entry)) => survey.waiting.push(entry),
+            None => {}
+        }
+    }
+    Ok(survey)
+}
+
+fn is_led(hall: &Hall) -> Result<bool, Error> {
+    let Some(file) = hall.look(LOCK)? else { return Ok(false) };
+    lock::is_held(file).map_err(|errno| failed("examine the lock of", &hall.path_of(LOCK), errno))
+}
+
+/// The names of all elections under the root.
+pub(crate) fn elections(root: &Root) -> Result<Vec<ElectionName>, Error> {
+    let Some((directory, _)) = root.open(false)? else { return Ok(Vec::new()) };
+    let unreadable = |errno: Errno| failed("read", &root.path, errno);
+    let mut directory = Dir::from_fd(directory).map_err(unreadable)?;
+    let mut candidates = Vec::new();
+    for found in directory.iter() {
+        let found = found.map_err(unreadable)?;
+        let name: Option<ElectionName> =
+            found.file_name().to_str().ok().and_then(|name| name.parse().ok());
+        candidates.extend(name.map(|name| (name, found.file_type())));
+    }
+    let is_directory = |(name, kind): &(ElectionName, Option<Type>)| match kind {
+        Some(kind) => *kind == Type::Directory,
+        // Some file systems do not tell in the listing.
+        None => fstatat(&directory, name.as_str(), AtFlags::AT_SYMLINK_NOFOLLOW)
+            .is_ok_and(|stat| stat.st_mode & libc::S_IFMT == libc::S_IFDIR),
+    };
+    let mut names: Vec<_> =
+        candidates.into_iter().filter(is_directory).map(|(name, _)| name).collect();
+    names.sort();
+    Ok(names)
+}

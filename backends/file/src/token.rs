@@ -1,0 +1,175 @@
+//! The newest fencing token on disk: two slots, each in a block of its own, written in turn, so that
+//! the newest one that was ever reported survives a power cut in the middle of a write.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use elect_api::{Error, ErrorKind, Token};
+use nix::errno::Errno;
+
+use crate::fault::{failed, wrong};
+use crate::hall::{Hall, TOKEN};
+use crate::stamp;
+use crate::walk::sync_directory;
+
+const SLOT: usize = 4096;
+const SLOTS: usize = 2;
+const MAGIC: &str = "elect token";
+
+/// Draws the next token and makes it durable. Only who holds the election's lock may call this.
+///
+/// After an error, the token that was to be may be on the disk or not; numbers may skip.
+pub(crate) fn next(hall: &Hall) -> Result<Token, Error> {
+    let path = hall.path_of(TOKEN);
+    let (file, _) = hall.file(TOKEN)?;
+    let (token, slot, first) = draw(&file, stamp::token_floor(), &path)?;
+    store(&file, slot, token)
+        .map_err(|error| failed("write the token to", &path, errno_of(&error)))?;
+    if first {
+        sync_directory(&hall.directory, &path)?;
+    }
+    Ok(Token::new(token))
+}
+
+/// The next token, the slot that it goes to, and whether none was there before.
+fn draw(file: &File, floor: u64, path: &Path) -> Result<(u64, usize, bool), Error> {
+    let slots =
+        load(file).map_err(|error| failed("read the token from", path, errno_of(&error)))?;
+    let newest = slots.into_iter().max().flatten();
+    // Never the slot of the newest, which has to stay whole until the next one is.
+    let slot = usize::from(newest.is_some() && slots[0] == newest);
+    let after = newest.map_or(Some(0), |last| last.checked_add(1));
+    let after = after.ok_or_else(|| {
+        wrong(
+            ErrorKind::Unfit,
+            path,
+            "holds the greatest token there is: use another election, or remove it",
+        )
+    })?;
+    Ok((after.max(floor), slot, newest.is_none()))
+}
+
+fn load(file: &File) -> io::Result<[Option<u64>; SLOTS]> {
+    let mut blocks = [0; SLOT * SLOTS];
+    let mut len = 0;
+    loop {
+        match file.read_at(&mut blocks[len..], len as u64) {
+            Ok(0) => break,
+            Ok(more) => len += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let (first, second) = blocks.split_at(SLOT);
+    Ok([decode(first), decode(second)])
+}
+
+fn store(file: &File, slot: usize, token: u64) -> io::Result<()> {
+    // A whole block, so that later writes change neither the length nor the place of the file.
+    let mut block = vec![0; SLOT];
+    let text = encode(token);
+    block[..text.len()].copy_from_slice(text.as_bytes());
+    file.write_all_at(&block, (slot * SLOT) as u64)?;
+    file.sync_data()
+}
+
+fn encode(token: u64) -> String {
+    let body = format!("{MAGIC} {token:020}");
+    format!("{body} {:08x}\n", crc32fast::hash(body.as_bytes()))
+}
+
+fn decode(block: &[u8]) -> Option<u64> {
+    let line = block.split(|&byte| byte == b'\n').next()?;
+    let number = line.get(MAGIC.len() + 1..MAGIC.len() + 21)?;
+    let token = std::str::from_utf8(number).ok()?.parse().ok()?;
+    // What does not read back to the letter was torn or is foreign.
+    (encode(token).as_bytes().strip_suffix(b"\n") == Some(line)).then_some(token)
+}
+
+pub(crate) fn errno_of(error: &io::Error) -> Errno {
+    Errno::from_raw(error.raw_os_error().unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn take(file: &File, floor: u64) -> u64 {
+        let (token, slot, _) = draw(file, floor, Path::new("token")).unwrap();
+        store(file, slot, token).unwrap();
+        token
+    }
+
+    fn file_with(slots: [u64; 2]) -> File {
+        let file = tempfile::tempfile().unwrap();
+        for (slot, token) in slots.into_iter().enumerate() {
+            store(&file, slot, token).unwrap();
+        }
+        file
+    }
+
+    #[test]
+    fn tokens_rise_by_the_clock_and_without_it() {
+        let file = tempfile::tempfile().unwrap();
+        assert_eq!(take(&file, 100), 100);
+        assert_eq!(take(&file, 200), 200);
+        assert_eq!(take(&file, 0), 201);
+        assert_eq!(take(&file, 201), 202);
+        assert_eq!(file.metadata().unwrap().len(), (SLOT * SLOTS) as u64);
+    }
+
+    #[test]
+    fn the_newest_survives_every_way_of_tearing_the_write_after_it() {
+        for newest in [0, 1] {
+            let mut slots = [10, 10];
+            slots[newest] = 11;
+            let (_, slot, _) = draw(&file_with(slots), 0, Path::new("token")).unwrap();
+            assert_eq!(slot, 1 - newest);
+            for torn in 0..encode(12).len() {
+                let file = file_with(slots);
+                file.write_all_at(&encode(12).as_bytes()[..torn], (slot * SLOT) as u64).unwrap();
+                assert!(take(&file, 0) >= 12, "torn at {torn}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_cut_anywhere_still_gives_what_is_left_of_it() {
+        for len in 0..SLOT * SLOTS {
+            if len % 61 == 0 || len % SLOT < 50 {
+                let file = file_with([8, 9]);
+                file.set_len(len as u64).unwrap();
+                let expected = if len >= SLOT + encode(9).len() {
+                    10
+                } else if len >= encode(8).len() {
+                    9
+                } else {
+                    5
+                };
+                // The end of the line is not part of what is checked.
+                let slack = [SLOT + encode(9).len() - 1, encode(8).len() - 1].contains(&len);
+                assert!(slack || take(&file, 5) == expected, "cut to {len}");
+            }
+        }
+    }
+
+    #[test]
+    fn garbage_is_no_token() {
+        for garbage in
+            [vec![0; SLOT], vec![0xff; SLOT], vec![b'9'; SLOT], b"elect token 7\n".to_vec()]
+        {
+            assert_eq!(decode(&garbage), None);
+        }
+        let mut flipped = encode(7).into_bytes();
+        flipped[20] ^= 1;
+        assert_eq!(decode(&flipped), None);
+    }
+
+    #[test]
+    fn after_the_greatest_token_there_is_none() {
+        let error = draw(&file_with([u64::MAX, 1]), 0, Path::new("token")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unfit);
+    }
+}

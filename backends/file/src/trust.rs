@@ -1,0 +1,142 @@
+use std::path::Path;
+
+use elect_api::{Error, ErrorKind};
+use nix::libc;
+use nix::sys::stat::FileStat;
+
+use crate::fault::wrong;
+
+/// A file, whatever its name: the same as long as it is open somewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileId(libc::dev_t, libc::ino_t);
+
+impl FileId {
+    pub(crate) fn of(stat: &FileStat) -> Self {
+        Self(stat.st_dev, stat.st_ino)
+    }
+}
+
+/// Whom we let write to the state of our elections, and how we make it.
+///
+/// `elect` may run as root: whoever can change what it reads and writes could turn it against others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Policy {
+    /// The effective user that we are.
+    me: libc::uid_t,
+    /// The group that shares the root, if it was set up for sharing.
+    shared: Option<libc::gid_t>,
+}
+
+impl Policy {
+    /// The policy of everything below the root directory with this `stat`, which is checked too.
+    pub(crate) fn of_root(me: libc::uid_t, stat: &FileStat, path: &Path) -> Result<Self, Error> {
+        let sharing = stat.st_mode & libc::S_ISGID != 0 && stat.st_mode & libc::S_IWGRP != 0;
+        let policy = Self { me, shared: sharing.then_some(stat.st_gid) };
+        // Who is not root may join whatever share he names; root joins what root set up.
+        if me == 0 && stat.st_uid != 0 {
+            return Err(owned_by(stat.st_uid, path));
+        }
+        policy.check(stat, path)?;
+        Ok(policy)
+    }
+
+    /// The mode of directories that we make.
+    pub(crate) const fn directory_mode(self) -> libc::mode_t {
+        if self.shared.is_some() { 0o2770 } else { 0o700 }
+    }
+
+    /// The mode of files that we make.
+    pub(crate) const fn file_mode(self) -> libc::mode_t {
+        if self.shared.is_some() { 0o660 } else { 0o600 }
+    }
+
+    /// Whether several users work here.
+    pub(crate) const fn is_shared(self) -> bool {
+        self.shared.is_some()
+    }
+
+    /// Whether a file or directory of ours has yet to get `mode`: the umask took bits away.
+    pub(crate) const fn lacks(self, stat: &FileStat, mode: libc::mode_t) -> bool {
+        stat.st_uid == self.me && stat.st_mode & mode != mode
+    }
+
+    /// Refuses what others than we, root and the sharing group can write.
+    pub(crate) fn check(self, stat: &FileStat, path: &Path) -> Result<(), Error> {
+        if self.shared.is_none() && stat.st_uid != self.me && stat.st_uid != 0 {
+            return Err(owned_by(stat.st_uid, path));
+        }
+        let group_may = self.shared == Some(stat.st_gid);
+        if stat.st_mode & libc::S_IWOTH != 0 || (stat.st_mode & libc::S_IWGRP != 0 && !group_may) {
+            return Err(wrong(
+                ErrorKind::Denied,
+                path,
+                "can be written by others, who could turn elect against you: chmod go-w it (a directory to share \
+                 is made with `install -d -m 2770 -g GROUP DIR`)",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Refuses files through which others could make us write, or be blocked, elsewhere.
+    pub(crate) fn check_file(self, stat: &FileStat, path: &Path) -> Result<(), Error> {
+        if !is_regular(stat) {
+            return Err(wrong(ErrorKind::Unfit, path, "is not a regular file: remove it"));
+        }
+        if stat.st_nlink == 0 {
+            return Err(wrong(
+                ErrorKind::Unreachable,
+                path,
+                "was removed at this moment: trying again helps",
+            ));
+        }
+        if stat.st_nlink > 1 {
+            return Err(wrong(
+                ErrorKind::Denied,
+                path,
+                "has a second name (a hard link), and writing to it would write there: remove it",
+            ));
+        }
+        self.check(stat, path)
+    }
+}
+
+/// Refuses, for root, a directory on the way to the root through which another user could lead us elsewhere.
+pub(crate) fn check_ancestor(me: libc::uid_t, stat: &FileStat, path: &Path) -> Result<(), Error> {
+    if me != 0 {
+        return Ok(());
+    }
+    if stat.st_uid != 0 {
+        return Err(owned_by(stat.st_uid, path));
+    }
+    // In a sticky directory nobody can replace what belongs to another.
+    let writable = stat.st_mode & (libc::S_IWGRP | libc::S_IWOTH) != 0;
+    if writable && stat.st_mode & libc::S_ISVTX == 0 {
+        return Err(wrong(
+            ErrorKind::Denied,
+            path,
+            "can be written by others, who could put another directory in place of the one that root uses: \
+             chmod go-w it, or name another directory with -b file:///DIR",
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses a symbolic link on the way to the root that another user made.
+pub(crate) fn check_link(me: libc::uid_t, stat: &FileStat, path: &Path) -> Result<(), Error> {
+    if stat.st_uid == me || stat.st_uid == 0 { Ok(()) } else { Err(owned_by(stat.st_uid, path)) }
+}
+
+pub(crate) fn is_regular(stat: &FileStat) -> bool {
+    stat.st_mode & libc::S_IFMT == libc::S_IFREG
+}
+
+fn owned_by(owner: libc::uid_t, path: &Path) -> Error {
+    wrong(
+        ErrorKind::Denied,
+        path,
+        &format!(
+            "belongs to user {owner}, who could turn elect against you: name a directory of your own with \
+             -b file:///DIR"
+        ),
+    )
+}

@@ -1,0 +1,57 @@
+use std::fs::File;
+use std::thread;
+
+use elect_api::{Error, ErrorKind, Wake};
+use tokio::sync::watch;
+
+use crate::lock;
+use crate::trust::FileId;
+
+/// Enough for a thread that makes one system call, and little where hundreds wait.
+const STACK: usize = 64 * 1024;
+
+/// A thread that sleeps until nobody holds the write lock of a file any more.
+///
+/// The thread is detached: a sleep on a lock can only be ended by the lock, or with the process.
+pub(crate) struct Watch {
+    id: FileId,
+    running: watch::Receiver<()>,
+}
+
+impl Watch {
+    /// Starts to watch the file, through a description of its own.
+    pub(crate) fn start(file: File, id: FileId) -> Result<Self, Error> {
+        let (ends, running) = watch::channel(());
+        spawn("elect-wait", move || {
+            // If it cannot sleep it has to wake: a wake for nothing does no harm.
+            let _ = lock::wait_read(&file);
+            // Its read lock must be gone before anybody tries to write.
+            drop(file);
+            drop(ends);
+        })?;
+        Ok(Self { id, running })
+    }
+
+    /// Whether this watch is still sleeping on that file.
+    pub(crate) fn is_on(&self, id: FileId) -> bool {
+        self.id == id && self.running.has_changed().is_ok()
+    }
+
+    /// Ends when the watch ends.
+    pub(crate) fn wake(&self) -> Wake {
+        let mut running = self.running.clone();
+        Box::pin(async move {
+            // Nothing is ever sent: the end of the thread is the message.
+            let _ = running.changed().await;
+        })
+    }
+}
+
+pub(crate) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+    let started = thread::Builder::new().name(name.into()).stack_size(STACK).spawn(work);
+    started.map(drop).map_err(|error| {
+        let what =
+            "cannot start a thread to wait for a lock: raise the limit of processes (ulimit -u)";
+        Error::new(ErrorKind::Unreachable, what).because(error)
+    })
+}

@@ -15,9 +15,8 @@ use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat, renameat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
-use crate::fault::{failed, wrong};
+use crate::fault::{errno_of, failed, wrong};
 use crate::hall::{Hall, SAFELY};
-use crate::token::errno_of;
 use crate::trust::FileId;
 use crate::{entry, lock};
 

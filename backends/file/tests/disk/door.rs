@@ -1,4 +1,5 @@
-//! A process that was stopped while it held `enter` delays newcomers, and nobody else.
+//! A process that was stopped while it held `enter` delays newcomers, and nobody else. How many
+//! threads wait.
 
 use elect_testkit::{Bench, Contender, LineUp, election, line_up, poll_n, run};
 
@@ -37,7 +38,6 @@ fn who_gave_up_at_the_door_does_not_keep_it() {
         let stopped = disk.stall(&election()).await;
         let mut impatient = Contender::new(&bench, "impatient").await;
         impatient.refresh_cut(1).await;
-        let threads = || std::fs::read_dir("/proc/self/task").expect("/proc is mounted").count();
         let after_one = threads();
         for _ in 0..20 {
             impatient.refresh_cut(1).await;
@@ -64,4 +64,23 @@ fn the_refresh_is_pending_while_the_door_is_shut() {
         drop(stopped);
         newcomer.wait_until_leading().await;
     });
+}
+
+#[test]
+fn a_waiter_has_one_thread_however_often_it_asks() {
+    run("threads", async {
+        let (bench, _) = bench();
+        let alone = threads();
+        let mut line = Contender::in_line(&bench, &["a", "b"]).await;
+        for _ in 0..20 {
+            line[1].wait_behind(1).await;
+        }
+        assert_eq!(threads(), alone + 1);
+        line[0].resign().await;
+        line[1].lead().await;
+    });
+}
+
+fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").expect("/proc is mounted").count()
 }

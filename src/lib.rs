@@ -4,10 +4,3 @@
 compile_error!(
     "elect needs Linux: it relies on PR_SET_PDEATHSIG, subreapers and signal-driven pipes"
 );
-
-pub mod cli;
-pub mod command;
-pub mod config;
-pub mod election;
-pub mod guard;
-pub mod report;

@@ -25,7 +25,9 @@ pub trait Seat: Send {
     async fn refresh(&mut self, now: Boottime) -> Result<Standing, Error>;
 
     /// Gives the place up, leading or waiting. When it has returned, the next candidate can lead at
-    /// once, provided that every copy of [`Seat::holds`] is closed too (law 7).
+    /// once, provided that every copy of [`Seat::holds`] is closed too (law 7). Without a place there is
+    /// nothing to give up, and that is no error. The seat may be used again: its next `refresh` comes as
+    /// a newcomer, at the end of the queue.
     ///
     /// # Errors
     /// As [`Seat::refresh`]; after an error the call may be repeated.
@@ -59,9 +61,11 @@ pub enum Standing {
         /// Ends when it is worth asking again.
         wake: Wake,
     },
-    /// Our entry is gone, but nobody else can lead until we resign: stop in good order.
+    /// Our entry is gone, but nobody else can lead until we resign: stop in good order. Said again by
+    /// every `refresh` until then.
     Evicted(String),
-    /// Our entry is gone, and another may lead already. The text says what was seen.
+    /// Our entry is gone, and another may lead already. The text says what was seen. Said of a leader
+    /// only, and again until it resigns; a waiter whose entry is gone enters anew.
     Gone(String),
 }
 

@@ -1,3 +1,4 @@
+use std::io;
 use std::path::Path;
 
 use elect_api::{Error, ErrorKind};
@@ -12,6 +13,11 @@ pub(crate) fn failed(deed: &str, path: &Path, errno: Errno) -> Error {
 /// An error that no system call reported: something at `path` is not as it has to be.
 pub(crate) fn wrong(kind: ErrorKind, path: &Path, what: &str) -> Error {
     Error::new(kind, format!("{} {what}", path.display()))
+}
+
+/// The number in an error of the standard library; zero where it has none.
+pub(crate) fn errno_of(error: &io::Error) -> Errno {
+    Errno::from_raw(error.raw_os_error().unwrap_or(0))
 }
 
 fn kind(errno: Errno) -> ErrorKind {

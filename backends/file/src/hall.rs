@@ -82,12 +82,13 @@ impl Hall {
 
     /// Opens one of the election's own files for a look; `None` if there is no such regular file.
     pub(crate) fn look(&self, name: &str) -> Result<Option<File>, Error> {
-        look(&self.directory, name, &self.path_of(name)).map(|found| found.map(|(file, _)| file))
+        look(&self.directory, name, &self.path_of(name), self.policy)
+            .map(|found| found.map(|(file, _)| file))
     }
 
     /// Opens an entry of the queue for a look; `None` if there is no such regular file.
     pub(crate) fn look_in_queue(&self, name: &str) -> Result<Option<(File, FileId)>, Error> {
-        look(&self.queue, name, &self.path_in_queue(name))
+        look(&self.queue, name, &self.path_in_queue(name), self.policy)
     }
 
     /// Whether a path still leads from the top to this very file: the directory may have been removed,
@@ -118,12 +119,17 @@ impl Hall {
 pub(crate) const SAFELY: OFlag =
     OFlag::O_NOFOLLOW.union(OFlag::O_NONBLOCK).union(OFlag::O_NOCTTY).union(OFlag::O_CLOEXEC);
 
-fn look(directory: impl AsFd, name: &str, path: &Path) -> Result<Option<(File, FileId)>, Error> {
+fn look(
+    directory: impl AsFd,
+    name: &str,
+    path: &Path,
+    policy: Policy,
+) -> Result<Option<(File, FileId)>, Error> {
     let file = match openat(directory, name, OFlag::O_RDONLY | SAFELY, Mode::empty()) {
         Ok(file) => file,
         // Gone at this moment, or nothing that a candidate made.
         Err(Errno::ENOENT | Errno::ELOOP | Errno::ENXIO) => return Ok(None),
-        Err(errno) => return Err(failed("open", path, errno)),
+        Err(errno) => return Err(opening(policy, "open", path, errno)),
     };
     let stat = fstat(&file).map_err(|errno| failed("examine", path, errno))?;
     Ok(is_regular(&stat).then(|| (file.into(), FileId::of(&stat))))

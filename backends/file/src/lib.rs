@@ -30,6 +30,9 @@
 //! `lock` would still let one of them lead. Only who removes `lock` itself breaks the promise, and
 //! `refresh` tells ([`Gone`](elect_api::Standing::Gone)).
 //!
+//! All calls are short and block their thread, the longest for one `fdatasync` at a win; threads are
+//! started only to wait. The one await point is in front of `enter`: its holder may be stopped.
+//!
 //! Nothing but the token is flushed to the disk: after a power cut no process is left to hold a
 //! lock, and what the files say then is read with suspicion.
 //!

@@ -10,13 +10,13 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use elect_api::{Candidate, Error, ErrorKind, Token};
+use nix::dir::Type;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat, renameat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
-use crate::fault::{failed, wrong};
+use crate::fault::{errno_of, failed, wrong};
 use crate::hall::{Hall, SAFELY};
-use crate::token::errno_of;
 use crate::trust::FileId;
 use crate::{entry, lock};
 
@@ -48,12 +48,12 @@ impl Place {
     /// Takes the last place in the queue, and tells which numbers were in it before. Only who holds the
     /// lock of `enter` may call this.
     pub(crate) fn take(mut hall: Hall, candidate: &Candidate) -> Result<(Self, Vec<u64>), Error> {
-        let (below, unfinished) = list(&mut hall)?;
+        let Listing { entries: below, greatest, unfinished } = list(&mut hall)?;
         // Whoever made them was killed in the middle of it: we hold `enter`.
         for name in unfinished {
             let _ = unlinkat(&hall.queue, name.as_c_str(), UnlinkatFlags::NoRemoveDir);
         }
-        let number = below.last().map_or(1, |last| last + 1);
+        let number = greatest + 1;
         if number > MAX {
             let path = hall.path_in_queue(&name_of(MAX));
             return Err(wrong(
@@ -116,7 +116,7 @@ impl Place {
 
     /// The numbers in the queue before ours, rising.
     pub(crate) fn below(&mut self) -> Result<Vec<u64>, Error> {
-        let (mut numbers, _) = list(&mut self.hall)?;
+        let mut numbers = list(&mut self.hall)?.entries;
         numbers.retain(|&number| number < self.number);
         Ok(numbers)
     }
@@ -155,11 +155,20 @@ impl Place {
     }
 }
 
-/// The numbers in the queue, rising, and the names of unfinished files.
-pub(crate) fn list(hall: &mut Hall) -> Result<(Vec<u64>, Vec<CString>), Error> {
+/// What is in the directory of a queue.
+#[derive(Default)]
+pub(crate) struct Listing {
+    /// The numbers of the entries, rising.
+    pub(crate) entries: Vec<u64>,
+    /// The greatest number that anything has, entry or not.
+    greatest: u64,
+    /// What is being made, or was when its maker died.
+    unfinished: Vec<CString>,
+}
+
+pub(crate) fn list(hall: &mut Hall) -> Result<Listing, Error> {
     let path = hall.path_in_queue("");
-    let mut numbers = Vec::new();
-    let mut unfinished = Vec::new();
+    let mut listing = Listing::default();
     for found in hall.queue.iter() {
         let found = match found {
             Ok(found) => found,
@@ -169,13 +178,17 @@ pub(crate) fn list(hall: &mut Hall) -> Result<(Vec<u64>, Vec<CString>), Error> {
         };
         let name = found.file_name();
         if let Some(number) = number_of(name.to_bytes()) {
-            numbers.push(number);
+            listing.greatest = listing.greatest.max(number);
+            // Some file systems do not tell the type in the listing.
+            if found.file_type().is_none_or(|kind| kind == Type::File) {
+                listing.entries.push(number);
+            }
         } else if name.to_bytes().starts_with(UNFINISHED.as_bytes()) {
-            unfinished.push(name.to_owned());
+            listing.unfinished.push(name.to_owned());
         }
     }
-    numbers.sort_unstable();
-    Ok((numbers, unfinished))
+    listing.entries.sort_unstable();
+    Ok(listing)
 }
 
 pub(crate) fn name_of(number: u64) -> String {

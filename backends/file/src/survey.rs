@@ -16,7 +16,7 @@ pub(crate) fn survey(root: &Root, election: &ElectionName) -> Result<Survey, Err
     let Some(mut hall) = Hall::visit(root, election)? else { return Ok(Survey::default()) };
     let mut survey = Survey::default();
     let mut first = true;
-    for number in queue::list(&mut hall)?.0 {
+    for number in queue::list(&mut hall)?.entries {
         let name = queue::name_of(number);
         let Some((file, _)) = hall.look_in_queue(&name)? else { continue };
         let path = hall.path_in_queue(&name);

@@ -1,5 +1,6 @@
 //! The newest fencing token on disk: two slots, each in a block of its own, written in turn, so that
-//! the newest one that was ever reported survives a power cut in the middle of a write.
+//! the newest one that was ever reported survives a power cut in the middle of a write. Where both
+//! are gone, the wall clock is what keeps tokens from turning back.
 
 use std::fs::File;
 use std::io;
@@ -7,9 +8,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use elect_api::{Error, ErrorKind, Token};
-use nix::errno::Errno;
 
-use crate::fault::{failed, wrong};
+use crate::fault::{errno_of, failed, wrong};
 use crate::hall::{Hall, TOKEN};
 use crate::stamp;
 use crate::walk::sync_directory;
@@ -86,10 +86,6 @@ fn decode(block: &[u8]) -> Option<u64> {
     let token = std::str::from_utf8(number).ok()?.parse().ok()?;
     // What does not read back to the letter was torn or is foreign.
     (encode(token).as_bytes().strip_suffix(b"\n") == Some(line)).then_some(token)
-}
-
-pub(crate) fn errno_of(error: &io::Error) -> Errno {
-    Errno::from_raw(error.raw_os_error().unwrap_or(0))
 }
 
 #[cfg(test)]

@@ -28,6 +28,11 @@ impl LineUp {
         Self { leader: ids.next(), waiting: ids.collect() }
     }
 
+    /// Whether it shows this candidate, leading or waiting.
+    pub fn shows(&self, id: &str) -> bool {
+        self.leader.iter().chain(&self.waiting).any(|shown| shown == id)
+    }
+
     /// The line-up in which nobody leads.
     pub fn without_leader(ids: &[&str]) -> Self {
         Self { leader: None, waiting: ids.iter().map(ToString::to_string).collect() }

@@ -3,7 +3,7 @@
 //! A store gets the whole suite with one line in a test of its own, which names an `async fn` that
 //! makes a [`Bench`]:
 //!
-//! ```ignore
+//! ```text
 //! elect_testkit::conformance!(bench);
 //! ```
 //!
@@ -14,7 +14,6 @@
 mod bench;
 mod contender;
 pub mod laws;
-pub mod program;
 mod run;
 
 pub use bench::{Bench, Shared, Stall};

@@ -41,7 +41,8 @@ pub async fn newcomers_and_crashes_in_a_crowd_stop_nobody(bench: Shared) {
     let crowd: Vec<_> =
         (0..CROWD).map(|number| contend(&bench, &stage, number, number % 3 == 0)).collect();
     conclude(crowd, &stage, CROWD);
-    Contender::new(&bench, "last").await.lead().await;
+    let mut last = Contender::new(&bench, "last").await;
+    last.lead().await;
     assert_eq!(line_up(&bench).await, LineUp::led_by(&["last"]));
 }
 

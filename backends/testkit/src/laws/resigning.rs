@@ -1,6 +1,6 @@
 //! Law 7: resigning is prompt and modest.
 
-use crate::{Contender, LineUp, Shared, line_up};
+use crate::{Contender, LineUp, Shared, election, line_up};
 
 /// With the very next refresh, whether one has waited or only just comes.
 pub async fn the_next_leads_at_once_after_a_resign(bench: Shared) {
@@ -26,11 +26,13 @@ pub async fn a_waiter_that_resigns_leaves_no_entry(bench: Shared) {
 pub async fn resigning_removes_nobody_elses_entry(bench: Shared) {
     let mut old = Contender::new(&bench, "old").await;
     old.lead().await;
-    bench.evict(&crate::election(), old.candidate()).await;
+    bench.evict(&election(), old.candidate()).await;
     // Where numbers or names are given anew, the next one may well get those that `old` had.
     let mut young = Contender::new(&bench, "young").await;
     young.refresh().await;
     old.resign().await;
+    let left = line_up(&bench).await;
+    assert!(left.shows("young"), "the entry of another was removed: {left:?}");
     young.wait_until_leading().await;
     old.resign().await;
     assert_eq!(line_up(&bench).await, LineUp::led_by(&["young"]));

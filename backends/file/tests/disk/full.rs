@@ -1,0 +1,107 @@
+//! Full disks and used-up descriptors.
+
+use std::fs::{self, File};
+use std::process::Command;
+
+use elect_api::ErrorKind::Unreachable;
+use elect_testkit::run;
+use nix::unistd::dup;
+
+use crate::support::{lead, need_root, refused, seat};
+
+/// A file system of a few blocks, unmounted in the end.
+struct Small(tempfile::TempDir);
+
+impl Small {
+    fn mount() -> Self {
+        need_root();
+        let small = Self(tempfile::tempdir().unwrap());
+        let options = "size=16k,mode=700";
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", options, "elect-test"])
+            .arg(small.0.path())
+            .status()
+            .expect("mount runs");
+        assert!(
+            mounted.success(),
+            "this test needs to mount a tmpfs: run it as root with CAP_SYS_ADMIN"
+        );
+        small
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn a_full_disk_is_said_and_forgotten() {
+    run("a full disk", async {
+        let disk = Small::mount();
+        let root = disk.0.path();
+        let ballast = root.join("ballast");
+        // Room for nothing; then for the entry only; then for the entry and one slot.
+        for blocks in [4, 3] {
+            let mut seat = seat(root).await;
+            fs::write(&ballast, vec![1; blocks * 4096]).unwrap();
+            for _ in 0..3 {
+                let error = lead(seat.as_mut()).await.expect_err("the disk is full");
+                assert_eq!(error.kind(), Unreachable, "{error}");
+                assert!(error.to_string().contains("free some space"), "{error}");
+            }
+            let queue = fs::read_dir(root.join("conformance/queue")).unwrap().count();
+            assert!(queue <= 1, "failed attempts left {queue} files");
+            fs::remove_file(&ballast).unwrap();
+            lead(seat.as_mut()).await.expect("there is room again");
+            seat.resign().await.unwrap();
+            fs::remove_dir_all(root.join("conformance")).unwrap();
+        }
+    });
+}
+
+#[test]
+fn without_descriptors_it_says_so_and_leaves_nothing_behind() {
+    run("descriptors", async {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().join("root");
+        let mut first = seat(&root).await;
+        lead(first.as_mut()).await.unwrap();
+        first.resign().await.unwrap();
+        let (_, hard) =
+            nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE).unwrap();
+        nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE, 64, hard)
+            .unwrap();
+        let null = File::open("/dev/null").unwrap();
+        let mut taken = Vec::new();
+        while let Ok(copy) = dup(&null) {
+            taken.push(copy);
+        }
+        let mut seat = seat(&root).await;
+        loop {
+            match lead(seat.as_mut()).await {
+                Ok(_) => break,
+                Err(error) => {
+                    assert_eq!(error.kind(), Unreachable, "{error}");
+                    assert!(error.to_string().contains("ulimit -n"), "{error}");
+                }
+            }
+            taken.pop().expect("no number of descriptors is enough");
+        }
+        seat.resign().await.unwrap();
+        assert_eq!(fs::read_dir(root.join("conformance/queue")).unwrap().count(), 0);
+    });
+}
+
+#[test]
+fn a_read_only_disk_is_said_to_be_one() {
+    run("a read-only disk", async {
+        let disk = Small::mount();
+        let remounted =
+            Command::new("mount").args(["-o", "remount,ro"]).arg(disk.0.path()).status().unwrap();
+        assert!(remounted.success());
+        refused(disk.0.path(), elect_api::ErrorKind::Denied, &["can be written", "file:///DIR"])
+            .await;
+    });
+}

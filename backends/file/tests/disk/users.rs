@@ -1,0 +1,149 @@
+//! Several users. Each acts in a process of its own: the test's binary, started again under its id.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use elect_api::ErrorKind::Denied;
+use elect_testkit::run;
+
+use crate::support::{lead, need_root, refused, seat};
+
+const ALICE: u32 = 61_001;
+const BOB: u32 = 61_002;
+const OPS: u32 = 61_100;
+
+/// Where [`act`], started again, finds what to do.
+const ROOT: &str = "ELECT_TEST_ROOT";
+const UMASK: &str = "ELECT_TEST_UMASK";
+
+/// Not a test of its own: what another user does when [`as_user`] starts this binary again.
+#[test]
+fn act() {
+    let Ok(root) = std::env::var(ROOT) else { return };
+    let umask = std::env::var(UMASK).unwrap().parse().unwrap();
+    nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(umask));
+    run("another user", async {
+        let mut seat = seat(root.as_ref()).await;
+        lead(seat.as_mut())
+            .await
+            .unwrap_or_else(|error| panic!("REFUSED {:?}: {error}", error.kind()));
+        seat.resign().await.unwrap();
+    });
+}
+
+/// Leads and resigns as another user; the error, if there was one.
+fn as_user(uid: u32, umask: u32, root: &Path) -> Result<(), String> {
+    // The binary may lie where other users cannot go.
+    let copy =
+        tempfile::Builder::new().permissions(Permissions::from_mode(0o755)).tempdir().unwrap();
+    let binary = copy.path().join("again");
+    fs::copy(std::env::current_exe().unwrap(), &binary).unwrap();
+    let output = Command::new(binary)
+        .args(["users::act", "--exact", "--nocapture"])
+        .env(ROOT, root)
+        .env(UMASK, umask.to_string())
+        .uid(uid)
+        .gid(OPS)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.success() { Ok(()) } else { Err(text) }
+}
+
+/// A directory of root's that everybody may pass through.
+fn top() -> tempfile::TempDir {
+    need_root();
+    tempfile::Builder::new().permissions(Permissions::from_mode(0o755)).tempdir().unwrap()
+}
+
+fn directory(path: &Path, owner: u32, mode: u32) {
+    fs::create_dir(path).unwrap();
+    chown(path, Some(owner), Some(OPS)).unwrap();
+    fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn users_share_an_election_in_a_directory_set_up_for_it_whatever_their_umask() {
+    for first in [0o077, 0o022, 0o002] {
+        let top = top();
+        let root = top.path().join("shared");
+        directory(&root, 0, 0o2770);
+        as_user(ALICE, first, &root).unwrap();
+        as_user(BOB, 0o077, &root).unwrap();
+        run("root joins", async {
+            lead(seat(&root).await.as_mut()).await.unwrap();
+        });
+        as_user(ALICE, 0o022, &root).unwrap();
+        for (part, mode) in
+            [("", 0o2770), ("queue", 0o2770), ("lock", 0o660), ("enter", 0o660), ("token", 0o660)]
+        {
+            let found = fs::metadata(root.join("conformance").join(part)).unwrap();
+            assert_eq!((found.mode() & 0o7777, found.gid()), (mode, OPS), "{part}");
+        }
+    }
+}
+
+#[test]
+fn users_do_not_share_by_accident() {
+    let top = top();
+    let root = top.path().join("private");
+    directory(&root, ALICE, 0o700);
+    as_user(ALICE, 0o022, &root).unwrap();
+    assert_eq!(fs::metadata(root.join("conformance")).unwrap().mode() & 0o7777, 0o700);
+    assert_eq!(fs::metadata(root.join("conformance/lock")).unwrap().mode() & 0o7777, 0o600);
+    assert!(as_user(BOB, 0o022, &root).unwrap_err().contains("REFUSED Denied"));
+    fs::set_permissions(&root, Permissions::from_mode(0o755)).unwrap();
+    assert!(as_user(BOB, 0o022, &root).unwrap_err().contains("REFUSED Denied"));
+    fs::set_permissions(&root, Permissions::from_mode(0o1777)).unwrap();
+    assert!(as_user(BOB, 0o022, &root).unwrap_err().contains("REFUSED Denied"));
+}
+
+#[test]
+fn root_does_not_follow_where_another_user_could_lead_it() {
+    let top = top();
+    run("root's ways", async {
+        let own = top.path().join("of-alice");
+        directory(&own, ALICE, 0o755);
+        refused(&own, Denied, &["of-alice", "belongs to user 61001"]).await;
+        refused(&own.join("elect"), Denied, &["of-alice", "belongs to user 61001"]).await;
+        assert!(!own.join("elect").exists(), "root made a directory there before it looked");
+        let open = top.path().join("open");
+        directory(&open, 0, 0o775);
+        refused(&open.join("elect"), Denied, &["open", "chmod go-w"]).await;
+        // In a sticky directory others can add, but not replace.
+        let sticky = top.path().join("sticky");
+        directory(&sticky, 0, 0o1777);
+        lead(seat(&sticky.join("elect")).await.as_mut()).await.unwrap();
+        let link = sticky.join("link");
+        std::os::unix::fs::symlink("elect", &link).unwrap();
+        nix::unistd::fchownat(
+            nix::fcntl::AT_FDCWD,
+            &link,
+            Some(ALICE.into()),
+            None,
+            nix::fcntl::AtFlags::AT_SYMLINK_NOFOLLOW,
+        )
+        .unwrap();
+        refused(&link, Denied, &["link", "belongs to user 61001"]).await;
+    });
+}
+
+#[test]
+fn files_of_another_user_are_refused() {
+    let top = top();
+    run("owners", async {
+        let root = top.path().join("root");
+        for part in ["lock", "enter", "token", "queue", ""] {
+            let mut seat = seat(&root).await;
+            lead(seat.as_mut()).await.unwrap();
+            seat.resign().await.unwrap();
+            let path = root.join("conformance").join(part);
+            chown(&path, Some(ALICE), None).unwrap();
+            refused(&root, Denied, &["belongs to user 61001"]).await;
+            chown(&path, Some(0), None).unwrap();
+        }
+    });
+}

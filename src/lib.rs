@@ -1,6 +1,51 @@
-//! Runs a command on exactly one machine at a time.
+//! `elect` runs a command on exactly one machine at a time.
+//!
+//! It takes a lease on a store that its user already trusts, runs the command while it holds the
+//! lease, and has the whole command tree dead *before* anybody else can hold it.
+//!
+//! # Theory of operation
+//!
+//! ```text
+//! elect (wrapper: command line, runtime, store, signals; a subreaper)
+//!   └─ guardian   forked before any thread exists; one thread, no allocation, no network; a subreaper
+//!        └─ command tree, in a process group of its own
+//! ```
+//!
+//! **From words to a plan.** [`cli`] reads arguments and does no I/O. [`config`] turns them, with the
+//! environment, into a plan that needs no further checks. [`command`] carries it out; `main` only
+//! maps the result to an exit code.
+//!
+//! **The candidacy.** [`election`] is the engine. Its [machine](election::machine) is a pure function
+//! of state, time and event; its [driver](election::driver) is the one loop that waits for events and
+//! executes what the machine says; its [timing](election::timing) derives and checks all durations in
+//! one place. A store (the crates under `backends/`) offers bounded steps only, by the laws of
+//! [`elect_api`]; it never waits, renews or retries by itself, so that there is only one idea of
+//! who leads.
+//!
+//! **The win.** When a refresh says that we lead, the engine has the guardian start the command, and
+//! hands over the descriptors that hold the lease, where the store has any (a local lock). Guardian and
+//! tree inherit them: a local lease outlives every crash of elect.
+//!
+//! **The end of the command tree.** [`guard`] sees to it. The guardian asks, follows with CONT, and
+//! kills; as a subreaper it gets every orphan of the tree back, and it goes on killing until `wait`
+//! says that it has no child left. Only then does the wrapper resign. If the wrapper dies, the guardian
+//! sees the end of its socket and does the same. If the guardian dies, the kernel kills the command
+//! (PDEATHSIG) and its group (the death-pipe), and the wrapper, a subreaper too, sweeps the rest.
+//!
+//! **What people see.** [`report`] writes logs, the line that shows the waiting, tables, JSON and the
+//! outcome file, and never blocks on a reader that does not read.
+//!
+//! Time is `CLOCK_BOOTTIME`, read in `guard/clock.rs` alone; everything else gets it as an argument.
+//! Wall clocks are shown to people, and are never compared.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!(
     "elect needs Linux: it relies on PR_SET_PDEATHSIG, subreapers and signal-driven pipes"
 );
+
+pub mod cli;
+pub mod command;
+pub mod config;
+pub mod election;
+pub mod guard;
+pub mod report;

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use async_trait::async_trait;
-use elect_api::{Boottime, Candidate, Store};
+use elect_api::{Boottime, Candidate, Store, Token};
 
 use self::observer::{Observer, Shared};
 use self::tree::Watched;
@@ -30,34 +30,37 @@ pub(super) fn run(plan: &RunPlan, log: &Log) -> anyhow::Result<Outcome> {
     let inherited = Inherited::take().context("cannot block signals")?;
     let started = SystemTime::now();
     let outcome_file = open_outcome(plan)?;
-    let store = config::connect(&plan.backend)?;
-    let run = Run::new(plan, log.about(&plan.election), store)?;
-    let guardian = run.fork(&inherited)?;
-    if plan.after_loss == AfterLoss::Exit {
-        inherited.release().context("cannot open /dev/null")?;
-    }
-    let (verdict, shared) = run.campaign(guardian, &inherited)?;
-    let (outcome, reason) = judge(verdict);
-    run.tell(outcome, &reason);
+    let result = take_part(plan, log, &inherited);
     if let Some(file) = outcome_file {
-        let record = OutcomeRecord {
-            outcome,
-            exit_code: outcome.exit_code(plan.conflict_exit_code),
-            election: &plan.election,
-            id: Some(&run.candidate.id),
-            token: shared.token(),
-            reason: &reason,
-            started,
-            ended: SystemTime::now(),
-        };
-        let path = file.path().display();
-        file.write(&record).with_context(|| format!("cannot write the outcome to {path}"))?;
+        write_outcome(&file, plan, started, &result)?;
     }
+    let outcome = result?.outcome;
     if outcome == Outcome::Lost && plan.after_loss == AfterLoss::Campaign {
         // A guardian starts one command only, and is forked by a process that is fresh.
         return Err(inherited.start_over()).context("cannot start over to campaign again");
     }
     Ok(outcome)
+}
+
+/// A candidacy that is over.
+struct Past {
+    outcome: Outcome,
+    reason: String,
+    id: String,
+    token: Option<Token>,
+}
+
+fn take_part(plan: &RunPlan, log: &Log, inherited: &Inherited) -> anyhow::Result<Past> {
+    let store = config::connect(&plan.backend)?;
+    let run = Run::new(plan, log.about(&plan.election), store)?;
+    let guardian = run.fork(inherited)?;
+    if plan.after_loss == AfterLoss::Exit {
+        inherited.release().context("cannot open /dev/null")?;
+    }
+    let (verdict, token) = run.campaign(guardian, inherited)?;
+    let (outcome, reason) = judge(verdict);
+    run.tell(outcome, &reason);
+    Ok(Past { outcome, reason, id: run.candidate.id, token })
 }
 
 fn open_outcome(plan: &RunPlan) -> anyhow::Result<Option<OutcomeFile>> {
@@ -66,6 +69,35 @@ fn open_outcome(plan: &RunPlan) -> anyhow::Result<Option<OutcomeFile>> {
             .with_context(|| format!("cannot write the outcome to {}", path.display()))
     };
     plan.outcome.as_ref().map(open).transpose()
+}
+
+fn write_outcome(
+    file: &OutcomeFile,
+    plan: &RunPlan,
+    started: SystemTime,
+    result: &anyhow::Result<Past>,
+) -> anyhow::Result<()> {
+    let failure;
+    let (outcome, reason) = match result {
+        Ok(past) => (past.outcome, past.reason.as_str()),
+        Err(error) => {
+            failure = format!("{error:#}");
+            (Outcome::Failed, failure.as_str())
+        }
+    };
+    let past = result.as_ref().ok();
+    let record = OutcomeRecord {
+        outcome,
+        exit_code: outcome.exit_code(plan.conflict_exit_code),
+        election: &plan.election,
+        id: past.map(|past| past.id.as_str()),
+        token: past.and_then(|past| past.token),
+        reason,
+        started,
+        ended: SystemTime::now(),
+    };
+    let path = file.path().display();
+    file.write(&record).with_context(|| format!("cannot write the outcome to {path}"))
 }
 
 /// One candidacy with all that it needs.
@@ -111,7 +143,7 @@ impl<'a> Run<'a> {
         &self,
         guardian: Forked,
         inherited: &Inherited,
-    ) -> anyhow::Result<(Verdict, Shared)> {
+    ) -> anyhow::Result<(Verdict, Option<Token>)> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -133,7 +165,7 @@ impl<'a> Run<'a> {
             };
             shared.clear();
             Guardian::dismiss(tree.into_guardian());
-            Ok((verdict, shared))
+            Ok((verdict, shared.token()))
         })
     }
 

@@ -14,6 +14,7 @@
 mod bench;
 mod contender;
 pub mod laws;
+pub mod program;
 mod run;
 
 pub use bench::{Bench, Shared, Stall};

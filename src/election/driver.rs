@@ -12,6 +12,8 @@ use elect_api::{
 };
 use tokio::sync::Mutex;
 
+use crate::guard::Deadlines;
+
 use super::machine::{Answer, Command, Event, Machine, News, Verdict};
 
 /// Time, as the engine sees it.
@@ -35,6 +37,12 @@ pub trait Tree: Send {
     /// # Errors
     /// When it cannot even be tried.
     fn start(&mut self, token: Token, holds: &[BorrowedFd<'_>]) -> io::Result<()>;
+
+    /// Keeps these deadlines; the first ones come before the start.
+    fn renewed(&mut self, deadlines: Deadlines);
+
+    /// Asks the command to stop, and kills everything at `kill_at`.
+    fn stop(&mut self, kill_at: Boottime);
 
     /// Signals the command, followed by CONT for `resume`, and by the kill of everything at `kill_at`.
     fn signal(&mut self, signal: i32, resume: bool, kill_at: Option<Boottime>);
@@ -154,6 +162,8 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
             Command::Signal { signal, resume, kill_at } => {
                 self.tree.signal(signal, resume, kill_at);
             }
+            Command::Renewed(deadlines) => self.tree.renewed(deadlines),
+            Command::Stop(kill_at) => self.tree.stop(kill_at),
             Command::Kill => self.tree.kill(),
             Command::Sweep => self.tree.sweep(),
             Command::Tell(news) => {

@@ -1,17 +1,6 @@
 //! What a candidate knows of its leadership.
 
-use elect_api::{Boottime, Token, Validity};
-
-/// The deadlines of a lease that ends by time, as of its newest proof.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Deadlines {
-    /// When the command is asked to stop.
-    pub soft: Boottime,
-    /// When everything is killed.
-    pub hard: Boottime,
-    /// When another may lead: everything is proven dead before.
-    pub end: Boottime,
-}
+use elect_api::{Token, Validity};
 
 /// A leadership: its token, and how long nobody else can lead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

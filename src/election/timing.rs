@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use elect_api::{Boottime, Cadence, Lease, Validity};
 
-use super::leadership::Deadlines;
+use crate::guard::Deadlines;
 
 /// What the user may choose.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,7 +36,8 @@ pub struct Timing {
     pub kill_grace: Duration,
     /// How long the store may stay unreached before the first contact.
     pub connect_timeout: Duration,
-    max_clock_drift: f64,
+    wishes: Wishes,
+    lease: Lease,
 }
 
 /// A plan whose deadlines would not leave time for its renewals.
@@ -89,13 +90,14 @@ impl Timing {
             attempt_timeout: interval,
             kill_grace: wishes.kill_grace.unwrap_or(wishes.ttl * 4 / 15),
             connect_timeout: CONNECT_TIMEOUT,
-            max_clock_drift: wishes.max_clock_drift,
+            wishes: *wishes,
+            lease,
         }
     }
 
     /// V: how long after the anchor leadership may be counted on, by this machine's clock.
     fn counted_on(&self, window: Duration) -> Duration {
-        window.div_f64(1.0 + self.max_clock_drift)
+        window.div_f64(1.0 + self.wishes.max_clock_drift)
     }
 
     /// K: how long before the end of V everything must be dead.
@@ -105,10 +107,31 @@ impl Timing {
 
     /// The deadlines that follow from a proof; `None` where there are none.
     pub fn deadlines(&self, validity: Validity) -> Option<Deadlines> {
-        let Validity::Window { anchor, window } = validity else { return None };
-        let end = anchor + self.counted_on(window);
-        let hard = end - Self::safety_margin(window);
-        Some(Deadlines { soft: hard - self.kill_grace, hard, end })
+        let Validity::Window { window, .. } = validity else { return None };
+        let margin = Self::safety_margin(window);
+        let hard = self.end(validity)? - margin;
+        Some(Deadlines { soft: hard - self.kill_grace, hard, dead_man: hard + margin / 4 })
+    }
+
+    /// When another may lead, by this machine's clock; `None` where leases do not end by time.
+    pub fn end(&self, validity: Validity) -> Option<Boottime> {
+        match validity {
+            Validity::Unlimited => None,
+            Validity::Window { anchor, window } => Some(anchor + self.counted_on(window)),
+        }
+    }
+
+    /// The same wishes, for W as the store granted it. A validity without a window changes nothing.
+    ///
+    /// # Errors
+    /// As [`Timing::new`].
+    pub fn regrant(&self, validity: Validity) -> Result<Self, TooTight> {
+        match validity {
+            Validity::Window { window, .. } if window != self.wishes.ttl => {
+                Self::new(&Wishes { ttl: window, ..self.wishes }, self.lease)
+            }
+            _ => Ok(*self),
+        }
     }
 
     /// By how many seconds the inequality holds; negative when it does not.
@@ -182,7 +205,12 @@ mod tests {
             timing.deadlines(Validity::Window { anchor, window: seconds(15.0) }).expect("timed");
         let after = |instant: Boottime| instant.since(anchor).as_millis();
         // V = 15 / 1.1 = 13.636 s, K = 1 s, G = 4 s.
-        assert_eq!([after(found.soft), after(found.hard), after(found.end)], [8636, 12636, 13636]);
+        assert_eq!(
+            [after(found.soft), after(found.hard), after(found.dead_man)],
+            [8636, 12636, 12886]
+        );
+        let end = timing.end(Validity::Window { anchor, window: seconds(15.0) }).expect("timed");
+        assert_eq!(after(end), 13636);
         assert_eq!(timing.deadlines(Validity::Unlimited), None);
     }
 
@@ -209,6 +237,22 @@ mod tests {
             )
             .is_err()
         );
+    }
+
+    #[test]
+    fn what_the_store_grants_is_checked_again() {
+        let timing = Timing::new(&Wishes::default(), ETCD).expect("defaults hold");
+        let granted =
+            |window| Validity::Window { anchor: Boottime::from_boot(seconds(9.0)), window };
+        let longer = timing.regrant(granted(seconds(30.0))).expect("more time");
+        assert_eq!((longer.renew_interval, longer.kill_grace), (seconds(5.0), seconds(8.0)));
+        let fixed = Wishes { kill_grace: Some(seconds(4.0)), ..Wishes::default() };
+        let timing = Timing::new(&fixed, ETCD).expect("holds as asked");
+        assert_eq!(
+            timing.regrant(granted(seconds(6.0))).expect_err("too tight").window,
+            seconds(6.0)
+        );
+        assert_eq!(timing.regrant(Validity::Unlimited), Ok(timing));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use nix::sys::timerfd::TimerFd;
 
 use super::channel::{self, MOST_HOLDS, Received};
 use super::children::{self, Waited};
+use super::dead_man::DeadMan;
 use super::ladder::{Action, Event, Ladder};
 use super::spawn::{self, Launch};
 use super::wire::{Ended, Order, Report, SIZE, nanos};
@@ -32,12 +33,15 @@ pub(super) struct Parts {
     pub(super) child_news: SignalFd,
     pub(super) timer: TimerFd,
     pub(super) ladder: Ladder,
+    /// The signal that asks the command to stop.
+    pub(super) ask: i32,
 }
 
 struct Guardian {
     parts: Parts,
     /// `/proc/.../children`; without it only the command's group can be killed.
     list: Option<OwnedFd>,
+    dead_man: DeadMan,
     holds: [Option<OwnedFd>; MOST_HOLDS],
     /// The command, until it is reaped.
     command: Option<i32>,
@@ -57,10 +61,14 @@ pub(super) fn main(parts: Parts) -> ! {
     // A signal that it does not handle must not end it: blocked, all of them.
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None);
     let list = children::list();
+    // Without it there is no guarding a lease that ends by time. The wrapper sees the end of us.
+    // SAFETY: _exit has no preconditions.
+    let dead_man = DeadMan::new().unwrap_or_else(|_| unsafe { libc::_exit(1) });
     no_alloc::ban();
     Guardian {
         parts,
         list,
+        dead_man,
         holds: [const { None }; MOST_HOLDS],
         command: None,
         launched: false,
@@ -124,9 +132,17 @@ impl Guardian {
     }
 
     fn step(&mut self, event: Event) {
-        let Some(action) = self.parts.ladder.step(clock::now(), event) else { return };
+        let action = self.parts.ladder.step(clock::now(), event);
+        self.parts.lease.limit(nanos(self.parts.ladder.kill_at()));
+        let Some(action) = action else { return };
         match action {
             Action::Spawn => self.spawn(),
+            Action::Refuse => self.not_started(libc::ETIME),
+            Action::Ask => {
+                self.report(Report::SoftPassed);
+                self.signal(self.parts.ask, true);
+            }
+            Action::Rearm => self.rearm(),
             Action::Signal { signal, resume } => self.signal(signal, resume),
             Action::KillAll => self.kill_all(),
             Action::Release => self.release(),
@@ -152,9 +168,10 @@ impl Guardian {
                     }
                     // A descriptor that holds the lease got lost on the way to us.
                     Some(Order::Start { .. }) => self.not_started(libc::EMFILE),
+                    Some(Order::Renewed(deadlines)) => self.step(Event::Renewed(deadlines)),
+                    Some(Order::Stop { kill_at }) => self.step(Event::Stop { kill_at }),
                     Some(Order::Signal { signal, resume, kill_at }) => {
                         self.step(Event::Signal { signal, resume, kill_at });
-                        self.parts.lease.limit(nanos(self.parts.ladder.kill_at()));
                     }
                     Some(Order::Kill) => self.step(Event::Kill),
                     None => {}
@@ -238,6 +255,14 @@ impl Guardian {
         self.step(Event::NotStarted);
     }
 
+    fn rearm(&mut self) {
+        let at = self.parts.ladder.deadlines().map(|deadlines| deadlines.dead_man);
+        if self.dead_man.set(at).is_err() {
+            // Cannot happen to a timer of ours; if it does, nothing guards the lease.
+            self.step(Event::Kill);
+        }
+    }
+
     fn signal(&mut self, signal: i32, resume: bool) {
         // While the command is unreaped its group's number is ours; after that only children are.
         let send = |signal| match (self.command, &self.list) {
@@ -301,6 +326,8 @@ impl Guardian {
 
     fn release(&mut self) {
         self.parts.lease.end();
+        // Nothing is left to kill, and what comes next must not be cut short.
+        let _ = self.dead_man.set(None);
         self.holds = [const { None }; MOST_HOLDS];
         self.report(Report::Empty);
     }

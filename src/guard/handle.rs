@@ -16,7 +16,7 @@ use super::channel::{self, MOST_HOLDS, Received};
 use super::children::{self, Waited};
 use super::guardian::{self, Parts};
 use super::image::Image;
-use super::ladder::{Ladder, Leftover};
+use super::ladder::{Deadlines, Ladder, Leftover};
 use super::signals::{self, Inherited};
 use super::spawn::Launch;
 use super::wire::{Order, Report, SIZE};
@@ -33,6 +33,8 @@ pub struct Settings<'a> {
     pub environment: Vec<(OsString, OsString)>,
     /// What happens to processes that it leaves running.
     pub leftover: Leftover,
+    /// The signal that asks it to stop when leadership is lost.
+    pub signal: i32,
     /// What elect was started with.
     pub inherited: &'a Inherited,
 }
@@ -122,6 +124,7 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
         child_news: signals::descriptor(&guardian::child_news())?,
         timer: clock::timer()?,
         ladder: Ladder::new(settings.leftover),
+        ask: settings.signal,
     };
     Ok((socket, parts))
 }
@@ -152,6 +155,18 @@ impl Guardian {
         }
         let numbers: Vec<RawFd> = holds.iter().map(AsRawFd::as_raw_fd).collect();
         channel::send(self.socket.get_ref(), &Order::Start { token }.encode(), &numbers)
+    }
+
+    /// The lease was renewed. Deadlines that are not later than the known ones change nothing, and
+    /// nothing takes a deadline back that has passed. The first ones come before [`Guardian::start`].
+    pub fn renewed(&mut self, deadlines: Deadlines) {
+        self.order(Order::Renewed(deadlines));
+    }
+
+    /// Leadership is lost: asks the command to stop, and kills everything at `kill_at` or at the hard
+    /// deadline, whichever is earlier.
+    pub fn stop(&mut self, kill_at: Boottime) {
+        self.order(Order::Stop { kill_at });
     }
 
     /// Signals the command's group, followed by CONT for `resume`, and by the kill of everything at

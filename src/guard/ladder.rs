@@ -21,10 +21,22 @@ pub enum Leftover {
     Wait,
 }
 
+/// The deadlines of a lease that ends by time, as its newest renewal has set them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deadlines {
+    /// When the command is asked to stop.
+    pub soft: Boottime,
+    /// When everything is killed.
+    pub hard: Boottime,
+    /// When the kernel kills the guardian, and with it everything, whatever state they are in.
+    pub dead_man: Boottime,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Idle,
     Running,
+    Stopping,
     Lingering,
     Killing,
     Empty,
@@ -37,7 +49,17 @@ pub(super) enum Event {
     NotStarted,
     CommandEnded,
     NoChildren,
-    Signal { signal: i32, resume: bool, kill_at: Option<Boottime> },
+    /// The lease was renewed.
+    Renewed(Deadlines),
+    /// Ask the command to stop, as leadership is lost, and kill everything at this instant.
+    Stop {
+        kill_at: Boottime,
+    },
+    Signal {
+        signal: i32,
+        resume: bool,
+        kill_at: Option<Boottime>,
+    },
     Kill,
     WrapperGone,
     Tick,
@@ -47,6 +69,12 @@ pub(super) enum Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Spawn,
+    /// Start nothing, as its time has passed.
+    Refuse,
+    /// Ask the command to stop.
+    Ask,
+    /// Set the kernel's timer to the newest deadlines.
+    Rearm,
     Signal {
         signal: i32,
         resume: bool,
@@ -61,21 +89,31 @@ pub(super) enum Action {
 pub(super) struct Ladder {
     phase: Phase,
     leftover: Leftover,
+    deadlines: Option<Deadlines>,
     kill_at: Option<Boottime>,
     wrapper_gone: bool,
 }
 
 impl Ladder {
     pub(super) const fn new(leftover: Leftover) -> Self {
-        Self { phase: Phase::Idle, leftover, kill_at: None, wrapper_gone: false }
+        Self { phase: Phase::Idle, leftover, deadlines: None, kill_at: None, wrapper_gone: false }
     }
 
     /// When [`Event::Tick`] is wanted.
-    pub(super) const fn next_tick(&self) -> Option<Boottime> {
+    pub(super) fn next_tick(&self) -> Option<Boottime> {
         match self.phase {
-            Phase::Running | Phase::Lingering => self.kill_at,
+            Phase::Running | Phase::Lingering => {
+                let soft = self.deadlines.map(|deadlines| deadlines.soft);
+                [soft, self.kill_at].into_iter().flatten().min()
+            }
+            Phase::Stopping => self.kill_at(),
             _ => None,
         }
+    }
+
+    /// The newest deadlines, if the lease ends by time.
+    pub(super) const fn deadlines(&self) -> Option<Deadlines> {
+        self.deadlines
     }
 
     /// Whether children are being killed, so that each look at them should kill again.
@@ -88,23 +126,21 @@ impl Ladder {
         matches!(self.phase, Phase::Idle | Phase::Empty)
     }
 
-    /// The instant from which the command must not count on its leadership, as far as is known.
-    pub(super) const fn kill_at(&self) -> Option<Boottime> {
-        self.kill_at
+    /// When everything is killed, as far as is known: the command can count on its leadership till then.
+    pub(super) fn kill_at(&self) -> Option<Boottime> {
+        let hard = self.deadlines.map(|deadlines| deadlines.hard);
+        [hard, self.kill_at].into_iter().flatten().min()
     }
 
     pub(super) fn step(&mut self, now: Boottime, event: Event) -> Option<Action> {
         match (self.phase, event) {
-            (Phase::Idle, Event::Start) => {
-                self.phase = Phase::Running;
-                Some(Action::Spawn)
-            }
+            (Phase::Idle, Event::Start) => Some(self.start(now)),
             (Phase::Idle | Phase::Running, Event::NotStarted) => {
                 self.phase = Phase::Empty;
                 Some(Action::Release)
             }
             (Phase::Idle | Phase::Empty, Event::WrapperGone) => Some(Action::Exit),
-            (Phase::Running | Phase::Lingering, Event::WrapperGone) => {
+            (Phase::Running | Phase::Stopping | Phase::Lingering, Event::WrapperGone) => {
                 self.wrapper_gone = true;
                 Some(self.kill())
             }
@@ -112,31 +148,72 @@ impl Ladder {
                 self.wrapper_gone = true;
                 None
             }
-            (Phase::Running, Event::CommandEnded) => match self.leftover {
-                Leftover::Kill => Some(self.kill()),
-                Leftover::Wait => {
-                    self.phase = Phase::Lingering;
-                    None
-                }
-            },
-            (Phase::Lingering | Phase::Killing, Event::NoChildren) => {
+            (Phase::Running, Event::CommandEnded) if self.leftover == Leftover::Wait => {
+                self.phase = Phase::Lingering;
+                None
+            }
+            (Phase::Stopping, Event::CommandEnded) if self.leftover == Leftover::Wait => None,
+            (Phase::Stopping | Phase::Lingering | Phase::Killing, Event::NoChildren) => {
                 self.phase = Phase::Empty;
                 Some(if self.wrapper_gone { Action::Exit } else { Action::Release })
             }
             (Phase::Killing, Event::CommandEnded | Event::Tick) => Some(Action::KillAll),
-            (Phase::Running | Phase::Lingering, Event::Signal { signal, resume, kill_at }) => {
+            (Phase::Idle | Phase::Running | Phase::Lingering, Event::Renewed(deadlines)) => {
+                self.renew(now, deadlines)
+            }
+            (Phase::Running | Phase::Lingering, Event::Stop { kill_at }) => Some(self.ask(kill_at)),
+            (
+                Phase::Running | Phase::Stopping | Phase::Lingering,
+                Event::Signal { signal, resume, kill_at },
+            ) => {
                 self.kill_at = [self.kill_at, kill_at].into_iter().flatten().min();
                 Some(Action::Signal { signal, resume })
             }
-            (Phase::Running | Phase::Lingering, Event::Kill) => Some(self.kill()),
-            (Phase::Running | Phase::Lingering, Event::Tick)
-                if self.kill_at.is_some_and(|at| at <= now) =>
-            {
+            (Phase::Running | Phase::Stopping, Event::CommandEnded)
+            | (Phase::Running | Phase::Stopping | Phase::Lingering, Event::Kill) => {
                 Some(self.kill())
+            }
+            (Phase::Running | Phase::Stopping | Phase::Lingering, Event::Tick) => {
+                self.look_at_the_time(now)
             }
             // An order that came too late for its phase, or news that change nothing.
             _ => None,
         }
+    }
+
+    /// A guardian that was stopped may get its order too late.
+    fn start(&mut self, now: Boottime) -> Action {
+        if self.deadlines.is_some_and(|deadlines| deadlines.soft <= now) {
+            return Action::Refuse;
+        }
+        self.phase = Phase::Running;
+        Action::Spawn
+    }
+
+    fn look_at_the_time(&mut self, now: Boottime) -> Option<Action> {
+        if self.kill_at().is_some_and(|at| at <= now) {
+            return Some(self.kill());
+        }
+        let passed = self.deadlines.filter(|deadlines| deadlines.soft <= now)?;
+        (self.phase != Phase::Stopping).then(|| self.ask(passed.hard))
+    }
+
+    /// Takes in later deadlines, unless the present soft one has passed: then the command is, or is
+    /// about to be, asked to stop, and nothing takes that back.
+    fn renew(&mut self, now: Boottime, new: Deadlines) -> Option<Action> {
+        let is_late =
+            self.deadlines.is_some_and(|known| known.soft <= now || new.soft <= known.soft);
+        if is_late {
+            return None;
+        }
+        self.deadlines = Some(new);
+        Some(Action::Rearm)
+    }
+
+    fn ask(&mut self, kill_at: Boottime) -> Action {
+        self.phase = Phase::Stopping;
+        self.kill_at = Some(self.kill_at.map_or(kill_at, |known| known.min(kill_at)));
+        Action::Ask
     }
 
     fn kill(&mut self) -> Action {
@@ -232,6 +309,60 @@ mod tests {
         assert_eq!(ladder.step(at(4), Event::Tick), None);
         assert_eq!(ladder.step(at(5), Event::Tick), Some(Action::KillAll));
         assert_eq!(ladder.step(at(6), TERM), None, "no signal after the kill");
+    }
+
+    fn deadlines(soft: u64) -> Deadlines {
+        Deadlines { soft: at(soft), hard: at(soft + 4), dead_man: at(soft + 5) }
+    }
+
+    #[test]
+    fn the_soft_deadline_asks_and_the_hard_one_kills() {
+        let renewed = |soft| Event::Renewed(deadlines(soft));
+        let events = [
+            (1, renewed(5)),
+            (1, Event::Start),
+            (3, renewed(7)),
+            (5, Event::Tick),
+            (7, Event::Tick),
+            (8, renewed(20)),
+            (10, Event::Tick),
+            (11, Event::Tick),
+        ];
+        let expected = [Action::Rearm, Action::Spawn, Action::Rearm, Action::Ask, Action::KillAll];
+        assert_eq!(run(Leftover::Kill, &events), expected);
+    }
+
+    #[test]
+    fn an_order_that_comes_after_its_deadline_starts_nothing() {
+        let events = [(1, Event::Renewed(deadlines(5))), (5, Event::Start), (5, Event::NotStarted)];
+        assert_eq!(run(Leftover::Kill, &events), [Action::Rearm, Action::Refuse, Action::Release]);
+    }
+
+    #[test]
+    fn deadlines_never_go_back_nor_return_once_they_passed() {
+        let mut ladder = Ladder::new(Leftover::Kill);
+        ladder.step(at(1), Event::Renewed(deadlines(9)));
+        ladder.step(at(1), Event::Start);
+        assert_eq!(ladder.step(at(2), Event::Renewed(deadlines(8))), None);
+        assert_eq!(ladder.next_tick(), Some(at(9)));
+        assert_eq!(
+            ladder.step(at(9), Event::Renewed(deadlines(20))),
+            None,
+            "before the tick was seen"
+        );
+        assert_eq!(ladder.step(at(9), Event::Tick), Some(Action::Ask));
+        assert_eq!((ladder.next_tick(), ladder.kill_at()), (Some(at(13)), Some(at(13))));
+    }
+
+    #[test]
+    fn a_lost_leadership_asks_once_and_ends_at_the_earlier_deadline() {
+        let mut ladder = Ladder::new(Leftover::Kill);
+        ladder.step(at(1), Event::Renewed(deadlines(9)));
+        ladder.step(at(1), Event::Start);
+        assert_eq!(ladder.step(at(2), Event::Stop { kill_at: at(6) }), Some(Action::Ask));
+        assert_eq!(ladder.step(at(3), Event::Stop { kill_at: at(5) }), None);
+        assert_eq!(ladder.step(at(4), TERM), Some(Action::Signal { signal: 15, resume: true }));
+        assert_eq!(ladder.step(at(6), Event::Tick), Some(Action::KillAll));
     }
 
     #[test]

@@ -15,7 +15,7 @@
 //! | wrapper dead | the guardian sees end-of-file on its socket and kills the tree |
 //! | guardian dead | the kernel: PDEATHSIG for the command, the death-pipe for its group; the wrapper sweeps the rest |
 //! | both dead | the kernel, as above; a `setsid` escaper lives on, but it inherited what holds a local lease |
-//! | either stopped | nobody needs to act while the lease has no time limit |
+//! | any of them stopped or frozen | the kernel: at the last deadline the dead-man timer kills the guardian |
 //!
 //! The guardian is one-way: it starts one command, and once it began to kill it starts nothing.
 //! This is the only module with unsafe code; each block says why it is sound.
@@ -25,6 +25,7 @@ mod channel;
 mod children;
 mod clock;
 mod containment;
+mod dead_man;
 mod death_pipe;
 mod descriptors;
 mod guardian;
@@ -41,7 +42,7 @@ mod wire;
 pub use clock::{Alarm, now};
 pub use containment::Containment;
 pub use handle::{Forked, Guardian, Settings};
-pub use ladder::Leftover;
+pub use ladder::{Deadlines, Leftover};
 pub use no_alloc::NoAlloc;
 pub use signals::{Incoming, Inherited, stop_self};
 pub use terminal::Terminal;

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use elect_api::{Boottime, Token};
 
+use super::ladder::Deadlines;
+
 /// The length of every message, in bytes.
-pub(super) const SIZE: usize = 24;
+pub(super) const SIZE: usize = 32;
 
 /// From the wrapper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +17,13 @@ pub(super) enum Order {
     Start {
         /// The command's `ELECT_TOKEN`.
         token: Token,
+    },
+    /// The lease was renewed.
+    Renewed(Deadlines),
+    /// Ask the command to stop, as leadership is lost, and kill everything at this instant.
+    Stop {
+        /// The instant.
+        kill_at: Boottime,
     },
     /// Signal the command's group.
     Signal {
@@ -39,6 +48,8 @@ pub enum Report {
     },
     /// The command could not be executed, for this `errno`. `Empty` follows.
     NotStarted(i32),
+    /// The soft deadline has passed; the command was asked to stop.
+    SoftPassed,
     /// The command was stopped by this signal.
     Stopped(i32),
     /// The command itself has ended; others of its tree may live.
@@ -56,20 +67,40 @@ pub enum Ended {
     Signaled(u8),
 }
 
-fn pack(tag: u8, small: i32, wide: u64, flag: bool) -> [u8; SIZE] {
-    let mut bytes = [0; SIZE];
-    bytes[0] = tag;
-    bytes[1] = u8::from(flag);
-    bytes[8..12].copy_from_slice(&small.to_ne_bytes());
-    bytes[16..24].copy_from_slice(&wide.to_ne_bytes());
-    bytes
+/// One message in parts: what it is, a flag, a small number, three instants or large numbers.
+#[derive(Default)]
+struct Parts {
+    tag: u8,
+    flag: bool,
+    small: i32,
+    wide: [u64; 3],
 }
 
-fn unpack(bytes: &[u8]) -> Option<(u8, i32, u64, bool)> {
-    let bytes: &[u8; SIZE] = bytes.try_into().ok()?;
-    let small = i32::from_ne_bytes(bytes[8..12].try_into().ok()?);
-    let wide = u64::from_ne_bytes(bytes[16..24].try_into().ok()?);
-    Some((bytes[0], small, wide, bytes[1] != 0))
+impl Parts {
+    fn pack(&self) -> [u8; SIZE] {
+        let mut bytes = [0; SIZE];
+        bytes[0] = self.tag;
+        bytes[1] = u8::from(self.flag);
+        bytes[4..8].copy_from_slice(&self.small.to_ne_bytes());
+        for (place, number) in bytes[8..].chunks_exact_mut(8).zip(self.wide) {
+            place.copy_from_slice(&number.to_ne_bytes());
+        }
+        bytes
+    }
+
+    fn unpack(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; SIZE] = bytes.try_into().ok()?;
+        let mut wide = [0; 3];
+        for (number, place) in wide.iter_mut().zip(bytes[8..].chunks_exact(8)) {
+            *number = u64::from_ne_bytes(place.try_into().ok()?);
+        }
+        let small = i32::from_ne_bytes(bytes[4..8].try_into().ok()?);
+        Some(Self { tag: bytes[0], flag: bytes[1] != 0, small, wide })
+    }
+}
+
+fn instant(nanos: u64) -> Boottime {
+    Boottime::from_boot(Duration::from_nanos(nanos))
 }
 
 /// Nanoseconds since boot, with the greatest number for "never".
@@ -79,21 +110,40 @@ pub(super) fn nanos(at: Option<Boottime>) -> u64 {
 
 impl Order {
     pub(super) fn encode(self) -> [u8; SIZE] {
-        match self {
-            Self::Start { token } => pack(1, 0, token.get(), false),
-            Self::Signal { signal, resume, kill_at } => pack(2, signal, nanos(kill_at), resume),
-            Self::Kill => pack(3, 0, 0, false),
-        }
+        let parts = match self {
+            Self::Start { token } => {
+                Parts { tag: 1, wide: [token.get(), 0, 0], ..Parts::default() }
+            }
+            Self::Renewed(Deadlines { soft, hard, dead_man }) => {
+                let wide = [nanos(Some(soft)), nanos(Some(hard)), nanos(Some(dead_man))];
+                Parts { tag: 2, wide, ..Parts::default() }
+            }
+            Self::Stop { kill_at } => {
+                Parts { tag: 3, wide: [nanos(Some(kill_at)), 0, 0], ..Parts::default() }
+            }
+            Self::Signal { signal, resume, kill_at } => {
+                Parts { tag: 4, flag: resume, small: signal, wide: [nanos(kill_at), 0, 0] }
+            }
+            Self::Kill => Parts { tag: 5, ..Parts::default() },
+        };
+        parts.pack()
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
-        Some(match unpack(bytes)? {
-            (1, _, token, _) => Self::Start { token: Token::new(token) },
-            (2, signal, nanos, resume) => {
-                let at = Boottime::from_boot(Duration::from_nanos(nanos));
-                Self::Signal { signal, resume, kill_at: (nanos != u64::MAX).then_some(at) }
+        let Parts { tag, flag, small, wide: [first, second, third] } = Parts::unpack(bytes)?;
+        Some(match tag {
+            1 => Self::Start { token: Token::new(first) },
+            2 => Self::Renewed(Deadlines {
+                soft: instant(first),
+                hard: instant(second),
+                dead_man: instant(third),
+            }),
+            3 => Self::Stop { kill_at: instant(first) },
+            4 => {
+                let kill_at = (first != u64::MAX).then(|| instant(first));
+                Self::Signal { signal: small, resume: flag, kill_at }
             }
-            (3, ..) => Self::Kill,
+            5 => Self::Kill,
             _ => return None,
         })
     }
@@ -101,24 +151,28 @@ impl Order {
 
 impl Report {
     pub(super) fn encode(self) -> [u8; SIZE] {
-        match self {
-            Self::Started { group } => pack(1, group, 0, false),
-            Self::NotStarted(errno) => pack(2, errno, 0, false),
-            Self::Stopped(signal) => pack(3, signal, 0, false),
-            Self::Ended(Ended::Exited(code)) => pack(4, i32::from(code), 0, false),
-            Self::Ended(Ended::Signaled(signal)) => pack(4, i32::from(signal), 0, true),
-            Self::Empty => pack(5, 0, 0, false),
-        }
+        let (tag, small, flag) = match self {
+            Self::Started { group } => (1, group, false),
+            Self::NotStarted(errno) => (2, errno, false),
+            Self::SoftPassed => (3, 0, false),
+            Self::Stopped(signal) => (4, signal, false),
+            Self::Ended(Ended::Exited(code)) => (5, i32::from(code), false),
+            Self::Ended(Ended::Signaled(signal)) => (5, i32::from(signal), true),
+            Self::Empty => (6, 0, false),
+        };
+        Parts { tag, flag, small, ..Parts::default() }.pack()
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
-        Some(match unpack(bytes)? {
-            (1, group, ..) => Self::Started { group },
-            (2, errno, ..) => Self::NotStarted(errno),
-            (3, signal, ..) => Self::Stopped(signal),
-            (4, code, _, false) => Self::Ended(Ended::Exited(u8::try_from(code).ok()?)),
-            (4, signal, _, true) => Self::Ended(Ended::Signaled(u8::try_from(signal).ok()?)),
-            (5, ..) => Self::Empty,
+        let Parts { tag, flag, small, .. } = Parts::unpack(bytes)?;
+        Some(match (tag, flag) {
+            (1, _) => Self::Started { group: small },
+            (2, _) => Self::NotStarted(small),
+            (3, _) => Self::SoftPassed,
+            (4, _) => Self::Stopped(small),
+            (5, false) => Self::Ended(Ended::Exited(u8::try_from(small).ok()?)),
+            (5, true) => Self::Ended(Ended::Signaled(u8::try_from(small).ok()?)),
+            (6, _) => Self::Empty,
             _ => return None,
         })
     }
@@ -133,6 +187,8 @@ mod tests {
         let at = Boottime::from_boot(Duration::from_millis(7));
         for order in [
             Order::Start { token: Token::new(u64::MAX) },
+            Order::Renewed(Deadlines { soft: at, hard: at + at.since_boot(), dead_man: at }),
+            Order::Stop { kill_at: at },
             Order::Signal { signal: 15, resume: true, kill_at: Some(at) },
             Order::Signal { signal: 28, resume: false, kill_at: None },
             Order::Kill,
@@ -148,6 +204,7 @@ mod tests {
         for report in [
             Report::Started { group: 4_194_304 },
             Report::NotStarted(2),
+            Report::SoftPassed,
             Report::Stopped(20),
             Report::Ended(Ended::Exited(255)),
             Report::Ended(Ended::Signaled(64)),

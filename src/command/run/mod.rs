@@ -134,6 +134,7 @@ impl<'a> Run<'a> {
             command: &self.plan.command,
             environment: environment::for_command(&self.plan.election, &self.candidate),
             leftover: self.plan.leftover,
+            signal: self.plan.signal as i32,
             inherited,
         })
         .context("cannot start the guardian")

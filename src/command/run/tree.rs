@@ -8,7 +8,7 @@ use elect_api::{Boottime, Token};
 
 use crate::election::driver::Tree;
 use crate::election::machine::Event;
-use crate::guard::{Guardian, Incoming, Report, Terminal, stop_self};
+use crate::guard::{Deadlines, Guardian, Incoming, Report, Terminal, stop_self};
 
 pub(super) struct Watched {
     guardian: Guardian,
@@ -54,6 +54,7 @@ impl Watched {
                 self.leave_foreground();
                 Event::NotStarted(errno)
             }
+            Some(Report::SoftPassed) => Event::SoftPassed,
             Some(Report::Stopped(signal)) => {
                 self.stopped(signal);
                 return None;
@@ -115,6 +116,14 @@ impl Watched {
 impl Tree for Watched {
     fn start(&mut self, token: Token, holds: &[BorrowedFd<'_>]) -> io::Result<()> {
         self.guardian.start(token, holds)
+    }
+
+    fn renewed(&mut self, deadlines: Deadlines) {
+        self.guardian.renewed(deadlines);
+    }
+
+    fn stop(&mut self, kill_at: Boottime) {
+        self.guardian.stop(kill_at);
     }
 
     fn signal(&mut self, signal: i32, resume: bool, kill_at: Option<Boottime>) {

@@ -39,7 +39,14 @@ impl Machine {
             stage: Stage::Running,
         });
         self.say(Command::Tell(News::Leading(token)));
+        self.announce_deadlines(validity);
         self.say(Command::Start(token));
+    }
+
+    fn announce_deadlines(&mut self, validity: Validity) {
+        if let Some(deadlines) = self.timing.deadlines(validity) {
+            self.say(Command::Renewed(deadlines));
+        }
     }
 
     pub(super) fn tenure_tick(&self, tenure: &Tenure) -> Option<Boottime> {
@@ -48,7 +55,8 @@ impl Machine {
             Stage::Running => deadlines.map(|deadlines| deadlines.soft),
             Stage::Stopping | Stage::Emptying => None,
             Stage::Holding(until) => {
-                Some(deadlines.map_or(until, |deadlines| until.min(deadlines.end)))
+                let end = self.timing.end(tenure.leadership.validity);
+                Some(end.map_or(until, |end| until.min(end)))
             }
         }
     }
@@ -59,6 +67,8 @@ impl Machine {
         match answer {
             Answer::Leading { token, validity } if token == tenure.leadership.token => {
                 tenure.leadership.renew(validity);
+                let validity = tenure.leadership.validity;
+                self.announce_deadlines(validity);
             }
             Answer::Leading { token, .. } => {
                 self.lost_for_good(now, format!("the store shows another token, {token}"));
@@ -85,13 +95,12 @@ impl Machine {
 
     /// Nobody else can lead before `kill_at`: the command may end in good order until then.
     fn lost_with_grace(&mut self, now: Boottime, why: String, kill_at: Boottime) {
-        let signal = self.rules.signal;
         let Phase::Leading(tenure) = &mut self.phase else { return };
         match tenure.stage {
             Stage::Running => {
                 tenure.stage = Stage::Stopping;
                 self.lose(why);
-                self.say(Command::Signal { signal, resume: true, kill_at: Some(kill_at) });
+                self.say(Command::Stop(kill_at));
             }
             Stage::Stopping | Stage::Emptying => {}
             Stage::Holding(_) => self.leave(now, Verdict::Lost(why)),
@@ -106,21 +115,28 @@ impl Machine {
 
     pub(super) fn look_at_the_deadlines(&mut self, now: Boottime) {
         let Phase::Leading(tenure) = &self.phase else { return };
-        let deadlines = self.timing.deadlines(tenure.leadership.validity);
-        match (tenure.stage, deadlines) {
-            (Stage::Running, Some(deadlines)) if deadlines.soft <= now => {
-                self.lost_with_grace(
-                    now,
-                    "the lease could not be renewed in time".into(),
-                    deadlines.hard,
-                );
+        let validity = tenure.leadership.validity;
+        match tenure.stage {
+            Stage::Running
+                if self.timing.deadlines(validity).is_some_and(|known| known.soft <= now) =>
+            {
+                self.soft_passed(now);
             }
-            (Stage::Holding(until), _) if until <= now => self.leave_with_verdict(now),
-            (Stage::Holding(_), Some(deadlines)) if deadlines.end <= now => {
+            Stage::Holding(until) if until <= now => self.leave_with_verdict(now),
+            Stage::Holding(_) if self.timing.end(validity).is_some_and(|end| end <= now) => {
                 self.leave_with_verdict(now);
             }
             _ => {}
         }
+    }
+
+    /// The guardian sees it by itself, as we may be stopped, and does not take it back: a renewal
+    /// that comes later is too late.
+    pub(super) fn soft_passed(&mut self, now: Boottime) {
+        let Phase::Leading(tenure) = &self.phase else { return };
+        let deadlines = self.timing.deadlines(tenure.leadership.validity);
+        let hard = deadlines.map_or(now + self.timing.kill_grace, |deadlines| deadlines.hard);
+        self.lost_with_grace(now, "the lease could not be renewed in time".into(), hard);
     }
 
     /// The verdict is known when a tree is empty; the fallback is for a guardian that lied.

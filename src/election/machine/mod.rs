@@ -101,6 +101,7 @@ impl Machine {
             }
             Event::Signal(signal) => self.signaled(now, signal),
             Event::StepDown(why) => self.asked_to_step_down(now, why),
+            Event::SoftPassed => self.soft_passed(now),
             Event::Started | Event::NotStarted(_) | Event::Ended(_) | Event::Empty => {
                 self.tree_changed(now, &event);
             }
@@ -181,7 +182,20 @@ impl Machine {
     fn placed(&mut self, now: Boottime, answer: &Answer, known: Option<usize>) {
         match *answer {
             Answer::Leading { token, validity } if self.timing.leaves_grace(validity, now) => {
-                self.begin_to_lead(token, validity);
+                match self.timing.regrant(validity) {
+                    Ok(timing) => {
+                        self.timing = timing;
+                        self.begin_to_lead(token, validity);
+                    }
+                    Err(refusal) => {
+                        self.leave(
+                            now,
+                            Verdict::Failed(format!(
+                                "what the store grants is too little: {refusal}"
+                            )),
+                        );
+                    }
+                }
             }
             // Proven too long ago to start anything: prove it again.
             Answer::Leading { .. } => self.request = Request::due(now),

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use elect_api::{Boottime, Error, Token, Validity};
 
-use crate::guard::Ended;
+use crate::guard::{Deadlines, Ended};
 
 /// What the user wants of a candidacy; durations that do not concern the lease's time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// How long to wait for leadership.
     pub wait: Wait,
-    /// The signal that asks the command to stop.
+    /// The signal that asks the command to stop, on a step-down request.
     pub signal: i32,
     /// From a forwarded INT, TERM or QUIT, or a step-down request, to the kill; `None` is for ever.
     pub stop_timeout: Option<Duration>,
@@ -47,6 +47,8 @@ pub enum Event {
     Started,
     /// The command could not be executed, for this `errno`.
     NotStarted(i32),
+    /// The guardian saw the soft deadline pass, and has asked the command to stop.
+    SoftPassed,
     /// The command itself has ended.
     Ended(Ended),
     /// No process of the tree lives.
@@ -93,8 +95,12 @@ pub enum Command {
     Resign,
     /// Drop the request that is under way; its outcome is unknown for good.
     Abandon,
+    /// Have the guardian keep these deadlines. They come before the start, and with each renewal.
+    Renewed(Deadlines),
     /// Have the guardian start the command.
     Start(Token),
+    /// Have the guardian ask the command to stop, and kill everything at this instant.
+    Stop(Boottime),
     /// Have the guardian signal the command.
     Signal {
         /// The signal's number.

@@ -50,8 +50,8 @@ mod tests {
 
     use async_trait::async_trait;
     use elect_api::{
-        Candidate, ElectionName, Entry, Error, ErrorKind, Leader, Lease, Profile, Seat, Store,
-        Survey, Token,
+        Candidate, ElectionName, Entry, Error, ErrorKind, Leader, Lease, Order, Profile, Seat,
+        Store, Survey, Token,
     };
 
     use super::look;
@@ -62,7 +62,12 @@ mod tests {
     #[async_trait]
     impl Store for Fake {
         fn profile(&self) -> Profile {
-            Profile { scheme: "fake", location: "fake:here".to_owned(), lease: Lease::Unlimited }
+            Profile {
+                scheme: "fake",
+                location: "fake:here".to_owned(),
+                lease: Lease::Unlimited,
+                order: Order::Queue,
+            }
         }
 
         async fn open(

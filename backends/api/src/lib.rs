@@ -22,7 +22,7 @@
 //! 6. **Order.** Where the store queues, the first to arrive is the first to lead, and one change of
 //!    leader wakes one waiter. A candidate has arrived once [`Store::survey`] shows it.
 //! 7. **Resigning is prompt and modest.** When `resign` has returned, the next candidate can lead at
-//!    once. Resigning never removes another candidate's entry.
+//!    once. Neither a resign nor a late or stale ticket ever removes another's entry.
 //! 8. **Expiry is the store's to judge**, or, where it has no TTL, judged by "unchanged for the
 //!    holder's recorded TTL on my own clock"; never by comparing two machines' wall clocks.
 //! 9. **A survey disturbs nobody** and needs no candidate's rights.
@@ -35,14 +35,16 @@ mod profile;
 mod seat;
 mod store;
 mod survey;
+mod ticket;
 mod token;
 
 pub use boottime::Boottime;
 pub use candidate::Candidate;
 pub use election_name::{ElectionName, ElectionNameError};
 pub use error::{Error, ErrorKind};
-pub use profile::{Cadence, Lease, Profile};
+pub use profile::{Cadence, Lease, Order, Profile};
 pub use seat::{Seat, Standing, Validity, Wake};
 pub use store::Store;
 pub use survey::{Entry, Leader, Survey};
+pub use ticket::{Ticket, TicketError};
 pub use token::Token;

@@ -7,6 +7,17 @@ pub struct Profile {
     pub location: String,
     /// Whether and how its leases end by time.
     pub lease: Lease,
+    /// Who is next.
+    pub order: Order,
+}
+
+/// Who leads next when leadership is vacant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Whoever has waited longest. All who wait have an entry, and [`crate::Survey`] shows them.
+    Queue,
+    /// Whoever asks first. Only the leader has an entry.
+    Race,
 }
 
 /// Whether a lease ends by time.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::{Boottime, Error, Token};
+use crate::{Boottime, Error, Ticket, Token};
 
 /// One candidate's place in one election.
 #[async_trait]
@@ -35,6 +35,15 @@ pub trait Seat: Send {
     /// # Cancellation
     /// Dropping the future is an ambiguous outcome; the call may be repeated.
     async fn resign(&mut self) -> Result<(), Error>;
+
+    /// What [`crate::Store::redeem`] needs to give up, from another process, the entry that we have, or
+    /// the one that the next [`Seat::refresh`] would make. So it is known before the entry can exist,
+    /// and never stands for two entries.
+    ///
+    /// `None` where the death of our process frees the place by itself.
+    fn ticket(&self) -> Option<Ticket> {
+        None
+    }
 
     /// Descriptors that hold the lease: it cannot pass on while any copy of them is open.
     ///

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::{Candidate, ElectionName, Error, Profile, Seat, Survey};
+use crate::{Candidate, ElectionName, Error, Profile, Seat, Survey, Ticket};
 
 /// A place that keeps elections; one connection to it, as one process has.
 #[async_trait]
@@ -25,6 +25,19 @@ pub trait Store: Send + Sync {
         candidate: &Candidate,
         ttl: Duration,
     ) -> Result<Box<dyn Seat>, Error>;
+
+    /// Gives up the entry of a candidate that crashed, whose tree is proven dead. Does nothing if the
+    /// entry is gone, or never was. The next candidate can lead when this has returned.
+    ///
+    /// # Errors
+    /// As [`Store::open`]; the entry then ends by itself, as the store has it.
+    ///
+    /// # Cancellation
+    /// The outcome is unknown; the call may be repeated.
+    async fn redeem(&self, election: &ElectionName, ticket: &Ticket) -> Result<(), Error> {
+        let _ = (election, ticket);
+        Ok(())
+    }
 
     /// Who leads and who waits, disturbing nobody (law 9). An election that nobody ever entered is
     /// an empty one.

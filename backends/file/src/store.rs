@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use elect_api::{Candidate, ElectionName, Error, Lease, Profile, Seat, Store, Survey};
+use elect_api::{Candidate, ElectionName, Error, Lease, Order, Profile, Seat, Store, Survey};
 
 use crate::door::Door;
 use crate::root::Root;
@@ -26,6 +26,7 @@ impl Store for FileStore {
             scheme: crate::SCHEME,
             location: url::of(&self.root.path),
             lease: Lease::Unlimited,
+            order: Order::Queue,
         }
     }
 

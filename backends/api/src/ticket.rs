@@ -1,0 +1,53 @@
+use std::fmt;
+use std::str::FromStr;
+
+/// What another process needs to give one entry up in our place, should we crash.
+///
+/// It exists before the entry does, and stands for that one entry only: redeemed late, twice, or
+/// after the entry has gone, it does nothing. It is no secret, and shown to nobody.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Ticket(String);
+
+impl Ticket {
+    /// The greatest length of a ticket, in bytes: it is kept where nothing can be allocated.
+    pub const MAX_LEN: usize = 200;
+
+    /// The ticket as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A text that is no ticket: empty, too long, or not of graphic ASCII characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a ticket has 1 to {max} graphic ASCII characters", max = Ticket::MAX_LEN)]
+pub struct TicketError;
+
+impl FromStr for Ticket {
+    type Err = TicketError;
+
+    fn from_str(text: &str) -> Result<Self, TicketError> {
+        let fits =
+            (1..=Self::MAX_LEN).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
+        if fits { Ok(Self(text.to_owned())) } else { Err(TicketError) }
+    }
+}
+
+impl fmt::Display for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Ticket, TicketError};
+
+    #[test]
+    fn what_a_ticket_may_be() {
+        assert_eq!("a/1".parse::<Ticket>().map(|ticket| ticket.to_string()), Ok("a/1".to_owned()));
+        for bad in ["", "a b", "a\0", &"x".repeat(201)] {
+            assert_eq!(bad.parse::<Ticket>(), Err(TicketError));
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! One file for each subcommand, and what they share: from arguments to a plan to an exit code.
 
 mod check;
+mod redeem;
 mod run;
 mod status;
 
@@ -8,7 +9,7 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use crate::cli::{Cli, Command, LogFormat, RunArgs};
-use crate::config::{CheckPlan, RunPlan, StatusPlan, Verbosity};
+use crate::config::{CheckPlan, RedeemPlan, RunPlan, StatusPlan, Verbosity};
 use crate::report::{FAILED, Log};
 
 pub use check::Left;
@@ -28,6 +29,10 @@ pub fn dispatch(cli: Cli) -> ExitCode {
         Command::Check(args) => {
             let plan = CheckPlan::new(&args).map_err(anyhow::Error::from);
             finish(&plain_log(), plan.and_then(|plan| check::check(&plan, check::read)))
+        }
+        Command::Redeem(args) => {
+            let plan = RedeemPlan::new(args).map_err(anyhow::Error::from);
+            finish(&plain_log(), plan.and_then(|plan| redeem::redeem(&plan)))
         }
     }
 }

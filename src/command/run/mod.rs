@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use async_trait::async_trait;
-use elect_api::{Boottime, Candidate, Store, Token};
+use elect_api::{Boottime, Candidate, Lease, Store, Token};
 
 use self::observer::{Observer, Shared};
 use self::tree::Watched;
@@ -18,7 +18,7 @@ use crate::election::driver::{self, Candidacy, Clock};
 use crate::election::machine::{Machine, Rules, Verdict};
 use crate::election::timing::{Timing, Wishes};
 use crate::guard::{
-    self, Alarm, Containment, Ended, Forked, Guardian, Incoming, Inherited, Settings,
+    self, Alarm, Containment, Ended, Forked, Guardian, Incoming, Inherited, Redeem, Settings,
 };
 use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord};
 
@@ -136,8 +136,18 @@ impl<'a> Run<'a> {
             leftover: self.plan.leftover,
             signal: self.plan.signal as i32,
             inherited,
+            redeem: self.redeem(),
         })
         .context("cannot start the guardian")
+    }
+
+    /// A store whose leases do not end by time sees by itself that our processes are dead.
+    fn redeem(&self) -> Option<Redeem> {
+        (self.store.profile().lease != Lease::Unlimited).then(|| Redeem {
+            arguments: vec!["elect".into(), "redeem".into()],
+            environment: environment::for_redeemer(&self.plan.backend, &self.plan.election),
+            variable: "ELECT_TICKET",
+        })
     }
 
     fn campaign(

@@ -20,7 +20,7 @@ use crate::election::timing::{Timing, Wishes};
 use crate::guard::{
     self, Alarm, Containment, Ended, Forked, Guardian, Incoming, Inherited, Redeem, Settings,
 };
-use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord};
+use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
 
 /// Takes part in the election, runs the command while it leads, and says how that ended.
 ///
@@ -28,7 +28,7 @@ use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord};
 /// Whatever keeps it from taking part at all.
 pub(super) fn run(plan: &RunPlan, log: &Log) -> anyhow::Result<Outcome> {
     let inherited = Inherited::take().context("cannot block signals")?;
-    let started = SystemTime::now();
+    let started = wall_clock();
     let outcome_file = open_outcome(plan)?;
     let result = take_part(plan, log, &inherited);
     if let Some(file) = outcome_file {
@@ -94,7 +94,7 @@ fn write_outcome(
         token: past.and_then(|past| past.token),
         reason,
         started,
-        ended: SystemTime::now(),
+        ended: wall_clock(),
     };
     let path = file.path().display();
     file.write(&record).with_context(|| format!("cannot write the outcome to {path}"))

@@ -17,7 +17,7 @@ use super::children::{self, Waited};
 use super::guardian::{self, Parts};
 use super::image::{Image, TOKEN};
 use super::ladder::{Deadlines, Ladder, Leftover};
-use super::redeemer::Redeemer;
+use super::redeemer::{Redeem, Redeemer};
 use super::signals::{self, Inherited};
 use super::spawn::Launch;
 use super::wire::{Message, Order, Report};
@@ -40,16 +40,6 @@ pub struct Settings<'a> {
     pub inherited: &'a Inherited,
     /// How to have an entry given up, if its store has tickets.
     pub redeem: Option<Redeem>,
-}
-
-/// How this program, started anew, gives an entry up.
-pub struct Redeem {
-    /// Its arguments, from its name on.
-    pub arguments: Vec<OsString>,
-    /// Its environment.
-    pub environment: Vec<(OsString, OsString)>,
-    /// The variable in which it gets the ticket.
-    pub variable: &'static str,
 }
 
 /// A guardian that was forked and waits for its order.

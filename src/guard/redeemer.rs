@@ -3,6 +3,7 @@
 //! It is started through a descriptor that was opened at the start, so that an upgrade meanwhile, or
 //! a deleted file, does no harm.
 
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -12,9 +13,18 @@ use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::sys::stat::Mode;
 
 use super::descriptors::{close_all_but, out_of_the_way, silence};
-use super::handle::Redeem;
 use super::image::{Image, Late, Pointers};
 use super::wire::TicketText;
+
+/// How this program, started anew, gives an entry up.
+pub struct Redeem {
+    /// Its arguments, from its name on.
+    pub arguments: Vec<OsString>,
+    /// Its environment.
+    pub environment: Vec<(OsString, OsString)>,
+    /// The variable in which it gets the ticket.
+    pub variable: &'static str,
+}
 
 pub(super) struct Redeemer {
     program: OwnedFd,

@@ -228,6 +228,8 @@ fn judge(verdict: Verdict) -> (Outcome, String) {
         }
         Verdict::NotStarted(errno) => {
             let outcome = match errno {
+                // The guardian got its order too late.
+                libc::ETIME => Outcome::Lost,
                 libc::ENOENT | libc::ENOTDIR => Outcome::NotFound,
                 libc::EAGAIN | libc::ENOMEM | libc::EMFILE | libc::ENFILE => Outcome::Failed,
                 _ => Outcome::NotExecutable,

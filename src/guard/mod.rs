@@ -27,6 +27,7 @@ mod clock;
 mod containment;
 mod death_pipe;
 mod descriptors;
+mod dispositions;
 mod guardian;
 mod handle;
 mod image;

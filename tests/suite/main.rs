@@ -2,5 +2,6 @@
 
 mod basics;
 mod exit_codes;
+mod signals;
 mod support;
 mod usage;

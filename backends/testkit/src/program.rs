@@ -239,6 +239,16 @@ impl Ended {
         self
     }
 
+    /// Asserts that nothing was written to stderr.
+    ///
+    /// # Panics
+    /// When something was.
+    #[track_caller]
+    pub fn is_quiet(self) -> Self {
+        assert_eq!(self.stderr, "", "stdout: {}", self.stdout);
+        self
+    }
+
     /// Asserts all of stdout.
     ///
     /// # Panics

@@ -1,10 +1,12 @@
 //! What the transcripts of usage share.
 
 use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
 
-use elect_testkit::program::{Elect, Running, eventually, line_of};
+use elect_testkit::program::{Elect, Running, eventually, line_of, name};
 use serde_json::Value;
+use tempfile::TempDir;
 
 use crate::support::Ground;
 
@@ -70,4 +72,52 @@ impl Ground {
         paths.sort();
         paths
     }
+}
+
+/// An ordinary user with a number and a copy of the program of its own.
+pub(crate) struct User {
+    pub(crate) id: u32,
+    folder: TempDir,
+}
+
+/// A user that no account belongs to; a different one for each test process, as some limits count
+/// all that a user has.
+pub(crate) fn as_nobody() -> User {
+    let folder = TempDir::new().expect("a temporary folder");
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("our own");
+    let copy = folder.path().join("elect");
+    // A link where it can be made: the program is large.
+    fs::hard_link(env!("CARGO_BIN_EXE_elect"), &copy)
+        .or_else(|_| fs::copy(env!("CARGO_BIN_EXE_elect"), &copy).map(|_| ()))
+        .expect("a copy of the program");
+    User { id: 2_000_000 + std::process::id(), folder }
+}
+
+impl User {
+    /// `elect`, without any argument, run by this user. More programs in front of it come first.
+    pub(crate) fn elect(&self) -> Elect {
+        let id = self.id.to_string();
+        Elect::new("setpriv")
+            .args(["--reuid", &id, "--regid", &id, "--clear-groups", "--"])
+            .arg(self.folder.path().join("elect"))
+    }
+
+    /// Waits until no process of this user has a name with this in it.
+    #[track_caller]
+    pub(crate) fn has_no_process_of(&self, part: &str) {
+        eventually(&format!("the end of every {part} of the user {}", self.id), || {
+            let processes = fs::read_dir("/proc").ok()?.flatten();
+            let own = processes
+                .filter(|entry| entry.metadata().is_ok_and(|found| found.uid() == self.id))
+                .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+                .filter_map(name);
+            (!own.into_iter().any(|name| name.contains(part))).then_some(())
+        });
+    }
+}
+
+/// Waits until somebody leads the election "job".
+#[track_caller]
+pub(crate) fn led(ground: &Ground) {
+    eventually("a leader", || (!ground.status()["leader"].is_null()).then_some(()));
 }

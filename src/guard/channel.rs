@@ -106,14 +106,19 @@ pub(super) fn receive(
         },
         Ok(0) => Received::End,
         Ok(length) => {
-            take_holds(&header, holds);
+            let kept = take_holds(&header, holds);
             message.came(length);
-            Received::Message { complete: header.msg_flags & libc::MSG_CTRUNC == 0 }
+            Received::Message { complete: kept && header.msg_flags & libc::MSG_CTRUNC == 0 }
         }
     }
 }
 
-fn take_holds(header: &libc::msghdr, holds: &mut [Option<OwnedFd>; MOST_HOLDS]) {
+/// Takes the descriptors that came along, and says whether all of them could be kept.
+///
+/// The command inherits them under the numbers they have here: out of the way, lest a script's
+/// `exec 6>file` let go of the lease.
+fn take_holds(header: &libc::msghdr, holds: &mut [Option<OwnedFd>; MOST_HOLDS]) -> bool {
+    let mut kept = true;
     // SAFETY: the kernel filled the header and the buffer it points to; CMSG_FIRSTHDR gives null or
     // a complete control header in it, and an SCM_RIGHTS one carries descriptors that are now ours.
     unsafe {
@@ -122,16 +127,17 @@ fn take_holds(header: &libc::msghdr, holds: &mut [Option<OwnedFd>; MOST_HOLDS]) 
             || (*first).cmsg_level != libc::SOL_SOCKET
             || (*first).cmsg_type != libc::SCM_RIGHTS
         {
-            return;
+            return true;
         }
         let data = libc::CMSG_DATA(first);
         let count = ((*first).cmsg_len - libc::CMSG_LEN(0) as usize) / size_of::<RawFd>();
         for (index, slot) in holds.iter_mut().enumerate().take(count) {
-            *slot = Some(OwnedFd::from_raw_fd(ptr::read_unaligned(
-                data.add(index * size_of::<RawFd>()).cast::<RawFd>(),
-            )));
+            let number = ptr::read_unaligned(data.add(index * size_of::<RawFd>()).cast::<RawFd>());
+            *slot = out_of_the_way(OwnedFd::from_raw_fd(number)).ok();
+            kept &= slot.is_some();
         }
     }
+    kept
 }
 
 #[cfg(test)]

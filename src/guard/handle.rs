@@ -111,6 +111,7 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
         pointers: image.pointers(),
         image,
         mask: settings.inherited.mask,
+        dispositions: settings.inherited.dispositions,
         terminal: Terminal::open(),
         death_read,
         failure_write: descriptors::out_of_the_way(failure_write)?,

@@ -28,6 +28,7 @@ mod containment;
 mod dead_man;
 mod death_pipe;
 mod descriptors;
+mod dispositions;
 mod guardian;
 mod handle;
 mod image;

@@ -1,4 +1,8 @@
 //! The program, driven from outside as its users drive it.
 
 mod basics;
+mod contention;
+mod escape;
+mod faults;
+mod stage;
 mod support;

@@ -1,9 +1,9 @@
 use std::time::Duration;
 
-use elect_testkit::program::eventually;
+use elect_testkit::program::{Running, eventually};
 use nix::sys::signal::Signal;
 
-use crate::stage::{Stage, contend, send};
+use crate::stage::{Stage, contend, send, stop};
 
 #[test]
 fn twenty_at_once_run_once_each_in_the_order_of_their_arrival() {
@@ -21,7 +21,7 @@ fn contenders_for_different_elections_do_not_wait_for_each_other() {
 }
 
 /// Kills one of five in the queue in some way; the others have to run in their order.
-fn lose_one_of_the_queue(kill: impl Fn(&mut elect_testkit::program::Running)) {
+fn lose_one_of_the_queue(kill: impl Fn(&mut Running)) {
     let stage = Stage::new();
     let end = stage.oracle.flag("end");
     let (leader, _) = stage.lead(&[], &stage.stamper("A").until(&end), "A");
@@ -41,7 +41,9 @@ fn lose_one_of_the_queue(kill: impl Fn(&mut elect_testkit::program::Running)) {
     stage.oracle.wait_for_stamps("A", Duration::from_millis(5));
     end.raise();
     leader.wait().exits(0);
-    waiters.into_iter().for_each(|waiter| _ = waiter.wait().exits(0));
+    for waiter in waiters {
+        waiter.wait().exits(0);
+    }
     stage.assert_runs(&["A", "B", "C", "E", "F"]);
     assert_eq!(stage.queue(), [0; 0]);
 }
@@ -69,7 +71,7 @@ fn a_stopped_waiter_is_not_passed() {
     let (leader, _) = stage.lead(&[], &stage.stamper("A").until(&end), "A");
     let mut second = stage.wait_in_line(&stage.brief("B"), 0);
     let third = stage.wait_in_line(&stage.brief("C"), 1);
-    crate::stage::stop(second.pid());
+    stop(second.pid());
     end.raise();
     leader.wait().exits(0);
     second.signal(Signal::SIGCONT);

@@ -18,16 +18,18 @@ enum By {
     KilledGuardian,
 }
 
-fn kinds(by: By) -> Vec<(&'static str, fn(Stamper) -> Stamper)> {
-    let stops: fn(Stamper) -> Stamper = match by {
+type Tree = fn(Stamper) -> Stamper;
+
+fn kinds(by: By) -> [(&'static str, Tree); 6] {
+    let stops: Tree = match by {
         By::Itself => |it| it.children(2).depth(2).others_stopped(),
         _ => |it| it.children(2).depth(2).stopped(),
     };
-    let all: fn(Stamper) -> Stamper = match by {
+    let all: Tree = match by {
         By::Itself => |it| worst(it).others_stopped(),
         _ => |it| worst(it).stopped(),
     };
-    vec![
+    [
         ("daemons", |it| it.daemons(2)),
         ("deaf to TERM", |it| it.children(2).depth(2).deaf()),
         ("stopped", stops),

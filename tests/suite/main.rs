@@ -4,5 +4,6 @@ mod basics;
 mod contention;
 mod escape;
 mod faults;
+mod power_cut;
 mod stage;
 mod support;

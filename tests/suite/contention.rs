@@ -10,6 +10,22 @@ fn twenty_at_once_run_once_each_in_the_order_of_their_arrival() {
     contend(20);
 }
 
+/// Nothing is there yet, not even a directory: all make it at once.
+#[test]
+fn twenty_at_once_on_a_bare_disk_run_once_each() {
+    let stage = Stage::new();
+    let tags: Vec<String> = (0..20).map(|number| format!("c{number}")).collect();
+    let run = |tag: &String| stage.run(&stage.brief(tag)).spawn();
+    let contenders: Vec<Running> = tags.iter().map(run).collect();
+    for contender in contenders {
+        contender.wait().exits(0);
+    }
+    let mut ran: Vec<String> = stage.oracle.assert_sound().into_iter().map(|run| run.tag).collect();
+    ran.sort_by_key(|tag| tags.iter().position(|other| other == tag));
+    assert_eq!(ran, tags);
+    assert_eq!(stage.queue(), [0; 0]);
+}
+
 #[test]
 fn contenders_for_different_elections_do_not_wait_for_each_other() {
     let stage = Stage::new();

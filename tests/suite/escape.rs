@@ -5,7 +5,7 @@ use std::time::Duration;
 use elect_testkit::oracle::{Oracle, Stamper};
 use nix::sys::signal::Signal;
 
-use crate::stage::{Stage, send, stop};
+use crate::stage::{Stage, send, send_if_alive, stop};
 
 /// What ends the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +14,8 @@ enum By {
     Itself,
     /// TERM to the wrapper, with `--stop-timeout`.
     Term,
+    /// TERM to wrapper, guardian and all of the tree, as systemd and `docker stop` may send it.
+    TermToAll,
     KilledWrapper,
     KilledGuardian,
 }
@@ -57,6 +59,12 @@ fn ends_before_the_next(by: By) {
         match by {
             By::Itself => end.raise(),
             By::Term => a.signal(Signal::SIGTERM),
+            By::TermToAll => {
+                let ours = [a.pid(), a.guardian()].into_iter();
+                for pid in ours.chain(run.processes.iter().map(|process| process.pid)) {
+                    send_if_alive(pid, Signal::SIGTERM);
+                }
+            }
             By::KilledWrapper => a.signal(Signal::SIGKILL),
             By::KilledGuardian => send(a.guardian(), Signal::SIGKILL),
         }
@@ -77,6 +85,11 @@ fn what_a_command_leaves_running_is_gone_before_the_next() {
 #[test]
 fn a_command_told_to_end_in_vain_is_gone_before_the_next() {
     ends_before_the_next(By::Term);
+}
+
+#[test]
+fn a_command_told_to_end_with_all_around_it_is_gone_before_the_next() {
+    ends_before_the_next(By::TermToAll);
 }
 
 #[test]

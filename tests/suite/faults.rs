@@ -8,7 +8,7 @@ use elect_testkit::oracle::{Flag, Run, Stamper, now};
 use elect_testkit::program::{Running, eventually};
 use nix::sys::signal::Signal;
 
-use crate::stage::{Stage, send, stop};
+use crate::stage::{Stage, send, send_if_alive, stop};
 
 const KILL: Signal = Signal::SIGKILL;
 const CONT: Signal = Signal::SIGCONT;
@@ -104,7 +104,7 @@ fn after_a_kill_of_wrapper_or_guardian_the_next_starts_soon() {
         move || {
             follow(|duel| {
                 send(first(duel), KILL);
-                send(second(duel), KILL);
+                send_if_alive(second(duel), KILL);
             })
         }
     };

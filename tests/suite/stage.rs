@@ -93,6 +93,11 @@ pub(crate) fn send(pid: i32, signal: Signal) {
     kill(Pid::from_raw(pid), signal).expect("it lives");
 }
 
+/// Sends a signal to a process that may be gone by now.
+pub(crate) fn send_if_alive(pid: i32, signal: Signal) {
+    let _ = kill(Pid::from_raw(pid), signal);
+}
+
 /// Stops a process, and waits until it is.
 #[track_caller]
 pub(crate) fn stop(pid: i32) {

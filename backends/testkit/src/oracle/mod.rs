@@ -129,6 +129,13 @@ impl Oracle {
         });
     }
 
+    /// Whether this is a stamper of this oracle: one in a pid namespace has another number there.
+    fn is_ours(&self, pid: i32) -> bool {
+        let path = self.path.to_string_lossy();
+        std::fs::read(format!("/proc/{pid}/cmdline"))
+            .is_ok_and(|line| String::from_utf8_lossy(&line).contains(&*path))
+    }
+
     /// All living stampers.
     pub fn living(&self) -> Vec<i32> {
         let slots = self.map.slots();
@@ -138,7 +145,7 @@ impl Oracle {
 
 impl Drop for Oracle {
     fn drop(&mut self) {
-        for pid in self.living() {
+        for pid in self.living().into_iter().filter(|&pid| self.is_ours(pid)) {
             let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
         }
     }

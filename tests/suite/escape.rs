@@ -22,7 +22,7 @@ enum By {
 
 type Tree = fn(Stamper) -> Stamper;
 
-fn kinds(by: By) -> [(&'static str, Tree); 6] {
+fn kinds(by: By) -> [(&'static str, Tree); 7] {
     let stops: Tree = match by {
         By::Itself => |it| it.children(2).depth(2).others_stopped(),
         _ => |it| it.children(2).depth(2).stopped(),
@@ -37,6 +37,7 @@ fn kinds(by: By) -> [(&'static str, Tree); 6] {
         ("stopped", stops),
         ("descriptors closed", |it| it.children(2).daemons(2).closing_descriptors()),
         ("groups of their own", |it| it.children(1).groups(2)),
+        ("another group", |it| it.joining_its_parents_group().children(1)),
         ("all of that", all),
     ]
 }

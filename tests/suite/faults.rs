@@ -220,15 +220,17 @@ fn wrapper_and_guardian_killed_while_both_are_stopped_take_the_tree_along() {
     }
 }
 
-/// With no reader left the death-pipe is silent: the command itself still dies with its parent.
+/// The death-pipe does not reach it: the command itself still dies with its parent.
 #[test]
-fn a_command_that_closed_its_descriptors_dies_with_wrapper_and_guardian() {
-    let duel = Duel::of(Stamper::closing_descriptors);
-    stop(duel.guardian);
-    send(duel.wrapper, KILL);
-    duel.stage.oracle.wait_for_stamps("A", Duration::from_millis(5));
-    send(duel.guardian, KILL);
-    assert_eq!(duel.ends(now()).0, 128 + 9);
+fn a_command_that_left_its_group_dies_with_wrapper_and_guardian() {
+    for tree in [Stamper::joining_its_parents_group, Stamper::closing_descriptors] {
+        let duel = Duel::of(tree);
+        stop(duel.guardian);
+        send(duel.wrapper, KILL);
+        duel.goes_on();
+        send(duel.guardian, KILL);
+        assert_eq!(duel.ends(now()).0, 128 + 9);
+    }
 }
 
 #[test]

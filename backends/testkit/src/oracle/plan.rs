@@ -15,6 +15,7 @@ pub(super) enum Stop {
 }
 
 /// What a stamper does, and its tree.
+#[expect(clippy::struct_excessive_bools, reason = "each is one switch of the command line")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) map: PathBuf,
@@ -28,6 +29,8 @@ pub(super) struct Plan {
     pub(super) daemons: u32,
     /// Children in a process group of their own.
     pub(super) groups: u32,
+    /// The main process moves to its parent's process group.
+    pub(super) joins: bool,
     pub(super) closes: bool,
     pub(super) deaf: bool,
     pub(super) stop: Stop,
@@ -49,6 +52,7 @@ impl Plan {
             depth: 1,
             daemons: 0,
             groups: 0,
+            joins: false,
             closes: false,
             deaf: false,
             stop: Stop::Nobody,
@@ -87,7 +91,12 @@ impl Plan {
         if let Some(until) = &self.until {
             say("until", &until.to_string_lossy());
         }
-        for (key, is) in [("closes", self.closes), ("deaf", self.deaf), ("leaves", self.leaves)] {
+        for (key, is) in [
+            ("joins", self.joins),
+            ("closes", self.closes),
+            ("deaf", self.deaf),
+            ("leaves", self.leaves),
+        ] {
             if is {
                 say(key, "1");
             }
@@ -115,6 +124,7 @@ impl Plan {
                 "depth" => plan.depth = small?,
                 "daemons" => plan.daemons = small?,
                 "groups" => plan.groups = small?,
+                "joins" => plan.joins = true,
                 "closes" => plan.closes = true,
                 "deaf" => plan.deaf = true,
                 "leaves" => plan.leaves = true,
@@ -145,6 +155,7 @@ mod tests {
                 depth: 2,
                 daemons: 1,
                 groups: 4,
+                joins: true,
                 closes: true,
                 deaf: true,
                 stop: Stop::All,

@@ -63,6 +63,10 @@ fn run(plan: &Plan) -> Option<i32> {
             unsafe { libc::signal(signal, libc::SIG_IGN) };
         }
     }
+    if plan.joins {
+        // SAFETY: none of these has preconditions.
+        unsafe { libc::setpgid(0, libc::getpgid(libc::getppid())) };
+    }
     if plan.closes {
         // SAFETY: no object of this process that owns a descriptor is used again.
         unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };

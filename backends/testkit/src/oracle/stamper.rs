@@ -52,6 +52,13 @@ impl Stamper {
         self
     }
 
+    /// Its main process moves to the process group of its parent.
+    #[must_use]
+    pub fn joining_its_parents_group(mut self) -> Self {
+        self.0.joins = true;
+        self
+    }
+
     /// Closes all descriptors from 3 on at its start.
     #[must_use]
     pub fn closing_descriptors(mut self) -> Self {

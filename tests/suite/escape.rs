@@ -69,12 +69,12 @@ fn ends_before_the_next(by: By) {
             By::KilledWrapper => a.signal(Signal::SIGKILL),
             By::KilledGuardian => send(a.guardian(), Signal::SIGKILL),
         }
-        let code = a.wait().code();
-        assert_eq!(by == By::Itself, code == 0, "exit code {code}");
         b.wait().exits(0);
         let runs = stage.assert_runs(&["A", "B"]);
         assert_eq!(runs[0].processes.len(), stamper.processes());
         assert!(!runs[0].is_alive(), "{} is not gone", runs[0]);
+        let code = a.wait().code();
+        assert_eq!(by == By::Itself, code == 0, "exit code {code}");
     }
 }
 

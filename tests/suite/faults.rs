@@ -47,9 +47,9 @@ impl Duel {
     /// B runs to its end, and never beside A. Returns A's exit code and how long after `at` B came.
     fn ends(self, at: elect_api::Boottime) -> (i32, Duration) {
         self.b.wait().exits(0);
-        let code = self.a.wait().code();
         let runs = self.stage.assert_runs(&["A", "B"]);
         assert!(!runs[0].is_alive(), "{} is not gone", runs[0]);
+        let code = self.a.wait().code();
         assert_eq!(self.stage.queue(), [0; 0]);
         (code, runs[1].first.since(at))
     }

@@ -103,6 +103,19 @@ fn a_command_whose_guardian_is_killed_is_gone_before_the_next() {
     ends_before_the_next(By::KilledGuardian);
 }
 
+/// A stopped process does not see TERM before it goes on.
+#[test]
+fn a_stopped_command_that_is_told_to_end_goes_on_to_its_end() {
+    let stage = Stage::new();
+    let (mut a, run) = stage.lead(&[], &stage.stamper("A").children(2).stopped(), "A");
+    Oracle::wait_for_stop(&run.processes);
+    let b = stage.wait_in_line(&stage.brief("B"), 0);
+    a.signal(Signal::SIGTERM);
+    b.wait().exits(0);
+    stage.assert_runs(&["A", "B"]);
+    a.wait().exits(128 + 15);
+}
+
 /// The lease is kept as long as anything of the command runs, wherever it went.
 #[test]
 fn leftovers_are_awaited_where_that_is_asked_for() {

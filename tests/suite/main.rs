@@ -2,14 +2,21 @@
 
 mod bad_input;
 mod basics;
+mod birth;
 mod check;
+mod contention;
 mod environment;
+mod escape;
 mod exit_codes;
+mod faults;
 mod flags;
+mod group_tier;
 mod limits;
 mod loss;
 mod nested;
+mod power_cut;
 mod signals;
+mod stage;
 mod status;
 mod streams;
 mod support;

@@ -14,6 +14,7 @@
 mod bench;
 mod contender;
 pub mod laws;
+pub mod oracle;
 pub mod program;
 mod run;
 pub mod terminal;

@@ -179,6 +179,9 @@ impl Running {
         });
         self.child = None;
         let text = |reader: Option<thread::JoinHandle<String>>| {
+            // Descendants that were to be dead may have them.
+            let is_done = || reader.as_ref().is_none_or(thread::JoinHandle::is_finished);
+            eventually(&format!("the end of the streams of {pid}"), || is_done().then_some(()));
             reader.map(|r| r.join().unwrap_or_default()).unwrap_or_default()
         };
         Ended { status, stdout: text(stdout), stderr: text(stderr) }

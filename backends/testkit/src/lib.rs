@@ -16,6 +16,7 @@ mod contender;
 pub mod laws;
 pub mod program;
 mod run;
+pub mod sim;
 
 pub use bench::{Bench, Shared, Stall};
 pub use contender::{Contender, LineUp, election, line_up};

@@ -9,6 +9,8 @@ type Connect = fn(&str) -> Result<Box<dyn Store>, elect_api::Error>;
 const STORES: &[(&str, Connect)] = &[
     #[cfg(feature = "file")]
     ("file", elect_file::connect),
+    #[cfg(feature = "sim")]
+    ("sim", elect_testkit::sim::connect),
 ];
 
 /// What stands for the list of schemes where it is empty.

@@ -1,11 +1,14 @@
 use std::ops::{Add, Sub};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// An instant on this machine's `CLOCK_BOOTTIME`: the time since boot, suspend included.
 ///
 /// A plain value. It has no `now`: only the guard of the `elect` package reads the clock, so that
 /// time is an argument everywhere else and a simulation can make it up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Boottime(Duration);
 
 impl Boottime {

@@ -22,6 +22,12 @@ pub trait Bench: Send + Sync {
         Duration::from_secs(15)
     }
 
+    /// Lets time pass, for the store as well as in [`Bench::now`]. A bench whose time is made up passes
+    /// it on; others wait.
+    async fn advance(&self, span: Duration) {
+        tokio::time::sleep(span).await;
+    }
+
     /// The process that has this connection and this seat dies without a word, and the store has
     /// noticed when this returns: sessions are expired by hand where that takes time.
     async fn crash(&self, store: Box<dyn Store>, seat: Box<dyn Seat>) {

@@ -18,6 +18,7 @@ pub mod oracle;
 pub mod program;
 mod run;
 pub mod terminal;
+pub mod sim;
 
 pub use bench::{Bench, Shared, Stall};
 pub use contender::{Contender, LineUp, election, line_up};

@@ -1,0 +1,103 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use elect_api::{Boottime, Candidate, ElectionName, Seat, Store};
+
+use super::{
+    Clock, Controls, Effect, Kind, ManualClock, Options, Rule, RuleId, Sim, SimServer, boottime,
+};
+use crate::{Bench, Stall, election};
+
+/// A simulated store under the conformance suite.
+pub struct SimBench {
+    place: Place,
+    ttl: Duration,
+}
+
+enum Place {
+    Here(Sim, Arc<ManualClock>),
+    There(SimServer),
+}
+
+impl SimBench {
+    /// In this process, where time passes when the suite says so.
+    pub fn in_process(kind: Kind) -> Self {
+        let clock = Arc::new(ManualClock::default());
+        let sim = Sim::new(Options::new(kind), Arc::clone(&clock) as Arc<dyn Clock>);
+        Self { place: Place::Here(sim, clock), ttl: Duration::from_secs(15) }
+    }
+
+    /// As a process of its own, where time passes.
+    pub fn as_server(kind: Kind) -> Self {
+        let server = SimServer::start(&Options::new(kind));
+        Self { place: Place::There(server), ttl: Duration::from_secs(2) }
+    }
+
+    /// The hand on the store.
+    pub fn controls(&self) -> Controls {
+        match &self.place {
+            Place::Here(sim, _) => sim.controls(),
+            Place::There(server) => server.controls(),
+        }
+    }
+}
+
+#[async_trait]
+impl Bench for SimBench {
+    async fn connect(&self) -> Box<dyn Store> {
+        match &self.place {
+            Place::Here(sim, _) => sim.connect(),
+            Place::There(server) => server.connect(),
+        }
+    }
+
+    fn now(&self) -> Boottime {
+        match &self.place {
+            Place::Here(_, clock) => clock.now(),
+            Place::There(_) => boottime(),
+        }
+    }
+
+    fn ttl(&self) -> Duration {
+        self.ttl
+    }
+
+    async fn advance(&self, span: Duration) {
+        match &self.place {
+            Place::Here(_, clock) => clock.advance(span),
+            Place::There(_) => tokio::time::sleep(span).await,
+        }
+    }
+
+    async fn crash(&self, store: Box<dyn Store>, seat: Box<dyn Seat>) {
+        let ticket = seat.ticket().expect("a ticket");
+        drop((seat, store));
+        self.controls().bury(&election(), &ticket);
+    }
+
+    async fn wipe(&self, election: &ElectionName) {
+        self.controls().wipe(election);
+    }
+
+    async fn evict(&self, election: &ElectionName, candidate: &Candidate) {
+        assert_eq!(self.controls().remove(election, &candidate.id), 1, "entries of {candidate:?}");
+    }
+
+    async fn stall(&self, _election: &ElectionName) -> Stall {
+        let controls = self.controls();
+        let rule = controls.add(Rule::new(Effect::Hold));
+        Box::new(Held { controls, rule })
+    }
+}
+
+struct Held {
+    controls: Controls,
+    rule: RuleId,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.controls.lift(self.rule);
+    }
+}

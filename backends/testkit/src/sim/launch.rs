@@ -1,0 +1,127 @@
+//! The server process: this executable once more, which turns into the server before its `main`.
+//!
+//! So a test needs no further binary to be built and found.
+
+use std::io;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use elect_api::Store;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tempfile::TempDir;
+
+use super::controls::Steer;
+use super::remote::{Socket, connect};
+use super::{Controls, Options};
+use crate::program::eventually;
+
+/// Where the server process finds what it is to be: the path of its socket, a line feed, and its
+/// [`Options`] as JSON.
+const VARIABLE: &str = "ELECT_TEST_SIM_SERVER";
+
+/// A simulated store in a process of its own. It dies with this, however the test ends.
+#[derive(Debug)]
+pub struct SimServer {
+    child: Child,
+    folder: TempDir,
+    options: Options,
+}
+
+impl SimServer {
+    /// Starts one, without any election, and waits until it can be reached.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    pub fn start(options: &Options) -> Self {
+        entry::link();
+        let folder = TempDir::new().expect("a temporary folder");
+        let words = serde_json::to_string(options).expect("options as JSON");
+        let socket = folder.path().join(SOCKET);
+        let child = Command::new("/proc/self/exe")
+            .env(VARIABLE, format!("{}\n{words}", socket.display()))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("this program once more");
+        let mut server = Self { child, folder, options: options.clone() };
+        eventually("a simulated store", || {
+            assert!(server.child.try_wait().is_ok_and(|end| end.is_none()), "it has ended");
+            std::os::unix::net::UnixStream::connect(&socket).ok()
+        });
+        server
+    }
+
+    /// Its URL, for `elect -b`.
+    pub fn url(&self) -> String {
+        format!("sim://{}{}", self.socket().display(), self.options.kind.query())
+    }
+
+    /// A new connection to it.
+    pub fn connect(&self) -> Box<dyn Store> {
+        connect(&self.url()).expect("a good URL")
+    }
+
+    /// The hand on it. It waits for a server that is stopped.
+    pub fn controls(&self) -> Controls {
+        Controls::new(Arc::new(Socket::new(&self.socket())) as Arc<dyn Steer>)
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> i32 {
+        self.child.id().cast_signed()
+    }
+
+    /// Sends it a signal: STOP and CONT make a store that is silent for a while.
+    ///
+    /// # Panics
+    /// When it is gone.
+    pub fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.pid()), signal).expect("the server lives");
+    }
+
+    fn socket(&self) -> std::path::PathBuf {
+        self.folder.path().join(SOCKET)
+    }
+}
+
+const SOCKET: &str = "store.sock";
+
+impl Drop for SimServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What the server process does instead of its `main`; `None` if this is another process.
+fn serve_if_told() -> Option<io::Result<()>> {
+    let words = std::env::var(VARIABLE).ok()?;
+    let (socket, options) = words.split_once('\n')?;
+    let options = serde_json::from_str(options).ok()?;
+    Some(super::serve(Path::new(socket), options))
+}
+
+#[allow(
+    unsafe_code,
+    reason = "to come before main needs a section of its own, to leave needs _exit"
+)]
+mod entry {
+    // SAFETY: the C library calls each function of this section once, before main and with a single
+    // thread; this one needs nothing that main sets up, and returns unless it is told to be a server.
+    #[used]
+    #[unsafe(link_section = ".init_array")]
+    static ENTRY: extern "C" fn() = enter;
+
+    /// Keeps the linker from leaving out [`ENTRY`]: whoever refers to this gets it.
+    pub(super) fn link() {
+        std::hint::black_box(&ENTRY);
+    }
+
+    extern "C" fn enter() {
+        let Some(result) = super::serve_if_told() else { return };
+        // SAFETY: _exit has no preconditions; no test, harness or destructor is to run here.
+        unsafe { libc::_exit(i32::from(result.is_err())) }
+    }
+}

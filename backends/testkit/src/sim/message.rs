@@ -1,0 +1,219 @@
+//! What client and store say to each other: the same in process and, as lines of JSON, on a socket.
+
+use std::time::{Duration, SystemTime};
+
+use elect_api::{Candidate, ElectionName};
+use serde::{Deserialize, Serialize};
+
+use super::StoreTime;
+
+/// A request with what a [`Rule`](super::Rule) can tell it by.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Envelope {
+    /// The id of the candidate that sends it; empty where it is nobody's in particular.
+    pub client: String,
+    /// What it is sent for.
+    pub op: Op,
+    /// The request itself.
+    pub request: Request,
+}
+
+/// What a request is sent for, whatever it is in this kind of store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Op {
+    /// To make an entry, which may be a leader's at once.
+    Enter,
+    /// To keep an entry, waiting or leading, and to prove it.
+    Renew,
+    /// To see who has the record.
+    Look,
+    /// To give an entry up.
+    Leave,
+    /// To give the entry of a crashed candidate up.
+    Redeem,
+    /// To be told of a change.
+    Watch,
+    /// To show the election to people.
+    Survey,
+}
+
+/// A request.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Request {
+    /// Which elections there are.
+    Elections,
+    /// Something about one election.
+    In(ElectionName, Ask),
+}
+
+/// A request about one election.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Ask {
+    /// Queue: make this entry. If it is there, renew it; if it has been and is gone, say so.
+    Enter(Bid),
+    /// Queue: renew the entry with this nonce.
+    Renew(u64),
+    /// Queue: end the entry with this nonce for good, also if its making is still under way.
+    Leave(u64),
+    /// Queue: answer when the entry with this nonce is gone.
+    AwaitEnd(u64),
+    /// Record: what it says.
+    Read,
+    /// Record: write this, if its version is still the expected one.
+    Swap {
+        /// The version that it must have; 0 is that of a record that does not exist.
+        expect: u64,
+        /// Who has it from now on, for a whole TTL.
+        bid: Option<Bid>,
+    },
+    /// Record: answer when it is not held with this token any more; 0 is not held.
+    AwaitChange(u64),
+    /// Who leads and who waits.
+    Survey,
+}
+
+/// An entry that a candidate wants to have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bid {
+    /// Drawn for this one entry; nobody ever uses it again.
+    pub nonce: u64,
+    /// Who it is.
+    pub candidate: Candidate,
+    /// When it arrived, by its own wall clock; for the eye only.
+    pub joined: SystemTime,
+    /// The length of lease that it asks for.
+    pub ttl: Duration,
+}
+
+/// What the store answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Reply {
+    /// Queue: the entry is there, and its lease runs anew.
+    Placed(Place),
+    /// Queue: there is no such entry, and there will be none.
+    Ended {
+        /// How many others are in the queue.
+        others: usize,
+    },
+    /// Queue: there is no such entry any more.
+    Left,
+    /// Record: written; this is what it says now.
+    Swapped(Record),
+    /// Record: nothing was written; this is what it says.
+    Stands(Record),
+    /// What was waited for has happened.
+    Changed,
+    /// Who leads and who waits.
+    Survey(Line),
+    /// All elections, by name.
+    Elections(Vec<ElectionName>),
+    /// The connection was refused: nothing was done.
+    Refused,
+    /// The connection broke, after the request had been sent.
+    Broken,
+    /// The request makes no sense to a store of this kind.
+    Unfit,
+}
+
+/// An entry in a queue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The revision that made it: the token if it leads.
+    pub token: u64,
+    /// How many are before it.
+    pub ahead: usize,
+    /// The nonce of the one right before it; none leads.
+    pub before: Option<u64>,
+    /// The length of lease that was granted.
+    pub ttl: Duration,
+}
+
+/// What a record says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// Another one after each change; 0 where it does not exist.
+    pub version: u64,
+    /// Who has it.
+    pub holder: Option<Holder>,
+}
+
+/// Who has a record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// The nonce of its bid.
+    pub nonce: u64,
+    /// The revision by which it got it.
+    pub token: u64,
+    /// The length of its lease.
+    pub ttl: Duration,
+}
+
+/// An election, for people.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Line {
+    /// Who leads, with the token, and how long without a renewal.
+    pub leader: Option<(Arrival, u64, Duration)>,
+    /// Since when it leads, as time after its arrival.
+    pub led_after: Duration,
+    /// Who waits, the next to lead first.
+    pub waiting: Vec<Arrival>,
+}
+
+/// A candidate and when it arrived by its own wall clock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Arrival {
+    /// Who it is.
+    pub candidate: Candidate,
+    /// When it arrived.
+    pub joined: SystemTime,
+}
+
+impl From<&Bid> for Arrival {
+    fn from(bid: &Bid) -> Self {
+        Self { candidate: bid.candidate.clone(), joined: bid.joined }
+    }
+}
+
+/// The time that one candidate led, `T` being instants by the store's or by the machine's clock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tenure<T = StoreTime> {
+    /// Of which election.
+    pub election: ElectionName,
+    /// The id of the candidate that led.
+    pub candidate: String,
+    /// Its fencing token.
+    pub token: u64,
+    /// Since when nobody else has led.
+    pub from: T,
+    /// When its lease ends, or would have ended, without a further renewal.
+    pub lease_end: T,
+    /// When it was over and why; `None` while it lasts.
+    pub over: Option<(T, Cause)>,
+}
+
+/// Why a leader leads no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Cause {
+    /// It gave leadership up, or somebody did for it with its ticket.
+    Left,
+    /// Its lease ended by time.
+    Expired,
+    /// Another one took the record.
+    Replaced,
+    /// A test removed its entry.
+    Removed,
+}
+
+impl<T> Tenure<T> {
+    /// The same with other instants.
+    pub fn map<U>(self, change: impl Fn(T) -> U) -> Tenure<U> {
+        Tenure {
+            election: self.election,
+            candidate: self.candidate,
+            token: self.token,
+            from: change(self.from),
+            lease_end: change(self.lease_end),
+            over: self.over.map(|(at, cause)| (change(at), cause)),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! A simulated store: a queue or a record whose leases end by time, with every fault that a network
+//! and a server can have, at the word of a test.
+//!
+//! ```text
+//! World         the state: a pure function of requests and the store's time; keeps the history
+//! Service       the world with rules (lose, delay, duplicate, hold, ...) by the machine's time; no I/O
+//! Sim           the service in this process, on a manual or a paused clock
+//! SimServer     the service in a process of its own, on CLOCK_BOOTTIME, behind a unix socket
+//! SimStore      the client of either, which keeps the laws as that of a real store has to
+//! Controls      the hand of the test on either
+//! ```
+//!
+//! In process, for a simulation:
+//!
+//! ```text
+//! let clock = Arc::new(ManualClock::default());               // or TokioClock, under paused time
+//! let sim = Sim::new(Options::new(Kind::Queue).rate_per_mille(910), clock.clone());
+//! let store = sim.connect();                                  // Box<dyn elect_api::Store>
+//! sim.controls().add(Rule::new(Effect::LoseReply).op(Op::Renew).client("x"));
+//! ```
+//!
+//! As a server, for the program itself, built with its feature `sim`:
+//!
+//! ```text
+//! let server = SimServer::start(&Options::new(Kind::Record(Expiry::Holder)));
+//! Elect::new(binary).args(["run", "-b", &server.url(), "--id", "x", ...]).spawn();
+//! let rule = server.controls().add(Rule::new(Effect::LoseRequest).client("x"));
+//! eventually("a lost renewal", || (server.controls().hits(rule) > 0).then_some(()));
+//! let history = server.controls().history();                  // Vec<Tenure<Boottime>>
+//! ```
+
+mod bench;
+mod controls;
+mod launch;
+mod local;
+mod message;
+mod options;
+mod queue_seat;
+mod record_seat;
+mod remote;
+mod rules;
+mod server;
+mod service;
+mod store;
+#[cfg(test)]
+mod tests;
+mod ticket;
+mod time;
+mod transport;
+mod world;
+
+pub use bench::SimBench;
+pub use controls::Controls;
+pub use launch::SimServer;
+pub use local::Sim;
+pub use message::{
+    Arrival, Ask, Bid, Cause, Envelope, Holder, Line, Op, Place, Record, Reply, Request, Tenure,
+};
+pub use options::{Expiry, Kind, Options};
+pub use remote::connect;
+pub use rules::{Effect, Rule, RuleId};
+pub use server::serve;
+pub use time::{Clock, ManualClock, Rate, StoreTime, TokioClock, boottime};
+pub use world::World;
+
+/// The scheme of the URLs of simulated stores.
+pub const SCHEME: &str = "sim";

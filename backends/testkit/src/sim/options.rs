@@ -1,0 +1,97 @@
+use std::time::Duration;
+
+use elect_api::Order;
+use serde::{Deserialize, Serialize};
+
+use super::Rate;
+
+/// The family that the simulated store belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Kind {
+    /// Ordered entries, each with a lease of its own, as in etcd and `ZooKeeper`.
+    Queue,
+    /// One record that is changed by compare-and-swap.
+    Record(Expiry),
+}
+
+/// Who ends the lease on a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Expiry {
+    /// The store, by its clock, as Consul does.
+    Store,
+    /// Any contender that saw the record unchanged for the holder's recorded TTL on its own clock,
+    /// as in Kubernetes and S3: the store knows no time.
+    Holder,
+}
+
+impl Kind {
+    /// Who is next in such a store.
+    pub const fn order(self) -> Order {
+        match self {
+            Self::Queue => Order::Queue,
+            Self::Record(_) => Order::Race,
+        }
+    }
+
+    /// What stands behind the path in a URL of such a store.
+    pub const fn query(self) -> &'static str {
+        match self {
+            Self::Queue => "?kind=queue",
+            Self::Record(Expiry::Store) => "?kind=record",
+            Self::Record(Expiry::Holder) => "?kind=record&expiry=holder",
+        }
+    }
+}
+
+/// What a simulated store is like.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Options {
+    /// Its family.
+    pub kind: Kind,
+    /// The shortest lease that it grants, whatever was asked for. Default 1 ms.
+    pub min_ttl: Duration,
+    /// The longest lease that it grants. Default one day.
+    pub max_ttl: Duration,
+    /// How fast its clock runs. Default: as the machine's.
+    pub rate: Rate,
+    /// The seed of all rules that work by chance. Default 0.
+    pub seed: u64,
+}
+
+impl Options {
+    /// A store of this kind that grants what is asked for.
+    pub const fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            min_ttl: Duration::from_millis(1),
+            max_ttl: Duration::from_secs(86_400),
+            rate: Rate::SAME,
+            seed: 0,
+        }
+    }
+
+    /// With a clock that runs at so many thousandths of the machine's.
+    #[must_use]
+    pub fn rate_per_mille(mut self, thousandths: u32) -> Self {
+        self.rate = Rate::per_mille(thousandths);
+        self
+    }
+
+    /// Which grants no shorter leases than `min` and no longer ones than `max`.
+    #[must_use]
+    pub const fn ttl_within(mut self, min: Duration, max: Duration) -> Self {
+        (self.min_ttl, self.max_ttl) = (min, max);
+        self
+    }
+
+    /// With another seed.
+    #[must_use]
+    pub const fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    pub(super) fn grant(&self, asked: Duration) -> Duration {
+        asked.min(self.max_ttl).max(self.min_ttl)
+    }
+}

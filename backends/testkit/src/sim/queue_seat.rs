@@ -1,0 +1,112 @@
+use async_trait::async_trait;
+use elect_api::{Boottime, Error, ErrorKind, Seat, Standing, Ticket, Token, Validity};
+
+use super::message::{Ask, Op, Place, Reply};
+use super::store::{Application, draw};
+use super::ticket;
+use super::transport::{Link, unexpected};
+
+/// A candidate's place in a queue.
+pub(super) struct QueueSeat {
+    link: Link,
+    application: Application,
+    /// That of our entry, or of the one that the next refresh makes.
+    nonce: u64,
+    state: State,
+}
+
+enum State {
+    /// There is no entry.
+    Out,
+    /// Its making was requested, and nothing was heard since.
+    Unknown,
+    /// There was an entry when the store last answered.
+    Waiting,
+    /// It led then.
+    Leading,
+    /// It led, and is gone.
+    Gone,
+}
+
+const GONE: &str = "the store has no entry of ours any more";
+
+impl QueueSeat {
+    pub(super) fn new(link: Link, application: Application) -> Self {
+        Self { link, application, nonce: draw(), state: State::Out }
+    }
+
+    fn start_over(&mut self) {
+        self.nonce = draw();
+        self.state = State::Out;
+    }
+
+    fn placed(&mut self, now: Boottime, place: &Place) -> Standing {
+        if let Some(before) = place.before {
+            self.state = State::Waiting;
+            let wake = self.link.wake(Ask::AwaitEnd(before));
+            return Standing::Waiting { ahead: place.ahead, wake };
+        }
+        self.state = State::Leading;
+        let validity = Validity::Window { anchor: now, window: place.ttl };
+        Standing::Leading { token: Token::new(place.token), validity }
+    }
+
+    /// The store has no entry of ours, and never will have with this nonce.
+    fn ended(&mut self, others: usize) -> Result<Standing, Error> {
+        match self.state {
+            State::Leading | State::Gone => {
+                self.state = State::Gone;
+                Ok(Standing::Gone(GONE.into()))
+            }
+            // Whoever guards us has to see the new ticket before there is an entry for it.
+            State::Waiting => {
+                self.start_over();
+                Ok(Standing::Waiting { ahead: others, wake: Box::pin(std::future::ready(())) })
+            }
+            State::Out | State::Unknown => {
+                self.start_over();
+                Err(Error::new(
+                    ErrorKind::Unreachable,
+                    "our entry ended before we heard of it: trying again makes another",
+                ))
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Seat for QueueSeat {
+    async fn refresh(&mut self, now: Boottime) -> Result<Standing, Error> {
+        let (op, ask) = match self.state {
+            State::Gone => return Ok(Standing::Gone(GONE.into())),
+            // The same request again: however often it arrives, and however late, it is one entry.
+            State::Out | State::Unknown => {
+                self.state = State::Unknown;
+                (Op::Enter, Ask::Enter(self.application.bid(self.nonce)))
+            }
+            State::Waiting | State::Leading => (Op::Renew, Ask::Renew(self.nonce)),
+        };
+        match self.link.ask(op, ask).await? {
+            Reply::Placed(place) => Ok(self.placed(now, &place)),
+            Reply::Ended { others } => self.ended(others),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+
+    async fn resign(&mut self) -> Result<(), Error> {
+        if !matches!(self.state, State::Out | State::Gone) {
+            match self.link.ask(Op::Leave, Ask::Leave(self.nonce)).await? {
+                Reply::Left | Reply::Ended { .. } => {}
+                reply => return Err(unexpected(&reply)),
+            }
+        }
+        if !matches!(self.state, State::Out) {
+            self.start_over();
+        }
+        Ok(())
+    }
+
+    fn ticket(&self) -> Option<Ticket> {
+        ticket::of(self.nonce)
+    }
+}

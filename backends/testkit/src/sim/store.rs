@@ -1,0 +1,120 @@
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use async_trait::async_trait;
+use elect_api::{
+    Cadence, Candidate, ElectionName, Entry, Error, Leader, Lease, Profile, Seat, Store, Survey,
+    Ticket, Token,
+};
+
+use super::message::{Arrival, Ask, Bid, Envelope, Line, Op, Reply, Request};
+use super::queue_seat::QueueSeat;
+use super::record_seat::{self, RecordSeat};
+use super::transport::{Link, Transport, send, unexpected};
+use super::{Expiry, Kind, ticket};
+
+/// The client of a simulated store, which keeps the laws as the client of a real one has to.
+pub(super) struct SimStore {
+    transport: Arc<dyn Transport>,
+    kind: Kind,
+    location: String,
+}
+
+impl SimStore {
+    pub(super) fn new(transport: Arc<dyn Transport>, kind: Kind, location: String) -> Self {
+        Self { transport, kind, location }
+    }
+
+    fn link(&self, election: &ElectionName, client: &str) -> Link {
+        Link {
+            transport: Arc::clone(&self.transport),
+            election: election.clone(),
+            client: client.to_owned(),
+        }
+    }
+}
+
+#[async_trait]
+impl Store for SimStore {
+    fn profile(&self) -> Profile {
+        Profile {
+            scheme: super::SCHEME,
+            location: self.location.clone(),
+            lease: Lease::Timed(Cadence { anchor_lag_twelfths: 0, renew_twelfths: 2 }),
+            order: self.kind.order(),
+        }
+    }
+
+    async fn open(
+        &self,
+        election: &ElectionName,
+        candidate: &Candidate,
+        ttl: Duration,
+    ) -> Result<Box<dyn Seat>, Error> {
+        let link = self.link(election, &candidate.id);
+        let application = Application { candidate: candidate.clone(), ttl };
+        Ok(match self.kind {
+            Kind::Queue => Box::new(QueueSeat::new(link, application)),
+            Kind::Record(expiry) => {
+                Box::new(RecordSeat::new(link, application, expiry == Expiry::Holder))
+            }
+        })
+    }
+
+    async fn redeem(&self, election: &ElectionName, ticket: &Ticket) -> Result<(), Error> {
+        let nonce = ticket::nonce(ticket)?;
+        let link = self.link(election, "");
+        match self.kind {
+            Kind::Queue => match link.ask(Op::Redeem, Ask::Leave(nonce)).await? {
+                Reply::Left => Ok(()),
+                reply => Err(unexpected(&reply)),
+            },
+            Kind::Record(_) => record_seat::redeem(&link, nonce).await,
+        }
+    }
+
+    async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
+        match self.link(election, "").ask(Op::Survey, Ask::Survey).await? {
+            Reply::Survey(line) => Ok(survey(line)),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+
+    async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
+        let envelope =
+            Envelope { client: String::new(), op: Op::Survey, request: Request::Elections };
+        match send(&*self.transport, envelope).await? {
+            Reply::Elections(names) => Ok(names),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+}
+
+fn survey(line: Line) -> Survey {
+    let entry = |Arrival { candidate, joined }| Entry { candidate, joined };
+    let led_after = line.led_after;
+    let leader = line.leader.map(|(arrival, token, remaining)| Leader {
+        since: arrival.joined + led_after,
+        entry: entry(arrival),
+        token: Token::new(token),
+        remaining: Some(remaining),
+    });
+    Survey { leader, waiting: line.waiting.into_iter().map(entry).collect() }
+}
+
+/// Who takes part, and for how long a lease.
+pub(super) struct Application {
+    candidate: Candidate,
+    ttl: Duration,
+}
+
+impl Application {
+    pub(super) fn bid(&self, nonce: u64) -> Bid {
+        Bid { nonce, candidate: self.candidate.clone(), joined: SystemTime::now(), ttl: self.ttl }
+    }
+}
+
+/// A nonce for one entry. A simulation seeds the generator of its thread.
+pub(super) fn draw() -> u64 {
+    fastrand::u64(..)
+}

@@ -1,0 +1,170 @@
+use std::time::Duration;
+
+use async_trait::async_trait;
+use elect_api::Boottime;
+use nix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+
+/// An instant by the store's own clock.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct StoreTime(Duration);
+
+impl StoreTime {
+    /// The instant `span` after the store's clock began.
+    pub const fn at(span: Duration) -> Self {
+        Self(span)
+    }
+
+    /// The instant `span` later.
+    pub const fn plus(self, span: Duration) -> Self {
+        Self(self.0.saturating_add(span))
+    }
+
+    /// The time from `earlier` to this instant; zero if `earlier` is later.
+    pub const fn since(self, earlier: Self) -> Duration {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+/// How fast the store's clock runs, in thousandths of the machine's: 1100 ends leases early, as the
+/// machine sees it. In whole numbers, so that a simulation is the same everywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Rate(u32);
+
+impl Rate {
+    /// As fast as the machine's.
+    pub const SAME: Self = Self(1000);
+
+    /// So many thousandths of the machine's: at least one.
+    pub fn per_mille(thousandths: u32) -> Self {
+        Self(thousandths.max(1))
+    }
+
+    /// What the store's clock shows at an instant of the machine.
+    pub fn store(self, machine: Boottime) -> StoreTime {
+        let nanos = machine.since_boot().as_nanos() * u128::from(self.0) / 1000;
+        StoreTime(nanoseconds(nanos))
+    }
+
+    /// The first instant of the machine at which the store's clock shows this or more.
+    pub fn machine(self, store: StoreTime) -> Boottime {
+        let nanos = (store.0.as_nanos() * 1000).div_ceil(u128::from(self.0));
+        Boottime::from_boot(nanoseconds(nanos))
+    }
+}
+
+fn nanoseconds(count: u128) -> Duration {
+    Duration::from_nanos(u64::try_from(count).unwrap_or(u64::MAX))
+}
+
+/// The machine's time, as the simulated store in this process sees it.
+#[async_trait]
+pub trait Clock: Send + Sync {
+    /// The present instant; never earlier than one that it has told before.
+    fn now(&self) -> Boottime;
+
+    /// Ends at `at`, or somewhat later.
+    ///
+    /// # Cancellation
+    /// May be dropped at any time.
+    async fn until(&self, at: Boottime);
+}
+
+/// The machine's `CLOCK_BOOTTIME` itself.
+pub fn boottime() -> Boottime {
+    let spec = clock_gettime(ClockId::CLOCK_BOOTTIME).expect("Linux has CLOCK_BOOTTIME");
+    Boottime::from_boot(Duration::from(spec))
+}
+
+/// Time that passes when a test says so, for all threads alike.
+#[derive(Debug)]
+pub struct ManualClock(watch::Sender<Boottime>);
+
+impl Default for ManualClock {
+    fn default() -> Self {
+        Self(watch::Sender::new(Boottime::from_boot(Duration::from_secs(1000))))
+    }
+}
+
+impl ManualClock {
+    /// Lets time pass.
+    pub fn advance(&self, span: Duration) {
+        self.0.send_modify(|now| *now = *now + span);
+    }
+}
+
+#[async_trait]
+impl Clock for ManualClock {
+    fn now(&self) -> Boottime {
+        *self.0.borrow()
+    }
+
+    async fn until(&self, at: Boottime) {
+        let mut changes = self.0.subscribe();
+        // The sender lives as long as we do.
+        let _ = changes.wait_for(|now| *now >= at).await;
+    }
+}
+
+/// The time of the tokio runtime that it is used on, which a test may have paused.
+#[derive(Debug)]
+pub struct TokioClock {
+    origin: tokio::time::Instant,
+}
+
+impl TokioClock {
+    /// A clock that shows 1000 seconds now.
+    #[expect(clippy::disallowed_methods, reason = "a paused runtime's time is an argument too")]
+    pub fn new() -> Self {
+        Self { origin: tokio::time::Instant::now() - Duration::from_secs(1000) }
+    }
+}
+
+impl Default for TokioClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[async_trait]
+impl Clock for TokioClock {
+    #[expect(clippy::disallowed_methods, reason = "a paused runtime's time is an argument too")]
+    fn now(&self) -> Boottime {
+        Boottime::from_boot(tokio::time::Instant::now() - self.origin)
+    }
+
+    async fn until(&self, at: Boottime) {
+        tokio::time::sleep_until(self.origin + at.since_boot()).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Boottime, Duration, Rate, StoreTime};
+
+    #[test]
+    fn rates_lead_there_and_back() {
+        for rate in [910, 1000, 1100, 1].map(Rate::per_mille) {
+            for nanos in [0, 1, 999, 1_000_000_007, 86_400_000_000_000] {
+                let store = StoreTime::at(Duration::from_nanos(nanos));
+                let machine = rate.machine(store);
+                assert!(rate.store(machine) >= store);
+                assert!(nanos == 0 || rate.store(machine - Duration::from_nanos(1)) < store);
+            }
+        }
+    }
+
+    #[test]
+    fn a_fast_clock_ends_a_lease_early() {
+        let ten = StoreTime::at(Duration::from_secs(11));
+        assert_eq!(
+            Rate::per_mille(1100).machine(ten),
+            Boottime::from_boot(Duration::from_secs(10))
+        );
+    }
+}

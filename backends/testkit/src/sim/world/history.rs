@@ -1,0 +1,55 @@
+use std::collections::BTreeMap;
+
+use elect_api::ElectionName;
+
+use super::Leads;
+use crate::sim::StoreTime;
+use crate::sim::message::{Cause, Tenure};
+
+/// Everybody who has led.
+#[derive(Clone, Debug, Default)]
+pub(super) struct History {
+    tenures: Vec<Tenure>,
+    /// Where the tenures are that last.
+    open: BTreeMap<ElectionName, usize>,
+}
+
+impl History {
+    pub(super) fn tenures(&self) -> &[Tenure] {
+        &self.tenures
+    }
+
+    /// Takes down who leads at `now`; if it is another than before, `cause` is why.
+    pub(super) fn note(
+        &mut self,
+        now: StoreTime,
+        election: &ElectionName,
+        cause: Cause,
+        leads: Option<Leads>,
+    ) {
+        if let Some(&open) = self.open.get(election) {
+            let tenure = &mut self.tenures[open];
+            match &leads {
+                Some(leads) if leads.token == tenure.token => {
+                    tenure.lease_end = leads.lease_end;
+                    return;
+                }
+                _ => {
+                    tenure.over = Some((now, cause));
+                    self.open.remove(election);
+                }
+            }
+        }
+        if let Some(Leads { token, candidate, lease_end }) = leads {
+            self.open.insert(election.clone(), self.tenures.len());
+            self.tenures.push(Tenure {
+                election: election.clone(),
+                candidate,
+                token,
+                from: now,
+                lease_end,
+                over: None,
+            });
+        }
+    }
+}

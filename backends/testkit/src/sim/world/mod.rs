@@ -1,0 +1,267 @@
+//! The store's state: a pure function of requests and of the store's time.
+
+mod history;
+mod queue;
+mod record;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashSet};
+
+use elect_api::ElectionName;
+
+use self::history::History;
+use self::queue::Queue;
+use self::record::Held;
+use super::message::{Ask, Cause, Line, Reply, Request, Tenure};
+use super::{Kind, Options, StoreTime};
+
+/// All that a simulated store knows. It has no clock, does no I/O and knows no chance: the same
+/// requests at the same times give the same replies.
+#[derive(Clone, Debug)]
+pub struct World {
+    options: Options,
+    /// Rises with each change of anything, and is never reset.
+    revision: u64,
+    elections: BTreeMap<ElectionName, Contest>,
+    /// The nonces of entries that have been, and of those that must never be. As with sessions of a
+    /// real store: what has ended does not come to life again, however late a request for it comes.
+    ended: HashSet<u64>,
+    history: History,
+}
+
+/// One election.
+#[derive(Clone, Debug)]
+enum Contest {
+    Queue(Queue),
+    Record(Held),
+}
+
+/// What the history wants to know of a leader.
+struct Leads {
+    token: u64,
+    candidate: String,
+    lease_end: StoreTime,
+}
+
+impl World {
+    /// A store without any election.
+    pub fn new(options: Options) -> Self {
+        Self {
+            options,
+            revision: 0,
+            elections: BTreeMap::new(),
+            ended: HashSet::new(),
+            history: History::default(),
+        }
+    }
+
+    /// Carries a request out at `now`, which never goes back. `None` while what it waits for has
+    /// not happened: the same request is to be put again after every change.
+    pub fn apply(&mut self, now: StoreTime, request: &Request) -> Option<Reply> {
+        self.settle(now);
+        match request {
+            Request::Elections => Some(Reply::Elections(self.elections.keys().cloned().collect())),
+            Request::In(election, ask) => self.ask(now, election, ask),
+        }
+    }
+
+    fn ask(&mut self, now: StoreTime, election: &ElectionName, ask: &Ask) -> Option<Reply> {
+        let fits = match ask {
+            Ask::Survey => true,
+            Ask::Enter(_) | Ask::Renew(_) | Ask::Leave(_) | Ask::AwaitEnd(_) => {
+                self.options.kind == Kind::Queue
+            }
+            Ask::Read | Ask::Swap { .. } | Ask::AwaitChange(_) => self.options.kind != Kind::Queue,
+        };
+        match ask {
+            _ if !fits => Some(Reply::Unfit),
+            Ask::Survey => Some(Reply::Survey(self.line(now, election))),
+            Ask::Enter(_) | Ask::Renew(_) | Ask::Leave(_) => {
+                Some(self.ask_queue(now, election, ask))
+            }
+            Ask::AwaitEnd(nonce) => {
+                let lives = self.queue(election).is_some_and(|queue| queue.has(*nonce));
+                (!lives).then_some(Reply::Changed)
+            }
+            Ask::Read => {
+                Some(Reply::Stands(self.held(election).map(Held::view).unwrap_or_default()))
+            }
+            Ask::Swap { expect, bid } => Some(self.swap(now, election, *expect, bid.as_ref())),
+            Ask::AwaitChange(token) => {
+                let present = self.held(election).and_then(Held::token).unwrap_or(0);
+                (present != *token).then_some(Reply::Changed)
+            }
+        }
+    }
+
+    fn queue(&self, election: &ElectionName) -> Option<&Queue> {
+        match self.elections.get(election) {
+            Some(Contest::Queue(queue)) => Some(queue),
+            _ => None,
+        }
+    }
+
+    fn held(&self, election: &ElectionName) -> Option<&Held> {
+        match self.elections.get(election) {
+            Some(Contest::Record(held)) => Some(held),
+            _ => None,
+        }
+    }
+
+    fn ask_queue(&mut self, now: StoreTime, election: &ElectionName, ask: &Ask) -> Reply {
+        let contest = self.elections.entry(election.clone());
+        let Contest::Queue(queue) = contest.or_insert_with(|| Contest::Queue(Queue::default()))
+        else {
+            return Reply::Unfit;
+        };
+        let reply = match ask {
+            Ask::Enter(bid) if !self.ended.contains(&bid.nonce) && !queue.has(bid.nonce) => {
+                self.revision += 1;
+                queue.enter(self.revision, now, bid, self.options.grant(bid.ttl))
+            }
+            Ask::Enter(super::message::Bid { nonce, .. }) | Ask::Renew(nonce) => {
+                queue.renew(now, *nonce)
+            }
+            Ask::Leave(nonce) => {
+                self.ended.insert(*nonce);
+                self.revision += u64::from(queue.remove(*nonce).is_some());
+                Reply::Left
+            }
+            _ => Reply::Unfit,
+        };
+        self.note(now, election, Cause::Left);
+        reply
+    }
+
+    fn swap(
+        &mut self,
+        now: StoreTime,
+        election: &ElectionName,
+        expect: u64,
+        bid: Option<&super::message::Bid>,
+    ) -> Reply {
+        let contest = self.elections.entry(election.clone());
+        let Contest::Record(held) = contest.or_insert_with(|| Contest::Record(Held::default()))
+        else {
+            return Reply::Unfit;
+        };
+        if held.view().version != expect {
+            return Reply::Stands(held.view());
+        }
+        self.revision += 1;
+        let bid = bid.map(|bid| (bid, self.options.grant(bid.ttl)));
+        let cause = if bid.is_some() { Cause::Replaced } else { Cause::Left };
+        held.write(self.revision, now, bid);
+        let reply = Reply::Swapped(held.view());
+        self.note(now, election, cause);
+        reply
+    }
+
+    /// Ends, each at its own time, all leases that are over at `now`.
+    pub fn settle(&mut self, now: StoreTime) {
+        while let Some((at, election)) = self.first_end().filter(|(at, _)| *at <= now) {
+            self.revision += 1;
+            match self.elections.get_mut(&election) {
+                Some(Contest::Queue(queue)) => self.ended.extend(queue.remove_one_ending(at)),
+                Some(Contest::Record(held)) => held.vacate(self.revision),
+                None => {}
+            }
+            self.note(at, &election, Cause::Expired);
+        }
+    }
+
+    /// When the next lease ends, if none is renewed before.
+    pub fn next_end(&self) -> Option<StoreTime> {
+        self.first_end().map(|(at, _)| at)
+    }
+
+    fn first_end(&self) -> Option<(StoreTime, ElectionName)> {
+        let ends = self.elections.iter().filter_map(|(election, contest)| {
+            let at = match contest {
+                Contest::Queue(queue) => queue.first_end(),
+                Contest::Record(held)
+                    if self.options.kind == Kind::Record(super::Expiry::Store) =>
+                {
+                    held.end()
+                }
+                Contest::Record(_) => None,
+            };
+            at.map(|at| (at, election))
+        });
+        ends.min().map(|(at, election)| (at, election.clone()))
+    }
+
+    /// Removes the entries of all candidates whose id begins so; how many there were.
+    pub fn remove(&mut self, now: StoreTime, election: &ElectionName, candidate: &str) -> usize {
+        self.settle(now);
+        let gone: Vec<u64> = match self.elections.get_mut(election) {
+            Some(Contest::Queue(queue)) => queue.remove_of(candidate),
+            Some(Contest::Record(held)) if held.is_of(candidate) => {
+                self.revision += 1;
+                let nonce = held.nonce();
+                held.vacate(self.revision);
+                nonce.into_iter().collect()
+            }
+            _ => Vec::new(),
+        };
+        self.revision += 1;
+        self.ended.extend(&gone);
+        self.note(now, election, Cause::Removed);
+        gone.len()
+    }
+
+    /// What the store makes of the death of the client that has this nonce, or is about to have it:
+    /// its entry goes, and nothing that it has sent makes another.
+    pub fn bury(&mut self, now: StoreTime, election: &ElectionName, nonce: u64) {
+        self.settle(now);
+        self.ended.insert(nonce);
+        self.revision += 1;
+        match self.elections.get_mut(election) {
+            Some(Contest::Queue(queue)) => _ = queue.remove(nonce),
+            // A swap that is under way expects the version that the record has now.
+            Some(Contest::Record(held)) if held.nonce().is_none_or(|holder| holder == nonce) => {
+                held.vacate(self.revision);
+            }
+            None if self.options.kind != Kind::Queue => {
+                let mut held = Held::default();
+                held.vacate(self.revision);
+                self.elections.insert(election.clone(), Contest::Record(held));
+            }
+            _ => {}
+        }
+        self.note(now, election, Cause::Removed);
+    }
+
+    /// Removes all that there is of an election.
+    pub fn wipe(&mut self, now: StoreTime, election: &ElectionName) {
+        self.settle(now);
+        self.revision += 1;
+        if let Some(Contest::Queue(queue)) = self.elections.remove(election) {
+            self.ended.extend(queue.nonces());
+        }
+        self.note(now, election, Cause::Removed);
+    }
+
+    /// Everybody who has led, in the order of leading; those of several elections among each other.
+    pub fn history(&self) -> &[Tenure] {
+        self.history.tenures()
+    }
+
+    fn note(&mut self, now: StoreTime, election: &ElectionName, cause: Cause) {
+        let leads = match self.elections.get_mut(election) {
+            Some(Contest::Queue(queue)) => queue.leads(now),
+            Some(Contest::Record(held)) => held.leads(),
+            None => None,
+        };
+        self.history.note(now, election, cause, leads);
+    }
+
+    fn line(&self, now: StoreTime, election: &ElectionName) -> Line {
+        match self.elections.get(election) {
+            Some(Contest::Queue(queue)) => queue.line(now),
+            Some(Contest::Record(held)) => held.line(now),
+            None => Line::default(),
+        }
+    }
+}

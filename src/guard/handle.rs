@@ -20,6 +20,7 @@ use super::ladder::{Deadlines, Ladder, Leftover};
 use super::redeemer::{Redeem, Redeemer};
 use super::signals::{self, Inherited};
 use super::spawn::Launch;
+use super::switches::{Part, is_off};
 use super::wire::{Message, Order, Report};
 use super::{Alarm, Terminal, clock, death_pipe, descriptors, lease};
 
@@ -127,6 +128,7 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
         timer: clock::timer()?,
         ladder: Ladder::new(settings.leftover),
         ask: settings.signal,
+        dead_man_is_on: !is_off(Part::DeadMan),
         redeemer: settings.redeem.map(Redeemer::new).transpose()?,
     };
     Ok((socket, parts))

@@ -55,6 +55,20 @@ fn the_command_reads_the_terminal_and_the_shell_gets_it_back() {
 }
 
 #[test]
+fn a_script_without_job_control_gets_the_terminal_back() {
+    let ground = Ground::new();
+    let mut terminal = shell(&ground);
+    let elect = "$E run -q -e job sh -c \"echo asking; read x\"";
+    terminal.types(&format!("sh -c '{elect}; echo again; read x; echo \"got $x\"'\r"));
+    terminal.shows("asking");
+    terminal.types("one\r");
+    terminal.shows("again");
+    terminal.types("two\r");
+    terminal.shows("got two");
+    terminal.shows("READY> ");
+}
+
+#[test]
 fn ctrl_c_reaches_the_command_once() {
     let ground = Ground::new();
     let mut terminal = shell(&ground);

@@ -196,9 +196,8 @@ impl Guardian {
         // A guardian that is gone shows itself in `next_report`.
         let full = !self.unsent.is_empty()
             || channel::send(self.socket.get_ref(), &order.encode(), &[]).is_err_and(blocked);
-        // Of plain signals to a stopped guardian some hundreds are kept, which is plenty.
-        let dispensable = matches!(order, Order::Signal { kill_at: None, .. });
-        if full && !(dispensable && self.unsent.len() > 100) {
+        // Of equal signals that wait for a stopped process the kernel, too, keeps one.
+        if full && !self.unsent.contains(&order) {
             self.unsent.push_back(order);
         }
     }

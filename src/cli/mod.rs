@@ -5,6 +5,7 @@
 
 mod backend_url;
 mod check;
+mod redeem;
 mod run;
 mod status;
 mod values;
@@ -18,6 +19,7 @@ use clap::{
 
 pub use backend_url::BackendUrl;
 pub use check::CheckArgs;
+pub use redeem::RedeemArgs;
 pub use run::RunArgs;
 pub use status::StatusArgs;
 pub use values::{AfterLoss, Leftover, LogFormat, OutputFormat, parse_duration, parse_signal};
@@ -40,6 +42,9 @@ pub enum Command {
     Status(StatusArgs),
     /// Say whether the leadership that this command runs under still holds
     Check(CheckArgs),
+    /// Give up the entry of an `elect run` that crashed
+    #[command(hide = true)]
+    Redeem(RedeemArgs),
 }
 
 /// Reads the arguments, the program's own name first, and the variables that stand in for flags.

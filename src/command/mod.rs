@@ -1,15 +1,15 @@
 //! One file for each subcommand, and what they share: from arguments to a plan to an exit code.
 
 mod check;
+mod redeem;
 mod run;
 mod status;
 
 use std::process::ExitCode;
-use std::time::SystemTime;
 
 use crate::cli::{Cli, Command, LogFormat, RunArgs};
-use crate::config::{CheckPlan, RunPlan, StatusPlan, Verbosity};
-use crate::report::{FAILED, Log};
+use crate::config::{CheckPlan, RedeemPlan, RunPlan, StatusPlan, Verbosity};
+use crate::report::{FAILED, Log, wall_clock};
 
 pub use check::Left;
 
@@ -17,17 +17,21 @@ pub use check::Left;
 pub fn dispatch(cli: Cli) -> ExitCode {
     match cli.command {
         Command::Run(args) => {
-            let log = Log::new(Verbosity::of(&args), args.log_format, SystemTime::now);
+            let log = Log::new(Verbosity::of(&args), args.log_format, wall_clock);
             finish(&log, run(*args, &log))
         }
         Command::Status(args) => {
             let log = plain_log();
             let plan = StatusPlan::new(args).map_err(anyhow::Error::from);
-            finish(&log, plan.and_then(|plan| status::status(&plan, &log, SystemTime::now())))
+            finish(&log, plan.and_then(|plan| status::status(&plan, &log, wall_clock())))
         }
         Command::Check(args) => {
             let plan = CheckPlan::new(&args).map_err(anyhow::Error::from);
             finish(&plain_log(), plan.and_then(|plan| check::check(&plan, check::read)))
+        }
+        Command::Redeem(args) => {
+            let plan = RedeemPlan::new(args).map_err(anyhow::Error::from);
+            finish(&plain_log(), plan.and_then(|plan| redeem::redeem(&plan)))
         }
     }
 }
@@ -46,7 +50,7 @@ fn run(args: RunArgs, log: &Log) -> anyhow::Result<u8> {
 }
 
 fn plain_log() -> Log {
-    Log::new(Verbosity::Normal, LogFormat::Text, SystemTime::now)
+    Log::new(Verbosity::Normal, LogFormat::Text, wall_clock)
 }
 
 fn finish(log: &Log, result: anyhow::Result<u8>) -> ExitCode {

@@ -11,5 +11,5 @@ mod stores;
 pub use crate::cli::{AfterLoss, BackendUrl, Leftover, LogFormat, OutputFormat};
 pub use error::ConfigError;
 pub use identity::{candidate_id, host_name};
-pub use plan::{CheckPlan, RunPlan, StatusPlan, Verbosity, Wait};
+pub use plan::{CheckPlan, RedeemPlan, RunPlan, StatusPlan, Verbosity, Wait};
 pub use stores::{connect, schemes};

@@ -3,7 +3,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use elect_api::{Candidate, ElectionName};
+use elect_api::{Candidate, ElectionName, Ticket};
 use nix::sys::signal::Signal;
 
 use super::identity::{self, host_name};
@@ -11,7 +11,7 @@ use super::{
     AfterLoss, BackendUrl, ConfigError, Leftover, LogFormat, OutputFormat, candidate_id, naming,
     stores,
 };
-use crate::cli::{CheckArgs, RunArgs, StatusArgs};
+use crate::cli::{CheckArgs, RedeemArgs, RunArgs, StatusArgs};
 pub use crate::election::machine::Wait;
 
 /// How much elect says on stderr.
@@ -178,6 +178,29 @@ impl CheckPlan {
             .filter(|path| !path.is_empty())
             .ok_or(ConfigError::NoLease)?;
         Ok(Self { remaining: args.remaining.unwrap_or_default(), lease: lease.into() })
+    }
+}
+
+/// What `elect redeem` is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RedeemPlan {
+    /// The store that keeps the election.
+    pub backend: BackendUrl,
+    /// The election that the ticket is for.
+    pub election: ElectionName,
+    /// What stands for the entry.
+    pub ticket: Ticket,
+}
+
+impl RedeemPlan {
+    /// The plan that these arguments ask for.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn new(args: RedeemArgs) -> Result<Self, ConfigError> {
+        stores::check(&args.backend)?;
+        let election = parse_election(&args.election)?;
+        Ok(Self { backend: args.backend, election, ticket: args.ticket })
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, ElectionName, Error, Seat, Standing, Store, Survey, Token, Wake,
+    Boottime, Candidate, ElectionName, Error, Seat, Standing, Store, Survey, Ticket, Token, Wake,
 };
 use tokio::sync::Mutex;
 
@@ -37,6 +37,9 @@ pub trait Tree: Send {
     /// # Errors
     /// When it cannot even be tried.
     fn start(&mut self, token: Token, holds: &[BorrowedFd<'_>]) -> io::Result<()>;
+
+    /// Keeps a ticket, to give our entry up if we crash; in place of any before.
+    fn keep(&mut self, ticket: &Ticket);
 
     /// Keeps these deadlines; the first ones come before the start.
     fn renewed(&mut self, deadlines: Deadlines);
@@ -100,6 +103,8 @@ struct Driver<'a, C, T, O> {
     request: Option<Request<'a>>,
     look: Option<Look<'a>>,
     wake: Option<Wake>,
+    /// The ticket that the guardian has.
+    ticket: Option<Ticket>,
     /// What came of a command at once.
     pending: VecDeque<Event>,
 }
@@ -124,6 +129,7 @@ pub async fn drive<C: Clock + Sync, T: Tree, O: Observer>(
         request: None,
         look: None,
         wake: None,
+        ticket: None,
         pending: VecDeque::new(),
     };
     let mut event = Event::Tick;
@@ -146,7 +152,10 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
     fn execute(&mut self, now: Boottime, command: Command) {
         match command {
             Command::Open => self.request = Some(self.open()),
-            Command::Refresh => self.request = self.seat.clone().map(|seat| refresh(seat, now)),
+            Command::Refresh => {
+                self.hand_over_ticket();
+                self.request = self.seat.clone().map(|seat| refresh(seat, now));
+            }
             Command::Resign => {
                 self.wake = None;
                 self.request = self.seat.clone().map(resign);
@@ -179,6 +188,17 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
     fn open(&self) -> Request<'a> {
         let Candidacy { store, election, candidate, ttl } = *self.candidacy;
         Box::pin(async move { Reply::Opened(store.open(election, candidate, ttl).await) })
+    }
+
+    /// The refresh to come may make an entry, and we may die in the middle of it.
+    fn hand_over_ticket(&mut self) {
+        let Some(seat) = &self.seat else { return };
+        // No request is under way: the next one is about to be made.
+        let ticket = seat.try_lock().ok().and_then(|seat| seat.ticket());
+        if let Some(ticket) = ticket.filter(|ticket| self.ticket.as_ref() != Some(ticket)) {
+            self.tree.keep(&ticket);
+            self.ticket = Some(ticket);
+        }
     }
 
     fn start(&mut self, token: Token) -> io::Result<()> {

@@ -8,7 +8,7 @@ use std::ptr;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 
 use super::descriptors::out_of_the_way;
-use super::wire::SIZE;
+use super::wire::{MAX, Message};
 
 /// The greatest number of descriptors that come with one message.
 pub(super) const MOST_HOLDS: usize = 4;
@@ -28,12 +28,13 @@ pub(super) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
 ///
 /// # Errors
 /// `WouldBlock` when the other end does not read; `BrokenPipe` or similar when it is gone.
-pub(super) fn send(socket: &OwnedFd, message: &[u8; SIZE], holds: &[RawFd]) -> io::Result<()> {
+pub(super) fn send(socket: &OwnedFd, message: &Message, holds: &[RawFd]) -> io::Result<()> {
     let holds = &holds[..holds.len().min(MOST_HOLDS)];
     let mut control = Control([0; 64]);
     // SAFETY: an all-zero msghdr is a valid empty one.
     let mut header: libc::msghdr = unsafe { mem::zeroed() };
-    let mut part = libc::iovec { iov_base: message.as_ptr().cast_mut().cast(), iov_len: SIZE };
+    let bytes = message.as_bytes();
+    let mut part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
     header.msg_iov = &raw mut part;
     header.msg_iovlen = 1;
     if !holds.is_empty() {
@@ -67,9 +68,9 @@ pub(super) fn send(socket: &OwnedFd, message: &[u8; SIZE], holds: &[RawFd]) -> i
 
 /// What came over the socket.
 pub(super) enum Received {
-    /// A message of this length; its descriptors, if any, are in the caller's slots. `complete` is
-    /// false when some got lost, as no descriptor was left for them.
-    Message { length: usize, complete: bool },
+    /// A message; its descriptors, if any, are in the caller's slots. `complete` is false when some
+    /// got lost, as no descriptor was left for them.
+    Message { complete: bool },
     /// Nothing now.
     Nothing,
     /// The other end is gone.
@@ -79,13 +80,13 @@ pub(super) enum Received {
 /// Receives one message without waiting.
 pub(super) fn receive(
     socket: &OwnedFd,
-    message: &mut [u8; SIZE],
+    message: &mut Message,
     holds: &mut [Option<OwnedFd>; MOST_HOLDS],
 ) -> Received {
     let mut control = Control([0; 64]);
     // SAFETY: an all-zero msghdr is a valid empty one.
     let mut header: libc::msghdr = unsafe { mem::zeroed() };
-    let mut part = libc::iovec { iov_base: message.as_mut_ptr().cast(), iov_len: SIZE };
+    let mut part = libc::iovec { iov_base: message.room().as_mut_ptr().cast(), iov_len: MAX };
     header.msg_iov = &raw mut part;
     header.msg_iovlen = 1;
     header.msg_control = control.0.as_mut_ptr().cast();
@@ -105,13 +106,19 @@ pub(super) fn receive(
         },
         Ok(0) => Received::End,
         Ok(length) => {
-            take_holds(&header, holds);
-            Received::Message { length, complete: header.msg_flags & libc::MSG_CTRUNC == 0 }
+            let kept = take_holds(&header, holds);
+            message.came(length);
+            Received::Message { complete: kept && header.msg_flags & libc::MSG_CTRUNC == 0 }
         }
     }
 }
 
-fn take_holds(header: &libc::msghdr, holds: &mut [Option<OwnedFd>; MOST_HOLDS]) {
+/// Takes the descriptors that came along, and says whether all of them could be kept.
+///
+/// The command inherits them under the numbers they have here: out of the way, lest a script's
+/// `exec 6>file` let go of the lease.
+fn take_holds(header: &libc::msghdr, holds: &mut [Option<OwnedFd>; MOST_HOLDS]) -> bool {
+    let mut kept = true;
     // SAFETY: the kernel filled the header and the buffer it points to; CMSG_FIRSTHDR gives null or
     // a complete control header in it, and an SCM_RIGHTS one carries descriptors that are now ours.
     unsafe {
@@ -120,35 +127,38 @@ fn take_holds(header: &libc::msghdr, holds: &mut [Option<OwnedFd>; MOST_HOLDS]) 
             || (*first).cmsg_level != libc::SOL_SOCKET
             || (*first).cmsg_type != libc::SCM_RIGHTS
         {
-            return;
+            return true;
         }
         let data = libc::CMSG_DATA(first);
         let count = ((*first).cmsg_len - libc::CMSG_LEN(0) as usize) / size_of::<RawFd>();
         for (index, slot) in holds.iter_mut().enumerate().take(count) {
-            *slot = Some(OwnedFd::from_raw_fd(ptr::read_unaligned(
-                data.add(index * size_of::<RawFd>()).cast::<RawFd>(),
-            )));
+            let number = ptr::read_unaligned(data.add(index * size_of::<RawFd>()).cast::<RawFd>());
+            *slot = out_of_the_way(OwnedFd::from_raw_fd(number)).ok();
+            kept &= slot.is_some();
         }
     }
+    kept
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::guard::wire::Report;
 
     #[test]
     fn messages_carry_descriptors_and_the_end_is_seen() {
         let (ours, theirs) = pair().expect("a socket");
-        let (mut message, mut holds) = ([0; SIZE], [const { None }; MOST_HOLDS]);
+        let (mut message, mut holds) = (Message::EMPTY, [const { None }; MOST_HOLDS]);
         assert!(matches!(receive(&theirs, &mut message, &mut holds), Received::Nothing));
-        send(&ours, &[7; SIZE], &[0, 1]).expect("sent");
+        send(&ours, &Report::Empty.encode(), &[0, 1]).expect("sent");
         assert!(matches!(
             receive(&theirs, &mut message, &mut holds),
-            Received::Message { length: SIZE, complete: true }
+            Received::Message { complete: true }
         ));
-        assert_eq!((message, holds.iter().flatten().count()), ([7; SIZE], 2));
+        assert_eq!(Report::decode(&message), Some(Report::Empty));
+        assert_eq!(holds.iter().flatten().count(), 2);
         drop(ours);
         assert!(matches!(receive(&theirs, &mut message, &mut holds), Received::End));
-        assert!(send(&theirs, &[0; SIZE], &[]).is_err());
+        assert!(send(&theirs, &message, &[]).is_err());
     }
 }

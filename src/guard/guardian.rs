@@ -14,8 +14,9 @@ use super::channel::{self, MOST_HOLDS, Received};
 use super::children::{self, Waited};
 use super::dead_man::DeadMan;
 use super::ladder::{Action, Event, Ladder};
+use super::redeemer::Redeemer;
 use super::spawn::{self, Launch};
-use super::wire::{Ended, Order, Report, SIZE, nanos};
+use super::wire::{Ended, Message, Order, Report, TicketText, nanos};
 use super::{clock, descriptors, lease, no_alloc, signals};
 
 /// How soon killing is repeated when no child gives news: a process that may not be killed, or that
@@ -35,6 +36,8 @@ pub(super) struct Parts {
     pub(super) ladder: Ladder,
     /// The signal that asks the command to stop.
     pub(super) ask: i32,
+    /// Absent where the death of our processes frees the place by itself.
+    pub(super) redeemer: Option<Redeemer>,
 }
 
 struct Guardian {
@@ -42,6 +45,8 @@ struct Guardian {
     /// `/proc/.../children`; without it only the command's group can be killed.
     list: Option<OwnedFd>,
     dead_man: DeadMan,
+    /// The entry to be given up if the wrapper dies.
+    ticket: Option<TicketText>,
     holds: [Option<OwnedFd>; MOST_HOLDS],
     /// The command, until it is reaped.
     command: Option<i32>,
@@ -69,6 +74,7 @@ pub(super) fn main(parts: Parts) -> ! {
         parts,
         list,
         dead_man,
+        ticket: None,
         holds: [const { None }; MOST_HOLDS],
         command: None,
         launched: false,
@@ -146,13 +152,21 @@ impl Guardian {
             Action::Signal { signal, resume } => self.signal(signal, resume),
             Action::KillAll => self.kill_all(),
             Action::Release => self.release(),
-            // SAFETY: _exit has no preconditions. It skips what the wrapper registered with atexit.
-            Action::Exit => unsafe { libc::_exit(0) },
+            Action::Exit => self.exit(),
         }
     }
 
+    /// The wrapper is gone and no tree lives: whoever waits for us need not wait for a TTL.
+    fn exit(&mut self) -> ! {
+        if let (Some(redeemer), Some(ticket)) = (&mut self.parts.redeemer, &self.ticket) {
+            redeemer.start(ticket, &self.parts.launch.mask, &self.parts.null);
+        }
+        // SAFETY: _exit has no preconditions. It skips what the wrapper registered with atexit.
+        unsafe { libc::_exit(0) }
+    }
+
     fn read_orders(&mut self) {
-        let mut message = [0; SIZE];
+        let mut message = Message::EMPTY;
         loop {
             match channel::receive(&self.parts.socket, &mut message, &mut self.holds) {
                 Received::Nothing => return,
@@ -160,7 +174,7 @@ impl Guardian {
                     self.step(Event::WrapperGone);
                     self.outlive_wrapper()
                 }
-                Received::Message { length, complete } => match Order::decode(&message[..length]) {
+                Received::Message { complete } => match Order::decode(&message) {
                     Some(Order::Start { token }) if complete => {
                         self.parts.launch.image.set_token(token);
                         self.parts.lease.begin(token);
@@ -174,6 +188,7 @@ impl Guardian {
                         self.step(Event::Signal { signal, resume, kill_at });
                     }
                     Some(Order::Kill) => self.step(Event::Kill),
+                    Some(Order::Ticket(ticket)) => self.ticket = Some(ticket),
                     None => {}
                 },
             }
@@ -219,8 +234,11 @@ impl Guardian {
             self.parts.timer.as_fd().as_raw_fd(),
         ];
         let mut keep = [0; 16];
-        let optional =
-            [self.list.as_ref(), self.parts.launch.terminal.as_ref().map(super::Terminal::device)];
+        let optional = [
+            self.list.as_ref(),
+            self.parts.launch.terminal.as_ref().map(super::Terminal::device),
+            self.parts.redeemer.as_ref().map(Redeemer::program),
+        ];
         let others = optional.into_iter().chain(self.holds.iter().map(Option::as_ref)).flatten();
         let mut count = 0;
         for fd in ours.into_iter().chain(others.map(AsRawFd::as_raw_fd)) {

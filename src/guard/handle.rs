@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-use elect_api::{Boottime, Token};
+use elect_api::{Boottime, Ticket, Token};
 use nix::fcntl::OFlag;
 use nix::unistd::pipe2;
 use tokio::io::Interest;
@@ -15,11 +15,12 @@ use tokio::io::unix::AsyncFd;
 use super::channel::{self, MOST_HOLDS, Received};
 use super::children::{self, Waited};
 use super::guardian::{self, Parts};
-use super::image::Image;
+use super::image::{Image, TOKEN};
 use super::ladder::{Deadlines, Ladder, Leftover};
+use super::redeemer::{Redeem, Redeemer};
 use super::signals::{self, Inherited};
 use super::spawn::Launch;
-use super::wire::{Order, Report, SIZE};
+use super::wire::{Message, Order, Report};
 use super::{Alarm, Terminal, clock, death_pipe, descriptors, lease};
 
 /// How soon the wrapper looks again for descendants, should it have to kill them itself.
@@ -37,6 +38,8 @@ pub struct Settings<'a> {
     pub signal: i32,
     /// What elect was started with.
     pub inherited: &'a Inherited,
+    /// How to have an entry given up, if its store has tickets.
+    pub redeem: Option<Redeem>,
 }
 
 /// A guardian that was forked and waits for its order.
@@ -103,13 +106,12 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
     let mut environment = settings.environment;
     environment.retain(|(name, _)| name != "ELECT_LEASE");
     environment.push(("ELECT_LEASE".into(), lease.path().into()));
-    let image = Image::new(settings.command, environment).map_err(|word| {
-        io::Error::new(io::ErrorKind::InvalidInput, format!("{} has a NUL in it", word.display()))
-    })?;
+    let image = Image::new(settings.command, environment, TOKEN)?;
     let launch = Launch {
         pointers: image.pointers(),
         image,
         mask: settings.inherited.mask,
+        dispositions: settings.inherited.dispositions,
         terminal: Terminal::open(),
         death_read,
         failure_write: descriptors::out_of_the_way(failure_write)?,
@@ -125,6 +127,7 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
         timer: clock::timer()?,
         ladder: Ladder::new(settings.leftover),
         ask: settings.signal,
+        redeemer: settings.redeem.map(Redeemer::new).transpose()?,
     };
     Ok((socket, parts))
 }
@@ -155,6 +158,12 @@ impl Guardian {
         }
         let numbers: Vec<RawFd> = holds.iter().map(AsRawFd::as_raw_fd).collect();
         channel::send(self.socket.get_ref(), &Order::Start { token }.encode(), &numbers)
+    }
+
+    /// Keeps a ticket, in place of any before: if the wrapper dies, the guardian empties the tree and
+    /// has the entry given up.
+    pub fn keep(&mut self, ticket: &Ticket) {
+        self.order(Order::Ticket(ticket.into()));
     }
 
     /// The lease was renewed. Deadlines that are not later than the known ones change nothing, and
@@ -212,14 +221,14 @@ impl Guardian {
                     self.unsent.pop_front();
                 }
             }
-            let mut message = [0; SIZE];
+            let mut message = Message::EMPTY;
             match channel::receive(
                 self.socket.get_ref(),
                 &mut message,
                 &mut [const { None }; MOST_HOLDS],
             ) {
-                Received::Message { length, .. } => {
-                    if let Some(report) = Report::decode(&message[..length]) {
+                Received::Message { .. } => {
+                    if let Some(report) = Report::decode(&message) {
                         return Some(report);
                     }
                 }

@@ -2,6 +2,8 @@
 //! allocated after.
 
 use std::ffi::{CString, OsStr, OsString};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::ptr;
 
@@ -9,8 +11,16 @@ use elect_api::Token;
 
 /// Where programs are looked for when there is no `PATH`, as the C library does.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
-/// The variable whose value is only known when the lease is won.
-const TOKEN: &str = "ELECT_TOKEN=";
+/// A variable whose value is only known when nothing can be allocated any more.
+#[derive(Clone, Copy)]
+pub(super) struct Late {
+    pub(super) name: &'static str,
+    /// The greatest length of the value, in bytes.
+    pub(super) room: usize,
+}
+
+/// The command's token: known when the lease is won.
+pub(super) const TOKEN: Late = Late { name: "ELECT_TOKEN", room: DIGITS };
 /// The number of digits of the greatest token.
 const DIGITS: usize = 20;
 
@@ -20,7 +30,10 @@ pub(super) struct Image {
     paths: Vec<CString>,
     arguments: Vec<CString>,
     environment: Vec<CString>,
-    token: Box<[u8; TOKEN.len() + DIGITS + 1]>,
+    /// `NAME=value`, terminated, in room for the longest value.
+    late: Box<[u8]>,
+    /// Where the value begins in it.
+    value_at: usize,
 }
 
 /// [`Image`] as null-terminated lists of pointers.
@@ -31,37 +44,53 @@ pub(super) struct Pointers {
     environment: Vec<*const libc::c_char>,
 }
 
+impl Pointers {
+    /// Becomes the program behind `file`; returns only when that failed.
+    pub(super) fn exec_file(&self, file: &OwnedFd) {
+        // SAFETY: the lists end with a null pointer and point to NUL-terminated words of its image.
+        unsafe {
+            libc::syscall(
+                libc::SYS_execveat,
+                file.as_raw_fd(),
+                c"".as_ptr(),
+                self.arguments.as_ptr(),
+                self.environment.as_ptr(),
+                libc::AT_EMPTY_PATH,
+            );
+        }
+    }
+}
+
 impl Image {
-    /// `command` (program first) with `environment`; `ELECT_TOKEN` is added at the start of it.
+    /// `command` (program first) with `environment`, in which `late` is left open.
     ///
     /// # Errors
-    /// When a word has a NUL in it, which no program can be given; the word is returned.
+    /// When a word has a NUL in it, which no program can be given.
     pub(super) fn new(
         command: &[OsString],
-        environment: impl IntoIterator<Item = (OsString, OsString)>,
-    ) -> Result<Self, OsString> {
-        let c_string = |word: OsString| {
-            CString::new(word.into_vec()).map_err(|e| OsString::from_vec(e.into_vec()))
-        };
-        let environment: Vec<(OsString, OsString)> = environment.into_iter().collect();
-        let search =
-            environment.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone());
+        environment: Vec<(OsString, OsString)>,
+        late: Late,
+    ) -> io::Result<Self> {
         let program = command.first().cloned().unwrap_or_default();
+        let search =
+            environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
         let paths = places(&program, search.as_deref().unwrap_or(OsStr::new(DEFAULT_PATH)));
-        let pairs = environment.into_iter().filter(|(name, _)| name != "ELECT_TOKEN").map(
-            |(mut name, value)| {
-                name.push("=");
-                name.push(value);
-                name
-            },
-        );
-        let mut token = Box::new([0; TOKEN.len() + DIGITS + 1]);
-        token[..TOKEN.len()].copy_from_slice(TOKEN.as_bytes());
+        let others = environment.into_iter().filter(|(name, _)| name != late.name);
+        let pairs = others.map(|(mut name, value)| {
+            name.push("=");
+            name.push(value);
+            name
+        });
+        let prefix = [late.name.as_bytes(), b"="].concat();
+        let value_at = prefix.len();
+        let mut variable = prefix;
+        variable.resize(value_at + late.room + 1, 0);
         Ok(Self {
             arguments: command.iter().cloned().map(c_string).collect::<Result<_, _>>()?,
             paths: paths.into_iter().map(c_string).collect::<Result<_, _>>()?,
             environment: pairs.map(c_string).collect::<Result<_, _>>()?,
-            token,
+            late: variable.into(),
+            value_at,
         })
     }
 
@@ -77,11 +106,19 @@ impl Image {
                 &mut [c"/bin/sh".as_ptr(), ptr::null()].into_iter().chain(arguments().skip(1)),
             ),
             environment: list(
-                &mut [self.token.as_ptr().cast()]
+                &mut [self.late.as_ptr().cast()]
                     .into_iter()
                     .chain(self.environment.iter().map(|word| word.as_ptr())),
             ),
         }
+    }
+
+    /// Writes the late variable's value, without allocating. What has no room is cut off.
+    pub(super) fn set_late(&mut self, value: &[u8]) {
+        let room = &mut self.late[self.value_at..];
+        let length = value.len().min(room.len() - 1);
+        room[..length].copy_from_slice(&value[..length]);
+        room[length] = 0;
     }
 
     /// Writes the token into the environment, without allocating.
@@ -91,16 +128,13 @@ impl Image {
         let mut first = DIGITS;
         loop {
             first -= 1;
-            // A remainder of ten fits a byte.
-            digits[first] = b'0' + (rest % 10) as u8;
+            digits[first] = b'0' + (rest % 10).to_le_bytes()[0];
             rest /= 10;
             if rest == 0 {
                 break;
             }
         }
-        let written = DIGITS - first;
-        self.token[TOKEN.len()..][..written].copy_from_slice(&digits[first..]);
-        self.token[TOKEN.len() + written] = 0;
+        self.set_late(&digits[first..]);
     }
 
     /// Becomes the command; returns only when that failed, with the `errno` to report.
@@ -137,6 +171,14 @@ impl Image {
     }
 }
 
+fn c_string(word: OsString) -> io::Result<CString> {
+    CString::new(word.into_vec()).map_err(|error| {
+        let word = error.into_vec();
+        let what = format!("\"{}\" has a NUL in it", word.escape_ascii());
+        io::Error::new(io::ErrorKind::InvalidInput, what)
+    })
+}
+
 /// Where `program` may be: as `execvp` has it.
 fn places(program: &OsStr, search: &OsStr) -> Vec<OsString> {
     if program.is_empty() {
@@ -159,11 +201,11 @@ mod tests {
     use super::*;
 
     fn token_text(number: u64) -> String {
-        let mut image = Image::new(&["true".into()], []).expect("no NUL");
+        let mut image = Image::new(&["true".into()], Vec::new(), TOKEN).expect("no NUL");
         image.set_token(Token::new(1));
         image.set_token(Token::new(number));
-        let end = image.token.iter().position(|&byte| byte == 0).expect("terminated");
-        String::from_utf8(image.token[..end].to_vec()).expect("ASCII")
+        let end = image.late.iter().position(|&byte| byte == 0).expect("terminated");
+        String::from_utf8(image.late[..end].to_vec()).expect("ASCII")
     }
 
     #[test]
@@ -182,6 +224,7 @@ mod tests {
 
     #[test]
     fn a_word_with_a_nul_is_refused() {
-        assert_eq!(Image::new(&["a\0b".into()], []).err(), Some("a\0b".into()));
+        let error = Image::new(&["a\0b".into()], Vec::new(), TOKEN).err().expect("refused");
+        assert_eq!(error.to_string(), r#""a\x00b" has a NUL in it"#);
     }
 }

@@ -12,7 +12,7 @@
 //! | gone or stopped | what acts |
 //! |---|---|
 //! | nothing | the guardian: signal, CONT, then KILL of every child until `wait` says there are none |
-//! | wrapper dead | the guardian sees end-of-file on its socket and kills the tree |
+//! | wrapper dead | the guardian sees end-of-file on its socket, kills the tree, and has the entry given up by a ticket |
 //! | guardian dead | the kernel: PDEATHSIG for the command, the death-pipe for its group; the wrapper sweeps the rest |
 //! | both dead | the kernel, as above; a `setsid` escaper lives on, but it inherited what holds a local lease |
 //! | any of them stopped or frozen | the kernel: at the last deadline the dead-man timer kills the guardian |
@@ -28,12 +28,14 @@ mod containment;
 mod dead_man;
 mod death_pipe;
 mod descriptors;
+mod dispositions;
 mod guardian;
 mod handle;
 mod image;
 mod ladder;
 pub mod lease;
 mod no_alloc;
+mod redeemer;
 mod signals;
 mod spawn;
 mod terminal;
@@ -44,6 +46,7 @@ pub use containment::Containment;
 pub use handle::{Forked, Guardian, Settings};
 pub use ladder::{Deadlines, Leftover};
 pub use no_alloc::NoAlloc;
+pub use redeemer::Redeem;
 pub use signals::{Incoming, Inherited, stop_self};
 pub use terminal::Terminal;
 pub use wire::{Ended, Report};

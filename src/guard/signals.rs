@@ -12,6 +12,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use tokio::io::unix::AsyncFd;
 
 use super::descriptors;
+use super::dispositions::{Dispositions, is_ignored};
 
 /// What the wrapper reads instead of letting the kernel act: what is passed on to the command, news of
 /// children, and the terminal's stop. TTOU and TTIN are blocked only, so that a word on the terminal
@@ -29,9 +30,11 @@ const READ: [Signal; 10] = [
     Signal::SIGCHLD,
 ];
 
-/// What elect was started with and the command gets back: the signal mask, and open descriptors.
+/// What elect was started with and the command gets back: the signal mask, what was ignored, and open
+/// descriptors.
 pub struct Inherited {
     pub(super) mask: SigSet,
+    pub(super) dispositions: Dispositions,
     descriptors: Vec<RawFd>,
 }
 
@@ -40,20 +43,19 @@ impl Inherited {
     /// anything is opened.
     ///
     /// Signals that were ignored at the start (as `nohup` arranges) stay ignored, here and for the
-    /// command: the kernel drops them even when blocked.
+    /// command: they are not blocked, as the kernel keeps a blocked one even if it is ignored.
     ///
     /// # Errors
     /// Never on Linux, as the set is valid.
     pub fn take() -> io::Result<Self> {
-        let mut block: SigSet = READ.into_iter().collect();
+        let dispositions = Dispositions::take();
+        let mut block: SigSet =
+            READ.into_iter().filter(|&signal| !is_ignored(signal as i32)).collect();
         block.add(Signal::SIGTTOU);
         block.add(Signal::SIGTTIN);
         let mut mask = SigSet::empty();
         sigprocmask(SigmaskHow::SIG_BLOCK, Some(&block), Some(&mut mask))?;
-        // A parent that ignored SIGCHLD would have the kernel reap our children unseen.
-        // SAFETY: SIG_DFL is a valid disposition.
-        unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
-        Ok(Self { mask, descriptors: descriptors::inherited() })
+        Ok(Self { mask, dispositions, descriptors: descriptors::inherited() })
     }
 
     /// Lets go of what only the command is to have: once the guardian has it, the wrapper's copies
@@ -80,6 +82,7 @@ impl Inherited {
         if let Err(errno) = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&self.mask), None) {
             return errno.into();
         }
+        self.dispositions.restore();
         match nix::unistd::execv(c"/proc/self/exe", &arguments) {
             Ok(never) => match never {},
             Err(errno) => errno.into(),

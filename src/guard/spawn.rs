@@ -7,6 +7,7 @@ use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 
 use super::channel::MOST_HOLDS;
 use super::descriptors::inherit;
+use super::dispositions::Dispositions;
 use super::image::{Image, Pointers};
 use super::{Terminal, death_pipe};
 
@@ -16,6 +17,8 @@ pub(super) struct Launch {
     pub(super) pointers: Pointers,
     /// The signal mask that elect was started with.
     pub(super) mask: SigSet,
+    /// What PIPE and CHLD did when elect was started.
+    pub(super) dispositions: Dispositions,
     pub(super) terminal: Option<Terminal>,
     pub(super) death_read: OwnedFd,
     /// Closed by the exec, or written to when that fails.
@@ -89,9 +92,7 @@ fn become_command(
     }
     inherit(&launch.death_read);
     holds.iter().flatten().for_each(inherit);
-    // Rust ignores SIGPIPE at its start; the command expects the default.
-    // SAFETY: SIG_DFL is a valid disposition.
-    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+    launch.dispositions.restore();
     if sigprocmask(SigmaskHow::SIG_SETMASK, Some(&launch.mask), None).is_err() {
         return libc::EINVAL;
     }

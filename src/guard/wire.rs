@@ -1,14 +1,21 @@
-//! What wrapper and guardian say to each other: one fixed-size message each, over a socket that
+//! What wrapper and guardian say to each other: one small message each, over a socket that
 //! keeps message boundaries and tells both ends when the other is gone.
 
+use std::fmt;
 use std::time::Duration;
 
-use elect_api::{Boottime, Token};
+use elect_api::{Boottime, Ticket, Token};
 
 use super::ladder::Deadlines;
 
-/// The length of every message, in bytes.
-pub(super) const SIZE: usize = 32;
+/// The length of every message but a ticket, in bytes.
+const SIZE: usize = 32;
+/// The greatest length of a message, in bytes.
+pub(super) const MAX: usize = TICKET_AT + Ticket::MAX_LEN;
+/// Where the text of a ticket begins.
+const TICKET_AT: usize = 8;
+/// Marks the message that carries a ticket.
+const TICKET: u8 = 6;
 
 /// From the wrapper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +43,72 @@ pub(super) enum Order {
     },
     /// Kill everything now.
     Kill,
+    /// Have this entry given up, once the wrapper is gone and the tree is empty.
+    Ticket(TicketText),
+}
+
+/// The text of a ticket, where nothing can be allocated.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct TicketText {
+    bytes: [u8; Ticket::MAX_LEN],
+    length: usize,
+}
+
+impl TicketText {
+    fn pack(&self) -> Message {
+        let mut bytes = [0; MAX];
+        bytes[0] = TICKET;
+        bytes[TICKET_AT..].copy_from_slice(&self.bytes);
+        Message { bytes, length: TICKET_AT + self.length }
+    }
+
+    fn new(text: &[u8]) -> Self {
+        let length = text.len().min(Ticket::MAX_LEN);
+        let mut bytes = [0; Ticket::MAX_LEN];
+        bytes[..length].copy_from_slice(&text[..length]);
+        Self { bytes, length }
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+impl From<&Ticket> for TicketText {
+    fn from(ticket: &Ticket) -> Self {
+        Self::new(ticket.as_str().as_bytes())
+    }
+}
+
+impl fmt::Debug for TicketText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TicketText({})", self.as_bytes().escape_ascii())
+    }
+}
+
+/// A message as it goes over the socket.
+#[derive(Clone, Copy)]
+pub(super) struct Message {
+    bytes: [u8; MAX],
+    length: usize,
+}
+
+impl Message {
+    /// Room for one to come.
+    pub(super) const EMPTY: Self = Self { bytes: [0; MAX], length: 0 };
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+
+    /// The room, to be filled; `came` says how much of it was.
+    pub(super) fn room(&mut self) -> &mut [u8; MAX] {
+        &mut self.bytes
+    }
+
+    pub(super) fn came(&mut self, length: usize) {
+        self.length = length.min(MAX);
+    }
 }
 
 /// From the guardian.
@@ -77,15 +150,15 @@ struct Parts {
 }
 
 impl Parts {
-    fn pack(&self) -> [u8; SIZE] {
-        let mut bytes = [0; SIZE];
+    fn pack(&self) -> Message {
+        let mut bytes = [0; MAX];
         bytes[0] = self.tag;
         bytes[1] = u8::from(self.flag);
         bytes[4..8].copy_from_slice(&self.small.to_ne_bytes());
-        for (place, number) in bytes[8..].chunks_exact_mut(8).zip(self.wide) {
+        for (place, number) in bytes[8..SIZE].chunks_exact_mut(8).zip(self.wide) {
             place.copy_from_slice(&number.to_ne_bytes());
         }
-        bytes
+        Message { bytes, length: SIZE }
     }
 
     fn unpack(bytes: &[u8]) -> Option<Self> {
@@ -109,7 +182,7 @@ pub(super) fn nanos(at: Option<Boottime>) -> u64 {
 }
 
 impl Order {
-    pub(super) fn encode(self) -> [u8; SIZE] {
+    pub(super) fn encode(self) -> Message {
         let parts = match self {
             Self::Start { token } => {
                 Parts { tag: 1, wide: [token.get(), 0, 0], ..Parts::default() }
@@ -125,11 +198,16 @@ impl Order {
                 Parts { tag: 4, flag: resume, small: signal, wide: [nanos(kill_at), 0, 0] }
             }
             Self::Kill => Parts { tag: 5, ..Parts::default() },
+            Self::Ticket(text) => return text.pack(),
         };
         parts.pack()
     }
 
-    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+    pub(super) fn decode(message: &Message) -> Option<Self> {
+        let bytes = message.as_bytes();
+        if bytes.first() == Some(&TICKET) {
+            return Some(Self::Ticket(TicketText::new(bytes.get(TICKET_AT..)?)));
+        }
         let Parts { tag, flag, small, wide: [first, second, third] } = Parts::unpack(bytes)?;
         Some(match tag {
             1 => Self::Start { token: Token::new(first) },
@@ -150,7 +228,7 @@ impl Order {
 }
 
 impl Report {
-    pub(super) fn encode(self) -> [u8; SIZE] {
+    pub(super) fn encode(self) -> Message {
         let (tag, small, flag) = match self {
             Self::Started { group } => (1, group, false),
             Self::NotStarted(errno) => (2, errno, false),
@@ -163,8 +241,8 @@ impl Report {
         Parts { tag, flag, small, ..Parts::default() }.pack()
     }
 
-    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
-        let Parts { tag, flag, small, .. } = Parts::unpack(bytes)?;
+    pub(super) fn decode(message: &Message) -> Option<Self> {
+        let Parts { tag, flag, small, .. } = Parts::unpack(message.as_bytes())?;
         Some(match (tag, flag) {
             (1, _) => Self::Started { group: small },
             (2, _) => Self::NotStarted(small),
@@ -192,11 +270,15 @@ mod tests {
             Order::Signal { signal: 15, resume: true, kill_at: Some(at) },
             Order::Signal { signal: 28, resume: false, kill_at: None },
             Order::Kill,
+            Order::Ticket(TicketText::new(b"7587869")),
+            Order::Ticket(TicketText::new(&[b'x'; 200])),
         ] {
             assert_eq!(Order::decode(&order.encode()), Some(order));
         }
-        assert_eq!(Order::decode(&[9; SIZE]), None);
-        assert_eq!(Order::decode(&[1; 3]), None);
+        let nonsense = |byte, length| Message { bytes: [byte; MAX], length };
+        assert_eq!(Order::decode(&nonsense(9, SIZE)), None);
+        assert_eq!(Order::decode(&nonsense(1, 3)), None);
+        assert_eq!(Order::decode(&Message::EMPTY), None);
     }
 
     #[test]

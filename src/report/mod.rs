@@ -20,4 +20,4 @@ pub use progress::Waiting;
 pub use status::{ElectionStatus, LeaderStatus, StatusReport, WaitingStatus};
 pub use stdout::print;
 pub use table::Table;
-pub use time::{age, rfc3339};
+pub use time::{age, rfc3339, wall_clock};

@@ -1,5 +1,11 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+/// The wall clock, for people to look at; nothing is ever decided by it.
+#[expect(clippy::disallowed_methods, reason = "the one place that reads it, for show")]
+pub fn wall_clock() -> SystemTime {
+    SystemTime::now()
+}
+
 /// The last second of the year 9999, after which RFC 3339 has no notation.
 const LAST: Duration = Duration::from_secs(253_402_300_799);
 

@@ -1,1 +1,9 @@
-//! Tests of the program.
+//! Tests of the program that take long, and print figures. They have the harness of the others.
+
+mod crowd;
+mod havoc;
+#[path = "../suite/stage.rs"]
+#[allow(dead_code, reason = "the other tests use the rest of it")]
+mod stage;
+#[path = "../suite/support.rs"]
+mod support;

@@ -1,4 +1,23 @@
 //! The program, driven from outside as its users drive it.
 
+mod bad_input;
 mod basics;
+mod birth;
+mod check;
+mod contention;
+mod environment;
+mod escape;
+mod exit_codes;
+mod faults;
+mod flags;
+mod group_tier;
+mod limits;
+mod loss;
+mod nested;
+mod power_cut;
+mod signals;
+mod stage;
+mod status;
+mod streams;
 mod support;
+mod usage;

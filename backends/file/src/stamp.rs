@@ -19,6 +19,7 @@ pub(crate) fn read(millis: u64) -> SystemTime {
     UNIX_EPOCH.checked_add(Duration::from_millis(millis)).unwrap_or(UNIX_EPOCH)
 }
 
+#[expect(clippy::disallowed_methods, reason = "see the head of this file")]
 fn since_1970() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }

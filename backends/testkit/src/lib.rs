@@ -14,8 +14,10 @@
 mod bench;
 mod contender;
 pub mod laws;
+pub mod oracle;
 pub mod program;
 mod run;
+pub mod terminal;
 pub mod sim;
 
 pub use bench::{Bench, Shared, Stall};

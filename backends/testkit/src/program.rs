@@ -50,6 +50,12 @@ impl Elect {
         self
     }
 
+    /// With a line of shell as the command.
+    #[must_use]
+    pub fn sh(self, script: &str) -> Self {
+        self.args(["sh", "-c", script])
+    }
+
     /// With a variable.
     #[must_use]
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
@@ -173,6 +179,9 @@ impl Running {
         });
         self.child = None;
         let text = |reader: Option<thread::JoinHandle<String>>| {
+            // Descendants that were to be dead may have them.
+            let is_done = || reader.as_ref().is_none_or(thread::JoinHandle::is_finished);
+            eventually(&format!("the end of the streams of {pid}"), || is_done().then_some(()));
             reader.map(|r| r.join().unwrap_or_default()).unwrap_or_default()
         };
         Ended { status, stdout: text(stdout), stderr: text(stderr) }
@@ -220,6 +229,26 @@ impl Ended {
     #[track_caller]
     pub fn says(self, text: &str) -> Self {
         assert!(self.stderr.contains(text), "{text:?} is not in stderr: {}", self.stderr);
+        self
+    }
+
+    /// Asserts that nothing at all was written.
+    ///
+    /// # Panics
+    /// When something was.
+    #[track_caller]
+    pub fn is_silent(self) -> Self {
+        assert_eq!((self.stdout.as_str(), self.stderr.as_str()), ("", ""));
+        self
+    }
+
+    /// Asserts that nothing was written to stderr.
+    ///
+    /// # Panics
+    /// When something was.
+    #[track_caller]
+    pub fn is_quiet(self) -> Self {
+        assert_eq!(self.stderr, "", "stdout: {}", self.stdout);
         self
     }
 

@@ -3,6 +3,8 @@ use std::ffi::OsString;
 
 use elect_api::{Candidate, ElectionName};
 
+use crate::config::BackendUrl;
+
 /// What the command must not find: an `elect` in it would take part in its parent's election, or
 /// overwrite its parent's outcome.
 const WITHHELD: [&str; 3] = ["ELECT_ELECTION", "ELECT_ID", "ELECT_OUTCOME"];
@@ -10,6 +12,20 @@ const WITHHELD: [&str; 3] = ["ELECT_ELECTION", "ELECT_ID", "ELECT_OUTCOME"];
 /// What tells the command who leads. An enclosing `elect run` has set them for itself.
 pub(super) const LEADER_ELECTION: &str = "ELECT_LEADER_ELECTION";
 pub(super) const LEADER_ID: &str = "ELECT_LEADER_ID";
+
+/// Our own environment as `elect redeem` gets it, credentials included.
+pub(super) fn for_redeemer(
+    backend: &BackendUrl,
+    election: &ElectionName,
+) -> Vec<(OsString, OsString)> {
+    let replaced = ["ELECT_BACKEND", "ELECT_ELECTION", "ELECT_TICKET"];
+    let ours = env::vars_os().filter(|(name, _)| replaced.iter().all(|other| name != other));
+    ours.chain([
+        ("ELECT_BACKEND".into(), backend.with_secrets().into()),
+        ("ELECT_ELECTION".into(), election.as_str().into()),
+    ])
+    .collect()
+}
 
 /// Our own environment as the command gets it; the guardian adds the token and the lease.
 pub(super) fn for_command(

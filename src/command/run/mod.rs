@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use async_trait::async_trait;
-use elect_api::{Boottime, Candidate, Store, Token};
+use elect_api::{Boottime, Candidate, Lease, Store, Token};
 
 use self::observer::{Observer, Shared};
 use self::tree::Watched;
@@ -18,9 +18,9 @@ use crate::election::driver::{self, Candidacy, Clock};
 use crate::election::machine::{Machine, Rules, Verdict};
 use crate::election::timing::{Timing, Wishes};
 use crate::guard::{
-    self, Alarm, Containment, Ended, Forked, Guardian, Incoming, Inherited, Settings,
+    self, Alarm, Containment, Ended, Forked, Guardian, Incoming, Inherited, Redeem, Settings,
 };
-use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord};
+use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
 
 /// Takes part in the election, runs the command while it leads, and says how that ended.
 ///
@@ -28,7 +28,7 @@ use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord};
 /// Whatever keeps it from taking part at all.
 pub(super) fn run(plan: &RunPlan, log: &Log) -> anyhow::Result<Outcome> {
     let inherited = Inherited::take().context("cannot block signals")?;
-    let started = SystemTime::now();
+    let started = wall_clock();
     let outcome_file = open_outcome(plan)?;
     let result = take_part(plan, log, &inherited);
     if let Some(file) = outcome_file {
@@ -94,7 +94,7 @@ fn write_outcome(
         token: past.and_then(|past| past.token),
         reason,
         started,
-        ended: SystemTime::now(),
+        ended: wall_clock(),
     };
     let path = file.path().display();
     file.write(&record).with_context(|| format!("cannot write the outcome to {path}"))
@@ -136,8 +136,18 @@ impl<'a> Run<'a> {
             leftover: self.plan.leftover,
             signal: self.plan.signal as i32,
             inherited,
+            redeem: self.redeem(),
         })
         .context("cannot start the guardian")
+    }
+
+    /// A store whose leases do not end by time sees by itself that our processes are dead.
+    fn redeem(&self) -> Option<Redeem> {
+        (self.store.profile().lease != Lease::Unlimited).then(|| Redeem {
+            arguments: vec!["elect".into(), "redeem".into()],
+            environment: environment::for_redeemer(&self.plan.backend, &self.plan.election),
+            variable: "ELECT_TICKET",
+        })
     }
 
     fn campaign(
@@ -218,6 +228,8 @@ fn judge(verdict: Verdict) -> (Outcome, String) {
         }
         Verdict::NotStarted(errno) => {
             let outcome = match errno {
+                // The guardian got its order too late.
+                libc::ETIME => Outcome::Lost,
                 libc::ENOENT | libc::ENOTDIR => Outcome::NotFound,
                 libc::EAGAIN | libc::ENOMEM | libc::EMFILE | libc::ENFILE => Outcome::Failed,
                 _ => Outcome::NotExecutable,

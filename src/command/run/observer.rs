@@ -2,7 +2,6 @@
 //! would notice: that we wait for ourselves.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
 
 use elect_api::{Boottime, Candidate, Survey, Token};
 
@@ -10,7 +9,7 @@ use super::{REDRAW, kin};
 use crate::election::driver;
 use crate::election::machine::{Event, News};
 use crate::guard;
-use crate::report::{Log, Waiting};
+use crate::report::{Log, Waiting, wall_clock};
 
 /// What the candidacy and the line that shows it have in common.
 pub(super) struct Shared {
@@ -32,7 +31,7 @@ impl Shared {
         loop {
             beat.tick().await;
             if lock(&self.token).is_none() {
-                self.waiting().tick(guard::now(), SystemTime::now());
+                self.waiting().tick(guard::now(), wall_clock());
             }
         }
     }

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 use async_trait::async_trait;
-use elect_api::{Boottime, Token};
+use elect_api::{Boottime, Ticket, Token};
 
 use crate::election::driver::Tree;
 use crate::election::machine::Event;
@@ -116,6 +116,10 @@ impl Watched {
 impl Tree for Watched {
     fn start(&mut self, token: Token, holds: &[BorrowedFd<'_>]) -> io::Result<()> {
         self.guardian.start(token, holds)
+    }
+
+    fn keep(&mut self, ticket: &Ticket) {
+        self.guardian.keep(ticket);
     }
 
     fn renewed(&mut self, deadlines: Deadlines) {

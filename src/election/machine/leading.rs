@@ -11,6 +11,8 @@ pub(super) struct Tenure {
     leadership: Leadership,
     started: Option<Boottime>,
     stage: Stage,
+    /// Whether somebody wants us to end: the lease is not kept for longer than the command runs.
+    told_to_stop: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +39,7 @@ impl Machine {
             leadership: Leadership { token, validity },
             started: None,
             stage: Stage::Running,
+            told_to_stop: false,
         });
         self.say(Command::Tell(News::Leading(token)));
         self.announce_deadlines(validity);
@@ -161,7 +164,7 @@ impl Machine {
     fn emptied(&mut self, now: Boottime) {
         let Phase::Leading(tenure) = &mut self.phase else { return };
         let until = tenure.started.zip(self.rules.hold).map(|(started, hold)| started + hold);
-        match until.filter(|&until| until > now) {
+        match until.filter(|&until| until > now && !tenure.told_to_stop) {
             Some(until) if matches!(self.verdict, Some(Verdict::Ended(_))) => {
                 tenure.stage = Stage::Holding(until);
                 self.say(Command::Tell(News::Holding(until.since(now))));
@@ -171,21 +174,23 @@ impl Machine {
     }
 
     pub(super) fn signaled_as_leader(&mut self, now: Boottime, signal: i32, interrupts: bool) {
-        let Phase::Leading(tenure) = &self.phase else { return };
+        // Many daemons reload on HUP: it is passed on, and starts no countdown.
+        let stops = interrupts && signal != libc::SIGHUP;
+        let Phase::Leading(tenure) = &mut self.phase else { return };
+        tenure.told_to_stop |= stops;
         if tenure.is_empty() {
             if interrupts {
                 self.leave_with_verdict(now);
             }
             return;
         }
-        // Many daemons reload on HUP: it is passed on, and starts no countdown.
-        let stops = interrupts && signal != libc::SIGHUP;
         let kill_at = self.rules.stop_timeout.filter(|_| stops).map(|timeout| now + timeout);
         self.say(Command::Signal { signal, resume: interrupts, kill_at });
     }
 
     pub(super) fn asked_to_step_down(&mut self, now: Boottime, why: String) {
-        let Phase::Leading(tenure) = &self.phase else { return };
+        let Phase::Leading(tenure) = &mut self.phase else { return };
+        tenure.told_to_stop = true;
         if tenure.is_empty() {
             return self.leave_with_verdict(now);
         }

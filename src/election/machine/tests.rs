@@ -393,6 +393,21 @@ fn hold_keeps_the_lease_until_a_signal_or_its_end() {
 }
 
 #[test]
+fn nothing_is_held_after_a_request_to_stop() {
+    let rules = || Rules { hold: Some(after(60.0)), ..rules() };
+    for request in [Event::Signal(TERM), Event::StepDown("deploy".into())] {
+        Transcript::running(Lease::Unlimited, rules())
+            .tell(1.0, request, &["signal 15"])
+            .tell(1.1, Event::Ended(Ended::Exited(3)), &[])
+            .tell(1.2, Event::Empty, &["resign"]);
+    }
+    Transcript::running(Lease::Unlimited, rules())
+        .tell(1.0, Event::Signal(libc::SIGHUP), &["signal 1"])
+        .tell(1.1, Event::Ended(Ended::Exited(3)), &[])
+        .tell(1.2, Event::Empty, &[]);
+}
+
+#[test]
 fn a_dead_guardian_is_swept_after_and_elect_says_that_it_failed() {
     Transcript::running(Lease::Unlimited, rules())
         .tell(1.0, Event::GuardianDied, &["sweep"])

@@ -1,0 +1,176 @@
+//! The oracle: what every process of every command tree did, as the processes themselves say it.
+//!
+//! Each process of a [`Stamper`]'s tree takes a slot of its own in a file that all of them map, and
+//! notes the time (`CLOCK_BOOTTIME`) in it each millisecond, beside its fencing token. The verdict
+//! comes from these stamps alone: of two tokens, no process may stamp while one of the other does.
+//!
+//! Stamps are a millisecond apart, and a stopped process makes none. So there is a second witness:
+//! the kernel marks the slot of a process that dies (it is the owner of a robust futex there), and
+//! each process looks at its start whether one with another token is not dead yet.
+
+mod map;
+mod plan;
+mod process;
+mod stamper;
+mod verdict;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use elect_api::Boottime;
+use nix::sys::signal::{Signal, kill};
+use nix::time::{ClockId, clock_gettime};
+use nix::unistd::Pid;
+use tempfile::{NamedTempFile, TempPath};
+
+use self::map::Map;
+pub use self::stamper::Stamper;
+pub use self::verdict::{Fault, Process, Run, Verdict};
+use crate::program::{eventually, state};
+
+/// The instant that a stamp would have now.
+///
+/// # Panics
+/// Never on a kernel that runs Rust programs.
+pub fn now() -> Boottime {
+    let spec = clock_gettime(ClockId::CLOCK_BOOTTIME).expect("Linux has CLOCK_BOOTTIME");
+    Boottime::from_boot(Duration::from(spec))
+}
+
+/// One file of stamps. Dropping it kills every stamper that still lives.
+pub struct Oracle {
+    map: Map,
+    path: TempPath,
+}
+
+impl Oracle {
+    /// With no stamps yet.
+    #[expect(clippy::new_without_default, reason = "it makes a file")]
+    pub fn new() -> Self {
+        // Stamps on a disk would wait for its write-back now and then.
+        let shared_memory = Path::new("/dev/shm");
+        let folder =
+            if shared_memory.is_dir() { shared_memory.into() } else { std::env::temp_dir() };
+        let file = NamedTempFile::with_prefix_in("elect-oracle-", folder).expect("a file");
+        let map = Map::create(file.as_file()).expect("a map of stamps");
+        process::link();
+        Self { map, path: file.into_temp_path() }
+    }
+
+    /// A command that stamps here.
+    pub fn stamper(&self, tag: &str) -> Stamper {
+        Stamper::new(&self.path, tag)
+    }
+
+    /// A path beside the stamps that nobody uses yet, for [`Stamper::until`].
+    pub fn flag(&self, name: &str) -> Flag {
+        let mut path = self.path.to_path_buf().into_os_string();
+        path.push(".");
+        path.push(name);
+        Flag(path.into())
+    }
+
+    /// What the stamps say so far.
+    pub fn verdict(&self) -> Verdict {
+        Verdict::of(&self.map.slots())
+    }
+
+    /// The runs so far, in the order of time.
+    ///
+    /// # Panics
+    /// When two of them were not apart, or the tokens did not rise; with all that is known.
+    #[track_caller]
+    pub fn assert_sound(&self) -> Vec<Run> {
+        let Verdict { runs, faults } = self.verdict();
+        let mut said = String::new();
+        for fault in &faults {
+            let _ = writeln!(said, "  {fault}");
+        }
+        for run in &runs {
+            let _ = writeln!(said, "    {run}");
+        }
+        assert!(faults.is_empty(), "{} faults among {} runs:\n{said}", faults.len(), runs.len());
+        runs
+    }
+
+    /// The newest run with this tag, as far as it has come.
+    pub fn newest(&self, tag: &str) -> Option<Run> {
+        self.verdict().runs.into_iter().rfind(|run| run.tag == tag)
+    }
+
+    /// Waits until every process of a run with this tag has stamped.
+    #[track_caller]
+    pub fn wait_for_run(&self, tag: &str) -> Run {
+        eventually(&format!("all processes of {tag}"), || self.newest(tag).filter(Run::is_complete))
+    }
+
+    /// Waits until no process with this tag lives.
+    #[track_caller]
+    pub fn wait_for_end(&self, tag: &str) -> Run {
+        eventually(&format!("the end of {tag}"), || self.newest(tag).filter(|run| !run.is_alive()))
+    }
+
+    /// Waits until every living process with this tag has stamped for another `span`.
+    #[track_caller]
+    pub fn wait_for_stamps(&self, tag: &str, span: Duration) -> Run {
+        let from = now() + span;
+        eventually(&format!("more stamps of {tag}"), || {
+            let run = self.newest(tag)?;
+            run.processes.iter().all(|p| !p.is_alive || p.last >= from).then_some(run)
+        })
+    }
+
+    /// Waits until all these processes are stopped.
+    #[track_caller]
+    pub fn wait_for_stop(processes: &[Process]) {
+        eventually("processes to stop", || {
+            processes.iter().all(|process| state(process.pid) == Some('T')).then_some(())
+        });
+    }
+
+    /// Whether this is a stamper of this oracle: one in a pid namespace has another number there.
+    fn is_ours(&self, pid: i32) -> bool {
+        let path = self.path.to_string_lossy();
+        std::fs::read(format!("/proc/{pid}/cmdline"))
+            .is_ok_and(|line| String::from_utf8_lossy(&line).contains(&*path))
+    }
+
+    /// All living stampers.
+    pub fn living(&self) -> Vec<i32> {
+        let slots = self.map.slots();
+        slots.iter().filter(|slot| slot.is_alive).map(|slot| slot.pid).collect()
+    }
+}
+
+impl Drop for Oracle {
+    fn drop(&mut self) {
+        for pid in self.living().into_iter().filter(|&pid| self.is_ours(pid)) {
+            let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+        }
+    }
+}
+
+/// A file that stampers wait for. Dropping it removes it.
+pub struct Flag(PathBuf);
+
+impl Flag {
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Makes it: whoever waits for it ends.
+    pub fn raise(&self) {
+        std::fs::write(&self.0, "").expect("a flag");
+    }
+}
+
+impl Drop for Flag {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests;

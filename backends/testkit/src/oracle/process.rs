@@ -1,0 +1,174 @@
+//! The stamper's own processes. The program is the test executable itself, so that a test finds it
+//! without help; it turns into a stamper before the test harness gets to run.
+#![allow(
+    unsafe_code,
+    reason = "to run before main, to fork, and to look like no harmless program at all takes it"
+)]
+
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt;
+
+use super::map::{Claim, ListHead, Map, Slot, nanos};
+use super::plan::{Plan, Stop};
+
+/// A stamper that is still there after this is forgotten: it ends, with a code of its own.
+const FORGOTTEN: u64 = 300 * 1_000_000_000;
+
+// SAFETY: the C library calls each function of this section once, before main and with a single
+// thread; this one needs nothing that main sets up, and returns if the process is no stamper.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static ENTRY: extern "C" fn() = enter;
+
+/// Keeps the linker from leaving out [`ENTRY`]: whoever refers to this gets it.
+pub(super) fn link() {
+    std::hint::black_box(&ENTRY);
+}
+
+extern "C" fn enter() {
+    let Ok(line) = fs::read("/proc/self/cmdline") else { return };
+    let words = line.split(|&byte| byte == 0).skip(1);
+    let words: Vec<&str> = words.filter_map(|word| std::str::from_utf8(word).ok()).collect();
+    let Some(plan) = Plan::parse(words.into_iter()) else { return };
+    let code = run(&plan).unwrap_or(98);
+    exit(code)
+}
+
+fn exit(code: i32) -> ! {
+    // SAFETY: _exit has no preconditions; no test, harness or destructor is to run here.
+    unsafe { libc::_exit(code) }
+}
+
+struct Tree<'a> {
+    plan: &'a Plan,
+    map: Map,
+    token: u64,
+    until: Option<CString>,
+    head: *mut ListHead,
+}
+
+fn run(plan: &Plan) -> Option<i32> {
+    let file = File::options().read(true).write(true).open(&plan.map).ok()?;
+    let map = Map::open(&file).ok()?;
+    drop(file);
+    let given = || std::env::var("ELECT_TOKEN").ok().and_then(|token| token.parse().ok());
+    let until = plan.until.as_ref().map(|path| CString::new(path.as_os_str().as_bytes()));
+    let token = plan.token.or_else(given).unwrap_or(0);
+    let until = until.transpose().ok()?;
+    let tree = Tree { plan, map, token, until, head: ListHead::leak() };
+    if plan.deaf {
+        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+            // SAFETY: SIG_IGN is a valid disposition.
+            unsafe { libc::signal(signal, libc::SIG_IGN) };
+        }
+    }
+    if plan.joins {
+        // SAFETY: none of these has preconditions.
+        unsafe { libc::setpgid(0, libc::getpgid(libc::getppid())) };
+    }
+    if plan.closes {
+        // SAFETY: no object of this process that owns a descriptor is used again.
+        unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
+    }
+    Some(tree.main())
+}
+
+/// Forks. No process here has a second thread, so that the child may go on as it likes; it allocates
+/// nothing all the same.
+fn fork(child: impl FnOnce()) -> bool {
+    // SAFETY: as above.
+    match unsafe { libc::fork() } {
+        -1 => false,
+        0 => {
+            child();
+            exit(0)
+        }
+        _ => true,
+    }
+}
+
+/// Waits until one child, or all, have ended.
+fn wait(all: bool) {
+    // SAFETY: no status is wanted.
+    while unsafe { libc::waitpid(-1, std::ptr::null_mut(), 0) } > 0 && all {}
+}
+
+impl Tree<'_> {
+    fn main(&self) -> i32 {
+        let plan = self.plan;
+        let Some(slot) = self.claim(plan.processes()) else { return 97 };
+        let mut made = true;
+        for _ in 0..plan.daemons {
+            made &= fork(|| {
+                // SAFETY: setsid has no preconditions.
+                unsafe { libc::setsid() };
+                fork(|| self.other(1));
+            });
+            wait(false);
+        }
+        for _ in 0..plan.groups {
+            made &= fork(|| {
+                // SAFETY: setpgid has no preconditions.
+                unsafe { libc::setpgid(0, 0) };
+                self.other(1);
+            });
+        }
+        for _ in 0..plan.children {
+            made &= fork(|| self.other(plan.depth));
+        }
+        if !made {
+            return 96;
+        }
+        self.live(slot, plan.stop == Stop::All, true);
+        if !plan.leaves {
+            wait(true);
+        }
+        plan.code.into()
+    }
+
+    /// Any process but the main one, with a line of `depth - 1` descendants.
+    fn other(&self, depth: u32) {
+        let Some(slot) = self.claim(0) else { exit(97) };
+        if depth > 1 {
+            fork(|| self.other(depth - 1));
+        }
+        self.live(slot, self.plan.stop != Stop::Nobody, !self.plan.leaves);
+        if !self.plan.leaves {
+            wait(true);
+        }
+    }
+
+    fn claim(&self, expected: u32) -> Option<&'static Slot> {
+        let claim = Claim { tag: &self.plan.tag, token: self.token, expected };
+        self.map.claim(claim, self.head)
+    }
+
+    fn live(&self, slot: &Slot, stops: bool, ends: bool) {
+        let start = nanos();
+        if stops {
+            slot.stamp();
+            // SAFETY: raise has no preconditions.
+            unsafe { libc::raise(libc::SIGSTOP) };
+        }
+        loop {
+            let now = slot.stamp();
+            if now - start > FORGOTTEN {
+                exit(99);
+            }
+            if ends && self.is_over(now - start) {
+                return;
+            }
+            let pause = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+            // SAFETY: the kernel reads a valid timespec; what is left of it is not wanted.
+            unsafe { libc::nanosleep(&raw const pause, std::ptr::null_mut()) };
+        }
+    }
+
+    fn is_over(&self, nanos: u64) -> bool {
+        let late = self.plan.millis.is_some_and(|millis| nanos >= millis * 1_000_000);
+        // SAFETY: the path is a string that ends with a NUL.
+        let flagged = |path: &CString| unsafe { libc::access(path.as_ptr(), libc::F_OK) == 0 };
+        late || self.until.as_ref().is_some_and(flagged)
+    }
+}

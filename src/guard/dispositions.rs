@@ -1,0 +1,56 @@
+//! Which signals elect was started with ignored. Two of them it has to change for itself, and gives
+//! back to the command as they were.
+
+use std::mem;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether the pipe signal was ignored at the start. Rust ignores it before `main`, so that only
+/// what runs before that can know.
+static PIPE_WAS_IGNORED: AtomicBool = AtomicBool::new(false);
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static LOOK: extern "C" fn() = look;
+
+extern "C" fn look() {
+    PIPE_WAS_IGNORED.store(is_ignored(libc::SIGPIPE), Ordering::Relaxed);
+}
+
+/// Whether this process ignores `signal`.
+pub(super) fn is_ignored(signal: i32) -> bool {
+    // SAFETY: an all-zero sigaction is valid, and the call only fills it in.
+    unsafe {
+        let mut action: libc::sigaction = mem::zeroed();
+        libc::sigaction(signal, ptr::null(), &raw mut action) == 0
+            && action.sa_sigaction == libc::SIG_IGN
+    }
+}
+
+/// What PIPE and CHLD did at the start.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Dispositions {
+    pipe_is_ignored: bool,
+    child_is_ignored: bool,
+}
+
+impl Dispositions {
+    /// Remembers them, and has the kernel report children: a parent that ignored CHLD would have
+    /// them reaped unseen.
+    pub(super) fn take() -> Self {
+        let child_is_ignored = is_ignored(libc::SIGCHLD);
+        set(libc::SIGCHLD, false);
+        Self { pipe_is_ignored: PIPE_WAS_IGNORED.load(Ordering::Relaxed), child_is_ignored }
+    }
+
+    /// Puts them back, for whatever is executed next.
+    pub(super) fn restore(self) {
+        set(libc::SIGPIPE, self.pipe_is_ignored);
+        set(libc::SIGCHLD, self.child_is_ignored);
+    }
+}
+
+fn set(signal: i32, ignored: bool) {
+    // SAFETY: both are valid dispositions.
+    unsafe { libc::signal(signal, if ignored { libc::SIG_IGN } else { libc::SIG_DFL }) };
+}

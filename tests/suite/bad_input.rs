@@ -1,0 +1,211 @@
+//! What elect is told wrongly, or is not given: a clear error, exit 125, nothing left behind.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use elect_testkit::program::Elect;
+use tempfile::TempDir;
+
+use crate::support::Ground;
+use crate::usage::as_nobody;
+
+/// Runs with these flags in front; the command must not run, and no directory come to be.
+#[track_caller]
+fn refused(flags: &[&str], said: &[&str]) {
+    let ground = Ground::new();
+    let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).arg("run").env("HOME", ground.path());
+    let state = ground.state();
+    let elect = elect.env("STATE_DIRECTORY", &state).args(flags).sh("echo ran");
+    let ended = elect.run().exits(125).prints("");
+    for text in said {
+        assert!(ended.stderr.contains(text), "{text:?} is not in {ended:?}");
+    }
+    assert!(!ended.stderr.contains("panicked"), "{ended:?}");
+    assert!(fs::read_dir(ground.path()).unwrap().next().is_none(), "something was left behind");
+}
+
+#[test]
+fn flags_that_are_none() {
+    refused(&["--frobnicate"], &["--frobnicate", "--help"]);
+    refused(&["-z"], &["-z"]);
+}
+
+#[test]
+fn urls_that_name_no_store() {
+    for (url, said) in [
+        ("", "is not a URL"),
+        ("nonsense", "is not a URL"),
+        ("/var/lib/elect", "file:///"),
+        ("abacus://here", "knows file"),
+        ("file://host/dir", "three slashes"),
+        ("file:relative", "three slashes"),
+        ("file:///a/../b", ".."),
+        ("file:///", "/ is not"),
+        ("file:///tmp?tap=water", "allow-network"),
+    ] {
+        refused(&["-e", "job", "-b", url], &[said]);
+    }
+    // A password is not repeated.
+    let ground = Ground::new();
+    let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).arg("run").env("HOME", ground.path());
+    let ended = elect.args(["-e", "job", "-b", "abacus://me:secret@here", "true"]).run().exits(125);
+    assert!(!ended.stderr.contains("secret"), "{ended:?}");
+}
+
+#[test]
+fn durations_that_are_none() {
+    for flag in ["-w", "-k", "--stop-timeout", "--hold"] {
+        for value in ["", "soon", "-1", "-5s", "5 parsecs", "1e9", "99999999999999999999"] {
+            refused(&["-e", "job", flag, value], &["500ms, 15s"]);
+        }
+    }
+}
+
+#[test]
+fn names_that_cannot_name_an_election() {
+    let long = "x".repeat(300);
+    for (name, said) in [
+        ("", "needs a name"),
+        ("a/b", "'/'"),
+        ("/", "'/'"),
+        ("..", "starts with"),
+        (".", "starts with"),
+        ("../job", "'/'"),
+        ("a\nb", "'\\n'"),
+        ("a b", "' '"),
+        ("a\u{1b}[2J", "'\\u{1b}'"),
+        ("-job", "starts with"),
+        ("jöb", "'ö'"),
+        (&long, "at most 128"),
+        ("0", "-E"),
+        ("42", "-E"),
+    ] {
+        refused(&[&format!("--election={name}")], &[said]);
+        let ground = Ground::new();
+        ground.elect("status").arg("--").arg(name).run().exits(125).says(said).prints("");
+    }
+    // A NUL cannot even be asked for: the kernel ends arguments and variables there.
+    assert!(Command::new("true").arg("a\0b").spawn().is_err());
+}
+
+#[test]
+fn values_that_a_flag_does_not_know() {
+    for (flag, value) in [
+        ("-E", "256"),
+        ("-E", "-1"),
+        ("-E", "x"),
+        ("-s", "NONE"),
+        ("-s", "0"),
+        ("--leftover", "sell"),
+        ("--after-loss", "cry"),
+        ("--log-format", "xml"),
+        ("--id", "a b"),
+        ("--id", "\u{1b}]0;title\u{7}"),
+        ("--id", ""),
+    ] {
+        refused(&["-e", "job", &format!("{flag}={value}").replacen("-E=", "-E", 1)], &[]);
+    }
+}
+
+#[test]
+fn an_error_shows_no_escape_of_a_terminal() {
+    let ground = Ground::new();
+    for (flag, value) in [("--id", "\u{1b}[31m"), ("-e", "\u{1b}[31m"), ("-b", "\u{1b}[31m:x")] {
+        let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).arg("run").env("HOME", ground.path());
+        let ended = elect.args([flag, value, "true"]).run().exits(125);
+        assert!(!ended.stderr.contains('\u{1b}'), "{flag}: {ended:?}");
+    }
+}
+
+#[test]
+fn a_directory_without_rights() {
+    let ground = Ground::new();
+    let user = as_nobody();
+    let closed = ground.path().join("closed");
+    fs::create_dir(&closed).unwrap();
+    fs::set_permissions(ground.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    for (mode, path) in
+        [(0o755, closed.join("state")), (0o700, closed.join("state")), (0o755, closed.clone())]
+    {
+        fs::set_permissions(&closed, fs::Permissions::from_mode(mode)).unwrap();
+        let url = format!("file://{}", path.display());
+        let run = user.elect().args(["run", "-e", "job", "-b", &url]).sh("echo ran");
+        let ended = run.run().exits(125).prints("");
+        assert!(ended.stderr.contains(&closed.display().to_string()), "{ended:?}");
+        assert!(fs::read_dir(&closed).unwrap().next().is_none(), "something was left behind");
+    }
+    // What one user made for itself is not another's.
+    ground.job().arg("true").run().exits(0);
+    let url = format!("file://{}", ground.state().display());
+    let ended = user.elect().args(["run", "-e", "job", "-b", &url]).sh("echo ran").run();
+    ended.exits(125).prints("").says(&ground.state().display().to_string());
+    user.elect().args(["status", "job", "-b", &url]).run().exits(125).prints("").says("ermission");
+}
+
+/// A small file system in memory, unmounted when dropped.
+struct Disk(TempDir);
+
+impl Disk {
+    fn new(options: &str) -> Self {
+        let folder = TempDir::new().expect("a temporary folder");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", options, "elect-test"]).arg(folder.path());
+        assert!(mount.status().unwrap().success(), "a tmpfs is mounted");
+        Self(folder)
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").args(["-l"]).arg(self.0.path()).status();
+    }
+}
+
+fn on(disk: &Disk) -> Elect {
+    let url = format!("file://{}", disk.0.path().join("state").display());
+    let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
+    elect.args(["run", "-n", "-e", "job", "-b", &url]).sh("echo ran")
+}
+
+fn entries(disk: &Disk) -> usize {
+    fs::read_dir(disk.0.path().join("state/job/queue")).into_iter().flatten().count()
+}
+
+#[test]
+fn a_disk_without_a_file_left() {
+    // From the one that has no room for anything on, one file more each time; side by side, as what
+    // may be over soon is tried again for a while.
+    let runs: Vec<_> = (1..=12)
+        .map(|inodes| {
+            let disk = Disk::new(&format!("size=64k,nr_inodes={inodes},mode=0755"));
+            let elect = on(&disk).spawn();
+            (inodes, disk, elect)
+        })
+        .collect();
+    let mut ran = Vec::new();
+    for (inodes, disk, elect) in runs {
+        let ended = elect.wait();
+        assert!(!ended.stderr.contains("panicked"), "{ended:?}");
+        if ended.code() == 0 {
+            ran.push(inodes);
+            assert_eq!(ended.stdout, "ran\n");
+        } else {
+            ended.exits(125).prints("").says("No space left on device");
+        }
+        assert_eq!(entries(&disk), 0, "an entry was left behind with {inodes} inodes");
+    }
+    assert!(ran.contains(&12) && !ran.contains(&1), "ran with: {ran:?}");
+}
+
+#[test]
+fn a_disk_without_a_block_left() {
+    let disk = Disk::new("size=8k,mode=0755");
+    let filler = disk.0.path().join("filler");
+    assert!(fs::write(&filler, vec![1; 1 << 20]).is_err(), "full to the brim");
+    on(&disk).run().exits(125).prints("").says("No space left on device");
+    assert_eq!(entries(&disk), 0);
+    // Room again: nothing is in the way of the next.
+    fs::remove_file(filler).unwrap();
+    on(&disk).run().exits(0).prints("ran\n");
+}

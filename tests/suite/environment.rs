@@ -1,0 +1,183 @@
+//! What the command finds in its environment, and what elect takes from its own.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use elect_testkit::program::Elect;
+
+use crate::support::Ground;
+
+const ELECT: &str = env!("CARGO_BIN_EXE_elect");
+
+/// The variables of the command that are called `ELECT_...`.
+fn variables(elect: &Elect) -> BTreeMap<String, String> {
+    let text = elect.clone().arg("env").run().exits(0).stdout;
+    let pairs = text.lines().filter_map(|line| line.split_once('='));
+    pairs
+        .filter(|(name, _)| name.starts_with("ELECT_"))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
+}
+
+#[test]
+fn the_command_is_told_of_its_leadership() {
+    let ground = Ground::new();
+    let found = variables(&ground.job().args(["--id", "me"]));
+    let names: Vec<&str> = found.keys().map(String::as_str).collect();
+    assert_eq!(names, ["ELECT_LEADER_ELECTION", "ELECT_LEADER_ID", "ELECT_LEASE", "ELECT_TOKEN"]);
+    assert_eq!(found["ELECT_LEADER_ELECTION"], "job");
+    assert!(found["ELECT_LEADER_ID"].starts_with("me-"), "{found:?}");
+    assert!(found["ELECT_TOKEN"].parse::<u64>().unwrap() > 0);
+    let next = variables(&ground.job());
+    assert!(next["ELECT_TOKEN"].parse::<u64>().unwrap() > found["ELECT_TOKEN"].parse().unwrap());
+}
+
+#[test]
+fn what_chooses_an_election_is_withheld_and_the_rest_passed_on() {
+    let ground = Ground::new();
+    let outcome = ground.path().join("outcome");
+    let found = variables(
+        &Elect::new(ELECT)
+            .arg("run")
+            .env("ELECT_BACKEND", format!("file://{}", ground.state().display()))
+            .env("ELECT_ELECTION", "job")
+            .env("ELECT_ID", "me")
+            .env("ELECT_OUTCOME", &outcome)
+            .env("ELECT_TOKEN", "stale")
+            .env("ELECT_LEASE", "stale")
+            .env("ELECT_LEADER_ID", "stale")
+            .env("ELECT_LEADER_ELECTION", "stale"),
+    );
+    for withheld in ["ELECT_ELECTION", "ELECT_ID", "ELECT_OUTCOME"] {
+        assert!(!found.contains_key(withheld), "{found:?}");
+    }
+    assert!(found["ELECT_BACKEND"].starts_with("file://"));
+    assert!(found.values().all(|value| value != "stale"), "{found:?}");
+    assert!(found["ELECT_LEADER_ID"].starts_with("me-") && outcome.exists());
+}
+
+#[test]
+fn other_variables_stay_as_they_are() {
+    let ground = Ground::new();
+    let elect = ground.run().env("ODD", "a=b\nc").env("EMPTY", "");
+    elect.sh("printf '%s|%s|' \"$ODD\" \"${EMPTY-unset}\"").run().exits(0).prints("a=b\nc||");
+}
+
+/// `elect run` in the ground's state, without any flag.
+fn bare(ground: &Ground) -> Elect {
+    Elect::new(ELECT)
+        .arg("run")
+        .env("ELECT_BACKEND", format!("file://{}", ground.state().display()))
+        .env("D", ground.path())
+}
+
+#[test]
+fn a_flag_beats_its_variable() {
+    let ground = Ground::new();
+    let elsewhere = format!("file://{}", ground.path().join("elsewhere").display());
+    bare(&ground)
+        .env("ELECT_ELECTION", "variable")
+        .args(["-e", "flag", "-b", &elsewhere])
+        .sh("test \"$ELECT_LEADER_ELECTION\" = flag")
+        .run()
+        .exits(0);
+    assert!(ground.path().join("elsewhere/flag").exists() && !ground.state().exists());
+}
+
+#[test]
+fn a_variable_beats_the_default() {
+    let ground = Ground::new();
+    let leader = ground.leader();
+    let job = || bare(&ground).env("ELECT_ELECTION", "job");
+    job().env("ELECT_NO_WAIT", "1").arg("true").run().exits(75);
+    job().env("ELECT_NO_WAIT", "true").arg("true").run().exits(75);
+    job().env("ELECT_WAIT", "10ms").arg("true").run().exits(75);
+    let nine = job().env("ELECT_CONFLICT_EXIT_CODE", "9");
+    nine.clone().args(["-n", "true"]).run().exits(9);
+    nine.args(["-n", "-E", "8", "true"]).run().exits(8);
+    // A flag settles what two variables, or a variable and itself, would leave open.
+    job().env("ELECT_WAIT", "1h").args(["-n", "true"]).run().exits(75);
+    job().env("ELECT_NO_WAIT", "1").args(["-w", "10ms", "true"]).run().exits(75);
+    job().env("ELECT_NO_WAIT", "1").env("ELECT_WAIT", "1h").arg("true").run().exits(125);
+    job().args(["-n", "-w", "5", "true"]).run().exits(125).says("exclude");
+    drop(leader);
+    job().env("ELECT_NO_WAIT", "0").sh("exit 3").run().exits(3);
+}
+
+#[test]
+fn an_empty_variable_counts_as_unset() {
+    let ground = Ground::new();
+    let names = [
+        "ELECT_ELECTION",
+        "ELECT_NO_WAIT",
+        "ELECT_WAIT",
+        "ELECT_CONFLICT_EXIT_CODE",
+        "ELECT_SIGNAL",
+        "ELECT_KILL_GRACE",
+        "ELECT_ID",
+        "ELECT_LEFTOVER",
+        "ELECT_STOP_TIMEOUT",
+        "ELECT_HOLD",
+        "ELECT_AFTER_LOSS",
+        "ELECT_OUTCOME",
+        "ELECT_QUIET",
+        "ELECT_VERBOSE",
+        "ELECT_LOG_FORMAT",
+    ];
+    let elect = names.iter().fold(bare(&ground), |elect, name| elect.env(name, ""));
+    elect.args(["-e", "job", "sh", "-c", "exit 3"]).run().exits(3).is_silent();
+    let status = ground.elect("status").env("ELECT_OUTPUT", "").run().exits(0);
+    assert!(status.stdout.starts_with("backend: "), "{status:?}");
+}
+
+#[test]
+fn a_bad_variable_is_named() {
+    let ground = Ground::new();
+    for (name, value) in [
+        ("ELECT_BACKEND", "nonsense"),
+        ("ELECT_ELECTION", "a b"),
+        ("ELECT_NO_WAIT", "perhaps"),
+        ("ELECT_WAIT", "soon"),
+        ("ELECT_CONFLICT_EXIT_CODE", "256"),
+        ("ELECT_SIGNAL", "NONE"),
+        ("ELECT_KILL_GRACE", "-1"),
+        ("ELECT_ID", "a b"),
+        ("ELECT_LEFTOVER", "sell"),
+        ("ELECT_STOP_TIMEOUT", "1 parsec"),
+        ("ELECT_HOLD", "tight"),
+        ("ELECT_AFTER_LOSS", "cry"),
+        ("ELECT_OUTCOME", "/nonexistent/outcome"),
+        ("ELECT_QUIET", "perhaps"),
+        ("ELECT_VERBOSE", "perhaps"),
+        ("ELECT_LOG_FORMAT", "xml"),
+    ] {
+        let job = bare(&ground).env("ELECT_ELECTION", "job");
+        let ended = job.env(name, value).sh("echo ran").run().exits(125).prints("");
+        assert!(ended.stderr.contains(value), "{name}: {ended:?}");
+    }
+    assert!(!ground.state().exists(), "nothing was run");
+}
+
+#[test]
+fn each_variable_does_what_its_flag_does() {
+    let ground = Ground::new();
+    let job = || bare(&ground).env("ELECT_ELECTION", "job");
+    let outcome = ground.path().join("outcome");
+    job().env("ELECT_OUTCOME", &outcome).sh("exit 3").run().exits(3);
+    assert!(fs::read_to_string(&outcome).unwrap().contains("\"exit_code\":3"));
+    let id = job().env("ELECT_ID", "me").sh("echo $ELECT_LEADER_ID").run().exits(0).stdout;
+    assert!(id.starts_with("me-"), "{id}");
+    job().env("ELECT_VERBOSE", "1").arg("true").run().exits(0).says("leading");
+    let json = job().env("ELECT_VERBOSE", "1").env("ELECT_LOG_FORMAT", "json");
+    json.arg("true").run().exits(0).says("{\"time\":");
+    job().env("ELECT_QUIET", "1").env("ELECT_NO_WAIT", "1").arg("true").run().is_silent();
+    let yaml = ground.elect("status").env("ELECT_OUTPUT", "yaml").run().exits(0);
+    assert!(yaml.stdout.starts_with("elections:"), "{yaml:?}");
+    // --leftover wait keeps the lease, and elect, for as long as something is left.
+    let orphan = "(until [ -e \"$D/go\" ]; do sleep 0.01; done; echo >\"$D/orphan\") & exit 3";
+    let mut elect = job().env("ELECT_LEFTOVER", "wait").sh(orphan).spawn();
+    assert!(elect.is_running());
+    fs::write(ground.path().join("go"), "").unwrap();
+    elect.wait().exits(3);
+    assert!(ground.has("orphan"));
+}

@@ -1,0 +1,108 @@
+//! What elect exits with, and what it says then.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::support::Ground;
+
+#[test]
+fn the_commands_own_code_is_kept() {
+    let ground = Ground::new();
+    for code in [0, 7, 75, 124, 125, 255] {
+        ground.job().sh(&format!("exit {code}")).run().exits(code).is_silent();
+    }
+}
+
+#[test]
+fn a_command_ended_by_a_signal_gives_128_and_its_number() {
+    let ground = Ground::new();
+    for (name, code) in [("TERM", 143), ("KILL", 137), ("USR1", 138), ("SEGV", 139)] {
+        ground.job().sh(&format!("ulimit -c 0; kill -{name} $$")).run().exits(code).is_silent();
+    }
+}
+
+#[test]
+fn a_command_that_cannot_be_executed_gives_126() {
+    let ground = Ground::new();
+    let plain = ground.path().join("plain");
+    fs::write(&plain, "exit 0\n").unwrap();
+    for path in [plain.as_path(), ground.path()] {
+        let shown = path.display().to_string();
+        ground.job().arg(path).run().exits(126).says(&shown).says("Permission denied");
+    }
+    ground.is_left_empty();
+}
+
+#[test]
+fn a_program_for_another_machine_gives_126() {
+    let ground = Ground::new();
+    let bad = ground.path().join("bad");
+    fs::write(&bad, "#!/no/such/interpreter\n").unwrap();
+    fs::set_permissions(&bad, fs::Permissions::from_mode(0o755)).unwrap();
+    // As in a shell: what is missing is the interpreter.
+    ground.job().arg(&bad).run().exits(127);
+}
+
+#[test]
+fn a_command_that_is_not_there_gives_127() {
+    let ground = Ground::new();
+    for command in ["./no-such-command", "no-such-command", "/etc/passwd/x"] {
+        ground.job().arg(command).run().exits(127).says(command);
+    }
+    ground.job().env("PATH", "/nowhere").arg("ls").run().exits(127);
+    ground.is_left_empty();
+}
+
+#[test]
+fn a_script_without_an_interpreter_runs_in_a_shell() {
+    let ground = Ground::new();
+    let script = ground.path().join("script");
+    fs::write(&script, "echo \"$0 $1\"; exit 3\n").unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let text = format!("{} word\n", script.display());
+    ground.job().arg(&script).arg("word").run().exits(3).prints(&text);
+    // And by its name, as from a crontab.
+    ground.job().env("PATH", ground.path()).args(["script", "word"]).run().exits(3).prints(&text);
+}
+
+#[test]
+fn wrong_usage_gives_125() {
+    let ground = Ground::new();
+    ground.job().arg("--no-such-flag").arg("true").run().exits(125).says("--no-such-flag");
+    ground.job().run().exits(125).says("COMMAND");
+    ground.elect("no-such-subcommand").run().exits(125).says("no-such-subcommand");
+    assert!(!ground.state().exists(), "nothing was run");
+}
+
+#[test]
+fn help_and_version_go_to_stdout() {
+    let ground = Ground::new();
+    for words in [&["run", "--help"][..], &["--help"], &["--version"], &["help", "status"]] {
+        let elect = elect_testkit::program::Elect::new(env!("CARGO_BIN_EXE_elect"));
+        let ended = elect.args(words).run().exits(0);
+        assert!(ended.stderr.is_empty() && ended.stdout.contains("elect"), "{ended:?}");
+    }
+    assert!(ground.elect("run").arg("--help").run().stdout.contains("75"));
+}
+
+#[test]
+fn not_acquired_gives_75_or_what_the_flag_says() {
+    let ground = Ground::new();
+    let _leader = ground.leader();
+    let refused = |flags: &[&str]| ground.job().args(flags).sh("echo ran").run().prints("");
+    for flags in [&["-n"][..], &["--no-wait"], &["-w", "0"], &["-w", "50ms"], &["--wait=0.05"]] {
+        refused(flags).exits(75).says("another candidate leads");
+    }
+    refused(&["-n", "-E", "9"]).exits(9).says("another candidate leads");
+    refused(&["-n", "--conflict-exit-code", "0"]).exits(0).is_silent();
+    refused(&["-n", "-E", "0"]).exits(0).is_silent();
+    refused(&["-w", "50ms", "-E", "0"]).exits(0).is_silent();
+    assert_eq!(ground.queue().len(), 1, "those who gave up are gone");
+}
+
+#[test]
+fn a_free_election_is_won_without_waiting() {
+    let ground = Ground::new();
+    ground.job().args(["-n"]).sh("echo ran").run().exits(0).prints("ran\n");
+    ground.job().args(["-w", "0"]).sh("echo ran").run().exits(0).prints("ran\n");
+}

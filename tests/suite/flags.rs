@@ -1,0 +1,216 @@
+//! The flags of `elect run` that no other chapter has.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use elect_testkit::program::{Elect, eventually, is_alive};
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use crate::support::Ground;
+use crate::usage::STAY;
+
+/// A command that leaves a process which runs until there is a file "go", and then writes "orphan".
+const LEAVING: &str = "(echo >\"$D/left\"; until [ -e \"$D/go\" ]; do sleep 0.01; done; \
+                       echo >\"$D/orphan\") >/dev/null 2>&1 & \
+                       echo $! >\"$D/pid\"; until [ -e \"$D/left\" ]; do sleep 0.01; done; exit 3";
+
+#[test]
+fn what_the_command_leaves_is_killed() {
+    let ground = Ground::new();
+    for flags in [&[][..], &["--leftover", "kill"]] {
+        ground.job().args(flags).sh(LEAVING).run().exits(3);
+        let pid = ground.said("pid").parse().unwrap();
+        assert!(!is_alive(pid), "the leftover is dead before elect exits");
+        fs::remove_file(ground.path().join("left")).unwrap();
+    }
+}
+
+#[test]
+fn what_the_command_leaves_is_awaited() {
+    let ground = Ground::new();
+    let mut elect = ground.job().args(["--leftover", "wait"]).sh(LEAVING).spawn();
+    let pid: i32 = ground.said("pid").parse().unwrap();
+    let guardian = elect.guardian();
+    eventually("the guardian to be the leftover's parent", || {
+        elect_testkit::program::children(guardian).contains(&pid).then_some(())
+    });
+    ground.job().args(["-n", "true"]).run().exits(75);
+    fs::write(ground.path().join("go"), "").unwrap();
+    elect.wait().exits(3);
+    assert!(ground.has("orphan"));
+}
+
+#[test]
+fn a_leftover_that_is_awaited_is_told_to_stop_too() {
+    let ground = Ground::new();
+    let mut elect = ground.job().args(["--leftover", "wait"]).sh(LEAVING).spawn();
+    let pid: i32 = ground.said("pid").parse().unwrap();
+    let guardian = elect.guardian();
+    eventually("the guardian to be the leftover's parent", || {
+        elect_testkit::program::children(guardian).contains(&pid).then_some(())
+    });
+    elect.signal(Signal::SIGTERM);
+    elect.wait().exits(3);
+    assert!(!ground.has("orphan") && !is_alive(pid));
+}
+
+#[test]
+fn a_lease_is_held_after_the_command_until_a_signal() {
+    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
+        let ground = Ground::new();
+        let held = ground.job().args(["-v", "--hold", "1h"]).sh("exit 3");
+        let mut command = held.under(["env", "--default-signal"]).command();
+        let log = ground.path().join("log");
+        command.stdout(std::process::Stdio::null()).stderr(fs::File::create(&log).unwrap());
+        let mut elect = elect_testkit::program::Running::new(command.spawn().unwrap());
+        eventually("word of the holding", || {
+            fs::read_to_string(&log)
+                .is_ok_and(|text| text.contains("keeping the lease"))
+                .then_some(())
+        });
+        ground.job().args(["-n", "true"]).run().exits(75);
+        assert!(!ground.status()["leader"].is_null());
+        elect.signal(signal);
+        elect.wait().exits(3);
+        ground.job().args(["-n", "true"]).run().exits(0);
+    }
+}
+
+#[test]
+fn a_lease_is_held_no_longer_than_asked_for() {
+    let ground = Ground::new();
+    ground.job().args(["--hold", "200ms"]).sh("exit 3").run().exits(3);
+    ground.job().args(["-n", "true"]).run().exits(0);
+    // Nothing is held for a command that was told to stop, nor for one that never ran.
+    ground.job().args(["--hold", "1h"]).arg("no-such-command").run().exits(127);
+    let mut elect = ground.job().args(["--hold", "1h"]).sh(STAY).spawn();
+    ground.said("started");
+    elect.signal(Signal::SIGTERM);
+    elect.wait().exits(143);
+}
+
+/// What `--outcome` wrote.
+fn outcome(ground: &Ground) -> Value {
+    serde_json::from_str(&fs::read_to_string(ground.path().join("outcome")).unwrap()).unwrap()
+}
+
+fn recording(ground: &Ground) -> Elect {
+    ground.job().arg("--outcome").arg(ground.path().join("outcome"))
+}
+
+#[test]
+fn the_outcome_tells_what_the_code_cannot() {
+    let ground = Ground::new();
+    for (script, code, name) in [("exit 75", 75, "exited"), ("kill -TERM $$", 143, "signaled")] {
+        recording(&ground).sh(script).run().exits(code);
+        let found = outcome(&ground);
+        assert_eq!((&found["outcome"], &found["exit_code"]), (&name.into(), &code.into()));
+        assert!(found["token"].is_u64() && found["election"] == "job", "{found}");
+    }
+    let mut keys: Vec<String> = outcome(&ground).as_object().unwrap().keys().cloned().collect();
+    keys.sort();
+    let expected =
+        ["election", "ended", "exit_code", "id", "outcome", "reason", "started", "token"];
+    assert_eq!(keys, expected);
+    for (command, code, name) in
+        [("no-such-command", 127, "not_found"), ("/etc/passwd", 126, "not_executable")]
+    {
+        recording(&ground).arg(command).run().exits(code);
+        assert_eq!(outcome(&ground)["outcome"], name);
+    }
+}
+
+#[test]
+fn the_outcome_of_those_who_never_led() {
+    let ground = Ground::new();
+    let _leader = ground.leader();
+    recording(&ground).args(["-n", "-E", "0", "true"]).run().exits(0).is_silent();
+    let found = outcome(&ground);
+    assert_eq!((&found["outcome"], &found["exit_code"]), (&"not_acquired".into(), &0.into()));
+    assert!(found["token"].is_null() && found["id"].is_string(), "{found}");
+    let mut waiter = recording(&ground).arg("true").spawn();
+    ground.awaits(1);
+    let record = ground.path().join("outcome");
+    assert_eq!(fs::read_to_string(&record).unwrap(), "", "empty while elect is at work");
+    waiter.signal(Signal::SIGTERM);
+    waiter.wait().exits(143);
+    assert_eq!(outcome(&ground)["outcome"], "interrupted");
+    // The store fails after the file was opened: somebody put a file in the directory's place.
+    let broken = ground.path().join("broken");
+    fs::write(&broken, "").unwrap();
+    let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).arg("run");
+    let url = format!("file://{}", broken.display());
+    elect.args(["-e", "job", "-b", &url, "--outcome"]).arg(&record).arg("true").run().exits(125);
+    assert_eq!(outcome(&ground)["outcome"], "failed");
+}
+
+#[test]
+fn an_outcome_that_cannot_be_written_is_refused_before_anything_runs() {
+    let ground = Ground::new();
+    let link = ground.path().join("link");
+    std::os::unix::fs::symlink(ground.path().join("victim"), &link).unwrap();
+    for path in ["/nonexistent/outcome".into(), ground.path().to_owned(), link] {
+        let elect = ground.job().arg("--outcome").arg(&path).sh("echo ran");
+        elect.run().exits(125).prints("").says(&path.display().to_string());
+    }
+    assert!(!ground.state().exists() && !ground.has("victim"));
+}
+
+#[test]
+fn quiet_and_verbose() {
+    let ground = Ground::new();
+    ground.job().arg("true").run().exits(0).is_silent();
+    let verbose = ground.job().args(["-v", "true"]).run().exits(0);
+    let root = format!("store file://{}", ground.state().display());
+    verbose.says(&root).says("containment").says("leading, token").says("exited with code 0");
+    let _leader = ground.leader();
+    ground.job().args(["-n", "true"]).run().exits(75).says("warning: another candidate leads");
+    ground.job().args(["-q", "-n", "true"]).run().exits(75).is_silent();
+    ground
+        .elect("run")
+        .args(["-q", "-e", "other", "no-such-command"])
+        .run()
+        .exits(127)
+        .says("error");
+    ground.job().args(["-q", "-v", "true"]).run().exits(125).says("exclude each other");
+}
+
+#[test]
+fn every_line_of_the_json_log_parses() {
+    let ground = Ground::new();
+    let json = ["--log-format", "json"];
+    let ended = ground.job().args(json).args(["-v", "--hold", "10ms", "true"]).run().exits(0);
+    let lines: Vec<Value> =
+        ended.stderr.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+    assert!(lines.len() >= 4, "{}", ended.stderr);
+    for line in &lines {
+        assert!(line["time"].is_string() && line["message"].is_string(), "{line}");
+        assert_eq!(line["election"], "job");
+    }
+    let failed = ground.elect("run").args(json).arg("sh").run().exits(125);
+    let line: Value = serde_json::from_str(&failed.stderr).unwrap();
+    assert_eq!((&line["level"], &line["hint"]), (&"error".into(), &"use -e NAME".into()));
+}
+
+#[test]
+fn without_a_name_the_election_is_called_after_the_command() {
+    let ground = Ground::new();
+    let script = ground.path().join("nightly.sh");
+    fs::write(&script, "#!/bin/sh\necho $ELECT_LEADER_ELECTION\n").unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let ended = ground.elect("run").arg("-v").arg(&script).run().exits(0).prints("nightly.sh\n");
+    ended.says("named after the command");
+    for command in ["sh", "/bin/bash", "python3", "python3.11", "env", "sudo", "ssh"] {
+        let name = command.rsplit('/').next().unwrap();
+        ground.elect("run").args([command, "x"]).run().exits(125).says(name).says("use -e NAME");
+    }
+}
+
+#[test]
+fn dashes_before_the_command_are_not_needed() {
+    let ground = Ground::new();
+    ground.job().args(["echo", "-n", "--wait"]).run().prints("--wait");
+    ground.job().args(["--", "echo", "--", "-n"]).run().prints("-- -n\n");
+    ground.elect("run").args(["-ejob", "-n", "echo", "x"]).run().prints("x\n");
+}

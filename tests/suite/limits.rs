@@ -1,0 +1,108 @@
+//! Descriptors and processes that run out: success or a clear error, never a hang or a remainder.
+
+use std::fs;
+
+use elect_testkit::program::{Ended, eventually, name};
+use tempfile::TempDir;
+
+use crate::support::Ground;
+use crate::usage::as_nobody;
+
+/// What must be true whatever ran out. Returns whether the command ran.
+#[track_caller]
+fn in_order(what: &str, ended: &Ended) -> bool {
+    assert!(!ended.stderr.contains("panicked"), "{what}: {ended:?}");
+    match ended.code() {
+        0 => assert_eq!(ended.stdout, "ran\n", "{what}: {ended:?}"),
+        125 => {
+            assert_eq!(ended.stdout, "", "{what}: {ended:?}");
+            let last = ended.stderr.lines().last().unwrap_or_default();
+            assert!(last.starts_with("elect: error: "), "{what}: {ended:?}");
+        }
+        // Too little even for the C library or for the command to be loaded: not elect's word.
+        127 => assert!(!ended.stderr.starts_with("elect:"), "{what}: {ended:?}"),
+        code => panic!("{what}: exit {code}: {ended:?}"),
+    }
+    ended.code() == 0
+}
+
+#[test]
+fn descriptors_run_out() {
+    // Side by side, each in its own place: what may be over soon is tried again for a while.
+    let runs: Vec<_> = (3..40)
+        .map(|limit| {
+            let ground = Ground::new();
+            let prlimit = ["prlimit".to_owned(), format!("--nofile={limit}")];
+            // A busy machine must not keep those who have enough from winning.
+            let elect = ground.job().args(["-n", "sh", "-c", "echo ran"]).under(prlimit);
+            (limit, elect.spawn(), ground)
+        })
+        .collect();
+    let mut ran = Vec::new();
+    for (limit, elect, ground) in runs {
+        if in_order(&format!("{limit} descriptors"), &elect.wait()) {
+            ran.push(limit);
+        }
+        assert!(ground.queue().is_empty(), "an entry is left with {limit} descriptors");
+    }
+    assert!((30..40).all(|limit| ran.contains(&limit)), "ran with: {ran:?}");
+}
+
+#[test]
+fn descriptors_run_out_under_a_waiter() {
+    let ground = Ground::new();
+    let leader = ground.leader();
+    let mut waiters = Vec::new();
+    for limit in (3..64).step_by(4) {
+        let prlimit = ["prlimit".to_owned(), format!("--nofile={limit}")];
+        let waiter = ground.job().args(["-w", "20ms", "sh", "-c", "echo ran"]).under(prlimit);
+        waiters.push((limit, waiter.spawn()));
+    }
+    for (limit, waiter) in waiters {
+        let ended = waiter.wait();
+        assert!(!ended.stderr.contains("panicked"), "{ended:?}");
+        assert!(matches!(ended.code(), 75 | 125 | 127), "{limit} descriptors: {ended:?}");
+    }
+    assert_eq!(ground.queue().len(), 1, "the leader's entry");
+    drop(leader);
+}
+
+#[test]
+fn processes_run_out() {
+    let user = as_nobody();
+    let folder = TempDir::new().unwrap();
+    std::os::unix::fs::chown(folder.path(), Some(user.id), Some(user.id)).unwrap();
+    let url = format!("file://{}", folder.path().join("state").display());
+    let mut ran = false;
+    for limit in 0..=6 {
+        let prlimit = ["prlimit".to_owned(), format!("--nproc={limit}")];
+        let elect = user.elect().args(["run", "-n", "-e", "job", "-b", &url]);
+        let ended = elect.sh("echo ran").under(prlimit).run();
+        ran = in_order(&format!("{limit} processes"), &ended);
+        let queue = folder.path().join("state/job/queue");
+        assert_eq!(fs::read_dir(queue).into_iter().flatten().count(), 0, "with {limit} processes");
+        user.has_no_process_of("elect");
+    }
+    assert!(ran, "six processes are plenty");
+}
+
+#[test]
+fn nothing_is_left_of_a_run() {
+    let ground = Ground::new();
+    let temporary = TempDir::new().unwrap();
+    let mut elect = ground.job().env("TMPDIR", temporary.path()).sh(crate::usage::STAY).spawn();
+    let (wrapper, guardian) = (elect.pid(), elect.guardian());
+    let command: i32 = ground.said("started").parse().unwrap();
+    elect.signal(nix::sys::signal::Signal::SIGTERM);
+    elect.wait().exits(143);
+    for pid in [wrapper, guardian, command] {
+        eventually("the end of all processes", || name(pid).is_none().then_some(()));
+    }
+    assert!(fs::read_dir(temporary.path()).unwrap().next().is_none());
+    let mut left: Vec<_> = fs::read_dir(ground.state().join("job"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["enter", "lock", "queue", "token"]);
+}

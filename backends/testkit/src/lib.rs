@@ -17,8 +17,8 @@ pub mod laws;
 pub mod oracle;
 pub mod program;
 mod run;
-pub mod terminal;
 pub mod sim;
+pub mod terminal;
 
 pub use bench::{Bench, Shared, Stall};
 pub use contender::{Contender, LineUp, election, expect_led_by, expect_nobody, line_up, order};

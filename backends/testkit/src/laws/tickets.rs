@@ -14,16 +14,12 @@ async fn redeem(bench: &Shared, ticket: &Ticket) {
 
 /// Gives up the place of one that is dead, or that only seems to be: then it is returned.
 async fn give_up(bench: &Shared, contender: Contender) -> Option<Contender> {
-    match contender.ticket() {
-        Some(ticket) => {
-            redeem(bench, &ticket).await;
-            Some(contender)
-        }
-        None => {
-            contender.crash().await;
-            None
-        }
+    if let Some(ticket) = contender.ticket() {
+        redeem(bench, &ticket).await;
+        return Some(contender);
     }
+    contender.crash().await;
+    None
 }
 
 /// The next leads with its next refresh. Who was only stopped finds itself out, and has no second life

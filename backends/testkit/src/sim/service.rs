@@ -89,7 +89,7 @@ impl Service {
             Effect::LoseRequest => {}
             Effect::LoseReply => self.apply(now, None, request),
             Effect::DelayRequest(span) => {
-                self.schedule(now + span, Job::Apply(Some(call), request))
+                self.schedule(now + span, Job::Apply(Some(call), request));
             }
             Effect::DelayReply(span) => {
                 self.apply(now, Some(call), request);

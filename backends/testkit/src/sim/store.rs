@@ -109,6 +109,7 @@ pub(super) struct Application {
 }
 
 impl Application {
+    #[expect(clippy::disallowed_methods, reason = "for the eye only")]
     pub(super) fn bid(&self, nonce: u64) -> Bid {
         Bid { nonce, candidate: self.candidate.clone(), joined: SystemTime::now(), ttl: self.ttl }
     }

@@ -44,30 +44,43 @@ enum Phase {
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Event {
+pub enum Event {
+    /// The order to start the command.
     Start,
+    /// The command could not be made a process.
     NotStarted,
+    /// The command itself has ended.
     CommandEnded,
+    /// There is no child left.
     NoChildren,
     /// The lease was renewed.
     Renewed(Deadlines),
     /// Ask the command to stop, as leadership is lost, and kill everything at this instant.
     Stop {
+        /// The instant.
         kill_at: Boottime,
     },
+    /// Signal the command.
     Signal {
+        /// The signal's number.
         signal: i32,
+        /// Follow it with CONT.
         resume: bool,
+        /// Kill everything at this instant.
         kill_at: Option<Boottime>,
     },
+    /// Kill everything now.
     Kill,
+    /// The wrapper is dead.
     WrapperGone,
+    /// Time has passed.
     Tick,
 }
 
 /// What is to be done about it, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Action {
+pub enum Action {
+    /// Start the command.
     Spawn,
     /// Start nothing, as its time has passed.
     Refuse,
@@ -75,18 +88,24 @@ pub(super) enum Action {
     Ask,
     /// Set the kernel's timer to the newest deadlines.
     Rearm,
+    /// Signal the command.
     Signal {
+        /// The signal's number.
         signal: i32,
+        /// Follow it with CONT.
         resume: bool,
     },
     /// Kill every child there is; repeated at every event until none is left.
     KillAll,
     /// Say that the tree is empty, having let go of what holds the lease.
     Release,
+    /// End, the tree being empty, and have the entry given up.
     Exit,
 }
 
-pub(super) struct Ladder {
+/// What the guardian knows of the tree and means to do about it.
+#[derive(Debug)]
+pub struct Ladder {
     phase: Phase,
     leftover: Leftover,
     deadlines: Option<Deadlines>,
@@ -95,12 +114,13 @@ pub(super) struct Ladder {
 }
 
 impl Ladder {
-    pub(super) const fn new(leftover: Leftover) -> Self {
+    /// Nothing has been started yet.
+    pub const fn new(leftover: Leftover) -> Self {
         Self { phase: Phase::Idle, leftover, deadlines: None, kill_at: None, wrapper_gone: false }
     }
 
     /// When [`Event::Tick`] is wanted.
-    pub(super) fn next_tick(&self) -> Option<Boottime> {
+    pub fn next_tick(&self) -> Option<Boottime> {
         match self.phase {
             Phase::Running | Phase::Lingering => {
                 let soft = self.deadlines.map(|deadlines| deadlines.soft);
@@ -112,27 +132,28 @@ impl Ladder {
     }
 
     /// The newest deadlines, if the lease ends by time.
-    pub(super) const fn deadlines(&self) -> Option<Deadlines> {
+    pub const fn deadlines(&self) -> Option<Deadlines> {
         self.deadlines
     }
 
     /// Whether children are being killed, so that each look at them should kill again.
-    pub(super) fn is_killing(&self) -> bool {
+    pub fn is_killing(&self) -> bool {
         self.phase == Phase::Killing
     }
 
     /// Whether there is no tree, not yet or no more.
-    pub(super) fn is_idle(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         matches!(self.phase, Phase::Idle | Phase::Empty)
     }
 
     /// When everything is killed, as far as is known: the command can count on its leadership till then.
-    pub(super) fn kill_at(&self) -> Option<Boottime> {
+    pub fn kill_at(&self) -> Option<Boottime> {
         let hard = self.deadlines.map(|deadlines| deadlines.hard);
         [hard, self.kill_at].into_iter().flatten().min()
     }
 
-    pub(super) fn step(&mut self, now: Boottime, event: Event) -> Option<Action> {
+    /// Takes in what happened at `now`, which never goes back, and says what to do about it.
+    pub fn step(&mut self, now: Boottime, event: Event) -> Option<Action> {
         match (self.phase, event) {
             (Phase::Idle, Event::Start) => Some(self.start(now)),
             (Phase::Idle | Phase::Running, Event::NotStarted) => {

@@ -32,7 +32,7 @@ mod dispositions;
 mod guardian;
 mod handle;
 mod image;
-mod ladder;
+pub mod ladder;
 pub mod lease;
 mod no_alloc;
 mod redeemer;

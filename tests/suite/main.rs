@@ -16,6 +16,7 @@ mod loss;
 mod nested;
 mod power_cut;
 mod signals;
+mod simulation;
 mod stage;
 mod status;
 mod streams;

@@ -77,7 +77,7 @@ pub struct RunArgs {
     #[arg(short, long, env = "ELECT_SIGNAL", value_name = "SIG", value_parser = parse_signal, default_value = "TERM")]
     pub signal: Signal,
 
-    /// How long before it is killed the command is asked to stop when the lease is lost [default: 4s]
+    /// How long before it is killed the command is asked to stop when the lease is lost [default: 4/15 of the lease]
     #[arg(short, long, env = "ELECT_KILL_GRACE", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true)]
     pub kill_grace: Option<Duration>,
 

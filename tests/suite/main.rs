@@ -21,4 +21,6 @@ mod stage;
 mod status;
 mod streams;
 mod support;
+#[cfg(feature = "sim")]
+mod timed;
 mod usage;

@@ -7,7 +7,9 @@ use clap::{ArgMatches, Args};
 use nix::sys::signal::Signal;
 
 use super::BackendUrl;
-use super::values::{AfterLoss, Leftover, LogFormat, parse_duration, parse_signal};
+use super::values::{
+    AfterLoss, Leftover, LogFormat, parse_duration, parse_share, parse_signal, parse_ttl,
+};
 use super::{Winner, settle};
 
 const AFTER_HELP: &str = "\
@@ -63,11 +65,19 @@ pub struct RunArgs {
     )]
     pub conflict_exit_code: u8,
 
+    /// The length of the lease: a leader that is cut off is replaced after it [default: 15s]
+    #[arg(long, env = "ELECT_TTL", value_name = "DUR", value_parser = parse_ttl, allow_hyphen_values = true)]
+    pub ttl: Option<Duration>,
+
+    /// By how much the clocks of this machine and of the store may differ in speed [default: 10%]
+    #[arg(long, env = "ELECT_MAX_CLOCK_DRIFT", value_name = "SHARE", value_parser = parse_share, allow_hyphen_values = true)]
+    pub max_clock_drift: Option<f64>,
+
     /// The signal that asks the command to stop when the lease is lost: TERM, SIGTERM or 15
     #[arg(short, long, env = "ELECT_SIGNAL", value_name = "SIG", value_parser = parse_signal, default_value = "TERM")]
     pub signal: Signal,
 
-    /// How long before it is killed the command is asked to stop when the lease is lost [default: 4s]
+    /// How long before it is killed the command is asked to stop when the lease is lost [default: 4/15 of the lease]
     #[arg(short, long, env = "ELECT_KILL_GRACE", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true)]
     pub kill_grace: Option<Duration>,
 

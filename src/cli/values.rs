@@ -79,6 +79,37 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+const SHORTEST_TTL: Duration = Duration::from_secs(1);
+const LONGEST_TTL: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Reads the length of a lease: 1 second to 24 hours. What shorter ones the timing needs it says itself.
+///
+/// # Errors
+/// A text for the user, as [`parse_duration`].
+pub(super) fn parse_ttl(text: &str) -> Result<Duration, String> {
+    match parse_duration(text)? {
+        ttl if ttl < SHORTEST_TTL => Err("a lease takes one second at least".to_owned()),
+        ttl if ttl > LONGEST_TTL => Err("a lease takes 24 hours at most".to_owned()),
+        ttl => Ok(ttl),
+    }
+}
+
+/// Reads a share of one, as a fraction (`0.1`) or in percent (`10%`): from 0 up to, and without, 1.
+///
+/// # Errors
+/// A text for the user, with examples.
+pub(super) fn parse_share(text: &str) -> Result<f64, String> {
+    let (number, whole) = match text.strip_suffix('%') {
+        Some(number) => (number, 100.0),
+        None => (text, 1.0),
+    };
+    let is_plain = number.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let share = number.parse::<f64>().ok().filter(|_| is_plain).map(|share| share / whole);
+    share
+        .filter(|share| (0.0..1.0).contains(share))
+        .ok_or_else(|| "not a share below one; write 0.1 or 10%".to_owned())
+}
+
 /// Reads a signal by name, with or without `SIG`, in any case, or by number.
 ///
 /// # Errors
@@ -99,7 +130,7 @@ mod tests {
 
     use nix::sys::signal::Signal;
 
-    use super::{parse_duration, parse_signal};
+    use super::{parse_duration, parse_share, parse_signal, parse_ttl};
 
     #[test]
     fn durations_as_people_write_them() {
@@ -138,6 +169,26 @@ mod tests {
         ] {
             let refusal = parse_duration(text).unwrap_err();
             assert!(refusal.contains("500ms, 15s"), "{text}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn shares_as_fractions_and_in_percent() {
+        for (text, share) in [("0.1", 0.1), ("10%", 0.1), ("0", 0.0), ("99.5%", 0.995)] {
+            assert_eq!(parse_share(text), Ok(share), "{text}");
+        }
+        for text in ["", "%", "1", "100%", "10", "-1%", "+1%", "NaN", "1e-1", "ten"] {
+            assert!(parse_share(text).is_err_and(|why| why.contains("10%")), "{text}");
+        }
+    }
+
+    #[test]
+    fn leases_of_a_sensible_length() {
+        for text in ["1s", "15", "24h"] {
+            assert!(parse_ttl(text).is_ok(), "{text}");
+        }
+        for text in ["0", "999ms", "25h", "-5s", "soon"] {
+            assert!(parse_ttl(text).is_err(), "{text}");
         }
     }
 

@@ -43,6 +43,14 @@ pub enum ConfigError {
         /// The schemes of this build, for people.
         known: String,
     },
+    /// A flag about the time of leases was given for a store whose leases do not end by time.
+    #[error("the {scheme} store's leases have no time limit: {flag} means nothing to it")]
+    Timeless {
+        /// The scheme of the store.
+        scheme: &'static str,
+        /// The flag.
+        flag: &'static str,
+    },
     /// `elect check` runs outside any `elect run`.
     #[error("there is no lease to check: ELECT_LEASE is not set")]
     NoLease,
@@ -59,6 +67,7 @@ impl ConfigError {
             Self::UnknownScheme { known, .. } if known == super::stores::NOTHING => {
                 Some("build elect with at least one backend, such as --features file")
             }
+            Self::Timeless { .. } => Some("leave the flag, or the variable of its name, away"),
             Self::NoLease => Some("run `elect check` inside a command that `elect run` started"),
             Self::Election { .. } | Self::Label(_) | Self::UnknownScheme { .. } => None,
         }

@@ -3,7 +3,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use elect_api::{Candidate, ElectionName, Ticket};
+use elect_api::{Candidate, ElectionName, Lease, Profile, Ticket};
 use nix::sys::signal::Signal;
 
 use super::identity::{self, host_name};
@@ -13,6 +13,7 @@ use super::{
 };
 use crate::cli::{CheckArgs, RedeemArgs, RunArgs, StatusArgs};
 pub use crate::election::machine::Wait;
+use crate::election::timing::Wishes;
 
 /// How much elect says on stderr.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +38,7 @@ impl Verbosity {
 }
 
 /// What `elect run` is to do, checked as far as it can be without opening anything.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RunPlan {
     /// The store that keeps the election.
     pub backend: BackendUrl,
@@ -49,6 +50,11 @@ pub struct RunPlan {
     pub wait: Wait,
     /// The exit code when leadership was not acquired. Default 75; 0 is to be silent.
     pub conflict_exit_code: u8,
+    /// The length of lease to ask for, 1 s to 24 h; the engine's default if `None`.
+    pub ttl: Option<Duration>,
+    /// The greatest difference between the rates of this machine's clock and the store's, as a share
+    /// of one; the engine's default if `None`.
+    pub max_clock_drift: Option<f64>,
     /// What asks the command to stop when the lease is lost. Default TERM.
     pub signal: Signal,
     /// The time between that signal and KILL (G); the engine's default if `None`.
@@ -104,6 +110,8 @@ impl RunPlan {
             named_after_command: args.election.is_none(),
             wait,
             conflict_exit_code: args.conflict_exit_code,
+            ttl: args.ttl,
+            max_clock_drift: args.max_clock_drift,
             signal: args.signal,
             kill_grace: args.kill_grace,
             label,
@@ -116,6 +124,25 @@ impl RunPlan {
             verbosity,
             log_format: args.log_format,
             command: args.command,
+        })
+    }
+
+    /// What this plan wants of leases like those of the store. Flags that mean nothing to it are refused.
+    ///
+    /// # Errors
+    /// [`ConfigError::Timeless`] if one was given about the time of leases that have no limit.
+    pub fn wishes(&self, profile: &Profile) -> Result<Wishes, ConfigError> {
+        let about_time =
+            [("--ttl", self.ttl.is_some()), ("--max-clock-drift", self.max_clock_drift.is_some())];
+        let given = about_time.into_iter().find(|(_, given)| *given);
+        if let (Lease::Unlimited, Some((flag, _))) = (profile.lease, given) {
+            return Err(ConfigError::Timeless { scheme: profile.scheme, flag });
+        }
+        let usual = Wishes::default();
+        Ok(Wishes {
+            ttl: self.ttl.unwrap_or(usual.ttl),
+            kill_grace: self.kill_grace,
+            max_clock_drift: self.max_clock_drift.unwrap_or(usual.max_clock_drift),
         })
     }
 
@@ -214,7 +241,7 @@ mod tests {
 
     use nix::sys::signal::Signal;
 
-    use super::{ConfigError, RunPlan, StatusPlan, Verbosity, Wait};
+    use super::{ConfigError, Lease, Profile, RunPlan, StatusPlan, Verbosity, Wait};
     use crate::cli::{Command, parse};
 
     fn run(args: &[&str]) -> Result<RunPlan, ConfigError> {
@@ -256,6 +283,27 @@ mod tests {
         );
         assert_eq!((plan.signal, plan.kill_grace), (Signal::SIGUSR1, Some(Duration::from_secs(3))));
         assert_eq!(run(&["-n", "job"]).unwrap().wait, Wait::No);
+    }
+
+    #[test]
+    fn leases_without_limit_take_no_flags_about_time() {
+        let store = |lease| Profile {
+            scheme: "some",
+            location: "some:".into(),
+            lease,
+            order: elect_api::Order::Queue,
+        };
+        let cadence = elect_api::Cadence { anchor_lag_twelfths: 0, renew_twelfths: 2 };
+        let timed = Lease::Timed(cadence);
+        let plan = run(&["--ttl", "30s", "job"]).unwrap();
+        assert_eq!(plan.wishes(&store(timed)).unwrap().ttl, Duration::from_secs(30));
+        let refusal = plan.wishes(&store(Lease::Unlimited)).unwrap_err();
+        assert!(refusal.to_string().contains("--ttl"), "{refusal}");
+        let plan = run(&["--max-clock-drift", "5%", "job"]).unwrap();
+        let wishes = plan.wishes(&store(timed)).unwrap();
+        assert_eq!((wishes.max_clock_drift, wishes.ttl), (0.05, Duration::from_secs(15)));
+        assert!(plan.wishes(&store(Lease::Unlimited)).is_err());
+        assert!(run(&["job"]).unwrap().wishes(&store(Lease::Unlimited)).is_ok());
     }
 
     #[test]

@@ -23,5 +23,7 @@ mod status;
 mod streams;
 mod support;
 mod terminal;
+#[cfg(feature = "sim")]
+mod timed;
 mod usage;
 mod users;

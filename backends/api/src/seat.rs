@@ -13,6 +13,10 @@ pub trait Seat: Send {
     ///
     /// `now` is read just before the call; what the call proves is anchored there or earlier.
     ///
+    /// It makes no entry for which [`Seat::ticket`] did not show the ticket before the call. So a waiter
+    /// whose entry is gone may be told that it waits, with a wake that has come already, and enters with
+    /// the next refresh.
+    ///
     /// # Errors
     /// [`crate::ErrorKind::Ambiguous`] if the outcome is unknown, `Unreachable` if nothing happened;
     /// both keep the place. `Denied` and `Unfit` are final.

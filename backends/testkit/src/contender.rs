@@ -1,6 +1,8 @@
 use std::sync::Arc;
 
-use elect_api::{Candidate, ElectionName, Error, Seat, Standing, Store, Survey, Token, Wake};
+use elect_api::{
+    Candidate, ElectionName, Error, Order, Seat, Standing, Store, Survey, Ticket, Token, Wake,
+};
 
 use crate::{Shared, poll_n};
 
@@ -10,6 +12,7 @@ pub struct Contender {
     candidate: Candidate,
     store: Box<dyn Store>,
     seat: Box<dyn Seat>,
+    order: Order,
 }
 
 /// Who leads and who waits, by their ids.
@@ -58,6 +61,32 @@ pub async fn line_up(bench: &Shared) -> LineUp {
     bench.connect().await.survey(&election()).await.expect("a survey").into()
 }
 
+/// What the store under test has as order.
+pub async fn order(bench: &Shared) -> Order {
+    bench.connect().await.profile().order
+}
+
+/// The survey shows that the first of `ids` leads and, where the store queues, that the others wait in
+/// this order: in a race only the leader has an entry.
+///
+/// # Panics
+/// When it shows anything else.
+pub async fn expect_led_by(bench: &Shared, ids: &[&str]) {
+    let shown = match order(bench).await {
+        Order::Queue => ids,
+        Order::Race => &ids[..1],
+    };
+    assert_eq!(line_up(bench).await, LineUp::led_by(shown));
+}
+
+/// The survey shows nobody at all.
+///
+/// # Panics
+/// When it shows somebody.
+pub async fn expect_nobody(bench: &Shared) {
+    assert_eq!(line_up(bench).await, LineUp::without_leader(&[]));
+}
+
 impl Contender {
     /// A candidate for [`election`], not in it yet.
     pub async fn new(bench: &Shared, id: &str) -> Self {
@@ -75,7 +104,8 @@ impl Contender {
         };
         let store = bench.connect().await;
         let seat = store.open(election, &candidate, bench.ttl()).await.expect("a seat");
-        Self { bench: Arc::clone(bench), candidate, store, seat }
+        let order = store.profile().order;
+        Self { bench: Arc::clone(bench), candidate, store, seat, order }
     }
 
     /// Candidates for [`election`], who all entered in this order; the first one leads.
@@ -135,8 +165,13 @@ impl Contender {
         drop(self.sleep_behind(expected).await);
     }
 
-    /// One refresh, by which it waits behind that many; the wake ends when it is worth asking again.
+    /// One refresh, by which it waits behind that many; the wake ends when it is worth asking again. In
+    /// a race all wait behind one, the leader.
     pub async fn sleep_behind(&mut self, expected: usize) -> Wake {
+        let expected = match self.order {
+            Order::Queue => expected,
+            Order::Race => expected.min(1),
+        };
         match self.refresh().await {
             Standing::Waiting { ahead, wake } if ahead == expected => wake,
             other => panic!(
@@ -158,6 +193,11 @@ impl Contender {
                 }
             }
         }
+    }
+
+    /// What its seat shows.
+    pub fn ticket(&self) -> Option<Ticket> {
+        self.seat.ticket()
     }
 
     /// Gives its place up.

@@ -21,7 +21,7 @@ pub mod sim;
 pub mod terminal;
 
 pub use bench::{Bench, Shared, Stall};
-pub use contender::{Contender, LineUp, election, line_up};
+pub use contender::{Contender, LineUp, election, expect_led_by, expect_nobody, line_up, order};
 pub use run::{apart, poll_n, poll_n_eagerly, run};
 
 /// Expands to one test for each aspect of each law of `elect_api`, on a bench of its own.
@@ -63,6 +63,19 @@ macro_rules! conformance {
             resigning_removes_nobody_elses_entry
             resigning_twice_or_before_entering_does_no_harm
             who_resigned_comes_back_as_a_newcomer
+            a_ticket_frees_a_leaders_place_at_once
+            a_ticket_frees_a_waiters_place_at_once
+            a_ticket_is_there_before_its_entry_and_for_that_one_only
+            a_ticket_redeemed_early_harms_nobody
+            a_late_ticket_removes_nobody
+            a_ticket_catches_an_entry_that_is_being_made
+            // Law 8: expiry.
+            a_lease_that_nobody_renews_is_over_after_its_ttl
+            a_lease_that_is_renewed_is_not_over
+            an_old_leader_is_gone_after_its_lease
+            a_proof_counts_from_before_its_request
+            a_slow_store_does_not_lengthen_a_lease
+            a_waiter_that_asks_no_more_is_passed_over
             // Law 9: a survey disturbs nobody.
             an_election_nobody_entered_is_empty
             a_survey_shows_candidates_as_they_described_themselves

@@ -112,8 +112,8 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn new(plan: &'a RunPlan, log: Log, store: Box<dyn Store>) -> anyhow::Result<Self> {
-        let wishes = Wishes { kill_grace: plan.kill_grace, ..Wishes::default() };
         let profile = store.profile();
+        let wishes = plan.wishes(&profile)?;
         let timing = Timing::new(&wishes, profile.lease)?;
         let containment = Containment::detect();
         let candidate = plan.candidate(std::process::id(), containment.name());

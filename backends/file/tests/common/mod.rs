@@ -47,6 +47,10 @@ impl Bench for FileBench {
         Boottime::from_boot(Duration::from_secs(self.time.fetch_add(1, Ordering::Relaxed)))
     }
 
+    async fn advance(&self, span: Duration) {
+        self.time.fetch_add(span.as_secs(), Ordering::Relaxed);
+    }
+
     async fn wipe(&self, election: &ElectionName) {
         fs::remove_dir_all(self.path(election, "")).expect("nobody is in it");
     }

@@ -1,6 +1,6 @@
 //! Law 3: what was cut short is neither done nor undone until the next refresh has looked.
 
-use crate::{Contender, LineUp, Shared, election, line_up, poll_n, poll_n_eagerly};
+use crate::{Contender, Shared, election, expect_led_by, expect_nobody, poll_n, poll_n_eagerly};
 
 /// More await points than a call of any store has.
 const CUTS: usize = 12;
@@ -14,11 +14,11 @@ pub async fn a_refresh_cut_anywhere_leaves_one_entry(bench: Shared) {
         let mut waiter = Contender::new(&bench, "b").await;
         waiter.refresh_cut(cut).await;
         waiter.wait_behind(1).await;
-        assert_eq!(line_up(&bench).await, LineUp::led_by(&["a", "b"]), "cut after {cut} polls");
+        expect_led_by(&bench, &["a", "b"]).await;
         leader.resign().await;
         waiter.lead().await;
         waiter.resign().await;
-        assert_eq!(line_up(&bench).await, LineUp::without_leader(&[]), "cut after {cut} polls");
+        expect_nobody(&bench).await;
     }
 }
 
@@ -35,7 +35,7 @@ pub async fn a_refresh_dropped_while_the_store_stalls_leaves_one_entry(bench: Sh
     }
     drop(stall);
     waiter.wait_behind(1).await;
-    assert_eq!(line_up(&bench).await, LineUp::led_by(&["a", "b"]));
+    expect_led_by(&bench, &["a", "b"]).await;
     leader.resign().await;
     waiter.lead().await;
 }
@@ -50,7 +50,7 @@ pub async fn a_candidate_that_dies_in_a_stalled_refresh_blocks_nobody(bench: Sha
     drop(stall);
     let mut next = Contender::new(&bench, "b").await;
     next.wait_until_leading().await;
-    assert_eq!(line_up(&bench).await, LineUp::led_by(&["b"]));
+    expect_led_by(&bench, &["b"]).await;
 }
 
 /// A renewal that was given up takes nothing from a leader.
@@ -71,9 +71,9 @@ pub async fn a_resign_cut_anywhere_may_be_repeated(bench: Shared) {
         drop(poll_n(cut, line[0].seat().resign()).await);
         line[0].resign().await;
         line[1].lead().await;
-        assert_eq!(line_up(&bench).await, LineUp::led_by(&["b"]), "cut after {cut} polls");
+        expect_led_by(&bench, &["b"]).await;
         drop(poll_n(cut, line[1].seat().resign()).await);
         line[1].resign().await;
-        assert_eq!(line_up(&bench).await, LineUp::without_leader(&[]), "cut after {cut} polls");
+        expect_nobody(&bench).await;
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use elect_api::Token;
 
-use crate::{Contender, LineUp, Shared, apart, line_up};
+use crate::{Contender, Shared, apart, expect_led_by, expect_nobody};
 
 const CROWD: usize = 16;
 
@@ -32,7 +32,7 @@ pub async fn contenders_lead_one_at_a_time_with_rising_tokens(bench: Shared) {
     let stage = Arc::new(Stage::default());
     let crowd: Vec<_> = (0..CROWD).map(|number| contend(&bench, &stage, number, false)).collect();
     conclude(crowd, &stage, CROWD);
-    assert_eq!(line_up(&bench).await, LineUp::without_leader(&[]));
+    expect_nobody(&bench).await;
 }
 
 /// Every third dies as it leads; the others lead all the same.
@@ -43,7 +43,7 @@ pub async fn newcomers_and_crashes_in_a_crowd_stop_nobody(bench: Shared) {
     conclude(crowd, &stage, CROWD);
     let mut last = Contender::new(&bench, "last").await;
     last.lead().await;
-    assert_eq!(line_up(&bench).await, LineUp::led_by(&["last"]));
+    expect_led_by(&bench, &["last"]).await;
 }
 
 type Running = std::thread::JoinHandle<()>;

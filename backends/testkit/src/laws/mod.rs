@@ -2,16 +2,20 @@
 
 mod ambiguity;
 mod crowd;
+mod expiry;
 mod order;
 mod proof;
 mod resigning;
 mod surveys;
+mod tickets;
 mod tokens;
 
 pub use ambiguity::*;
 pub use crowd::*;
+pub use expiry::*;
 pub use order::*;
 pub use proof::*;
 pub use resigning::*;
 pub use surveys::*;
+pub use tickets::*;
 pub use tokens::*;

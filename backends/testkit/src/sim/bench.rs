@@ -28,10 +28,11 @@ impl SimBench {
         Self { place: Place::Here(sim, clock), ttl: Duration::from_secs(15) }
     }
 
-    /// As a process of its own, where time passes.
+    /// As a process of its own, where time passes. Its leases are short, as some laws wait for their end,
+    /// and long enough for a busy machine.
     pub fn as_server(kind: Kind) -> Self {
         let server = SimServer::start(&Options::new(kind));
-        Self { place: Place::There(server), ttl: Duration::from_secs(2) }
+        Self { place: Place::There(server), ttl: Duration::from_secs(4) }
     }
 
     /// The hand on the store.

@@ -1,0 +1,157 @@
+//! Law 8: a lease ends by time where leases do, not before its time, and for good.
+//!
+//! Where leases have no limit, each of these proves that none passes with time.
+
+use std::time::Duration;
+
+use elect_api::{Boottime, Lease, Standing, Token, Validity};
+
+use crate::contender::in_words;
+use crate::{Contender, Shared, election, expect_led_by, line_up};
+
+async fn is_timed(bench: &Shared) -> bool {
+    matches!(bench.connect().await.profile().lease, Lease::Timed(_))
+}
+
+/// A sixth of the TTL passes: as long as the engine lets pass between two looks at the most.
+async fn a_while(bench: &Shared) {
+    bench.advance(bench.ttl() / 6).await;
+}
+
+/// Refreshes and says until when nobody else can lead; `None` is for ever.
+async fn safe_until(leader: &mut Contender) -> Option<Boottime> {
+    match leader.refresh().await {
+        Standing::Leading { validity: Validity::Window { anchor, window }, .. } => {
+            Some(anchor + window)
+        }
+        Standing::Leading { validity: Validity::Unlimited, .. } => None,
+        other => panic!("{} was to lead but {}", leader.candidate().id, in_words(&other)),
+    }
+}
+
+/// The waiter looks again and again, as the engine does, until it leads: not before `safe_until`.
+async fn outlast(bench: &Shared, waiter: &mut Contender, safe_until: Option<Boottime>) -> Token {
+    // Where contenders are the judges they begin to count at their second look.
+    for _ in 0..24 {
+        a_while(bench).await;
+        match waiter.refresh().await {
+            Standing::Leading { token, .. } => {
+                let early = safe_until.is_none_or(|end| bench.now() < end);
+                assert!(!early, "leads while the other's lease ran");
+                return token;
+            }
+            Standing::Waiting { .. } => {}
+            other => panic!("a waiter {}", in_words(&other)),
+        }
+    }
+    panic!("a lease that nobody renews is not over after four times its length");
+}
+
+/// The next leads then, with a greater token and not too soon. Leases without limit stay.
+pub async fn a_lease_that_nobody_renews_is_over_after_its_ttl(bench: Shared) {
+    let mut line = Contender::in_line(&bench, &["a", "b"]).await;
+    let old = line[0].lead().await;
+    let end = safe_until(&mut line[0]).await;
+    if is_timed(&bench).await {
+        assert!(outlast(&bench, &mut line[1], end).await > old);
+        expect_led_by(&bench, &["b"]).await;
+    } else {
+        bench.advance(bench.ttl() * 4).await;
+        line[1].wait_behind(1).await;
+        assert_eq!(line[0].lead().await, old);
+    }
+}
+
+/// However long that lasts.
+pub async fn a_lease_that_is_renewed_is_not_over(bench: Shared) {
+    let mut line = Contender::in_line(&bench, &["a", "b"]).await;
+    let token = line[0].lead().await;
+    for _ in 0..14 {
+        a_while(&bench).await;
+        assert_eq!(line[0].lead().await, token);
+        line[1].wait_behind(1).await;
+    }
+    expect_led_by(&bench, &["a", "b"]).await;
+}
+
+/// Who comes too late is told so, however often it asks, and leads anew with another token only.
+pub async fn an_old_leader_is_gone_after_its_lease(bench: Shared) {
+    if !is_timed(&bench).await {
+        return a_lease_that_nobody_renews_is_over_after_its_ttl(bench).await;
+    }
+    let mut line = Contender::in_line(&bench, &["a", "b"]).await;
+    let end = safe_until(&mut line[0]).await;
+    let token = outlast(&bench, &mut line[1], end).await;
+    for _ in 0..3 {
+        match line[0].refresh().await {
+            Standing::Gone(why) => assert!(!why.is_empty(), "no reason is given"),
+            other => panic!("a leader whose lease has ended {}", in_words(&other)),
+        }
+    }
+    assert_eq!(line[1].lead().await, token);
+    line[0].resign().await;
+    line[0].wait_behind(1).await;
+    assert_eq!(line[1].lead().await, token, "the old leader's resign took the new one's lease");
+}
+
+/// Each proof begins to run when its own call began, or before; never later, and never earlier than
+/// the one before it.
+pub async fn a_proof_counts_from_before_its_request(bench: Shared) {
+    let mut leader = Contender::new(&bench, "a").await;
+    let mut last = None;
+    for _ in 0..4 {
+        let now = bench.now();
+        match leader.seat().refresh(now).await.expect("a standing") {
+            Standing::Leading { validity: Validity::Window { anchor, window }, .. } => {
+                assert!(anchor <= now, "{anchor:?} is later than the call, {now:?}");
+                assert!(last.is_none_or(|last| anchor >= last), "proofs go back");
+                assert!(!window.is_zero());
+                last = Some(anchor);
+            }
+            Standing::Leading { validity: Validity::Unlimited, .. } => {
+                assert!(
+                    !is_timed(&bench).await,
+                    "a lease without limit in a store that has limits"
+                );
+            }
+            other => panic!("a lone leader {}", in_words(&other)),
+        }
+        bench.advance(Duration::from_millis(5)).await;
+    }
+}
+
+/// The time that passes while a request is under way belongs to the lease, not to its holder.
+pub async fn a_slow_store_does_not_lengthen_a_lease(bench: Shared) {
+    let mut leader = Contender::new(&bench, "a").await;
+    leader.lead().await;
+    let stall = bench.stall(&election()).await;
+    let now = bench.now();
+    let slow = async {
+        bench.advance(bench.ttl() / 6).await;
+        drop(stall);
+    };
+    let (standing, ()) = tokio::join!(leader.seat().refresh(now), slow);
+    if let Standing::Leading { validity: Validity::Window { anchor, .. }, .. } =
+        standing.expect("a standing")
+    {
+        assert!(anchor <= now, "{anchor:?} is later than the send at {now:?}");
+    }
+    assert!(line_up(&bench).await.shows("a"));
+}
+
+/// A waiter that asks no more is passed over once its own lease is over; without limit it dies first.
+pub async fn a_waiter_that_asks_no_more_is_passed_over(bench: Shared) {
+    let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
+    if is_timed(&bench).await {
+        for _ in 0..14 {
+            a_while(&bench).await;
+            line[0].lead().await;
+            line[2].refresh().await;
+        }
+    } else {
+        line.remove(1).crash().await;
+    }
+    expect_led_by(&bench, &["a", "c"]).await;
+    line[0].resign().await;
+    line.last_mut().expect("one that asked").lead().await;
+}

@@ -164,7 +164,13 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
             }
             Command::Abandon => self.request = None,
             Command::Start(token) => {
-                if let Err(error) = self.start(token) {
+                // If the guardian is gone, that is the news to come.
+                if let Err(error) = self.start(token)
+                    && !matches!(
+                        error.kind(),
+                        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
+                    )
+                {
                     self.pending
                         .push_back(Event::NotStarted(error.raw_os_error().unwrap_or(libc::EIO)));
                     self.pending.push_back(Event::Empty);

@@ -120,6 +120,11 @@ impl Timing {
         Some(Deadlines { soft: hard - self.kill_grace, hard, dead_man: hard + margin / 4 })
     }
 
+    /// Whether the lease is held by processes of this machine, without any limit of time.
+    pub fn is_local(&self) -> bool {
+        self.lease == Lease::Unlimited
+    }
+
     /// When another may lead, by this machine's clock; `None` where leases do not end by time.
     pub fn end(&self, validity: Validity) -> Option<Boottime> {
         match validity {

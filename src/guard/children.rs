@@ -79,9 +79,17 @@ const fn low_byte(number: i32) -> u8 {
     number.to_le_bytes()[0]
 }
 
-/// The list of the calling thread's children, where `/proc` offers one.
+/// Whether `/proc` lists children, by the numbers that they have for us. A `/proc` that was mounted
+/// for another pid namespace lists numbers that are strangers' here.
+pub(super) fn are_listed() -> bool {
+    let ourselves = std::fs::read_link("/proc/self").ok();
+    ourselves.is_some_and(|own| own.as_os_str() == &*std::process::id().to_string())
+        && std::path::Path::new("/proc/thread-self/children").exists()
+}
+
+/// The list of the calling thread's children, where `/proc` offers one. Allocates.
 pub(super) fn list() -> Option<OwnedFd> {
-    open_list(c"/proc/thread-self/children")
+    are_listed().then(|| open_list(c"/proc/thread-self/children")).flatten()
 }
 
 fn open_list(path: &std::ffi::CStr) -> Option<OwnedFd> {
@@ -89,23 +97,22 @@ fn open_list(path: &std::ffi::CStr) -> Option<OwnedFd> {
     open(path, OFlag::O_RDONLY | OFlag::O_CLOEXEC, nix::sys::stat::Mode::empty()).ok()
 }
 
-/// The children of every thread of this process. Allocates: for the wrapper only.
-pub(super) fn all() -> Vec<i32> {
-    let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
+/// The children of every thread of this process, where they are listed. Allocates: for the wrapper only.
+pub(super) fn all() -> Option<Vec<i32>> {
+    let threads = are_listed().then(|| std::fs::read_dir("/proc/self/task").ok()).flatten()?;
     let lists = threads
         .flatten()
         .filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
-    lists
-        .flat_map(|list| {
-            list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()
-        })
-        .collect()
+    let all = lists.flat_map(|list| {
+        list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()
+    });
+    Some(all.collect())
 }
 
 /// Kills every child of every thread of this process but those in `spare`. Allocates: for the wrapper only.
 pub(super) fn kill_all_but(spare: &[i32]) {
-    let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return };
-    for thread in threads.flatten() {
+    let threads = are_listed().then(|| std::fs::read_dir("/proc/self/task").ok()).flatten();
+    for thread in threads.into_iter().flatten().flatten() {
         if let Ok(list) = std::fs::File::open(thread.path().join("children")) {
             signal_each(list.as_raw_fd(), libc::SIGKILL, spare);
         }

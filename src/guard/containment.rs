@@ -1,12 +1,14 @@
 use std::fmt;
-use std::path::Path;
+
+use super::children;
 
 /// How surely all descendants of the command can be killed, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Containment {
     /// Every descendant comes back to the guardian when its parent dies, and is found and killed,
-    /// whatever its session and group. Not held: set-uid programs when elect is not root, and a
-    /// `setsid` escaper when wrapper *and* guardian are killed.
+    /// whatever its session and group. Not held: set-uid programs when elect is not root, what enters
+    /// a pid namespace that the tree did not make (its orphans go to the init there), and a `setsid`
+    /// escaper when wrapper *and* guardian are killed.
     Scan,
     /// The command's process group is killed. A descendant that left it cannot be found, as `/proc`
     /// does not list children; leadership is not released before it has ended by itself.
@@ -16,7 +18,7 @@ pub enum Containment {
 impl Containment {
     /// The best that this machine offers without any change that the command could see.
     pub fn detect() -> Self {
-        if Path::new("/proc/thread-self/children").exists() { Self::Scan } else { Self::Group }
+        if children::are_listed() { Self::Scan } else { Self::Group }
     }
 
     /// The name for flags, logs and status.

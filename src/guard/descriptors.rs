@@ -16,7 +16,7 @@ pub(super) fn out_of_the_way(fd: OwnedFd) -> io::Result<OwnedFd> {
     if high < 0 {
         return match io::Error::last_os_error() {
             // The limit on descriptors is lower than that number.
-            error if error.raw_os_error() == Some(libc::EINVAL) => Ok(fd),
+            error if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EMFILE)) => Ok(fd),
             error => Err(error),
         };
     }
@@ -56,7 +56,7 @@ pub(super) unsafe fn close_all_but(keep: &mut [RawFd]) {
 fn close_range(first: RawFd, last: RawFd) {
     if first <= last {
         // SAFETY: the caller of `close_all_but` vouches for it that nobody owns these. On kernels
-        // without the call (before 5.9) they stay open, which delays an end-of-file at worst.
+        // without the call (before 5.9) they stay open: other programs see the end of a pipe late.
         unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
     }
 }

@@ -64,6 +64,8 @@ pub(super) fn main(parts: Parts) -> ! {
     unsafe {
         libc::prctl(libc::PR_SET_NAME, c"elect-guardian".as_ptr());
         libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
+        // One KILL of the wrapper's whole group, as `kill -9 %1` sends it, must not take us along.
+        libc::setpgid(0, 0);
     }
     // A signal that it does not handle must not end it: blocked, all of them.
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None);
@@ -287,7 +289,7 @@ impl Guardian {
     fn signal(&mut self, signal: i32, resume: bool) {
         // While the command is unreaped its group's number is ours; after that only children are.
         let send = |signal| match (self.command, &self.list) {
-            (Some(group), _) => signals::signal_group(group, signal),
+            (Some(command), _) => signals::signal_command(command, signal),
             (None, Some(list)) => _ = children::signal_each(list.as_raw_fd(), signal, &[]),
             (None, None) => {}
         };
@@ -299,8 +301,8 @@ impl Guardian {
 
     fn kill_all(&mut self) {
         self.parts.lease.end();
-        if let Some(group) = self.command {
-            signals::signal_group(group, libc::SIGKILL);
+        if let Some(command) = self.command {
+            signals::signal_command(command, libc::SIGKILL);
         }
         if let Some(list) = &self.list {
             children::signal_each(list.as_raw_fd(), libc::SIGKILL, &[]);

@@ -63,7 +63,7 @@ impl Forked {
     /// # Errors
     /// When a descriptor, memory or a process is refused, or a word of the command has a NUL in it.
     pub fn fork(settings: Settings<'_>) -> io::Result<Self> {
-        let spare = children::all();
+        let spare = children::all().unwrap_or_default();
         // SAFETY: prctl takes integers here. It lets us adopt the tree if the guardian dies.
         unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
         let (socket, parts) = prepare(settings)?;
@@ -115,7 +115,7 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
         dispositions: settings.inherited.dispositions,
         terminal: Terminal::open(),
         death_read,
-        failure_write: descriptors::out_of_the_way(failure_write)?,
+        failure_write: Some(descriptors::out_of_the_way(failure_write)?),
     };
     let parts = Parts {
         socket: theirs,
@@ -259,7 +259,12 @@ impl Guardian {
         let alarm = Alarm::new();
         loop {
             children::kill_all_but(&self.spare);
-            if !self.reap() || children::all().iter().all(|child| self.spare.contains(child)) {
+            // Where children are not listed, only `wait` can say that none is left.
+            let has_children = self.reap();
+            let left = children::all();
+            if !has_children
+                || left.is_some_and(|left| left.iter().all(|pid| self.spare.contains(pid)))
+            {
                 return;
             }
             match &alarm {

@@ -132,17 +132,28 @@ pub(super) fn descriptor(set: &SigSet) -> io::Result<SignalFd> {
     Ok(SignalFd::with_flags(set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?)
 }
 
-/// Stops this process as Ctrl-Z would; returns when it is continued.
+/// Stops this process as Ctrl-Z would; returns when it is continued. Like there, nothing happens
+/// where no shell could ever continue it.
 pub fn stop_self() {
+    let stop = SigSet::from(Signal::SIGTSTP);
+    // A plain STOP would also stop a process that nobody continues.
     // SAFETY: raise has no preconditions.
-    unsafe { libc::raise(libc::SIGSTOP) };
+    unsafe { libc::raise(libc::SIGTSTP) };
+    let _ = sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&stop), None);
+    let _ = sigprocmask(SigmaskHow::SIG_BLOCK, Some(&stop), None);
 }
 
-/// Sends `signal` to every process of `group`; no such group, or no right to it, is no failure of ours.
-pub(super) fn signal_group(group: i32, signal: i32) {
-    // SAFETY: kill has no memory preconditions. The caller holds the group's leader unreaped, so
-    // that the number cannot belong to anybody else.
-    unsafe { libc::kill(-group, signal) };
+/// Sends `signal` to every process of the command's group, and to the command itself where it has left
+/// that group. No such process, or no right to it, is no failure of ours.
+pub(super) fn signal_command(command: i32, signal: i32) {
+    // SAFETY: neither has memory preconditions. The caller holds the command unreaped, so that its
+    // number, which is also its group's, cannot belong to anybody else.
+    unsafe {
+        libc::kill(-command, signal);
+        if libc::getpgid(command) != command {
+            libc::kill(command, signal);
+        }
+    }
 }
 
 /// Reads `fd` once without waiting; `None` when nothing is there.

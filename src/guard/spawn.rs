@@ -22,7 +22,7 @@ pub(super) struct Launch {
     pub(super) terminal: Option<Terminal>,
     pub(super) death_read: OwnedFd,
     /// Closed by the exec, or written to when that fails.
-    pub(super) failure_write: OwnedFd,
+    pub(super) failure_write: Option<OwnedFd>,
 }
 
 /// Forks the command, which inherits `holds`. Its process id is also the id of its group, which
@@ -42,13 +42,10 @@ pub(super) fn spawn(
         -1 => Err(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EAGAIN)),
         0 => {
             let errno = become_command(launch, holds, death_write, guardian);
+            let place = launch.failure_write.as_ref().map_or(-1, AsRawFd::as_raw_fd);
             // SAFETY: the buffer lives for the call; _exit has no preconditions.
             unsafe {
-                libc::write(
-                    launch.failure_write.as_raw_fd(),
-                    errno.to_ne_bytes().as_ptr().cast(),
-                    size_of::<i32>(),
-                );
+                libc::write(place, errno.to_ne_bytes().as_ptr().cast(), size_of::<i32>());
                 libc::_exit(127)
             }
         }
@@ -56,6 +53,8 @@ pub(super) fn spawn(
             // Here and in the child: whoever comes first, the group exists before it is needed.
             // SAFETY: setpgid has no preconditions.
             unsafe { libc::setpgid(pid, pid) };
+            // Ours must not keep the exec from being seen.
+            launch.failure_write = None;
             Ok(pid)
         }
     }

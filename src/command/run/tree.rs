@@ -75,6 +75,10 @@ impl Watched {
                 self.guardian.signal(signal, false, None);
             }
             libc::SIGTSTP => stop_self(),
+            libc::SIGCONT => {
+                self.suspending = false;
+                return Some(Event::Signal(signal));
+            }
             _ => return Some(Event::Signal(signal)),
         }
         None
@@ -89,7 +93,7 @@ impl Watched {
         let wants_terminal = matches!(signal, libc::SIGTTIN | libc::SIGTTOU);
         if wants_terminal && terminal.is_ours() {
             terminal.give(group);
-        } else if was_in_front || wants_terminal || self.suspending {
+        } else if was_in_front || wants_terminal || (self.suspending && signal == libc::SIGTSTP) {
             self.suspending = false;
             if was_in_front {
                 terminal.take_back();
@@ -97,6 +101,9 @@ impl Watched {
             stop_self();
             if (was_in_front || wants_terminal) && terminal.is_ours() {
                 terminal.give(group);
+            } else if wants_terminal {
+                // In the background it would only want it again. It goes on with our own CONT.
+                return;
             }
         } else {
             return;

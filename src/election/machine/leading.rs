@@ -21,7 +21,9 @@ enum Stage {
     Running,
     /// It was asked to stop as leadership is lost; the guardian kills it when its time is over.
     Stopping,
-    /// It has ended, or is being killed; others of the tree may live.
+    /// It has ended; others of the tree may live, and may go on doing so for long.
+    Lingering,
+    /// Everything is being killed.
     Emptying,
     /// The tree is empty; the lease is kept until this instant.
     Holding(Boottime),
@@ -55,7 +57,7 @@ impl Machine {
     pub(super) fn tenure_tick(&self, tenure: &Tenure) -> Option<Boottime> {
         let deadlines = self.timing.deadlines(tenure.leadership.validity);
         match tenure.stage {
-            Stage::Running => deadlines.map(|deadlines| deadlines.soft),
+            Stage::Running | Stage::Lingering => deadlines.map(|deadlines| deadlines.soft),
             Stage::Stopping | Stage::Emptying => None,
             Stage::Holding(until) => {
                 let end = self.timing.end(tenure.leadership.validity);
@@ -100,7 +102,7 @@ impl Machine {
     fn lost_with_grace(&mut self, now: Boottime, why: String, kill_at: Boottime) {
         let Phase::Leading(tenure) = &mut self.phase else { return };
         match tenure.stage {
-            Stage::Running => {
+            Stage::Running | Stage::Lingering => {
                 tenure.stage = Stage::Stopping;
                 self.lose(why);
                 self.say(Command::Stop(kill_at));
@@ -120,7 +122,7 @@ impl Machine {
         let Phase::Leading(tenure) = &self.phase else { return };
         let validity = tenure.leadership.validity;
         match tenure.stage {
-            Stage::Running
+            Stage::Running | Stage::Lingering
                 if self.timing.deadlines(validity).is_some_and(|known| known.soft <= now) =>
             {
                 self.soft_passed(now);
@@ -153,7 +155,9 @@ impl Machine {
             Event::Started => tenure.started = Some(now),
             Event::NotStarted(errno) => _ = self.verdict.get_or_insert(Verdict::NotStarted(errno)),
             Event::Ended(ended) => {
-                tenure.stage = Stage::Emptying;
+                if tenure.stage == Stage::Running {
+                    tenure.stage = Stage::Lingering;
+                }
                 self.verdict.get_or_insert(Verdict::Ended(ended));
             }
             Event::Empty => self.emptied(now),

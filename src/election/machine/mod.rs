@@ -122,6 +122,11 @@ impl Machine {
             self.say(Command::Abandon);
             let what = match self.request.forget() {
                 Some(Kind::Open) => "no answer to the connection attempt in time",
+                _ if self.timing.is_local() => {
+                    // It is there, and does not fail: somebody is stopped in our way.
+                    self.reached = true;
+                    "another candidate has stopped in the middle of joining or leaving the election"
+                }
                 _ => "no answer in time; whether it was carried out is unknown",
             };
             self.failed(now, Error::new(ErrorKind::Ambiguous, what));
@@ -247,7 +252,8 @@ impl Machine {
     fn patience_ends(&self) -> Option<Boottime> {
         let wait = match self.rules.wait {
             Wait::For(limit) => Some(self.began + limit),
-            Wait::No | Wait::Forever => None,
+            Wait::No => Some(self.began + self.timing.connect_timeout),
+            Wait::Forever => None,
         };
         match (self.reached, wait) {
             (true, wait) => wait,

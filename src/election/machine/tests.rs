@@ -291,6 +291,28 @@ fn soft_deadline_asks_hard_deadline_kills_and_renewing_goes_on() {
 }
 
 #[test]
+fn what_the_command_leaves_running_is_stopped_with_a_lost_lease() {
+    Transcript::running(Lease::Unlimited, rules())
+        .tell(1.0, Event::Ended(Ended::Exited(3)), &[])
+        .pass(5.0, &["refresh"])
+        .tell(5.0, Event::Answered(Ok(Answer::Evicted("removed".into()))), &["stop, kill at 9.0"])
+        .tell(6.0, Event::Empty, &["resign"])
+        .tell(6.0, Event::Resigned(Ok(())), &["finish: Exited(3)"]);
+    let mut transcript = Transcript::running(ETCD, rules());
+    transcript.tell(1.0, Event::Ended(Ended::Exited(3)), &[]).pass(2.5, &["refresh"]);
+    transcript.pass(8.7, &["abandon", "refresh", "abandon", "refresh", "stop, kill at 12.6"]);
+}
+
+#[test]
+fn somebody_stopped_at_the_door_of_a_local_election_is_waited_for() {
+    Transcript::joined(Lease::Unlimited, rules())
+        .pass(10.2, &["abandon", "refresh", "abandon", "refresh"]);
+    Transcript::joined(Lease::Unlimited, Rules { wait: Wait::No, ..rules() })
+        .pass(10.0, &["abandon", "refresh", "abandon", "resign"])
+        .tell(10.0, Event::Resigned(Ok(())), &["finish: not acquired"]);
+}
+
+#[test]
 fn a_late_answer_never_moves_the_anchor_back() {
     let mut transcript = Transcript::running(ETCD, rules());
     transcript.pass(2.5, &["refresh"]).tell(2.6, leading(ETCD, 2.5), &[]);

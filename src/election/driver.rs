@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, ElectionName, Error, Seat, Standing, Store, Survey, Ticket, Token, Wake,
+    Boottime, Candidate, ElectionName, Error, Seat, Standing, Store, Survey, Ticket, Token,
+    Validity, Wake,
 };
 use tokio::sync::Mutex;
 
 use crate::guard::Deadlines;
+use crate::guard::switches::{Part, is_off};
 
 use super::machine::{Answer, Command, Event, Machine, News, Verdict};
 
@@ -233,6 +235,16 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
         }
     }
 
+    /// As the store says, unless a test wants the mistake of counting from the reply.
+    fn anchored(&self, validity: Validity) -> Validity {
+        match validity {
+            Validity::Window { window, .. } if is_off(Part::Anchor) => {
+                Validity::Window { anchor: self.clock.now(), window }
+            }
+            validity => validity,
+        }
+    }
+
     fn answer(&mut self, reply: Reply) -> Event {
         match reply {
             Reply::Opened(Ok(seat)) => {
@@ -245,7 +257,9 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
             Reply::Refreshed(Ok(standing)) => {
                 self.wake = None;
                 Event::Answered(Ok(match standing {
-                    Standing::Leading { token, validity } => Answer::Leading { token, validity },
+                    Standing::Leading { token, validity } => {
+                        Answer::Leading { token, validity: self.anchored(validity) }
+                    }
                     Standing::Waiting { ahead, wake } => {
                         self.wake = Some(wake);
                         Answer::Waiting { ahead }

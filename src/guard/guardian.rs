@@ -36,6 +36,8 @@ pub(super) struct Parts {
     pub(super) ladder: Ladder,
     /// The signal that asks the command to stop.
     pub(super) ask: i32,
+    /// Off only in tests.
+    pub(super) dead_man_is_on: bool,
     /// Absent where the death of our processes frees the place by itself.
     pub(super) redeemer: Option<Redeemer>,
 }
@@ -274,7 +276,8 @@ impl Guardian {
     }
 
     fn rearm(&mut self) {
-        let at = self.parts.ladder.deadlines().map(|deadlines| deadlines.dead_man);
+        let deadlines = self.parts.ladder.deadlines().filter(|_| self.parts.dead_man_is_on);
+        let at = deadlines.map(|deadlines| deadlines.dead_man);
         if self.dead_man.set(at).is_err() {
             // Cannot happen to a timer of ours; if it does, nothing guards the lease.
             self.step(Event::Kill);

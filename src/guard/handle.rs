@@ -20,6 +20,7 @@ use super::ladder::{Deadlines, Ladder, Leftover};
 use super::redeemer::{Redeem, Redeemer};
 use super::signals::{self, Inherited};
 use super::spawn::Launch;
+use super::switches::{Part, is_off};
 use super::wire::{Message, Order, Report};
 use super::{Alarm, Terminal, clock, death_pipe, descriptors, lease};
 
@@ -127,6 +128,7 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
         timer: clock::timer()?,
         ladder: Ladder::new(settings.leftover),
         ask: settings.signal,
+        dead_man_is_on: !is_off(Part::DeadMan),
         redeemer: settings.redeem.map(Redeemer::new).transpose()?,
     };
     Ok((socket, parts))
@@ -194,9 +196,8 @@ impl Guardian {
         // A guardian that is gone shows itself in `next_report`.
         let full = !self.unsent.is_empty()
             || channel::send(self.socket.get_ref(), &order.encode(), &[]).is_err_and(blocked);
-        // Of plain signals to a stopped guardian some hundreds are kept, which is plenty.
-        let dispensable = matches!(order, Order::Signal { kill_at: None, .. });
-        if full && !(dispensable && self.unsent.len() > 100) {
+        // Of equal signals that wait for a stopped process the kernel, too, keeps one.
+        if full && !self.unsent.contains(&order) {
             self.unsent.push_back(order);
         }
     }

@@ -38,6 +38,7 @@ mod no_alloc;
 mod redeemer;
 mod signals;
 mod spawn;
+pub mod switches;
 mod terminal;
 mod wire;
 

@@ -50,6 +50,7 @@ fn a_command_that_is_not_there_gives_127() {
         ground.job().arg(command).run().exits(127).says(command);
     }
     ground.job().env("PATH", "/nowhere").arg("ls").run().exits(127);
+    ground.job().env("PATH", "/nowhere:/etc/passwd:/bin:/usr/bin").arg("true").run().exits(0);
     ground.is_left_empty();
 }
 

@@ -173,6 +173,31 @@ fn a_signal_to_the_wrapper_of_a_stopped_guardian_is_kept_for_it() {
     assert_eq!(duel.ends(now()).0, 128 + 15);
 }
 
+/// Sends a signal to the wrapper, and waits until it has read it: pending ones of a kind are one.
+fn tell(wrapper: i32, signal: Signal) {
+    send(wrapper, signal);
+    eventually("a signal to be read", || {
+        let status = std::fs::read_to_string(format!("/proc/{wrapper}/status")).ok()?;
+        let pending = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"))?;
+        let pending = u64::from_str_radix(pending.trim(), 16).ok()?;
+        (pending & (1 << (signal as u32 - 1)) == 0).then_some(())
+    });
+}
+
+/// More than the socket between them has room for.
+#[test]
+fn a_flood_of_signals_for_a_stopped_guardian_does_not_drown_the_last() {
+    let duel = Duel::start();
+    stop(duel.guardian);
+    for _ in 0..600 {
+        tell(duel.wrapper, Signal::SIGWINCH);
+    }
+    tell(duel.wrapper, Signal::SIGTERM);
+    duel.goes_on();
+    send(duel.guardian, CONT);
+    assert_eq!(duel.ends(now()).0, 128 + 15);
+}
+
 /// Nobody can act while the guardian is stopped; the lock is still held by it and by the tree.
 #[test]
 fn a_wrapper_killed_while_its_guardian_is_stopped_leaves_the_lock_held() {

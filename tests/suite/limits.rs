@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use elect_testkit::program::{Ended, eventually, name};
+use elect_testkit::program::{Ended, eventually, is_alive};
 use tempfile::TempDir;
 
 use crate::support::Ground;
@@ -17,7 +17,7 @@ fn in_order(what: &str, ended: &Ended) -> bool {
         125 => {
             assert_eq!(ended.stdout, "", "{what}: {ended:?}");
             let last = ended.stderr.lines().last().unwrap_or_default();
-            assert!(last.starts_with("elect: error: "), "{what}: {ended:?}");
+            assert!(last.starts_with("elect: error: cannot "), "{what}: {ended:?}");
         }
         // Too little even for the C library or for the command to be loaded: not elect's word.
         127 => assert!(!ended.stderr.starts_with("elect:"), "{what}: {ended:?}"),
@@ -96,7 +96,7 @@ fn nothing_is_left_of_a_run() {
     elect.signal(nix::sys::signal::Signal::SIGTERM);
     elect.wait().exits(143);
     for pid in [wrapper, guardian, command] {
-        eventually("the end of all processes", || name(pid).is_none().then_some(()));
+        eventually("the end of all processes", || (!is_alive(pid)).then_some(()));
     }
     assert!(fs::read_dir(temporary.path()).unwrap().next().is_none());
     let mut left: Vec<_> = fs::read_dir(ground.state().join("job"))

@@ -14,6 +14,7 @@ mod group_tier;
 mod limits;
 mod loss;
 mod nested;
+mod pid_one;
 mod power_cut;
 mod signals;
 mod simulation;
@@ -21,6 +22,8 @@ mod stage;
 mod status;
 mod streams;
 mod support;
+mod terminal;
 #[cfg(feature = "sim")]
 mod timed;
 mod usage;
+mod users;

@@ -161,6 +161,8 @@ fn a_torn_write_of_the_token_never_turns_it_back() {
         disk.runs();
         let new = fs::read(disk.token_file()).expect("tokens");
         let torn_slot = if slots[0] > slots[1] { SLOT..2 * SLOT } else { 0..SLOT };
+        let newest = SLOT - torn_slot.start..2 * SLOT - torn_slot.start;
+        assert_eq!(old[newest.clone()], new[newest], "the newest was written over");
         for cut in [0, 1, 11, 12, 20, 31, 32, 33, 40, 41, 42, 512, SLOT - 1, SLOT] {
             let rest = torn_slot.start + cut..torn_slot.end;
             for rest_of in [&old, &vec![0; new.len()], &vec![0xff; new.len()]] {

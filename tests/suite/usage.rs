@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
 
-use elect_testkit::program::{Elect, Running, eventually, line_of, name};
+use elect_testkit::program::{Elect, Running, eventually, is_alive, line_of, name};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -99,7 +99,12 @@ impl User {
         let id = self.id.to_string();
         Elect::new("setpriv")
             .args(["--reuid", &id, "--regid", &id, "--clear-groups", "--"])
-            .arg(self.folder.path().join("elect"))
+            .arg(self.program())
+    }
+
+    /// The program as this user may execute it.
+    pub(crate) fn program(&self) -> PathBuf {
+        self.folder.path().join("elect")
     }
 
     /// Waits until no process of this user has a name with this in it.
@@ -110,6 +115,7 @@ impl User {
             let own = processes
                 .filter(|entry| entry.metadata().is_ok_and(|found| found.uid() == self.id))
                 .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+                .filter(|&pid| is_alive(pid))
                 .filter_map(name);
             (!own.into_iter().any(|name| name.contains(part))).then_some(())
         });

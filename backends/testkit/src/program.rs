@@ -11,6 +11,8 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use crate::oracle::now;
+
 /// The longest that anything may take before a test gives up; never what a test waits for.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -269,15 +271,13 @@ impl Ended {
 /// When it does not come within [`PATIENCE`]; `what` names it.
 #[track_caller]
 pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let mut patience = PATIENCE;
-    let pause = Duration::from_millis(1);
+    let deadline = now() + PATIENCE;
     loop {
         if let Some(found) = look() {
             return found;
         }
-        assert!(!patience.is_zero(), "waited in vain for {what}");
-        thread::sleep(pause);
-        patience = patience.saturating_sub(pause);
+        assert!(now() < deadline, "waited in vain for {what}");
+        thread::sleep(Duration::from_millis(1));
     }
 }
 

@@ -7,13 +7,14 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::pty::{Winsize, openpty};
 
 use crate::program::{Running, eventually};
 
 /// A pseudo-terminal and the program that it controls.
 ///
-/// Dropping it hangs up, as closing the window would.
+/// Dropping it kills that program; with the leader of its session the terminal hangs up.
 #[derive(Debug)]
 pub struct Terminal {
     keyboard: File,
@@ -29,6 +30,10 @@ impl Terminal {
     pub fn start(command: &mut Command) -> Self {
         let size = Winsize { ws_row: 24, ws_col: 200, ws_xpixel: 0, ws_ypixel: 0 };
         let pty = openpty(&size, None).expect("a pseudo-terminal");
+        // A program that had the other end itself would never see the window close.
+        for fd in [&pty.master, &pty.slave] {
+            fcntl(fd, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).expect("a descriptor");
+        }
         let stream = |fd: &OwnedFd| Stdio::from(fd.try_clone().expect("a descriptor"));
         let mut session = Command::new("setsid");
         session.arg("--ctty").arg(command.get_program()).args(command.get_args());

@@ -234,7 +234,9 @@ fn judge(verdict: Verdict) -> (Outcome, String) {
                 libc::EAGAIN | libc::ENOMEM | libc::EMFILE | libc::ENFILE => Outcome::Failed,
                 _ => Outcome::NotExecutable,
             };
-            (outcome, nix::errno::Errno::from_raw(errno).desc().to_owned())
+            let why = nix::errno::Errno::from_raw(errno).desc();
+            let what = if outcome == Outcome::Failed { "cannot start the command: " } else { "" };
+            (outcome, format!("{what}{why}"))
         }
         Verdict::Lost(why) => (Outcome::Lost, format!("leadership was lost: {why}")),
         Verdict::NotAcquired => (Outcome::NotAcquired, "another candidate leads".to_owned()),

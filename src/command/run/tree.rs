@@ -81,19 +81,21 @@ impl Watched {
     }
 
     /// The command has stopped. If the terminal's user meant the whole job, we stop as well; if it
-    /// only wants the terminal, which was ours so far, it gets it.
+    /// only wants the terminal, it gets it once it is ours to give: in the background we stop, so that
+    /// the shell sees a stopped job, which its `fg` continues.
     fn stopped(&mut self, signal: i32) {
         let (Some(terminal), Some(group)) = (&self.terminal, self.group) else { return };
         let was_in_front = terminal.is_of(group);
-        if matches!(signal, libc::SIGTTIN | libc::SIGTTOU) && terminal.is_ours() {
+        let wants_terminal = matches!(signal, libc::SIGTTIN | libc::SIGTTOU);
+        if wants_terminal && terminal.is_ours() {
             terminal.give(group);
-        } else if was_in_front || self.suspending {
+        } else if was_in_front || wants_terminal || self.suspending {
             self.suspending = false;
             if was_in_front {
                 terminal.take_back();
             }
             stop_self();
-            if was_in_front && terminal.is_ours() {
+            if (was_in_front || wants_terminal) && terminal.is_ours() {
                 terminal.give(group);
             }
         } else {

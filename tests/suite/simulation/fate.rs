@@ -9,6 +9,9 @@ use super::candidate::{self, Run};
 use super::guardian::Order;
 use super::{CANDIDATES, Game, PLAY};
 
+/// How long anybody is stopped at most, in leases.
+pub(crate) const LONGEST_STOP: u32 = 3;
+
 /// What runs on each machine at present.
 pub(crate) type Crew = Vec<Arc<Mutex<Option<Run>>>>;
 
@@ -68,7 +71,7 @@ pub(crate) async fn play(game: &Arc<Game>, crew: &Crew, seed: u64) {
 }
 
 fn befall_process(game: &Game, run: &Run, chance: &mut fastrand::Rng) {
-    let span = game.ttl.mul_f64(chance.f64() * 3.0);
+    let span = game.ttl.mul_f64(chance.f64() * f64::from(LONGEST_STOP));
     let tell_guardian = |order| {
         if let Some(guardian) = run.guardian.upgrade() {
             let _ = guardian.send(order);

@@ -20,7 +20,7 @@ use self::stage::{Stage, Tree};
 const PLAY: Duration = Duration::from_secs(300);
 /// How soon after the last fault somebody leads, in leases: the old one ends, and whoever is in the
 /// middle of giving up, or of a pause between attempts, comes to an end with it.
-const LEASES_TO_RECOVER: u32 = 4;
+const LEASES_TO_RECOVER: u32 = 3;
 /// How many candidates take part.
 const CANDIDATES: usize = 3;
 
@@ -100,6 +100,8 @@ fn play(seed: u64, switches: Switches) -> (Vec<String>, Vec<Tree>) {
         let crew = fate::crew(&game, seed);
         fate::play(&game, &crew, seed).await;
         game.controls().lift_all();
+        // Whoever was stopped last goes on by then.
+        game.clock.until(game.clock.now() + game.ttl * fate::LONGEST_STOP).await;
         let calm = game.clock.now();
         game.clock.until(calm + game.ttl * LEASES_TO_RECOVER).await;
         if !game.stage.trees().iter().any(|tree| tree.dead.is_none_or(|dead| dead >= calm)) {

@@ -75,6 +75,7 @@ fn daemons_outlive_their_parent_and_not_the_oracle() {
     let oracle = Oracle::new();
     let stamper = oracle.stamper("A").token(1).daemons(2).leaving().deaf().closing_descriptors();
     start(&stamper.lasting(Duration::from_millis(2))).wait().exits(0);
+    oracle.wait_for_run("A");
     let living = oracle.living();
     assert_eq!(living.len(), 2);
     let run = oracle.wait_for_stamps("A", Duration::from_millis(3));

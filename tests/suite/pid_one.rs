@@ -1,0 +1,114 @@
+//! elect as the first process of a container.
+
+use std::fs;
+
+use elect_testkit::program::{Elect, Running, children, eventually, name, state};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::support::Ground;
+
+fn contained(elect: Elect) -> Elect {
+    elect.under(["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"])
+}
+
+/// The process id, as seen from outside, of the elect that `unshare` has forked.
+#[track_caller]
+fn first(unshare: &mut Running) -> i32 {
+    let parent = unshare.pid();
+    eventually("elect in its namespace", || {
+        children(parent).into_iter().find(|&child| name(child).as_deref() == Some("elect"))
+    })
+}
+
+#[test]
+fn the_exit_code_is_kept() {
+    let ground = Ground::new();
+    contained(ground.job().sh("exit 7")).run().exits(7).is_silent();
+    contained(ground.job().sh("kill -TERM $$")).run().exits(143).is_silent();
+    contained(ground.job().arg("no-such-command")).run().exits(127);
+    ground.is_left_empty();
+}
+
+#[test]
+fn signals_are_obeyed() {
+    for (script, code) in [
+        ("trap 'exit 5' TERM; echo >\"$D/started\"; while :; do sleep 3600 & wait; done", 5),
+        ("echo >\"$D/started\"; exec sleep 3600", 143),
+    ] {
+        let ground = Ground::new();
+        let mut unshare = contained(ground.job().sh(script)).spawn();
+        let elect = first(&mut unshare);
+        ground.said("started");
+        kill(Pid::from_raw(elect), Signal::SIGTERM).unwrap();
+        unshare.wait().exits(code);
+    }
+    // And in the queue, where nothing but the handler stands for the default action.
+    let ground = Ground::new();
+    let _leader = ground.leader();
+    for (signal, code) in [(Signal::SIGTERM, 143), (Signal::SIGINT, 130), (Signal::SIGHUP, 129)] {
+        let waiter = ground.job().sh("echo ran").under(["env", "--default-signal"]);
+        let mut unshare = contained(waiter).spawn();
+        let elect = first(&mut unshare);
+        ground.awaits(1);
+        kill(Pid::from_raw(elect), signal).unwrap();
+        unshare.wait().exits(code).prints("");
+        ground.awaits(0);
+    }
+}
+
+#[test]
+fn orphans_of_other_processes_are_reaped() {
+    let ground = Ground::new();
+    let mut unshare = contained(ground.job().sh(crate::usage::STAY)).spawn();
+    let elect = first(&mut unshare);
+    ground.said("started");
+    // As `docker exec` does: processes that come into the container from outside, and leave orphans.
+    let target = elect.to_string();
+    let script = "for i in 1 2 3 4 5 6 7 8 9 10; do (echo >>\"$D/orphans\"; sleep 0.02; \
+                  echo >>\"$D/ended\") & done";
+    let enter = Elect::new("nsenter").args(["--target", &target, "--pid", "--"]);
+    enter.env("D", ground.path()).sh(script).command().status().unwrap();
+    let lines = |file: &str| {
+        fs::read_to_string(ground.path().join(file)).unwrap_or_default().lines().count()
+    };
+    eventually("ten orphans", || (lines("orphans") == 10).then_some(()));
+    eventually("the end of ten orphans", || (lines("ended") == 10).then_some(()));
+    let guardian = eventually("a guardian alone", || match children(elect)[..] {
+        [only] => Some(only),
+        _ => None,
+    });
+    assert_eq!(name(guardian).as_deref(), Some("elect-guardian"));
+    assert!(children(guardian).iter().all(|&child| state(child) != Some('Z')));
+    kill(Pid::from_raw(elect), Signal::SIGTERM).unwrap();
+    unshare.wait().exits(143);
+}
+
+#[test]
+fn orphans_of_the_command_are_reaped_while_it_runs() {
+    let ground = Ground::new();
+    let script = "i=0; while [ $i -lt 10 ]; do (setsid true & ) ; i=$((i+1)); done; \
+                  echo >\"$D/started\"; exec sleep 3600";
+    let mut unshare = contained(ground.job().sh(script)).spawn();
+    let elect = first(&mut unshare);
+    ground.said("started");
+    let guardian = eventually("a guardian", || {
+        children(elect).into_iter().find(|&child| name(child).as_deref() == Some("elect-guardian"))
+    });
+    eventually("the end of all orphans", || (children(guardian).len() == 1).then_some(()));
+    kill(Pid::from_raw(elect), Signal::SIGTERM).unwrap();
+    unshare.wait().exits(143);
+}
+
+#[test]
+fn leaders_in_containers_exclude_each_other() {
+    let ground = Ground::new();
+    let leader = contained(ground.job().sh(crate::usage::STAY)).spawn();
+    ground.said("started");
+    contained(ground.job().args(["-n", "true"])).run().exits(75);
+    // Another number in another namespace is nobody's parent: this one simply waits.
+    let waiter = contained(ground.job().sh("echo ran")).spawn();
+    ground.awaits(1);
+    drop(leader);
+    waiter.wait().exits(0).prints("ran\n");
+}

@@ -1,0 +1,104 @@
+//! An ordinary user, and where elections are kept.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, chown};
+use std::path::{Path, PathBuf};
+
+use elect_testkit::program::Elect;
+use tempfile::TempDir;
+
+use crate::usage::{User, as_nobody};
+
+/// A user with a home of its own.
+struct Home {
+    user: User,
+    folder: TempDir,
+}
+
+impl Home {
+    fn new() -> Self {
+        let (user, folder) = (as_nobody(), TempDir::new().expect("a temporary folder"));
+        chown(folder.path(), Some(user.id), Some(user.id)).expect("we are root");
+        Self { user, folder }
+    }
+
+    fn path(&self, below: &str) -> PathBuf {
+        self.folder.path().join(below)
+    }
+
+    fn elect(&self) -> Elect {
+        self.user.elect().env("HOME", self.folder.path()).env("XDG_STATE_HOME", "")
+    }
+}
+
+/// Runs and looks with these variables and flags: the elections are at `root`.
+#[track_caller]
+fn keeps_elections_at(root: &Path, elect: &Elect, flags: &[&str], owner: u32) {
+    let shown = format!("file://{}", root.display());
+    let run = elect.clone().args(["run", "-v", "-e", "job"]).args(flags);
+    run.sh("echo ran").run().exits(0).prints("ran\n").says(&format!("store {shown},"));
+    let status = elect.clone().arg("status").args(flags).run().exits(0);
+    assert!(status.stdout.starts_with(&format!("backend: {shown}\n")), "{status:?}");
+    let made = fs::metadata(root.join("job")).unwrap();
+    assert_eq!((made.uid(), made.mode() & 0o777), (owner, 0o700));
+}
+
+#[test]
+fn an_ordinary_user_needs_to_set_up_nothing() {
+    let home = Home::new();
+    let root = home.path(".local/state/elect");
+    keeps_elections_at(&root, &home.elect(), &[], home.user.id);
+}
+
+#[test]
+fn variables_and_urls_choose_the_directory() {
+    let home = Home::new();
+    let xdg = home.elect().env("XDG_STATE_HOME", home.path("xdg"));
+    keeps_elections_at(&home.path("xdg/elect"), &xdg, &[], home.user.id);
+    let systemd = xdg.clone().env("STATE_DIRECTORY", home.path("systemd"));
+    keeps_elections_at(&home.path("systemd"), &systemd, &[], home.user.id);
+    let url = format!("file://{}", home.path("a dir").display()).replace(' ', "%20");
+    let elect = systemd.env("ELECT_BACKEND", &url);
+    elect.clone().args(["run", "-e", "job", "true"]).run().exits(0).is_silent();
+    assert!(home.path("a dir/job").is_dir());
+    let flag = format!("file://{}", home.path("flag").display());
+    keeps_elections_at(&home.path("flag"), &elect, &["-b", &flag], home.user.id);
+    assert!(!home.path(".local").exists());
+}
+
+#[test]
+fn root_finds_the_directory_of_its_service() {
+    let folder = TempDir::new().unwrap();
+    let root = folder.path().join("service");
+    let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).env("STATE_DIRECTORY", &root);
+    keeps_elections_at(&root, &elect, &[], 0);
+}
+
+#[test]
+fn without_any_place_the_user_is_told_what_would_do() {
+    let home = Home::new();
+    for (name, value) in [("HOME", ""), ("HOME", "relative"), ("STATE_DIRECTORY", "relative")] {
+        let elect = home.elect().env(name, value);
+        let ended = elect.clone().args(["run", "-e", "job"]).sh("echo ran").run();
+        ended.exits(125).prints("").says("absolute");
+        elect.arg("status").run().exits(125).prints("").says("absolute");
+    }
+}
+
+#[test]
+fn everything_works_for_an_ordinary_user() {
+    let home = Home::new();
+    let job = || home.elect().args(["run", "-e", "job"]).env("D", home.folder.path());
+    let mut leader = job().sh(crate::usage::STAY).spawn();
+    elect_testkit::program::line_of(&home.path("started"));
+    job().args(["-n", "true"]).run().exits(75);
+    let waiter = job().sh("exit 3").spawn();
+    elect_testkit::program::eventually("a waiter", || {
+        let status = home.elect().args(["status", "job"]).run().exits(0).stdout;
+        status.contains("waiting").then_some(())
+    });
+    leader.signal(nix::sys::signal::Signal::SIGKILL);
+    waiter.wait().exits(3);
+    job().arg(home.user.program()).arg("check").run().exits(0).prints("leading, no time limit\n");
+    home.user.has_no_process_of("elect");
+}

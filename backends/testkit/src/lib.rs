@@ -41,6 +41,7 @@ macro_rules! conformance {
             only_a_leader_holds_the_lease
             // Law 3: ambiguity.
             a_refresh_cut_anywhere_leaves_one_entry
+            a_resign_after_a_cut_refresh_leaves_nothing
             a_refresh_dropped_while_the_store_stalls_leaves_one_entry
             a_candidate_that_dies_in_a_stalled_refresh_blocks_nobody
             a_leaders_refresh_cut_anywhere_keeps_the_lease
@@ -75,6 +76,7 @@ macro_rules! conformance {
             an_old_leader_is_gone_after_its_lease
             a_proof_counts_from_before_its_request
             a_slow_store_does_not_lengthen_a_lease
+            a_proof_after_a_lost_reply_is_no_older_one
             a_waiter_that_asks_no_more_is_passed_over
             // Law 9: a survey disturbs nobody.
             an_election_nobody_entered_is_empty

@@ -22,6 +22,23 @@ pub async fn a_refresh_cut_anywhere_leaves_one_entry(bench: Shared) {
     }
 }
 
+/// Who gives up after a refresh that was cut short has nothing left there, known or unknown to it.
+pub async fn a_resign_after_a_cut_refresh_leaves_nothing(bench: Shared) {
+    for cut in 1..=CUTS {
+        let mut impatient = Contender::new(&bench, "a").await;
+        impatient.refresh_cut(cut).await;
+        impatient.resign().await;
+        let mut next = Contender::new(&bench, "b").await;
+        next.lead().await;
+        let mut waiter = Contender::new(&bench, "c").await;
+        waiter.refresh_cut(cut).await;
+        waiter.resign().await;
+        expect_led_by(&bench, &["b"]).await;
+        next.resign().await;
+        expect_nobody(&bench).await;
+    }
+}
+
 /// The attempt ran out of time while the store was silent; all that was sent is answered later.
 pub async fn a_refresh_dropped_while_the_store_stalls_leaves_one_entry(bench: Shared) {
     let mut leader = Contender::new(&bench, "a").await;

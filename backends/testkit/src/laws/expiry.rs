@@ -139,6 +139,31 @@ pub async fn a_slow_store_does_not_lengthen_a_lease(bench: Shared) {
     assert!(line_up(&bench).await.shows("a"));
 }
 
+/// More await points than a call of any store has.
+const CUTS: usize = 6;
+
+/// What stores that count in whole seconds leave out.
+const ROUNDING: Duration = Duration::from_secs(1);
+
+/// The next proof after a renewal that was cut short is a renewal of its own: the store's lease lasts as
+/// long as the proof says.
+pub async fn a_proof_after_a_lost_reply_is_no_older_one(bench: Shared) {
+    let mut leader = Contender::new(&bench, "a").await;
+    leader.lead().await;
+    for cut in 1..=CUTS {
+        leader.refresh_cut(cut).await;
+        a_while(&bench).await;
+        let claimed = safe_until(&mut leader).await;
+        let survey = bench.connect().await.survey(&election()).await.expect("a survey");
+        let remaining = survey.leader.expect("a leader").remaining;
+        assert!(remaining.is_none() || claimed.is_some(), "a limit that the proof does not have");
+        if let (Some(claimed), Some(remaining)) = (claimed, remaining) {
+            let end = bench.now() + remaining + ROUNDING;
+            assert!(end >= claimed, "ends at {end:?}, not {claimed:?}; cut after {cut} polls");
+        }
+    }
+}
+
 /// A waiter that asks no more is passed over once its own lease is over; without limit it dies first.
 pub async fn a_waiter_that_asks_no_more_is_passed_over(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;

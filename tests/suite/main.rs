@@ -5,6 +5,8 @@ mod basics;
 mod birth;
 mod check;
 mod contention;
+#[cfg(feature = "sim")]
+mod deadlines;
 mod environment;
 mod escape;
 mod exit_codes;

@@ -132,6 +132,18 @@ impl Running {
         Self { child: Some(child) }
     }
 
+    /// No program: what is left in the place of one that was taken out.
+    pub const fn idle() -> Self {
+        Self { child: None }
+    }
+
+    /// The guardian of this `elect run`, if it has one.
+    #[track_caller]
+    pub fn guardian_if_any(&mut self) -> Option<i32> {
+        let pid = self.pid();
+        children(pid).into_iter().find(|&child| name(child).as_deref() == Some("elect-guardian"))
+    }
+
     fn child(&mut self) -> &mut Child {
         self.child.as_mut().expect("present until wait or drop")
     }

@@ -30,6 +30,15 @@ enum Stage {
 }
 
 impl Tenure {
+    /// From here on everything is being killed.
+    pub(super) const fn kill(&mut self) {
+        self.stage = Stage::Emptying;
+    }
+
+    pub(super) const fn validity(&self) -> Validity {
+        self.leadership.validity
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         matches!(self.stage, Stage::Holding(_))
     }
@@ -93,7 +102,7 @@ impl Machine {
         if tenure.is_empty() {
             return self.leave(now, Verdict::Lost(why));
         }
-        tenure.stage = Stage::Emptying;
+        tenure.kill();
         self.lose(why);
         self.say(Command::Kill);
     }

@@ -345,7 +345,18 @@ impl Machine {
         match &mut self.phase {
             Phase::Joining | Phase::Campaigning(_) => self.leave(now, Verdict::Failed(WHY.into())),
             Phase::Leading(tenure) if !tenure.is_empty() => {
-                self.verdict.get_or_insert(Verdict::Failed(WHY.into()));
+                // Past the soft deadline it was the kernel, on our own behalf.
+                let verdict = if self
+                    .timing
+                    .deadlines(tenure.validity())
+                    .is_some_and(|known| known.soft <= now)
+                {
+                    Verdict::Lost("the lease could not be renewed in time".into())
+                } else {
+                    Verdict::Failed(WHY.into())
+                };
+                tenure.kill();
+                self.verdict.get_or_insert(verdict);
                 self.say(Command::Sweep);
             }
             _ => {}

@@ -435,6 +435,10 @@ fn a_dead_guardian_is_swept_after_and_elect_says_that_it_failed() {
         .tell(1.0, Event::GuardianDied, &["sweep"])
         .tell(1.1, Event::Empty, &["resign"])
         .tell(1.2, Event::Resigned(Ok(())), &["finish: failed"]);
+    let mut late = Transcript::running(ETCD, rules());
+    late.pass(2.5, &["refresh"]).tell(9.0, Event::GuardianDied, &["sweep", "abandon"]);
+    late.tell(9.0, Event::Empty, &["resign"]);
+    late.tell(9.1, Event::Resigned(Ok(())), &["finish: lost"]);
     Transcript::waiting(Lease::Unlimited, rules())
         .tell(1.0, Event::GuardianDied, &["resign"])
         .tell(1.2, Event::Resigned(Ok(())), &["finish: failed"]);

@@ -95,6 +95,8 @@ fn play(seed: u64, switches: Switches) -> (Vec<String>, Vec<Tree>) {
         .start_paused(true)
         .build()
         .expect("a runtime");
+    // Stores draw their nonces from the thread.
+    fastrand::seed(seed);
     runtime.block_on(async {
         let game = Arc::new(Game::new(seed, switches));
         let crew = fate::crew(&game, seed);

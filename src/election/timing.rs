@@ -267,6 +267,41 @@ mod tests {
         assert_eq!(timing.regrant(Validity::Unlimited), Ok(timing));
     }
 
+    /// The table in README, as the checks above have it.
+    fn table() -> String {
+        use std::fmt::Write as _;
+        let cadence = |lease| match lease {
+            Lease::Timed(cadence) => cadence,
+            Lease::Unlimited => unreachable!("these leases end by time"),
+        };
+        // Both spend half of the lease on renewals, so that one column serves.
+        let only = |of: &dyn Fn(Cadence) -> Duration| {
+            let [etcd, zookeeper] = [ETCD, ZOOKEEPER].map(|lease| of(cadence(lease)));
+            assert_eq!(etcd, zookeeper);
+            format!("{:.1} s", etcd.as_secs_f64())
+        };
+        let mut table = String::from("| kill grace | smallest TTL |\n|---|---|\n");
+        for grace in [None, Some(0.0), Some(1.0), Some(5.0), Some(10.0), Some(30.0)] {
+            let wishes = Wishes { kill_grace: grace.map(seconds), ..Wishes::default() };
+            let name = grace.map_or("4/15 of the TTL".into(), |grace| format!("{grace:.0} s"));
+            let ttl = only(&|cadence| Timing::smallest_ttl(&wishes, cadence));
+            let _ = writeln!(table, "| {name} | {ttl} |");
+        }
+        table.push_str("\n| TTL | largest kill grace |\n|---|---|\n");
+        for ttl in [5.0, 10.0, 15.0, 30.0, 60.0] {
+            let wishes = Wishes { ttl: seconds(ttl), ..Wishes::default() };
+            let grace = only(&|cadence| Timing::largest_grace(&wishes, cadence));
+            let _ = writeln!(table, "| {ttl:.0} s | {grace} |");
+        }
+        table
+    }
+
+    #[test]
+    fn the_readme_has_the_table_that_holds() {
+        let readme = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md"));
+        assert!(readme.contains(&table()), "the table in README is to be:\n{}", table());
+    }
+
     #[test]
     fn backoff_grows_to_the_interval_and_is_spread() {
         let timing = Timing::new(&Wishes::default(), ETCD).expect("defaults hold");

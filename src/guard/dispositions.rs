@@ -1,4 +1,4 @@
-//! Which signals elect was started with ignored. Two of them it has to change for itself, and gives
+//! Which signals elect was started with ignored. Three of them it has to change for itself, and gives
 //! back to the command as they were.
 
 use std::mem;
@@ -27,26 +27,31 @@ pub(super) fn is_ignored(signal: i32) -> bool {
     }
 }
 
-/// What PIPE and CHLD did at the start.
+/// What PIPE, CHLD and XFSZ did at the start.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dispositions {
     pipe_is_ignored: bool,
     child_is_ignored: bool,
+    file_size_is_ignored: bool,
 }
 
 impl Dispositions {
-    /// Remembers them, and has the kernel report children: a parent that ignored CHLD would have
-    /// them reaped unseen.
+    /// Remembers them, and has the kernel report children (a parent that ignored CHLD would have
+    /// them reaped unseen) and files that are too large (XFSZ would end us without a word).
     pub(super) fn take() -> Self {
         let child_is_ignored = is_ignored(libc::SIGCHLD);
+        let file_size_is_ignored = is_ignored(libc::SIGXFSZ);
         set(libc::SIGCHLD, false);
-        Self { pipe_is_ignored: PIPE_WAS_IGNORED.load(Ordering::Relaxed), child_is_ignored }
+        set(libc::SIGXFSZ, true);
+        let pipe_is_ignored = PIPE_WAS_IGNORED.load(Ordering::Relaxed);
+        Self { pipe_is_ignored, child_is_ignored, file_size_is_ignored }
     }
 
     /// Puts them back, for whatever is executed next.
     pub(super) fn restore(self) {
         set(libc::SIGPIPE, self.pipe_is_ignored);
         set(libc::SIGCHLD, self.child_is_ignored);
+        set(libc::SIGXFSZ, self.file_size_is_ignored);
     }
 }
 

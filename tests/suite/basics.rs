@@ -11,3 +11,10 @@ fn a_command_runs_with_its_output_and_exit_code() {
         .prints("out\n")
         .says("err");
 }
+
+#[test]
+fn files_that_may_not_grow_are_an_error_and_no_end_without_a_word() {
+    let ground = Ground::new();
+    let limited = ground.run().arg("true").under(["prlimit", "--fsize=0"]);
+    limited.run().exits(125).says("File too large");
+}

@@ -5,6 +5,7 @@
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::Duration;
 
+use elect_api::Boottime;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::SignalFd;
@@ -22,6 +23,10 @@ use super::{clock, descriptors, lease, no_alloc, signals};
 /// How soon killing is repeated when no child gives news: a process that may not be killed, or that
 /// is in an uninterruptible sleep, may become killable without a word.
 const KILL_AGAIN: Duration = Duration::from_millis(20);
+
+/// How long the dead are reaped while there is killing. A tree that is not gone by then may fork faster
+/// than one look at it kills, and have room for that only as long as its dead are taken away.
+const REAP_AT_ONCE: Duration = Duration::from_millis(200);
 
 /// What the guardian is forked with; all of it exists before.
 pub(super) struct Parts {
@@ -54,6 +59,7 @@ struct Guardian {
     command: Option<i32>,
     /// Whether it is known whether the exec worked.
     launched: bool,
+    killing_since: Option<Boottime>,
     /// Reports that the socket had no room for yet: a command has at most three of these.
     unsent: [Option<Report>; 4],
 }
@@ -82,6 +88,7 @@ pub(super) fn main(parts: Parts) -> ! {
         holds: [const { None }; MOST_HOLDS],
         command: None,
         launched: false,
+        killing_since: None,
         unsent: [None; 4],
     }
     .run()
@@ -290,7 +297,7 @@ impl Guardian {
         // While the command is unreaped its group's number is ours; after that only children are.
         let send = |signal| match (self.command, &self.list) {
             (Some(command), _) => signals::signal_command(command, signal),
-            (None, Some(list)) => _ = children::signal_each(list.as_raw_fd(), signal, &[]),
+            (None, Some(list)) => children::signal_each(list.as_raw_fd(), signal, &[]),
             (None, None) => {}
         };
         send(signal);
@@ -301,6 +308,7 @@ impl Guardian {
 
     fn kill_all(&mut self) {
         self.parts.lease.end();
+        self.killing_since.get_or_insert_with(clock::now);
         if let Some(command) = self.command {
             signals::signal_command(command, libc::SIGKILL);
         }
@@ -310,7 +318,7 @@ impl Guardian {
     }
 
     fn reap(&mut self) {
-        if self.parts.ladder.is_idle() {
+        if self.parts.ladder.is_idle() || self.must_leave_the_dead() {
             return;
         }
         let mut news = false;
@@ -338,6 +346,13 @@ impl Guardian {
                 Waited::None => return self.step(Event::NoChildren),
             }
         }
+    }
+
+    /// Whether the dead are to keep the places of processes that others of the tree would take.
+    fn must_leave_the_dead(&self) -> bool {
+        let Some(list) = &self.list else { return false };
+        self.killing_since.is_some_and(|since| since + REAP_AT_ONCE <= clock::now())
+            && !children::kill_living(list.as_raw_fd(), &[])
     }
 
     fn command_ended(&mut self, ended: Ended) {

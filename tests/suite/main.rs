@@ -12,6 +12,7 @@ mod exit_codes;
 mod faults;
 mod flags;
 mod foreign_proc;
+mod fork_bomb;
 mod group_tier;
 mod job_control;
 mod limits;

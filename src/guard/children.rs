@@ -6,6 +6,7 @@
 //! just listed is safe as long as one thread does both.
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::time::Duration;
 
 use super::wire::Ended;
 
@@ -64,6 +65,10 @@ fn each(list: RawFd, mut visit: impl FnMut(i32)) {
         }
     }
 }
+
+/// How long the dead are reaped while there is killing. A tree that is not gone by then may fork faster
+/// than one look at it kills, and have room for that only as long as its dead are taken away.
+pub(super) const REAP_AT_ONCE: Duration = Duration::from_millis(200);
 
 /// What `wait` had to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,10 +146,21 @@ pub(super) fn all() -> Option<Vec<i32>> {
 
 /// Kills every child of every thread of this process but those in `spare`. Allocates: for the wrapper only.
 pub(super) fn kill_all_but(spare: &[i32]) {
+    each_list(|list| signal_each(list, libc::SIGKILL, spare));
+}
+
+/// As [`kill_living`], for every thread. Allocates: for the wrapper only.
+pub(super) fn kill_all_living_but(spare: &[i32]) -> bool {
+    let mut all_dead = true;
+    each_list(|list| all_dead &= kill_living(list, spare));
+    all_dead
+}
+
+fn each_list(mut visit: impl FnMut(RawFd)) {
     let threads = are_listed().then(|| std::fs::read_dir("/proc/self/task").ok()).flatten();
     for thread in threads.into_iter().flatten().flatten() {
         if let Ok(list) = std::fs::File::open(thread.path().join("children")) {
-            signal_each(list.as_raw_fd(), libc::SIGKILL, spare);
+            visit(list.as_raw_fd());
         }
     }
 }

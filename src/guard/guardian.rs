@@ -12,7 +12,7 @@ use nix::sys::signalfd::SignalFd;
 use nix::sys::timerfd::TimerFd;
 
 use super::channel::{self, MOST_HOLDS, Received};
-use super::children::{self, Waited};
+use super::children::{self, REAP_AT_ONCE, Waited};
 use super::dead_man::DeadMan;
 use super::ladder::{Action, Event, Ladder};
 use super::redeemer::Redeemer;
@@ -23,10 +23,6 @@ use super::{clock, descriptors, lease, no_alloc, signals};
 /// How soon killing is repeated when no child gives news: a process that may not be killed, or that
 /// is in an uninterruptible sleep, may become killable without a word.
 const KILL_AGAIN: Duration = Duration::from_millis(20);
-
-/// How long the dead are reaped while there is killing. A tree that is not gone by then may fork faster
-/// than one look at it kills, and have room for that only as long as its dead are taken away.
-const REAP_AT_ONCE: Duration = Duration::from_millis(200);
 
 /// What the guardian is forked with; all of it exists before.
 pub(super) struct Parts {

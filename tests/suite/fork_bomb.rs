@@ -54,3 +54,8 @@ fn a_bounded_fork_bomb_is_killed() {
 fn a_bounded_fork_bomb_whose_wrapper_is_killed_is_killed() {
     is_gone_after(|wrapper, _| send(wrapper, Signal::SIGKILL), 128 + 9);
 }
+
+#[test]
+fn a_bounded_fork_bomb_whose_guardian_is_killed_is_killed() {
+    is_gone_after(|_, guardian| send(guardian, Signal::SIGKILL), 125);
+}

@@ -6,34 +6,69 @@
 //! just listed is safe as long as one thread does both.
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::time::Duration;
 
 use super::wire::Ended;
 
-/// How many children of the thread behind `list` (a `/proc/.../children` file) were signalled.
-pub(super) fn signal_each(list: RawFd, signal: i32, spare: &[i32]) -> usize {
-    let mut count = 0;
+/// Signals every child of the thread behind `list` (a `/proc/.../children` file).
+pub(super) fn signal_each(list: RawFd, signal: i32, spare: &[i32]) {
+    each(list, |pid| {
+        if !spare.contains(&pid) {
+            // SAFETY: kill has no memory preconditions; the number is an unreaped child's.
+            unsafe { libc::kill(pid, signal) };
+        }
+    });
+}
+
+/// Kills every child behind `list` that is not dead yet; says whether there was none. If nobody is
+/// reaped meanwhile, none says that no descendant lives: a living one has a living ancestor among our
+/// children, as the dead have no children; and the list only grows, at its end.
+pub(super) fn kill_living(list: RawFd, spare: &[i32]) -> bool {
+    let mut all_dead = true;
+    each(list, |pid| {
+        if !spare.contains(&pid) && !is_dead(pid) {
+            all_dead = false;
+            // SAFETY: as above.
+            unsafe { libc::kill(pid, libc::SIGKILL) };
+        }
+    });
+    all_dead
+}
+
+/// Whether this child has ended. It is not reaped.
+fn is_dead(pid: i32) -> bool {
+    let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
+    // SAFETY: info is a valid place for the kernel to write to, all of it zero where it does not.
+    unsafe {
+        let mut info = std::mem::zeroed::<libc::siginfo_t>();
+        let result = libc::waitid(libc::P_PID, pid.cast_unsigned(), &raw mut info, flags);
+        result != 0 || info.si_pid() != 0
+    }
+}
+
+fn each(list: RawFd, mut visit: impl FnMut(i32)) {
     let mut offset: libc::off_t = 0;
     let mut pid: i32 = 0;
     let mut buffer = [0_u8; 4096];
     loop {
         // SAFETY: the buffer is writable for its whole length.
         let got = unsafe { libc::pread(list, buffer.as_mut_ptr().cast(), buffer.len(), offset) };
-        let Ok(got @ 1..) = usize::try_from(got) else { return count };
+        let Ok(got @ 1..) = usize::try_from(got) else { return };
         offset += got.cast_signed() as libc::off_t;
         for &byte in &buffer[..got] {
             if byte.is_ascii_digit() {
                 pid = pid.saturating_mul(10).saturating_add(i32::from(byte - b'0'));
             } else if pid > 0 {
-                if !spare.contains(&pid) {
-                    // SAFETY: kill has no memory preconditions; the number is an unreaped child's.
-                    unsafe { libc::kill(pid, signal) };
-                    count += 1;
-                }
+                visit(pid);
                 pid = 0;
             }
         }
     }
 }
+
+/// How long the dead are reaped while there is killing. A tree that is not gone by then may fork faster
+/// than one look at it kills, and have room for that only as long as its dead are taken away.
+pub(super) const REAP_AT_ONCE: Duration = Duration::from_millis(200);
 
 /// What `wait` had to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,10 +146,21 @@ pub(super) fn all() -> Option<Vec<i32>> {
 
 /// Kills every child of every thread of this process but those in `spare`. Allocates: for the wrapper only.
 pub(super) fn kill_all_but(spare: &[i32]) {
+    each_list(|list| signal_each(list, libc::SIGKILL, spare));
+}
+
+/// As [`kill_living`], for every thread. Allocates: for the wrapper only.
+pub(super) fn kill_all_living_but(spare: &[i32]) -> bool {
+    let mut all_dead = true;
+    each_list(|list| all_dead &= kill_living(list, spare));
+    all_dead
+}
+
+fn each_list(mut visit: impl FnMut(RawFd)) {
     let threads = are_listed().then(|| std::fs::read_dir("/proc/self/task").ok()).flatten();
     for thread in threads.into_iter().flatten().flatten() {
         if let Ok(list) = std::fs::File::open(thread.path().join("children")) {
-            signal_each(list.as_raw_fd(), libc::SIGKILL, spare);
+            visit(list.as_raw_fd());
         }
     }
 }

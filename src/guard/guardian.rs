@@ -5,13 +5,14 @@
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::Duration;
 
+use elect_api::Boottime;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::SignalFd;
 use nix::sys::timerfd::TimerFd;
 
 use super::channel::{self, MOST_HOLDS, Received};
-use super::children::{self, Waited};
+use super::children::{self, REAP_AT_ONCE, Waited};
 use super::dead_man::DeadMan;
 use super::ladder::{Action, Event, Ladder};
 use super::redeemer::Redeemer;
@@ -54,6 +55,7 @@ struct Guardian {
     command: Option<i32>,
     /// Whether it is known whether the exec worked.
     launched: bool,
+    killing_since: Option<Boottime>,
     /// Reports that the socket had no room for yet: a command has at most three of these.
     unsent: [Option<Report>; 4],
 }
@@ -82,6 +84,7 @@ pub(super) fn main(parts: Parts) -> ! {
         holds: [const { None }; MOST_HOLDS],
         command: None,
         launched: false,
+        killing_since: None,
         unsent: [None; 4],
     }
     .run()
@@ -290,7 +293,7 @@ impl Guardian {
         // While the command is unreaped its group's number is ours; after that only children are.
         let send = |signal| match (self.command, &self.list) {
             (Some(command), _) => signals::signal_command(command, signal),
-            (None, Some(list)) => _ = children::signal_each(list.as_raw_fd(), signal, &[]),
+            (None, Some(list)) => children::signal_each(list.as_raw_fd(), signal, &[]),
             (None, None) => {}
         };
         send(signal);
@@ -301,6 +304,7 @@ impl Guardian {
 
     fn kill_all(&mut self) {
         self.parts.lease.end();
+        self.killing_since.get_or_insert_with(clock::now);
         if let Some(command) = self.command {
             signals::signal_command(command, libc::SIGKILL);
         }
@@ -310,7 +314,7 @@ impl Guardian {
     }
 
     fn reap(&mut self) {
-        if self.parts.ladder.is_idle() {
+        if self.parts.ladder.is_idle() || self.must_leave_the_dead() {
             return;
         }
         let mut news = false;
@@ -338,6 +342,13 @@ impl Guardian {
                 Waited::None => return self.step(Event::NoChildren),
             }
         }
+    }
+
+    /// Whether the dead are to keep the places of processes that others of the tree would take.
+    fn must_leave_the_dead(&self) -> bool {
+        let Some(list) = &self.list else { return false };
+        self.killing_since.is_some_and(|since| since + REAP_AT_ONCE <= clock::now())
+            && !children::kill_living(list.as_raw_fd(), &[])
     }
 
     fn command_ended(&mut self, ended: Ended) {

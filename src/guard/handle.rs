@@ -13,7 +13,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::channel::{self, MOST_HOLDS, Received};
-use super::children::{self, Waited};
+use super::children::{self, REAP_AT_ONCE, Waited};
 use super::guardian::{self, Parts};
 use super::image::{Image, TOKEN};
 use super::ladder::{Deadlines, Ladder, Leftover};
@@ -94,6 +94,7 @@ impl Forked {
             socket,
             _held: held,
             spare: self.spare,
+            sweeping_since: None,
             unsent: VecDeque::new(),
         })
     }
@@ -142,6 +143,7 @@ pub struct Guardian {
     socket: AsyncFd<OwnedFd>,
     _held: (OwnedFd, lease::Writer),
     spare: Vec<i32>,
+    sweeping_since: Option<Boottime>,
     /// Orders that the socket had no room for, as the guardian is stopped.
     unsent: VecDeque<Order>,
 }
@@ -241,6 +243,11 @@ impl Guardian {
 
     /// Reaps what has ended: the guardian, orphans of the tree, and, as PID 1, everybody's.
     pub fn reap(&mut self) -> bool {
+        let outrun = self.sweeping_since.is_some_and(|since| since + REAP_AT_ONCE <= clock::now());
+        if outrun && !children::kill_all_living_but(&self.spare) {
+            // The dead are to keep the places of processes that others of the tree would take.
+            return true;
+        }
         loop {
             match children::wait() {
                 Waited::Ended(pid, _) => self.spare.retain(|&spared| spared != pid),
@@ -257,6 +264,7 @@ impl Guardian {
     /// May be called again.
     pub async fn sweep(&mut self) {
         let alarm = Alarm::new();
+        self.sweeping_since.get_or_insert_with(clock::now);
         loop {
             children::kill_all_but(&self.spare);
             // Where children are not listed, only `wait` can say that none is left.

@@ -8,7 +8,7 @@ use elect_testkit::oracle::{Flag, Run, Stamper, now};
 use elect_testkit::program::{Running, eventually};
 use nix::sys::signal::Signal;
 
-use crate::stage::{Stage, send, send_if_alive, stop};
+use crate::stage::{Stage, send, send_if_alive, stop, tell};
 
 const KILL: Signal = Signal::SIGKILL;
 const CONT: Signal = Signal::SIGCONT;
@@ -171,17 +171,6 @@ fn a_signal_to_the_wrapper_of_a_stopped_guardian_is_kept_for_it() {
     duel.goes_on();
     send(duel.guardian, CONT);
     assert_eq!(duel.ends(now()).0, 128 + 15);
-}
-
-/// Sends a signal to the wrapper, and waits until it has read it: pending ones of a kind are one.
-fn tell(wrapper: i32, signal: Signal) {
-    send(wrapper, signal);
-    eventually("a signal to be read", || {
-        let status = std::fs::read_to_string(format!("/proc/{wrapper}/status")).ok()?;
-        let pending = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"))?;
-        let pending = u64::from_str_radix(pending.trim(), 16).ok()?;
-        (pending & (1 << (signal as u32 - 1)) == 0).then_some(())
-    });
 }
 
 /// More than the socket between them has room for.

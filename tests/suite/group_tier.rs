@@ -17,7 +17,7 @@ fn without_list(run: Elect) -> Elect {
 }
 
 /// A leads in that tier, B waits. Returns the wrapper's process id beside them.
-fn start(stage: &Stage, stamper: &Stamper) -> (Running, i32, Running) {
+pub(crate) fn start(stage: &Stage, stamper: &Stamper) -> (Running, i32, Running) {
     let flags = ["-v", "--stop-timeout", "50ms"];
     let mut a = without_list(stage.run_with(&flags, stamper)).spawn();
     stage.oracle.wait_for_run("A");

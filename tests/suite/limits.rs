@@ -17,7 +17,10 @@ fn in_order(what: &str, ended: &Ended) -> bool {
         125 => {
             assert_eq!(ended.stdout, "", "{what}: {ended:?}");
             let last = ended.stderr.lines().last().unwrap_or_default();
-            assert!(last.starts_with("elect: error: cannot "), "{what}: {ended:?}");
+            // The latter where a slow attempt was still under way when the time was over.
+            let clear =
+                ["elect: error: cannot ", "elect: error: the store was not reached in time"];
+            assert!(clear.iter().any(|text| last.starts_with(text)), "{what}: {ended:?}");
         }
         // Too little even for the C library or for the command to be loaded: not elect's word.
         127 => assert!(!ended.stderr.starts_with("elect:"), "{what}: {ended:?}"),
@@ -30,6 +33,8 @@ fn in_order(what: &str, ended: &Ended) -> bool {
 fn descriptors_run_out() {
     // Side by side, each in its own place: what may be over soon is tried again for a while.
     let runs: Vec<_> = (3..40)
+        // From 100 on are the numbers that elect prefers for what it keeps.
+        .chain(98..112)
         .map(|limit| {
             let ground = Ground::new();
             let prlimit = ["prlimit".to_owned(), format!("--nofile={limit}")];
@@ -45,7 +50,7 @@ fn descriptors_run_out() {
         }
         assert!(ground.queue().is_empty(), "an entry is left with {limit} descriptors");
     }
-    assert!((30..40).all(|limit| ran.contains(&limit)), "ran with: {ran:?}");
+    assert!((30..40).chain(98..112).all(|limit| ran.contains(&limit)), "ran with: {ran:?}");
 }
 
 #[test]

@@ -7,13 +7,18 @@ mod check;
 mod contention;
 #[cfg(feature = "sim")]
 mod deadlines;
+mod doorway;
 mod environment;
 mod escape;
 mod exit_codes;
 mod faults;
 mod flags;
+mod foreign_proc;
+mod fork_bomb;
 mod group_tier;
+mod job_control;
 mod limits;
+mod lingering;
 mod loss;
 mod nested;
 mod pid_one;
@@ -27,5 +32,7 @@ mod support;
 mod terminal;
 #[cfg(feature = "sim")]
 mod timed;
+mod together;
+mod unstarted;
 mod usage;
 mod users;

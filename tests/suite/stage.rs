@@ -107,6 +107,18 @@ pub(crate) fn stop(pid: i32) {
     });
 }
 
+/// Sends a signal to a wrapper, and waits until it has read it: pending ones of a kind are one.
+#[track_caller]
+pub(crate) fn tell(wrapper: i32, signal: Signal) {
+    send(wrapper, signal);
+    eventually("a signal to be read", || {
+        let status = std::fs::read_to_string(format!("/proc/{wrapper}/status")).ok()?;
+        let pending = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"))?;
+        let pending = u64::from_str_radix(pending.trim(), 16).ok()?;
+        (pending & (1 << (signal as u32 - 1)) == 0).then_some(())
+    });
+}
+
 /// `count` contenders at once: each runs once, one at a time, tokens rise, in order of arrival.
 #[track_caller]
 pub(crate) fn contend(count: usize) -> Vec<Run> {

@@ -10,7 +10,7 @@ use std::thread;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::pty::{Winsize, openpty};
 
-use crate::program::{Running, eventually};
+use crate::program::{Ended, Running, eventually};
 
 /// A pseudo-terminal and the program that it controls.
 ///
@@ -77,6 +77,12 @@ impl Terminal {
     /// All that was ever shown.
     pub fn all(&self) -> String {
         lock(&self.screen).clone()
+    }
+
+    /// Waits for the end of the program that the terminal controls.
+    #[track_caller]
+    pub fn wait(self) -> Ended {
+        self.session.wait()
     }
 
     /// The program that the terminal controls.

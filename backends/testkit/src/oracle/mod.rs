@@ -8,6 +8,7 @@
 //! the kernel marks the slot of a process that dies (it is the owner of a robust futex there), and
 //! each process looks at its start whether one with another token is not dead yet.
 
+mod bomb;
 mod map;
 mod plan;
 mod process;
@@ -24,6 +25,7 @@ use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
 use tempfile::{NamedTempFile, TempPath};
 
+pub use self::bomb::fork_bomb;
 use self::map::Map;
 pub use self::stamper::Stamper;
 pub use self::verdict::{Fault, Process, Run, Verdict};

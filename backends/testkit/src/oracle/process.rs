@@ -30,6 +30,9 @@ extern "C" fn enter() {
     let Ok(line) = fs::read("/proc/self/cmdline") else { return };
     let words = line.split(|&byte| byte == 0).skip(1);
     let words: Vec<&str> = words.filter_map(|word| std::str::from_utf8(word).ok()).collect();
+    if let Some(code) = super::bomb::explode(&words[..words.len().saturating_sub(1)]) {
+        exit(code)
+    }
     let Some(plan) = Plan::parse(words.into_iter()) else { return };
     let code = run(&plan).unwrap_or(98);
     exit(code)

@@ -93,7 +93,7 @@ fn befall_process(game: &Game, run: &Run, chance: &mut fastrand::Rng) {
         });
     }
     if matches!(what, 4 | 5) {
-        tell_guardian(Order::Pause(span));
+        tell_guardian(Order::PauseUntil(game.clock.now() + span));
     }
 }
 

@@ -25,8 +25,8 @@ pub(crate) enum Order {
     Start(Token),
     Ladder(Event),
     Keep(Ticket),
-    /// The guardian is stopped for this long; the kernel is not.
-    Pause(Duration),
+    /// The guardian is stopped until then; the kernel is not. Stops do not add up.
+    PauseUntil(Boottime),
     /// The guardian is killed.
     Die,
 }
@@ -189,8 +189,8 @@ impl SimGuardian {
                 self.ticket = Some(ticket);
                 ControlFlow::Continue(())
             }
-            Order::Pause(span) => {
-                self.paused_until = Some(now + span);
+            Order::PauseUntil(until) => {
+                self.paused_until = Some(until).filter(|&until| until > now);
                 ControlFlow::Continue(())
             }
             Order::Die => ControlFlow::Break(self.die(now)),

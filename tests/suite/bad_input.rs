@@ -6,7 +6,6 @@ use std::process::Command;
 
 use elect_testkit::fault::Disk;
 use elect_testkit::program::Elect;
-use tempfile::TempDir;
 
 use crate::support::Ground;
 use crate::usage::as_nobody;

@@ -108,8 +108,10 @@ impl Duel {
             !run.is_alive() && run.last < over,
             "{run} ran at {over:?}, when its lease was over"
         );
+        // It may be over before by a resign, which comes after the death and tells nothing of slack.
+        let lease_end = self.server.controls().history()[0].lease_end;
         let next = self.oracle.newest("B").map(|run| run.first);
-        Outcome { last: run.last, over: Some(over), next }
+        Outcome { last: run.last, lease_end: Some(lease_end), next }
     }
 }
 

@@ -11,10 +11,12 @@ use serde::{Deserialize, Serialize};
 /// One run of one fault: instants of the oracle's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// The last sign of the old leader's command.
+    /// The last sign of the old leader's command: its last stamp. One that is frozen and then killed
+    /// gave it before the freeze.
     pub last: Boottime,
-    /// The earliest instant at which the store may have ended the old leader's lease, if it ever did.
-    pub over: Option<Boottime>,
+    /// When the store would have ended the old leader's lease, if leases of that store end by time. By
+    /// the store's own record: later than what the leader knew if replies were lost.
+    pub lease_end: Option<Boottime>,
     /// The first sign of the next leader's command, if there was one.
     pub next: Option<Boottime>,
 }
@@ -31,7 +33,7 @@ pub struct Row {
     /// For how long two commands ran, at the most, in microseconds.
     pub overlap_us: u64,
     /// How long before the end of its lease the old command was dead, at the least, in microseconds.
-    /// Below zero it outlived its lease. `None` if no lease ended.
+    /// Below zero it outlived its lease. `None` if leases do not end by time.
     pub slack_us: Option<i64>,
     /// The time from the old command's last sign to the next one's first, at the most, in
     /// microseconds. `None` if nobody was next.
@@ -59,11 +61,11 @@ impl Row {
 impl Outcome {
     fn row(&self, fault: &str, backend: &str) -> Row {
         let overlap = self.next.map_or(Duration::ZERO, |next| self.last.since(next));
-        let slack = |over: Boottime| signed(over.since(self.last)) - signed(self.last.since(over));
+        let slack = |end: Boottime| signed(end.since(self.last)) - signed(self.last.since(end));
         Row {
             runs: 1,
             overlap_us: micros(overlap),
-            slack_us: self.over.map(slack),
+            slack_us: self.lease_end.map(slack),
             next_us: self.next.map(|next| micros(next.since(self.last))),
             ..Row::new(fault, backend)
         }

@@ -102,7 +102,11 @@ impl Shared {
 }
 
 impl TcpProxy {
-    /// Towards this address, with everything passed on.
+    /// Towards this address, with everything passed on. A target that does not let in at once holds up all
+    /// connections for as long, up to five seconds.
+    ///
+    /// It is there on the machine where it was started, as by
+    /// [`Network::inside`](crate::fault::Network::inside), on the loopback interface.
     ///
     /// # Panics
     /// When no port is free.

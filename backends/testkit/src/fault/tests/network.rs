@@ -6,7 +6,7 @@ use std::panic::{catch_unwind, resume_unwind};
 use std::path::Path;
 use std::time::Duration;
 
-use crate::fault::{Direction, Network};
+use crate::fault::{Direction, Network, TcpProxy};
 use crate::program::{Elect, PATIENCE};
 
 /// Longer than a way over two links can take, and shorter than the kernel waits before it asks again.
@@ -20,11 +20,12 @@ fn listen(network: &Network, machine: usize) -> (TcpListener, SocketAddr) {
 }
 
 fn connect(network: &Network, machine: usize, to: SocketAddr) -> io::Result<TcpStream> {
-    network.inside(machine, || TcpStream::connect_timeout(&to, SOON))
+    network.inside(machine, || TcpStream::connect_timeout(&to, PATIENCE))
 }
 
 #[track_caller]
-fn is_lost(result: io::Result<TcpStream>) {
+fn is_lost(network: &Network, machine: usize, to: SocketAddr) {
+    let result = network.inside(machine, || TcpStream::connect_timeout(&to, SOON));
     assert_eq!(result.expect_err("it is cut").kind(), ErrorKind::TimedOut);
 }
 
@@ -55,12 +56,12 @@ fn a_machine_that_is_cut_off_reaches_nobody_until_it_is_healed() {
     for direction in [Direction::In, Direction::Out, Direction::Both] {
         connect(&network, 0, address).expect("a way");
         network.cut(0, direction);
-        is_lost(connect(&network, 0, address));
+        is_lost(&network, 0, address);
         connect(&network, 2, address).expect("a way for others");
         network.heal(0);
         // In the way of its peer, it is the same.
         network.cut(1, direction);
-        is_lost(connect(&network, 0, address));
+        is_lost(&network, 0, address);
         connect(&network, 0, other).expect("a way to others");
         network.heal(1);
     }
@@ -107,9 +108,9 @@ fn two_machines_that_are_parted_reach_a_third() {
     let network = Network::new(3);
     let listeners = [0, 1, 2].map(|machine| listen(&network, machine));
     network.part(0, 1);
-    is_lost(connect(&network, 0, listeners[1].1));
+    is_lost(&network, 0, listeners[1].1);
     // Its answers are lost.
-    is_lost(connect(&network, 1, listeners[0].1));
+    is_lost(&network, 1, listeners[0].1);
     for (from, to) in [(0, 2), (1, 2), (2, 0), (2, 1)] {
         connect(&network, from, listeners[to].1).expect("a way");
     }
@@ -135,4 +136,20 @@ fn nothing_is_left_of_a_network_also_if_a_test_fails() {
     });
     assert!(failed.is_err() && stays.is_running());
     assert_eq!(are_there(), 0);
+}
+
+#[test]
+fn a_proxy_stands_on_a_machine() {
+    let network = Network::new(2);
+    let (listener, address) = listen(&network, 1);
+    let proxy = network.inside(0, || TcpProxy::start(address));
+    let mut client = connect(&network, 0, proxy.address()).expect("a way");
+    let (mut server, peer) = listener.accept().unwrap();
+    assert_eq!(peer.ip(), network.address(0));
+    let mut bytes = [0; 4];
+    client.write_all(b"ping").unwrap();
+    server.read_exact(&mut bytes).unwrap();
+    assert_eq!(&bytes, b"ping");
+    proxy.cut();
+    assert_eq!(server.read(&mut bytes).expect_err("it is cut").kind(), ErrorKind::ConnectionReset);
 }

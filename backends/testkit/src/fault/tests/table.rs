@@ -4,9 +4,9 @@ use elect_api::Boottime;
 
 use crate::fault::{Outcome, Table};
 
-fn outcome(last: u64, over: u64, next: u64) -> Outcome {
+fn outcome(last: u64, lease_end: u64, next: u64) -> Outcome {
     let at = |millis| Boottime::from_boot(Duration::from_millis(millis));
-    Outcome { last: at(last), over: Some(at(over)), next: Some(at(next)) }
+    Outcome { last: at(last), lease_end: Some(at(lease_end)), next: Some(at(next)) }
 }
 
 fn table() -> Table {
@@ -15,7 +15,9 @@ fn table() -> Table {
         scope.spawn(|| table.add("no answer", "sim", &outcome(1_000, 1_500, 1_502)));
         scope.spawn(|| table.add("no answer", "sim", &outcome(1_000, 1_400, 1_401)));
         scope.spawn(|| table.add("killed", "sim", &outcome(2_000, 1_900, 1_950)));
-        scope.spawn(|| table.add("killed", "file", &Outcome { over: None, ..outcome(7, 0, 9) }));
+        scope.spawn(|| {
+            table.add("killed", "file", &Outcome { lease_end: None, ..outcome(7, 0, 9) });
+        });
         scope.spawn(|| table.add("a|b", "sim", &Outcome { next: None, ..outcome(7, 9, 0) }));
     });
     table

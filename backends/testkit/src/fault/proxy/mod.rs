@@ -59,9 +59,10 @@ pub struct Traffic {
 
 /// A TCP proxy on a free port of the loopback interface, with a thread of its own.
 ///
-/// A change has its full effect when the call that makes it returns: not a byte is treated in the old
-/// way after it. It reaches connections that are open as well as new ones. Dropping it resets them
-/// all and closes the port.
+/// A change has its full effect when the call that makes it returns: not a byte that comes later is
+/// treated in the old way. What is delayed already still comes when it was to come, unless it is held.
+/// A change reaches connections that are open as well as new ones. Dropping the proxy resets them all
+/// and closes the port.
 #[derive(Debug)]
 pub struct TcpProxy {
     address: SocketAddr,

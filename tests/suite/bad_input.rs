@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
+use elect_testkit::fault::Disk;
 use elect_testkit::program::Elect;
-use tempfile::TempDir;
 
 use crate::support::Ground;
 use crate::usage::as_nobody;
@@ -143,33 +143,14 @@ fn a_directory_without_rights() {
     user.elect().args(["status", "job", "-b", &url]).run().exits(125).prints("").says("ermission");
 }
 
-/// A small file system in memory, unmounted when dropped.
-struct Disk(TempDir);
-
-impl Disk {
-    fn new(options: &str) -> Self {
-        let folder = TempDir::new().expect("a temporary folder");
-        let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", options, "elect-test"]).arg(folder.path());
-        assert!(mount.status().unwrap().success(), "a tmpfs is mounted");
-        Self(folder)
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").args(["-l"]).arg(self.0.path()).status();
-    }
-}
-
 fn on(disk: &Disk) -> Elect {
-    let url = format!("file://{}", disk.0.path().join("state").display());
+    let url = format!("file://{}", disk.path().join("state").display());
     let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
     elect.args(["run", "-n", "-e", "job", "-b", &url]).sh("echo ran")
 }
 
 fn entries(disk: &Disk) -> usize {
-    fs::read_dir(disk.0.path().join("state/job/queue")).into_iter().flatten().count()
+    fs::read_dir(disk.path().join("state/job/queue")).into_iter().flatten().count()
 }
 
 #[test]
@@ -178,7 +159,7 @@ fn a_disk_without_a_file_left() {
     // may be over soon is tried again for a while.
     let runs: Vec<_> = (1..=12)
         .map(|inodes| {
-            let disk = Disk::new(&format!("size=64k,nr_inodes={inodes},mode=0755"));
+            let disk = Disk::of_files(inodes);
             let elect = on(&disk).spawn();
             (inodes, disk, elect)
         })
@@ -200,12 +181,11 @@ fn a_disk_without_a_file_left() {
 
 #[test]
 fn a_disk_without_a_block_left() {
-    let disk = Disk::new("size=8k,mode=0755");
-    let filler = disk.0.path().join("filler");
-    assert!(fs::write(&filler, vec![1; 1 << 20]).is_err(), "full to the brim");
+    let disk = Disk::of_kib(8);
+    disk.fill();
     on(&disk).run().exits(125).prints("").says("No space left on device");
     assert_eq!(entries(&disk), 0);
     // Room again: nothing is in the way of the next.
-    fs::remove_file(filler).unwrap();
+    disk.free();
     on(&disk).run().exits(0).prints("ran\n");
 }

@@ -1,12 +1,11 @@
 //! Against a store whose leases end by time: the whole tree is dead before its lease can end, whatever
 //! the store answers and whoever is stopped; and the same tests notice when a part is missing.
 
-use std::fs;
-use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
 use elect_api::{Boottime, ElectionName};
+use elect_testkit::fault::{Cgroup, Outcome, Table, Traced};
 use elect_testkit::oracle::{Oracle, Run, Stamper};
 use elect_testkit::program::{Elect, Running, eventually};
 use elect_testkit::sim::{Cause, Effect, Kind, Op, Options, Rule, SimServer};
@@ -63,7 +62,7 @@ impl Duel {
         let server = SimServer::start(&setting.options);
         let oracle = Oracle::new();
         let tree = oracle.stamper("A").children(2).depth(2).deaf();
-        let cgroup = setting.frozen.then(Cgroup::new);
+        let cgroup = setting.frozen.then(Cgroup::v2);
         let mut leader =
             elect(&server, "A", &setting.flags, &tree).env("ELECT_TEST_WITHOUT", setting.without);
         if let Some(cgroup) = &cgroup {
@@ -102,14 +101,17 @@ impl Duel {
     }
 
     /// Nothing of A ran when its lease was over, nor beside B.
-    fn assert_in_time(&mut self) -> Duration {
+    fn assert_in_time(&mut self) -> Outcome {
         let (run, over) = self.hand_over();
         self.oracle.assert_sound();
         assert!(
             !run.is_alive() && run.last < over,
             "{run} ran at {over:?}, when its lease was over"
         );
-        over.since(run.last)
+        // It may be over before by a resign, which comes after the death and tells nothing of slack.
+        let lease_end = self.server.controls().history()[0].lease_end;
+        let next = self.oracle.newest("B").map(|run| run.first);
+        Outcome { last: run.last, lease_end: Some(lease_end), next }
     }
 }
 
@@ -120,14 +122,21 @@ enum Stopped {
     Wrapper,
     Guardian,
     Both,
+    Traced,
     Frozen,
 }
 
-const STOPS: [Stopped; 5] =
-    [Stopped::Nobody, Stopped::Wrapper, Stopped::Guardian, Stopped::Both, Stopped::Frozen];
+const STOPS: [Stopped; 6] = [
+    Stopped::Nobody,
+    Stopped::Wrapper,
+    Stopped::Guardian,
+    Stopped::Both,
+    Stopped::Traced,
+    Stopped::Frozen,
+];
 
-/// One fault with one stop. Returns how long before the end of its lease the tree was dead.
-fn survive(effect: Effect, stopped: Stopped) -> Duration {
+/// One fault with one stop.
+fn survive(effect: Effect, stopped: Stopped) -> Outcome {
     let mut duel = Duel::start(&Setting { frozen: stopped == Stopped::Frozen, ..Setting::new() });
     let (wrapper, guardian) = (duel.a.pid(), duel.a.guardian());
     // A loss that is told has its effect at once: whoever is to be stopped is stopped before.
@@ -135,8 +144,10 @@ fn survive(effect: Effect, stopped: Stopped) -> Duration {
     if !is_told {
         duel.renewals(effect);
     }
+    let mut traced = Vec::new();
     match stopped {
         Stopped::Nobody => {}
+        Stopped::Traced => traced.extend([wrapper, guardian].map(Traced::hold)),
         Stopped::Wrapper => stop(wrapper),
         Stopped::Guardian => stop(guardian),
         Stopped::Both => [wrapper, guardian].into_iter().for_each(stop),
@@ -145,8 +156,9 @@ fn survive(effect: Effect, stopped: Stopped) -> Duration {
     if is_told {
         duel.server.controls().add(Rule::new(effect).op(Op::Renew).client("A-"));
     }
-    let slack = duel.assert_in_time();
+    let outcome = duel.assert_in_time();
     // Whoever wakes later finds itself out, and touches nothing of anybody's.
+    drop(traced);
     if let Some(cgroup) = &duel.cgroup {
         cgroup.freeze(false);
     }
@@ -158,16 +170,23 @@ fn survive(effect: Effect, stopped: Stopped) -> Duration {
     let history = duel.server.controls().history();
     assert_eq!(history.len(), 2, "{history:?}");
     assert_eq!(history[1].over.map(|(_, cause)| cause), Some(Cause::Left), "{history:?}");
-    slack
+    outcome
 }
 
-/// The fault with each stop, all at once.
+/// The fault with each stop, all at once. Prints what came of it.
 fn survive_all(name: &str, effect: Effect) {
-    let runs = STOPS.map(|stopped| (stopped, thread::spawn(move || survive(effect, stopped))));
-    for (stopped, run) in runs {
-        let slack = run.join().unwrap_or_else(|_| panic!("{name}, stopped: {stopped:?}"));
-        println!("{name}, stopped: {stopped:?}: dead {slack:?} before the lease was over");
-    }
+    let table = Table::new();
+    thread::scope(|scope| {
+        for stopped in STOPS {
+            let table = &table;
+            let fault = format!("{name}, stopped: {stopped:?}").to_lowercase();
+            // A thread that panics says its name.
+            let thread = thread::Builder::new().name(fault.clone());
+            let run = move || table.add(&fault, "sim", &survive(effect, stopped));
+            thread.spawn_scoped(scope, run).expect("a thread");
+        }
+    });
+    println!("{table}");
 }
 
 #[test]
@@ -321,51 +340,4 @@ fn a_candidate_killed_while_its_entry_is_made_blocks_nobody() {
     let next = oracle.stamper("B").lasting(Duration::from_millis(5));
     elect(&server, "B", &long().flags, &next).run().exits(0);
     assert!(oracle.newest("A").is_none());
-}
-
-/// A cgroup of version 2, made by the test and removed with it.
-struct Cgroup(PathBuf);
-
-impl Cgroup {
-    fn new() -> Self {
-        let mounts = fs::read_to_string("/proc/self/mounts").expect("a list of mounts");
-        let root = mounts.lines().find_map(|line| {
-            let mut fields = line.split(' ').skip(1);
-            let place = fields.next()?;
-            (fields.next()? == "cgroup2").then_some(place)
-        });
-        let root = root.expect("cgroup v2 is mounted: mount -t cgroup2 none /sys/fs/cgroup");
-        let name = format!("elect-test-{}-{:016x}", std::process::id(), fastrand::u64(..));
-        let path = PathBuf::from(root).join(name);
-        fs::create_dir(&path).expect("the right to make a cgroup: run the tests as root");
-        Self(path)
-    }
-
-    /// What starts a program in it.
-    fn enter(&self) -> [String; 4] {
-        let script = format!("echo $$ > {}/cgroup.procs && exec \"$@\"", self.0.display());
-        ["sh".into(), "-c".into(), script, "sh".into()]
-    }
-
-    fn freeze(&self, frozen: bool) {
-        fs::write(self.0.join("cgroup.freeze"), if frozen { "1" } else { "0" }).expect("a freezer");
-        let state = format!("frozen {}", u8::from(frozen));
-        eventually(&state, || {
-            let events = fs::read_to_string(self.0.join("cgroup.events")).ok()?;
-            events.lines().any(|line| line == state).then_some(())
-        });
-    }
-}
-
-impl Drop for Cgroup {
-    fn drop(&mut self) {
-        let _ = fs::write(self.0.join("cgroup.freeze"), "0");
-        let _ = fs::write(self.0.join("cgroup.kill"), "1");
-        for _ in 0..1_000 {
-            if fs::remove_dir(&self.0).is_ok() {
-                return;
-            }
-            thread::sleep(Duration::from_millis(1));
-        }
-    }
 }

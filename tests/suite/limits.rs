@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use elect_testkit::fault::Limits;
 use elect_testkit::program::{Ended, eventually, is_alive};
 use tempfile::TempDir;
 
@@ -37,9 +38,9 @@ fn descriptors_run_out() {
         .chain(98..112)
         .map(|limit| {
             let ground = Ground::new();
-            let prlimit = ["prlimit".to_owned(), format!("--nofile={limit}")];
+            let limits = Limits::new().descriptors(limit);
             // A busy machine must not keep those who have enough from winning.
-            let elect = ground.job().args(["-n", "sh", "-c", "echo ran"]).under(prlimit);
+            let elect = ground.job().args(["-n", "sh", "-c", "echo ran"]).under(limits);
             (limit, elect.spawn(), ground)
         })
         .collect();
@@ -59,8 +60,8 @@ fn descriptors_run_out_under_a_waiter() {
     let leader = ground.leader();
     let mut waiters = Vec::new();
     for limit in (3..64).step_by(4) {
-        let prlimit = ["prlimit".to_owned(), format!("--nofile={limit}")];
-        let waiter = ground.job().args(["-w", "20ms", "sh", "-c", "echo ran"]).under(prlimit);
+        let limits = Limits::new().descriptors(limit);
+        let waiter = ground.job().args(["-w", "20ms", "sh", "-c", "echo ran"]).under(limits);
         waiters.push((limit, waiter.spawn()));
     }
     for (limit, waiter) in waiters {
@@ -80,9 +81,8 @@ fn processes_run_out() {
     let url = format!("file://{}", folder.path().join("state").display());
     let mut ran = false;
     for limit in 0..=6 {
-        let prlimit = ["prlimit".to_owned(), format!("--nproc={limit}")];
         let elect = user.elect().args(["run", "-n", "-e", "job", "-b", &url]);
-        let ended = elect.sh("echo ran").under(prlimit).run();
+        let ended = elect.sh("echo ran").under(Limits::new().processes(limit)).run();
         ran = in_order(&format!("{limit} processes"), &ended);
         let queue = folder.path().join("state/job/queue");
         assert_eq!(fs::read_dir(queue).into_iter().flatten().count(), 0, "with {limit} processes");

@@ -13,6 +13,7 @@
 
 mod bench;
 mod contender;
+pub mod fault;
 pub mod laws;
 pub mod oracle;
 pub mod program;

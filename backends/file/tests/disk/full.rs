@@ -1,46 +1,19 @@
 //! Full disks and used-up descriptors.
 
 use std::fs::{self, File};
-use std::process::Command;
 
 use elect_api::ErrorKind::Unreachable;
+use elect_testkit::fault::Disk;
 use elect_testkit::run;
 use nix::unistd::dup;
 
-use crate::support::{lead, need_root, refused, seat};
-
-/// A file system of a few blocks, unmounted in the end.
-struct Small(tempfile::TempDir);
-
-impl Small {
-    fn mount() -> Self {
-        need_root();
-        let small = Self(tempfile::tempdir().unwrap());
-        let options = "size=16k,mode=700";
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", options, "elect-test"])
-            .arg(small.0.path())
-            .status()
-            .expect("mount runs");
-        assert!(
-            mounted.success(),
-            "this test needs to mount a tmpfs: run it as root with CAP_SYS_ADMIN"
-        );
-        small
-    }
-}
-
-impl Drop for Small {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
-    }
-}
+use crate::support::{lead, refused, seat};
 
 #[test]
 fn a_full_disk_is_said_and_forgotten() {
     run("a full disk", async {
-        let disk = Small::mount();
-        let root = disk.0.path();
+        let disk = Disk::of_kib(16);
+        let root = disk.path();
         let ballast = root.join("ballast");
         // Room for nothing; then for the entry only; then for the entry and one slot.
         for blocks in [4, 3] {
@@ -97,11 +70,9 @@ fn without_descriptors_it_says_so_and_leaves_nothing_behind() {
 #[test]
 fn a_read_only_disk_is_said_to_be_one() {
     run("a read-only disk", async {
-        let disk = Small::mount();
-        let remounted =
-            Command::new("mount").args(["-o", "remount,ro"]).arg(disk.0.path()).status().unwrap();
-        assert!(remounted.success());
-        refused(disk.0.path(), elect_api::ErrorKind::Denied, &["can be written", "file:///DIR"])
+        let disk = Disk::of_kib(16);
+        disk.make_read_only();
+        refused(disk.path(), elect_api::ErrorKind::Denied, &["can be written", "file:///DIR"])
             .await;
     });
 }

@@ -1,0 +1,115 @@
+//! One direction of one connection.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::Duration;
+
+use elect_api::Boottime;
+
+use super::{Count, Mode};
+
+/// More than this is left in the sender's buffers.
+const ROOM: usize = 1 << 18;
+
+/// Bytes on their way; none of them is the end of the stream.
+struct Chunk {
+    bytes: Vec<u8>,
+    due: Boottime,
+}
+
+#[derive(Default)]
+pub(super) struct Lane {
+    queue: VecDeque<Chunk>,
+    /// When the next byte may go, if they go one by one.
+    next_byte: Option<Boottime>,
+    has_ended: bool,
+}
+
+impl Lane {
+    /// Whether all there ever was to pass on is passed on.
+    pub(super) fn is_over(&self) -> bool {
+        self.has_ended && self.queue.is_empty()
+    }
+
+    pub(super) fn wants_to_read(&self, mode: Mode) -> bool {
+        let waiting: usize = self.queue.iter().map(|chunk| chunk.bytes.len()).sum();
+        mode != Mode::Hold && !self.has_ended && waiting < ROOM
+    }
+
+    /// When there is something to write next.
+    pub(super) fn due(&self, mode: Mode) -> Option<Boottime> {
+        let due = self.queue.front()?.due;
+        match mode {
+            Mode::Hold => None,
+            Mode::Trickle => Some(self.next_byte.map_or(due, |next| next.max(due))),
+            _ => Some(due),
+        }
+    }
+
+    /// Takes what is there to read.
+    pub(super) fn read(
+        &mut self,
+        mut from: &TcpStream,
+        mode: Mode,
+        now: Boottime,
+        count: &mut Count,
+    ) -> io::Result<()> {
+        let mut buffer = [0; 1 << 14];
+        let bytes = match from.read(&mut buffer) {
+            Ok(length) => &buffer[..length],
+            Err(error) if is_to_wait(&error) => return Ok(()),
+            // The far side is not to know.
+            Err(_) if mode == Mode::Swallow => &[],
+            Err(error) => return Err(error),
+        };
+        self.has_ended = bytes.is_empty();
+        count.chunks += u64::from(!self.has_ended);
+        count.bytes += bytes.len() as u64;
+        let (times, delay) = match mode {
+            Mode::Swallow => return Ok(()),
+            Mode::Duplicate => (2, Duration::ZERO),
+            Mode::Delay(delay) => (1, delay),
+            _ => (1, Duration::ZERO),
+        };
+        // What overtakes nothing keeps the stream in order when the delay is made shorter.
+        let due = self.queue.back().map_or(now, |last| last.due).max(now + delay);
+        self.queue.push_back(Chunk { bytes: bytes.repeat(times), due });
+        Ok(())
+    }
+
+    /// Writes what is due.
+    pub(super) fn write(
+        &mut self,
+        mut to: &TcpStream,
+        mode: Mode,
+        now: Boottime,
+        count: &mut Count,
+    ) -> io::Result<()> {
+        while self.due(mode).is_some_and(|due| due <= now) {
+            let Some(chunk) = self.queue.front_mut() else { break };
+            if chunk.bytes.is_empty() {
+                // It may have gone in the meantime; that is for its own direction to find out.
+                let _ = to.shutdown(Shutdown::Write);
+                self.queue.pop_front();
+                continue;
+            }
+            let most = if mode == Mode::Trickle { 1 } else { chunk.bytes.len() };
+            let length = match to.write(&chunk.bytes[..most]) {
+                Err(error) if is_to_wait(&error) => return Ok(()),
+                length => length?,
+            };
+            count.passed += length as u64;
+            chunk.bytes.drain(..length);
+            if chunk.bytes.is_empty() {
+                self.queue.pop_front();
+            }
+            self.next_byte = Some(now + Duration::from_secs(1));
+        }
+        Ok(())
+    }
+}
+
+fn is_to_wait(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}

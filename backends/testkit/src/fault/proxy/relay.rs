@@ -1,0 +1,238 @@
+//! The proxy's thread: all sockets belong to it, and it waits for all of them at once.
+
+use std::io::{self, Read as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use elect_api::Boottime;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{
+    AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, getsockname, listen, setsockopt,
+    socket, sockopt,
+};
+
+use super::lane::Lane;
+use super::{Mode, Orders, Shared, Traffic};
+use crate::oracle::now;
+
+/// A target on this machine answers at once, unless its own queue is full.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// The port: it stays taken while nobody listens there.
+pub(super) struct Door {
+    /// Never listens.
+    _place: OwnedFd,
+    port: u16,
+    listener: Option<TcpListener>,
+}
+
+impl Door {
+    pub(super) fn new() -> io::Result<Self> {
+        let place = Self::bind(0)?;
+        let port = getsockname::<SockaddrIn>(place.as_raw_fd())?.port();
+        let mut door = Self { _place: place, port, listener: None };
+        door.open(true)?;
+        Ok(door)
+    }
+
+    pub(super) const fn port(&self) -> u16 {
+        self.port
+    }
+
+    fn bind(port: u16) -> io::Result<OwnedFd> {
+        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+        let socket = socket(AddressFamily::Inet, SockType::Stream, flags, None)?;
+        setsockopt(&socket, sockopt::ReusePort, &true)?;
+        let [a, b, c, d] = Ipv4Addr::LOCALHOST.octets();
+        bind(socket.as_raw_fd(), &SockaddrIn::new(a, b, c, d, port))?;
+        Ok(socket)
+    }
+
+    fn open(&mut self, opens: bool) -> io::Result<()> {
+        if !opens {
+            self.listener = None;
+        } else if self.listener.is_none() {
+            let socket = Self::bind(self.port)?;
+            listen(&socket, Backlog::new(128)?)?;
+            self.listener = Some(socket.into());
+        }
+        Ok(())
+    }
+}
+
+struct Connection {
+    client: TcpStream,
+    target: TcpStream,
+    requests: Lane,
+    replies: Lane,
+    is_broken: bool,
+}
+
+impl Connection {
+    fn new(client: TcpStream, target: SocketAddr) -> io::Result<Self> {
+        // Until both are there, the end of one is a reset.
+        reset_on_close(&client, true);
+        let target = TcpStream::connect_timeout(&target, CONNECT)?;
+        for stream in [&client, &target] {
+            stream.set_nonblocking(true)?;
+            stream.set_nodelay(true)?;
+        }
+        reset_on_close(&client, false);
+        let (requests, replies) = (Lane::default(), Lane::default());
+        Ok(Self { client, target, requests, replies, is_broken: false })
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_broken || (self.requests.is_over() && self.replies.is_over())
+    }
+
+    fn reset(&self) {
+        reset_on_close(&self.client, true);
+        reset_on_close(&self.target, true);
+    }
+
+    /// What client and target are to be ready for.
+    fn interests(&self, orders: &Orders, now: Boottime) -> [PollFlags; 2] {
+        let interest = |reads: &Lane, read_mode, writes: &Lane, write_mode| {
+            let mut flags = PollFlags::empty();
+            flags.set(PollFlags::POLLIN, reads.wants_to_read(read_mode));
+            flags.set(PollFlags::POLLOUT, writes.due(write_mode).is_some_and(|due| due <= now));
+            flags
+        };
+        let Orders { requests, replies, .. } = *orders;
+        [
+            interest(&self.requests, requests, &self.replies, replies),
+            interest(&self.replies, replies, &self.requests, requests),
+        ]
+    }
+
+    fn next_due(&self, orders: &Orders) -> Option<Boottime> {
+        let dues = [self.requests.due(orders.requests), self.replies.due(orders.replies)];
+        dues.into_iter().flatten().min()
+    }
+
+    /// Everything that can be done without waiting.
+    fn turn(&mut self, orders: &Orders, now: Boottime, traffic: &mut Traffic) {
+        let Self { client, target, requests, replies, is_broken } = self;
+        let (client, target) = (&*client, &*target);
+        let lanes: [(_, _, _, Mode, _); 2] = [
+            (requests, client, target, orders.requests, &mut traffic.requests),
+            (replies, target, client, orders.replies, &mut traffic.replies),
+        ];
+        let mut worked = true;
+        for (lane, from, to, mode, count) in lanes {
+            if lane.wants_to_read(mode) {
+                worked &= lane.read(from, mode, now, count).is_ok();
+            }
+            worked &= lane.write(to, mode, now, count).is_ok();
+        }
+        if !worked {
+            *is_broken = true;
+            self.reset();
+        }
+    }
+}
+
+fn reset_on_close(stream: &TcpStream, resets: bool) {
+    let linger = libc::linger { l_onoff: resets.into(), l_linger: 0 };
+    let _ = setsockopt(stream, sockopt::Linger, &linger);
+}
+
+pub(super) struct Relay {
+    door: Door,
+    target: SocketAddr,
+    woken: UnixStream,
+    shared: Arc<Shared>,
+    connections: Vec<Connection>,
+}
+
+impl Relay {
+    pub(super) fn new(
+        door: Door,
+        target: SocketAddr,
+        woken: UnixStream,
+        shared: Arc<Shared>,
+    ) -> Self {
+        Self { door, target, woken, shared, connections: Vec::new() }
+    }
+
+    pub(super) fn run(mut self) {
+        loop {
+            // First, so that a cut reaches whoever takes itself for connected already.
+            self.let_in();
+            let orders = self.take_orders();
+            if orders.ends {
+                return;
+            }
+            let now = now();
+            let mut state = self.shared.lock();
+            for connection in &mut self.connections {
+                connection.turn(&orders, now, &mut state.traffic);
+            }
+            self.connections.retain(|connection| !connection.is_over());
+            state.traffic.open = self.connections.len() as u64;
+            // An order that came in the meantime has woken the poll.
+            drop(state);
+            self.wait(&orders);
+        }
+    }
+
+    /// The orders as they are now; whoever gave them is told that they are in effect.
+    fn take_orders(&mut self) -> Orders {
+        let mut state = self.shared.lock();
+        let orders = state.orders;
+        state.orders.cut = false;
+        if orders.cut || orders.ends {
+            self.connections.drain(..).for_each(|connection| connection.reset());
+            state.traffic.open = 0;
+        }
+        let opened = self.door.open(!orders.refuses && !orders.ends);
+        state.seen = state.changes;
+        self.shared.seen.notify_all();
+        drop(state);
+        opened.expect("the port is still this proxy's");
+        orders
+    }
+
+    fn let_in(&mut self) {
+        while let Some(Ok((client, _))) = self.door.listener.as_ref().map(TcpListener::accept) {
+            if let Ok(connection) = Connection::new(client, self.target) {
+                self.connections.push(connection);
+                self.shared.lock().traffic.connections += 1;
+            }
+        }
+    }
+
+    /// Until there is something to do.
+    fn wait(&mut self, orders: &Orders) {
+        let now = now();
+        let mut ready = vec![PollFd::new(self.woken.as_fd(), PollFlags::POLLIN)];
+        let listener = self.door.listener.iter();
+        ready.extend(listener.map(|door| PollFd::new(door.as_fd(), PollFlags::POLLIN)));
+        for connection in &self.connections {
+            let ends = [connection.client.as_fd(), connection.target.as_fd()];
+            for (end, interest) in ends.into_iter().zip(connection.interests(orders, now)) {
+                // Without an interest it would still tell, again and again, of an end.
+                if !interest.is_empty() {
+                    ready.push(PollFd::new(end, interest));
+                }
+            }
+        }
+        let dues = self.connections.iter().filter_map(|connection| connection.next_due(orders));
+        // Rounded up, lest it turn in the last millisecond. What is due but cannot be written yet
+        // waits for the socket.
+        let due = dues.filter(|&due| due > now).min().map(|due| due.since(now).as_millis() + 1);
+        let timeout = due.map_or(PollTimeout::NONE, |due| {
+            PollTimeout::try_from(due).unwrap_or(PollTimeout::MAX)
+        });
+        let _ = poll(&mut ready, timeout);
+        let woken = ready[0].revents().is_some_and(|events| !events.is_empty());
+        drop(ready);
+        if woken {
+            let _ = self.woken.read(&mut [0; 64]);
+        }
+    }
+}

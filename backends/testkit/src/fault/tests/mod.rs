@@ -1,0 +1,5 @@
+mod exhaustion;
+mod network;
+mod proxy;
+mod standstill;
+mod table;

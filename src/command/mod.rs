@@ -44,6 +44,10 @@ pub fn explain(said: &clap::Error) -> ExitCode {
 }
 
 fn run(args: RunArgs, log: &Log) -> anyhow::Result<u8> {
+    // Before the plan is checked: whatever is wrong with it, nobody takes an old outcome for this one's.
+    if let Some(path) = &args.outcome {
+        drop(run::open_outcome(path)?);
+    }
     let plan = RunPlan::new(args)?;
     let conflict = plan.conflict_exit_code;
     Ok(run::run(&plan, log)?.exit_code(conflict))

@@ -18,3 +18,13 @@ fn files_that_may_not_grow_are_an_error_and_no_end_without_a_word() {
     let limited = ground.run().arg("true").under(["prlimit", "--fsize=0"]);
     limited.run().exits(125).says("File too large");
 }
+
+#[test]
+fn an_old_outcome_is_never_taken_for_this_ones() {
+    let ground = Ground::new();
+    let path = ground.path().join("outcome");
+    std::fs::write(&path, "old").expect("written");
+    let outcome = format!("--outcome={}", path.display());
+    ground.elect("run").args([outcome.as_str(), "-e", "a/b", "true"]).run().exits(125);
+    assert_eq!(std::fs::read_to_string(&path).expect("readable"), "");
+}

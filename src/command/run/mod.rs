@@ -5,6 +5,7 @@ mod kin;
 mod observer;
 mod tree;
 
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
@@ -29,7 +30,7 @@ use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
 pub(super) fn run(plan: &RunPlan, log: &Log) -> anyhow::Result<Outcome> {
     let inherited = Inherited::take().context("cannot block signals")?;
     let started = wall_clock();
-    let outcome_file = open_outcome(plan)?;
+    let outcome_file = plan.outcome.as_deref().map(open_outcome).transpose()?;
     let result = take_part(plan, log, &inherited);
     if let Some(file) = outcome_file {
         write_outcome(&file, plan, started, &result)?;
@@ -63,12 +64,13 @@ fn take_part(plan: &RunPlan, log: &Log, inherited: &Inherited) -> anyhow::Result
     Ok(Past { outcome, reason, id: run.candidate.id, token })
 }
 
-fn open_outcome(plan: &RunPlan) -> anyhow::Result<Option<OutcomeFile>> {
-    let open = |path: &std::path::PathBuf| {
-        OutcomeFile::create(path)
-            .with_context(|| format!("cannot write the outcome to {}", path.display()))
-    };
-    plan.outcome.as_ref().map(open).transpose()
+/// Opens the file of `--outcome`, and empties it.
+///
+/// # Errors
+/// When it cannot be written.
+pub(super) fn open_outcome(path: &Path) -> anyhow::Result<OutcomeFile> {
+    OutcomeFile::create(path)
+        .with_context(|| format!("cannot write the outcome to {}", path.display()))
 }
 
 fn write_outcome(

@@ -93,3 +93,19 @@ fn lengths_and_drifts_that_make_no_sense_are_refused() {
     }
     assert!(server.controls().history().is_empty());
 }
+
+#[test]
+fn the_command_sees_the_deadline_that_is_kept() {
+    let server = SimServer::start(&Options::new(Kind::Queue));
+    let elect = env!("CARGO_BIN_EXE_elect");
+    let script = format!(
+        "{elect} check && {elect} check --remaining 3s; {elect} check --remaining 5s; echo $?"
+    );
+    let ended = run(&server, "me").args(["sh", "-c", &script]).run().exits(0);
+    let lines: Vec<&str> = ended.stdout.lines().collect();
+    // 5 s / 1.1 less half a second, counted from before the win.
+    let left = lines[0].strip_prefix("leading, ").and_then(|line| line.strip_suffix("s left"));
+    let left: f64 = left.and_then(|left| left.parse().ok()).expect("a number of seconds");
+    assert!((3.0..=4.05).contains(&left), "{lines:?}");
+    assert_eq!(lines.last(), Some(&"1"), "{lines:?}");
+}

@@ -37,6 +37,8 @@ pub struct Settings<'a> {
     pub leftover: Leftover,
     /// The signal that asks it to stop when leadership is lost.
     pub signal: i32,
+    /// Whether the lease ends by time.
+    pub is_timed: bool,
     /// What elect was started with.
     pub inherited: &'a Inherited,
     /// How to have an entry given up, if its store has tickets.
@@ -127,7 +129,7 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
         lease,
         child_news: signals::descriptor(&guardian::child_news())?,
         timer: clock::timer()?,
-        ladder: Ladder::new(settings.leftover),
+        ladder: Ladder::new(settings.leftover, settings.is_timed),
         ask: settings.signal,
         dead_man_is_on: !is_off(Part::DeadMan),
         redeemer: settings.redeem.map(Redeemer::new).transpose()?,
@@ -159,6 +161,10 @@ impl Guardian {
                 io::ErrorKind::InvalidInput,
                 "too many descriptors hold the lease",
             ));
+        }
+        if !self.unsent.is_empty() {
+            // It must not overtake what has to be known before.
+            return Err(io::ErrorKind::WouldBlock.into());
         }
         let numbers: Vec<RawFd> = holds.iter().map(AsRawFd::as_raw_fd).collect();
         channel::send(self.socket.get_ref(), &Order::Start { token }.encode(), &numbers)
@@ -194,10 +200,13 @@ impl Guardian {
     }
 
     fn order(&mut self, order: Order) {
-        let blocked = |error: io::Error| error.kind() == io::ErrorKind::WouldBlock;
-        // A guardian that is gone shows itself in `next_report`.
+        use io::ErrorKind::{BrokenPipe, ConnectionReset, NotConnected};
+        // A guardian that is gone shows itself in `next_report`; whatever else fails, for want of room or
+        // of memory, is tried again.
+        let failed =
+            |error: io::Error| !matches!(error.kind(), BrokenPipe | ConnectionReset | NotConnected);
         let full = !self.unsent.is_empty()
-            || channel::send(self.socket.get_ref(), &order.encode(), &[]).is_err_and(blocked);
+            || channel::send(self.socket.get_ref(), &order.encode(), &[]).is_err_and(failed);
         // Of equal signals that wait for a stopped process the kernel, too, keeps one.
         if full && !self.unsent.contains(&order) {
             self.unsent.push_back(order);

@@ -108,6 +108,8 @@ pub enum Action {
 pub struct Ladder {
     phase: Phase,
     leftover: Leftover,
+    /// Whether the lease ends by time: then nothing starts without deadlines.
+    is_timed: bool,
     deadlines: Option<Deadlines>,
     kill_at: Option<Boottime>,
     wrapper_gone: bool,
@@ -115,8 +117,15 @@ pub struct Ladder {
 
 impl Ladder {
     /// Nothing has been started yet.
-    pub const fn new(leftover: Leftover) -> Self {
-        Self { phase: Phase::Idle, leftover, deadlines: None, kill_at: None, wrapper_gone: false }
+    pub const fn new(leftover: Leftover, is_timed: bool) -> Self {
+        Self {
+            phase: Phase::Idle,
+            leftover,
+            is_timed,
+            deadlines: None,
+            kill_at: None,
+            wrapper_gone: false,
+        }
     }
 
     /// When [`Event::Tick`] is wanted.
@@ -154,6 +163,13 @@ impl Ladder {
 
     /// Takes in what happened at `now`, which never goes back, and says what to do about it.
     pub fn step(&mut self, now: Boottime, event: Event) -> Option<Action> {
+        // The deadline is looked at first: no order resumes a command whose time is over.
+        let is_order =
+            matches!(event, Event::Stop { .. } | Event::Signal { .. } | Event::Renewed(_));
+        let runs = matches!(self.phase, Phase::Running | Phase::Stopping | Phase::Lingering);
+        if is_order && runs && self.kill_at().is_some_and(|at| at <= now) {
+            return Some(self.kill());
+        }
         match (self.phase, event) {
             (Phase::Idle, Event::Start) => Some(self.start(now)),
             (Phase::Idle | Phase::Running, Event::NotStarted) => {
@@ -204,7 +220,8 @@ impl Ladder {
 
     /// A guardian that was stopped may get its order too late.
     fn start(&mut self, now: Boottime) -> Action {
-        if self.deadlines.is_some_and(|deadlines| deadlines.soft <= now) {
+        let is_late = self.deadlines.map_or(self.is_timed, |deadlines| deadlines.soft <= now);
+        if is_late {
             return Action::Refuse;
         }
         self.phase = Phase::Running;
@@ -254,7 +271,7 @@ mod tests {
     }
 
     fn run(leftover: Leftover, events: &[(u64, Event)]) -> Vec<Action> {
-        let mut ladder = Ladder::new(leftover);
+        let mut ladder = Ladder::new(leftover, false);
         events.iter().filter_map(|&(second, event)| ladder.step(at(second), event)).collect()
     }
 
@@ -320,7 +337,7 @@ mod tests {
     #[test]
     fn a_signal_escalates_at_the_earliest_instant_named() {
         let ask = |second| Event::Signal { signal: 15, resume: true, kill_at: Some(at(second)) };
-        let mut ladder = Ladder::new(Leftover::Kill);
+        let mut ladder = Ladder::new(Leftover::Kill, false);
         ladder.step(at(1), Event::Start);
         assert_eq!(ladder.step(at(1), ask(9)), Some(Action::Signal { signal: 15, resume: true }));
         ladder.step(at(2), ask(5));
@@ -360,8 +377,23 @@ mod tests {
     }
 
     #[test]
+    fn a_timed_lease_starts_nothing_without_deadlines() {
+        let mut ladder = Ladder::new(Leftover::Kill, true);
+        assert_eq!(ladder.step(at(1), Event::Start), Some(Action::Refuse));
+    }
+
+    #[test]
+    fn no_order_resumes_a_command_whose_time_is_over() {
+        let mut ladder = Ladder::new(Leftover::Kill, true);
+        ladder.step(at(1), Event::Renewed(deadlines(5)));
+        ladder.step(at(1), Event::Start);
+        let resume = Event::Signal { signal: 18, resume: false, kill_at: None };
+        assert_eq!(ladder.step(at(9), resume), Some(Action::KillAll));
+    }
+
+    #[test]
     fn deadlines_never_go_back_nor_return_once_they_passed() {
-        let mut ladder = Ladder::new(Leftover::Kill);
+        let mut ladder = Ladder::new(Leftover::Kill, false);
         ladder.step(at(1), Event::Renewed(deadlines(9)));
         ladder.step(at(1), Event::Start);
         assert_eq!(ladder.step(at(2), Event::Renewed(deadlines(8))), None);
@@ -377,7 +409,7 @@ mod tests {
 
     #[test]
     fn a_lost_leadership_asks_once_and_ends_at_the_earlier_deadline() {
-        let mut ladder = Ladder::new(Leftover::Kill);
+        let mut ladder = Ladder::new(Leftover::Kill, false);
         ladder.step(at(1), Event::Renewed(deadlines(9)));
         ladder.step(at(1), Event::Start);
         assert_eq!(ladder.step(at(2), Event::Stop { kill_at: at(6) }), Some(Action::Ask));

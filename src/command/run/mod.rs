@@ -137,6 +137,7 @@ impl<'a> Run<'a> {
             environment: environment::for_command(&self.plan.election, &self.candidate),
             leftover: self.plan.leftover,
             signal: self.plan.signal as i32,
+            is_timed: self.store.profile().lease != Lease::Unlimited,
             inherited,
             redeem: self.redeem(),
         })

@@ -103,8 +103,8 @@ impl Machine {
             return self.leave(now, Verdict::Lost(why));
         }
         tenure.kill();
-        self.lose(why);
         self.say(Command::Kill);
+        self.lose(why);
     }
 
     /// Nobody else can lead before `kill_at`: the command may end in good order until then.
@@ -113,8 +113,8 @@ impl Machine {
         match tenure.stage {
             Stage::Running | Stage::Lingering => {
                 tenure.stage = Stage::Stopping;
-                self.lose(why);
                 self.say(Command::Stop(kill_at));
+                self.lose(why);
             }
             Stage::Stopping | Stage::Emptying => {}
             Stage::Holding(_) => self.leave(now, Verdict::Lost(why)),

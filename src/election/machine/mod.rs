@@ -8,7 +8,7 @@ mod vocabulary;
 
 use std::time::Duration;
 
-use elect_api::{Boottime, Error, ErrorKind};
+use elect_api::{Boottime, Error, ErrorKind, Token, Validity};
 
 use self::leading::Tenure;
 use self::request::{Kind, Request};
@@ -186,24 +186,7 @@ impl Machine {
     /// The answer to a candidate that does not lead.
     fn placed(&mut self, now: Boottime, answer: &Answer, known: Option<usize>) {
         match *answer {
-            Answer::Leading { token, validity } if self.timing.leaves_grace(validity, now) => {
-                match self.timing.regrant(validity) {
-                    Ok(timing) => {
-                        self.timing = timing;
-                        self.begin_to_lead(token, validity);
-                    }
-                    Err(refusal) => {
-                        self.leave(
-                            now,
-                            Verdict::Failed(format!(
-                                "what the store grants is too little: {refusal}"
-                            )),
-                        );
-                    }
-                }
-            }
-            // Proven too long ago to start anything: prove it again.
-            Answer::Leading { .. } => self.request = Request::due(now),
+            Answer::Leading { token, validity } => self.won(now, token, validity),
             Answer::Waiting { ahead } => {
                 self.phase = Phase::Campaigning(Some(ahead));
                 if known != Some(ahead) {
@@ -219,6 +202,25 @@ impl Machine {
                 }
             }
             Answer::Evicted(_) | Answer::Gone(_) => {
+                self.failures += 1;
+                self.request = Request::due(now + self.backoff());
+            }
+        }
+    }
+
+    /// Starts the command if the lease, as granted, leaves it the time that it was promised.
+    fn won(&mut self, now: Boottime, token: Token, validity: Validity) {
+        match self.timing.regrant(validity) {
+            Err(refusal) => {
+                let what = format!("what the store grants is too little: {refusal}");
+                self.leave(now, Verdict::Failed(what));
+            }
+            Ok(timing) if timing.leaves_grace(validity, now) => {
+                self.timing = timing;
+                self.begin_to_lead(token, validity);
+            }
+            // Proven too long ago to start anything: prove it again.
+            Ok(_) => {
                 self.failures += 1;
                 self.request = Request::due(now + self.backoff());
             }

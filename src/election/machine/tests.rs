@@ -323,11 +323,27 @@ fn a_late_answer_never_moves_the_anchor_back() {
 
 #[test]
 fn a_win_that_is_proven_too_late_starts_nothing() {
-    Transcript::joined(ETCD, rules()).tell(2.0, leading(ETCD, -8.0), &["refresh"]).tell(
-        2.1,
-        leading(ETCD, 2.0),
-        &["start 7"],
+    Transcript::joined(ETCD, rules())
+        .tell(2.0, leading(ETCD, -8.0), &[])
+        .pass(2.05, &["refresh"])
+        .tell(2.1, leading(ETCD, 2.0), &["start 7"]);
+}
+
+#[test]
+fn a_grant_too_small_for_the_grace_is_given_back() {
+    let granted = Validity::Window { anchor: at(0.0), window: after(4.0) };
+    let win = || Event::Answered(Ok(Answer::Leading { token: Token::new(7), validity: granted }));
+    let wishes = Wishes { kill_grace: Some(after(4.0)), ..Wishes::default() };
+    let timing = Timing::new(&wishes, ETCD).expect("holds as asked");
+    let mut transcript = Transcript { machine: Machine::new(rules(), timing, at(0.0), 7) };
+    transcript.tell(0.0, Event::Tick, &["open"]).tell(0.0, Event::Opened(Ok(())), &["refresh"]);
+    transcript.tell(0.1, win(), &["resign"]).tell(
+        0.2,
+        Event::Resigned(Ok(())),
+        &["finish: failed"],
     );
+    // With the default grace, which follows the grant, it would do.
+    Transcript::joined(ETCD, rules()).tell(0.1, win(), &["start 7"]);
 }
 
 #[test]

@@ -72,7 +72,7 @@ pub(crate) fn pair(
         switches,
         orders,
         events: event_sender,
-        ladder: Ladder::new(Leftover::Kill),
+        ladder: Ladder::new(Leftover::Kill, true),
         wrapper_gone: false,
         ticket: None,
         token: None,

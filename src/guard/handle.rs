@@ -194,9 +194,33 @@ impl Guardian {
         self.order(Order::Signal { signal, resume, kill_at });
     }
 
-    /// Has everything killed now.
+    /// Has everything killed now. A guardian that is stopped cannot do it: it is killed instead, and the
+    /// kernel and [`Guardian::sweep`] do the rest.
     pub fn kill(&mut self) {
         self.order(Order::Kill);
+        if self.is_stopped() {
+            self.kill_guardian();
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
+        let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+        matches!(state, Some('T' | 't'))
+    }
+
+    /// Kills the guardian, unless it is reaped already.
+    fn kill_guardian(&self) -> bool {
+        // SAFETY: the guardian is our child. If it is reaped already, the number may have passed on
+        // only to a process that is not a child of ours, which is why waitid is asked first; stopped
+        // or not, it obeys KILL.
+        unsafe {
+            let mut info = std::mem::zeroed::<libc::siginfo_t>();
+            let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+            let is_ours =
+                libc::waitid(libc::P_PID, self.pid.cast_unsigned(), &raw mut info, flags) == 0;
+            is_ours && libc::kill(self.pid, libc::SIGKILL) == 0
+        }
     }
 
     fn order(&mut self, order: Order) {
@@ -294,16 +318,11 @@ impl Guardian {
 
     /// Ends the guardian of an empty tree, and leaves no trace of it.
     pub fn dismiss(mut self) {
-        // SAFETY: the guardian is our child. If it is reaped already, the number may have passed on
-        // only to a process that is not a child of ours, which is why waitid is asked first; stopped
-        // or not, it obeys KILL.
-        unsafe {
-            let mut info = std::mem::zeroed::<libc::siginfo_t>();
-            let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-            let id = self.pid.cast_unsigned();
-            if libc::waitid(libc::P_PID, id, &raw mut info, flags) == 0 {
-                libc::kill(self.pid, libc::SIGKILL);
-                libc::waitid(libc::P_PID, id, &raw mut info, libc::WEXITED);
+        if self.kill_guardian() {
+            // SAFETY: info is a valid place for the kernel to write to; the child is not reaped yet.
+            unsafe {
+                let mut info = std::mem::zeroed::<libc::siginfo_t>();
+                libc::waitid(libc::P_PID, self.pid.cast_unsigned(), &raw mut info, libc::WEXITED);
             }
         }
         self.reap();

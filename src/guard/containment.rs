@@ -10,7 +10,8 @@ pub enum Containment {
     /// a pid namespace that the tree did not make (its orphans go to the init there), and a `setsid`
     /// escaper when wrapper *and* guardian are killed.
     Scan,
-    /// The command's process group is killed. A descendant that left it cannot be found, as `/proc`
+    /// The command's process group is killed, while the command itself lives: after that its number
+    /// may be another's. A descendant that left it, or outlives the command, cannot be found, as `/proc`
     /// does not list children; leadership is not released before it has ended by itself.
     Group,
 }

@@ -2,7 +2,8 @@ use serde::{Deserialize, Serialize};
 
 /// Who takes part: what [`crate::Store::survey`] will show of one `elect run`.
 ///
-/// It carries no secret: whoever may read the store may read all of it.
+/// It carries no secret: whoever may read the store may read all of it. What is empty, or 0, is not
+/// known: see [`Candidate::foreign`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Candidate {
     /// Unique to this run: a label that people know, and a nonce.
@@ -15,4 +16,17 @@ pub struct Candidate {
     pub command: String,
     /// The containment that holds the command's descendants.
     pub containment: String,
+}
+
+impl Candidate {
+    /// Somebody of whom only this is known: a program other than elect that shares the election.
+    pub fn foreign(id: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            host: String::new(),
+            pid: 0,
+            command: String::new(),
+            containment: String::new(),
+        }
+    }
 }

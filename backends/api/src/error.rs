@@ -37,6 +37,20 @@ impl Error {
         self
     }
 
+    /// The same error, from which something else is to be concluded.
+    #[must_use]
+    pub const fn with_kind(mut self, kind: ErrorKind) -> Self {
+        self.kind = kind;
+        self
+    }
+
+    /// The same error with more words.
+    #[must_use]
+    pub fn and(mut self, more: impl fmt::Display) -> Self {
+        self.message = format!("{} ({more})", self.message);
+        self
+    }
+
     /// What may be concluded from it.
     pub const fn kind(&self) -> ErrorKind {
         self.kind

@@ -29,11 +29,11 @@ pub enum Lease {
     Timed(Cadence),
 }
 
-/// How often a timed lease must be renewed, in twelfths of the window W (see [`crate::Validity`]).
+/// How often a timed lease must be renewed, in 48ths of the window W (see [`crate::Validity`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cadence {
     /// How far behind the send of a renewal its proof may anchor.
-    pub anchor_lag_twelfths: u32,
+    pub anchor_lag_48ths: u32,
     /// The time from one renewal to the next, and the longest that one attempt may take.
-    pub renew_twelfths: u32,
+    pub renew_48ths: u32,
 }

@@ -66,10 +66,14 @@ pub enum Standing {
         token: Token,
         /// How long nobody else can lead.
         validity: Validity,
+        /// Ends when it is worth proving it again before the time: when somebody seems to have removed
+        /// our entry.
+        wake: Wake,
     },
     /// We wait for our turn.
     Waiting {
-        /// How many candidates are before us, the leader among them.
+        /// How many candidates are before us, the leader among them. Exact up to 100; beyond that it may
+        /// be out of date, and then it is too great.
         ahead: usize,
         /// Ends when it is worth asking again.
         wake: Wake,
@@ -88,6 +92,11 @@ pub enum Standing {
 /// May be dropped at any time.
 pub type Wake = Pin<Box<dyn Future<Output = ()> + Send>>;
 
+/// The wake of a store that has nothing to tell.
+pub fn never() -> Wake {
+    Box::pin(std::future::pending())
+}
+
 /// How long the store guarantees that nobody else can lead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Validity {
@@ -97,7 +106,8 @@ pub enum Validity {
     Window {
         /// When the time begins to run; never later than the `now` of the call that reports it.
         anchor: Boottime,
-        /// How long it runs, by the store's clock.
+        /// How long it runs, by the store's clock. It is the same as long as the token is: a store that
+        /// will not keep a lease for as long any more has taken it away.
         window: Duration,
     },
 }

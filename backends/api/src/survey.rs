@@ -16,8 +16,9 @@ pub struct Survey {
 pub struct Entry {
     /// Who it is.
     pub candidate: Candidate,
-    /// When it arrived, by the wall clock of its machine; for the eye only.
-    pub joined: SystemTime,
+    /// When it arrived, by the wall clock of its machine or of the store; for the eye only. `None` if
+    /// that is not known.
+    pub joined: Option<SystemTime>,
 }
 
 /// The entry of the leader.
@@ -27,8 +28,9 @@ pub struct Leader {
     pub entry: Entry,
     /// The fencing token of its leadership.
     pub token: Token,
-    /// Since when it leads, by the wall clock of its machine; for the eye only.
-    pub since: SystemTime,
+    /// Since when it leads, by the wall clock of its machine; for the eye only. `None` if that is not
+    /// known.
+    pub since: Option<SystemTime>,
     /// How long its lease runs on without a renewal, as far as the store tells; `None` where leases
     /// do not end by time.
     pub remaining: Option<Duration>,

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, ElectionName, Error, ErrorKind, Seat, Standing, Token, Validity,
+    Boottime, Candidate, ElectionName, Error, ErrorKind, Seat, Standing, Token, Validity, never,
 };
 
 use crate::door::Door;
@@ -107,7 +107,7 @@ impl FileSeat {
         match waiting.win() {
             Ok(Win::Won { lock, lock_id, token }) => {
                 self.state = State::Leading(Leading { place: waiting.place, lock, lock_id, token });
-                Ok(Standing::Leading { token, validity: Validity::Unlimited })
+                Ok(Standing::Leading { token, validity: Validity::Unlimited, wake: never() })
             }
             Ok(Win::Busy(standing)) => {
                 self.state = State::Waiting(waiting);
@@ -175,7 +175,7 @@ impl Leading {
                 self.place.path().display()
             )));
         }
-        Ok(Standing::Leading { token: self.token, validity: Validity::Unlimited })
+        Ok(Standing::Leading { token: self.token, validity: Validity::Unlimited, wake: never() })
     }
 }
 

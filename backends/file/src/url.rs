@@ -16,8 +16,11 @@ pub(crate) struct Address {
 
 /// Reads `file:`, `file://` and `file:///DIR`, each with or without `?allow-network`.
 pub(crate) fn parse(url: &str) -> Result<Address, Error> {
+    // A slip for another store's URL may have a password before an @.
+    let authority = url.split_once("//").and_then(|(_, rest)| rest.split('/').next());
+    let shown = if authority.is_some_and(|text| text.contains('@')) { "file://..." } else { url };
     let unfit =
-        |why: &str| Error::new(ErrorKind::Unfit, format!("{url:?} names no local store: {why}"));
+        |why: &str| Error::new(ErrorKind::Unfit, format!("{shown:?} names no local store: {why}"));
     let rest = url.strip_prefix("file:").ok_or_else(|| unfit("it does not begin with file:"))?;
     if rest.contains('#') {
         return Err(unfit("a # in a directory's name is written %23"));
@@ -119,6 +122,7 @@ mod tests {
             ("etcd://a", "does not begin"),
             ("file", "does not begin"),
             ("file://host/dir", "host"),
+            ("file://me:hush@host/dir", "host"),
             ("file:dir", "three slashes"),
             ("file:/dir", "three slashes"),
             ("file:///dir?allow", "allow-network"),
@@ -138,6 +142,7 @@ mod tests {
             let error = parse(url).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unfit, "{url}");
             assert!(error.to_string().contains(why), "{url}: {error}");
+            assert!(!error.to_string().contains("hush"), "{url}: {error}");
         }
     }
 

@@ -1,0 +1,138 @@
+use std::fmt;
+use std::fs;
+
+use crate::{Error, ErrorKind};
+
+use super::Url;
+
+/// A text that shows in no message and no `Debug`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Hides a text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text, for the store only.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// Who we are to a store that asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Credentials {
+    /// The name.
+    pub user: String,
+    /// What goes with it.
+    pub password: Secret,
+}
+
+impl Credentials {
+    /// The options of a URL that [`Credentials::of`] reads.
+    pub const OPTIONS: &[&str] = &["user", "password-file"];
+
+    /// The credentials that a URL names, or the environment. Each half on its own comes from the first
+    /// of these that has it: `USER:PASSWORD@` in the URL; its options `user` and `password-file`; the
+    /// variables `ELECT_USER`, and `ELECT_PASSWORD` or `ELECT_PASSWORD_FILE`. `None` if no user is named.
+    /// Of a file the first line counts.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Denied`] if the file of the password cannot be read; `Unfit` if only one half is there.
+    pub fn of(url: &Url, variable: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, Error> {
+        let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let user = url
+            .user
+            .clone()
+            .or_else(|| url.option("user").map(str::to_owned))
+            .or_else(|| variable("ELECT_USER"));
+        let password = match (&url.password, url.option("password-file")) {
+            (Some(password), _) => Some(password.clone()),
+            (None, Some(path)) => Some(read(path)?),
+            (None, None) => match (variable("ELECT_PASSWORD"), variable("ELECT_PASSWORD_FILE")) {
+                (Some(password), _) => Some(Secret(password)),
+                (None, Some(path)) => Some(read(&path)?),
+                (None, None) => None,
+            },
+        };
+        match (user, password) {
+            (Some(user), Some(password)) => Ok(Some(Self { user, password })),
+            (None, None) => Ok(None),
+            (Some(user), None) => Err(Error::new(
+                ErrorKind::Unfit,
+                format!(
+                    "there is no password for the user {user:?}: \
+                     set ELECT_PASSWORD or ELECT_PASSWORD_FILE"
+                ),
+            )),
+            (None, Some(_)) => Err(Error::new(
+                ErrorKind::Unfit,
+                "there is a password, but no user that goes with it: set ELECT_USER",
+            )),
+        }
+    }
+}
+
+fn read(path: &str) -> Result<Secret, Error> {
+    let text = fs::read_to_string(path).map_err(|error| {
+        Error::new(ErrorKind::Denied, format!("cannot read the password in {path}")).because(error)
+    })?;
+    Ok(Secret(text.lines().next().unwrap_or_default().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(url: &str, variables: &[(&str, &str)]) -> Result<Option<(String, String)>, Error> {
+        let url = Url::parse(url, 1, Credentials::OPTIONS).unwrap();
+        let variable = |name: &str| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        };
+        let found = Credentials::of(&url, variable)?;
+        Ok(found.map(|found| (found.user, found.password.reveal().to_owned())))
+    }
+
+    fn pair(user: &str, password: &str) -> (String, String) {
+        (user.to_owned(), password.to_owned())
+    }
+
+    #[test]
+    fn the_nearest_source_of_each_half_wins() {
+        let file = std::env::temp_dir().join(format!("elect-password-{}", std::process::id()));
+        fs::write(&file, "filed\n").unwrap();
+        let path = file.to_str().unwrap();
+        let variables = [("ELECT_USER", "v"), ("ELECT_PASSWORD", "vp")];
+        assert_eq!(of("x://a", &[]).unwrap(), None);
+        assert_eq!(of("x://a", &variables).unwrap().unwrap(), pair("v", "vp"));
+        assert_eq!(of("x://u@a", &variables).unwrap().unwrap(), pair("u", "vp"));
+        assert_eq!(of("x://u:p@a", &variables).unwrap().unwrap(), pair("u", "p"));
+        assert_eq!(
+            of(&format!("x://a?user=q&password-file={path}"), &variables).unwrap().unwrap(),
+            pair("q", "filed")
+        );
+        let named = [("ELECT_USER", "v"), ("ELECT_PASSWORD_FILE", path)];
+        assert_eq!(of("x://a", &named).unwrap().unwrap(), pair("v", "filed"));
+        fs::remove_file(file).unwrap();
+    }
+
+    #[test]
+    fn half_of_it_is_refused_with_a_hint_and_no_secret() {
+        let error = of("x://u@a", &[("ELECT_PASSWORD", "")]).unwrap_err();
+        assert!(error.to_string().contains("ELECT_PASSWORD_FILE"), "{error}");
+        let error = of("x://a", &[("ELECT_PASSWORD", "hush")]).unwrap_err();
+        assert!(error.to_string().contains("ELECT_USER") && !error.to_string().contains("hush"));
+        let error = of("x://u@a?password-file=/nowhere", &[]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Denied);
+        assert!(error.to_string().contains("/nowhere"));
+        assert_eq!(format!("{:?}", Secret::new("hush")), "***");
+    }
+}

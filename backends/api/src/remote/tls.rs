@@ -1,0 +1,92 @@
+use std::fs;
+
+use crate::{Error, ErrorKind};
+
+use super::Url;
+
+/// What a URL says about TLS, the files read.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Tls {
+    /// The certificates of those who vouch for the servers, in PEM; `None` for those of the system.
+    pub ca: Option<Vec<u8>>,
+    /// Our own certificate and its key, in PEM.
+    pub identity: Option<(Vec<u8>, Vec<u8>)>,
+    /// The name that the servers' certificates must have, if it is not the one in the URL.
+    pub server_name: Option<String>,
+}
+
+impl Tls {
+    /// The options of a URL that [`Tls::of`] reads.
+    pub const OPTIONS: &[&str] = &["ca", "cert", "key", "server-name"];
+
+    /// Reads the files that the options `ca`, `cert` and `key` name, and `server-name`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unfit`] if a file is missing or is no PEM, or a certificate has no key; `Denied` if it
+    /// may not be read.
+    pub fn of(url: &Url) -> Result<Self, Error> {
+        let read = |option: &str| url.option(option).map(|path| read_pem(option, path)).transpose();
+        let identity = match (read("cert")?, read("key")?) {
+            (Some(cert), Some(key)) => Some((cert, key)),
+            (None, None) => None,
+            _ => {
+                return Err(Error::new(
+                    ErrorKind::Unfit,
+                    "a client certificate is two files: the options cert and key go together",
+                ));
+            }
+        };
+        Ok(Self {
+            ca: read("ca")?,
+            identity,
+            server_name: url.option("server-name").map(str::to_owned),
+        })
+    }
+}
+
+fn read_pem(option: &str, path: &str) -> Result<Vec<u8>, Error> {
+    let bytes = fs::read(path).map_err(|error| {
+        let kind = match error.kind() {
+            std::io::ErrorKind::PermissionDenied => ErrorKind::Denied,
+            _ => ErrorKind::Unfit,
+        };
+        Error::new(kind, format!("cannot read the file of the option {option}, {path}"))
+            .because(error)
+    })?;
+    if !bytes.windows(11).any(|window| window == b"-----BEGIN ") {
+        let what = format!("the file of the option {option}, {path}, is not in PEM form");
+        return Err(Error::new(ErrorKind::Unfit, what));
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(query: &str) -> Result<Tls, Error> {
+        Tls::of(&Url::parse(&format!("x://a?{query}"), 1, Tls::OPTIONS).unwrap())
+    }
+
+    #[test]
+    fn files_are_read_and_what_is_wrong_is_named() {
+        let good = std::env::temp_dir().join(format!("elect-pem-{}", std::process::id()));
+        fs::write(&good, "-----BEGIN CERTIFICATE-----\n").unwrap();
+        let path = good.to_str().unwrap();
+        let tls = of(&format!("ca={path}&cert={path}&key={path}&server-name=s")).unwrap();
+        assert!(tls.ca.is_some() && tls.identity.is_some());
+        assert_eq!(tls.server_name.as_deref(), Some("s"));
+        assert!(of("").unwrap().ca.is_none());
+        for (query, why) in [
+            ("ca=/nowhere".to_owned(), "/nowhere"),
+            ("ca=/dev/null".to_owned(), "PEM"),
+            (format!("cert={path}"), "go together"),
+            (format!("key={path}"), "go together"),
+        ] {
+            let error = of(&query).err().expect("refused");
+            assert_eq!(error.kind(), ErrorKind::Unfit);
+            assert!(error.to_string().contains(why), "{query}: {error}");
+        }
+        fs::remove_file(good).unwrap();
+    }
+}

@@ -1,0 +1,262 @@
+use std::fmt;
+
+use percent_encoding::percent_decode_str;
+
+use crate::{Error, ErrorKind};
+
+use super::Secret;
+
+/// The URL of a store on other machines:
+/// `SCHEME://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]]...[/PATH][?KEY=VALUE[&KEY=VALUE]...]`.
+///
+/// All parts are percent-decoded. Messages and `Debug` never show the password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Url {
+    /// What stands before `://`.
+    pub scheme: String,
+    /// The user, if one is named.
+    pub user: Option<String>,
+    /// The password, if there is one.
+    pub password: Option<Secret>,
+    /// The machines; never empty.
+    pub hosts: Vec<Host>,
+    /// What comes after the hosts, its leading slash included; empty if nothing does.
+    pub path: String,
+    options: Vec<(String, String)>,
+}
+
+/// A machine and a port on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// A name, an IPv4 address, or an IPv6 address without its brackets.
+    pub name: String,
+    /// The port.
+    pub port: u16,
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.name.contains(':') {
+            write!(f, "[{}]:{}", self.name, self.port)
+        } else {
+            write!(f, "{}:{}", self.name, self.port)
+        }
+    }
+}
+
+impl Url {
+    /// Reads a URL. Hosts without a port get `default_port`; `options` are the keys that may come after
+    /// the `?`, each of them once.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unfit`], with words that name the part that is wrong.
+    pub fn parse(text: &str, default_port: u16, options: &[&str]) -> Result<Self, Error> {
+        let (scheme, rest) = text.split_once("://").ok_or_else(|| {
+            unfit("the URL of a store on other machines begins like etcd://HOST".into())
+        })?;
+        if rest.contains('#') {
+            return Err(unfit("a # in a URL is written %23".into()));
+        }
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+        let (userinfo, hosts) = match authority.rsplit_once('@') {
+            Some((userinfo, hosts)) => (Some(userinfo), hosts),
+            None => (None, authority),
+        };
+        let (user, password) = match userinfo.map(|info| info.split_once(':').unwrap_or((info, "")))
+        {
+            Some((user, password)) => (non_empty(decode(user)?), non_empty(decode(password)?)),
+            None => (None, None),
+        };
+        Ok(Self {
+            scheme: scheme.to_owned(),
+            user,
+            password: password.map(Secret::new),
+            hosts: hosts
+                .split(',')
+                .map(|host| Host::parse(host, default_port))
+                .collect::<Result<_, _>>()?,
+            path: decode(path)?,
+            options: parse_options(query, options)?,
+        })
+    }
+
+    /// The value of an option, if it was given.
+    pub fn option(&self, key: &str) -> Option<&str> {
+        self.options.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether an option that is a matter of yes or no was given: bare, or as `true` or `false`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unfit`] if its value is neither.
+    pub fn flag(&self, key: &str) -> Result<bool, Error> {
+        match self.option(key) {
+            None | Some("false") => Ok(false),
+            Some("" | "true") => Ok(true),
+            Some(_) => Err(unfit(format!("the option {key} is true or false"))),
+        }
+    }
+
+    /// The URL as people may see it: without user, password and options.
+    pub fn location(&self) -> String {
+        let hosts: Vec<String> = self.hosts.iter().map(Host::to_string).collect();
+        format!("{}://{}{}", self.scheme, hosts.join(","), self.path)
+    }
+}
+
+impl Host {
+    fn parse(text: &str, default_port: u16) -> Result<Self, Error> {
+        // What looks like a port may be a password whose host was forgotten.
+        let shown = if text.starts_with('[') { text } else { text.split(':').next().unwrap_or("") };
+        let wrong = |why: &str| unfit(format!("{shown:?} names no machine: {why}"));
+        let (name, port) = match text.strip_prefix('[') {
+            Some(rest) => {
+                let (name, rest) = rest.split_once(']').ok_or_else(|| wrong("a ] is missing"))?;
+                match (rest, rest.strip_prefix(':')) {
+                    ("", _) => (name, None),
+                    (_, Some(port)) => (name, Some(port)),
+                    _ => return Err(wrong("after the ] comes a colon and a port")),
+                }
+            }
+            None => match text.split_once(':') {
+                Some((_, rest)) if rest.contains(':') => {
+                    return Err(wrong("an IPv6 address is written in brackets, as in [::1]:2379"));
+                }
+                Some((name, port)) => (name, Some(port)),
+                None => (text, None),
+            },
+        };
+        if name.is_empty() {
+            return Err(wrong("its name is missing"));
+        }
+        if !name.chars().all(|c| c.is_ascii_alphanumeric() || "._-:%".contains(c)) {
+            return Err(wrong("a name has letters, digits, dots and hyphens"));
+        }
+        let port = match port {
+            None => default_port,
+            Some(port) => port
+                .parse()
+                .ok()
+                .filter(|&port: &u16| port != 0)
+                .ok_or_else(|| wrong("a port is a number from 1 to 65535"))?,
+        };
+        Ok(Self { name: name.to_owned(), port })
+    }
+}
+
+fn parse_options(query: &str, known: &[&str]) -> Result<Vec<(String, String)>, Error> {
+    let mut options: Vec<(String, String)> = Vec::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let key = decode(key)?;
+        if !known.contains(&key.as_str()) {
+            let known = known.join(", ");
+            return Err(unfit(format!(
+                "the URL has an unknown option {key:?}; it may have {known}"
+            )));
+        }
+        if options.iter().any(|(other, _)| *other == key) {
+            return Err(unfit(format!("the URL has the option {key} twice")));
+        }
+        options.push((key, decode(value)?));
+    }
+    Ok(options)
+}
+
+fn decode(text: &str) -> Result<String, Error> {
+    // The crate leaves a % that begins nothing as it is; a slip in a password would go unnoticed.
+    let mut rest = text;
+    while let Some(at) = rest.find('%') {
+        let digits = rest.get(at + 1..at + 3);
+        if !digits.is_some_and(|pair| pair.bytes().all(|digit| digit.is_ascii_hexdigit())) {
+            return Err(unfit(
+                "a % is followed by two hexadecimal digits (% itself is %25)".into(),
+            ));
+        }
+        rest = &rest[at + 3..];
+    }
+    let decoded = percent_decode_str(text).decode_utf8();
+    let decoded = decoded.map_err(|_| unfit("the URL is no UTF-8".into()))?;
+    if decoded.contains(char::is_control) {
+        return Err(unfit("a URL has no control characters".into()));
+    }
+    Ok(decoded.into_owned())
+}
+
+fn non_empty(text: String) -> Option<String> {
+    (!text.is_empty()).then_some(text)
+}
+
+fn unfit(why: String) -> Error {
+    Error::new(ErrorKind::Unfit, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Url, Error> {
+        Url::parse(text, 2379, &["ca", "flag"])
+    }
+
+    fn host(name: &str, port: u16) -> Host {
+        Host { name: name.into(), port }
+    }
+
+    #[test]
+    fn the_parts_of_a_url() {
+        let url =
+            parse("etcd+tls://me:p%40w@a,b.c:1,[::1]:2,[fe80::1]/x/y%20z?ca=/etc/ca&flag").unwrap();
+        assert_eq!(url.scheme, "etcd+tls");
+        assert_eq!(url.user.as_deref(), Some("me"));
+        assert_eq!(url.password.as_ref().map(Secret::reveal), Some("p@w"));
+        let hosts = [host("a", 2379), host("b.c", 1), host("::1", 2), host("fe80::1", 2379)];
+        assert_eq!(url.hosts, hosts);
+        assert_eq!(url.path, "/x/y z");
+        assert_eq!(url.option("ca"), Some("/etc/ca"));
+        assert!(url.flag("flag").unwrap());
+        assert_eq!(url.location(), "etcd+tls://a:2379,b.c:1,[::1]:2,[fe80::1]:2379/x/y z");
+        assert!(!format!("{url:?}").contains("p@w"));
+    }
+
+    #[test]
+    fn what_is_left_out_is_not_there() {
+        let url = parse("etcd://a").unwrap();
+        assert_eq!((url.user.as_ref(), url.password.as_ref(), url.path.as_str()), (None, None, ""));
+        assert!(!url.flag("flag").unwrap());
+        assert_eq!(parse("etcd://@a").unwrap().user, None);
+        assert_eq!(parse("etcd://:pw@a").unwrap().user, None);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_and_no_password_with_it() {
+        for (url, why) in [
+            ("etcd:a", "etcd://HOST"),
+            ("etcd://", "name is missing"),
+            ("etcd://a,", "name is missing"),
+            ("etcd://u:hush@:1", "name is missing"),
+            ("etcd://u:hush@a:0", "65535"),
+            ("etcd://a:x", "65535"),
+            ("etcd://me:hush", "65535"),
+            ("etcd://a:70000", "65535"),
+            ("etcd://::1", "brackets"),
+            ("etcd://[::1", "] is missing"),
+            ("etcd://[::1]2", "a colon and a port"),
+            ("etcd://a b", "letters"),
+            ("etcd://a#b", "%23"),
+            ("etcd://a/%zz", "hexadecimal"),
+            ("etcd://u:hush%@a", "hexadecimal"),
+            ("etcd://a/%ff", "UTF-8"),
+            ("etcd://a/%00", "control"),
+            ("etcd://a?cb=1", "\"cb\"; it may have ca, flag"),
+            ("etcd://a?ca=1&ca=2", "twice"),
+        ] {
+            let error = parse(url).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unfit, "{url}");
+            let text = error.to_string();
+            assert!(text.contains(why) && !text.contains("hush"), "{url}: {text}");
+        }
+        assert!(parse("etcd://a?flag=maybe").unwrap().flag("flag").is_err());
+    }
+}

@@ -32,6 +32,16 @@
 //! sees the end of its socket and does the same. If the guardian dies, the kernel kills the command
 //! (PDEATHSIG) and its group (the death-pipe), and the wrapper, a subreaper too, sweeps the rest.
 //!
+//! **Deadlines.** Where leases end by time, each proof that we lead counts from before its request was
+//! sent, and [timing](election::timing) derives three instants from it: at the soft deadline the command is
+//! asked to stop, at the hard one everything is killed, and a quarter of the margin later the kernel kills
+//! a guardian that could not act, and the command's group with it. The guardian keeps them by itself; the
+//! wrapper only moves them on. A store that sees our entry vanish wakes the engine, which kills at once.
+//!
+//! **Tickets.** A store whose leases end by time has a ticket for each entry before the entry exists. The
+//! guardian gets it first; if the wrapper dies, it executes `elect redeem` once the tree is proven empty,
+//! so that the next candidate need not wait for the end of the lease.
+//!
 //! **What people see.** [`report`] writes logs, the line that shows the waiting, tables, JSON and the
 //! outcome file, and never blocks on a reader that does not read.
 //!

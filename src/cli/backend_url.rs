@@ -63,7 +63,8 @@ fn without_secrets(url: &str) -> String {
 }
 
 fn without_userinfo(head: &str) -> String {
-    let start = match (head.find("://"), scheme(head)) {
+    let authority = head.find("://").filter(|&at| scheme(head).is_some_and(|s| s.len() == at));
+    let start = match (authority, scheme(head)) {
         (Some(at), _) => at + 3,
         (None, Some(scheme)) => scheme.len() + 1,
         (None, None) => 0,
@@ -119,6 +120,7 @@ mod tests {
             ("etcd://user:p@w@a", "etcd://a"),
             ("etcd://user:p/w@a", "etcd://a"),
             ("user:pw@a", "user:a"),
+            ("user:pw@etcd://a", "user:etcd://a"),
             ("pw@a", "a"),
             ("zk://a?x=1&Password=pw&authToken=t", "zk://a?x=1&Password=***&authToken=***"),
             ("zk://u:p@a?b@c", "zk://a?b@c"),

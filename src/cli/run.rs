@@ -40,7 +40,14 @@ Durations: 500ms, 15s, 2m, 1h30m; a bare number is seconds.";
 )]
 pub struct RunArgs {
     /// The store that keeps the election
-    #[arg(short, long, env = "ELECT_BACKEND", value_name = "URL", default_value = "file:")]
+    #[arg(
+        short,
+        long,
+        env = "ELECT_BACKEND",
+        value_name = "URL",
+        default_value = "file:",
+        help = "The store: file:///DIR, etcd://HOST,HOST or zk://HOST,HOST"
+    )]
     pub backend: BackendUrl,
 
     /// The election to take part in [default: the command's file name]

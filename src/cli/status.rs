@@ -20,7 +20,14 @@ Times are RFC 3339 in UTC; remaining_ms is null where leases do not end by time.
 #[command(after_long_help = AFTER_HELP)]
 pub struct StatusArgs {
     /// The store that keeps the elections
-    #[arg(short, long, env = "ELECT_BACKEND", value_name = "URL", default_value = "file:")]
+    #[arg(
+        short,
+        long,
+        env = "ELECT_BACKEND",
+        value_name = "URL",
+        default_value = "file:",
+        help = "The store: file:///DIR, etcd://HOST,HOST or zk://HOST,HOST"
+    )]
     pub backend: BackendUrl,
 
     /// The form of the report

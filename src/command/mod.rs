@@ -1,5 +1,6 @@
 //! One file for each subcommand, and what they share: from arguments to a plan to an exit code.
 
+mod attempts;
 mod check;
 mod redeem;
 mod run;

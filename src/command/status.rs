@@ -5,8 +5,12 @@ use std::time::SystemTime;
 use anyhow::Context;
 use elect_api::{ElectionName, Store};
 
+use super::attempts::insist;
 use crate::config::{self, OutputFormat, StatusPlan};
 use crate::report::{self, ElectionStatus, Log, StatusReport};
+
+/// How often a store is asked.
+const ATTEMPTS: u32 = 5;
 
 /// Reports on the elections of a plan. The exit code is 0 if every named one has a leader, else 1.
 ///
@@ -17,9 +21,12 @@ pub(super) fn status(plan: &StatusPlan, log: &Log, now: SystemTime) -> anyhow::R
     let runtime = runtime.context("cannot start the runtime")?;
     let store = config::connect(&plan.backend)?;
     let location = store.profile().location;
-    let report = runtime.block_on(look(&*store, &plan.elections))?;
+    let report = runtime.block_on(look(&*store, &plan.elections, log));
+    // A resolver may keep a thread for minutes.
+    runtime.shutdown_background();
+    let report = report?;
     if report.elections.is_empty() {
-        log.warn(format_args!("there are no elections at {location} yet; `elect run` makes one"));
+        log.warn(format_args!("there are no elections at {location}; `elect run` makes one"));
     }
     let text = match plan.output {
         OutputFormat::Table => {
@@ -33,13 +40,28 @@ pub(super) fn status(plan: &StatusPlan, log: &Log, now: SystemTime) -> anyhow::R
 }
 
 /// Surveys the elections that are named, or else all.
-async fn look(store: &dyn Store, named: &[ElectionName]) -> anyhow::Result<StatusReport> {
-    let location = store.profile().location;
-    let all = if named.is_empty() { store.elections().await? } else { named.to_vec() };
+async fn look(
+    store: &dyn Store,
+    named: &[ElectionName],
+    log: &Log,
+) -> anyhow::Result<StatusReport> {
+    let profile = store.profile();
+    let all = match named {
+        [] => insist(&profile.location, ATTEMPTS, async || store.elections().await).await?,
+        named => named.to_vec(),
+    };
     let mut elections = Vec::with_capacity(all.len());
     for name in all {
-        let survey = store.survey(&name).await?;
-        elections.push(ElectionStatus::new(&name, &location, &survey));
+        let survey =
+            match insist(&profile.location, ATTEMPTS, async || store.survey(&name).await).await {
+                Ok(survey) => survey,
+                Err(error) if named.is_empty() => {
+                    log.warn(format_args!("{name} is left out: {error:#}"));
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+        elections.push(ElectionStatus::new(&name, &profile, &survey));
     }
     Ok(StatusReport { elections })
 }
@@ -55,6 +77,8 @@ mod tests {
     };
 
     use super::look;
+    use crate::config::{LogFormat, Verbosity};
+    use crate::report::Log;
 
     /// A store with one election that is led and one that is not.
     struct Fake;
@@ -90,12 +114,12 @@ mod tests {
                 command: "job".to_owned(),
                 containment: "scan".to_owned(),
             };
-            let entry = Entry { candidate, joined: UNIX_EPOCH };
+            let entry = Entry { candidate, joined: Some(UNIX_EPOCH) };
             Ok(Survey {
                 leader: Some(Leader {
                     entry,
                     token: Token::new(1),
-                    since: UNIX_EPOCH,
+                    since: Some(UNIX_EPOCH),
                     remaining: None,
                 }),
                 waiting: Vec::new(),
@@ -109,8 +133,14 @@ mod tests {
 
     fn names_seen(named: &[&str]) -> (Vec<String>, bool) {
         let named: Vec<ElectionName> = named.iter().map(|name| name.parse().unwrap()).collect();
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let report = runtime.block_on(look(&Fake, &named)).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let report = runtime
+            .block_on(look(
+                &Fake,
+                &named,
+                &Log::new(Verbosity::Quiet, LogFormat::Text, || UNIX_EPOCH),
+            ))
+            .unwrap();
         assert!(report.elections.iter().all(|election| election.backend == "fake:here"));
         let led = report.is_led();
         (report.elections.into_iter().map(|election| election.election).collect(), led)

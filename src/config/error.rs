@@ -63,7 +63,7 @@ impl ConfigError {
             Self::Speechless(_) | Self::Nameless(_) | Self::CommandName { .. } => {
                 Some("use -e NAME")
             }
-            Self::NoScheme(_) => Some("write file: or file:///some/directory"),
+            Self::NoScheme(_) => Some("write file:///DIR, etcd://HOST or zk://HOST"),
             Self::UnknownScheme { known, .. } if known == super::stores::NOTHING => {
                 Some("build elect with at least one backend, such as --features file")
             }

@@ -293,7 +293,7 @@ mod tests {
             lease,
             order: elect_api::Order::Queue,
         };
-        let cadence = elect_api::Cadence { anchor_lag_twelfths: 0, renew_twelfths: 2 };
+        let cadence = elect_api::Cadence { anchor_lag_48ths: 0, renew_48ths: 8 };
         let timed = Lease::Timed(cadence);
         let plan = run(&["--ttl", "30s", "job"]).unwrap();
         assert_eq!(plan.wishes(&store(timed)).unwrap().ttl, Duration::from_secs(30));

@@ -9,6 +9,14 @@ type Connect = fn(&str) -> Result<Box<dyn Store>, elect_api::Error>;
 const STORES: &[(&str, Connect)] = &[
     #[cfg(feature = "file")]
     ("file", elect_file::connect),
+    #[cfg(feature = "etcd")]
+    ("etcd", elect_etcd::connect),
+    #[cfg(feature = "etcd")]
+    ("etcd+tls", elect_etcd::connect),
+    #[cfg(feature = "zookeeper")]
+    ("zk", elect_zookeeper::connect),
+    #[cfg(feature = "zookeeper")]
+    ("zk+tls", elect_zookeeper::connect),
     #[cfg(feature = "sim")]
     ("sim", elect_testkit::sim::connect),
 ];

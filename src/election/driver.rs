@@ -70,6 +70,9 @@ pub trait Observer: Send {
     /// Something that people may want to know.
     fn news(&mut self, news: News);
 
+    /// Whether a survey is wanted at each change of our place. There is one at the first in any case.
+    fn wants_surveys(&self) -> bool;
+
     /// How the election looks while we wait. An event may come of it.
     fn survey(&mut self, survey: &Survey) -> Option<Event>;
 }
@@ -104,6 +107,7 @@ struct Driver<'a, C, T, O> {
     seat: Option<SharedSeat>,
     request: Option<Request<'a>>,
     look: Option<Look<'a>>,
+    has_looked: bool,
     wake: Option<Wake>,
     /// The ticket that the guardian has.
     ticket: Option<Ticket>,
@@ -130,6 +134,7 @@ pub async fn drive<C: Clock + Sync, T: Tree, O: Observer>(
         seat: None,
         request: None,
         look: None,
+        has_looked: false,
         wake: None,
         ticket: None,
         pending: VecDeque::new(),
@@ -184,7 +189,10 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
             Command::Kill => self.tree.kill(),
             Command::Sweep => self.tree.sweep(),
             Command::Tell(news) => {
-                if matches!(news, News::Waiting { .. }) {
+                if matches!(news, News::Waiting { .. })
+                    && (!self.has_looked || self.observer.wants_surveys())
+                {
+                    self.has_looked = true;
                     self.look = Some(self.candidacy.store.survey(self.candidacy.election));
                 }
                 self.observer.news(news);
@@ -263,7 +271,8 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
             Reply::Refreshed(Ok(standing)) => {
                 self.wake = None;
                 Event::Answered(Ok(match standing {
-                    Standing::Leading { token, validity } => {
+                    Standing::Leading { token, validity, wake } => {
+                        self.wake = Some(wake);
                         Answer::Leading { token, validity: self.anchored(validity) }
                     }
                     Standing::Waiting { ahead, wake } => {

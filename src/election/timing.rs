@@ -31,8 +31,11 @@ impl Default for Wishes {
 pub struct Timing {
     /// From one renewal to the next, and the longest time between two looks of a waiter.
     pub renew_interval: Duration,
-    /// The longest that one attempt at the store may take.
+    /// The longest that one attempt of a leader at the store may take.
     pub attempt_timeout: Duration,
+    /// The same for a candidate that does not lead: a connection that takes its time is one all the
+    /// same, and who leaves gives up in bounded time. W/6, within 2 s and 5 s.
+    pub entry_timeout: Duration,
     /// G: from asking the command to stop to killing it.
     pub kill_grace: Duration,
     /// How long the store may stay unreached before the first contact.
@@ -43,24 +46,35 @@ pub struct Timing {
 
 /// A plan whose deadlines would not leave time for its renewals.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error(
-    "a lease of {} leaves no time to renew it: take a TTL of {} or more, or a kill grace of at most {}",
-    humantime::format_duration(*.window),
-    humantime::format_duration(*.smallest_ttl),
-    humantime::format_duration(*.largest_grace)
-)]
+#[error("a lease of {} leaves no time to renew it: {}", humantime::format_duration(*.window), self.way_out())]
 pub struct TooTight {
     /// W as asked, or as granted.
     pub window: Duration,
-    /// The smallest TTL that would do with this grace, rounded up to 0.1 s.
-    pub smallest_ttl: Duration,
-    /// The largest grace that would do with this W, rounded down to 0.1 s.
-    pub largest_grace: Duration,
+    /// The smallest TTL that would do with this grace, rounded up to 0.1 s; `None` if none would.
+    pub smallest_ttl: Option<Duration>,
+    /// The largest grace that would do with this W, rounded down to 0.1 s; `None` if none would.
+    pub largest_grace: Option<Duration>,
+}
+
+impl TooTight {
+    fn way_out(&self) -> String {
+        let ttl = |ttl| format!("take a TTL of {} or more", humantime::format_duration(ttl));
+        let grace =
+            |grace| format!("a kill grace of at most {}", humantime::format_duration(grace));
+        match (self.smallest_ttl.map(ttl), self.largest_grace.map(grace)) {
+            (Some(ttl), Some(grace)) => format!("{ttl}, or {grace}"),
+            (Some(ttl), None) => ttl,
+            (None, Some(grace)) => format!("take {grace}"),
+            (None, None) => "no TTL does with such a clock drift: take a smaller drift".into(),
+        }
+    }
 }
 
 /// The store's answers come at once or not at all where no clock runs against us.
 const UNLIMITED_INTERVAL: Duration = Duration::from_secs(5);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const LEAST_ENTRY_TIMEOUT: Duration = Duration::from_secs(2);
+const GREATEST_ENTRY_TIMEOUT: Duration = Duration::from_secs(5);
 const LEAST_MARGIN: Duration = Duration::from_millis(500);
 
 impl Timing {
@@ -84,11 +98,17 @@ impl Timing {
     fn derive(wishes: &Wishes, lease: Lease) -> Self {
         let interval = match lease {
             Lease::Unlimited => UNLIMITED_INTERVAL,
-            Lease::Timed(cadence) => wishes.ttl * cadence.renew_twelfths / 12,
+            Lease::Timed(cadence) => wishes.ttl * cadence.renew_48ths / 48,
         };
         Self {
             renew_interval: interval,
             attempt_timeout: interval,
+            entry_timeout: match lease {
+                Lease::Unlimited => interval,
+                Lease::Timed(_) => {
+                    (wishes.ttl / 6).clamp(LEAST_ENTRY_TIMEOUT, GREATEST_ENTRY_TIMEOUT)
+                }
+            },
             kill_grace: wishes.kill_grace.unwrap_or(wishes.ttl * 4 / 15),
             connect_timeout: CONNECT_TIMEOUT,
             wishes: *wishes,
@@ -118,6 +138,11 @@ impl Timing {
         let margin = Self::safety_margin(window);
         let hard = self.end(validity)? - margin;
         Some(Deadlines { soft: hard - self.kill_grace, hard, dead_man: hard + margin / 4 })
+    }
+
+    /// W, as asked or as granted.
+    pub fn window(&self) -> Duration {
+        self.wishes.ttl
     }
 
     /// Whether the lease is held by processes of this machine, without any limit of time.
@@ -151,7 +176,7 @@ impl Timing {
         let soft = self.counted_on(window).as_secs_f64()
             - Self::safety_margin(window).as_secs_f64()
             - self.kill_grace.as_secs_f64();
-        let lag = (window * cadence.anchor_lag_twelfths / 12).as_secs_f64();
+        let lag = (window * cadence.anchor_lag_48ths / 48).as_secs_f64();
         soft - lag - 2.0 * self.renew_interval.as_secs_f64() - self.attempt_timeout.as_secs_f64()
     }
 
@@ -159,20 +184,19 @@ impl Timing {
         Self::derive(wishes, Lease::Timed(cadence)).slack(wishes.ttl, cadence) >= 0.0
     }
 
-    fn smallest_ttl(wishes: &Wishes, cadence: Cadence) -> Duration {
+    fn smallest_ttl(wishes: &Wishes, cadence: Cadence) -> Option<Duration> {
         (1..36_000)
             .map(|tenths| Duration::from_millis(tenths * 100))
             .find(|&ttl| Self::would_do(&Wishes { ttl, ..*wishes }, cadence))
-            .unwrap_or(Duration::MAX)
     }
 
-    fn largest_grace(wishes: &Wishes, cadence: Cadence) -> Duration {
+    fn largest_grace(wishes: &Wishes, cadence: Cadence) -> Option<Duration> {
         let without = Self::derive(
             &Wishes { kill_grace: Some(Duration::ZERO), ..*wishes },
             Lease::Timed(cadence),
         );
-        let tenths = (without.slack(wishes.ttl, cadence).max(0.0) * 10.0).floor();
-        Duration::from_secs_f64(tenths / 10.0)
+        let tenths = (without.slack(wishes.ttl, cadence) * 10.0).floor();
+        Duration::try_from_secs_f64(tenths / 10.0).ok()
     }
 
     /// How long to wait before the `attempt`th repetition (from 1 on) of a failed request: 50 ms,
@@ -194,8 +218,8 @@ impl Timing {
 mod tests {
     use super::*;
 
-    const ETCD: Lease = Lease::Timed(Cadence { anchor_lag_twelfths: 0, renew_twelfths: 2 });
-    const ZOOKEEPER: Lease = Lease::Timed(Cadence { anchor_lag_twelfths: 3, renew_twelfths: 1 });
+    const ETCD: Lease = Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8 });
+    const ZOOKEEPER: Lease = Lease::Timed(Cadence { anchor_lag_48ths: 15, renew_48ths: 3 });
 
     fn seconds(seconds: f64) -> Duration {
         Duration::from_secs_f64(seconds)
@@ -230,25 +254,34 @@ mod tests {
     fn a_plan_without_time_to_renew_names_both_ways_out() {
         let wishes = Wishes { kill_grace: Some(seconds(10.0)), ..Wishes::default() };
         let refusal = Timing::new(&wishes, ETCD).expect_err("too tight");
-        assert!(refusal.smallest_ttl > wishes.ttl && refusal.largest_grace < seconds(10.0));
-        let longer = Wishes { ttl: refusal.smallest_ttl, ..wishes };
+        let ttl = refusal.smallest_ttl.expect("a TTL that would do");
+        let grace = refusal.largest_grace.expect("a grace that would do");
+        assert!(ttl > wishes.ttl && grace < seconds(10.0));
+        let longer = Wishes { ttl, ..wishes };
         assert!(Timing::new(&longer, ETCD).is_ok());
-        let shorter = Wishes { kill_grace: Some(refusal.largest_grace), ..wishes };
+        let shorter = Wishes { kill_grace: Some(grace), ..wishes };
         assert!(Timing::new(&shorter, ETCD).is_ok());
         assert!(
-            Timing::new(
-                &Wishes { ttl: refusal.smallest_ttl.saturating_sub(seconds(0.1)), ..wishes },
-                ETCD
-            )
-            .is_err()
+            Timing::new(&Wishes { ttl: ttl.saturating_sub(seconds(0.1)), ..wishes }, ETCD).is_err()
         );
         assert!(
-            Timing::new(
-                &Wishes { kill_grace: Some(refusal.largest_grace + seconds(0.1)), ..wishes },
-                ETCD
-            )
-            .is_err()
+            Timing::new(&Wishes { kill_grace: Some(grace + seconds(0.1)), ..wishes }, ETCD)
+                .is_err()
         );
+    }
+
+    #[test]
+    fn a_refusal_names_only_what_would_do() {
+        let said = |ttl, grace, drift| {
+            let wishes = Wishes { ttl: seconds(ttl), kill_grace: grace, max_clock_drift: drift };
+            Timing::new(&wishes, ETCD).expect_err("too tight").to_string()
+        };
+        assert!(
+            said(10.0, Some(seconds(9.0)), 0.1).ends_with("or a kill grace of at most 3s 400ms")
+        );
+        assert!(said(1.0, Some(seconds(0.0)), 0.1).ends_with("take a TTL of 1s 300ms or more"));
+        assert!(said(15.0, None, 0.5).ends_with("take a kill grace of at most 1s 500ms"));
+        assert!(said(15.0, None, 1.0).ends_with("take a smaller drift"));
     }
 
     #[test]
@@ -284,13 +317,15 @@ mod tests {
         for grace in [None, Some(0.0), Some(1.0), Some(5.0), Some(10.0), Some(30.0)] {
             let wishes = Wishes { kill_grace: grace.map(seconds), ..Wishes::default() };
             let name = grace.map_or("4/15 of the TTL".into(), |grace| format!("{grace:.0} s"));
-            let ttl = only(&|cadence| Timing::smallest_ttl(&wishes, cadence));
+            let ttl =
+                only(&|cadence| Timing::smallest_ttl(&wishes, cadence).expect("some TTL does"));
             let _ = writeln!(table, "| {name} | {ttl} |");
         }
         table.push_str("\n| TTL | largest kill grace |\n|---|---|\n");
         for ttl in [5.0, 10.0, 15.0, 30.0, 60.0] {
             let wishes = Wishes { ttl: seconds(ttl), ..Wishes::default() };
-            let grace = only(&|cadence| Timing::largest_grace(&wishes, cadence));
+            let grace =
+                only(&|cadence| Timing::largest_grace(&wishes, cadence).expect("some grace does"));
             let _ = writeln!(table, "| {ttl:.0} s | {grace} |");
         }
         table
@@ -300,6 +335,37 @@ mod tests {
     fn the_readme_has_the_table_that_holds() {
         let readme = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md"));
         assert!(readme.contains(&table()), "the table in README is to be:\n{}", table());
+    }
+
+    /// The command is asked to stop at the soft deadline of the last proof, which is as old as the anchor
+    /// lags behind, and up to one renewal older.
+    #[test]
+    fn the_readme_says_how_long_a_store_may_be_silent() {
+        let readme = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md"));
+        for (store, lease) in [("etcd", ETCD), ("ZooKeeper", ZOOKEEPER)] {
+            let timing = Timing::new(&Wishes::default(), lease).expect("defaults hold");
+            let Lease::Timed(cadence) = lease else { unreachable!("it ends by time") };
+            let anchor = Boottime::from_boot(seconds(100.0));
+            let validity = Validity::Window { anchor, window: timing.window() };
+            let soft = timing.deadlines(validity).expect("deadlines").soft.since(anchor);
+            let longest = soft.saturating_sub(timing.window() * cadence.anchor_lag_48ths / 48);
+            let shortest = longest.saturating_sub(timing.renew_interval);
+            let said = format!(
+                "{:.1} s to {:.1} s after {store}",
+                shortest.as_secs_f64(),
+                longest.as_secs_f64()
+            );
+            assert!(readme.replace('\n', " ").contains(&said), "README is to say: {said}");
+        }
+    }
+
+    #[test]
+    fn candidates_have_time_to_connect_and_no_more() {
+        for (ttl, timeout) in [(5.0, 2.0), (15.0, 2.5), (600.0, 5.0)] {
+            let wishes = Wishes { ttl: seconds(ttl), ..Wishes::default() };
+            let timing = Timing::new(&wishes, ZOOKEEPER).expect("it holds");
+            assert_eq!(timing.entry_timeout, seconds(timeout));
+        }
     }
 
     #[test]

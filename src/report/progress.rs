@@ -30,7 +30,7 @@ pub struct Waiting {
 /// What is known of the election, in words fit for a terminal.
 #[derive(Debug)]
 struct Scene {
-    leader: Option<(String, SystemTime)>,
+    leader: Option<(String, Option<SystemTime>)>,
     place: Option<usize>,
     candidates: usize,
 }
@@ -111,12 +111,13 @@ impl Scene {
             .map(|place| format!("place {place} of {}, ", self.candidates))
             .unwrap_or_default();
         match &self.leader {
-            Some((id, since)) => {
+            Some((id, Some(since))) => {
                 format!(
                     "{place}led by {id} for {}",
                     age(wall.duration_since(*since).unwrap_or_default())
                 )
             }
+            Some((id, None)) => format!("{place}led by {id}"),
             None => format!("{place}nobody leads"),
         }
     }
@@ -164,7 +165,7 @@ mod tests {
             command: "job".to_owned(),
             containment: "scan".to_owned(),
         };
-        Entry { candidate, joined: UNIX_EPOCH }
+        Entry { candidate, joined: Some(UNIX_EPOCH) }
     }
 
     #[test]
@@ -173,7 +174,7 @@ mod tests {
             leader: Some(Leader {
                 entry: entry("a\u{1b}"),
                 token: Token::new(1),
-                since: UNIX_EPOCH,
+                since: Some(UNIX_EPOCH),
                 remaining: None,
             }),
             waiting: vec![entry("b"), entry("me")],

@@ -1,7 +1,7 @@
 use std::iter;
 use std::time::{Duration, SystemTime};
 
-use elect_api::{ElectionName, Entry, Leader, Survey};
+use elect_api::{ElectionName, Entry, Leader, Lease, Profile, Survey};
 use serde::Serialize;
 
 use super::{Table, age, rfc3339};
@@ -31,22 +31,25 @@ pub struct ElectionStatus {
 pub struct LeaderStatus {
     /// Unique to its run: a label and a nonce.
     pub id: String,
-    /// The name of its machine.
-    pub host: String,
+    /// The name of its machine; like the next three `null` if it is no `elect run`.
+    pub host: Option<String>,
     /// The process id of its `elect run` on that machine.
-    pub pid: u32,
+    pub pid: Option<u32>,
     /// The program that it runs, without arguments.
-    pub command: String,
+    pub command: Option<String>,
     /// What holds the descendants of its command.
-    pub containment: String,
+    pub containment: Option<String>,
     /// Its fencing token.
     pub token: u64,
-    /// Since when it leads, by its machine's clock; RFC 3339 in UTC.
-    pub since: String,
+    /// Since when it leads, by its machine's clock; RFC 3339 in UTC. `null` if the store does not tell.
+    pub since: Option<String>,
     /// When it arrived, likewise.
-    pub joined: String,
-    /// How many milliseconds its lease runs on without a renewal; `null` where leases have no limit.
+    pub joined: Option<String>,
+    /// How many milliseconds its lease runs on without a renewal; `null` where leases have no limit, or
+    /// the store does not tell.
     pub remaining_ms: Option<u64>,
+    #[serde(skip)]
+    is_unlimited: bool,
 }
 
 /// A candidate that waits.
@@ -56,25 +59,26 @@ pub struct WaitingStatus {
     pub place: usize,
     /// Unique to its run: a label and a nonce.
     pub id: String,
-    /// The name of its machine.
-    pub host: String,
+    /// The name of its machine; like the next three `null` if it is no `elect run`.
+    pub host: Option<String>,
     /// The process id of its `elect run` on that machine.
-    pub pid: u32,
+    pub pid: Option<u32>,
     /// The program that it wants to run, without arguments.
-    pub command: String,
+    pub command: Option<String>,
     /// What will hold the descendants of its command.
-    pub containment: String,
-    /// When it arrived, by its machine's clock; RFC 3339 in UTC.
-    pub joined: String,
+    pub containment: Option<String>,
+    /// When it arrived, by its machine's clock or the store's; RFC 3339 in UTC. `null` if the store does
+    /// not tell.
+    pub joined: Option<String>,
 }
 
 impl ElectionStatus {
-    /// What a survey of the store at `backend` has shown of an election.
-    pub fn new(election: &ElectionName, backend: &str, survey: &Survey) -> Self {
+    /// What a survey of a store has shown of an election.
+    pub fn new(election: &ElectionName, store: &Profile, survey: &Survey) -> Self {
         Self {
             election: election.as_str().to_owned(),
-            backend: backend.to_owned(),
-            leader: survey.leader.as_ref().map(LeaderStatus::new),
+            backend: store.location.clone(),
+            leader: survey.leader.as_ref().map(|leader| LeaderStatus::new(leader, store.lease)),
             waiting: survey
                 .waiting
                 .iter()
@@ -86,20 +90,21 @@ impl ElectionStatus {
 }
 
 impl LeaderStatus {
-    fn new(leader: &Leader) -> Self {
+    fn new(leader: &Leader, lease: Lease) -> Self {
         let candidate = &leader.entry.candidate;
         Self {
             id: candidate.id.clone(),
-            host: candidate.host.clone(),
-            pid: candidate.pid,
-            command: candidate.command.clone(),
-            containment: candidate.containment.clone(),
+            host: known(&candidate.host),
+            pid: (candidate.pid != 0).then_some(candidate.pid),
+            command: known(&candidate.command),
+            containment: known(&candidate.containment),
             token: leader.token.get(),
-            since: rfc3339(leader.since),
-            joined: rfc3339(leader.entry.joined),
+            since: leader.since.map(rfc3339),
+            joined: leader.entry.joined.map(rfc3339),
             remaining_ms: leader
                 .remaining
                 .map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
+            is_unlimited: lease == Lease::Unlimited,
         }
     }
 }
@@ -110,11 +115,11 @@ impl WaitingStatus {
         Self {
             place,
             id: candidate.id.clone(),
-            host: candidate.host.clone(),
-            pid: candidate.pid,
-            command: candidate.command.clone(),
-            containment: candidate.containment.clone(),
-            joined: rfc3339(entry.joined),
+            host: known(&candidate.host),
+            pid: (candidate.pid != 0).then_some(candidate.pid),
+            command: known(&candidate.command),
+            containment: known(&candidate.containment),
+            joined: entry.joined.map(rfc3339),
         }
     }
 }
@@ -164,13 +169,17 @@ impl LeaderStatus {
             "leader".to_owned(),
             String::new(),
             self.id.clone(),
-            self.host.clone(),
-            self.pid.to_string(),
-            self.command.clone(),
-            age_of(&self.since, now),
+            self.host.clone().unwrap_or_default(),
+            self.pid.map(|pid| pid.to_string()).unwrap_or_default(),
+            self.command.clone().unwrap_or_default(),
+            age_of(self.since.as_deref(), now),
             self.token.to_string(),
-            self.remaining_ms.map_or_else(|| "unlimited".to_owned(), seconds),
-            self.containment.clone(),
+            match (self.remaining_ms, self.is_unlimited) {
+                (Some(left), _) => seconds(left),
+                (None, true) => "unlimited".to_owned(),
+                (None, false) => String::new(),
+            },
+            self.containment.clone().unwrap_or_default(),
         ]
     }
 }
@@ -182,13 +191,13 @@ impl WaitingStatus {
             "waiting".to_owned(),
             self.place.to_string(),
             self.id.clone(),
-            self.host.clone(),
-            self.pid.to_string(),
-            self.command.clone(),
-            age_of(&self.joined, now),
+            self.host.clone().unwrap_or_default(),
+            self.pid.map(|pid| pid.to_string()).unwrap_or_default(),
+            self.command.clone().unwrap_or_default(),
+            age_of(self.joined.as_deref(), now),
             String::new(),
             String::new(),
-            self.containment.clone(),
+            self.containment.clone().unwrap_or_default(),
         ]
     }
 }
@@ -197,8 +206,14 @@ fn seconds(millis: u64) -> String {
     format!("{}.{}s", millis / 1000, millis % 1000 / 100)
 }
 
+/// What a foreign candidate does not tell is not there.
+fn known(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
 /// The age of a time that this report shows; a clock that is ahead of ours makes it 0.
-fn age_of(time: &str, now: SystemTime) -> String {
+fn age_of(time: Option<&str>, now: SystemTime) -> String {
+    let Some(time) = time else { return String::new() };
     let since = humantime::parse_rfc3339(time).unwrap_or(now);
     age(now.duration_since(since).unwrap_or(Duration::ZERO))
 }
@@ -207,7 +222,7 @@ fn age_of(time: &str, now: SystemTime) -> String {
 mod tests {
     use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-    use elect_api::{Candidate, Entry, Leader, Survey, Token};
+    use elect_api::{Cadence, Candidate, Entry, Leader, Lease, Order, Profile, Survey, Token};
 
     use super::{ElectionStatus, StatusReport};
 
@@ -223,7 +238,15 @@ mod tests {
             command: "./job".to_owned(),
             containment: "scan".to_owned(),
         };
-        Entry { candidate, joined: at(joined) }
+        Entry { candidate, joined: Some(at(joined)) }
+    }
+
+    fn store(lease: Lease) -> Profile {
+        Profile { scheme: "file", location: "file:///x".into(), lease, order: Order::Queue }
+    }
+
+    fn timed() -> Profile {
+        store(Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8 }))
     }
 
     fn report() -> StatusReport {
@@ -231,7 +254,7 @@ mod tests {
             leader: Some(Leader {
                 entry: entry("a", 0),
                 token: Token::new(7),
-                since: at(8),
+                since: Some(at(8)),
                 remaining: None,
             }),
             waiting: vec![entry("b\u{1b}[2J", 140)],
@@ -239,8 +262,8 @@ mod tests {
         let (job, idle) = ("job".parse().unwrap(), "idle".parse().unwrap());
         StatusReport {
             elections: vec![
-                ElectionStatus::new(&job, "file:///x", &led),
-                ElectionStatus::new(&idle, "file:///x", &Survey::default()),
+                ElectionStatus::new(&job, &store(Lease::Unlimited), &led),
+                ElectionStatus::new(&idle, &store(Lease::Unlimited), &Survey::default()),
             ],
         }
     }
@@ -276,19 +299,34 @@ mod tests {
     }
 
     #[test]
+    fn a_program_other_than_elect_shows_what_is_known_of_it() {
+        let entry = Entry { candidate: Candidate::foreign("7c"), joined: None };
+        let leader = Leader { entry, token: Token::new(7), since: None, remaining: None };
+        let survey = Survey { leader: Some(leader), waiting: vec![] };
+        let status = ElectionStatus::new(&"job".parse().unwrap(), &timed(), &survey);
+        let json = serde_json::to_value(&status).unwrap();
+        for key in ["host", "pid", "command", "containment", "since", "joined", "remaining_ms"] {
+            assert!(json["leader"][key].is_null(), "{key} in {json}");
+        }
+        let table = StatusReport { elections: vec![status] }.table(at(0));
+        let cells: Vec<&str> = table.lines().nth(1).unwrap().split_whitespace().collect();
+        assert_eq!(cells, ["job", "leader", "-", "7c", "-", "-", "-", "-", "7", "-", "-"]);
+    }
+
+    #[test]
     fn a_leader_with_a_limit_and_a_clock_ahead() {
         let mut survey = Survey {
             leader: Some(Leader {
                 entry: entry("a", 0),
                 token: Token::new(7),
-                since: at(900),
+                since: Some(at(900)),
                 remaining: None,
             }),
             waiting: vec![],
         };
         survey.leader.as_mut().unwrap().remaining = Some(Duration::from_millis(7_340));
         let report = StatusReport {
-            elections: vec![ElectionStatus::new(&"job".parse().unwrap(), "x:", &survey)],
+            elections: vec![ElectionStatus::new(&"job".parse().unwrap(), &timed(), &survey)],
         };
         assert!(report.is_led());
         assert!(report.table(at(0)).contains("0s     7      7.3s"), "{}", report.table(at(0)));

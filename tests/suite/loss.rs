@@ -93,6 +93,25 @@ fn a_candidate_that_campaigns_after_a_loss_runs_again_with_a_greater_token() {
     assert_eq!(lines[..2], lines[2..], "the same signals in both runs");
 }
 
+/// A service manager says it once.
+#[test]
+fn who_is_told_to_end_during_a_loss_does_not_campaign_again() {
+    let ground = Ground::new();
+    let script = "trap 'echo asked >>\"$D/asked\"' TERM; echo $ELECT_TOKEN >>\"$D/tokens\"; \
+                  while :; do sleep 0.02; done";
+    let mut elect = ground.job().args(["--after-loss", "campaign", "-k", "3s"]).sh(script).spawn();
+    let lines = |name: &str| {
+        let text = fs::read_to_string(ground.path().join(name)).unwrap_or_default();
+        text.lines().count()
+    };
+    eventually("the command", || (lines("tokens") == 1).then_some(()));
+    evict(&ground);
+    eventually("the command to be asked to stop", || (lines("asked") == 1).then_some(()));
+    elect.signal(nix::sys::signal::Signal::SIGTERM);
+    elect.wait().exits(124);
+    assert_eq!(lines("tokens"), 1, "it was started again");
+}
+
 #[test]
 fn a_waiter_whose_entry_is_removed_joins_again() {
     let ground = Ground::new();

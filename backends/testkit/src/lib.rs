@@ -18,6 +18,7 @@ pub mod laws;
 pub mod oracle;
 pub mod program;
 mod run;
+pub mod servers;
 pub mod sim;
 pub mod terminal;
 

@@ -2,9 +2,10 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -181,33 +182,70 @@ impl Running {
     /// Waits for its end and for the end of its streams.
     ///
     /// # Panics
-    /// When that takes longer than [`PATIENCE`]; the program is killed then.
+    /// When that takes longer than [`PATIENCE`], with what it has said so far; the program is killed then.
     #[track_caller]
     pub fn wait(mut self) -> Ended {
         let mut child = self.child.take().expect("present until wait or drop");
-        let (stdout, stderr) = (child.stdout.take().map(reader), child.stderr.take().map(reader));
+        let stdout = child.stdout.take().map(Reader::start);
+        let stderr = child.stderr.take().map(Reader::start);
         let pid = Pid::from_raw(child.id().cast_signed());
         self.child = Some(child);
-        let status = eventually(&format!("the end of process {pid}"), || {
-            self.child().try_wait().ok().flatten()
-        });
+        let end = now() + PATIENCE;
+        let status = loop {
+            if let Some(status) = self.child().try_wait().ok().flatten() {
+                break status;
+            }
+            let said = || stderr.as_ref().map(Reader::so_far).unwrap_or_default();
+            assert!(
+                now() < end,
+                "waited in vain for the end of process {pid}; it said: {}",
+                said()
+            );
+            thread::sleep(Duration::from_millis(1));
+        };
         self.child = None;
-        let text = |reader: Option<thread::JoinHandle<String>>| {
+        let text = |reader: Option<Reader>| {
             // Descendants that were to be dead may have them.
-            let is_done = || reader.as_ref().is_none_or(thread::JoinHandle::is_finished);
+            let is_done = || reader.as_ref().is_none_or(|reader| reader.thread.is_finished());
             eventually(&format!("the end of the streams of {pid}"), || is_done().then_some(()));
-            reader.map(|r| r.join().unwrap_or_default()).unwrap_or_default()
+            reader.map(|reader| reader.so_far()).unwrap_or_default()
         };
         Ended { status, stdout: text(stdout), stderr: text(stderr) }
     }
 }
 
-fn reader(mut stream: impl Read + Send + 'static) -> thread::JoinHandle<String> {
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let _ = stream.read_to_end(&mut bytes);
+/// Reads a stream to its end.
+struct Reader {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    thread: thread::JoinHandle<()>,
+}
+
+impl Reader {
+    fn start(mut stream: impl Read + Send + 'static) -> Self {
+        let bytes = Arc::<Mutex<Vec<u8>>>::default();
+        let thread = thread::spawn({
+            let bytes = Arc::clone(&bytes);
+            move || {
+                let mut chunk = [0; 4096];
+                loop {
+                    match stream.read(&mut chunk) {
+                        Ok(length @ 1..) => {
+                            let mut bytes = bytes.lock().unwrap_or_else(PoisonError::into_inner);
+                            bytes.extend_from_slice(&chunk[..length]);
+                        }
+                        Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                        _ => break,
+                    }
+                }
+            }
+        });
+        Self { bytes, thread }
+    }
+
+    fn so_far(&self) -> String {
+        let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&bytes).into_owned()
-    })
+    }
 }
 
 impl Drop for Running {

@@ -35,8 +35,8 @@ pub(super) fn run(plan: &RunPlan, log: &Log) -> anyhow::Result<Outcome> {
     if let Some(file) = outcome_file {
         write_outcome(&file, plan, started, &result)?;
     }
-    let outcome = result?.outcome;
-    if outcome == Outcome::Lost && plan.after_loss == AfterLoss::Campaign {
+    let Past { outcome, may_campaign, .. } = result?;
+    if may_campaign && plan.after_loss == AfterLoss::Campaign {
         // A guardian starts one command only, and is forked by a process that is fresh.
         return Err(inherited.start_over()).context("cannot start over to campaign again");
     }
@@ -49,6 +49,8 @@ struct Past {
     reason: String,
     id: String,
     token: Option<Token>,
+    /// Leadership was lost, and nobody wants us to end.
+    may_campaign: bool,
 }
 
 fn take_part(plan: &RunPlan, log: &Log, inherited: &Inherited) -> anyhow::Result<Past> {
@@ -59,9 +61,10 @@ fn take_part(plan: &RunPlan, log: &Log, inherited: &Inherited) -> anyhow::Result
         inherited.release().context("cannot open /dev/null")?;
     }
     let (verdict, token) = run.campaign(guardian, inherited)?;
-    let (outcome, reason) = judge(verdict);
+    let may_campaign = matches!(verdict, Verdict::Lost(_));
+    let (outcome, reason) = judge(verdict, &run.store.profile().location);
     run.tell(outcome, &reason);
-    Ok(Past { outcome, reason, id: run.candidate.id, token })
+    Ok(Past { outcome, reason, id: run.candidate.id, token, may_campaign })
 }
 
 /// Opens the file of `--outcome`, and empties it.
@@ -162,7 +165,7 @@ impl<'a> Run<'a> {
             .enable_all()
             .build()
             .context("cannot start the runtime")?;
-        runtime.block_on(async {
+        let outcome = runtime.block_on(async {
             let clock = BootClock(Alarm::new().context("cannot make a timer")?);
             let incoming = Incoming::new(inherited).context("cannot read signals")?;
             let guardian = guardian.attach().context("cannot watch the guardian")?;
@@ -180,7 +183,10 @@ impl<'a> Run<'a> {
             shared.clear();
             Guardian::dismiss(tree.into_guardian());
             Ok((verdict, shared.token()))
-        })
+        });
+        // A resolver may keep a thread for minutes.
+        runtime.shutdown_background();
+        outcome
     }
 
     fn candidacy(&self) -> Candidacy<'_> {
@@ -221,7 +227,7 @@ impl<'a> Run<'a> {
 }
 
 /// What a verdict means to the outside, and why it came to it.
-fn judge(verdict: Verdict) -> (Outcome, String) {
+fn judge(verdict: Verdict, location: &str) -> (Outcome, String) {
     match verdict {
         Verdict::Ended(Ended::Exited(code)) => {
             (Outcome::Exited(code), format!("the command exited with code {code}"))
@@ -241,7 +247,9 @@ fn judge(verdict: Verdict) -> (Outcome, String) {
             let what = if outcome == Outcome::Failed { "cannot start the command: " } else { "" };
             (outcome, format!("{what}{why}"))
         }
-        Verdict::Lost(why) => (Outcome::Lost, format!("leadership was lost: {why}")),
+        Verdict::Lost(why) | Verdict::LostForGood(why) => {
+            (Outcome::Lost, format!("leadership was lost: {why}"))
+        }
         Verdict::NotAcquired => (Outcome::NotAcquired, "another candidate leads".to_owned()),
         Verdict::Interrupted(signal) => {
             (Outcome::Interrupted(signal), format!("signal {signal} ended the wait"))
@@ -249,6 +257,7 @@ fn judge(verdict: Verdict) -> (Outcome, String) {
         Verdict::StoreFailed(error) => {
             (Outcome::Failed, format!("{:#}", anyhow::Error::from(error)))
         }
+        Verdict::Unreached => (Outcome::Failed, format!("{location} did not answer in time")),
         Verdict::Failed(why) => (Outcome::Failed, why),
     }
 }

@@ -58,11 +58,13 @@ pub(super) struct Observer<'a> {
     log: &'a Log,
     shared: &'a Shared,
     candidate: &'a Candidate,
+    /// The last trouble that was told: people need not read it twice.
+    trouble: Option<String>,
 }
 
 impl<'a> Observer<'a> {
     pub(super) const fn new(log: &'a Log, shared: &'a Shared, candidate: &'a Candidate) -> Self {
-        Self { log, shared, candidate }
+        Self { log, shared, candidate, trouble: None }
     }
 }
 
@@ -79,9 +81,27 @@ impl driver::Observer for Observer<'_> {
                 let pause = humantime::format_duration(std::time::Duration::from_millis(
                     u64::try_from(pause.as_millis()).unwrap_or(u64::MAX),
                 ));
+                let text = format!("{:#}", anyhow::Error::from(error));
+                if self.trouble.as_ref() == Some(&text) {
+                    self.log.debug(format_args!("{text}; trying again in {pause}"));
+                } else {
+                    self.log.warn(format_args!("{text}; trying again"));
+                    self.trouble = Some(text);
+                }
+            }
+            News::Granted { asked, granted } => {
+                let granted_less = granted < asked;
+                let (asked, granted) =
+                    (humantime::format_duration(asked), humantime::format_duration(granted));
+                let text =
+                    format_args!("the store grants a lease of {granted}, {asked} was asked for");
+                if granted_less { self.log.warn(text) } else { self.log.info(text) }
+            }
+            News::Recovered(failures) => {
+                self.trouble = None;
+                let times = if failures == 1 { "time" } else { "times" };
                 self.log.warn(format_args!(
-                    "{:#}; trying again in {pause}",
-                    anyhow::Error::from(error)
+                    "the store answers again, after failing {failures} {times}"
                 ));
             }
             News::Lost(why) => {
@@ -100,6 +120,10 @@ impl driver::Observer for Observer<'_> {
                 ));
             }
         }
+    }
+
+    fn wants_surveys(&self) -> bool {
+        self.shared.waiting().is_wanted()
     }
 
     fn survey(&mut self, survey: &Survey) -> Option<Event> {

@@ -31,11 +31,15 @@ pub struct Machine {
     request: Request,
     /// Requests that failed since the last that did not.
     failures: u32,
+    /// Answers since the last that had us wait or lead.
+    misfits: u32,
     /// Whether the store ever answered.
     reached: bool,
     /// Why we are leaving; the first reason that ends the command stays.
     verdict: Option<Verdict>,
     interrupted: Vec<(i32, Boottime)>,
+    /// Whether we were told to end since we led: then we do, whatever else happened.
+    told_to_end: bool,
     commands: Vec<Command>,
 }
 
@@ -63,9 +67,11 @@ impl Machine {
             phase: Phase::Joining,
             request: Request::due(now),
             failures: 0,
+            misfits: 0,
             reached: false,
             verdict: None,
             interrupted: Vec::new(),
+            told_to_end: false,
             commands: Vec::new(),
         }
     }
@@ -160,7 +166,11 @@ impl Machine {
             Phase::Resigning(_) => (Kind::Resign, Command::Resign),
             Phase::Finished => return,
         };
-        self.request = Request::sent(kind, now, self.timing.attempt_timeout);
+        let timeout = match self.phase {
+            Phase::Leading(_) => self.timing.attempt_timeout,
+            _ => self.timing.entry_timeout,
+        };
+        self.request = Request::sent(kind, now, timeout);
         self.say(command);
     }
 
@@ -170,6 +180,9 @@ impl Machine {
             Err(error) => self.failed(now, error),
             Ok(answer) => {
                 self.reached = true;
+                if self.failures > 0 {
+                    self.say(Command::Tell(News::Recovered(self.failures)));
+                }
                 self.failures = 0;
                 let woken = self.request.is_hastened();
                 self.request =
@@ -189,6 +202,7 @@ impl Machine {
             Answer::Leading { token, validity } => self.won(now, token, validity),
             Answer::Waiting { ahead } => {
                 self.phase = Phase::Campaigning(Some(ahead));
+                self.misfits = 0;
                 if known != Some(ahead) {
                     self.say(Command::Tell(News::Waiting { ahead }));
                 }
@@ -201,10 +215,7 @@ impl Machine {
                     self.leave(now, Verdict::NotAcquired);
                 }
             }
-            Answer::Evicted(_) | Answer::Gone(_) => {
-                self.failures += 1;
-                self.request = Request::due(now + self.backoff());
-            }
+            Answer::Evicted(_) | Answer::Gone(_) => self.ask_again(now),
         }
     }
 
@@ -216,21 +227,29 @@ impl Machine {
                 self.leave(now, Verdict::Failed(what));
             }
             Ok(timing) if timing.leaves_grace(validity, now) => {
+                let (asked, granted) = (self.timing.window(), timing.window());
+                if asked != granted {
+                    self.say(Command::Tell(News::Granted { asked, granted }));
+                }
                 self.timing = timing;
                 self.begin_to_lead(token, validity);
             }
             // Proven too long ago to start anything: prove it again.
-            Ok(_) => {
-                self.failures += 1;
-                self.request = Request::due(now + self.backoff());
-            }
+            Ok(_) => self.ask_again(now),
         }
+    }
+
+    /// What the store answered is nothing to go by, yet.
+    fn ask_again(&mut self, now: Boottime) {
+        self.misfits += 1;
+        let pause = self.timing.backoff(self.misfits, self.chance.f64());
+        self.request = Request::due(now + pause);
     }
 
     /// A request failed, or its outcome is unknown: try again later, unless that cannot help.
     fn failed(&mut self, now: Boottime, error: Error) {
         self.failures += 1;
-        let pause = self.backoff();
+        let pause = self.timing.backoff(self.failures, self.chance.f64());
         self.request = Request::due(now + pause);
         match self.phase {
             Phase::Joining | Phase::Campaigning(_) if error.is_permanent() => {
@@ -246,10 +265,6 @@ impl Machine {
         }
     }
 
-    fn backoff(&mut self) -> Duration {
-        self.timing.backoff(self.failures, self.chance.f64())
-    }
-
     /// When waiting, or trying to reach the store, ends.
     fn patience_ends(&self) -> Option<Boottime> {
         let wait = match self.rules.wait {
@@ -261,21 +276,14 @@ impl Machine {
             (true, wait) => wait,
             // The store's first answer is waited for, as it decides.
             (false, Some(wait)) => Some(
-                wait.max(self.began + self.timing.connect_timeout.min(self.timing.attempt_timeout)),
+                wait.max(self.began + self.timing.connect_timeout.min(self.timing.entry_timeout)),
             ),
             (false, None) => Some(self.began + self.timing.connect_timeout),
         }
     }
 
     fn lose_patience(&mut self, now: Boottime) {
-        let verdict = if self.reached {
-            Verdict::NotAcquired
-        } else {
-            Verdict::StoreFailed(Error::new(
-                ErrorKind::Unreachable,
-                "the store was not reached in time",
-            ))
-        };
+        let verdict = if self.reached { Verdict::NotAcquired } else { Verdict::Unreached };
         self.leave(now, verdict);
     }
 
@@ -289,7 +297,7 @@ impl Machine {
             return self.finish();
         }
         self.failures = 0;
-        self.phase = Phase::Resigning(now + self.timing.attempt_timeout * 2);
+        self.phase = Phase::Resigning(now + self.timing.entry_timeout * 2);
         self.request = Request::due(now);
     }
 
@@ -310,7 +318,11 @@ impl Machine {
             self.say(Command::Abandon);
         }
         self.phase = Phase::Finished;
-        if let Some(verdict) = self.verdict.take() {
+        let verdict = match self.verdict.take() {
+            Some(Verdict::Lost(why)) if self.told_to_end => Some(Verdict::LostForGood(why)),
+            verdict => verdict,
+        };
+        if let Some(verdict) = verdict {
             self.say(Command::Finish(verdict));
         }
     }
@@ -321,6 +333,11 @@ impl Machine {
         if interrupts && signal != libc::SIGHUP && self.is_repetition(now, signal) {
             return;
         }
+        self.told_to_end |= match self.phase {
+            Phase::Leading(_) => interrupts && signal != libc::SIGHUP,
+            Phase::Resigning(_) => interrupts,
+            _ => false,
+        };
         match &self.phase {
             Phase::Joining | Phase::Campaigning(_) if interrupts => {
                 self.leave(now, Verdict::Interrupted(signal));

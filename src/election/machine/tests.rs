@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use elect_api::{Boottime, Cadence, Error, ErrorKind, Lease, Token, Validity};
 
-use super::{Answer, Command, Event, Machine, Rules, Verdict, Wait};
+use super::{Answer, Command, Event, Machine, News, Rules, Verdict, Wait};
 use crate::election::timing::{Timing, Wishes};
 use crate::guard::Ended;
 
-const ETCD: Lease = Lease::Timed(Cadence { anchor_lag_twelfths: 0, renew_twelfths: 2 });
+const ETCD: Lease = Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8 });
 const TERM: i32 = libc::SIGTERM;
 
 fn at(second: f64) -> Boottime {
@@ -93,9 +93,11 @@ fn word(command: &Command) -> Option<String> {
             Verdict::Ended(ended) => format!("finish: {ended:?}"),
             Verdict::NotStarted(errno) => format!("finish: not started {errno}"),
             Verdict::Lost(_) => "finish: lost".into(),
+            Verdict::LostForGood(_) => "finish: lost, for good".into(),
             Verdict::NotAcquired => "finish: not acquired".into(),
             Verdict::Interrupted(signal) => format!("finish: interrupted {signal}"),
             Verdict::StoreFailed(_) => "finish: store failed".into(),
+            Verdict::Unreached => "finish: unreached".into(),
             Verdict::Failed(_) => "finish: failed".into(),
         },
     })
@@ -478,4 +480,78 @@ fn who_would_wait_for_itself_is_told_so() {
     Transcript::waiting(Lease::Unlimited, rules())
         .tell(0.1, Event::WaitsForUs("nested".into()), &["resign"])
         .tell(0.1, Event::Resigned(Ok(())), &["finish: failed"]);
+}
+
+/// A leader that is cut off asks again in time; who only waits has time for a slow connection.
+#[test]
+fn a_candidates_attempts_may_take_longer_than_a_leaders() {
+    const ZOOKEEPER: Lease = Lease::Timed(Cadence { anchor_lag_48ths: 15, renew_48ths: 3 });
+    Transcript::joined(ZOOKEEPER, rules()).pass(2.4, &[]).pass(2.6, &["abandon", "refresh"]);
+    Transcript::running(ZOOKEEPER, rules())
+        .pass(1.8, &["refresh"])
+        .pass(2.0, &["abandon", "refresh"]);
+}
+
+#[test]
+fn a_store_that_answers_again_is_told_of_once() {
+    let recoveries = |commands: &[Command]| -> Vec<u32> {
+        let count = |command: &Command| match command {
+            Command::Tell(News::Recovered(failures)) => Some(*failures),
+            _ => None,
+        };
+        commands.iter().filter_map(count).collect()
+    };
+    let mut machine = Transcript::waiting(ETCD, rules()).machine;
+    for second in [2.5, 3.0] {
+        machine.step(at(second), Event::Tick);
+        machine.step(at(second), Event::Answered(Err(unreachable())));
+    }
+    machine.step(at(4.0), Event::Tick);
+    assert_eq!(recoveries(&machine.step(at(4.0), waiting(1))), [2]);
+    machine.step(at(6.5), Event::Tick);
+    assert_eq!(recoveries(&machine.step(at(6.5), waiting(1))), [0; 0]);
+}
+
+#[test]
+fn another_ttl_than_was_asked_for_is_told() {
+    let grants = |commands: &[Command]| -> Vec<(Duration, Duration)> {
+        let grant = |command: &Command| match command {
+            Command::Tell(News::Granted { asked, granted }) => Some((*asked, *granted)),
+            _ => None,
+        };
+        commands.iter().filter_map(grant).collect()
+    };
+    for (granted, told) in [(after(40.0), vec![(after(15.0), after(40.0))]), (after(15.0), vec![])]
+    {
+        let validity = Validity::Window { anchor: at(0.0), window: granted };
+        let win = Event::Answered(Ok(Answer::Leading { token: Token::new(7), validity }));
+        let mut machine = Transcript::joined(ETCD, rules()).machine;
+        assert_eq!(grants(&machine.step(at(0.1), win)), told);
+    }
+}
+
+#[test]
+fn a_leader_whose_entry_seems_to_be_gone_proves_it_at_once() {
+    Transcript::running(ETCD, rules()).tell(1.0, Event::Woken, &["refresh"]).tell(
+        1.0,
+        gone(),
+        &["kill"],
+    );
+}
+
+/// Told to end while it is being lost, or afterwards: nobody begins anew then.
+#[test]
+fn who_is_told_to_end_in_the_middle_of_a_loss_ends() {
+    let mut transcript = Transcript::running(ETCD, rules());
+    transcript.pass(2.5, &["refresh"]);
+    transcript.pass(8.7, &["abandon", "refresh", "abandon", "refresh", "stop, kill at 12.6"]);
+    transcript.tell(9.0, Event::Signal(TERM), &["signal 15"]);
+    transcript.tell(9.5, Event::Ended(Ended::Signaled(15)), &[]);
+    transcript.tell(9.5, Event::Empty, &["abandon", "resign"]);
+    transcript.tell(9.6, Event::Resigned(Ok(())), &["finish: lost, for good"]);
+    Transcript::running(Lease::Unlimited, rules())
+        .pass(5.0, &["refresh"])
+        .tell(5.0, gone(), &["kill"])
+        .tell(5.1, Event::Empty, &["resign"])
+        .tell(5.2, Event::Signal(TERM), &["abandon", "finish: lost, for good"]);
 }

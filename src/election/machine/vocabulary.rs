@@ -132,6 +132,15 @@ pub enum News {
     Leading(Token),
     /// The store did not answer as it should; tried again after this time.
     Trouble(Error, Duration),
+    /// The store grants leases of another length than was asked for.
+    Granted {
+        /// W as asked.
+        asked: Duration,
+        /// W as granted.
+        granted: Duration,
+    },
+    /// The store answered again, after so many requests that failed.
+    Recovered(u32),
     /// Leadership is lost.
     Lost(String),
     /// We were asked to give leadership up.
@@ -151,12 +160,16 @@ pub enum Verdict {
     NotStarted(i32),
     /// Leadership was lost while the command ran.
     Lost(String),
+    /// The same, and we were told to end meanwhile: there is to be no other candidacy.
+    LostForGood(String),
     /// Leadership was not to be had in time.
     NotAcquired,
     /// This signal ended the wait.
     Interrupted(i32),
     /// The store refused, or was never reached.
     StoreFailed(Error),
+    /// The store did not answer in time, ever.
+    Unreached,
     /// Elect itself failed.
     Failed(String),
 }

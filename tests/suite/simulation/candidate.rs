@@ -47,6 +47,10 @@ struct Nobody;
 impl driver::Observer for Nobody {
     fn news(&mut self, _news: News) {}
 
+    fn wants_surveys(&self) -> bool {
+        false
+    }
+
     fn survey(&mut self, _survey: &Survey) -> Option<Event> {
         None
     }

@@ -48,9 +48,9 @@ impl Seat for LateSeat {
     async fn refresh(&mut self, now: Boottime) -> Result<Standing, Error> {
         let standing = self.0.refresh(now).await?;
         Ok(match standing {
-            Standing::Leading { token, validity: Validity::Window { window, .. } } => {
+            Standing::Leading { token, validity: Validity::Window { window, .. }, wake } => {
                 let validity = Validity::Window { anchor: self.1.now(), window };
-                Standing::Leading { token, validity }
+                Standing::Leading { token, validity, wake }
             }
             other => other,
         })

@@ -1,5 +1,5 @@
 use async_trait::async_trait;
-use elect_api::{Boottime, Error, ErrorKind, Seat, Standing, Ticket, Token, Validity};
+use elect_api::{Boottime, Error, ErrorKind, Seat, Standing, Ticket, Token, Validity, never};
 
 use super::message::{Ask, Op, Place, Reply};
 use super::store::{Application, draw};
@@ -48,7 +48,7 @@ impl QueueSeat {
         }
         self.state = State::Leading;
         let validity = Validity::Window { anchor: now, window: place.ttl };
-        Standing::Leading { token: Token::new(place.token), validity }
+        Standing::Leading { token: Token::new(place.token), validity, wake: never() }
     }
 
     /// The store has no entry of ours, and never will have with this nonce.

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use elect_api::{Boottime, Error, ErrorKind, Seat, Standing, Ticket, Token, Validity};
+use elect_api::{Boottime, Error, ErrorKind, Seat, Standing, Ticket, Token, Validity, never};
 
 use super::message::{Ask, Holder, Op, Record, Reply};
 use super::store::{Application, draw};
@@ -78,7 +78,7 @@ impl RecordSeat {
         let (token, window) = (holder.token, holder.ttl);
         self.state = State::Leading { token, version: record.version };
         let validity = Validity::Window { anchor: now, window };
-        Ok(Standing::Leading { token: Token::new(token), validity })
+        Ok(Standing::Leading { token: Token::new(token), validity, wake: never() })
     }
 
     fn gone(&mut self) -> Standing {

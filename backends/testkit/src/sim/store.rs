@@ -40,7 +40,7 @@ impl Store for SimStore {
         Profile {
             scheme: super::SCHEME,
             location: self.location.clone(),
-            lease: Lease::Timed(Cadence { anchor_lag_twelfths: 0, renew_twelfths: 2 }),
+            lease: Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8 }),
             order: self.kind.order(),
         }
     }
@@ -91,10 +91,10 @@ impl Store for SimStore {
 }
 
 fn survey(line: Line) -> Survey {
-    let entry = |Arrival { candidate, joined }| Entry { candidate, joined };
+    let entry = |Arrival { candidate, joined }| Entry { candidate, joined: Some(joined) };
     let led_after = line.led_after;
     let leader = line.leader.map(|(arrival, token, remaining)| Leader {
-        since: arrival.joined + led_after,
+        since: Some(arrival.joined + led_after),
         entry: entry(arrival),
         token: Token::new(token),
         remaining: Some(remaining),

@@ -1,0 +1,127 @@
+use elect_api::remote::{Credentials, Host, Tls, Url};
+use elect_api::{Error, ErrorKind};
+
+const DEFAULT_PORT: u16 = 2379;
+const DEFAULT_PREFIX: &str = "elect/";
+const TLS_SCHEME: &str = "etcd+tls";
+
+/// What a URL of this store says.
+pub(crate) struct Address {
+    /// The URL as people may see it.
+    pub(crate) location: String,
+    /// The members to ask, in this order.
+    pub(crate) hosts: Vec<Host>,
+    /// What stands before the name of an election in its keys.
+    pub(crate) prefix: String,
+    pub(crate) credentials: Option<Credentials>,
+    /// `None` for connections in the clear.
+    pub(crate) tls: Option<Tls>,
+}
+
+impl Address {
+    /// Reads a URL, the files that it names, and what `variable` says of credentials.
+    pub(crate) fn parse(
+        text: &str,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, Error> {
+        let options: Vec<&str> =
+            [&["prefix"], Credentials::OPTIONS, Tls::OPTIONS].concat().into_iter().collect();
+        let url = Url::parse(text, DEFAULT_PORT, &options)?;
+        let tls = match url.scheme.as_str() {
+            TLS_SCHEME => Some(Tls::of(&url)?),
+            crate::SCHEME => {
+                refuse_tls_options(&url)?;
+                None
+            }
+            other => {
+                let what =
+                    format!("{other}:// is no etcd: its URLs begin with etcd:// or etcd+tls://");
+                return Err(Error::new(ErrorKind::Unfit, what));
+            }
+        };
+        Ok(Self {
+            location: match url.option("prefix") {
+                Some(prefix) => format!("{}?prefix={prefix}", url.location()),
+                None => url.location(),
+            },
+            prefix: prefix_of(&url)?,
+            credentials: Credentials::of(&url, variable)?,
+            tls,
+            hosts: url.hosts,
+        })
+    }
+}
+
+fn refuse_tls_options(url: &Url) -> Result<(), Error> {
+    match Tls::OPTIONS.iter().find(|option| url.option(option).is_some()) {
+        None => Ok(()),
+        Some(option) => Err(Error::new(
+            ErrorKind::Unfit,
+            format!(
+                "the option {option} is about TLS, which etcd:// does not use: write etcd+tls://"
+            ),
+        )),
+    }
+}
+
+fn prefix_of(url: &Url) -> Result<String, Error> {
+    let path = url.path.trim_matches('/');
+    match (url.option("prefix"), path) {
+        (Some(prefix), "") => Ok(prefix.to_owned()),
+        (Some(_), _) => Err(Error::new(
+            ErrorKind::Unfit,
+            "the path of the URL and its option prefix say the same thing: give one of them",
+        )),
+        (None, "") => Ok(DEFAULT_PREFIX.to_owned()),
+        (None, path) => Ok(format!("{path}/")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Address, Error> {
+        Address::parse(text, |_| None)
+    }
+
+    #[test]
+    fn the_prefix_comes_from_path_or_option() {
+        for (url, prefix) in [
+            ("etcd://a", "elect/"),
+            ("etcd://a/", "elect/"),
+            ("etcd://a/x/y", "x/y/"),
+            ("etcd://a/x/", "x/"),
+            ("etcd://a?prefix=", ""),
+            ("etcd://a?prefix=/", "/"),
+            ("etcd+tls://a/?prefix=/x-", "/x-"),
+        ] {
+            assert_eq!(
+                parse(url).map(|address| address.prefix).ok().as_deref(),
+                Some(prefix),
+                "{url}"
+            );
+        }
+        assert!(parse("etcd://a/x?prefix=y").is_err());
+        let location = parse("etcd://a?prefix=x-").map(|address| address.location);
+        assert_eq!(location.ok().as_deref(), Some("etcd://a:2379?prefix=x-"));
+    }
+
+    #[test]
+    fn members_get_the_default_port_and_the_location_has_no_secrets() {
+        let address = parse("etcd://me:hush@a,b:1/x?prefix-less").err().expect("unknown option");
+        assert!(!address.to_string().contains("hush"));
+        let address = parse("etcd://me:hush@a,[::1]:1/x").expect("a good URL");
+        assert_eq!(address.location, "etcd://a:2379,[::1]:1/x");
+        assert!(address.tls.is_none() && address.credentials.is_some());
+    }
+
+    #[test]
+    fn tls_has_a_scheme_of_its_own() {
+        assert!(parse("etcd+tls://a").expect("a good URL").tls.is_some());
+        let error = parse("etcd://a?server-name=b").err().expect("refused");
+        assert_eq!(error.kind(), ErrorKind::Unfit);
+        assert!(error.to_string().contains("etcd+tls://"), "{error}");
+        assert!(parse("http://a").is_err());
+    }
+}

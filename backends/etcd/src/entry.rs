@@ -1,0 +1,119 @@
+use std::time::Duration;
+
+use elect_api::{Boottime, Standing, Token, Validity, Wake};
+use etcd_client::TxnResponse;
+
+use crate::layout::Hall;
+use crate::link::Attempt;
+use crate::queue::{self, Ask, Before, Rival, Room, Unclear};
+use crate::stamp;
+use crate::value::Value;
+use crate::watch::Watch;
+
+/// An entry of ours that etcd has shown us.
+pub(crate) struct Entry {
+    /// Its key, and the revision at which it came: its place, and once it leads its token.
+    own: Rival,
+    /// The TTL that was granted.
+    window: Duration,
+    /// Those before us, as last seen.
+    before: Option<Before>,
+    /// On the nearest of those before us or, once we lead, on our own key.
+    watch: Option<Watch>,
+    leading: Option<Leading>,
+}
+
+struct Leading {
+    /// Milliseconds since 1970.
+    since: u64,
+    /// It stands in the entry, or may. It is tried once, so that a store that is full and takes no writes
+    /// still keeps its leader.
+    told: bool,
+}
+
+impl Entry {
+    pub(crate) const fn new(own: Rival, window: Duration) -> Self {
+        Self { own, window, before: None, watch: None, leading: None }
+    }
+
+    pub(crate) const fn revision(&self) -> i64 {
+        self.own.revision
+    }
+
+    pub(crate) const fn leads(&self) -> bool {
+        self.leading.is_some()
+    }
+
+    /// What the next renewal is to ask.
+    pub(crate) fn ask(&mut self, value: &Value, room: Room) -> Ask<'_> {
+        match (&mut self.leading, &self.before) {
+            (Some(Leading { told: true, .. }), _) => Ask::Nothing(None),
+            (Some(leading), _) => {
+                leading.told = true;
+                Ask::Nothing(Some(value.won(leading.since).to_bytes()))
+            }
+            (None, Some(Before { nearest: Some(nearest), is_exact: false, .. })) => {
+                Ask::Nearest(nearest)
+            }
+            (None, _) => Ask::Before(room),
+        }
+    }
+
+    /// Who is before us, by the answer to what [`Entry::ask`] asked.
+    pub(crate) fn read(
+        &self,
+        hall: &Hall,
+        room: Room,
+        reply: &TxnResponse,
+    ) -> Result<Before, Unclear> {
+        if self.leads() {
+            // Nobody can come before whoever was first.
+            return Ok(Before { nearest: None, count: 0, is_exact: true });
+        }
+        let answer = queue::gets(reply).pop_front().ok_or(Unclear(room))?;
+        match &self.before {
+            Some(before @ Before { nearest: Some(nearest), is_exact: false, .. }) => {
+                let is_there = queue::is_there(nearest, &answer);
+                is_there.then(|| before.clone()).ok_or(Unclear(room))
+            }
+            _ => queue::before(hall, self.own.revision, &answer),
+        }
+    }
+
+    /// How we stand, by an answer that came over `attempt` and shows the store at revision `seen`.
+    pub(crate) fn stand(
+        &mut self,
+        attempt: &Attempt,
+        now: Boottime,
+        seen: i64,
+        before: Before,
+    ) -> Standing {
+        let Some(nearest) = before.nearest.clone() else {
+            self.before = None;
+            self.leading.get_or_insert_with(|| Leading { since: stamp::display(), told: false });
+            let token = Token::new(self.own.revision.unsigned_abs());
+            let validity = Validity::Window { anchor: now, window: self.window };
+            let wake = self.look_out(attempt, seen, self.own.clone());
+            return Standing::Leading { token, validity, wake };
+        };
+        let ahead = before.count;
+        self.before = Some(before);
+        let wake = self.look_out(attempt, seen, nearest);
+        Standing::Waiting { ahead, wake }
+    }
+
+    /// Ends when the key is gone.
+    fn look_out(&mut self, attempt: &Attempt, seen: i64, rival: Rival) -> Wake {
+        let generation = attempt.generation();
+        let watch = match self.watch.take() {
+            Some(watch) if watch.is_on(&rival, generation) => watch,
+            old => {
+                let broke_off = old.is_some_and(|watch| watch.broke_off(&rival));
+                Watch::start(attempt.client(), generation, rival, seen, !broke_off)
+            }
+        };
+        let wake = watch.wake();
+        self.watch = Some(watch);
+        wake
+    }
+}

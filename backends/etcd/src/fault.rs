@@ -1,0 +1,330 @@
+//! What an error of etcd, or of the way to it, means to a person and to the engine.
+
+use std::error::Error as StdError;
+
+use elect_api::{Error, ErrorKind};
+use etcd_client::Error as Cause;
+use tonic::{Code, Status};
+
+use crate::dial::DialError;
+use crate::probe::Language;
+
+/// A request that failed: what it was for, and what came back.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) doing: Doing,
+    pub(crate) cause: Cause,
+}
+
+/// What a request was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Doing {
+    Connect,
+    Enter,
+    Renew,
+    Resign,
+    Look,
+}
+
+/// What becomes of the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// It is as good as before.
+    Stay,
+    /// A new one to the same member is needed: the old one's rights have ended.
+    Renew,
+    /// This member cannot serve now; another may.
+    MoveOn,
+}
+
+/// What is known of where it happened.
+pub(crate) struct Scene<'a> {
+    /// The member.
+    pub(crate) member: String,
+    /// How we talked.
+    pub(crate) language: Language,
+    /// The server's first bytes over this connection.
+    pub(crate) overheard: Vec<u8>,
+    /// It hung up on us, and talks to those who talk in the other way.
+    pub(crate) speaks_other: bool,
+    /// What all keys that we need begin with.
+    pub(crate) keys: &'a str,
+    /// Who we are to etcd.
+    pub(crate) user: Option<&'a str>,
+}
+
+impl Failure {
+    /// Whether the other side has ended the connection.
+    pub(crate) fn is_hang_up(&self) -> bool {
+        dial_error_in(&self.cause).is_none() && has_hung_up(&in_full(&self.cause))
+    }
+}
+
+impl Doing {
+    const fn in_words(self) -> &'static str {
+        match self {
+            Self::Connect => "connect to",
+            Self::Enter => "enter the election through",
+            Self::Renew => "renew the lease through",
+            Self::Resign => "give the lease up through",
+            Self::Look => "read the election from",
+        }
+    }
+
+    /// What it is called when nobody knows whether it happened.
+    const fn unknown(self) -> ErrorKind {
+        match self {
+            Self::Connect | Self::Look => ErrorKind::Unreachable,
+            Self::Enter | Self::Renew | Self::Resign => ErrorKind::Ambiguous,
+        }
+    }
+}
+
+/// How tonic begins to tell of an answer over HTTP/2 that is not of gRPC.
+const NO_GRPC: &str = "grpc-status header missing";
+
+struct Verdict {
+    kind: ErrorKind,
+    why: String,
+    then: Then,
+}
+
+/// Says what a failure means.
+pub(crate) fn judge(failure: &Failure, scene: &Scene<'_>) -> (Error, Then) {
+    let text = in_full(&failure.cause);
+    let verdict = match &failure.cause {
+        // What the connection itself says has a cause of its own.
+        Cause::GRpcStatus(status) if status.source().is_none() => {
+            from_etcd(failure.doing, status, scene)
+        }
+        cause => from_the_way(failure.doing, cause, &text, scene),
+    };
+    let (doing, member) = (failure.doing.in_words(), &scene.member);
+    let what = format!("cannot {doing} etcd at {member}: {}", verdict.why);
+    (Error::new(verdict.kind, what).because(text), verdict.then)
+}
+
+fn from_etcd(doing: Doing, status: &Status, scene: &Scene<'_>) -> Verdict {
+    let message = status.message().trim_start_matches("etcdserver: ");
+    let code = status.code();
+    if let Some((why, then)) = refusal(doing, message, code, scene) {
+        return Verdict { kind: ErrorKind::Denied, why, then };
+    }
+    let (kind, why, then) = match (message, code) {
+        (text, Code::Unavailable) if text.starts_with(NO_GRPC) => (
+            ErrorKind::Unreachable,
+            "what stands before it says that it is not there",
+            Then::MoveOn,
+        ),
+        (text, _) if text.starts_with(NO_GRPC) => {
+            (ErrorKind::Unfit, "a web server is there, and no etcd", Then::MoveOn)
+        }
+        (_, Code::Unimplemented) => (ErrorKind::Unfit, "the server there is no etcd", Then::MoveOn),
+        ("invalid auth token" | "revision of auth store is old", _) => {
+            let why = "it has forgotten that we logged in: trying again helps";
+            (ErrorKind::Unreachable, why, Then::Renew)
+        }
+        ("mvcc: database space exceeded", _) => {
+            let why = "its database is full: compact and defragment it, then clear the alarm";
+            (ErrorKind::Unreachable, why, Then::Stay)
+        }
+        ("too large lease TTL", _) => {
+            (ErrorKind::Unfit, "it grants no lease as long as that", Then::Stay)
+        }
+        ("no leader" | "not capable" | "too many requests" | "server stopped", _) => {
+            (ErrorKind::Unreachable, "it cannot serve now, though another member may", Then::MoveOn)
+        }
+        _ => (doing.unknown(), "it failed, though another member may serve", Then::MoveOn),
+    };
+    Verdict { kind, why: format!("{why} (it says: {message})"), then }
+}
+
+/// What etcd says to those who may not do what they ask.
+fn refusal(doing: Doing, message: &str, code: Code, scene: &Scene<'_>) -> Option<(String, Then)> {
+    let keys = scene.keys;
+    match message {
+        "authentication failed, invalid user ID or password" => {
+            let user = scene.user.unwrap_or("none");
+            Some((format!("user or password is wrong (user {user})"), Then::Renew))
+        }
+        "user name is empty" | "user name not found" => {
+            let why = "it wants to know who we are: set ELECT_USER and ELECT_PASSWORD";
+            Some((why.to_owned(), Then::Renew))
+        }
+        _ if code == Code::PermissionDenied && !message.starts_with(NO_GRPC) => {
+            let user = scene.user.unwrap_or("of the client certificate");
+            let right = if doing == Doing::Look { "read" } else { "read and write" };
+            let why = format!(
+                "the user {user} lacks the right to {right} all keys that begin with {keys:?}"
+            );
+            Some((why, Then::Stay))
+        }
+        _ => None,
+    }
+}
+
+fn from_the_way(doing: Doing, cause: &Cause, text: &str, scene: &Scene<'_>) -> Verdict {
+    let verdict = |kind, why: &str| Verdict { kind, why: why.to_owned(), then: Then::MoveOn };
+    if let Some(error) = dial_error_in(cause) {
+        let why = match error {
+            DialError::Name(_) => "the name of the machine is not known".to_owned(),
+            DialError::Connect(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
+                "nothing listens there".to_owned()
+            }
+            DialError::Connect(_) => "the machine cannot be reached".to_owned(),
+        };
+        return verdict(ErrorKind::Unreachable, &why);
+    }
+    if scene.speaks_other {
+        return match scene.language {
+            Language::Clear => verdict(ErrorKind::Unfit, EXPECTS_TLS),
+            Language::Tls => verdict(ErrorKind::Unfit, EXPECTS_NO_TLS),
+        };
+    }
+    if scene.language == Language::Tls {
+        if let Some((kind, why)) = tls_trouble(text) {
+            return verdict(kind, why);
+        }
+    } else if let Some((kind, why)) = what_answers(&scene.overheard) {
+        return verdict(kind, why);
+    }
+    if scene.overheard.is_empty() && has_hung_up(text) {
+        return verdict(
+            ErrorKind::Unreachable,
+            "it hung up without a word: it is no etcd, or just starting",
+        );
+    }
+    let kind = match cause {
+        Cause::TransportError(_) => ErrorKind::Unreachable,
+        _ => doing.unknown(),
+    };
+    verdict(kind, "the connection failed")
+}
+
+const EXPECTS_TLS: &str = "it expects TLS: write etcd+tls:// in the URL";
+const EXPECTS_NO_TLS: &str = "it does not speak TLS: write etcd:// in the URL";
+
+/// What the first bytes of a server that is no etcd say, if they are not TLS.
+fn what_answers(said: &[u8]) -> Option<(ErrorKind, &'static str)> {
+    match said {
+        [0x15 | 0x16, 3, ..] => Some((ErrorKind::Unfit, EXPECTS_TLS)),
+        said if said.starts_with(b"HTTP/") => {
+            Some((ErrorKind::Unfit, "a web server is there, and no etcd"))
+        }
+        // The first frame of HTTP/2 is one of settings.
+        [_, _, _, kind, ..] if *kind != 4 => {
+            Some((ErrorKind::Unfit, "what answers there is no etcd"))
+        }
+        _ => None,
+    }
+}
+
+/// What rustls says, which only text brings through the layers above it.
+fn tls_trouble(text: &str) -> Option<(ErrorKind, &'static str)> {
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    if has(&["UnknownIssuer", "BadSignature"]) {
+        Some((
+            ErrorKind::Unfit,
+            "nobody whom we trust vouches for its certificate: name the authority with the option ca",
+        ))
+    } else if has(&["certificate expired", "peer certificate: Expired"]) {
+        Some((ErrorKind::Unfit, "its certificate has expired"))
+    } else if has(&["not valid for name", "NotValidForName"]) {
+        Some((
+            ErrorKind::Unfit,
+            "its certificate is for another name: correct the host, or give the option server-name",
+        ))
+    } else if has(&["invalid peer certificate"]) {
+        Some((ErrorKind::Unfit, "its certificate is not valid"))
+    } else if has(&["ProtocolVersion", "HandshakeFailure"]) {
+        Some((ErrorKind::Unfit, "it speaks neither TLS 1.2 nor 1.3 in a way that we do"))
+    } else if has(&["received fatal alert"]) {
+        Some((
+            ErrorKind::Denied,
+            "it does not accept our certificate, or wants one: see the options cert and key",
+        ))
+    } else if has(&["InvalidContentType", "InvalidMessage", "corrupt message"]) {
+        Some((ErrorKind::Unfit, EXPECTS_NO_TLS))
+    } else if has(&["HTTP/2 was not negotiated"]) {
+        Some((ErrorKind::Unfit, "what answers there is no etcd: it speaks no HTTP/2"))
+    } else {
+        None
+    }
+}
+
+fn has_hung_up(text: &str) -> bool {
+    [
+        "reset",
+        "closed",
+        "shutdown",
+        "unexpected end",
+        "broken pipe",
+        "BrokenPipe",
+        "Broken pipe",
+        "eof",
+        "canceled",
+    ]
+    .iter()
+    .any(|word| text.contains(word))
+}
+
+fn dial_error_in(cause: &Cause) -> Option<&DialError> {
+    let mut next: Option<&(dyn StdError + 'static)> = match cause {
+        Cause::TransportError(error) => Some(error),
+        Cause::GRpcStatus(status) => status.source(),
+        _ => None,
+    };
+    while let Some(error) = next {
+        if let Some(found) = error.downcast_ref() {
+            return Some(found);
+        }
+        next = error.source();
+    }
+    None
+}
+
+/// An error with all its causes, which etcd-client keeps to itself.
+fn in_full(cause: &Cause) -> String {
+    match cause {
+        Cause::TransportError(error) => chain_of(error),
+        Cause::GRpcStatus(status) => match status.source() {
+            Some(source) => chain_of(source),
+            None => format!("{}: {}", status.code().description(), status.message()),
+        },
+        other => other.to_string(),
+    }
+}
+
+/// The words of an error and of all its causes.
+pub(crate) fn chain_of(error: &dyn StdError) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(error) = next {
+        let words = error.to_string();
+        // Wrappers repeat what they wrap.
+        if !text.ends_with(&words) {
+            text = format!("{text}: {words}");
+        }
+        next = error.source();
+    }
+    text
+}
+
+/// Whether etcd says that there is no such lease.
+pub(crate) fn is_lease_unknown(cause: &Cause) -> bool {
+    has_message(cause, "requested lease not found")
+}
+
+/// Whether etcd says that there is such a lease already.
+pub(crate) fn is_lease_taken(cause: &Cause) -> bool {
+    has_message(cause, "lease already exists")
+}
+
+/// Whether etcd says that nobody logs in there.
+pub(crate) fn is_login_unknown(cause: &Cause) -> bool {
+    has_message(cause, "authentication is not enabled")
+}
+
+fn has_message(cause: &Cause, message: &str) -> bool {
+    matches!(cause, Cause::GRpcStatus(status) if status.message().ends_with(message))
+}

@@ -1,0 +1,85 @@
+//! elect's store on etcd.
+//!
+//! # Theory of operation
+//!
+//! The layout is that of Go's `client/v3/concurrency`, so that elect shares its elections with
+//! `etcdctl elect`, `etcdctl lock` and every program that uses that package: a candidate is a key
+//!
+//! ```text
+//! PREFIX ELECTION / LEASE        the lease's id in hexadecimal, not padded
+//! ```
+//!
+//! under a lease of its own, and the candidate whose key was created first leads. Keys whose rest has
+//! another slash are those of elections that are nested deeper, and no candidates of this one. The value
+//! is JSON that says who we are; whatever other programs write there is shown as their name.
+//!
+//! **Token**: the revision at which our own key was created. Revisions rise with every write to the
+//! cluster and are never given twice.
+//!
+//! **Window**: the TTL in the *reply* to the grant. Every acknowledged renewal anchors, at the instant
+//! before it was sent. etcd ends no lease before its TTL; where its leader changes, later.
+//!
+//! **Ticket**: the lease's id, drawn by us for each candidacy before etcd hears of it. To resign is to
+//! revoke the lease, and whoever has the ticket can do it for us. The key goes with it, and no other.
+//!
+//! **Entering** is a grant, and one transaction that makes the key unless it is there and lists the queue
+//! in the same breath. Asked again after a lost reply it finds what the first one did.
+//!
+//! **Renewing** is a keep-alive on a fresh stream, and beside it a transaction that compares our key's
+//! creation and lease. Neither is enough alone: keep-alives go on being answered when the key has been
+//! deleted, and the key goes on being there when nobody renews. The transaction is a linearizable read,
+//! which a member that is cut off cannot answer, and it writes nothing.
+//!
+//! **Waiting** is for the one nearest before us: one watch on its key, for its deletion only, which all
+//! wakes share. So a change of leader concerns one waiter. Every renewal looks at those before us anew,
+//! whatever the watch says: all of them where they are up to a hundred, and beyond that the nearest
+//! alone, so that thousands may wait.
+//!
+//! **Members** are used one at a time, over one connection: see `link`. An attempt that fails in a way in
+//! which another member might serve, or that is dropped unanswered, sends the next one elsewhere. All
+//! requests say that they need a member with a leader: one that is cut off then refuses at once.
+//!
+//! What a broken cluster can do: a leader of etcd that was stopped and comes back may end leases which
+//! its successor has prolonged, before etcd 3.4.31 and 3.5.13 (etcd-io/etcd#15247).
+
+mod address;
+mod dial;
+mod entry;
+mod fault;
+mod layout;
+mod link;
+mod overhear;
+mod probe;
+mod queue;
+mod renewal;
+mod seat;
+mod stamp;
+mod store;
+mod survey;
+mod value;
+mod watch;
+
+use elect_api::{Error, Store};
+
+/// The scheme of this store's URLs; with TLS it is `etcd+tls`.
+pub const SCHEME: &str = "etcd";
+
+/// Gets ready to use the store at a URL: `etcd://HOST[:PORT][,HOST[:PORT]]...[/PATH]`, or the same with
+/// `etcd+tls://`. The port is 2379 if none is given.
+///
+/// The keys of an election begin with the path and its name: `/a/b` means `a/b/NAME/`, and no path
+/// `elect/NAME/`. With the option `prefix` they begin with its very bytes and the name, as other programs
+/// may have it (`?prefix=/`, `?prefix=`).
+///
+/// Credentials and TLS are given as with every store on other machines:
+/// [`Credentials`](elect_api::remote::Credentials), [`Tls`](elect_api::remote::Tls).
+///
+/// Nothing is sent before the first call that needs an answer.
+///
+/// # Errors
+/// [`Unfit`](elect_api::ErrorKind::Unfit) or [`Denied`](elect_api::ErrorKind::Denied) if the URL means no
+/// such store, or a file that it names cannot be used.
+pub fn connect(url: &str) -> Result<Box<dyn Store>, Error> {
+    let address = address::Address::parse(url, |name| std::env::var(name).ok())?;
+    Ok(Box::new(store::EtcdStore::new(address)?))
+}

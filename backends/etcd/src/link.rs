@@ -1,0 +1,244 @@
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use elect_api::remote::Credentials;
+use elect_api::{Error, ErrorKind};
+use etcd_client::{Channel, Client, ConnectOptions};
+
+use crate::address::Address;
+use crate::dial::Member;
+use crate::fault::{self, Doing, Failure, Scene, Then};
+use crate::overhear::Overheard;
+use crate::probe::{self, Language};
+
+/// The way to the cluster: a connection to one member at a time.
+///
+/// It is made when first needed, and given up when a request failed in a way in which another member
+/// might serve, or was dropped before its answer: the next request goes to the next member, over a new
+/// connection. So neither a dead member nor a dead connection takes more than one attempt.
+pub(crate) struct Link {
+    members: Vec<Member>,
+    credentials: Option<Credentials>,
+    language: Language,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// How often the connection was given up.
+    generation: u64,
+    /// The place of the member in use.
+    member: usize,
+    line: Option<Line>,
+    /// Somebody has answered: all of the URL is right.
+    served: bool,
+    /// The members that cannot serve us, if nobody does.
+    unfit: BTreeSet<usize>,
+    /// The last attempt was dropped before its answer.
+    was_dropped: bool,
+}
+
+/// An open connection.
+#[derive(Clone)]
+struct Line {
+    client: Client,
+    overheard: Overheard,
+}
+
+/// One attempt to have something done, over a connection that is there.
+pub(crate) struct Attempt {
+    turn: Turn,
+    line: Line,
+}
+
+/// An attempt from its begin to its end. Dropped before that, it counts as a failure of the member:
+/// whoever dropped it had waited in vain.
+struct Turn {
+    link: Arc<Link>,
+    generation: u64,
+    member: usize,
+    /// What all keys begin with that it needs.
+    keys: String,
+    strict: bool,
+    over: bool,
+}
+
+impl Link {
+    pub(crate) fn new(address: &Address) -> Result<Self, Error> {
+        let hosts = address.hosts.iter().cloned();
+        Ok(Self {
+            members: hosts
+                .map(|host| Member::new(host, address.tls.as_ref()))
+                .collect::<Result<_, _>>()?,
+            credentials: address.credentials.clone(),
+            language: if address.tls.is_some() { Language::Tls } else { Language::Clear },
+            state: Mutex::default(),
+        })
+    }
+
+    /// Begins an attempt at what needs keys that begin with `keys`.
+    pub(crate) async fn attempt(self: &Arc<Self>, keys: &str) -> Result<Attempt, Error> {
+        self.begin(keys, true).await
+    }
+
+    /// Begins an attempt that may be dropped for no reason.
+    pub(crate) async fn casual_attempt(self: &Arc<Self>, keys: &str) -> Result<Attempt, Error> {
+        self.begin(keys, false).await
+    }
+
+    async fn begin(self: &Arc<Self>, keys: &str, strict: bool) -> Result<Attempt, Error> {
+        let (mut turn, line) = {
+            let state = self.lock();
+            let turn = Turn {
+                link: Arc::clone(self),
+                generation: state.generation,
+                member: state.member,
+                keys: keys.to_owned(),
+                strict,
+                over: false,
+            };
+            (turn, state.line.clone())
+        };
+        if let Some(line) = line {
+            return Ok(Attempt { turn, line });
+        }
+        let overheard = Overheard::default();
+        // The way to a connection is long, and seldom taken: callers need not have room for it.
+        match Box::pin(self.connect(turn.member, &overheard)).await {
+            Ok(client) => {
+                let line = Line { client, overheard };
+                self.keep(turn.generation, &line);
+                Ok(Attempt { turn, line })
+            }
+            Err(cause) => {
+                Err(turn.fail(&Failure { doing: Doing::Connect, cause }, &overheard).await)
+            }
+        }
+    }
+
+    /// Connects to a member and, if we have a name, logs in.
+    async fn connect(
+        &self,
+        member: usize,
+        overheard: &Overheard,
+    ) -> Result<Client, etcd_client::Error> {
+        let channel = Channel::Tonic(self.members[member].dial(overheard).await?);
+        // A member that is cut off from the others says so at once, and ends its watches.
+        let options = ConnectOptions::new().with_require_leader(true);
+        let Some(Credentials { user, password }) = &self.credentials else {
+            return Client::from_channel(channel, Some(options)).await;
+        };
+        let with_user = options.clone().with_user(user, password.reveal());
+        match Client::from_channel(channel.clone(), Some(with_user)).await {
+            // A cluster that asks nobody for a name lets in whoever has one, as it does with Go's client.
+            Err(cause) if fault::is_login_unknown(&cause) => {
+                Client::from_channel(channel, Some(options)).await
+            }
+            outcome => outcome,
+        }
+    }
+
+    fn keep(&self, generation: u64, line: &Line) {
+        let mut state = self.lock();
+        if state.generation == generation && state.line.is_none() {
+            state.line = Some(line.clone());
+        }
+    }
+
+    fn after(&self, generation: u64, then: Then) {
+        let mut state = self.lock();
+        if then == Then::Stay || state.generation != generation {
+            return;
+        }
+        state.generation += 1;
+        state.was_dropped = false;
+        state.line = None;
+        if then == Then::MoveOn {
+            state.member = (state.member + 1) % self.members.len();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Attempt {
+    /// What to ask. Copies share the connection.
+    pub(crate) fn client(&self) -> Client {
+        self.line.client.clone()
+    }
+
+    /// Which connection it goes over.
+    pub(crate) const fn generation(&self) -> u64 {
+        self.turn.generation
+    }
+
+    /// It was answered.
+    pub(crate) fn succeed(mut self) {
+        self.turn.link.lock().served = true;
+        self.turn.end(Then::Stay);
+    }
+
+    /// It was not answered, or with an error: what that means.
+    pub(crate) async fn fail(mut self, failure: &Failure) -> Error {
+        self.turn.fail(failure, &self.line.overheard).await
+    }
+}
+
+impl Turn {
+    fn end(&mut self, then: Then) {
+        self.over = true;
+        self.link.lock().was_dropped = false;
+        self.link.after(self.generation, then);
+    }
+
+    async fn fail(&mut self, failure: &Failure, overheard: &Overheard) -> Error {
+        let link = Arc::clone(&self.link);
+        let host = link.members[self.member].host();
+        let scene = Scene {
+            member: host.to_string(),
+            language: link.language,
+            overheard: overheard.bytes(),
+            speaks_other: self.is_misunderstood(failure, overheard).await,
+            keys: &self.keys,
+            user: link.credentials.as_ref().map(|credentials| credentials.user.as_str()),
+        };
+        let (error, then) = fault::judge(failure, &scene);
+        let is_of_member =
+            then == Then::MoveOn && matches!(error.kind(), ErrorKind::Denied | ErrorKind::Unfit);
+        let is_final = !is_of_member || self.is_the_last_hope();
+        self.end(then);
+        if is_final { error } else { error.with_kind(ErrorKind::Unreachable) }
+    }
+
+    /// Whether no member is fit, as far as we have ever seen: then trying again does not help. What is
+    /// wrong with one of them, or only now, may be mended, or another one may serve.
+    fn is_the_last_hope(&self) -> bool {
+        let mut state = self.link.lock();
+        state.unfit.insert(self.member);
+        !state.served && state.unfit.len() == self.link.members.len()
+    }
+
+    /// Whether a server that hung up on us without a word would have talked to others.
+    async fn is_misunderstood(&self, failure: &Failure, overheard: &Overheard) -> bool {
+        let link = &self.link;
+        if link.lock().served || !overheard.bytes().is_empty() || !failure.is_hang_up() {
+            return false;
+        }
+        probe::speaks(link.members[self.member].host(), link.language.other()).await
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if self.over {
+            return;
+        }
+        // One that may be dropped for no reason says something when it happens again.
+        let was_dropped = std::mem::replace(&mut self.link.lock().was_dropped, true);
+        if self.strict || was_dropped {
+            self.link.after(self.generation, Then::MoveOn);
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! What the queue is asked, and what it answers: all linearizable.
+
+use std::collections::VecDeque;
+
+use etcd_client::{
+    Compare, CompareOp, GetOptions, GetResponse, KeyValue, PutOptions, SortOrder, SortTarget, Txn,
+    TxnOp, TxnOpResponse, TxnResponse,
+};
+
+use crate::layout::{Hall, LeaseId};
+
+/// How many candidates are listed: up to so many before us are counted exactly.
+const LISTED: usize = 101;
+
+/// A candidate of whom only the place matters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Rival {
+    pub(crate) key: String,
+    /// The revision at which it came.
+    pub(crate) revision: i64,
+}
+
+/// Those before us.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Before {
+    /// The one who came last of them.
+    pub(crate) nearest: Option<Rival>,
+    /// How many they are; or not fewer, if `is_exact` is not set.
+    pub(crate) count: usize,
+    pub(crate) is_exact: bool,
+}
+
+/// An answer that does not say who is before us: a listing with so much room will.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Unclear(pub(crate) Room);
+
+/// How many keys a listing has room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// Enough for what is counted exactly.
+    Usual,
+    /// For all: keys of elections that are nested deeper would take the usual room.
+    Endless,
+}
+
+/// Who came before `revision`, the last first; all of them if it is `None`.
+fn list(hall: &Hall, revision: Option<i64>, room: Room) -> TxnOp {
+    let options = GetOptions::new()
+        .with_prefix()
+        .with_keys_only()
+        .with_sort(SortTarget::Create, SortOrder::Descend);
+    let options = match revision {
+        Some(revision) => options.with_max_create_revision(revision - 1),
+        None => options,
+    };
+    let options = match room {
+        Room::Usual => options.with_limit(i64::try_from(LISTED + 1).unwrap_or(i64::MAX)),
+        Room::Endless => options,
+    };
+    TxnOp::get(hall.prefix(), Some(options))
+}
+
+/// Makes our entry unless it is there, and lists the queue. If it is there it is got instead.
+pub(crate) fn enter(hall: &Hall, lease: LeaseId, value: Vec<u8>, room: Room) -> Txn {
+    let key = hall.key(lease);
+    let put = PutOptions::new().with_lease(lease.get());
+    Txn::new()
+        .when([Compare::create_revision(key.as_str(), CompareOp::Equal, 0)])
+        .and_then([TxnOp::put(key.as_str(), value, Some(put)), list(hall, None, room)])
+        .or_else([TxnOp::get(key, None)])
+}
+
+/// What a proof asks beside whether our entry is there.
+pub(crate) enum Ask<'a> {
+    /// Nothing: we lead, and whoever leads goes on leading. Writes this value if there is one.
+    Nothing(Option<Vec<u8>>),
+    /// Who is before us.
+    Before(Room),
+    /// Whether this one is still before us, out of so many that listing them would be dear.
+    Nearest(&'a Rival),
+}
+
+/// Proves that the entry which came at `revision` is there and ours. If not, all others are listed.
+///
+/// A transaction without a single get would be answered from what a member happens to know.
+pub(crate) fn prove(hall: &Hall, lease: LeaseId, revision: i64, ask: Ask<'_>) -> Txn {
+    let key = hall.key(lease);
+    let ours = || TxnOp::get(key.as_str(), Some(GetOptions::new().with_keys_only()));
+    let operations = match ask {
+        Ask::Nothing(None) => vec![ours()],
+        Ask::Nothing(Some(value)) => {
+            let put = PutOptions::new().with_lease(lease.get());
+            vec![ours(), TxnOp::put(key.as_str(), value, Some(put))]
+        }
+        Ask::Before(room) => vec![list(hall, Some(revision), room)],
+        Ask::Nearest(rival) => {
+            vec![TxnOp::get(rival.key.as_str(), Some(GetOptions::new().with_keys_only()))]
+        }
+    };
+    Txn::new()
+        .when([
+            Compare::create_revision(key.as_str(), CompareOp::Equal, revision),
+            Compare::lease(key.as_str(), CompareOp::Equal, lease.get()),
+        ])
+        .and_then(operations)
+        .or_else([list(hall, None, Room::Usual)])
+}
+
+/// The answers to the gets of a transaction, in their order.
+pub(crate) fn gets(reply: &TxnResponse) -> VecDeque<GetResponse> {
+    let gets = reply.op_responses().into_iter().filter_map(|answer| match answer {
+        TxnOpResponse::Get(get) => Some(get),
+        _ => None,
+    });
+    gets.collect()
+}
+
+/// The revision of the store at which a transaction was answered.
+pub(crate) fn revision_of(reply: &TxnResponse) -> i64 {
+    reply.header().map_or(0, etcd_client::ResponseHeader::revision)
+}
+
+/// Reads who came before `revision` out of a listing.
+pub(crate) fn before(hall: &Hall, revision: i64, listing: &GetResponse) -> Result<Before, Unclear> {
+    let earlier = |kv: &&KeyValue| kv.create_revision() < revision;
+    let rivals: Vec<Rival> = candidates(hall, listing).filter(earlier).filter_map(rival).collect();
+    let strangers = listing.kvs().len() - candidates(hall, listing).count();
+    if listing.more() && (strangers > 0 || rivals.is_empty()) {
+        return Err(Unclear(Room::Endless));
+    }
+    let all = usize::try_from(listing.count()).unwrap_or(usize::MAX);
+    // We are in it ourselves.
+    let count = if listing.more() { rivals.len().max(all - 1) } else { rivals.len() };
+    let nearest = rivals.into_iter().max_by_key(|rival| rival.revision);
+    Ok(Before { nearest, count, is_exact: !listing.more() })
+}
+
+/// Reads who came before `revision` out of the listing that a transaction answered with.
+pub(crate) fn first_listed(
+    hall: &Hall,
+    revision: i64,
+    reply: &TxnResponse,
+) -> Result<Before, Unclear> {
+    let listing = gets(reply).pop_front().ok_or(Unclear(Room::Endless))?;
+    before(hall, revision, &listing)
+}
+
+/// How many candidates a listing of all shows.
+pub(crate) fn count(hall: &Hall, listing: &GetResponse) -> usize {
+    let all = usize::try_from(listing.count()).unwrap_or(usize::MAX);
+    if listing.more() { all } else { candidates(hall, listing).count() }
+}
+
+/// Whether the answer about a rival shows it.
+pub(crate) fn is_there(rival: &Rival, answer: &GetResponse) -> bool {
+    answer.kvs().iter().any(|kv| kv.create_revision() == rival.revision)
+}
+
+fn candidates<'l>(hall: &'l Hall, listing: &'l GetResponse) -> impl Iterator<Item = &'l KeyValue> {
+    listing.kvs().iter().filter(|kv| hall.lease_of(kv.key()).is_some())
+}
+
+fn rival(kv: &KeyValue) -> Option<Rival> {
+    Some(Rival { key: kv.key_str().ok()?.to_owned(), revision: kv.create_revision() })
+}

@@ -1,0 +1,50 @@
+use std::pin::pin;
+
+use etcd_client::{Client, Error as Cause, Txn, TxnResponse};
+
+use crate::fault::{Doing, Failure};
+use crate::seat::{Trouble, odd};
+
+/// What a renewal has shown of our entry.
+pub(crate) enum Proof {
+    /// It is there and ours, and its lease runs its full length from now.
+    There(TxnResponse),
+    /// It is not.
+    Missing(TxnResponse),
+}
+
+/// Keeps a lease alive and asks `proof`, which succeeds if the entry is ours, at the same time.
+///
+/// The keep-alive goes over a stream of its own, so that no late answer to an earlier one is taken for
+/// its own; it alone proves nothing, for a lease lives on when its key has been deleted. If the entry is
+/// missing no more is waited for.
+pub(crate) async fn renew(client: Client, lease: i64, proof: Txn) -> Result<Proof, Trouble> {
+    let mut leases = client.lease_client();
+    let mut store = client.kv_client();
+    let mut kept = pin!(leases.keep_alive(lease));
+    let mut proven = pin!(store.txn(proof));
+    let (kept, reply) = tokio::select! {
+        reply = &mut proven => {
+            let reply = reply.map_err(failed)?;
+            if !reply.succeeded() {
+                return Ok(Proof::Missing(reply));
+            }
+            (kept.await.map(drop), reply)
+        }
+        kept = &mut kept => (kept.map(drop), proven.await.map_err(failed)?),
+    };
+    match kept {
+        _ if !reply.succeeded() => Ok(Proof::Missing(reply)),
+        Ok(()) => Ok(Proof::There(reply)),
+        // A member that is behind the others may not know yet what it has granted; and if the lease is
+        // over, the entry will be found missing.
+        Err(Cause::LeaseKeepAliveError(_)) => {
+            Err(odd("etcd shows our entry, but does not know its lease: trying again helps"))
+        }
+        Err(cause) => Err(failed(cause).into()),
+    }
+}
+
+const fn failed(cause: Cause) -> Failure {
+    Failure { doing: Doing::Renew, cause }
+}

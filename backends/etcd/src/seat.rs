@@ -1,0 +1,300 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use elect_api::{Boottime, Candidate, Error, ErrorKind, Seat, Standing, Ticket};
+use etcd_client::{LeaseGrantOptions, TxnResponse};
+
+use crate::entry::Entry;
+use crate::fault::{Doing, Failure, is_lease_taken, is_lease_unknown};
+use crate::layout::{Hall, LeaseId};
+use crate::link::{Attempt, Link};
+use crate::queue::{self, Ask, Before, Rival, Room, Unclear};
+use crate::renewal::{Proof, renew};
+use crate::value::Value;
+
+/// One candidate's place in one election.
+///
+/// Dropping it sends nothing: its entry ends with its lease.
+pub(crate) struct EtcdSeat {
+    link: Arc<Link>,
+    hall: Hall,
+    /// What we say of ourselves.
+    value: Value,
+    /// The TTL to ask for, in seconds.
+    ttl: i64,
+    /// The lease of the entry that we have, or of the next one.
+    lease: LeaseId,
+    /// The lease of an entry that was removed under us.
+    stale: Option<LeaseId>,
+    room: Room,
+    stage: Stage,
+}
+
+enum Stage {
+    /// No entry is known.
+    Out(Asked),
+    In(Entry),
+    /// We led, and have lost our entry since.
+    Lost(String),
+}
+
+/// What is known of our lease before there is an entry.
+#[derive(Clone, Copy)]
+enum Asked {
+    Never,
+    /// It may exist.
+    Sent,
+    /// It was granted for so long.
+    Granted(Duration),
+}
+
+/// Why a step led nowhere.
+pub(crate) enum Trouble {
+    /// A request failed.
+    Failed(Failure),
+    /// All were answered, and what the answers say does not fit.
+    Odd(Error),
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+/// Answers that do not fit, for now.
+pub(crate) fn odd(what: &str) -> Trouble {
+    Trouble::Odd(Error::new(ErrorKind::Unreachable, what))
+}
+
+impl EtcdSeat {
+    pub(crate) fn new(link: Arc<Link>, hall: Hall, candidate: &Candidate, ttl: Duration) -> Self {
+        let seconds = ttl.as_secs() + u64::from(ttl.subsec_nanos() > 0);
+        Self {
+            link,
+            hall,
+            value: Value::joining(candidate),
+            ttl: i64::try_from(seconds).unwrap_or(i64::MAX).max(1),
+            lease: LeaseId::fresh(),
+            stale: None,
+            room: Room::Usual,
+            stage: Stage::Out(Asked::Never),
+        }
+    }
+
+    /// The next entry is to be another one, under a lease that nobody has seen.
+    fn start_over(&mut self) {
+        self.lease = LeaseId::fresh();
+        self.value = Value::joining(&self.value.candidate);
+        self.stage = Stage::Out(Asked::Never);
+    }
+
+    async fn step(&mut self, attempt: &Attempt, now: Boottime) -> Result<Standing, Trouble> {
+        if let Stage::Out(asked) = self.stage
+            && let Some(standing) = self.enter(attempt, now, asked).await?
+        {
+            return Ok(standing);
+        }
+        self.renew(attempt, now).await
+    }
+
+    /// Makes our entry, or finds the one that an earlier attempt made. Says how we stand if our lease was
+    /// granted just now; if not, a renewal has to come first.
+    async fn enter(
+        &mut self,
+        attempt: &Attempt,
+        now: Boottime,
+        asked: Asked,
+    ) -> Result<Option<Standing>, Trouble> {
+        let (window, is_new) = match asked {
+            Asked::Granted(window) => (window, false),
+            Asked::Never | Asked::Sent => self.grant(attempt).await?,
+        };
+        self.stage = Stage::Out(Asked::Granted(window));
+        let txn = queue::enter(&self.hall, self.lease, self.value.to_bytes(), self.room);
+        let reply = match attempt.client().txn(txn).await {
+            Ok(reply) => reply,
+            Err(cause) if is_lease_unknown(&cause) => return Err(self.too_late()),
+            Err(cause) => return Err(Failure { doing: Doing::Enter, cause }.into()),
+        };
+        let Some(revision) = self.revision_in(&reply) else {
+            self.start_over();
+            return Err(odd("our lease is another's too: trying again takes a new one"));
+        };
+        let own = Rival { key: self.hall.key(self.lease), revision };
+        let entry = Entry::new(own, window);
+        if !is_new || !reply.succeeded() {
+            self.stage = Stage::In(entry);
+            return Ok(None);
+        }
+        let before = entry.read(&self.hall, self.room, &reply);
+        let Stage::In(entry) = self.seated(entry) else { return Ok(None) };
+        match before {
+            Ok(before) => Ok(Some(entry.stand(attempt, now, queue::revision_of(&reply), before))),
+            Err(Unclear(room)) => {
+                self.room = room;
+                Ok(None)
+            }
+        }
+    }
+
+    fn seated(&mut self, entry: Entry) -> &mut Stage {
+        self.stage = Stage::In(entry);
+        &mut self.stage
+    }
+
+    /// Asks for our lease. Says how long it runs, and whether it was granted just now.
+    async fn grant(&mut self, attempt: &Attempt) -> Result<(Duration, bool), Trouble> {
+        self.stage = Stage::Out(Asked::Sent);
+        let mut leases = attempt.client().lease_client();
+        let end_stale = {
+            let (mut leases, stale) = (leases.clone(), self.stale.take());
+            async move {
+                if let Some(stale) = stale {
+                    // Nothing hangs on it any more, by all that was seen: this is to be sure.
+                    let _ = leases.revoke(stale.get()).await;
+                }
+            }
+        };
+        let options = LeaseGrantOptions::new().with_id(self.lease.get());
+        let (reply, ()) = tokio::join!(leases.grant(self.ttl, Some(options)), end_stale);
+        let failed = |cause| Failure { doing: Doing::Enter, cause };
+        let (ttl, is_new) = match reply {
+            Ok(reply) => (reply.ttl(), true),
+            // An earlier attempt of ours came through, though its answer did not.
+            Err(cause) if is_lease_taken(&cause) => {
+                let reply = leases.time_to_live(self.lease.get(), None).await.map_err(failed)?;
+                (reply.granted_ttl(), false)
+            }
+            Err(cause) => return Err(failed(cause).into()),
+        };
+        match u64::try_from(ttl) {
+            Ok(seconds @ 1..) => Ok((Duration::from_secs(seconds), is_new)),
+            _ => Err(self.too_late()),
+        }
+    }
+
+    fn too_late(&mut self) -> Trouble {
+        self.start_over();
+        odd("our lease was over before we were in the election: trying again helps")
+    }
+
+    /// The revision of our entry, which a transaction has made or found. `None` if it is not ours.
+    fn revision_in(&self, reply: &TxnResponse) -> Option<i64> {
+        if reply.succeeded() {
+            return Some(queue::revision_of(reply));
+        }
+        let found = queue::gets(reply).pop_front()?;
+        let kv = found.kvs().first()?;
+        let id = Value::read(kv.value())?.candidate.id;
+        let is_ours = kv.lease() == self.lease.get() && id == self.value.candidate.id;
+        is_ours.then(|| kv.create_revision())
+    }
+
+    /// Keeps our lease, and proves our entry.
+    async fn renew(&mut self, attempt: &Attempt, now: Boottime) -> Result<Standing, Trouble> {
+        let Stage::In(entry) = &mut self.stage else { return Err(odd("our entry is not there")) };
+        let revision = entry.revision();
+        let ask = entry.ask(&self.value, self.room);
+        let txn = queue::prove(&self.hall, self.lease, revision, ask);
+        let mut reply = match renew(attempt.client(), self.lease.get(), txn).await? {
+            Proof::There(reply) => reply,
+            Proof::Missing(reply) => return Ok(self.vanished(&reply)),
+        };
+        let Stage::In(entry) = &self.stage else { return Err(odd("our entry is not there")) };
+        let mut before = entry.read(&self.hall, self.room, &reply);
+        while let Err(Unclear(room)) = before {
+            self.room = room;
+            let txn = queue::prove(&self.hall, self.lease, revision, Ask::Before(room));
+            let answer = attempt.client().txn(txn).await;
+            reply = answer.map_err(|cause| Failure { doing: Doing::Renew, cause })?;
+            if !reply.succeeded() {
+                return Ok(self.vanished(&reply));
+            }
+            before = queue::first_listed(&self.hall, revision, &reply);
+            if room == Room::Endless {
+                break;
+            }
+        }
+        self.stand(attempt, now, &reply, before)
+    }
+
+    fn stand(
+        &mut self,
+        attempt: &Attempt,
+        now: Boottime,
+        reply: &TxnResponse,
+        before: Result<Before, Unclear>,
+    ) -> Result<Standing, Trouble> {
+        match (&mut self.stage, before) {
+            (Stage::In(entry), Ok(before)) => {
+                Ok(entry.stand(attempt, now, queue::revision_of(reply), before))
+            }
+            _ => Err(odd("the answer does not say who is before us")),
+        }
+    }
+
+    /// Our entry is gone: for a leader for good, for a waiter until it comes anew.
+    fn vanished(&mut self, reply: &TxnResponse) -> Standing {
+        if matches!(&self.stage, Stage::In(entry) if entry.leads()) {
+            let key = self.hall.key(self.lease);
+            let why = format!("our entry, {key}, is gone: its lease has ended, or it was removed");
+            self.stage = Stage::Lost(why.clone());
+            return Standing::Gone(why);
+        }
+        let ahead = queue::gets(reply).front().map_or(0, |all| queue::count(&self.hall, all));
+        self.stale = Some(self.lease);
+        self.start_over();
+        Standing::Waiting { ahead, wake: Box::pin(std::future::ready(())) }
+    }
+
+    /// The lease that there may be, and that a resign has to end.
+    const fn lease_in_use(&self) -> Option<LeaseId> {
+        match self.stage {
+            Stage::Out(Asked::Never) => self.stale,
+            Stage::Out(_) | Stage::In(_) | Stage::Lost(_) => Some(self.lease),
+        }
+    }
+}
+
+#[async_trait]
+impl Seat for EtcdSeat {
+    async fn refresh(&mut self, now: Boottime) -> Result<Standing, Error> {
+        if let Stage::Lost(why) = &self.stage {
+            return Ok(Standing::Gone(why.clone()));
+        }
+        let attempt = self.link.attempt(self.hall.prefix()).await?;
+        match self.step(&attempt, now).await {
+            Ok(standing) => {
+                attempt.succeed();
+                Ok(standing)
+            }
+            Err(Trouble::Failed(failure)) => Err(attempt.fail(&failure).await),
+            Err(Trouble::Odd(error)) => {
+                attempt.succeed();
+                Err(error)
+            }
+        }
+    }
+
+    async fn resign(&mut self) -> Result<(), Error> {
+        let Some(lease) = self.lease_in_use() else { return Ok(()) };
+        let attempt = self.link.attempt(self.hall.prefix()).await?;
+        match attempt.client().lease_client().revoke(lease.get()).await {
+            Err(cause) if !is_lease_unknown(&cause) => {
+                Err(attempt.fail(&Failure { doing: Doing::Resign, cause }).await)
+            }
+            _ => {
+                attempt.succeed();
+                self.stale = None;
+                self.start_over();
+                Ok(())
+            }
+        }
+    }
+
+    fn ticket(&self) -> Option<Ticket> {
+        self.lease.ticket()
+    }
+}

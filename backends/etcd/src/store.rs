@@ -1,0 +1,88 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use elect_api::{
+    Cadence, Candidate, ElectionName, Error, Lease, Order, Profile, Seat, Store, Survey, Ticket,
+};
+
+use crate::address::Address;
+use crate::fault::{Doing, Failure, is_lease_unknown};
+use crate::layout::{Hall, LeaseId};
+use crate::link::Link;
+use crate::seat::EtcdSeat;
+use crate::survey;
+
+/// The elections under one prefix of a cluster.
+pub(crate) struct EtcdStore {
+    location: String,
+    prefix: String,
+    link: Arc<Link>,
+}
+
+impl EtcdStore {
+    pub(crate) fn new(address: Address) -> Result<Self, Error> {
+        let link = Arc::new(Link::new(&address)?);
+        Ok(Self { location: address.location, prefix: address.prefix, link })
+    }
+}
+
+#[async_trait]
+impl Store for EtcdStore {
+    fn profile(&self) -> Profile {
+        Profile {
+            scheme: crate::SCHEME,
+            location: self.location.clone(),
+            lease: Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8 }),
+            order: Order::Queue,
+        }
+    }
+
+    async fn open(
+        &self,
+        election: &ElectionName,
+        candidate: &Candidate,
+        ttl: Duration,
+    ) -> Result<Box<dyn Seat>, Error> {
+        let hall = Hall::new(&self.prefix, election);
+        Ok(Box::new(EtcdSeat::new(Arc::clone(&self.link), hall, candidate, ttl)))
+    }
+
+    async fn redeem(&self, election: &ElectionName, ticket: &Ticket) -> Result<(), Error> {
+        let lease = LeaseId::redeemed(ticket)?;
+        let hall = Hall::new(&self.prefix, election);
+        let attempt = self.link.attempt(hall.prefix()).await?;
+        match attempt.client().lease_client().revoke(lease.get()).await {
+            Err(cause) if !is_lease_unknown(&cause) => {
+                Err(attempt.fail(&Failure { doing: Doing::Resign, cause }).await)
+            }
+            _ => {
+                attempt.succeed();
+                Ok(())
+            }
+        }
+    }
+
+    async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
+        let hall = Hall::new(&self.prefix, election);
+        let attempt = self.link.casual_attempt(hall.prefix()).await?;
+        match survey::survey(&attempt.client(), &hall).await {
+            Ok(survey) => {
+                attempt.succeed();
+                Ok(survey)
+            }
+            Err(failure) => Err(attempt.fail(&failure).await),
+        }
+    }
+
+    async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
+        let attempt = self.link.casual_attempt(&self.prefix).await?;
+        match survey::elections(&attempt.client(), &self.prefix).await {
+            Ok(names) => {
+                attempt.succeed();
+                Ok(names)
+            }
+            Err(failure) => Err(attempt.fail(&failure).await),
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What the value of a candidate's key says: JSON, or whatever a program of another kind wrote.
+
+use elect_api::{Candidate, Entry};
+use serde::{Deserialize, Serialize};
+
+use crate::stamp;
+
+/// The longest proposal of another program that is shown.
+const SHOWN: usize = 200;
+
+/// What our own keys say.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Value {
+    #[serde(flatten)]
+    pub(crate) candidate: Candidate,
+    /// Milliseconds since 1970.
+    joined: u64,
+    /// When it won, in milliseconds since 1970; written with the first renewal after that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    since: Option<u64>,
+}
+
+impl Value {
+    pub(crate) fn joining(candidate: &Candidate) -> Self {
+        Self { candidate: candidate.clone(), joined: stamp::display(), since: None }
+    }
+
+    pub(crate) fn won(&self, since: u64) -> Self {
+        Self { since: Some(since), ..self.clone() }
+    }
+
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        // Strings and numbers: there is nothing that could fail.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// Reads a value of ours; `None` if it is another's.
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+        serde_json::from_slice(bytes).ok()
+    }
+
+    pub(crate) fn since(&self) -> Option<std::time::SystemTime> {
+        self.since.map(stamp::read)
+    }
+
+    pub(crate) fn into_entry(self) -> Entry {
+        Entry { joined: Some(stamp::read(self.joined)), candidate: self.candidate }
+    }
+}
+
+/// The entry of a program that is not elect: known by its proposal, or else by its lease.
+pub(crate) fn foreign(proposal: &[u8], lease: &str) -> Entry {
+    let text: String = String::from_utf8_lossy(proposal).trim().chars().take(SHOWN).collect();
+    let id = if text.is_empty() { lease.to_owned() } else { text };
+    Entry { candidate: Candidate::foreign(id), joined: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_keep_what_candidates_say() {
+        let mut candidate = Candidate::foreign("me \"x\" \u{1F642}\n");
+        candidate.pid = 7;
+        let value = Value::joining(&candidate);
+        let read = Value::read(&value.won(12_345).to_bytes()).expect("our own value");
+        assert_eq!(read.candidate, candidate);
+        assert_eq!(read.since(), Some(stamp::read(12_345)));
+        assert!(!String::from_utf8(value.to_bytes()).expect("text").contains("since"));
+    }
+
+    #[test]
+    fn others_are_known_by_proposal_or_lease() {
+        for theirs in [&b""[..], b"host-7", b"{}", b"\"x\"", b"\xff"] {
+            assert!(Value::read(theirs).is_none());
+        }
+        assert_eq!(foreign(b"host-7\n", "a1").candidate.id, "host-7");
+        assert_eq!(foreign(b"", "a1").candidate.id, "a1");
+        assert_eq!(
+            foreign("\u{00FC}".repeat(300).as_bytes(), "a1").candidate.id.chars().count(),
+            SHOWN
+        );
+    }
+}

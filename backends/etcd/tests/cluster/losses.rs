@@ -1,0 +1,118 @@
+//! Requests that arrive while their replies are lost: the next refresh finds the truth.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+
+use elect_api::Standing;
+use elect_testkit::fault::{Mode, TcpProxy};
+use elect_testkit::run;
+use elect_testkit::servers::Etcd;
+
+use crate::support::{Runner, in_words};
+
+/// More chunks than the replies to any call come in.
+const REPLIES: u64 = 12;
+
+/// Polls a call, but after so many chunks of replies none gets through any more; when the first of those
+/// has been lost the call is dropped. `None` then.
+async fn lose_after<T>(proxy: &TcpProxy, replies: u64, call: impl Future<Output = T>) -> Option<T> {
+    let start = proxy.traffic().replies.chunks;
+    let mut call = pin!(call);
+    let outcome = poll_fn(|context| {
+        let seen = proxy.traffic().replies;
+        if seen.chunks >= start + replies {
+            proxy.replies(Mode::Swallow);
+        }
+        // The proxy has a thread of its own, and does not wake us.
+        context.waker().wake_by_ref();
+        match call.as_mut().poll(context) {
+            Poll::Ready(value) => Poll::Ready(Some(value)),
+            Poll::Pending if seen.bytes > seen.passed && seen.chunks > start + replies => {
+                Poll::Ready(None)
+            }
+            Poll::Pending => Poll::Pending,
+        }
+    })
+    .await;
+    // What was swallowed is not made up for: what shares its connection is lost with it.
+    proxy.replies(Mode::Pass);
+    proxy.cut();
+    outcome
+}
+
+#[test]
+fn whatever_reply_is_lost_a_newcomer_has_one_entry() {
+    run("losses", async {
+        let etcd = Etcd::start(1);
+        for replies in 0..REPLIES {
+            let proxy = TcpProxy::start(etcd.endpoints()[0]);
+            let url = etcd.url_through(&[proxy.address()]);
+            let mut leader = Runner::new(&url, "leader").await;
+            let ticket = leader.seat.ticket();
+            let now = elect_testkit::oracle::now();
+            drop(lose_after(&proxy, replies, leader.seat.refresh(now)).await);
+            match leader.within(2).await {
+                Standing::Leading { .. } => assert_eq!(leader.seat.ticket(), ticket),
+                other => panic!("it {}", in_words(&other)),
+            }
+            let mut waiter = Runner::new(&url, "waiter").await;
+            drop(lose_after(&proxy, replies, waiter.seat.refresh(now)).await);
+            match waiter.within(2).await {
+                Standing::Waiting { ahead: 1, .. } => {}
+                other => panic!("it {}", in_words(&other)),
+            }
+            assert_eq!(waiter.line_up().await, ["leader", "waiter"]);
+            // The cut may have been seen by nobody yet.
+            if leader.seat.resign().await.is_err() {
+                leader.seat.resign().await.expect("a resign");
+            }
+            waiter.lead().await;
+            waiter.seat.resign().await.expect("a resign");
+        }
+    });
+}
+
+#[test]
+fn whatever_reply_is_lost_a_renewal_loses_nothing() {
+    run("losses", async {
+        let etcd = Etcd::start(1);
+        let proxy = TcpProxy::start(etcd.endpoints()[0]);
+        let url = etcd.url_through(&[proxy.address()]);
+        let mut leader = Runner::new(&url, "leader").await;
+        let token = leader.lead().await;
+        let mut waiter = Runner::new(&etcd.url(), "waiter").await;
+        drop(waiter.wait_behind(1).await);
+        for replies in 0..REPLIES {
+            let now = elect_testkit::oracle::now();
+            drop(lose_after(&proxy, replies, leader.seat.refresh(now)).await);
+            match leader.within(2).await {
+                Standing::Leading { token: same, .. } => assert_eq!(same, token),
+                other => panic!("it {}", in_words(&other)),
+            }
+            drop(waiter.wait_behind(1).await);
+        }
+    });
+}
+
+#[test]
+fn a_resign_whose_reply_is_lost_has_happened_and_may_be_repeated() {
+    run("losses", async {
+        let etcd = Etcd::start(1);
+        for replies in 0..3 {
+            let proxy = TcpProxy::start(etcd.endpoints()[0]);
+            let mut leader = Runner::new(&etcd.url_through(&[proxy.address()]), "leader").await;
+            leader.lead().await;
+            let mut next = Runner::new(&etcd.url(), "next").await;
+            let wake = next.wait_behind(1).await;
+            drop(lose_after(&proxy, replies, leader.seat.resign()).await);
+            wake.await;
+            let token = next.lead().await;
+            if leader.seat.resign().await.is_err() {
+                leader.seat.resign().await.expect("a resign");
+            }
+            assert_eq!(next.lead().await, token);
+            next.seat.resign().await.expect("a resign");
+        }
+    });
+}

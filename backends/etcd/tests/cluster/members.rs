@@ -1,0 +1,148 @@
+//! Members that are dead, stopped, or cut off from the others.
+
+use std::sync::Arc;
+
+use elect_api::Standing;
+use elect_testkit::fault::Network;
+use elect_testkit::run;
+use elect_testkit::servers::{Etcd, free_port};
+
+use crate::support::{Runner, in_words};
+
+fn expect_leading(standing: &Standing) {
+    assert!(matches!(standing, Standing::Leading { .. }), "it {}", in_words(standing));
+}
+
+#[test]
+fn a_first_member_that_is_dead_is_passed_over() {
+    run("members", async {
+        let etcd = Etcd::start(1);
+        let dead = format!("127.0.0.1:{}", free_port()).parse().expect("an address");
+        let url = etcd.url_through(&[dead, etcd.endpoints()[0]]);
+        let mut ours = Runner::new(&url, "ours").await;
+        expect_leading(&ours.within(2).await);
+        assert_eq!(ours.line_up().await, ["ours"]);
+    });
+}
+
+#[test]
+fn a_first_member_that_is_stopped_is_passed_over() {
+    run("members", async {
+        let etcd = Etcd::start(3);
+        let follower = (etcd.leader() + 1) % 3;
+        let mut ways = etcd.endpoints();
+        ways.rotate_left(follower);
+        let stopped = etcd.stop_member(follower);
+        let mut ours = Runner::new(&etcd.url_through(&ways), "ours").await;
+        expect_leading(&ours.within(2).await);
+        drop(stopped);
+        expect_leading(&ours.within(1).await);
+    });
+}
+
+#[test]
+fn the_death_of_etcds_leader_ends_no_leadership() {
+    run("members", async {
+        let mut etcd = Etcd::start(3);
+        let first = etcd.leader();
+        let mut ways = etcd.endpoints();
+        ways.rotate_left(first);
+        let url = etcd.url_through(&ways);
+        let mut leader = Runner::new(&url, "leader").await;
+        let token = leader.lead().await;
+        let mut waiter = Runner::new(&url, "waiter").await;
+        drop(waiter.wait_behind(1).await);
+        etcd.member(first).kill();
+        match leader.within(6).await {
+            Standing::Leading { token: same, .. } => assert_eq!(same, token),
+            other => panic!("it {}", in_words(&other)),
+        }
+        let wake = match waiter.within(6).await {
+            Standing::Waiting { ahead: 1, wake } => wake,
+            other => panic!("it {}", in_words(&other)),
+        };
+        leader.seat.resign().await.expect("a resign");
+        wake.await;
+        waiter.lead().await;
+    });
+}
+
+#[test]
+fn who_is_stopped_in_the_middle_of_it_is_left() {
+    run("members", async {
+        let etcd = Etcd::start(3);
+        let mut ours = Runner::new(&etcd.url(), "ours").await;
+        let token = ours.lead().await;
+        let stopped = etcd.stop_member(0);
+        match ours.within(6).await {
+            Standing::Leading { token: same, .. } => assert_eq!(same, token),
+            other => panic!("it {}", in_words(&other)),
+        }
+        drop(stopped);
+    });
+}
+
+#[test]
+fn a_member_without_the_others_says_so_and_proves_nothing() {
+    run("members", async {
+        let etcd = Etcd::start(3);
+        let mut leader = Runner::new(&etcd.url(), "leader").await;
+        let token = leader.lead().await;
+        let stopped = [etcd.stop_member(1), etcd.stop_member(2)];
+        for _ in 0..3 {
+            match leader.attempt().await {
+                None => {}
+                Some(Err(error)) => assert!(!error.is_permanent(), "{error}"),
+                Some(Ok(standing)) => panic!("without a quorum it {}", in_words(&standing)),
+            }
+        }
+        drop(stopped);
+        match leader.within(6).await {
+            Standing::Leading { token: same, .. } => assert_eq!(same, token),
+            other => panic!("it {}", in_words(&other)),
+        }
+    });
+}
+
+/// The machine of the candidates; the others are etcd's.
+const OURS: usize = 3;
+
+#[test]
+fn a_leader_of_etcd_that_is_cut_off_from_the_others_is_left_in_time() {
+    let network = Arc::new(Network::new(4));
+    let etcd = Etcd::start_on(&network, 3);
+    let first = network.inside(0, || etcd.leader());
+    let mut ways = etcd.endpoints();
+    ways.rotate_left(first);
+    let url = etcd.url_through(&ways);
+    let part = || {
+        for other in (0..3).filter(|other| *other != first) {
+            network.part(first, other);
+            network.part(other, first);
+        }
+    };
+    network.inside(OURS, || {
+        run("members", async {
+            let mut leader = Runner::new(&url, "leader").await;
+            let token = leader.lead().await;
+            let mut waiter = Runner::new(&url, "waiter").await;
+            let wake = waiter.wait_behind(1).await;
+            // The watch stands before it is to end.
+            drop(waiter.wait_behind(1).await);
+            part();
+            match leader.within(3).await {
+                Standing::Leading { token: same, .. } => assert_eq!(same, token),
+                other => panic!("it {}", in_words(&other)),
+            }
+            // The member says itself that it is no good.
+            wake.await;
+            let wake = match waiter.within(3).await {
+                Standing::Waiting { ahead: 1, wake } => wake,
+                other => panic!("it {}", in_words(&other)),
+            };
+            leader.seat.resign().await.expect("a resign");
+            wake.await;
+            waiter.lead().await;
+        });
+    });
+}

@@ -1,0 +1,129 @@
+//! What people read when something is wrong.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener};
+use std::thread;
+
+use elect_api::ErrorKind;
+use elect_testkit::run;
+use elect_testkit::servers::{Etcd, free_port};
+
+use crate::support::Runner;
+
+/// Somebody else on a port: answers everybody in the same way, and hangs up.
+fn stranger(answer: &'static [u8]) -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let address = listener.local_addr().expect("its address");
+    // It ends with the test.
+    thread::spawn(move || serve(&listener, answer));
+    address
+}
+
+fn serve(listener: &TcpListener, answer: &[u8]) {
+    for stream in listener.incoming() {
+        let Ok(mut stream) = stream else { return };
+        let _ = stream.read(&mut [0; 24]);
+        let _ = stream.write_all(answer);
+        let _ = stream.shutdown(Shutdown::Write);
+        let _ = stream.read_to_end(&mut Vec::new());
+    }
+}
+
+async fn expect(url: &str, kind: ErrorKind, words: &[&str]) {
+    let error = Runner::new(url, "me").await.failure().await;
+    let text = error.to_string();
+    assert_eq!(error.kind(), kind, "{text}: {error:?}");
+    for word in words {
+        assert!(text.contains(word), "{word:?} is not in: {text}: {error:?}");
+    }
+    assert!(!text.contains("hush"), "{text}");
+}
+
+#[test]
+fn a_port_where_nobody_listens_is_named() {
+    run("messages", async {
+        let port = free_port();
+        let place = format!("127.0.0.1:{port}");
+        let url = format!("etcd://u:hush@{place}");
+        expect(&url, ErrorKind::Unreachable, &[&place, "nothing listens"]).await;
+    });
+}
+
+#[test]
+fn a_name_that_means_no_machine_is_named() {
+    run("messages", async {
+        let url = "etcd://no-such-machine.invalid";
+        expect(url, ErrorKind::Unreachable, &["no-such-machine.invalid:2379", "not known"]).await;
+    });
+}
+
+const WEB: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
+
+/// What is wrong with one member is no reason to give up: another one serves.
+#[test]
+fn a_web_server_in_the_place_of_one_member_is_passed_over() {
+    run("messages", async {
+        let etcd = Etcd::start(1);
+        let url = etcd.url_through(&[stranger(WEB), etcd.endpoints()[0]]);
+        let standing = Runner::new(&url, "me").await.within(3).await;
+        assert!(matches!(standing, elect_api::Standing::Leading { .. }));
+    });
+}
+
+/// What stands there during an outage takes nobody's place.
+#[test]
+fn a_web_server_in_the_place_of_a_store_that_has_served_is_waited_out() {
+    run("messages", async {
+        let mut etcd = Etcd::start(1);
+        let mut me = Runner::new(&etcd.url(), "me").await;
+        me.lead().await;
+        etcd.member(0).kill();
+        let listener = TcpListener::bind(etcd.endpoints()[0]).expect("the port of the dead");
+        thread::spawn(move || serve(&listener, WEB));
+        let mut last = me.failure().await;
+        while !last.to_string().contains("web server") {
+            assert!(!last.is_permanent(), "{last}");
+            last = me.failure().await;
+        }
+        assert_eq!(last.kind(), ErrorKind::Unreachable, "{last}");
+    });
+}
+
+#[test]
+fn a_web_server_is_told_apart() {
+    run("messages", async {
+        let place = stranger(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+        let url = format!("etcd://{place}");
+        expect(&url, ErrorKind::Unfit, &[&place.to_string(), "web server"]).await;
+    });
+}
+
+#[test]
+fn a_server_that_hangs_up_is_told_apart() {
+    run("messages", async {
+        let place = stranger(b"");
+        let url = format!("etcd://{place}");
+        expect(&url, ErrorKind::Unreachable, &[&place.to_string(), "no etcd"]).await;
+        let url = format!("etcd+tls://{place}");
+        expect(&url, ErrorKind::Unreachable, &[&place.to_string(), "no etcd"]).await;
+    });
+}
+
+#[test]
+fn a_server_of_another_kind_is_told_apart() {
+    run("messages", async {
+        let url = format!("etcd://{}", stranger(b"SSH-2.0-OpenSSH_9.2p1\r\n"));
+        expect(&url, ErrorKind::Unfit, &["no etcd"]).await;
+        let url = format!("etcd://{}", stranger(b"\x15\x03\x01\x00\x02\x02\x46"));
+        expect(&url, ErrorKind::Unfit, &["etcd+tls://"]).await;
+    });
+}
+
+#[test]
+fn an_etcd_without_tls_is_told_apart() {
+    run("messages", async {
+        let etcd = Etcd::start(1);
+        let url = etcd.url().replace("etcd://", "etcd+tls://");
+        expect(&url, ErrorKind::Unfit, &["it does not speak TLS: write etcd://"]).await;
+    });
+}

@@ -1,0 +1,104 @@
+//! Candidates, and what tests expect of them.
+
+use std::time::Duration;
+
+use elect_api::{Candidate, ElectionName, Error, Seat, Standing, Store, Survey, Token, Wake};
+use elect_testkit::oracle;
+
+/// The longest that one attempt may take, as the engine would have it with a TTL of 12 s.
+pub(crate) const ATTEMPT: Duration = Duration::from_secs(2);
+
+pub(crate) fn job() -> ElectionName {
+    "job".parse().expect("a good name")
+}
+
+/// One `elect run`: a store and a seat in it.
+pub(crate) struct Runner {
+    pub(crate) store: Box<dyn Store>,
+    pub(crate) seat: Box<dyn Seat>,
+}
+
+impl Runner {
+    pub(crate) async fn new(url: &str, id: &str) -> Self {
+        Self::in_election(url, &job(), id).await
+    }
+
+    pub(crate) async fn in_election(url: &str, election: &ElectionName, id: &str) -> Self {
+        let store = elect_etcd::connect(url).expect("a good URL");
+        let candidate = Candidate::foreign(id);
+        let ttl = Duration::from_secs(12);
+        let seat = store.open(election, &candidate, ttl).await.expect("a seat");
+        Self { store, seat }
+    }
+
+    /// One refresh, cut when it takes too long; `None` then.
+    pub(crate) async fn attempt(&mut self) -> Option<Result<Standing, Error>> {
+        tokio::time::timeout(ATTEMPT, self.seat.refresh(oracle::now())).await.ok()
+    }
+
+    /// One refresh that is answered.
+    pub(crate) async fn refresh(&mut self) -> Result<Standing, Error> {
+        self.seat.refresh(oracle::now()).await
+    }
+
+    /// One refresh, by which it leads.
+    pub(crate) async fn lead(&mut self) -> Token {
+        match self.refresh().await {
+            Ok(Standing::Leading { token, .. }) => token,
+            Ok(other) => panic!("it was to lead but {}", in_words(&other)),
+            Err(error) => panic!("it was to lead: {error}: {error:?}"),
+        }
+    }
+
+    /// One refresh, by which it waits behind so many.
+    pub(crate) async fn wait_behind(&mut self, expected: usize) -> Wake {
+        match self.refresh().await {
+            Ok(Standing::Waiting { ahead, wake }) if ahead == expected => wake,
+            Ok(other) => panic!("it was to wait behind {expected} but {}", in_words(&other)),
+            Err(error) => panic!("it was to wait: {error}: {error:?}"),
+        }
+    }
+
+    /// Refreshes as the engine does until it is answered, at most so many times.
+    pub(crate) async fn within(&mut self, attempts: usize) -> Standing {
+        let mut errors = Vec::new();
+        for _ in 0..attempts {
+            match self.attempt().await {
+                Some(Ok(standing)) => return standing,
+                Some(Err(error)) => {
+                    assert!(!error.is_permanent(), "{error}: {error:?}");
+                    errors.push(error.to_string());
+                }
+                None => errors.push("no answer".to_owned()),
+            }
+        }
+        panic!("{attempts} attempts failed: {errors:#?}")
+    }
+
+    /// One refresh that fails.
+    pub(crate) async fn failure(&mut self) -> Error {
+        match self.refresh().await {
+            Err(error) => error,
+            Ok(other) => panic!("it was to fail but {}", in_words(&other)),
+        }
+    }
+
+    pub(crate) async fn survey(&self) -> Survey {
+        self.store.survey(&job()).await.expect("a survey")
+    }
+
+    /// The ids of all who are in the election, the leader first.
+    pub(crate) async fn line_up(&self) -> Vec<String> {
+        let survey = self.survey().await;
+        let leader = survey.leader.into_iter().map(|leader| leader.entry);
+        leader.chain(survey.waiting).map(|entry| entry.candidate.id).collect()
+    }
+}
+
+pub(crate) fn in_words(standing: &Standing) -> String {
+    match standing {
+        Standing::Leading { token, .. } => format!("leads with {token}"),
+        Standing::Waiting { ahead, .. } => format!("waits behind {ahead}"),
+        Standing::Evicted(why) | Standing::Gone(why) => why.clone(),
+    }
+}

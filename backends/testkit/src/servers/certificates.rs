@@ -1,0 +1,116 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, date_time_ymd,
+};
+use tempfile::TempDir;
+
+/// Somebody who vouches for servers and clients of a test, with all certificates in a folder of its own.
+#[derive(Debug)]
+pub struct Authority {
+    folder: TempDir,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+/// A certificate and its key, as files in PEM form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pem {
+    /// The certificate.
+    pub cert: PathBuf,
+    /// Its key, in PKCS#8.
+    pub key: PathBuf,
+}
+
+impl Authority {
+    /// One that nobody has heard of yet.
+    ///
+    /// # Panics
+    /// When the folder cannot be written.
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        // Authorities of one name would be taken for one another, as far as their keys let them.
+        let mut params = params(&[], &format!("test authority {:08x}", fastrand::u32(..)));
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+        let key = KeyPair::generate().expect("a key");
+        let certificate = params.self_signed(&key).expect("a certificate");
+        write(&folder.path().join("ca.pem"), &certificate.pem());
+        Self { issuer: Issuer::new(params, key), folder }
+    }
+
+    /// Its own certificate: the file that those who trust it name.
+    pub fn ca(&self) -> PathBuf {
+        self.folder.path().join("ca.pem")
+    }
+
+    /// A certificate for a server with these names and addresses; servers of a cluster are each
+    /// other's clients with it.
+    pub fn server(&self, names: &[&str]) -> Pem {
+        let mut params = params(names, "server");
+        params.extended_key_usages =
+            vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+        self.sign(&params, &format!("server-{}", names.join("-")))
+    }
+
+    /// A certificate for a client of this name.
+    pub fn client(&self, name: &str) -> Pem {
+        let mut params = params(&[], name);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        self.sign(&params, &format!("client-{name}"))
+    }
+
+    /// As [`Authority::server`], but its time was over long ago.
+    pub fn expired(&self, names: &[&str]) -> Pem {
+        let mut params = params(names, "server");
+        params.not_before = date_time_ymd(2000, 1, 1);
+        params.not_after = date_time_ymd(2001, 1, 1);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        self.sign(&params, &format!("expired-{}", names.join("-")))
+    }
+
+    fn sign(&self, params: &CertificateParams, file: &str) -> Pem {
+        let key = KeyPair::generate().expect("a key");
+        let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
+        let path = |end: &str| self.folder.path().join(format!("{file}.{end}"));
+        let pem = Pem { cert: path("pem"), key: path("key") };
+        write(&pem.cert, &certificate.pem());
+        write(&pem.key, &key.serialize_pem());
+        pem
+    }
+}
+
+impl Default for Authority {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn params(names: &[&str], common: &str) -> CertificateParams {
+    let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+    let mut params = CertificateParams::new(names).expect("good names");
+    params.distinguished_name.push(DnType::CommonName, common);
+    params
+}
+
+fn write(path: &Path, text: &str) {
+    fs::write(path, text).expect("a file in a temporary folder");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_it_gives_is_files_in_pem_form() {
+        let authority = Authority::new();
+        let names = ["127.0.0.1", "localhost"];
+        let pems = [authority.server(&names), authority.client("me"), authority.expired(&names)];
+        let files = pems.iter().flat_map(|pem| [&pem.cert, &pem.key]);
+        for file in files.chain([&authority.ca()]) {
+            assert!(fs::read_to_string(file).expect("a file").starts_with("-----BEGIN "));
+        }
+        assert_ne!(pems[0], pems[2]);
+    }
+}

@@ -1,0 +1,321 @@
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tempfile::TempDir;
+
+use super::{Place, Process, free_port};
+use crate::fault::Network;
+use crate::program::{eventually, state};
+
+/// Names another `etcd` than the one on the search path for clusters of several members: a version
+/// that keeps leases when its leader stalls.
+const OVERRIDE: &str = "ELECT_TEST_ETCD";
+const SERVER_PACKAGE: &str = "etcd-server";
+const CLIENT_PACKAGE: &str = "etcd-client";
+
+/// A cluster of etcd on the loopback interface, which serves when it is returned.
+///
+/// For several members the environment variable `ELECT_TEST_ETCD` names the binary to use, if it is not
+/// `etcd`: one that keeps leases when a leader stalls. So both are tested where they differ.
+#[derive(Debug)]
+pub struct Etcd {
+    members: Vec<Member>,
+    secure: bool,
+    _folder: TempDir,
+}
+
+#[derive(Debug)]
+struct Member {
+    process: Process,
+    place: Place,
+    clients: SocketAddr,
+    /// Where it tells of itself, to all and without TLS.
+    metrics: SocketAddr,
+}
+
+impl Member {
+    /// The page at a path, headers included; `None` if nobody serves it.
+    fn get(&self, path: &str) -> Option<String> {
+        let limit = Duration::from_secs(5);
+        let connect = || TcpStream::connect_timeout(&self.metrics, limit);
+        let mut stream = self.place.inside(connect).ok()?;
+        stream.set_read_timeout(Some(limit)).ok()?;
+        write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n").ok()?;
+        let mut page = String::new();
+        stream.read_to_string(&mut page).ok()?;
+        Some(page)
+    }
+}
+
+/// The version for clusters: the one that is named, or that `tests/run` has fetched.
+fn other_version() -> Option<String> {
+    let fetched = || {
+        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(
+            || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"),
+            std::path::PathBuf::from,
+        );
+        let binary = target.join("etcd/usr/bin/etcd");
+        binary.exists().then(|| binary.display().to_string())
+    };
+    std::env::var(OVERRIDE).ok().or_else(fetched)
+}
+
+/// Members that are stopped until this is dropped.
+#[derive(Debug)]
+pub struct Stopped(Vec<i32>);
+
+/// Where a member is to be.
+struct Site {
+    place: Place,
+    clients: SocketAddr,
+    peers: SocketAddr,
+    metrics: SocketAddr,
+}
+
+impl Site {
+    fn at(place: &Place) -> Self {
+        let free = || SocketAddr::from((place.address(), free_port()));
+        Self { place: place.clone(), clients: free(), peers: free(), metrics: free() }
+    }
+
+    fn command(
+        &self,
+        binary: String,
+        name: &str,
+        data: &Path,
+        cluster: &str,
+        secure: bool,
+    ) -> Vec<String> {
+        let scheme = if secure { "https" } else { "http" };
+        let Self { clients, peers, metrics, .. } = self;
+        [
+            binary,
+            format!("--name={name}"),
+            format!("--data-dir={}", data.display()),
+            format!("--listen-client-urls={scheme}://{clients}"),
+            format!("--advertise-client-urls={scheme}://{clients}"),
+            format!("--listen-metrics-urls=http://{metrics}"),
+            format!("--listen-peer-urls=http://{peers}"),
+            format!("--initial-advertise-peer-urls=http://{peers}"),
+            format!("--initial-cluster={cluster}"),
+            "--heartbeat-interval=50".to_owned(),
+            "--election-timeout=500".to_owned(),
+            "--logger=zap".to_owned(),
+            "--log-level=warn".to_owned(),
+        ]
+        .into()
+    }
+}
+
+impl Etcd {
+    /// With so many members.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    pub fn start(members: usize) -> Self {
+        Self::start_with(members, &[])
+    }
+
+    /// With further arguments for each member. Those for TLS (`--cert-file=...`, ...) make it serve clients
+    /// over TLS only.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    pub fn start_with(members: usize, arguments: &[&str]) -> Self {
+        Self::spawn(&vec![Place::here(); members], arguments)
+    }
+
+    /// With so many members, somewhere else.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    pub fn start_at(members: usize, place: &Place) -> Self {
+        Self::spawn(&vec![place.clone(); members], &[])
+    }
+
+    /// With one member on each of the first so many machines of a network. They are reached from its
+    /// machines only.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    pub fn start_on(network: &Arc<Network>, members: usize) -> Self {
+        let places = (0..members).map(|machine| Place::on(network, machine));
+        Self::spawn(&places.collect::<Vec<_>>(), &[])
+    }
+
+    fn spawn(places: &[Place], arguments: &[&str]) -> Self {
+        let sites: Vec<Site> = places.iter().map(Site::at).collect();
+        let other = other_version().filter(|_| places.len() > 1);
+        let binary = other.unwrap_or_else(|| "etcd".to_owned());
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let secure = arguments.iter().any(|argument| argument.starts_with("--cert-file"));
+        let peers = sites.iter().enumerate().map(|(n, site)| format!("m{n}=http://{}", site.peers));
+        let cluster = peers.collect::<Vec<_>>().join(",");
+        let members = sites.iter().enumerate().map(|(number, site)| {
+            let log = folder.path().join(format!("m{number}.log"));
+            let data = folder.path().join(format!("m{number}"));
+            let mut command =
+                site.command(binary.clone(), &format!("m{number}"), &data, &cluster, secure);
+            command.extend(arguments.iter().map(ToString::to_string));
+            let command: Vec<&str> = command.iter().map(String::as_str).collect();
+            let process = Process::start(&command, &site.place, &log, SERVER_PACKAGE);
+            let place = site.place.clone();
+            Member { process, place, clients: site.clients, metrics: site.metrics }
+        });
+        let mut cluster = Self { members: members.collect(), secure, _folder: folder };
+        cluster.wait_until_it_serves();
+        cluster
+    }
+
+    /// Waits until every member that lives answers a linearizable read.
+    ///
+    /// # Panics
+    /// When that takes too long, or a member ends instead; the message has what it said.
+    pub fn wait_until_it_serves(&mut self) {
+        let started: Vec<bool> =
+            self.members.iter_mut().map(|member| member.process.is_alive()).collect();
+        for (member, _) in self.members.iter_mut().zip(started).filter(|(_, started)| *started) {
+            eventually("etcd to serve", || {
+                let log = member.process.log();
+                assert!(member.process.is_alive(), "etcd has ended: {log}");
+                member.get("/health")?.contains("\"true\"").then_some(())
+            });
+        }
+    }
+
+    /// The URL of elect's store on it.
+    pub fn url(&self) -> String {
+        self.url_through(&self.endpoints())
+    }
+
+    /// The URL of elect's store on it, by other ways to its members.
+    pub fn url_through(&self, ways: &[SocketAddr]) -> String {
+        let scheme = if self.secure { "etcd+tls" } else { "etcd" };
+        let ways: Vec<String> = ways.iter().map(ToString::to_string).collect();
+        format!("{scheme}://{}", ways.join(","))
+    }
+
+    /// Where its members serve clients.
+    pub fn endpoints(&self) -> Vec<SocketAddr> {
+        self.members.iter().map(|member| member.clients).collect()
+    }
+
+    /// A member, to be stopped, killed or started again.
+    pub fn member(&mut self, number: usize) -> &mut Process {
+        &mut self.members[number].process
+    }
+
+    /// The number of the member that leads. Waits until there is one.
+    ///
+    /// # Panics
+    /// When that takes too long.
+    pub fn leader(&self) -> usize {
+        eventually("etcd to have a leader", || {
+            let leads = |member: &Member| {
+                member
+                    .get("/metrics")
+                    .is_some_and(|page| page.contains("\netcd_server_is_leader 1"))
+            };
+            self.members.iter().position(leads)
+        })
+    }
+
+    /// Stops all members, until what is returned is dropped.
+    pub fn stop(&self) -> Stopped {
+        Stopped::all(self.members.iter().map(|member| member.process.pid()).collect())
+    }
+
+    /// Stops one member, until what is returned is dropped.
+    pub fn stop_member(&self, number: usize) -> Stopped {
+        Stopped::all(vec![self.members[number].process.pid()])
+    }
+
+    /// `etcdctl`, which is to get its command yet.
+    ///
+    /// # Panics
+    /// When it is missing.
+    pub fn etcdctl(&self) -> Command {
+        let version = Command::new("etcdctl").arg("version").env("ETCDCTL_API", "3").output();
+        assert!(version.is_ok(), "etcdctl is missing: apt-get install {CLIENT_PACKAGE}");
+        let scheme = if self.secure { "https" } else { "http" };
+        let endpoints: Vec<String> =
+            self.endpoints().iter().map(|endpoint| format!("{scheme}://{endpoint}")).collect();
+        let mut command = Command::new("etcdctl");
+        command.env("ETCDCTL_API", "3").arg(format!("--endpoints={}", endpoints.join(",")));
+        command
+    }
+
+    /// Runs `etcdctl` to its end, and returns what it printed.
+    ///
+    /// # Panics
+    /// When it is missing, or fails.
+    #[track_caller]
+    pub fn ctl(&self, words: &[&str]) -> String {
+        let output = self.etcdctl().args(words).output().expect("etcdctl runs");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        assert!(output.status.success(), "etcdctl {words:?}: {}", text(&output.stderr));
+        text(&output.stdout)
+    }
+
+    /// Makes users with these passwords and, for each, a role with these rights, `KIND PREFIX` each
+    /// (`readwrite elect/`); then demands that clients log in. `root`, with the password `root`, may all.
+    pub fn demand_logins(&self, users: &[(&str, &str, &[&str])]) {
+        self.ctl(&["user", "add", "root:root"]);
+        self.ctl(&["user", "grant-role", "root", "root"]);
+        for (user, password, rights) in users {
+            self.ctl(&["user", "add", &format!("{user}:{password}")]);
+            self.ctl(&["role", "add", user]);
+            for right in *rights {
+                let (kind, prefix) = right.split_once(' ').expect("KIND PREFIX");
+                self.ctl(&["role", "grant-permission", "--prefix=true", user, kind, prefix]);
+            }
+            self.ctl(&["user", "grant-role", user, user]);
+        }
+        self.ctl(&["auth", "enable"]);
+    }
+}
+
+impl Stopped {
+    fn all(pids: Vec<i32>) -> Self {
+        let stopped = Self(pids);
+        for &pid in &stopped.0 {
+            kill(Pid::from_raw(pid), Signal::SIGSTOP).expect("the server lives");
+        }
+        for &pid in &stopped.0 {
+            eventually("a server to stop", || (state(pid) == Some('T')).then_some(()));
+        }
+        stopped
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        for &pid in &self.0 {
+            let _ = kill(Pid::from_raw(pid), Signal::SIGCONT);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_serves_stops_and_serves_again() {
+        let mut etcd = Etcd::start(1);
+        assert_eq!(etcd.leader(), 0);
+        etcd.ctl(&["put", "key", "value"]);
+        drop(etcd.stop());
+        assert_eq!(etcd.ctl(&["get", "--print-value-only", "key"]), "value\n");
+        etcd.member(0).kill();
+        etcd.member(0).restart();
+        etcd.wait_until_it_serves();
+        assert_eq!(etcd.ctl(&["get", "--print-value-only", "key"]), "value\n");
+    }
+}

@@ -1,0 +1,15 @@
+//! Real servers for tests: started on free ports, with their data in a temporary folder, and stopped
+//! by their process id when they are dropped, also by a test that panics. If the test is killed, the
+//! kernel kills them.
+
+mod certificates;
+mod etcd;
+mod place;
+mod process;
+mod zookeeper;
+
+pub use self::certificates::{Authority, Pem};
+pub use self::etcd::{Etcd, Stopped};
+pub use self::place::Place;
+pub use self::process::{Process, free_port};
+pub use self::zookeeper::{ZooKeeper, ZooKeeperSetup};

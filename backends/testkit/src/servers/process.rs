@@ -1,0 +1,124 @@
+use std::fs::{self, File};
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::Place;
+
+/// A server process of a test. It dies with this, and with the thread that started it.
+#[derive(Debug)]
+pub struct Process {
+    command: Vec<String>,
+    log: PathBuf,
+    child: Option<Child>,
+}
+
+impl Process {
+    /// Starts `command`, a program and its arguments, at a place. What it says goes to the end of the file `log`.
+    ///
+    /// `package` is the Debian package that has the program.
+    ///
+    /// # Panics
+    /// When it cannot be started; the message names the package.
+    pub fn start(command: &[&str], place: &Place, log: &Path, package: &str) -> Self {
+        let program = command[0];
+        assert!(is_there(program), "{program} is missing: apt-get install {package}");
+        let mut words = place.enter();
+        words.extend(command.iter().map(ToString::to_string));
+        let mut process = Self { command: words, log: log.to_owned(), child: None };
+        process.restart();
+        process
+    }
+
+    /// Starts it again, if it is dead.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    pub fn restart(&mut self) {
+        if self.is_alive() {
+            return;
+        }
+        let log = File::options().create(true).append(true).open(&self.log).expect("a log");
+        // setpriv turns into the program: the process id stays.
+        let child = Command::new("setpriv")
+            .args(["--pdeathsig", "KILL", "--"])
+            .args(&self.command)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().expect("a copy of the log"))
+            .stderr(log)
+            .spawn()
+            .expect("setpriv runs: apt-get install util-linux");
+        self.child = Some(child);
+    }
+
+    /// Its process id.
+    ///
+    /// # Panics
+    /// When it was never started.
+    pub fn pid(&self) -> i32 {
+        self.child.as_ref().expect("it was started").id().cast_signed()
+    }
+
+    /// Whether it runs, or is stopped.
+    pub fn is_alive(&mut self) -> bool {
+        self.child.as_mut().is_some_and(|child| child.try_wait().is_ok_and(|end| end.is_none()))
+    }
+
+    /// Sends it a signal.
+    ///
+    /// # Panics
+    /// When it is gone.
+    pub fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.pid()), signal).expect("the server lives");
+    }
+
+    /// Kills it, and returns when it is dead.
+    pub fn kill(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    /// What it has said so far.
+    pub fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn is_there(program: &str) -> bool {
+    let path = Path::new(program);
+    if path.is_absolute() {
+        return path.exists();
+    }
+    let search = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&search).any(|folder| folder.join(path).exists())
+}
+
+/// A port of the loopback interface that nobody uses, and that nobody else is given for a while.
+///
+/// # Panics
+/// When there is none.
+pub fn free_port() -> u16 {
+    // A connection that was there keeps the port out of the kernel's own choice for a minute.
+    let bind = || -> io::Result<u16> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let address = listener.local_addr()?;
+        let client = std::net::TcpStream::connect(address)?;
+        let (server, _) = listener.accept()?;
+        drop(server);
+        drop(client);
+        Ok(address.port())
+    };
+    bind().expect("a free port")
+}

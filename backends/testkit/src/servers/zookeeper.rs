@@ -1,0 +1,308 @@
+//! ZooKeeper: one server, or an ensemble of three.
+
+use std::fs;
+use std::io::{self, Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use tempfile::TempDir;
+
+use super::{Place, Process, free_port};
+use crate::fault::{Mode, TcpProxy};
+
+const JARS: &str = "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar:\
+                    /usr/share/java/netty-codec.jar:/usr/share/java/netty-resolver.jar";
+const JAVA: &str = "/usr/bin/java";
+const PACKAGES: &str = "zookeeper default-jre-headless";
+/// Small and quick to start.
+const FLAGS: [&str; 6] = [
+    "-Xmx64m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Xshare:auto",
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+    "-Dzookeeper.jmx.log4j.disable=true",
+];
+/// Between two looks whether a server is there; it tells nobody.
+const LOOK: Duration = Duration::from_millis(20);
+/// For the answer to a word of four letters.
+const ANSWER: Duration = Duration::from_secs(2);
+
+/// How servers are to be.
+#[derive(Clone, Debug)]
+pub struct ZooKeeperSetup {
+    /// How many; 1 or 3.
+    pub members: usize,
+    /// A tick. Sessions last 2 to 20 of them.
+    pub tick: Duration,
+    /// Further lines of each server's configuration.
+    pub lines: Vec<String>,
+    /// Further lines for the last server only.
+    pub last_lines: Vec<String>,
+    /// Java's system properties, as `NAME=VALUE`.
+    pub properties: Vec<String>,
+    /// Whether the first of three speaks to the others, should one of them lead it, through proxies. See
+    /// [`ZooKeeper::cut_off`].
+    pub proxied: bool,
+    /// Where they are.
+    pub place: Place,
+}
+
+impl Default for ZooKeeperSetup {
+    fn default() -> Self {
+        Self {
+            members: 1,
+            tick: Duration::from_millis(500),
+            lines: Vec::new(),
+            last_lines: Vec::new(),
+            properties: Vec::new(),
+            proxied: false,
+            place: Place::here(),
+        }
+    }
+}
+
+/// Running servers, with an empty tree at first.
+#[derive(Debug)]
+pub struct ZooKeeper {
+    members: Vec<Member>,
+    /// Between the first member and the leader it may have.
+    proxies: Vec<TcpProxy>,
+    place: Place,
+    directory: TempDir,
+}
+
+#[derive(Debug)]
+struct Member {
+    process: Process,
+    address: SocketAddr,
+}
+
+impl ZooKeeper {
+    /// One server.
+    ///
+    /// # Panics
+    /// When it cannot be started; the message names the packages.
+    pub fn one() -> Self {
+        Self::start(&ZooKeeperSetup::default())
+    }
+
+    /// An ensemble of three.
+    ///
+    /// # Panics
+    /// As [`ZooKeeper::one`].
+    pub fn three() -> Self {
+        Self::start(&ZooKeeperSetup { members: 3, ..ZooKeeperSetup::default() })
+    }
+
+    /// Servers as wished, ready to serve.
+    ///
+    /// # Panics
+    /// As [`ZooKeeper::one`].
+    pub fn start(setup: &ZooKeeperSetup) -> Self {
+        for jar in JARS.split(':') {
+            assert!(Path::new(jar).exists(), "{jar} is missing: apt-get install {PACKAGES}");
+        }
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let plan = Plan::new(setup);
+        let proxies = plan.proxies();
+        let members =
+            (0..setup.members).map(|index| plan.start(index, &proxies, directory.path())).collect();
+        let mut started = Self { members, proxies, place: setup.place.clone(), directory };
+        for index in 0..setup.members {
+            started.wait_until_serving(index);
+        }
+        started
+    }
+
+    /// Where the servers are, as `zk://` URLs have it.
+    pub fn url(&self) -> String {
+        let hosts: Vec<String> =
+            self.members.iter().map(|member| member.address.to_string()).collect();
+        format!("zk://{}", hosts.join(","))
+    }
+
+    /// Where one of them is.
+    pub fn address(&self, index: usize) -> SocketAddr {
+        self.members[index].address
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.members.len()
+    }
+
+    /// One of them, to be stopped, continued, killed and started again.
+    pub fn member(&mut self, index: usize) -> &mut Process {
+        &mut self.members[index].process
+    }
+
+    /// Stops one as SIGSTOP does: it is silent and keeps its connections.
+    pub fn stop(&self, index: usize) {
+        self.members[index].process.signal(Signal::SIGSTOP);
+    }
+
+    /// Lets one go on that was stopped.
+    pub fn resume(&self, index: usize) {
+        self.members[index].process.signal(Signal::SIGCONT);
+    }
+
+    /// The process ids of all.
+    pub fn pids(&self) -> Vec<i32> {
+        self.members.iter().map(|member| member.process.pid()).collect()
+    }
+
+    /// A place for further files of the test.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Which of them leads the ensemble, or is alone.
+    pub fn leader(&self) -> Option<usize> {
+        (0..self.count())
+            .find(|&index| matches!(self.mode(index).as_deref(), Some("leader" | "standalone")))
+    }
+
+    /// What it says it is: `leader`, `follower` or `standalone`; `None` while it does not serve.
+    pub fn mode(&self, index: usize) -> Option<String> {
+        let reply = self.ask(index, "srvr").ok()?;
+        reply.lines().find_map(|line| line.strip_prefix("Mode: ")).map(str::to_owned)
+    }
+
+    /// Its answer to a word of four letters.
+    ///
+    /// # Errors
+    /// When there is none within two seconds.
+    pub fn ask(&self, index: usize, word: &str) -> io::Result<String> {
+        let address = self.address(index);
+        let mut stream = self.place.inside(|| TcpStream::connect_timeout(&address, ANSWER))?;
+        stream.set_read_timeout(Some(ANSWER))?;
+        stream.write_all(word.as_bytes())?;
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply)?;
+        Ok(reply)
+    }
+
+    /// Returns when this one serves, which it does within seconds after its start.
+    ///
+    /// # Panics
+    /// When it has died.
+    pub fn wait_until_serving(&mut self, index: usize) {
+        while self.mode(index).is_none() {
+            let member = &mut self.members[index].process;
+            assert!(member.is_alive(), "ZooKeeper has died: {}", member.log());
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// From now on the first member and its leader hear nothing of each other, though both go on, and the
+    /// member believes so for a while; until it is [rejoined](Self::rejoin).
+    ///
+    /// # Panics
+    /// Without [`ZooKeeperSetup::proxied`].
+    pub fn cut_off(&self) {
+        assert!(
+            !self.proxies.is_empty(),
+            "there is nothing between the first member and the others"
+        );
+        for proxy in &self.proxies {
+            proxy.both(Mode::Swallow);
+        }
+    }
+
+    /// Ends what [`ZooKeeper::cut_off`] began. What was under way meanwhile is lost.
+    pub fn rejoin(&self) {
+        for proxy in &self.proxies {
+            proxy.cut();
+            proxy.both(Mode::Pass);
+        }
+    }
+}
+
+/// The ports of all servers, before there are any.
+struct Plan<'a> {
+    setup: &'a ZooKeeperSetup,
+    clients: Vec<u16>,
+    quorum: Vec<u16>,
+    election: Vec<u16>,
+}
+
+impl<'a> Plan<'a> {
+    fn new(setup: &'a ZooKeeperSetup) -> Self {
+        let ports = || (0..setup.members).map(|_| free_port()).collect();
+        Self { setup, clients: ports(), quorum: ports(), election: ports() }
+    }
+
+    fn proxies(&self) -> Vec<TcpProxy> {
+        let others = self.quorum.iter().skip(1).filter(|_| self.setup.proxied);
+        others.map(|&port| TcpProxy::start(loopback(port))).collect()
+    }
+
+    fn start(&self, index: usize, proxies: &[TcpProxy], directory: &Path) -> Member {
+        let data = directory.join(format!("data{index}"));
+        fs::create_dir_all(&data).expect("a directory");
+        fs::write(data.join("myid"), format!("{}\n", index + 1)).expect("a file");
+        let config = directory.join(format!("zoo{index}.cfg"));
+        fs::write(&config, self.config(index, proxies, &data)).expect("a file");
+        let class = match self.setup.members {
+            1 => "org.apache.zookeeper.server.ZooKeeperServerMain",
+            _ => "org.apache.zookeeper.server.quorum.QuorumPeerMain",
+        };
+        let properties: Vec<String> =
+            self.setup.properties.iter().map(|property| format!("-D{property}")).collect();
+        let mut command = vec![JAVA];
+        command.extend(FLAGS);
+        command.extend(properties.iter().map(String::as_str));
+        command.extend(["-cp", JARS, class, config.to_str().expect("a path in UTF-8")]);
+        let log: PathBuf = directory.join(format!("log{index}"));
+        Member {
+            process: Process::start(&command, &self.setup.place, &log, PACKAGES),
+            address: SocketAddr::from((self.setup.place.address(), self.clients[index])),
+        }
+    }
+
+    fn config(&self, index: usize, proxies: &[TcpProxy], data: &Path) -> String {
+        let mut lines = vec![
+            format!("tickTime={}", self.setup.tick.as_millis()),
+            format!("dataDir={}", data.display()),
+            format!("clientPort={}", self.clients[index]),
+            format!("clientPortAddress={}", self.setup.place.address()),
+            "admin.enableServer=false".into(),
+            "4lw.commands.whitelist=*".into(),
+            // No test outlives the power.
+            "forceSync=no".into(),
+            "maxClientCnxns=0".into(),
+            "initLimit=10".into(),
+            "syncLimit=5".into(),
+        ];
+        lines.extend(self.setup.lines.iter().cloned());
+        if index + 1 == self.setup.members {
+            lines.extend(self.setup.last_lines.iter().cloned());
+        }
+        if self.setup.members > 1 {
+            lines.extend((0..self.setup.members).map(|other| self.line(index, other, proxies)));
+        }
+        lines.join("\n") + "\n"
+    }
+
+    /// How one server knows another.
+    fn line(&self, index: usize, other: usize, proxies: &[TcpProxy]) -> String {
+        let quorum = match proxies.get(other.wrapping_sub(1)) {
+            Some(proxy) if index == 0 => proxy.address().port(),
+            _ => self.quorum[other],
+        };
+        format!(
+            "server.{}={}:{quorum}:{}",
+            other + 1,
+            self.setup.place.address(),
+            self.election[other]
+        )
+    }
+}
+
+const fn loopback(port: u16) -> SocketAddr {
+    SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), port)
+}

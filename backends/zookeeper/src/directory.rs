@@ -1,0 +1,132 @@
+use std::sync::Arc;
+
+use elect_api::{ElectionName, Error, ErrorKind};
+use zookeeper_client::{Client, CreateMode, Error as Zk, Stat};
+
+use crate::fault::{Action, fault};
+use crate::guid::Guid;
+use crate::queue::Queue;
+use crate::settings::Settings;
+
+/// The node whose children are the candidates of one election. Each call is one request, or one after
+/// another where that is said.
+#[derive(Clone)]
+pub(crate) struct Directory {
+    settings: Arc<Settings>,
+    path: String,
+}
+
+/// An entry of ours that is there.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    /// The name of its node.
+    pub(crate) node: String,
+    /// The transaction that made it: the fencing token.
+    pub(crate) czxid: i64,
+}
+
+impl Directory {
+    pub(crate) fn new(settings: Arc<Settings>, election: &ElectionName) -> Self {
+        let path = settings.path_of(election);
+        Self { settings, path }
+    }
+
+    pub(crate) fn path_of(&self, node: &str) -> String {
+        format!("{}/{node}", self.path)
+    }
+
+    /// The candidates as the ensemble has them, not as a server has them that lags behind; `None` if the
+    /// election was never entered. Two requests, sent at once.
+    pub(crate) async fn queue(&self, client: &Client) -> Result<Option<Queue>, Error> {
+        let (sync, list) = (client.sync(&self.path), client.list_children(&self.path));
+        sync.await.map_err(|error| fault(Action::List, &self.path, error))?;
+        match list.await {
+            Ok(children) => Ok(Some(Queue::of(children, self.settings.layout))),
+            Err(Zk::NoNode) => Ok(None),
+            Err(error) => Err(fault(Action::List, &self.path, error)),
+        }
+    }
+
+    /// An error, with who we are if that is why.
+    pub(crate) fn explain(&self, error: Error) -> Error {
+        self.settings.explain(error)
+    }
+
+    /// Refuses an election that others keep in another layout.
+    pub(crate) fn check(&self, queue: &Queue) -> Result<(), Error> {
+        queue.check(&self.path, self.settings.layout)
+    }
+
+    /// Makes the node, and those above it, as containers: ZooKeeper removes them some time after their
+    /// last child. One request for each that is missing, and one more.
+    pub(crate) async fn make(&self, client: &Client) -> Result<(), Error> {
+        let options = CreateMode::Container.with_acls(self.settings.acls());
+        let mut missing = vec![self.path.as_str()];
+        while let Some(path) = missing.last().copied() {
+            match client.create(path, b"", &options).await {
+                Ok(_) | Err(Zk::NodeExists) => drop(missing.pop()),
+                Err(Zk::NoNode) => match path.rfind('/') {
+                    Some(at) if at > 0 => missing.push(&path[..at]),
+                    _ => return Err(fault(Action::Create, path, Zk::NoNode)),
+                },
+                Err(error) => return Err(fault(Action::Create, path, error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// What the names of an entry's nodes begin with.
+    pub(crate) fn prefix(&self, guid: Guid) -> String {
+        self.settings.layout.prefix(guid)
+    }
+
+    /// Enters.
+    pub(crate) async fn enter(
+        &self,
+        client: &Client,
+        guid: Guid,
+        data: &[u8],
+    ) -> Result<Place, Error> {
+        let path = self.path_of(&self.prefix(guid));
+        let options = CreateMode::EphemeralSequential.with_acls(self.settings.acls());
+        match client.create(&path, data, &options).await {
+            Ok((stat, sequence)) => {
+                let node = format!("{}{sequence}", self.prefix(guid));
+                Ok(Place { node, czxid: stat.czxid })
+            }
+            Err(Zk::NoNode) => {
+                let what = format!("{} was removed as we came in: trying again helps", self.path);
+                Err(Error::new(ErrorKind::Unreachable, what))
+            }
+            Err(error) => Err(fault(Action::Create, &path, error)),
+        }
+    }
+
+    /// What is known of a node; `None` if it is not there.
+    pub(crate) async fn look(&self, client: &Client, node: &str) -> Result<Option<Stat>, Error> {
+        let path = self.path_of(node);
+        let look = client.check_stat(&path).await;
+        look.map_err(|error| fault(Action::Read, &path, error))
+    }
+
+    /// Removes nodes that may be gone already. One request for each.
+    pub(crate) async fn remove(&self, client: &Client, nodes: &[String]) -> Result<(), Error> {
+        for node in nodes {
+            let path = self.path_of(node);
+            match client.delete(&path, None).await {
+                Ok(()) | Err(Zk::NoNode) => {}
+                Err(error) => return Err(fault(Action::Delete, &path, error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds the nodes of these entries, whoever made them, and removes them. Several requests.
+    pub(crate) async fn remove_all(&self, client: &Client, guids: &[Guid]) -> Result<(), Error> {
+        let Some(queue) = self.queue(client).await? else { return Ok(()) };
+        for guid in guids {
+            self.remove(client, &queue.beginning(&self.prefix(*guid))).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,60 @@
+use elect_api::{Candidate, Entry};
+use serde::{Deserialize, Serialize};
+
+use crate::stamp;
+
+/// What the node of a candidate of ours holds. It is written when the node is made and never changed: a
+/// successor in Curator would take the change for the end, and miss its turn.
+#[derive(Serialize, Deserialize)]
+struct Record {
+    candidate: Candidate,
+    /// Milliseconds since 1970.
+    joined: u64,
+}
+
+/// The data for the node of a candidate that joins now.
+pub(crate) fn write(candidate: &Candidate) -> Vec<u8> {
+    let record = Record { candidate: candidate.clone(), joined: stamp::display() };
+    // Text and numbers cannot fail to become JSON.
+    serde_json::to_vec(&record).unwrap_or_default()
+}
+
+/// Who a node stands for. One that elect did not make is known by its data, if that is text, or by its
+/// name; it joined when it was `created`, in milliseconds since 1970.
+pub(crate) fn read(name: &str, data: &[u8], created: Option<i64>) -> Entry {
+    if let Ok(Record { candidate, joined }) = serde_json::from_slice(data) {
+        return Entry { candidate, joined: stamp::read(joined) };
+    }
+    let text = std::str::from_utf8(data).ok().filter(|text| is_label(text));
+    Entry {
+        candidate: Candidate::foreign(text.unwrap_or(name)),
+        joined: created.and_then(|created| u64::try_from(created).ok()).and_then(stamp::read),
+    }
+}
+
+fn is_label(text: &str) -> bool {
+    (1..=200).contains(&text.len()) && !text.contains(char::is_control) && !text.trim().is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ours_comes_back_as_it_was() {
+        let candidate = Candidate { pid: 7, ..Candidate::foreign("a \"quoted\"\n") };
+        let entry = read("name", &write(&candidate), None);
+        assert_eq!(entry.candidate, candidate);
+        assert!(entry.joined.is_some());
+    }
+
+    #[test]
+    fn others_are_known_by_their_data_or_their_name() {
+        let foreign = |data: &[u8]| read("name", data, Some(1_000));
+        assert_eq!(foreign(b"host-7").candidate, Candidate::foreign("host-7"));
+        for data in [&b""[..], b"\xff", b"a\nb", b" "] {
+            assert_eq!(foreign(data).candidate, Candidate::foreign("name"));
+        }
+        assert_eq!(foreign(b"").joined, stamp::read(1_000));
+    }
+}

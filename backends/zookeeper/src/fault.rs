@@ -1,0 +1,113 @@
+use elect_api::{Error, ErrorKind};
+use zookeeper_client::Error as Zk;
+
+/// What was asked of ZooKeeper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Which children a node has.
+    List,
+    /// What a node holds, or whether it is there.
+    Read,
+    /// A node.
+    Create,
+    /// A node's end.
+    Delete,
+    /// A proof by the quorum that a node is there.
+    Check,
+}
+
+impl Action {
+    const fn verb(self) -> &'static str {
+        match self {
+            Self::List => "list the candidates in",
+            Self::Read => "read",
+            Self::Create => "create",
+            Self::Delete => "remove",
+            Self::Check => "prove",
+        }
+    }
+
+    const fn right(self) -> &'static str {
+        match self {
+            Self::List | Self::Read | Self::Check => "read",
+            Self::Create => "create",
+            Self::Delete => "delete",
+        }
+    }
+
+    const fn changes_something(self) -> bool {
+        matches!(self, Self::Create | Self::Delete)
+    }
+}
+
+/// Says for people and for the engine what came back.
+pub(crate) fn fault(action: Action, path: &str, error: Zk) -> Error {
+    let tried = format!("cannot {} {path}", action.verb());
+    let (kind, what) = match &error {
+        Zk::NoAuth => {
+            (ErrorKind::Denied, format!("{tried}: we lack the right to {} there", action.right()))
+        }
+        Zk::AuthFailed => {
+            (ErrorKind::Denied, format!("{tried}: ZooKeeper does not take our user and password"))
+        }
+        Zk::InvalidAcl => (
+            ErrorKind::Denied,
+            format!(
+                "{tried}: ZooKeeper does not know us as a user who can own it (acl=open needs none)"
+            ),
+        ),
+        Zk::QuotaExceeded => (ErrorKind::Unfit, format!("{tried}: the quota there is used up")),
+        Zk::NoChildrenForEphemerals => {
+            (ErrorKind::Unfit, format!("{tried}: it would be below an ephemeral node"))
+        }
+        Zk::Unimplemented => {
+            (ErrorKind::Unfit, format!("{tried}: this ZooKeeper is too old, it takes 3.5 or newer"))
+        }
+        Zk::BadArguments(_) => {
+            (ErrorKind::Unfit, format!("{tried}: this is no path for ZooKeeper"))
+        }
+        Zk::NotReadOnly => {
+            (ErrorKind::Unreachable, format!("{tried}: this server has lost the others"))
+        }
+        Zk::SessionMoved | Zk::Throttled | Zk::NoNode => {
+            (ErrorKind::Unreachable, format!("{tried}: trying again may help"))
+        }
+        _ if action.changes_something() => {
+            (ErrorKind::Ambiguous, format!("{tried}, or may have: the answer was lost"))
+        }
+        _ => (ErrorKind::Unreachable, format!("{tried}: no answer")),
+    };
+    Error::new(kind, what).because(error)
+}
+
+/// Whether the session, and with it every entry that it had, is over.
+pub(crate) const fn ends_session(error: &Zk) -> bool {
+    matches!(error, Zk::SessionExpired | Zk::ClientClosed | Zk::AuthFailed)
+}
+
+/// Whether a request went down with its connection, while its session goes on.
+pub(crate) const fn loses_connection(error: &Zk) -> bool {
+    matches!(error, Zk::ConnectionLoss | Zk::SessionMoved | Zk::Custom(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_may_have_changed_something_is_ambiguous() {
+        for (action, error, kind) in [
+            (Action::Create, Zk::ConnectionLoss, ErrorKind::Ambiguous),
+            (Action::Delete, Zk::SessionExpired, ErrorKind::Ambiguous),
+            (Action::List, Zk::ConnectionLoss, ErrorKind::Unreachable),
+            (Action::Check, Zk::ConnectionLoss, ErrorKind::Unreachable),
+            (Action::Create, Zk::NoAuth, ErrorKind::Denied),
+            (Action::Create, Zk::NoNode, ErrorKind::Unreachable),
+            (Action::Create, Zk::QuotaExceeded, ErrorKind::Unfit),
+        ] {
+            assert_eq!(fault(action, "/e", error).kind(), kind);
+        }
+        let text = fault(Action::Create, "/a/b", Zk::NoAuth).to_string();
+        assert!(text.contains("/a/b") && text.contains("right to create"), "{text}");
+    }
+}

@@ -1,0 +1,126 @@
+//! elect's store on ZooKeeper: many machines, one ensemble.
+//!
+//! # Theory of operation
+//!
+//! An election is a node whose children are its candidates, ephemeral and sequential; the lowest leads:
+//!
+//! ```text
+//! /elect/ELECTION/_c_UUID-latch-0000000007    what a candidate is, as JSON; never changed
+//! ```
+//!
+//! Nodes above the candidates are made when they are needed, as containers, which ZooKeeper removes some
+//! time after their last child. So the path of a URL is a path and no chroot, which would have to exist.
+//! The fencing token is the transaction that made the candidate's node (its `czxid`): unlike the number in
+//! its name it never begins anew.
+//!
+//! ## When a lease counts from
+//!
+//! W is the session timeout S that the server granted, and what matters is what it is counted from. The
+//! library's pings prove nothing: a follower that its leader has lost goes on answering pings and reads
+//! for ten seconds, and its clients are told of their end long after it. A write that the quorum
+//! acknowledged proves that the node is there, but not that the session has S left: only the *leader*
+//! ends sessions, and a follower tells it whom it has heard of every half tick, with its answers to the
+//! leader's pings. So there are two anchors:
+//!
+//! - the connect of a fresh session, which the leader itself hears of;
+//! - any acknowledged request, once a quorum write that was sent at least S/4 after its acknowledgement
+//!   is acknowledged too. S is two ticks at the least, so the follower has told the leader by then.
+//!
+//! The write is a transaction of nothing but a check that our own node is there. A leader's refresh is one
+//! such write, and each confirms those before it; as no clock is read here, a reply counts from the call
+//! after it. With renewals every S/16 the anchor lags 5/16 S behind. A waiter's refresh is a `sync` and a
+//! look at the queue; the one that finds itself first adds the write.
+//!
+//! What is left to trust is that all servers have the same limits of session timeouts. A session that
+//! comes to a server with a smaller one ends earlier than it was told, and the library does not tell. So
+//! the seat asks, after an interruption, what sessions are granted now, and is
+//! [`Gone`](elect_api::Standing::Gone) if that is less.
+//!
+//! ## Keeping no lease by accident
+//!
+//! The library pings as long as the process lives. A watchdog closes the session when the engine has not
+//! asked for S; so an engine that is stuck loses the election as it would anywhere else. Sessions are made
+//! by the first refresh, none by `connect` or `open`: the guardian is forked in between.
+//!
+//! ## Lost replies
+//!
+//! The UUID in a node's name is chosen before the node is asked for, and is the ticket. When the reply to
+//! the request is lost, the next refresh looks for it, after a `sync`, and takes it only if it belongs to the
+//! present session; any other node with it is removed. A new entry always has a new UUID, and those of
+//! entries that may still come to light are remembered, and removed when they do.
+//!
+//! # Sharing elections with other programs
+//!
+//! | `layout=` | shares with |
+//! |---|---|
+//! | `curator-latch`, the default | Curator's `LeaderLatch` |
+//! | `curator-lock` | Curator's `LeaderSelector` and `InterProcessMutex` |
+//! | `kazoo` | kazoo's `Election` and `Lock`, `__lock__` |
+//!
+//! `LeaderLatch` is the default because it is what programs in Java elect a leader with that leads until it
+//! ends, as elect does, and because it takes what a node holds as the name of its participant.
+//!
+//! Each of these counts its own kind of node only, so two of them in one directory would both lead. A
+//! directory in which there are candidates of another layout is refused, on entering and while waiting.
+//! A program of another layout that comes when we lead cannot be kept from leading beside us.
+//!
+//! Numbers are compared as the 32-bit counter that they are, which goes from 2147483647 on to
+//! -2147483648. Curator and kazoo would let the first one after that lead at once, beside a living leader.
+//!
+//! # Limits
+//!
+//! ZooKeeper 3.5 or newer, for containers and for what a `create` returns. No SASL. The option
+//! `server-name` is refused: the library takes the name from the URL.
+
+mod anchor;
+mod dial;
+mod directory;
+mod entry;
+mod fault;
+mod guid;
+mod layout;
+mod link;
+mod probe;
+mod queue;
+mod seat;
+mod security;
+mod sequence;
+mod session;
+mod settings;
+mod stamp;
+mod store;
+mod survey;
+mod task;
+mod waiting;
+mod watch;
+
+use elect_api::{Error, Store};
+
+/// The scheme of this store's URLs.
+pub const SCHEME: &str = "zk";
+
+/// Gets ready to use the store at a URL:
+///
+/// `zk://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]]...[/PATH][?OPTION=VALUE[&OPTION=VALUE]...]`, or
+/// `zk+tls://` for TLS.
+///
+/// The port is 2181 where it is left out. The path is the directory of the elections, `/elect` if there is
+/// none; it need not exist. Options:
+///
+/// - `user`, `password-file`: as in [`Credentials`](elect_api::remote::Credentials), for the scheme
+///   `digest`;
+/// - `acl`: who may do what with what we create: `open` is everybody, `creator` is whoever has the same
+///   credentials, and the default where there are credentials;
+/// - `layout`: how nodes are named: `curator-latch` (default), `curator-lock` or `kazoo`;
+/// - with `zk+tls`, those of [`Tls`](elect_api::remote::Tls) but `server-name`. Without `ca` the authorities
+///   count that the system trusts.
+///
+/// Nothing is sent, and no task is started, before the first call of the store that needs it.
+///
+/// # Errors
+/// [`Unfit`](elect_api::ErrorKind::Unfit) if the URL means no such store or a file that it names is not
+/// what it should be; `Denied` if one may not be read.
+pub fn connect(url: &str) -> Result<Box<dyn Store>, Error> {
+    let variable = |name: &str| std::env::var(name).ok();
+    Ok(Box::new(store::ZkStore::new(settings::Settings::of(url, variable)?)))
+}

@@ -1,0 +1,234 @@
+//! Why no server let us in: the client library says no more than that none did.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use elect_api::remote::Host;
+use elect_api::{Error, ErrorKind};
+use rustls::{ClientConfig, ClientConnection};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpStream, lookup_host};
+use tokio::time::timeout;
+use zookeeper_client::Error as Zk;
+
+use crate::security::{self, Security, server_name};
+use crate::settings::Settings;
+
+/// Asks each server what is wrong, and says it, unless one of them is only slow. `is_first` says that
+/// there was no session ever: later on it is not the URL that is wrong, and trying again may help whatever
+/// is there now.
+pub(crate) async fn explain(
+    settings: &Settings,
+    patience: Duration,
+    is_first: bool,
+    error: Zk,
+) -> Result<Slow, Error> {
+    let mut findings = Vec::new();
+    for host in &settings.hosts {
+        let look = examine(host, settings.security.as_ref());
+        let finding = timeout(patience, look).await.unwrap_or(Finding::Silent);
+        findings.push((host, finding));
+    }
+    if findings.iter().any(|(_, finding)| matches!(finding, Finding::Answers)) {
+        return Ok(Slow);
+    }
+    let permanent = is_first && findings.iter().all(|(_, finding)| finding.is_permanent());
+    let kind = if permanent { ErrorKind::Unfit } else { ErrorKind::Unreachable };
+    let words: Vec<String> =
+        findings.iter().map(|(host, finding)| format!("{host}: {}", finding.words())).collect();
+    let what = format!("cannot get a session at {}: {}", settings.location, words.join("; "));
+    Err(Error::new(kind, what).because(error))
+}
+
+/// ZooKeeper is there, and did not grant a session in time.
+pub(crate) struct Slow;
+
+const WANTS_OURS: &str =
+    "it may want a certificate of ours that it trusts (the options cert and key)";
+
+/// What is wrong with one server.
+#[derive(Debug)]
+enum Finding {
+    NoSuchName(io::Error),
+    Refused,
+    NoWay(io::Error),
+    Silent,
+    NotZooKeeper,
+    WantsTls,
+    HasNoTls,
+    BadTls(String),
+    Busy,
+    /// It is ZooKeeper, and serves.
+    Answers,
+}
+
+impl Finding {
+    /// Whether it is the URL that must change. A name may come back, and a server may be replaced by one
+    /// that answers as it should; what answers as something else is not it.
+    const fn is_permanent(&self) -> bool {
+        matches!(self, Self::NotZooKeeper | Self::WantsTls | Self::HasNoTls | Self::BadTls(_))
+    }
+
+    fn words(&self) -> String {
+        match self {
+            Self::NoSuchName(error) => format!("there is no machine of this name ({error})"),
+            Self::Refused => "nobody listens there (connection refused)".into(),
+            Self::NoWay(error) => format!("it cannot be reached ({error})"),
+            Self::Silent => "no answer".into(),
+            Self::NotZooKeeper => "what answers there is not ZooKeeper".into(),
+            Self::WantsTls => "it wants TLS: begin the URL with zk+tls://".into(),
+            Self::HasNoTls => "it speaks no TLS: begin the URL with zk://".into(),
+            Self::BadTls(why) => format!("TLS fails: {why}"),
+            Self::Busy => {
+                "ZooKeeper is there but takes no sessions now: it has no quorum, or is starting"
+                    .into()
+            }
+            Self::Answers => "ZooKeeper is there but did not grant a session in time".into(),
+        }
+    }
+}
+
+async fn examine(host: &Host, security: Option<&Security>) -> Finding {
+    if let Err(error) = lookup_host((host.name.as_str(), host.port)).await {
+        return Finding::NoSuchName(error);
+    }
+    let finding = match security {
+        Some(security) => handshake(host, security).await,
+        None => four_letters(host).await,
+    };
+    finding.unwrap_or_else(|error| match error.kind() {
+        io::ErrorKind::ConnectionRefused => Finding::Refused,
+        _ => Finding::NoWay(error),
+    })
+}
+
+/// Asks a server how it is; of all such words the one that is allowed by default. The end of the line is
+/// for a port of TLS, which wants five bytes before it says that they are none.
+const SRVR: &[u8] = b"srvr\n";
+
+/// Asks in plain text how the server is.
+async fn four_letters(host: &Host) -> io::Result<Finding> {
+    let reply = ask(host, SRVR, 400).await?;
+    match read(&reply) {
+        Finding::Silent if speaks_tls(host).await => Ok(Finding::WantsTls),
+        Finding::Silent => Ok(Finding::NotZooKeeper),
+        finding => Ok(finding),
+    }
+}
+
+/// What a server says to this, up to so many bytes, until it hangs up.
+async fn ask(host: &Host, question: &[u8], limit: u64) -> io::Result<Vec<u8>> {
+    let mut stream = TcpStream::connect((host.name.as_str(), host.port)).await?;
+    let mut reply = Vec::new();
+    if stream.write_all(question).await.is_ok() {
+        // Who sees no sense in it may reset the connection: what came before that is an answer.
+        let _ = (&mut stream).take(limit).read_to_end(&mut reply).await;
+    }
+    Ok(reply)
+}
+
+fn read(reply: &[u8]) -> Finding {
+    let text = String::from_utf8_lossy(reply);
+    if text.starts_with("Zookeeper version") || text.contains("not in the whitelist") {
+        return Finding::Answers;
+    }
+    if text.contains("not currently serving requests") {
+        return Finding::Busy;
+    }
+    match reply {
+        [] => Finding::Silent,
+        // An alert of TLS.
+        [0x15, 0x03, ..] => Finding::WantsTls,
+        _ => Finding::NotZooKeeper,
+    }
+}
+
+/// Whether it answers the beginning of a handshake with a record of TLS.
+async fn speaks_tls(host: &Host) -> bool {
+    let Ok(mut tls) = client(host, security::without_authorities()) else { return false };
+    let mut hello = Vec::new();
+    if tls.write_tls(&mut hello).is_err() {
+        return false;
+    }
+    ask(host, &hello, 1).await.is_ok_and(|reply| matches!(reply[..], [0x15 | 0x16]))
+}
+
+fn client(host: &Host, config: Option<Arc<ClientConfig>>) -> Result<ClientConnection, Finding> {
+    let (Some(config), Ok(name)) = (config, server_name(host)) else { return Err(Finding::Silent) };
+    ClientConnection::new(config, name).map_err(|error| Finding::BadTls(error.to_string()))
+}
+
+/// A handshake like the client library's, for the sake of its error.
+async fn handshake(host: &Host, security: &Security) -> io::Result<Finding> {
+    let mut stream = TcpStream::connect((host.name.as_str(), host.port)).await?;
+    let mut tls = match client(host, Some(security.config())) {
+        Ok(tls) => tls,
+        Err(finding) => return Ok(finding),
+    };
+    // It goes out when the handshake is done. With TLS 1.3 a server refuses our certificate only then.
+    io::Write::write_all(&mut tls.writer(), SRVR)?;
+    loop {
+        while tls.wants_write() {
+            let mut records = Vec::new();
+            tls.write_tls(&mut records)?;
+            stream.write_all(&records).await?;
+        }
+        let mut chunk = [0; 4096];
+        match stream.read(&mut chunk).await {
+            Ok(0) | Err(_) if tls.is_handshaking() => return Ok(in_plain_text(host).await),
+            Ok(0) | Err(_) => return Ok(Finding::Answers),
+            Ok(length) => tls.read_tls(&mut &chunk[..length])?,
+        };
+        match tls.process_new_packets() {
+            Ok(state) if state.plaintext_bytes_to_read() > 0 => {
+                let mut reply = vec![0; state.plaintext_bytes_to_read()];
+                io::Read::read_exact(&mut tls.reader(), &mut reply)?;
+                return Ok(read(&reply));
+            }
+            Ok(_) => {}
+            Err(rustls::Error::InvalidMessage(_)) => return Ok(in_plain_text(host).await),
+            Err(error) => return Ok(Finding::BadTls(in_words(&error))),
+        }
+    }
+}
+
+fn in_words(error: &rustls::Error) -> String {
+    use rustls::CertificateError::{BadSignature, UnknownIssuer};
+    match error {
+        rustls::Error::InvalidCertificate(UnknownIssuer | BadSignature) => {
+            format!("{error}: none of the authorities that we trust made it (the option ca)")
+        }
+        rustls::Error::AlertReceived(_) => format!("{error}: {WANTS_OURS}"),
+        error => error.to_string(),
+    }
+}
+
+/// What a server is that does not answer as TLS does.
+async fn in_plain_text(host: &Host) -> Finding {
+    match ask(host, SRVR, 400).await.map(|reply| read(&reply)) {
+        Ok(Finding::Answers | Finding::Busy) => Finding::HasNoTls,
+        Ok(Finding::Silent | Finding::WantsTls) => {
+            Finding::BadTls(format!("the server hangs up: {WANTS_OURS}"))
+        }
+        _ => Finding::NotZooKeeper,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_tell_what_is_there() {
+        for (reply, said) in [
+            (&b"Zookeeper version: 3.8.0"[..], "did not grant"),
+            (b"srvr is not executed because it is not in the whitelist.", "did not grant"),
+            (b"This ZooKeeper instance is not currently serving requests", "no quorum"),
+            (b"HTTP/1.1 400 Bad Request", "not ZooKeeper"),
+            (b"\x15\x03\x03\x00\x02\x02\x28", "zk+tls"),
+        ] {
+            assert!(read(reply).words().contains(said), "{reply:?}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+use std::cmp::Ordering;
+
+use elect_api::{Error, ErrorKind};
+
+use crate::layout::Layout;
+use crate::sequence::Sequence;
+
+/// The candidates of one election, the first to lead first.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    candidates: Vec<(Sequence, String)>,
+    /// A child of another layout, which shares no order with ours.
+    stranger: Option<(String, Layout)>,
+}
+
+/// Where we are in a queue.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Position {
+    /// Nobody is before us.
+    First,
+    /// So many are, and the last of them has this name.
+    Behind { ahead: usize, predecessor: String },
+    /// Our node is not there.
+    Missing,
+}
+
+impl Queue {
+    /// Sorts the children of an election that is kept in this layout.
+    pub(crate) fn of(children: Vec<String>, layout: Layout) -> Self {
+        let mut queue = Self { candidates: Vec::new(), stranger: None };
+        for child in children {
+            match Layout::read(&child) {
+                Some((found, sequence)) if found == layout => {
+                    queue.candidates.push((sequence, child));
+                }
+                Some((other, _)) => queue.stranger = Some((child, other)),
+                None => {}
+            }
+        }
+        queue.candidates.sort_by(|(a, a_name), (b, b_name)| match a.order(*b) {
+            // Only those that were made by hand share a number.
+            Ordering::Equal => a_name.cmp(b_name),
+            order => order,
+        });
+        queue
+    }
+
+    /// Where the node of this name is. Nodes of other layouts are nowhere: see [`Queue::check`].
+    pub(crate) fn position(&self, name: &str) -> Position {
+        match self.candidates.iter().position(|(_, child)| child == name) {
+            None => Position::Missing,
+            Some(0) => Position::First,
+            Some(ahead) => {
+                Position::Behind { ahead, predecessor: self.candidates[ahead - 1].1.clone() }
+            }
+        }
+    }
+
+    /// Their names, in order.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.candidates.iter().map(|(_, name)| name.as_str())
+    }
+
+    /// Those whose names begin like this: one entry, unless replies were lost.
+    pub(crate) fn beginning(&self, prefix: &str) -> Vec<String> {
+        self.names().filter(|name| name.starts_with(prefix)).map(str::to_owned).collect()
+    }
+
+    /// How many there are.
+    pub(crate) const fn len(&self) -> usize {
+        self.candidates.len()
+    }
+
+    /// Refuses an election in which somebody follows another layout: each of the two would find itself
+    /// the first.
+    pub(crate) fn check(&self, directory: &str, layout: Layout) -> Result<(), Error> {
+        let Some((child, other)) = &self.stranger else { return Ok(()) };
+        let what = format!(
+            "{directory} has the candidate {child} of layout {other}, which cannot share an election with \
+             {layout}: take the option layout={other}, or another path"
+        );
+        Err(Error::new(ErrorKind::Unfit, what))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue(children: &[&str]) -> Queue {
+        Queue::of(children.iter().map(ToString::to_string).collect(), Layout::CuratorLatch)
+    }
+
+    #[test]
+    fn all_of_one_layout_are_in_one_order() {
+        let queue =
+            queue(&["_c_b-latch-0000000010", "noise", "_c_z-latch-0000000009", "latch--000000001"]);
+        let names: Vec<&str> = queue.names().collect();
+        assert_eq!(names, ["latch--000000001", "_c_z-latch-0000000009", "_c_b-latch-0000000010"]);
+        assert_eq!(queue.position("latch--000000001"), Position::First);
+        let predecessor = "_c_z-latch-0000000009".to_owned();
+        let behind = Position::Behind { ahead: 2, predecessor };
+        assert_eq!(queue.position("_c_b-latch-0000000010"), behind);
+        assert_eq!(queue.position("noise"), Position::Missing);
+        assert_eq!(queue.beginning("_c_b-"), ["_c_b-latch-0000000010"]);
+        assert!(queue.check("/e", Layout::CuratorLatch).is_ok());
+    }
+
+    #[test]
+    fn the_first_after_the_wrap_is_the_last() {
+        let queue = queue(&["latch--2147483648", "latch-2147483647"]);
+        assert_eq!(queue.position("latch-2147483647"), Position::First);
+        assert_eq!(queue.len(), 2);
+    }
+
+    #[test]
+    fn another_layout_is_refused_with_the_one_to_take() {
+        let error = queue(&["x__lock__0000000001"]).check("/e", Layout::CuratorLatch).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unfit);
+        for word in ["/e", "x__lock__0000000001", "layout=kazoo"] {
+            assert!(error.to_string().contains(word), "{error}");
+        }
+    }
+}

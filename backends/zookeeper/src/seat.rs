@@ -1,0 +1,423 @@
+use std::mem;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use elect_api::{
+    Boottime, Candidate, ElectionName, Error, Seat, Standing, Ticket, Token, Validity, never,
+};
+use zookeeper_client::{CheckWriteError, Client, Error as Zk};
+
+use crate::directory::{Directory, Place};
+use crate::entry;
+use crate::fault::{Action, ends_session, fault, loses_connection};
+use crate::guid::Guid;
+use crate::link::Link;
+use crate::queue::{Position, Queue};
+use crate::settings::Settings;
+use crate::waiting::Waiting;
+use crate::watch::{Watch, awake};
+
+/// One candidate's place in one election.
+pub(crate) struct ZkSeat {
+    directory: Directory,
+    candidate: Candidate,
+    link: Link,
+    /// Of the entry that we have, or of the one to come.
+    guid: Guid,
+    /// A node with this GUID may have been asked for, and we do not know what came of it.
+    is_in_flight: bool,
+    /// Of entries that we gave up knowing of while the server may still have them.
+    strays: Vec<Guid>,
+    state: State,
+}
+
+enum State {
+    /// Not in the election, as far as we know.
+    Out,
+    /// In the queue.
+    Waiting(Waiting),
+    /// Has won, and has not resigned since. The watch is on our own node.
+    Leading(Place, Option<Watch>),
+    /// Has led, and lost it.
+    Gone(String),
+}
+
+/// What a quorum says of our node.
+enum Proof {
+    Held,
+    Missing,
+    SessionEnded(String),
+}
+
+impl ZkSeat {
+    pub(crate) fn new(
+        settings: Arc<Settings>,
+        election: &ElectionName,
+        candidate: Candidate,
+        ttl: Duration,
+    ) -> Self {
+        Self {
+            directory: Directory::new(Arc::clone(&settings), election),
+            candidate,
+            link: Link::new(settings, ttl),
+            guid: Guid::fresh(),
+            is_in_flight: false,
+            strays: Vec::new(),
+            state: State::Out,
+        }
+    }
+
+    /// The entry is lost, or its session: the next one has another GUID, which the engine has not seen.
+    fn start_over(&mut self) {
+        let may_be_left = self.is_in_flight || !matches!(self.state, State::Out);
+        let old = mem::replace(&mut self.guid, Guid::fresh());
+        if may_be_left {
+            self.strays.push(old);
+        }
+        self.is_in_flight = false;
+        self.state = State::Out;
+    }
+
+    fn lost(&mut self, why: &str) -> Standing {
+        let why = format!("{}: {why}", self.directory.path_of(&self.node()));
+        self.state = State::Gone(why.clone());
+        Standing::Gone(why)
+    }
+
+    fn node(&self) -> String {
+        match &self.state {
+            State::Waiting(Waiting { place, .. }) | State::Leading(place, _) => place.node.clone(),
+            State::Out | State::Gone(_) => self.directory.prefix(self.guid),
+        }
+    }
+
+    /// Asks the quorum whether our node is there.
+    ///
+    /// The question changes nothing, so if it goes down with its connection it is put once more, on the next
+    /// one: a leader that was connected to a dying server has no time to spare. It counts from `now` all the
+    /// same.
+    async fn prove(&mut self, client: &Client, now: Boottime, node: &str) -> Result<Proof, Error> {
+        let path = self.directory.path_of(node);
+        let mut answer = ask_quorum(client, &path).await;
+        if answer.as_ref().is_err_and(loses_connection) {
+            answer = ask_quorum(client, &path).await;
+        }
+        match answer {
+            Ok(true) => {
+                if let Some(session) = self.link.established() {
+                    session.anchors.confirmed(now);
+                }
+                Ok(Proof::Held)
+            }
+            Ok(false) => Ok(Proof::Missing),
+            Err(error) if ends_session(&error) => Ok(Proof::SessionEnded(error.to_string())),
+            Err(error) => Err(fault(Action::Check, &path, error)),
+        }
+    }
+
+    async fn renew(&mut self, now: Boottime, place: Place) -> Result<Standing, Error> {
+        let client = match self.link.session(now).await?.client() {
+            Ok(client) => client,
+            Err(why) => return Ok(self.lost(&why)),
+        };
+        if let Some(why) = self.link.take_shortening().await {
+            return Ok(self.lost(&why));
+        }
+        match self.prove_and_look_out(&client, now, &place).await? {
+            Proof::Held => Ok(self.leading(&place)),
+            Proof::Missing => Ok(self.lost("our node was removed")),
+            Proof::SessionEnded(why) => Ok(self.lost(&why)),
+        }
+    }
+
+    /// Proves that our node is there, and has us told when it goes. The latter is a hint: without it the
+    /// next proof finds out.
+    async fn prove_and_look_out(
+        &mut self,
+        client: &Client,
+        now: Boottime,
+        place: &Place,
+    ) -> Result<Proof, Error> {
+        let armed = match &mut self.state {
+            State::Leading(_, watch) => watch.take().filter(Watch::is_armed),
+            _ => None,
+        };
+        let path = self.directory.path_of(&place.node);
+        let look = async {
+            match armed {
+                Some(watch) => Some(watch),
+                None => match client.check_and_watch_stat(&path).await {
+                    Ok((Some(_), watcher)) => Some(Watch::new(place.node.clone(), watcher)),
+                    _ => None,
+                },
+            }
+        };
+        let (proof, watch) = tokio::join!(self.prove(client, now, &place.node), look);
+        let proof = proof?;
+        if matches!(proof, Proof::Held) {
+            self.state = State::Leading(place.clone(), watch);
+        }
+        Ok(proof)
+    }
+
+    fn leading(&mut self, place: &Place) -> Standing {
+        let Some(session) = self.link.established() else {
+            return self.lost("the session was closed");
+        };
+        let validity =
+            Validity::Window { anchor: session.anchors.proven(), window: session.window };
+        // The numbers of transactions begin at 0 and never fall.
+        let token = Token::new(place.czxid.cast_unsigned());
+        let wake = match &self.state {
+            State::Leading(_, Some(watch)) => watch.wake(),
+            _ => never(),
+        };
+        Standing::Leading { token, validity, wake }
+    }
+
+    /// A request of the refresh that began at `now` was answered.
+    fn acknowledged(&mut self, now: Boottime) {
+        if let Some(session) = self.link.established() {
+            session.anchors.acknowledged(now);
+        }
+    }
+
+    /// Takes part. `may_enter` is false where the engine has not seen our ticket.
+    async fn campaign(&mut self, now: Boottime, may_enter: bool) -> Result<Standing, Error> {
+        let session = self.link.session(now).await?;
+        let Ok(client) = session.client() else { return Ok(self.look_again(0)) };
+        let owner = session.id;
+        if let State::Waiting(waiting) = &self.state
+            && waiting.is_far_back()
+            && self.directory.look(&client, &waiting.place.node).await?.is_some()
+        {
+            let standing = waiting.standing();
+            self.acknowledged(now);
+            return Ok(standing);
+        }
+        let queue = self.queue(&client, now).await?;
+        if self.is_next() && self.link.take_shortening().await.is_some() {
+            // The next session has what is granted now.
+            drop(client);
+            self.start_over();
+            self.link.close(None).await;
+            return Ok(self.look_again(queue.as_ref().map_or(0, Queue::len)));
+        }
+        if let Some(ahead) = self.sweep(&client, queue.as_ref()).await? {
+            return Ok(self.look_again(ahead));
+        }
+        if let Some(queue) = &queue {
+            self.directory.check(queue)?;
+        }
+        if matches!(self.state, State::Out) {
+            if !may_enter {
+                return Ok(self.look_again(queue.as_ref().map_or(0, Queue::len)));
+            }
+            return self.enter(&client, now, owner, queue).await;
+        }
+        self.advance(&client, now, queue).await
+    }
+
+    /// Whether we lead when the one before us goes.
+    const fn is_next(&self) -> bool {
+        matches!(&self.state, State::Waiting(waiting) if waiting.ahead <= 1)
+    }
+
+    async fn queue(&mut self, client: &Client, now: Boottime) -> Result<Option<Queue>, Error> {
+        let queue = self.directory.queue(client).await?;
+        self.acknowledged(now);
+        Ok(queue)
+    }
+
+    /// Removes entries of ours that came to light late. Says how many candidates there are if there were
+    /// any: then they must be looked at anew.
+    async fn sweep(
+        &mut self,
+        client: &Client,
+        queue: Option<&Queue>,
+    ) -> Result<Option<usize>, Error> {
+        let Some(queue) = queue else { return Ok(None) };
+        let prefixes = self.strays.iter().map(|guid| self.directory.prefix(*guid));
+        let late: Vec<String> = prefixes.flat_map(|prefix| queue.beginning(&prefix)).collect();
+        self.directory.remove(client, &late).await?;
+        Ok((!late.is_empty()).then_some(queue.len() - late.len()))
+    }
+
+    fn look_again(&self, ahead: usize) -> Standing {
+        let ahead = match &self.state {
+            State::Waiting(waiting) => waiting.ahead,
+            _ => ahead,
+        };
+        Standing::Waiting { ahead, wake: awake() }
+    }
+
+    async fn enter(
+        &mut self,
+        client: &Client,
+        now: Boottime,
+        owner: i64,
+        queue: Option<Queue>,
+    ) -> Result<Standing, Error> {
+        let found = match &queue {
+            Some(queue) if self.is_in_flight => self.find(client, owner, queue).await?,
+            _ => None,
+        };
+        let place = if let Some(place) = found {
+            place
+        } else {
+            if queue.is_none() {
+                self.directory.make(client).await?;
+            }
+            self.is_in_flight = true;
+            let data = entry::write(&self.candidate);
+            match self.directory.enter(client, self.guid, &data).await {
+                Ok(place) => place,
+                Err(error) => {
+                    self.is_in_flight = error.kind() == elect_api::ErrorKind::Ambiguous;
+                    return Err(error);
+                }
+            }
+        };
+        self.is_in_flight = false;
+        self.acknowledged(now);
+        self.state = State::Waiting(Waiting::at(place));
+        let queue = self.queue(client, now).await?;
+        self.advance(client, now, queue).await
+    }
+
+    /// The node that an earlier request made after all. Only one of our present session is ours for as long
+    /// as we say so; others, and further ones, are removed.
+    async fn find(
+        &self,
+        client: &Client,
+        owner: i64,
+        queue: &Queue,
+    ) -> Result<Option<Place>, Error> {
+        let mut found = None;
+        for node in queue.beginning(&self.directory.prefix(self.guid)) {
+            match self.directory.look(client, &node).await? {
+                Some(stat) if stat.ephemeral_owner == owner && found.is_none() => {
+                    found = Some(Place { node, czxid: stat.czxid });
+                }
+                Some(_) => self.directory.remove(client, &[node]).await?,
+                None => {}
+            }
+        }
+        Ok(found)
+    }
+
+    /// Waits for the one before us, or wins if there is none.
+    async fn advance(
+        &mut self,
+        client: &Client,
+        now: Boottime,
+        queue: Option<Queue>,
+    ) -> Result<Standing, Error> {
+        let State::Waiting(waiting) = &mut self.state else { return Ok(self.look_again(0)) };
+        let position = match &queue {
+            Some(queue) => {
+                self.directory.check(queue)?;
+                queue.position(&waiting.place.node)
+            }
+            None => Position::Missing,
+        };
+        match position {
+            Position::Behind { ahead, predecessor } => {
+                waiting.ahead = ahead;
+                waiting.watch(client, &self.directory, predecessor).await
+            }
+            Position::First => {
+                let place = waiting.place.clone();
+                match self.prove_and_look_out(client, now, &place).await? {
+                    Proof::Held => Ok(self.leading(&place)),
+                    Proof::Missing | Proof::SessionEnded(_) => {
+                        self.start_over();
+                        Ok(self.look_again(0))
+                    }
+                }
+            }
+            Position::Missing => {
+                self.start_over();
+                Ok(self.look_again(queue.as_ref().map_or(0, Queue::len)))
+            }
+        }
+    }
+
+    /// Removes whatever is left of us.
+    async fn leave(&mut self, client: &Client) -> Result<(), Error> {
+        if let State::Waiting(Waiting { place, .. }) | State::Leading(place, _) = &self.state
+            && self.strays.is_empty()
+        {
+            let node = place.node.clone();
+            return self.directory.remove(client, &[node]).await;
+        }
+        let mut guids = self.strays.clone();
+        guids.push(self.guid);
+        self.directory.remove_all(client, &guids).await
+    }
+}
+
+/// A write of the quorum that changes nothing, and fails if the node is not there.
+async fn ask_quorum(client: &Client, path: &str) -> Result<bool, Zk> {
+    match client.new_check_writer(path, None)?.commit().await {
+        Ok(_) => Ok(true),
+        Err(CheckWriteError::CheckFailed { source: Zk::NoNode }) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[async_trait]
+impl Seat for ZkSeat {
+    async fn refresh(&mut self, now: Boottime) -> Result<Standing, Error> {
+        self.step(now).await.map_err(|error| self.directory.explain(error))
+    }
+
+    async fn resign(&mut self) -> Result<(), Error> {
+        self.withdraw().await.map_err(|error| self.directory.explain(error))
+    }
+
+    fn ticket(&self) -> Option<Ticket> {
+        self.guid.ticket()
+    }
+}
+
+impl ZkSeat {
+    async fn step(&mut self, now: Boottime) -> Result<Standing, Error> {
+        if let State::Gone(why) = &self.state {
+            return Ok(Standing::Gone(why.clone()));
+        }
+        let end = self.link.take_end();
+        if let State::Leading(place, _) = &self.state {
+            let place = place.clone();
+            return match end {
+                Some(why) => Ok(self.lost(&why)),
+                None => self.renew(now, place).await,
+            };
+        }
+        let has_place = self.is_in_flight || matches!(self.state, State::Waiting(_));
+        let starts_over = end.is_some() && has_place;
+        if starts_over {
+            self.start_over();
+        }
+        self.campaign(now, !starts_over).await
+    }
+
+    async fn withdraw(&mut self) -> Result<(), Error> {
+        let is_clean =
+            !self.is_in_flight && self.strays.is_empty() && matches!(self.state, State::Out);
+        let client = if is_clean {
+            None
+        } else {
+            let client = self.link.any_client().await?;
+            self.leave(&client).await?;
+            self.guid = Guid::fresh();
+            self.is_in_flight = false;
+            self.strays.clear();
+            self.state = State::Out;
+            Some(client)
+        };
+        self.link.close(client).await;
+        Ok(())
+    }
+}

@@ -1,0 +1,226 @@
+use std::net::IpAddr;
+
+use elect_api::remote::{Credentials, Host, Tls, Url};
+use elect_api::{ElectionName, Error, ErrorKind};
+use zookeeper_client::Acls;
+
+use crate::layout::Layout;
+use crate::security::Security;
+
+const DEFAULT_PORT: u16 = 2181;
+const DEFAULT_DIRECTORY: &str = "/elect";
+const OWN_OPTIONS: [&str; 2] = ["layout", "acl"];
+
+/// What the URL of a store says, checked.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) hosts: Vec<Host>,
+    /// The directory of the elections, without a slash at its end; never the root.
+    pub(crate) directory: String,
+    pub(crate) layout: Layout,
+    pub(crate) credentials: Option<Credentials>,
+    pub(crate) security: Option<Security>,
+    /// Where this is, for people.
+    pub(crate) location: String,
+    acl: Acl,
+}
+
+impl Settings {
+    /// Reads a URL, the files that it names, and the variables of the environment for what it leaves out.
+    pub(crate) fn of(text: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
+        let known = [&OWN_OPTIONS[..], Credentials::OPTIONS, Tls::OPTIONS].concat();
+        let mut url = Url::parse(text, DEFAULT_PORT, &known)?;
+        if matches!(url.path.as_str(), "" | "/") {
+            DEFAULT_DIRECTORY.clone_into(&mut url.path);
+        }
+        let credentials = Credentials::of(&url, variable)?;
+        Ok(Self {
+            directory: directory_of(&url.path)?,
+            layout: url.option("layout").map_or(Ok(Layout::CuratorLatch), str::parse)?,
+            acl: Acl::of(url.option("acl"), credentials.is_some())?,
+            security: security_of(&url)?,
+            credentials,
+            location: url.location(),
+            hosts: url.hosts,
+        })
+    }
+
+    /// The machines, as the client library wants them.
+    pub(crate) fn cluster(&self) -> String {
+        let hosts: Vec<String> = self.hosts.iter().map(|host| self.spell(host)).collect();
+        hosts.join(",")
+    }
+
+    /// A machine, as the client library wants it: an address is spelled so that the system's resolver
+    /// reads it. One that the library can read by itself it may try to reach without a pause, for ever,
+    /// when there is no way there. With TLS it must stay as the certificate has it.
+    pub(crate) fn spell(&self, host: &Host) -> String {
+        let Host { name, port } = host;
+        match name.parse() {
+            Ok(IpAddr::V4(address)) if self.security.is_none() => {
+                format!("0x{:08x}:{port}", u32::from(address))
+            }
+            Ok(IpAddr::V6(address)) if self.security.is_none() => format!("[{address}%0]:{port}"),
+            _ => host.to_string(),
+        }
+    }
+
+    /// An error, with who we are if that is why.
+    pub(crate) fn explain(&self, error: Error) -> Error {
+        match &self.credentials {
+            Some(Credentials { user, .. }) if error.kind() == ErrorKind::Denied => error.and(format!(
+                "we came as {user:?}; ZooKeeper takes any password, and a wrong one makes us somebody else"
+            )),
+            _ => error,
+        }
+    }
+
+    /// The path of an election.
+    pub(crate) fn path_of(&self, election: &ElectionName) -> String {
+        format!("{}/{}", self.directory, election.as_str())
+    }
+
+    /// Who may do what with what we create.
+    pub(crate) const fn acls(&self) -> Acls<'static> {
+        match self.acl {
+            Acl::Open => Acls::anyone_all(),
+            Acl::Creator => Acls::creator_all(),
+        }
+    }
+}
+
+fn directory_of(path: &str) -> Result<String, Error> {
+    let directory = path.strip_suffix('/').unwrap_or(path);
+    let mut parts = directory.split('/').skip(1);
+    if parts.any(|part| matches!(part, "" | "." | "..")) {
+        return Err(unfit(format!(
+            "ZooKeeper has no path {path}: no part of one is empty, . or .."
+        )));
+    }
+    directory.split('/').try_for_each(expect_no_candidate)?;
+    if directory == "/zookeeper" || directory.starts_with("/zookeeper/") {
+        return Err(unfit("/zookeeper is ZooKeeper's own: take another path".into()));
+    }
+    Ok(directory.to_owned())
+}
+
+/// Refuses a name that the candidates of another election above it would be counted with.
+pub(crate) fn expect_no_candidate(name: &str) -> Result<(), Error> {
+    match Layout::read(name) {
+        None => Ok(()),
+        Some((layout, _)) => Err(unfit(format!(
+            "{name} reads as the node of a candidate (layout {layout}): take another name"
+        ))),
+    }
+}
+
+/// Who may read, change and remove what we create.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Acl {
+    /// Everybody.
+    Open,
+    /// Who has the same credentials.
+    Creator,
+}
+
+impl Acl {
+    fn of(option: Option<&str>, is_somebody: bool) -> Result<Self, Error> {
+        match (option, is_somebody) {
+            (None | Some("creator"), true) => Ok(Self::Creator),
+            (None, false) | (Some("open"), _) => Ok(Self::Open),
+            (Some("creator"), false) => Err(unfit(
+                "acl=creator needs somebody to be the creator: give a user and a password".into(),
+            )),
+            (Some(_), _) => Err(unfit("the option acl is open or creator".into())),
+        }
+    }
+}
+
+fn security_of(url: &Url) -> Result<Option<Security>, Error> {
+    if url.scheme.ends_with("+tls") {
+        return Security::of(url).map(Some);
+    }
+    match Tls::OPTIONS.iter().find(|option| url.option(option).is_some()) {
+        None => Ok(None),
+        Some(option) => Err(unfit(format!(
+            "the option {option} is about TLS, which this URL does not ask for: begin it with zk+tls://"
+        ))),
+    }
+}
+
+fn unfit(what: String) -> Error {
+    Error::new(ErrorKind::Unfit, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(url: &str) -> Result<Settings, Error> {
+        Settings::of(url, |_| None)
+    }
+
+    #[test]
+    fn what_is_left_out_has_a_default() {
+        let settings = of("zk://a,[::1]:7").unwrap();
+        assert_eq!(settings.cluster(), "a:2181,[::1%0]:7");
+        assert_eq!(settings.location, "zk://a:2181,[::1]:7/elect");
+        assert_eq!(settings.path_of(&"e".parse().unwrap()), "/elect/e");
+        assert_eq!(settings.layout, Layout::CuratorLatch);
+        assert_eq!(settings.acl, Acl::Open);
+    }
+
+    /// As numbers that the system's resolver reads and the client library does not.
+    #[test]
+    fn addresses_are_left_to_the_resolver() {
+        let settings = of("zk://127.0.0.1,10.1.2.3:7,[fe80::1]:8,db1").unwrap();
+        assert_eq!(settings.cluster(), "0x7f000001:2181,0x0a010203:7,[fe80::1%0]:8,db1:2181");
+        for spelled in ["0x7f000001:1", "[::1%0]:1"] {
+            use std::net::ToSocketAddrs as _;
+            let (name, port) = spelled.rsplit_once(':').unwrap();
+            let name = name.trim_matches(['[', ']']);
+            assert!(name.parse::<IpAddr>().is_err());
+            let read = (name, port.parse().unwrap()).to_socket_addrs().unwrap().next().unwrap();
+            assert!(read.ip().is_loopback(), "{read}");
+        }
+    }
+
+    #[test]
+    fn paths_are_directories() {
+        for (url, path) in
+            [("zk://a/", "/elect/e"), ("zk://a/x/y", "/x/y/e"), ("zk://a/x/", "/x/e")]
+        {
+            assert_eq!(of(url).unwrap().path_of(&"e".parse().unwrap()), path);
+        }
+    }
+
+    #[test]
+    fn who_is_somebody_keeps_what_it_makes() {
+        let settings = of("zk://u:p@a").unwrap();
+        assert_eq!(settings.acl, Acl::Creator);
+        assert_eq!(of("zk://u:p@a?acl=open").unwrap().acl, Acl::Open);
+        assert!(!format!("{settings:?} {}", settings.location).contains(":p"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (url, why) in [
+            ("zk://a//x", "no part"),
+            ("zk://a/x/..", "no part"),
+            ("zk://a/zookeeper/config", "ZooKeeper's own"),
+            ("zk://a/x/b-lock-0000000001", "node of a candidate"),
+            ("zk://a?layout=x", "curator-latch, curator-lock, kazoo"),
+            ("zk://a?acl=x", "open or creator"),
+            ("zk://a?acl=creator", "user"),
+            ("zk://a?ca=/etc/ca", "zk+tls"),
+            ("zk://a?server-name=b", "zk+tls"),
+            ("zk+tls://a?server-name=b", "server-name"),
+            ("zk+tls://a?ca=/nowhere", "/nowhere"),
+            ("zk://a?x=1", "layout, acl"),
+        ] {
+            let error = of(url).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unfit, "{url}");
+            assert!(error.to_string().contains(why), "{url}: {error}");
+        }
+    }
+}

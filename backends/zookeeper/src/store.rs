@@ -1,0 +1,88 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use elect_api::{
+    Cadence, Candidate, ElectionName, Error, Lease, Order, Profile, Seat, Store, Survey, Ticket,
+};
+use tokio::sync::Mutex;
+use zookeeper_client::Client;
+
+use crate::dial::dial;
+use crate::directory::Directory;
+use crate::guid::Guid;
+use crate::seat::ZkSeat;
+use crate::settings::{Settings, expect_no_candidate};
+use crate::survey;
+
+/// For the session that looks and redeems. It has no entry, so that nobody waits for its end.
+const LOOKING: Duration = Duration::from_secs(10);
+
+/// Renewals go out every S/16. A proof anchors at a request that was acknowledged before the next
+/// renewal, and confirmed by one at least S/4 after that: 1/16 + 4/16.
+const CADENCE: Cadence = Cadence { anchor_lag_48ths: 15, renew_48ths: 3 };
+
+/// The elections in one directory of an ensemble.
+pub(crate) struct ZkStore {
+    settings: Arc<Settings>,
+    /// The session that looks. It never has an entry.
+    looking: Mutex<Option<Client>>,
+}
+
+impl ZkStore {
+    pub(crate) fn new(settings: Settings) -> Self {
+        Self { settings: Arc::new(settings), looking: Mutex::new(None) }
+    }
+
+    fn directory(&self, election: &ElectionName) -> Directory {
+        Directory::new(Arc::clone(&self.settings), election)
+    }
+
+    async fn look(&self) -> Result<Client, Error> {
+        let mut looking = self.looking.lock().await;
+        if let Some(client) = looking.as_ref().filter(|client| !client.state().is_terminated()) {
+            return Ok(client.clone());
+        }
+        let client = dial(Arc::clone(&self.settings), LOOKING, looking.is_none()).await?;
+        *looking = Some(client.clone());
+        Ok(client)
+    }
+}
+
+#[async_trait]
+impl Store for ZkStore {
+    fn profile(&self) -> Profile {
+        Profile {
+            scheme: crate::SCHEME,
+            location: self.settings.location.clone(),
+            lease: Lease::Timed(CADENCE),
+            order: Order::Queue,
+        }
+    }
+
+    async fn open(
+        &self,
+        election: &ElectionName,
+        candidate: &Candidate,
+        ttl: Duration,
+    ) -> Result<Box<dyn Seat>, Error> {
+        expect_no_candidate(election.as_str())?;
+        Ok(Box::new(ZkSeat::new(Arc::clone(&self.settings), election, candidate.clone(), ttl)))
+    }
+
+    async fn redeem(&self, election: &ElectionName, ticket: &Ticket) -> Result<(), Error> {
+        let guid = Guid::of_ticket(ticket)?;
+        let removed = self.directory(election).remove_all(&self.look().await?, &[guid]).await;
+        removed.map_err(|error| self.settings.explain(error))
+    }
+
+    async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
+        let survey = survey::survey(&self.look().await?, &self.directory(election)).await;
+        survey.map_err(|error| self.settings.explain(error))
+    }
+
+    async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
+        let names = survey::elections(&self.look().await?, &self.settings).await;
+        names.map_err(|error| self.settings.explain(error))
+    }
+}

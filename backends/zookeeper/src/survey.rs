@@ -1,0 +1,60 @@
+use elect_api::{ElectionName, Entry, Error, Leader, Survey, Token};
+use zookeeper_client::{Client, Error as Zk, Stat};
+
+use crate::directory::Directory;
+use crate::entry;
+use crate::fault::{Action, fault};
+use crate::settings::Settings;
+
+/// Looks at one election: reads only, and leaves no watch behind.
+pub(crate) async fn survey(client: &Client, directory: &Directory) -> Result<Survey, Error> {
+    let Some(queue) = directory.queue(client).await? else { return Ok(Survey::default()) };
+    // Candidates that we cannot count are not nobody.
+    directory.check(&queue)?;
+    let nodes: Vec<(&str, String)> =
+        queue.names().map(|node| (node, directory.path_of(node))).collect();
+    // All of them are asked for before the first answer is waited for.
+    let asked: Vec<_> =
+        nodes.iter().map(|(_, path)| (client.get_data(path), client.check_stat(path))).collect();
+    let mut found = Vec::new();
+    for ((node, path), (data, stat)) in nodes.iter().zip(asked) {
+        let (data, stat) = match (data.await, stat.await) {
+            (Ok((data, stat)), _) => (data, stat),
+            (Err(Zk::NoAuth), Ok(Some(stat))) => (Vec::new(), stat),
+            (Err(Zk::NoNode | Zk::NoAuth), Ok(_)) => continue,
+            (Err(error), _) => return Err(fault(Action::Read, path, error)),
+        };
+        found.push((entry::read(node, &data, Some(stat.ctime)), stat));
+    }
+    Ok(in_order(found))
+}
+
+fn in_order(found: Vec<(Entry, Stat)>) -> Survey {
+    let mut found = found.into_iter();
+    let leader = found.next().map(|(entry, stat)| Leader {
+        entry,
+        token: Token::new(stat.czxid.cast_unsigned()),
+        since: None,
+        remaining: None,
+    });
+    Survey { leader, waiting: found.map(|(entry, _)| entry).collect() }
+}
+
+/// The names of all elections in the directory.
+pub(crate) async fn elections(
+    client: &Client,
+    settings: &Settings,
+) -> Result<Vec<ElectionName>, Error> {
+    let path = &settings.directory;
+    let (sync, list) = (client.sync(path), client.list_children(path));
+    sync.await.map_err(|error| fault(Action::List, path, error))?;
+    let children = match list.await {
+        Ok(children) => children,
+        Err(Zk::NoNode) => return Ok(Vec::new()),
+        Err(error) => return Err(fault(Action::List, path, error)),
+    };
+    let mut names: Vec<ElectionName> =
+        children.into_iter().filter_map(|child| child.parse().ok()).collect();
+    names.sort();
+    Ok(names)
+}

@@ -1,0 +1,5 @@
+//! The laws of the contract.
+
+mod one;
+mod proxied;
+mod three;

@@ -1,0 +1,163 @@
+//! Elections that are shared with other programs, as far as that is safe.
+
+use elect_api::{ErrorKind, Seat, Standing};
+use elect_testkit::servers::{ZooKeeper, ZooKeeperSetup};
+use elect_testkit::{election, run};
+
+use crate::common::{TTL, now, path_of, raw};
+use crate::support::{lead, plant, seat};
+
+const UUID: &str = "d1a1bb6d-3c3c-4a4a-9f9f-0123456789ab";
+
+async fn wait_behind(seat: &mut dyn Seat, expected: usize) -> elect_api::Wake {
+    match seat.refresh(now()).await.expect("a standing") {
+        Standing::Waiting { ahead, wake } if ahead == expected => wake,
+        Standing::Waiting { ahead, .. } => panic!("it waits behind {ahead}"),
+        _ => panic!("it does not wait"),
+    }
+}
+
+#[test]
+fn candidates_of_others_are_in_the_same_queue() {
+    run("shared", async {
+        let servers = ZooKeeper::one();
+        let other = raw(&[servers.address(0)]).await;
+        let plain = UUID.replace('-', "");
+        for (layout, name) in [
+            ("curator-latch", format!("_c_{UUID}-latch--000000007")),
+            ("curator-lock", format!("_c_{UUID}-lock--000000007")),
+            ("kazoo", format!("{plain}__lock__-000000007")),
+        ] {
+            let url = format!("{}/{layout}?layout={layout}", servers.url());
+            let directory = format!("/{layout}/{}", election().as_str());
+            let elect = elect_zookeeper::connect(&url).expect("a good URL");
+            let container = zookeeper_client::CreateMode::Container
+                .with_acls(zookeeper_client::Acls::anyone_all());
+            other.mkdir(&directory, &container).await.expect("a directory");
+            let ephemeral = zookeeper_client::CreateMode::Ephemeral
+                .with_acls(zookeeper_client::Acls::anyone_all());
+            let path = format!("{directory}/{name}");
+            other.create(&path, b"host-7", &ephemeral).await.expect("a node");
+            let noise = format!("{directory}/leases");
+            other.create(&noise, b"", &ephemeral).await.expect("a node");
+            let mut seat = seat(&url, "a", TTL).await;
+            let wake = wait_behind(seat.as_mut(), 1).await;
+            let survey = elect.survey(&election()).await.expect("a survey");
+            let leader = survey.leader.expect("a leader");
+            assert_eq!(leader.entry.candidate.id, "host-7");
+            assert!(leader.entry.joined.is_some());
+            assert_eq!(survey.waiting.len(), 1);
+            other.delete(&path, None).await.expect("it was there");
+            wake.await;
+            lead(seat.as_mut()).await;
+        }
+    });
+}
+
+#[test]
+fn another_layout_is_refused_before_anything_is_made() {
+    run("mixed", async {
+        let servers = ZooKeeper::one();
+        let other = raw(&[servers.address(0)]).await;
+        plant(&other, "x__lock__0000000900", b"").await;
+        let mut refused = seat(&servers.url(), "a", TTL).await;
+        for _ in 0..2 {
+            let error = refused.refresh(now()).await.err().expect("a refusal");
+            assert_eq!(error.kind(), ErrorKind::Unfit);
+            for word in ["layout=kazoo", "x__lock__0000000900"] {
+                assert!(error.to_string().contains(word), "{error}");
+            }
+        }
+        let store = elect_zookeeper::connect(&servers.url()).expect("a good URL");
+        let error = store.survey(&election()).await.expect_err("candidates that are not counted");
+        assert!(error.to_string().contains("layout=kazoo"), "{error}");
+        let children = other.list_children(&path_of(&election())).await.expect("a list");
+        assert_eq!(children.len(), 1, "an entry was made: {children:?}");
+        refused.resign().await.expect("nothing to give up");
+    });
+}
+
+/// Each of the two would find itself the first.
+#[test]
+fn nobody_leads_beside_another_layout_that_came_later() {
+    run("mixed later", async {
+        let servers = ZooKeeper::one();
+        let other = raw(&[servers.address(0)]).await;
+        plant(&other, "_c_x-latch--000000001", b"").await;
+        let mut waiter = seat(&servers.url(), "a", TTL).await;
+        drop(wait_behind(waiter.as_mut(), 1).await);
+        plant(&other, "x__lock__0000000900", b"").await;
+        let first = format!("{}/_c_x-latch--000000001", path_of(&election()));
+        other.delete(&first, None).await.expect("it was there");
+        let error = waiter.refresh(now()).await.err().expect("a refusal");
+        assert_eq!(error.kind(), ErrorKind::Unfit, "{error}");
+        waiter.resign().await.expect("a resign");
+        let children = other.list_children(&path_of(&election())).await.expect("a list");
+        assert_eq!(children, ["x__lock__0000000900"]);
+    });
+}
+
+/// Its container would block the election that it is nested in.
+#[test]
+fn an_election_that_reads_as_a_candidate_is_refused() {
+    run("nested", async {
+        let store = elect_zookeeper::connect("zk://127.0.0.1:1/elect/outer").expect("a good URL");
+        let candidate = elect_api::Candidate::foreign("a");
+        for name in ["x-latch-0000000000", "x-lock-0000000001", "x__lock__0000000002"] {
+            let name = name.parse().expect("a good name");
+            let error = store.open(&name, &candidate, TTL).await.err().expect("a refusal");
+            assert_eq!(error.kind(), ErrorKind::Unfit, "{error}");
+        }
+    });
+}
+
+/// An election that nobody is in vanishes by itself, and so does what was made for it.
+#[test]
+fn empty_directories_go_by_themselves() {
+    run("containers", async {
+        let servers = ZooKeeper::start(&ZooKeeperSetup {
+            properties: vec!["znode.container.checkIntervalMs=50".into()],
+            ..ZooKeeperSetup::default()
+        });
+        let url = format!("{}/deep/down", servers.url());
+        let mut seat = seat(&url, "a", TTL).await;
+        lead(seat.as_mut()).await;
+        seat.resign().await.expect("a resign");
+        let other = raw(&[servers.address(0)]).await;
+        loop {
+            let (found, watcher) = other.check_and_watch_stat("/deep").await.expect("a look");
+            if found.is_none() {
+                break;
+            }
+            watcher.changed().await;
+        }
+        lead(seat.as_mut()).await;
+    });
+}
+
+/// Counting is dear where very many wait: it is done again when the one before us goes.
+#[test]
+fn far_back_it_is_enough_to_be_there() {
+    run("a crowd", async {
+        let servers = ZooKeeper::one();
+        let other = raw(&[servers.address(0)]).await;
+        let name = |number: i32| format!("latch-{:010}", number - 1000);
+        for number in 0..120 {
+            plant(&other, &name(number), b"").await;
+        }
+        let mut seat = seat(&servers.url(), "a", TTL).await;
+        let wake = wait_behind(seat.as_mut(), 120).await;
+        let path = |number| format!("{}/{}", path_of(&election()), name(number));
+        other.delete(&path(0), None).await.expect("it was there");
+        drop(wait_behind(seat.as_mut(), 120).await);
+        other.delete(&path(119), None).await.expect("it was there");
+        wake.await;
+        drop(wait_behind(seat.as_mut(), 118).await);
+        let entries = crate::common::nodes(&other, &election()).await;
+        let own = entries.iter().find(|(_, data)| !data.is_empty()).expect("its entry");
+        other.delete(&own.0, None).await.expect("it was there");
+        // It finds out, enters anew, and still is behind all others.
+        drop(wait_behind(seat.as_mut(), 118).await);
+        drop(wait_behind(seat.as_mut(), 118).await);
+    });
+}

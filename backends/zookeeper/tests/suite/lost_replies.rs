@@ -1,0 +1,195 @@
+//! A request was carried out, and its reply never came.
+
+use std::time::Duration;
+
+use elect_api::{Seat, Standing};
+use elect_testkit::fault::{Mode, TcpProxy};
+use elect_testkit::servers::ZooKeeper;
+use elect_testkit::{election, run};
+use zookeeper_client::{Acls, Client, CreateMode};
+
+use crate::common::{TTL, nodes, raw};
+use crate::support::{attempt, lead, lead_in_time, seat};
+
+/// Replies take so long that there is time to lose them.
+const SLOW: Duration = Duration::from_millis(200);
+
+struct Stage {
+    servers: ZooKeeper,
+    proxy: TcpProxy,
+    onlooker: Client,
+    seat: Box<dyn Seat>,
+}
+
+impl Stage {
+    async fn new() -> Self {
+        let servers = ZooKeeper::one();
+        let proxy = TcpProxy::start(servers.address(0));
+        let onlooker = raw(&[servers.address(0)]).await;
+        let seat = seat(&format!("zk://{}", proxy.address()), "a", TTL).await;
+        Self { servers, proxy, onlooker, seat }
+    }
+
+    async fn nodes(&self) -> Vec<(String, Vec<u8>)> {
+        nodes(&self.onlooker, &election()).await
+    }
+
+    /// Refreshes until the node has been made, and loses the reply.
+    async fn enter_unheard(&mut self) {
+        self.proxy.replies(Mode::Delay(SLOW));
+        let Self { seat, onlooker, .. } = self;
+        let refresh = seat.refresh(crate::common::now());
+        let made = async {
+            while nodes(onlooker, &election()).await.is_empty() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::select! {
+            _ = refresh => panic!("the reply came"),
+            () = made => {}
+        }
+        self.proxy.cut();
+        self.proxy.replies(Mode::Pass);
+    }
+}
+
+#[test]
+fn an_entry_whose_reply_was_lost_is_found_again() {
+    run("a create", async {
+        let mut stage = Stage::new().await;
+        stage.enter_unheard().await;
+        let before = stage.nodes().await;
+        lead_in_time(stage.seat.as_mut(), TTL).await;
+        assert_eq!(stage.nodes().await, before, "another node was made, or the first was changed");
+        stage.seat.resign().await.expect("a resign");
+        assert!(stage.nodes().await.is_empty());
+    });
+}
+
+#[test]
+fn a_resign_removes_an_entry_whose_reply_was_lost() {
+    run("a create", async {
+        let mut stage = Stage::new().await;
+        stage.enter_unheard().await;
+        while stage.seat.resign().await.is_err() {}
+        assert!(stage.nodes().await.is_empty());
+        lead_in_time(stage.seat.as_mut(), TTL).await;
+        assert_eq!(stage.nodes().await.len(), 1);
+    });
+}
+
+/// A node with our name that another session owns may end without us: it is not ours to lead by.
+#[test]
+fn an_entry_of_another_session_is_not_taken_over() {
+    run("taken over", async {
+        let mut stage = Stage::new().await;
+        stage.enter_unheard().await;
+        let (path, data) = stage.nodes().await.remove(0);
+        stage.onlooker.delete(&path, None).await.expect("it is there");
+        let sequential = CreateMode::EphemeralSequential.with_acls(Acls::anyone_all());
+        let prefix = &path[..path.len() - 10];
+        stage.onlooker.create(prefix, &data, &sequential).await.expect("a node of another session");
+        lead_in_time(stage.seat.as_mut(), TTL).await;
+        let left = stage.nodes().await;
+        assert_eq!(left.len(), 1, "{left:?}");
+        let (_, stat) = stage.onlooker.get_data(&left[0].0).await.expect("our node");
+        assert_ne!(stat.ephemeral_owner, stage.onlooker.session_id().0, "another's was taken");
+    });
+}
+
+/// The session ended before the reply was asked for again: what is left is gone or removed, and the next
+/// entry has a ticket that was shown before.
+#[test]
+fn an_entry_of_an_ended_session_is_left_for_a_new_one() {
+    run("ended", async {
+        let mut stage = Stage::new().await;
+        stage.enter_unheard().await;
+        let ticket = stage.seat.ticket().expect("a ticket");
+        stage.proxy.refuse(true);
+        stage.proxy.cut();
+        while !stage.nodes().await.is_empty() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        stage.proxy.refuse(false);
+        let mut shown = ticket.clone();
+        loop {
+            match attempt(stage.seat.as_mut(), TTL).await {
+                Some(Ok(Standing::Leading { .. })) => break,
+                _ => shown = stage.seat.ticket().expect("a ticket"),
+            }
+        }
+        assert!(shown != ticket, "two entries have one ticket");
+        let left = stage.nodes().await;
+        assert_eq!(left.len(), 1);
+        assert!(
+            left[0].0.replace('-', "").contains(shown.as_str()),
+            "nobody saw its ticket before"
+        );
+    });
+}
+
+#[test]
+fn a_resign_whose_reply_was_lost_may_be_repeated() {
+    run("a delete", async {
+        let mut stage = Stage::new().await;
+        lead(stage.seat.as_mut()).await;
+        stage.proxy.replies(Mode::Delay(SLOW));
+        let Stage { seat, onlooker, .. } = &mut stage;
+        let gone = async {
+            while !nodes(onlooker, &election()).await.is_empty() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::select! {
+            _ = seat.resign() => panic!("the reply came"),
+            () = gone => {}
+        }
+        stage.proxy.cut();
+        stage.proxy.replies(Mode::Pass);
+        stage.seat.resign().await.expect("a resign");
+        let mut next = seat_of(&stage.servers).await;
+        lead(next.as_mut()).await;
+        stage.seat.resign().await.expect("a resign");
+        lead(next.as_mut()).await;
+    });
+}
+
+async fn seat_of(servers: &ZooKeeper) -> Box<dyn Seat> {
+    seat(&servers.url(), "next", TTL).await
+}
+
+/// A leader is told as soon as an answer comes through again, and proves nothing meanwhile.
+#[test]
+fn a_proof_whose_reply_was_lost_is_none() {
+    run("a check", async {
+        let mut stage = Stage::new().await;
+        let first = lead(stage.seat.as_mut()).await;
+        stage.proxy.replies(Mode::Swallow);
+        for _ in 0..3 {
+            assert!(attempt(stage.seat.as_mut(), TTL).await.is_none(), "an answer came");
+        }
+        stage.proxy.cut();
+        stage.proxy.replies(Mode::Pass);
+        let next = lead_in_time(stage.seat.as_mut(), TTL).await;
+        assert_eq!(next.token, first.token);
+        assert_eq!(next.anchor, first.anchor, "what was not confirmed counts");
+    });
+}
+
+/// A wrapper that died takes its ticket along; its session lives on for a while.
+#[test]
+fn a_ticket_removes_what_a_dead_one_left() {
+    run("a ticket", async {
+        let mut stage = Stage::new().await;
+        stage.enter_unheard().await;
+        // It hears nothing more, and closes nothing.
+        stage.proxy.both(Mode::Swallow);
+        stage.proxy.cut();
+        let ticket = stage.seat.ticket().expect("a ticket");
+        let store = elect_zookeeper::connect(&stage.servers.url()).expect("a good URL");
+        store.redeem(&election(), &ticket).await.expect("a redeemed ticket");
+        assert!(stage.nodes().await.is_empty());
+        lead(seat_of(&stage.servers).await.as_mut()).await;
+        store.redeem(&election(), &ticket).await.expect("nothing to redeem");
+    });
+}

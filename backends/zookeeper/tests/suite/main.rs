@@ -1,0 +1,13 @@
+//! The store on real servers.
+//!
+//! They take Debian's packages `zookeeper` and `default-jre-headless`.
+
+mod common;
+mod conformance;
+mod layouts;
+mod lost_replies;
+mod members;
+mod refusals;
+mod support;
+mod tls;
+mod validity;

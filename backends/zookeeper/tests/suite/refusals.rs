@@ -1,0 +1,173 @@
+//! What people are told when it does not work.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::thread;
+use std::time::Duration;
+
+use elect_api::{Error, ErrorKind, Store};
+use elect_testkit::servers::{ZooKeeper, ZooKeeperSetup, free_port};
+use elect_testkit::{election, run};
+use zookeeper_client::{Acls, Client, CreateMode};
+
+use crate::common::{TTL, now, path_of};
+use crate::support::{lead, seat};
+
+/// The error of one refresh, which says all these words and no secret.
+pub(crate) async fn refused(url: &str, kind: ErrorKind, words: &[&str]) -> Error {
+    let error = seat(url, "a", TTL).await.refresh(now()).await.err().expect("a refusal");
+    eprintln!("{url}\n    {error}");
+    assert_eq!(error.kind(), kind, "{error}");
+    for word in words {
+        assert!(error.to_string().contains(word), "{word:?} is not in: {error}");
+    }
+    assert!(!format!("{error} {error:?}").contains("hush"), "a secret is shown");
+    error
+}
+
+#[test]
+fn hosts_and_ports_that_are_wrong() {
+    run("hosts", async {
+        let port = free_port();
+        let unreachable = ErrorKind::Unreachable;
+        refused(
+            "zk://no-such-host.invalid",
+            unreachable,
+            &["no-such-host.invalid:2181", "no machine"],
+        )
+        .await;
+        let url = format!("zk://u:hush@127.0.0.1:{port}");
+        refused(&url, unreachable, &["refused", &format!("127.0.0.1:{port}")]).await;
+        let both = format!("zk://no-such-host.invalid,127.0.0.1:{port}");
+        refused(&both, unreachable, &["no machine", "refused"]).await;
+    });
+}
+
+/// Something that answers everybody like this, and hangs up.
+fn impostor(answer: &'static [u8]) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let _ = stream.set_read_timeout(Some(Duration::from_millis(100)));
+            let _ = stream.read(&mut [0; 400]);
+            let _ = stream.write_all(answer);
+        }
+    });
+    port
+}
+
+#[test]
+fn what_answers_is_something_else() {
+    run("an impostor", async {
+        for answer in [&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], b"", b"+OK\r\n"] {
+            let port = impostor(answer);
+            for scheme in ["zk", "zk+tls"] {
+                let url =
+                    format!("{scheme}://127.0.0.1:{port}?{}", if scheme == "zk" { "" } else { CA });
+                let error =
+                    seat(&url, "a", TTL).await.refresh(now()).await.err().expect("a refusal");
+                eprintln!("{scheme} {}\n    {error}", String::from_utf8_lossy(answer));
+                assert_eq!(error.kind(), ErrorKind::Unfit, "{error}");
+            }
+            refused(&format!("zk://127.0.0.1:{port}"), ErrorKind::Unfit, &["not ZooKeeper"]).await;
+        }
+    });
+}
+
+/// The system's authorities, which know none of the servers here.
+const CA: &str = "ca=/etc/ssl/certs/ca-certificates.crt";
+
+#[test]
+fn an_ensemble_without_a_quorum() {
+    run("no quorum", async {
+        let mut servers = ZooKeeper::three();
+        servers.member(1).kill();
+        servers.member(2).kill();
+        while servers.mode(0).is_some() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let url = format!("zk://{}", servers.address(0));
+        refused(&url, ErrorKind::Unreachable, &["no quorum"]).await;
+    });
+}
+
+fn with_user(servers: &ZooKeeper, user: &str) -> String {
+    format!("zk://{user}:hush-{user}@{}", servers.address(0))
+}
+
+fn denied(outcome: Result<impl Sized, Error>, words: &[&str]) {
+    let error = outcome.err().expect("a refusal");
+    eprintln!("    {error}");
+    assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+    for word in words {
+        assert!(error.to_string().contains(word), "{word:?} is not in: {error}");
+    }
+}
+
+fn store(url: &str) -> Box<dyn Store> {
+    elect_zookeeper::connect(url).expect("a good URL")
+}
+
+#[test]
+fn rights_are_those_of_who_made_it() {
+    run("rights", async {
+        let servers = ZooKeeper::one();
+        let path = path_of(&election());
+        let mut owner = seat(&with_user(&servers, "ann"), "ann", TTL).await;
+        lead(owner.as_mut()).await;
+        for other in [servers.url(), with_user(&servers, "bob")] {
+            refused(&other, ErrorKind::Denied, &[&path, "right to read"]).await;
+            denied(store(&other).survey(&election()).await, &[&path, "read"]);
+            denied(store(&other).elections().await, &["/elect", "read"]);
+        }
+        let survey =
+            store(&with_user(&servers, "ann")).survey(&election()).await.expect("a survey");
+        assert_eq!(survey.leader.expect("a leader").entry.candidate.id, "ann");
+        let elsewhere = format!("{}/other?acl=open", with_user(&servers, "bob"));
+        let mut bob = seat(&elsewhere, "bob", TTL).await;
+        lead(bob.as_mut()).await;
+        let everybody = format!("{}/other", servers.url());
+        let survey = store(&everybody).survey(&election()).await.expect("a survey");
+        assert_eq!(survey.leader.expect("a leader").entry.candidate.id, "bob");
+    });
+}
+
+#[test]
+fn a_right_that_is_missing_is_named_with_its_path() {
+    run("a right", async {
+        let servers = ZooKeeper::one();
+        let address = servers.address(0).to_string();
+        let owner = Client::connector().with_auth("digest", b"ann:hush");
+        let owner = owner.connect(&address).await.expect("a session");
+        let readable = [
+            zookeeper_client::Acl::new(
+                zookeeper_client::Permission::ALL,
+                zookeeper_client::AuthId::authed(),
+            ),
+            zookeeper_client::Acl::new(
+                zookeeper_client::Permission::READ,
+                zookeeper_client::AuthId::anyone(),
+            ),
+        ];
+        let options = CreateMode::Persistent.with_acls(Acls::new(&readable));
+        owner.create("/elect", b"", &options).await.expect("a node");
+        let path = path_of(&election());
+        refused(&servers.url(), ErrorKind::Denied, &[&path, "right to create"]).await;
+        // Who may only read may look, and finds nobody.
+        let survey = store(&servers.url()).survey(&election()).await.expect("a survey");
+        assert!(survey.leader.is_none());
+        assert_eq!(store(&servers.url()).elections().await.expect("a list"), []);
+    });
+}
+
+#[test]
+fn a_server_that_wants_to_know_who_comes() {
+    run("enforced", async {
+        let lines = vec!["enforce.auth.enabled=true".into(), "enforce.auth.schemes=digest".into()];
+        let servers = ZooKeeper::start(&ZooKeeperSetup { lines, ..ZooKeeperSetup::default() });
+        refused(&servers.url(), ErrorKind::Denied, &["user and password"]).await;
+        lead(seat(&with_user(&servers, "ann"), "ann", TTL).await.as_mut()).await;
+    });
+}

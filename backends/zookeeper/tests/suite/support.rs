@@ -1,0 +1,108 @@
+//! A candidate as the engine drives it, and others who look on or take part.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use elect_api::{Boottime, Candidate, Error, Seat, Standing, Token, Validity};
+use elect_testkit::{apart, election};
+use tokio::time::timeout;
+use zookeeper_client::{Acls, Client, CreateMode};
+
+use crate::common::{now, path_of, raw};
+
+/// A seat with nothing but this URL.
+pub(crate) async fn seat(url: &str, id: &str, ttl: Duration) -> Box<dyn Seat> {
+    let store = elect_zookeeper::connect(url).expect("a good URL");
+    store.open(&election(), &Candidate::foreign(id), ttl).await.expect("a seat")
+}
+
+/// What one leader has claimed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Claim {
+    pub(crate) token: Token,
+    pub(crate) anchor: Boottime,
+    pub(crate) window: Duration,
+}
+
+impl Claim {
+    /// Until when nobody else can lead.
+    pub(crate) fn end(self) -> Boottime {
+        self.anchor + self.window
+    }
+
+    pub(crate) fn of(standing: &Standing) -> Option<Self> {
+        match *standing {
+            Standing::Leading { token, validity: Validity::Window { anchor, window }, .. } => {
+                Some(Self { token, anchor, window })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// One refresh by which it leads.
+pub(crate) async fn lead(seat: &mut dyn Seat) -> Claim {
+    let standing = seat.refresh(now()).await.expect("a standing");
+    Claim::of(&standing).expect("it leads")
+}
+
+/// One refresh as the engine makes it: dropped when it takes longer than the interval.
+pub(crate) async fn attempt(seat: &mut dyn Seat, ttl: Duration) -> Option<Result<Standing, Error>> {
+    timeout(ttl / 16, seat.refresh(now())).await.ok()
+}
+
+/// Refreshes as the engine does until it leads, within a minute.
+pub(crate) async fn lead_in_time(seat: &mut dyn Seat, ttl: Duration) -> Claim {
+    for _ in 0..60_000 / (ttl.as_millis() / 16) {
+        match attempt(seat, ttl).await {
+            Some(Ok(standing)) => match Claim::of(&standing) {
+                Some(claim) => return claim,
+                None => tokio::time::sleep(ttl / 16).await,
+            },
+            Some(Err(error)) if error.is_permanent() => panic!("{error}"),
+            _ => tokio::time::sleep(ttl / 64).await,
+        }
+    }
+    panic!("it does not lead");
+}
+
+/// Refreshes as the engine does for this long, and says what was claimed last.
+pub(crate) async fn lead_for(seat: &mut dyn Seat, ttl: Duration, span: Duration) -> Claim {
+    let end = now() + span;
+    let mut claim = None;
+    while now() < end {
+        if let Some(Ok(standing)) = attempt(seat, ttl).await {
+            claim = Claim::of(&standing);
+        }
+        tokio::time::sleep(ttl / 16).await;
+    }
+    claim.expect("it leads")
+}
+
+/// Somebody else's node.
+pub(crate) async fn plant(client: &Client, name: &str, data: &[u8]) {
+    let directory = path_of(&election());
+    let container = CreateMode::Container.with_acls(Acls::anyone_all());
+    client.mkdir(&directory, &container).await.expect("a directory");
+    let ephemeral = CreateMode::Ephemeral.with_acls(Acls::anyone_all());
+    client.create(&format!("{directory}/{name}"), data, &ephemeral).await.expect("a node");
+}
+
+/// When a node was seen to be gone by somebody who does nothing but watch it, on a thread of their own.
+pub(crate) fn end_of(path: String, servers: Vec<SocketAddr>) -> std::thread::JoinHandle<Boottime> {
+    let (ready, is_ready) = std::sync::mpsc::channel();
+    let watcher = apart(move || async move {
+        let client = raw(&servers).await;
+        client.sync("/").await.expect("a sync");
+        loop {
+            let (stat, watcher) = client.check_and_watch_stat(&path).await.expect("a look");
+            if stat.is_none() {
+                return now();
+            }
+            let _ = ready.send(());
+            watcher.changed().await;
+        }
+    });
+    is_ready.recv().expect("it watches");
+    watcher
+}

@@ -1,0 +1,65 @@
+//! One question to a store, asked again while that may help.
+
+use std::time::Duration;
+
+use elect_api::Error;
+
+/// The longest that one attempt may take. A store of several members may ask another one next.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(2);
+/// The pause after the first failure; it doubles with each further one.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+
+/// Asks the store at `location` up to `attempts` times, until there is an answer or an error that repetition does not mend.
+///
+/// # Errors
+/// The last one.
+pub(super) async fn insist<T>(
+    location: &str,
+    attempts: u32,
+    mut ask: impl AsyncFnMut() -> Result<T, Error>,
+) -> anyhow::Result<T> {
+    let mut last = anyhow::anyhow!("{location} does not answer");
+    for attempt in 0..attempts {
+        if attempt > 0 {
+            tokio::time::sleep(FIRST_PAUSE * 2_u32.pow(attempt - 1)).await;
+        }
+        match tokio::time::timeout(ATTEMPT_TIMEOUT, ask()).await {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(error)) if error.is_permanent() => return Err(error.into()),
+            Ok(Err(error)) => last = error.into(),
+            Err(_) => {}
+        }
+    }
+    Err(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use elect_api::{Error, ErrorKind};
+
+    use super::insist;
+
+    async fn after(failures: u32, kind: ErrorKind) -> (u32, Result<(), String>) {
+        let mut asked = 0;
+        let outcome = insist("x://a", 3, async || {
+            asked += 1;
+            if asked > failures { Ok(()) } else { Err(Error::new(kind, format!("no {asked}"))) }
+        })
+        .await;
+        (asked, outcome.map_err(|error| error.to_string()))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_may_pass_is_asked_again_and_the_last_error_is_told() {
+        assert_eq!(after(2, ErrorKind::Ambiguous).await, (3, Ok(())));
+        assert_eq!(after(9, ErrorKind::Unreachable).await, (3, Err("no 3".into())));
+        assert_eq!(after(9, ErrorKind::Denied).await, (1, Err("no 1".into())));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_answer_is_an_error_in_the_end() {
+        let outcome =
+            insist("x://a", 3, async || std::future::pending::<Result<(), Error>>().await).await;
+        assert_eq!(outcome.unwrap_err().to_string(), "x://a does not answer");
+    }
+}

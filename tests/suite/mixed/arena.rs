@@ -1,0 +1,96 @@
+use std::time::Duration;
+
+use elect_testkit::oracle::{Oracle, Stamper};
+use elect_testkit::program::Elect;
+use elect_testkit::servers::{Etcd, ZooKeeper, ZooKeeperSetup};
+
+use super::peer::Peer;
+use super::programs::Programs;
+
+/// Below this elect has all elections of the server.
+const PREFIX: &str = "mixed";
+const NAME: &str = "job";
+/// Long enough for the default TTL, which sessions of 20 ticks have to hold, and so for a busy machine:
+/// no survivor is to lose the lease.
+const TICK: Duration = Duration::from_secs(1);
+
+/// For programs that would wait for ever once their server is gone; of util-linux. It turns into the
+/// program: the process id stays.
+pub(super) const DIES_WITH_THE_TEST: [&str; 4] = ["setpriv", "--pdeathsig", "KILL", "--"];
+
+/// A server, the programs that use it, and one election.
+pub(super) struct Arena {
+    pub(super) oracle: Oracle,
+    pub(super) programs: Programs,
+    server: Server,
+    url: String,
+    /// `HOST:PORT`, as peers are told of the server.
+    pub(super) address: String,
+    /// The election, as peers call it.
+    pub(super) election: String,
+}
+
+/// It is only kept running, but for what etcd is asked.
+enum Server {
+    Etcd(Etcd),
+    ZooKeeper { _running: ZooKeeper },
+}
+
+impl Arena {
+    /// For an election that elect shares with these peers.
+    #[track_caller]
+    pub(super) fn of(peers: &[Peer]) -> Self {
+        match peers[0].layout() {
+            None => Self::on_etcd(Etcd::start(1)),
+            Some(layout) => {
+                let setup = ZooKeeperSetup { tick: TICK, ..ZooKeeperSetup::default() };
+                Self::on_zookeeper(ZooKeeper::start(&setup), layout)
+            }
+        }
+    }
+
+    fn on_etcd(etcd: Etcd) -> Self {
+        Self {
+            oracle: Oracle::new(),
+            programs: Programs::default(),
+            url: format!("{}/{PREFIX}", etcd.url()),
+            address: etcd.endpoints()[0].to_string(),
+            election: format!("{PREFIX}/{NAME}"),
+            server: Server::Etcd(etcd),
+        }
+    }
+
+    fn on_zookeeper(running: ZooKeeper, layout: &str) -> Self {
+        Self {
+            oracle: Oracle::new(),
+            programs: Programs::default(),
+            url: format!("{}/{PREFIX}?layout={layout}", running.url()),
+            address: running.address(0).to_string(),
+            election: format!("/{PREFIX}/{NAME}"),
+            server: Server::ZooKeeper { _running: running },
+        }
+    }
+
+    /// `elect run` of a stamper in the election.
+    pub(super) fn elect(&self, stamper: &Stamper) -> Elect {
+        let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).under(DIES_WITH_THE_TEST);
+        elect.args(["run", "-b", &self.url, "-e", NAME, "--"]).args(stamper.command())
+    }
+
+    /// Revokes the lease of a dead `etcdctl elect`: its leases last for a minute, which cannot be
+    /// changed, and nobody wants to wait that long.
+    #[track_caller]
+    pub(super) fn revoke_lease_of(&self, tag: &str) {
+        let Server::Etcd(etcd) = &self.server else { return };
+        let value = format!("\"Value\" : \"{tag}\"");
+        let keys = etcd.ctl(&["get", "--prefix", &format!("{}/", self.election), "-w", "fields"]);
+        let mut lease = "";
+        for line in keys.lines() {
+            if let Some(key) = line.strip_prefix("\"Key\" : ") {
+                lease = key.trim_matches('"').rsplit('/').next().unwrap_or_default();
+            } else if line == value {
+                etcd.ctl(&["lease", "revoke", lease]);
+            }
+        }
+    }
+}

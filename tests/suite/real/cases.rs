@@ -1,0 +1,212 @@
+//! The faults: what is done to A or to its store, and how that has to end.
+
+use std::process::Command;
+use std::time::Duration;
+
+use elect_testkit::fault::{Direction, Mode, Outcome};
+use elect_testkit::oracle::now;
+use elect_testkit::program::eventually;
+use nix::sys::signal::Signal;
+
+use super::cluster::Brand;
+use super::duel::{Duel, Freezer, Route, Setting};
+use crate::stage::{send, stop};
+
+/// A fault.
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    /// For the table.
+    pub(crate) words: &'static str,
+    setting: Setting,
+    strike: fn(&mut Duel),
+    ending: Ending,
+}
+
+/// How it has to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    /// The store ends A's lease, with A's tree dead long before.
+    Expires,
+    /// A, or its guardian, gives the lease up after the tree's death.
+    Resigns,
+    /// A loses its lease while nobody can have it.
+    Outlasts,
+    /// A's command does not notice.
+    Rides,
+    /// Its command does not notice, or A loses its lease.
+    Copes,
+}
+
+const TTL: Duration = Duration::from_secs(5);
+const ALONE: Setting =
+    Setting { members: 1, route: Route::Direct, freezer: Freezer::None, ttl: TTL };
+/// With time enough for an election within the store.
+const THREE: Setting = Setting { members: 3, ttl: Duration::from_secs(15), ..ALONE };
+const PROXY: Setting = Setting { route: Route::Proxy, ..ALONE };
+const NETWORK: Setting = Setting { route: Route::Network, ..ALONE };
+
+const fn case(
+    name: &'static str,
+    words: &'static str,
+    setting: Setting,
+    ending: Ending,
+    strike: fn(&mut Duel),
+) -> Case {
+    Case { name, words, setting, strike, ending }
+}
+
+const KILL: Signal = Signal::SIGKILL;
+
+pub(crate) const CASES: &[Case] = &[
+    case("wrapper_stopped", "1 wrapper stopped", ALONE, Ending::Expires, |duel| stop(duel.wrapper)),
+    case("guardian_stopped", "2 guardian stopped", ALONE, Ending::Resigns, |duel| {
+        stop(duel.guardian);
+    }),
+    case("all_stopped", "3 wrapper, guardian and tree stopped", ALONE, Ending::Expires, |duel| {
+        stop(duel.wrapper);
+        stop(duel.guardian);
+        let run = duel.oracle.newest("A").expect("A runs");
+        run.processes.iter().for_each(|process| stop(process.pid));
+    }),
+    case(
+        "all_frozen",
+        "4 all frozen, cgroup v2",
+        Setting { freezer: Freezer::All, ..ALONE },
+        Ending::Expires,
+        |duel| duel.freeze(true),
+    ),
+    case(
+        "command_frozen",
+        "5 command frozen, cgroup v1",
+        Setting { freezer: Freezer::Command, ..ALONE },
+        Ending::Resigns,
+        freeze_the_command,
+    ),
+    case("wrapper_killed", "6 wrapper killed", ALONE, Ending::Resigns, |duel| {
+        send(duel.wrapper, KILL);
+    }),
+    case("guardian_killed", "7 guardian killed", ALONE, Ending::Resigns, |duel| {
+        send(duel.guardian, KILL);
+    }),
+    case("both_killed", "8 wrapper and guardian killed", ALONE, Ending::Expires, |duel| {
+        stop(duel.guardian);
+        send(duel.wrapper, KILL);
+        send(duel.guardian, KILL);
+    }),
+    case("packets_dropped", "14 packets dropped", NETWORK, Ending::Expires, |duel| {
+        duel.network().cut(Duel::A, Direction::Both);
+    }),
+    case("packets_rejected", "15 packets rejected", NETWORK, Ending::Expires, |duel| {
+        duel.network().reject(Duel::A);
+    }),
+    case("link_down", "15 link down", NETWORK, Ending::Expires, take_the_link_down),
+    case("replies_late", "16 replies late by 9/10 of the TTL", PROXY, Ending::Resigns, |duel| {
+        duel.proxy().replies(Mode::Delay(TTL * 9 / 10));
+    }),
+    case("replies_swallowed", "17 replies swallowed", PROXY, Ending::Resigns, |duel| {
+        duel.proxy().replies(Mode::Swallow);
+    }),
+    case("replies_trickle", "18 replies of one byte a second", PROXY, Ending::Resigns, |duel| {
+        duel.proxy().replies(Mode::Trickle);
+    }),
+    case("replies_twice", "18 replies twice", PROXY, Ending::Copes, |duel| {
+        duel.proxy().replies(Mode::Duplicate);
+    }),
+    case("member_stopped", "19 a member of three stopped", THREE, Ending::Rides, |duel| {
+        let far = duel.far();
+        duel.cluster.member(far).signal(Signal::SIGSTOP);
+    }),
+    case("store_leader_stopped", "19 the leader of three stopped", THREE, Ending::Rides, |duel| {
+        let near = duel.near;
+        duel.cluster.member(near).signal(Signal::SIGSTOP);
+    }),
+    case("quorum_stopped", "19 two of three stopped", THREE, Ending::Outlasts, |duel| {
+        let (near, far) = (duel.near, duel.far());
+        duel.cluster.member(near).signal(Signal::SIGSTOP);
+        duel.cluster.member(far).signal(Signal::SIGSTOP);
+    }),
+    case("store_leader_killed", "20 the leader of three killed", THREE, Ending::Rides, |duel| {
+        let near = duel.near;
+        duel.cluster.member(near).kill();
+    }),
+];
+
+impl Case {
+    /// Has a duel survive it.
+    #[track_caller]
+    pub(crate) fn survive(&self, brand: Brand) -> Outcome {
+        let mut duel = Duel::start(brand, &self.setting);
+        (self.strike)(&mut duel);
+        match self.ending {
+            Ending::Expires => {
+                let (run, outcome) = duel.hand_over();
+                let alive = outcome.lease_end.expect("it was seen");
+                assert!(run.last <= alive, "{run}; its entry was seen last at {alive:?}");
+                duel.heal();
+                let is_killed = self.name == "both_killed";
+                duel.a.wait().exits(if is_killed { 128 + 9 } else { 124 });
+                outcome
+            }
+            Ending::Resigns => resign(duel),
+            Ending::Copes => {
+                let end = now() + TTL * 2;
+                eventually("A's end, or for A to go on", || {
+                    (!duel.a.is_running() || now() > end).then_some(())
+                });
+                duel.end.raise();
+                let (_, outcome) = duel.hand_over();
+                duel.heal();
+                duel.a.wait();
+                Outcome { lease_end: None, ..outcome }
+            }
+            Ending::Outlasts => {
+                let a = std::mem::replace(&mut duel.a, elect_testkit::program::Running::idle());
+                a.wait().exits(124).says("no answer");
+                duel.heal();
+                let (_, outcome) = duel.hand_over();
+                Outcome { lease_end: None, ..outcome }
+            }
+            Ending::Rides => ride(duel, self.setting.ttl),
+        }
+    }
+}
+
+/// A's tree is dead, and B's turn comes before A's lease has ended by itself.
+fn resign(mut duel: Duel) -> Outcome {
+    let (_, outcome) = duel.hand_over();
+    duel.heal();
+    assert_ne!(duel.a.wait().code(), 0);
+    Outcome { lease_end: None, ..outcome }
+}
+
+/// A's command goes on for longer than its lease would have lasted, and ends when it wants to.
+fn ride(mut duel: Duel, ttl: Duration) -> Outcome {
+    duel.oracle.wait_for_stamps("A", ttl + Duration::from_secs(1));
+    assert!(duel.oracle.newest("B").is_none(), "B runs beside A");
+    duel.end.raise();
+    let a = std::mem::replace(&mut duel.a, elect_testkit::program::Running::idle());
+    a.wait().exits(0);
+    let (_, outcome) = duel.hand_over();
+    duel.heal();
+    Outcome { lease_end: None, ..outcome }
+}
+
+/// A is told to end, with little patience; its command cannot die before it thaws.
+fn freeze_the_command(duel: &mut Duel) {
+    duel.freeze(true);
+    send(duel.wrapper, Signal::SIGTERM);
+    let frozen = now();
+    eventually("A's entry to outlast its lease", || {
+        let alive = duel.witness.sightings().alive.expect("it was seen");
+        (alive.since(frozen) > TTL + TTL / 2).then_some(())
+    });
+    assert!(duel.oracle.newest("B").is_none(), "B runs beside a frozen A");
+    duel.freeze(false);
+}
+
+fn take_the_link_down(duel: &mut Duel) {
+    let mut words = duel.network().enter(Duel::A).to_vec();
+    words.extend(["ip", "link", "set", "eth0", "down"].map(str::to_owned));
+    let done = Command::new(&words[0]).args(&words[1..]).status().expect("ip runs");
+    assert!(done.success());
+}

@@ -1,0 +1,100 @@
+//! Somebody with a way of its own to the store, who notes how long an entry was there.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use elect::config::{self, BackendUrl};
+use elect_api::{Boottime, ElectionName, Survey};
+use elect_testkit::oracle::now;
+use elect_testkit::program::eventually;
+
+/// Between two looks. What is told of an entry's end is as exact as this.
+const PAUSE: Duration = Duration::from_millis(5);
+const ATTEMPT: Duration = Duration::from_secs(1);
+
+/// What is known of an entry's time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sightings {
+    /// The last instant at which it was surely there: when the request was sent that showed it.
+    pub(crate) alive: Option<Boottime>,
+    /// The first instant at which it was surely gone: when the answer came that did not show it any more.
+    pub(crate) gone: Option<Boottime>,
+}
+
+/// Looks at an election until it is dropped.
+pub(crate) struct Witness {
+    seen: Arc<Mutex<Sightings>>,
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Witness {
+    /// Watches the leader whose id begins with `id`. `around` calls what it is given, perhaps elsewhere.
+    pub(crate) fn of(
+        url: &str,
+        id: &'static str,
+        around: impl FnOnce(&mut (dyn FnMut() + Send)) + Send + 'static,
+    ) -> Self {
+        let (seen, over) = (Arc::<Mutex<Sightings>>::default(), Arc::<AtomicBool>::default());
+        let thread = std::thread::spawn({
+            let (seen, over, url) = (Arc::clone(&seen), Arc::clone(&over), url.to_owned());
+            move || around(&mut || watch(&url, id, &seen, &over))
+        });
+        Self { seen, over, thread: Some(thread) }
+    }
+
+    /// What it has seen so far.
+    pub(crate) fn sightings(&self) -> Sightings {
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until the entry was seen.
+    #[track_caller]
+    pub(crate) fn wait_for_entry(&self) {
+        eventually("an entry", || self.sightings().alive);
+    }
+
+    /// Waits until the entry is gone.
+    #[track_caller]
+    pub(crate) fn wait_for_end(&self) -> Sightings {
+        eventually("the end of an entry", || self.sightings().gone);
+        self.sightings()
+    }
+}
+
+impl Drop for Witness {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn watch(url: &str, id: &str, seen: &Mutex<Sightings>, over: &AtomicBool) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let Ok(url) = url.parse::<BackendUrl>();
+    let election: ElectionName = "job".parse().expect("a good name");
+    runtime.expect("a runtime").block_on(async {
+        let store = config::connect(&url).expect("a good URL");
+        while !over.load(Ordering::Relaxed) {
+            let sent = now();
+            let look = tokio::time::timeout(ATTEMPT, store.survey(&election)).await;
+            if let Ok(Ok(survey)) = look {
+                let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+                if is_led_by(&survey, id) {
+                    seen.alive = Some(sent);
+                } else if seen.alive.is_some() && seen.gone.is_none() {
+                    seen.gone = Some(now());
+                }
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    });
+}
+
+fn is_led_by(survey: &Survey, id: &str) -> bool {
+    survey.leader.as_ref().is_some_and(|leader| leader.entry.candidate.id.starts_with(id))
+}

@@ -1,0 +1,139 @@
+//! What the program says when a store cannot be used, and what it never says.
+
+use std::fs;
+use std::net::{Ipv4Addr, TcpListener};
+
+use elect_testkit::program::{Elect, eventually};
+use elect_testkit::servers::{Authority, Etcd, ZooKeeper, free_port};
+
+use super::cluster::{Brand, Cluster as _};
+
+const SECRET: &str = "hush-hush-7";
+
+fn elect(subcommand: &str, url: &str) -> Elect {
+    let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
+    let elect = elect.args([subcommand, "-b", url]);
+    if subcommand == "run" { elect.args(["-v", "-e", "job", "true"]) } else { elect }
+}
+
+/// Neither command gets anywhere; both say these words, and not the secret.
+fn refused(url: &str, variables: &[(&str, &str)], words: &[&str]) {
+    for subcommand in ["run", "status"] {
+        let mut elect = elect(subcommand, url);
+        for (name, value) in variables {
+            elect = elect.env(name, value);
+        }
+        let ended = elect.run();
+        let all = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(!all.contains(SECRET), "{subcommand} told the secret: {all}");
+        let ended = ended.exits(125);
+        words.iter().fold(ended, |ended, word| ended.says(word));
+    }
+}
+
+#[test]
+fn a_wrong_host_port_or_server_is_named() {
+    for scheme in ["etcd", "zk"] {
+        refused(
+            &format!("{scheme}://me:{SECRET}@no-such-machine.invalid"),
+            &[],
+            &["no-such-machine.invalid"],
+        );
+        let port = free_port();
+        refused(&format!("{scheme}://127.0.0.1:{port}"), &[], &[&port.to_string(), "refused"]);
+    }
+    let (etcd, zookeeper) = (Etcd::start(1), ZooKeeper::one());
+    let (etcd, zookeeper) = (etcd.endpoints()[0], zookeeper.address(0));
+    refused(&format!("etcd://{zookeeper}"), &[], &[&zookeeper.to_string()]);
+    refused(&format!("zk://{etcd}"), &[], &[&etcd.to_string()]);
+}
+
+/// A listener that takes connections and says nothing.
+#[test]
+fn a_server_that_says_nothing_is_given_up_in_time() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let address = listener.local_addr().expect("its address");
+    for scheme in ["etcd", "zk"] {
+        refused(&format!("{scheme}://{address}"), &[], &[]);
+    }
+}
+
+#[test]
+fn a_status_asks_the_next_member_if_the_first_is_silent() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let silent = listener.local_addr().expect("its address");
+    let etcd = Etcd::start(1);
+    let url = Brand::Etcd.url(&[silent, etcd.endpoints()[0]]);
+    elect("status", &url).arg("job").run().exits(1);
+}
+
+#[test]
+fn wrong_passwords_and_missing_rights_are_named() {
+    let etcd = Etcd::start(1);
+    etcd.demand_logins(&[("ann", "annes", &["readwrite elect/"]), ("bob", "bobs", &[])]);
+    let url = Brand::Etcd.url(&etcd.addresses());
+    let ann = [("ELECT_USER", "ann"), ("ELECT_PASSWORD", SECRET)];
+    refused(&url, &ann, &["ann", "password"]);
+    refused(&url, &[("ELECT_USER", "bob"), ("ELECT_PASSWORD", "bobs")], &["bob", "elect/"]);
+    refused(&url, &[], &["ELECT_USER"]);
+    elect("run", &url).env("ELECT_USER", "ann").env("ELECT_PASSWORD", "annes").run().exits(0);
+}
+
+#[test]
+fn tls_that_cannot_be_trusted_is_named() {
+    let (ours, other) = (Authority::new(), Authority::new());
+    let start = |pem: &elect_testkit::servers::Pem| {
+        let words = [
+            format!("--cert-file={}", pem.cert.display()),
+            format!("--key-file={}", pem.key.display()),
+        ];
+        Etcd::start_with(1, &words.each_ref().map(String::as_str))
+    };
+    let etcd = start(&ours.server(&["127.0.0.1"]));
+    let with = |ca: &Authority| format!("{}?ca={}", etcd.url(), ca.ca().display());
+    elect("run", &with(&ours)).run().exits(0);
+    refused(&with(&other), &[], &["ca"]);
+    refused(&etcd.url(), &[], &["ca"]);
+    refused(&etcd.url().replace("+tls", ""), &[], &["etcd+tls://"]);
+    let expired = start(&ours.expired(&["127.0.0.1"]));
+    refused(&format!("{}?ca={}", expired.url(), ours.ca().display()), &[], &["expired"]);
+}
+
+/// Of any process of ours.
+fn command_lines() -> Vec<String> {
+    let all = fs::read_dir("/proc").expect("procfs").filter_map(Result::ok);
+    let read = |path: std::path::PathBuf| fs::read(path.join("cmdline")).ok();
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).replace('\0', " ");
+    all.filter_map(|entry| read(entry.path())).map(text).collect()
+}
+
+/// From a file and from the environment, through a crash, whose guardian gives the entry up.
+#[test]
+fn a_secret_is_in_no_command_line_and_the_guardian_has_it() {
+    let etcd = Etcd::start(1);
+    etcd.demand_logins(&[("ann", SECRET, &["readwrite elect/"])]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("password");
+    fs::write(&file, format!("{SECRET}\n")).expect("a file");
+    let url = Brand::Etcd.url(&etcd.addresses());
+    let by_file = format!("{url}?user=ann&password-file={}", file.display());
+    let by_variable = |elect: Elect| elect.env("ELECT_USER", "ann").env("ELECT_PASSWORD", SECRET);
+    for use_file in [true, false] {
+        let elect = |subcommand| {
+            let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).arg(subcommand);
+            if use_file {
+                elect.args(["-b", &by_file])
+            } else {
+                by_variable(elect.args(["-b", &url]))
+            }
+        };
+        let run = elect("run").args(["-e", "job", "--ttl", "10m", "--", "sleep", "1000"]);
+        let mut leader = run.spawn();
+        let status = elect("status").args(["-o", "json", "job"]);
+        eventually("a leader", || (status.run().code() == 0).then_some(()));
+        assert!(!command_lines().iter().any(|line| line.contains(SECRET)));
+        leader.signal(nix::sys::signal::Signal::SIGKILL);
+        eventually("the end of the entry", || (status.run().code() == 1).then_some(()));
+        assert!(!command_lines().iter().any(|line| line.contains(SECRET)));
+    }
+}

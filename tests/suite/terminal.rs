@@ -127,6 +127,9 @@ fn ctrl_z_stops_the_job_and_fg_continues_it() {
         assert!(does(&mut terminal, "(exit 9)").ends_with("status=9"), "the shell reads");
         terminal.types("fg\r");
         terminal.shows("run -q -e job");
+        // Until then a key would be the shell's, which ignores it.
+        let shell = terminal.session().pid();
+        eventually("the job in the foreground", || (terminal.foreground() != shell).then_some(()));
     }
     terminal.types("hello\r");
     terminal.shows("got hello");

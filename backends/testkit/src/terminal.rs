@@ -74,6 +74,12 @@ impl Terminal {
         all[from..from + at].to_owned()
     }
 
+    /// The process group in the foreground: keys that make signals make them for it.
+    #[track_caller]
+    pub fn foreground(&self) -> i32 {
+        nix::unistd::tcgetpgrp(&self.keyboard).expect("a terminal that somebody controls").as_raw()
+    }
+
     /// All that was ever shown.
     pub fn all(&self) -> String {
         lock(&self.screen).clone()

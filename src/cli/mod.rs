@@ -4,9 +4,13 @@
 //! and an empty variable counts as unset.
 
 mod backend_url;
+mod campaign;
 mod check;
+mod health;
+mod log;
 mod redeem;
 mod run;
+mod sidecar;
 mod status;
 mod values;
 
@@ -18,9 +22,13 @@ use clap::{
 };
 
 pub use backend_url::BackendUrl;
+pub use campaign::CampaignArgs;
 pub use check::CheckArgs;
+pub use health::{HealthArgs, HealthCommand, HealthUrl};
+pub use log::LogArgs;
 pub use redeem::RedeemArgs;
 pub use run::RunArgs;
+pub use sidecar::SidecarArgs;
 pub use status::StatusArgs;
 pub use values::{AfterLoss, Leftover, LogFormat, OutputFormat, parse_duration, parse_signal};
 
@@ -38,6 +46,8 @@ pub struct Cli {
 pub enum Command {
     /// Run a command while leading an election
     Run(Box<RunArgs>),
+    /// Lead, and say so, on behalf of an application that runs beside it
+    Sidecar(Box<SidecarArgs>),
     /// Show who leads and who waits
     Status(StatusArgs),
     /// Say whether the leadership that this command runs under still holds
@@ -60,9 +70,13 @@ where
     let matches =
         grammar.try_get_matches_from_mut(args).map_err(|error| blame_variable(&grammar, error))?;
     let mut cli = Cli::from_arg_matches(&matches)?;
-    if let (Command::Run(run), Some(given)) = (&mut cli.command, matches.subcommand_matches("run"))
-    {
-        run.settle(given).map_err(|text| usage_error(&mut grammar, "run", text))?;
+    if let Some((name, given)) = matches.subcommand() {
+        let settled = match &mut cli.command {
+            Command::Run(run) => run.settle(given),
+            Command::Sidecar(sidecar) => sidecar.log.settle(given),
+            _ => Ok(()),
+        };
+        settled.map_err(|text| usage_error(&mut grammar, name, text))?;
     }
     Ok(cli)
 }
@@ -234,9 +248,12 @@ mod tests {
         if with_variables("variables_stand_in_for_flags", &variables) {
             let given = run(&["job"]).unwrap();
             assert_eq!(given.wait, Some(Duration::from_secs(5)));
-            assert_eq!(given.backend.with_secrets(), "file:///x");
-            assert!(given.verbose);
-            assert_eq!(run(&["-b", "file:", "job"]).unwrap().backend.with_secrets(), "file:");
+            assert_eq!(given.campaign.backend.with_secrets(), "file:///x");
+            assert!(given.log.verbose);
+            assert_eq!(
+                run(&["-b", "file:", "job"]).unwrap().campaign.backend.with_secrets(),
+                "file:"
+            );
         }
     }
 
@@ -245,7 +262,7 @@ mod tests {
         let variables = [("ELECT_WAIT", "5s"), ("ELECT_QUIET", "1")];
         if with_variables("a_flag_beats_the_variable_of_its_rival", &variables) {
             let given = run(&["-n", "-v", "job"]).unwrap();
-            assert!(given.no_wait && given.verbose && !given.quiet);
+            assert!(given.no_wait && given.log.verbose && !given.log.quiet);
             assert_eq!(given.wait, None);
         }
     }
@@ -285,8 +302,8 @@ mod tests {
             [("ELECT_WAIT", ""), ("ELECT_BACKEND", ""), ("ELECT_NO_WAIT", ""), ("ELECT_ID", "")];
         if with_variables("an_empty_variable_counts_as_unset", &variables) {
             let given = run(&["job"]).unwrap();
-            assert_eq!((given.wait, given.no_wait, given.id), (None, false, None));
-            assert_eq!(given.backend.with_secrets(), "file:");
+            assert_eq!((given.wait, given.no_wait, given.campaign.id), (None, false, None));
+            assert_eq!(given.campaign.backend.with_secrets(), "file:");
         }
     }
 }

@@ -6,11 +6,8 @@ use clap::builder::BoolishValueParser;
 use clap::{ArgMatches, Args};
 use nix::sys::signal::Signal;
 
-use super::BackendUrl;
-use super::values::{
-    AfterLoss, Leftover, LogFormat, parse_duration, parse_share, parse_signal, parse_ttl,
-};
-use super::{Winner, settle};
+use super::values::{AfterLoss, Leftover, parse_duration, parse_signal};
+use super::{CampaignArgs, LogArgs, Winner, settle};
 
 const AFTER_HELP: &str = "\
 Exit codes:
@@ -39,20 +36,9 @@ Durations: 500ms, 15s, 2m, 1h30m; a bare number is seconds.";
     after_long_help = AFTER_HELP
 )]
 pub struct RunArgs {
-    /// The store that keeps the election
-    #[arg(
-        short,
-        long,
-        env = "ELECT_BACKEND",
-        value_name = "URL",
-        default_value = "file:",
-        help = "The store: file:///DIR, etcd://HOST,HOST or zk://HOST,HOST"
-    )]
-    pub backend: BackendUrl,
-
-    /// The election to take part in [default: the command's file name]
-    #[arg(short, long, env = "ELECT_ELECTION", value_name = "NAME")]
-    pub election: Option<String>,
+    /// Who takes part in what.
+    #[command(flatten)]
+    pub campaign: CampaignArgs,
 
     /// Do not wait: exit at once if another candidate leads
     #[arg(short, long, env = "ELECT_NO_WAIT", value_parser = BoolishValueParser::new())]
@@ -72,14 +58,6 @@ pub struct RunArgs {
     )]
     pub conflict_exit_code: u8,
 
-    /// The length of the lease: a leader that is cut off is replaced after it [default: 15s]
-    #[arg(long, env = "ELECT_TTL", value_name = "DUR", value_parser = parse_ttl, allow_hyphen_values = true)]
-    pub ttl: Option<Duration>,
-
-    /// By how much the clocks of this machine and of the store may differ in speed [default: 10%]
-    #[arg(long, env = "ELECT_MAX_CLOCK_DRIFT", value_name = "SHARE", value_parser = parse_share, allow_hyphen_values = true)]
-    pub max_clock_drift: Option<f64>,
-
     /// The signal that asks the command to stop when the lease is lost: TERM, SIGTERM or 15
     #[arg(short, long, env = "ELECT_SIGNAL", value_name = "SIG", value_parser = parse_signal, default_value = "TERM")]
     pub signal: Signal,
@@ -87,10 +65,6 @@ pub struct RunArgs {
     /// How long before it is killed the command is asked to stop when the lease is lost [default: 4/15 of the lease]
     #[arg(short, long, env = "ELECT_KILL_GRACE", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true)]
     pub kill_grace: Option<Duration>,
-
-    /// The label of this candidate, to which elect adds a nonce [default: the name of the host]
-    #[arg(long, env = "ELECT_ID", value_name = "LABEL")]
-    pub id: Option<String>,
 
     /// What happens to processes that the command leaves running when it ends
     #[arg(long, env = "ELECT_LEFTOVER", value_enum, value_name = "WHAT", default_value_t = Leftover::Kill)]
@@ -112,17 +86,9 @@ pub struct RunArgs {
     #[arg(long, env = "ELECT_OUTCOME", value_name = "FILE")]
     pub outcome: Option<PathBuf>,
 
-    /// Say nothing but errors
-    #[arg(short, long, env = "ELECT_QUIET", value_parser = BoolishValueParser::new())]
-    pub quiet: bool,
-
-    /// Say more; without it, and off a terminal, only warnings
-    #[arg(short, long, env = "ELECT_VERBOSE", value_parser = BoolishValueParser::new())]
-    pub verbose: bool,
-
-    /// The form of elect's own words on stderr
-    #[arg(long, env = "ELECT_LOG_FORMAT", value_enum, value_name = "FORMAT", default_value_t = LogFormat::Text)]
-    pub log_format: LogFormat,
+    /// How elect speaks.
+    #[command(flatten)]
+    pub log: LogArgs,
 
     /// The command to run, and its arguments
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
@@ -138,10 +104,6 @@ impl RunArgs {
                 Winner::Second => self.no_wait = false,
             }
         }
-        if self.quiet && self.verbose {
-            let winner = settle(given, "quiet", "verbose")?;
-            (self.quiet, self.verbose) = (winner == Winner::First, winner == Winner::Second);
-        }
-        Ok(())
+        self.log.settle(given)
     }
 }

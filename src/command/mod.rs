@@ -4,12 +4,13 @@ mod attempts;
 mod check;
 mod redeem;
 mod run;
+mod sidecar;
 mod status;
 
 use std::process::ExitCode;
 
 use crate::cli::{Cli, Command, LogFormat, RunArgs};
-use crate::config::{CheckPlan, RedeemPlan, RunPlan, StatusPlan, Verbosity};
+use crate::config::{CheckPlan, RedeemPlan, RunPlan, SidecarPlan, StatusPlan, Verbosity};
 use crate::report::{FAILED, Log, wall_clock};
 
 pub use check::Left;
@@ -18,8 +19,13 @@ pub use check::Left;
 pub fn dispatch(cli: Cli) -> ExitCode {
     match cli.command {
         Command::Run(args) => {
-            let log = Log::new(Verbosity::of(&args), args.log_format, wall_clock);
+            let log = Log::new(Verbosity::of(args.log), args.log.log_format, wall_clock);
             finish(&log, run(*args, &log))
+        }
+        Command::Sidecar(args) => {
+            let log = Log::new(Verbosity::of(args.log), args.log.log_format, wall_clock);
+            let plan = SidecarPlan::new(*args).map_err(anyhow::Error::from);
+            finish(&log, plan.and_then(|plan| sidecar::sidecar(&plan, &log)))
         }
         Command::Status(args) => {
             let log = plain_log();

@@ -51,16 +51,19 @@ pub enum ConfigError {
         /// The flag.
         flag: &'static str,
     },
-    /// `elect check` runs outside any `elect run`.
+    /// `elect check` runs outside any `elect run`, and no other lease is named.
     #[error("there is no lease to check: ELECT_LEASE is not set")]
     NoLease,
+    /// `elect sidecar` was not told which election to take part in.
+    #[error("there is no command that the election could be named after")]
+    Unnamed,
 }
 
 impl ConfigError {
     /// What to do about it.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Speechless(_) | Self::Nameless(_) | Self::CommandName { .. } => {
+            Self::Speechless(_) | Self::Nameless(_) | Self::CommandName { .. } | Self::Unnamed => {
                 Some("use -e NAME")
             }
             Self::NoScheme(_) => Some("write file:///DIR, etcd://HOST or zk://HOST"),
@@ -68,7 +71,10 @@ impl ConfigError {
                 Some("build elect with at least one backend, such as --features file")
             }
             Self::Timeless { .. } => Some("leave the flag, or the variable of its name, away"),
-            Self::NoLease => Some("run `elect check` inside a command that `elect run` started"),
+            Self::NoLease => Some(
+                "run `elect check` inside a command that `elect run` started, or name the file of \
+                 another elect with --lease-file",
+            ),
             Self::Election { .. } | Self::Label(_) | Self::UnknownScheme { .. } => None,
         }
     }

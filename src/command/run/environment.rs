@@ -6,8 +6,8 @@ use elect_api::{Candidate, ElectionName};
 use crate::config::BackendUrl;
 
 /// What the command must not find: an `elect` in it would take part in its parent's election, or
-/// overwrite its parent's outcome.
-const WITHHELD: [&str; 3] = ["ELECT_ELECTION", "ELECT_ID", "ELECT_OUTCOME"];
+/// overwrite its parent's outcome or lease.
+const WITHHELD: [&str; 4] = ["ELECT_ELECTION", "ELECT_ID", "ELECT_OUTCOME", "ELECT_LEASE_FILE"];
 
 /// What tells the command who leads. An enclosing `elect run` has set them for itself.
 pub(super) const LEADER_ELECTION: &str = "ELECT_LEADER_ELECTION";
@@ -25,6 +25,11 @@ pub(super) fn for_redeemer(
         ("ELECT_ELECTION".into(), election.as_str().into()),
     ])
     .collect()
+}
+
+/// Our own environment as a program gets it that helps us, and takes part in nothing.
+pub(in crate::command) fn for_helper() -> Vec<(OsString, OsString)> {
+    env::vars_os().filter(|(name, _)| WITHHELD.iter().all(|other| name != other)).collect()
 }
 
 /// Our own environment as the command gets it; the guardian adds the token and the lease.

@@ -1,11 +1,12 @@
 //! `elect run`: a command as the only one of its kind.
 
-mod environment;
+pub(super) mod environment;
 mod kin;
-mod observer;
+pub(super) mod observer;
+mod posted;
 mod tree;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
@@ -13,13 +14,15 @@ use async_trait::async_trait;
 use elect_api::{Boottime, Candidate, Lease, Store, Token};
 
 use self::observer::{Observer, Shared};
+use self::posted::Posted;
 use self::tree::Watched;
-use crate::config::{self, AfterLoss, RunPlan};
+use crate::config::{self, AfterLoss, CampaignPlan, RunPlan};
 use crate::election::driver::{self, Candidacy, Clock};
 use crate::election::machine::{Machine, Rules, Verdict};
 use crate::election::timing::{Timing, Wishes};
 use crate::guard::{
-    self, Alarm, Containment, Ended, Forked, Guardian, Incoming, Inherited, Redeem, Settings,
+    self, Alarm, Containment, Ended, Forked, Guardian, Incoming, Inherited, LeaseFile, Redeem,
+    Settings,
 };
 use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
 
@@ -54,8 +57,8 @@ struct Past {
 }
 
 fn take_part(plan: &RunPlan, log: &Log, inherited: &Inherited) -> anyhow::Result<Past> {
-    let store = config::connect(&plan.backend)?;
-    let run = Run::new(plan, log.about(&plan.election), store)?;
+    let store = config::connect(&plan.campaign.backend)?;
+    let run = Run::new(plan, log.about(&plan.campaign.election), store)?;
     let guardian = run.fork(inherited)?;
     if plan.after_loss == AfterLoss::Exit {
         inherited.release().context("cannot open /dev/null")?;
@@ -76,6 +79,21 @@ pub(super) fn open_outcome(path: &Path) -> anyhow::Result<OutcomeFile> {
         .with_context(|| format!("cannot write the outcome to {}", path.display()))
 }
 
+/// Makes the file of `--lease-file`, if there is to be one.
+///
+/// # Errors
+/// When it cannot be written, or belongs to another candidate.
+pub(super) fn open_lease_file(
+    plan: &CampaignPlan,
+    grace: Option<Duration>,
+) -> anyhow::Result<Option<LeaseFile>> {
+    let open = |path: &PathBuf| {
+        LeaseFile::create(path, grace)
+            .with_context(|| format!("cannot keep the lease in {}", path.display()))
+    };
+    plan.lease_file.as_ref().map(open).transpose()
+}
+
 fn write_outcome(
     file: &OutcomeFile,
     plan: &RunPlan,
@@ -94,7 +112,7 @@ fn write_outcome(
     let record = OutcomeRecord {
         outcome,
         exit_code: outcome.exit_code(plan.conflict_exit_code),
-        election: &plan.election,
+        election: &plan.campaign.election,
         id: past.map(|past| past.id.as_str()),
         token: past.and_then(|past| past.token),
         reason,
@@ -118,10 +136,10 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn new(plan: &'a RunPlan, log: Log, store: Box<dyn Store>) -> anyhow::Result<Self> {
         let profile = store.profile();
-        let wishes = plan.wishes(&profile)?;
+        let wishes = plan.campaign.wishes(&profile)?;
         let timing = Timing::new(&wishes, profile.lease)?;
         let containment = Containment::detect();
-        let candidate = plan.candidate(std::process::id(), containment.name());
+        let candidate = plan.campaign.candidate(std::process::id(), containment.name());
         log.debug(format_args!(
             "store {}, candidate {}, containment {containment}{}",
             profile.location,
@@ -137,7 +155,8 @@ impl<'a> Run<'a> {
     fn fork(&self, inherited: &Inherited) -> anyhow::Result<Forked> {
         Forked::fork(Settings {
             command: &self.plan.command,
-            environment: environment::for_command(&self.plan.election, &self.candidate),
+            leads: true,
+            environment: environment::for_command(&self.plan.campaign.election, &self.candidate),
             leftover: self.plan.leftover,
             signal: self.plan.signal as i32,
             is_timed: self.store.profile().lease != Lease::Unlimited,
@@ -151,7 +170,10 @@ impl<'a> Run<'a> {
     fn redeem(&self) -> Option<Redeem> {
         (self.store.profile().lease != Lease::Unlimited).then(|| Redeem {
             arguments: vec!["elect".into(), "redeem".into()],
-            environment: environment::for_redeemer(&self.plan.backend, &self.plan.election),
+            environment: environment::for_redeemer(
+                &self.plan.campaign.backend,
+                &self.plan.campaign.election,
+            ),
             variable: "ELECT_TICKET",
         })
     }
@@ -166,10 +188,11 @@ impl<'a> Run<'a> {
             .build()
             .context("cannot start the runtime")?;
         let outcome = runtime.block_on(async {
-            let clock = BootClock(Alarm::new().context("cannot make a timer")?);
+            let clock = BootClock::new()?;
             let incoming = Incoming::new(inherited).context("cannot read signals")?;
             let guardian = guardian.attach().context("cannot watch the guardian")?;
-            let mut tree = Watched::new(guardian, incoming);
+            let file = open_lease_file(&self.plan.campaign, None)?;
+            let mut tree = Posted::new(Watched::new(guardian, incoming), file);
             let shared = Shared::new(&self.log, clock.now());
             let candidacy = self.candidacy();
             let verdict = {
@@ -181,7 +204,7 @@ impl<'a> Run<'a> {
                 }
             };
             shared.clear();
-            Guardian::dismiss(tree.into_guardian());
+            Guardian::dismiss(tree.into_inner().into_guardian());
             Ok((verdict, shared.token()))
         });
         // A resolver may keep a thread for minutes.
@@ -192,7 +215,7 @@ impl<'a> Run<'a> {
     fn candidacy(&self) -> Candidacy<'_> {
         Candidacy {
             store: &*self.store,
-            election: &self.plan.election,
+            election: &self.plan.campaign.election,
             candidate: &self.candidate,
             ttl: self.wishes.ttl,
         }
@@ -204,6 +227,7 @@ impl<'a> Run<'a> {
             signal: self.plan.signal as i32,
             stop_timeout: self.plan.stop_timeout,
             hold: self.plan.hold,
+            insists: false,
         }
     }
 
@@ -250,6 +274,8 @@ fn judge(verdict: Verdict, location: &str) -> (Outcome, String) {
         Verdict::Lost(why) | Verdict::LostForGood(why) => {
             (Outcome::Lost, format!("leadership was lost: {why}"))
         }
+        // Nobody has a command withdraw.
+        Verdict::Withdrawn(why) => (Outcome::Failed, why),
         Verdict::NotAcquired => (Outcome::NotAcquired, "another candidate leads".to_owned()),
         Verdict::Interrupted(signal) => {
             (Outcome::Interrupted(signal), format!("signal {signal} ended the wait"))
@@ -262,7 +288,14 @@ fn judge(verdict: Verdict, location: &str) -> (Outcome, String) {
     }
 }
 
-struct BootClock(Alarm);
+/// The machine's clock that counts suspends.
+pub(super) struct BootClock(Alarm);
+
+impl BootClock {
+    pub(super) fn new() -> anyhow::Result<Self> {
+        Ok(Self(Alarm::new().context("cannot make a timer")?))
+    }
+}
 
 #[async_trait]
 impl Clock for BootClock {

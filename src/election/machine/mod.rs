@@ -107,6 +107,7 @@ impl Machine {
             }
             Event::Signal(signal) => self.signaled(now, signal),
             Event::StepDown(why) => self.asked_to_step_down(now, why),
+            Event::Withdraw(why) => self.withdraw(now, why),
             Event::SoftPassed => self.soft_passed(now),
             Event::Started | Event::NotStarted(_) | Event::Ended(_) | Event::Empty => {
                 self.tree_changed(now, &event);
@@ -278,6 +279,7 @@ impl Machine {
             (false, Some(wait)) => Some(
                 wait.max(self.began + self.timing.connect_timeout.min(self.timing.entry_timeout)),
             ),
+            (false, None) if self.rules.insists => None,
             (false, None) => Some(self.began + self.timing.connect_timeout),
         }
     }
@@ -301,6 +303,17 @@ impl Machine {
         self.request = Request::due(now);
     }
 
+    fn withdraw(&mut self, now: Boottime, why: String) {
+        match self.phase {
+            Phase::Joining | Phase::Campaigning(_) => self.leave(now, Verdict::Withdrawn(why)),
+            Phase::Leading(_) => {
+                self.verdict.get_or_insert(Verdict::Withdrawn(why.clone()));
+                self.asked_to_step_down(now, why);
+            }
+            Phase::Resigning(_) | Phase::Finished => {}
+        }
+    }
+
     fn resigned(&mut self, now: Boottime, outcome: Result<(), Error>) {
         self.request.forget();
         match outcome {
@@ -319,7 +332,9 @@ impl Machine {
         }
         self.phase = Phase::Finished;
         let verdict = match self.verdict.take() {
-            Some(Verdict::Lost(why)) if self.told_to_end => Some(Verdict::LostForGood(why)),
+            Some(Verdict::Lost(why) | Verdict::Withdrawn(why)) if self.told_to_end => {
+                Some(Verdict::LostForGood(why))
+            }
             verdict => verdict,
         };
         if let Some(verdict) = verdict {

@@ -85,8 +85,13 @@ async fn campaign(game: &Game, id: String, seed: u64, mut tree: guardian::SimTre
     let wishes = Wishes { ttl: game.ttl, ..Wishes::default() };
     let timing =
         Timing::new(&wishes, store.profile().lease).expect("the default grace fits every TTL");
-    let rules =
-        Rules { wait: Wait::Forever, signal: libc::SIGTERM, stop_timeout: None, hold: None };
+    let rules = Rules {
+        wait: Wait::Forever,
+        signal: libc::SIGTERM,
+        stop_timeout: None,
+        hold: None,
+        insists: false,
+    };
     let candidate = Candidate {
         id,
         host: "sim".into(),

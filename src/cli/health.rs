@@ -1,0 +1,133 @@
+use std::ffi::OsString;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::Args;
+use hyper::Uri;
+
+use super::values::parse_duration;
+
+/// How an application is known to be well.
+#[derive(Args, Clone, Debug)]
+pub struct HealthArgs {
+    /// Lead only while a GET of this http:// URL is answered with a status of 200 to 299
+    #[arg(long, env = "ELECT_HEALTH_HTTP", value_name = "URL")]
+    pub health_http: Option<HealthUrl>,
+
+    /// Lead only while this command exits with 0; it is executed without a shell
+    #[arg(long, env = "ELECT_HEALTH_CMD", value_name = "CMD", allow_hyphen_values = true)]
+    pub health_cmd: Option<HealthCommand>,
+
+    /// From the start of one check to that of the next
+    #[arg(long, env = "ELECT_HEALTH_INTERVAL", value_name = "DUR", value_parser = parse_period, allow_hyphen_values = true, default_value = "2s")]
+    pub health_interval: Duration,
+
+    /// How long a check may take; after that it has failed, and its command is killed
+    #[arg(long, env = "ELECT_HEALTH_TIMEOUT", value_name = "DUR", value_parser = parse_period, allow_hyphen_values = true, default_value = "2s")]
+    pub health_timeout: Duration,
+
+    /// How many checks have to fail, one after the other, before we do not lead any more
+    #[arg(long, env = "ELECT_HEALTH_THRESHOLD", value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 3)]
+    pub health_threshold: u32,
+}
+
+/// The least time between two checks, and for one.
+const LEAST_PERIOD: Duration = Duration::from_millis(10);
+
+fn parse_period(text: &str) -> Result<Duration, String> {
+    match parse_duration(text)? {
+        period if period < LEAST_PERIOD => Err("less than 10ms".to_owned()),
+        period => Ok(period),
+    }
+}
+
+/// What is asked whether the application is well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HealthUrl(Uri);
+
+impl HealthUrl {
+    /// The URL, which has the scheme `http` and a host.
+    pub const fn uri(&self) -> &Uri {
+        &self.0
+    }
+}
+
+impl FromStr for HealthUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let refuse = |why: &str| Err(format!("{why}; write http://127.0.0.1:8080/healthz"));
+        let Ok(uri) = text.parse::<Uri>() else { return refuse("not a URL") };
+        match (uri.scheme_str(), uri.authority()) {
+            (Some("http"), Some(authority)) if authority.as_str().contains('@') => {
+                refuse("a name or a password is not sent")
+            }
+            (Some("http"), Some(_)) => Ok(Self(uri)),
+            (Some("https"), _) => refuse("TLS is not spoken with an application of this machine"),
+            _ => refuse("not an http:// URL"),
+        }
+    }
+}
+
+/// A command in one text, as a variable or a file has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HealthCommand(Vec<OsString>);
+
+/// What only a shell understands. Somebody who writes it as a word of its own expects one.
+const SHELL_WORDS: [&str; 8] = ["&&", "||", "|", ";", "&", ">", ">>", "<"];
+
+impl HealthCommand {
+    /// The program and its arguments.
+    pub fn words(&self) -> &[OsString] {
+        &self.0
+    }
+}
+
+impl FromStr for HealthCommand {
+    type Err = String;
+
+    /// Splits a text into words as a shell does, with its quotes and backslashes and nothing else.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let words = shlex::split(text).ok_or("a quote or a backslash at the end is open")?;
+        match words.iter().find(|word| SHELL_WORDS.contains(&word.as_str())) {
+            _ if words.is_empty() => Err("there is no command in it".to_owned()),
+            Some(word) => {
+                Err(format!("no shell reads this, which would know {word}; write sh -c '...'"))
+            }
+            None => Ok(Self(words.into_iter().map(OsString::from).collect())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HealthCommand, HealthUrl, parse_period};
+
+    #[test]
+    fn urls_of_an_application() {
+        for good in ["http://127.0.0.1:8080/healthz", "http://[::1]/", "http://localhost?full=1"] {
+            assert!(good.parse::<HealthUrl>().is_ok(), "{good}");
+        }
+        for bad in ["", "/healthz", "localhost:80", "https://a/", "ftp://a/", "http://me:pw@a/"] {
+            let why = bad.parse::<HealthUrl>().unwrap_err();
+            assert!(why.contains("http://127.0.0.1"), "{bad}: {why}");
+        }
+    }
+
+    #[test]
+    fn commands_are_split_as_a_shell_does() {
+        let words = |text: &str| text.parse::<HealthCommand>().map(|command| command.0);
+        assert_eq!(words("test -e '/a b'").unwrap(), ["test", "-e", "/a b"]);
+        assert_eq!(words("sh -c 'a && b'").unwrap(), ["sh", "-c", "a && b"]);
+        for bad in ["", "  ", "echo 'a", "curl -f localhost || exit 1", "a | b"] {
+            assert!(words(bad).is_err(), "{bad}");
+        }
+        assert!(words("a || b").unwrap_err().contains("sh -c"));
+    }
+
+    #[test]
+    fn periods_are_no_busy_loops() {
+        assert!(parse_period("10ms").is_ok());
+        assert!(parse_period("0").is_err() && parse_period("soon").is_err());
+    }
+}

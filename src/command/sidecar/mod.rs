@@ -1,0 +1,169 @@
+//! `elect sidecar`: leads, and says so, on behalf of an application that it has not started.
+//!
+//! Nothing of the application can be killed. What it is told has to be true for as long as it may act on
+//! it: after the end of a leadership, as told, our entry stays for the grace. Whoever asks at least that
+//! often, and stops when we do not lead any more, is never active beside another leader's application.
+
+mod health;
+mod http;
+mod observer;
+mod standing;
+
+use anyhow::Context;
+use tokio::sync::watch;
+
+use self::health::{Fitness, Health};
+use self::observer::Quiet;
+use self::standing::Standing;
+use super::run::observer::{Observer, Shared};
+use super::run::{BootClock, open_lease_file};
+use crate::config::{self, SidecarPlan, Wait};
+use crate::election::driver::{self, Candidacy, Clock};
+use crate::election::machine::{Event, Machine, Rules, Verdict};
+use crate::election::timing::Timing;
+use crate::guard::{Incoming, Inherited};
+use crate::report::Log;
+
+/// How others see that nothing is contained here.
+const CONTAINMENT: &str = "none";
+
+/// Takes part in the election, again and again, while the application is well. The exit code is 0 when a
+/// signal has ended it.
+///
+/// # Errors
+/// Whatever keeps it from taking part at all.
+pub(super) fn sidecar(plan: &SidecarPlan, log: &Log) -> anyhow::Result<u8> {
+    let inherited = Inherited::take().context("cannot block signals")?;
+    inherited.release().context("cannot open /dev/null")?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    let log = log.about(&plan.campaign.election);
+    let outcome = runtime.block_on(serve(plan, &log, &inherited));
+    // A resolver may keep a thread for minutes.
+    runtime.shutdown_background();
+    outcome.map(|()| 0)
+}
+
+async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::Result<()> {
+    let incoming = Incoming::new(inherited).context("cannot read signals")?;
+    let (told, fitness) = watch::channel(Fitness::Unknown);
+    let mut sidecar = Sidecar::new(plan, log, &incoming, fitness)?;
+    let health = Health::new(&plan.health, inherited, log, told);
+    tokio::select! {
+        outcome = sidecar.campaign() => outcome,
+        () = health.keep_looking() => unreachable!("looking has no end"),
+    }
+}
+
+/// What comes after a candidacy.
+enum Next {
+    Again,
+    End,
+}
+
+struct Sidecar<'a> {
+    plan: &'a SidecarPlan,
+    log: &'a Log,
+    clock: BootClock,
+    standing: Standing<'a>,
+}
+
+impl<'a> Sidecar<'a> {
+    fn new(
+        plan: &'a SidecarPlan,
+        log: &'a Log,
+        incoming: &'a Incoming,
+        fitness: watch::Receiver<Fitness>,
+    ) -> anyhow::Result<Self> {
+        // What is wrong with the plan is said now, not once the application is well.
+        let profile = config::connect(&plan.campaign.backend)?.profile();
+        let timing = Timing::new(&plan.campaign.wishes(&profile)?, profile.lease)?;
+        let file = open_lease_file(&plan.campaign, Some(timing.kill_grace))?;
+        let standing = Standing::new(incoming, fitness, file, timing.kill_grace)?;
+        Ok(Self { plan, log, clock: BootClock::new()?, standing })
+    }
+
+    /// Takes part until a signal ends it.
+    async fn campaign(&mut self) -> anyhow::Result<()> {
+        loop {
+            if let Next::End = self.wait_until_fit().await {
+                return Ok(());
+            }
+            if let Next::End = self.take_part().await? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// A candidate that may not lead has no entry: it would only be in the others' way.
+    async fn wait_until_fit(&mut self) -> Next {
+        while !self.standing.is_fit() {
+            if let Event::Signal(signal) = self.standing.news().await {
+                self.log.info(format_args!("signal {signal} ended elect"));
+                return Next::End;
+            }
+        }
+        Next::Again
+    }
+
+    async fn take_part(&mut self) -> anyhow::Result<Next> {
+        let campaign = &self.plan.campaign;
+        let store = config::connect(&campaign.backend)?;
+        let profile = store.profile();
+        let wishes = campaign.wishes(&profile)?;
+        let timing = Timing::new(&wishes, profile.lease)?;
+        let candidate = campaign.candidate(std::process::id(), CONTAINMENT);
+        self.log.debug(format_args!("store {}, candidate {}", profile.location, candidate.id));
+        let candidacy = Candidacy {
+            store: &*store,
+            election: &campaign.election,
+            candidate: &candidate,
+            ttl: wishes.ttl,
+        };
+        let shared = Shared::new(self.log, self.clock.now());
+        let mut observer = Quiet::new(Observer::new(self.log, &shared, &candidate), self.log);
+        let machine = Machine::new(rules(), timing, self.clock.now(), fastrand::u64(..));
+        let drive =
+            driver::drive(&candidacy, machine, &self.clock, &mut self.standing, &mut observer);
+        let verdict = tokio::select! {
+            verdict = drive => verdict,
+            () = shared.keep_drawing() => unreachable!("drawing has no end"),
+        };
+        shared.clear();
+        self.judge(verdict, &profile.location)
+    }
+
+    fn judge(&self, verdict: Verdict, location: &str) -> anyhow::Result<Next> {
+        match verdict {
+            Verdict::Lost(why) | Verdict::Withdrawn(why) => {
+                self.log.info(format_args!("leadership was given up: {why}"));
+                Ok(Next::Again)
+            }
+            Verdict::Ended(_) | Verdict::LostForGood(_) => {
+                self.log.info("leadership was given up as a signal has ended elect");
+                Ok(Next::End)
+            }
+            Verdict::Interrupted(signal) => {
+                self.log.info(format_args!("signal {signal} ended the wait"));
+                Ok(Next::End)
+            }
+            Verdict::StoreFailed(error) => Err(error.into()),
+            Verdict::Failed(why) => Err(anyhow::anyhow!(why)),
+            Verdict::NotAcquired | Verdict::Unreached | Verdict::NotStarted(_) => {
+                Err(anyhow::anyhow!("{location} did not answer in time"))
+            }
+        }
+    }
+}
+
+fn rules() -> Rules {
+    Rules {
+        wait: Wait::Forever,
+        signal: libc::SIGTERM,
+        stop_timeout: None,
+        hold: None,
+        insists: true,
+    }
+}

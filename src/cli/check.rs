@@ -22,7 +22,7 @@ pub struct CheckArgs {
     #[arg(long, env = "ELECT_REMAINING", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true)]
     pub remaining: Option<Duration>,
 
-    /// What an elect of this machine keeps there with its --lease-file [default: what ELECT_LEASE names]
+    /// What an elect of this machine keeps there with its --lease-file [default: the command's own]
     #[arg(long, env = "ELECT_LEASE_FILE", value_name = "FILE")]
     pub lease_file: Option<PathBuf>,
 }

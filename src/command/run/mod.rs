@@ -274,8 +274,6 @@ fn judge(verdict: Verdict, location: &str) -> (Outcome, String) {
         Verdict::Lost(why) | Verdict::LostForGood(why) => {
             (Outcome::Lost, format!("leadership was lost: {why}"))
         }
-        // Nobody has a command withdraw.
-        Verdict::Withdrawn(why) => (Outcome::Failed, why),
         Verdict::NotAcquired => (Outcome::NotAcquired, "another candidate leads".to_owned()),
         Verdict::Interrupted(signal) => {
             (Outcome::Interrupted(signal), format!("signal {signal} ended the wait"))
@@ -284,7 +282,8 @@ fn judge(verdict: Verdict, location: &str) -> (Outcome, String) {
             (Outcome::Failed, format!("{:#}", anyhow::Error::from(error)))
         }
         Verdict::Unreached => (Outcome::Failed, format!("{location} did not answer in time")),
-        Verdict::Failed(why) => (Outcome::Failed, why),
+        // Nobody has a command withdraw.
+        Verdict::Failed(why) | Verdict::Withdrawn(why) => (Outcome::Failed, why),
     }
 }
 

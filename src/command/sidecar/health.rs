@@ -112,12 +112,11 @@ impl<'a> Health<'a> {
         let name = command.words().first().map(|word| word.to_string_lossy()).unwrap_or_default();
         let mut guardian =
             self.start(command.words()).map_err(|error| format!("cannot start {name}: {error}"))?;
-        let outcome = match timeout(limit, end_of(&mut guardian)).await {
-            Ok(outcome) => outcome.map_err(|why| format!("{name} {why}")),
-            Err(_) => {
-                guardian.kill();
-                Err(format!("{name} did not end within {}", humantime::format_duration(limit)))
-            }
+        let outcome = if let Ok(outcome) = timeout(limit, end_of(&mut guardian)).await {
+            outcome.map_err(|why| format!("{name} {why}"))
+        } else {
+            guardian.kill();
+            Err(format!("{name} did not end within {}", humantime::format_duration(limit)))
         };
         // Where a process cannot be killed, its guardian is left to wait for it.
         if timeout(limit, emptied(&mut guardian)).await.is_ok() {

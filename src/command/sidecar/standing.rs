@@ -137,7 +137,7 @@ async fn news(incoming: &Incoming, fitness: &mut watch::Receiver<Fitness>) -> Ev
             },
             changed = fitness.changed() => {
                 if changed.is_err() {
-                    std::future::pending().await
+                    std::future::pending::<()>().await;
                 }
                 return match &*fitness.borrow_and_update() {
                     Fitness::Unfit(why) => {

@@ -5,6 +5,7 @@
 
 mod backend_url;
 mod check;
+mod listen_address;
 mod redeem;
 mod run;
 mod status;
@@ -19,6 +20,7 @@ use clap::{
 
 pub use backend_url::BackendUrl;
 pub use check::CheckArgs;
+pub use listen_address::ListenAddress;
 pub use redeem::RedeemArgs;
 pub use run::RunArgs;
 pub use status::StatusArgs;

@@ -6,10 +6,10 @@ use clap::builder::BoolishValueParser;
 use clap::{ArgMatches, Args};
 use nix::sys::signal::Signal;
 
-use super::BackendUrl;
 use super::values::{
     AfterLoss, Leftover, LogFormat, parse_duration, parse_share, parse_signal, parse_ttl,
 };
+use super::{BackendUrl, ListenAddress};
 use super::{Winner, settle};
 
 const AFTER_HELP: &str = "\
@@ -111,6 +111,15 @@ pub struct RunArgs {
     /// Write what happened to this file, as JSON
     #[arg(long, env = "ELECT_OUTCOME", value_name = "FILE")]
     pub outcome: Option<PathBuf>,
+
+    /// Show how things are over HTTP: whether we lead, probes, events, metrics
+    #[arg(
+        long,
+        env = "ELECT_HTTP",
+        value_name = "ADDR",
+        help = "Show over HTTP whether we lead, with probes, events and metrics: PORT (of this machine only) or HOST:PORT"
+    )]
+    pub http: Option<ListenAddress>,
 
     /// Say nothing but errors
     #[arg(short, long, env = "ELECT_QUIET", value_parser = BoolishValueParser::new())]

@@ -8,7 +8,7 @@ mod naming;
 mod plan;
 mod stores;
 
-pub use crate::cli::{AfterLoss, BackendUrl, Leftover, LogFormat, OutputFormat};
+pub use crate::cli::{AfterLoss, BackendUrl, Leftover, ListenAddress, LogFormat, OutputFormat};
 pub use error::ConfigError;
 pub use identity::{candidate_id, host_name};
 pub use plan::{CheckPlan, RedeemPlan, RunPlan, StatusPlan, Verbosity, Wait};

@@ -1,17 +1,23 @@
 //! `elect run`: a command as the only one of its kind.
 
 mod environment;
+mod feed;
+mod http;
 mod kin;
 mod observer;
 mod tree;
 
+use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use async_trait::async_trait;
 use elect_api::{Boottime, Candidate, Lease, Store, Token};
 
+use self::feed::Feed;
+use self::http::Page;
 use self::observer::{Observer, Shared};
 use self::tree::Watched;
 use crate::config::{self, AfterLoss, RunPlan};
@@ -21,6 +27,7 @@ use crate::election::timing::{Timing, Wishes};
 use crate::guard::{
     self, Alarm, Containment, Ended, Forked, Guardian, Incoming, Inherited, Redeem, Settings,
 };
+use crate::report::http::Listener;
 use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
 
 /// Takes part in the election, runs the command while it leads, and says how that ended.
@@ -55,12 +62,19 @@ struct Past {
 
 fn take_part(plan: &RunPlan, log: &Log, inherited: &Inherited) -> anyhow::Result<Past> {
     let store = config::connect(&plan.backend)?;
+    let listener = plan.http.as_ref().map(http::listen).transpose()?;
     let run = Run::new(plan, log.about(&plan.election), store)?;
-    let guardian = run.fork(inherited)?;
+    let http = listener.as_ref().map(Listener::address);
+    if let Some(address) = http {
+        run.log.info(format_args!("HTTP is served on http://{address}/"));
+    }
+    let guardian = run.fork(inherited, http)?;
     if plan.after_loss == AfterLoss::Exit {
         inherited.release().context("cannot open /dev/null")?;
     }
-    let (verdict, token) = run.campaign(guardian, inherited)?;
+    let page =
+        listener.map(|listener| Page::new(listener, plan, &run.candidate, &run.store.profile()));
+    let (verdict, token) = run.campaign(guardian, inherited, page)?;
     let may_campaign = matches!(verdict, Verdict::Lost(_));
     let (outcome, reason) = judge(verdict, &run.store.profile().location);
     run.tell(outcome, &reason);
@@ -134,10 +148,10 @@ impl<'a> Run<'a> {
         Ok(Self { plan, log, store, wishes, timing, candidate })
     }
 
-    fn fork(&self, inherited: &Inherited) -> anyhow::Result<Forked> {
+    fn fork(&self, inherited: &Inherited, http: Option<SocketAddr>) -> anyhow::Result<Forked> {
         Forked::fork(Settings {
             command: &self.plan.command,
-            environment: environment::for_command(&self.plan.election, &self.candidate),
+            environment: environment::for_command(&self.plan.election, &self.candidate, http),
             leftover: self.plan.leftover,
             signal: self.plan.signal as i32,
             is_timed: self.store.profile().lease != Lease::Unlimited,
@@ -160,7 +174,10 @@ impl<'a> Run<'a> {
         &self,
         guardian: Forked,
         inherited: &Inherited,
+        page: Option<Page>,
     ) -> anyhow::Result<(Verdict, Option<Token>)> {
+        let board = page.as_ref().map(|page| Arc::clone(&page.board));
+        let server = page.map(|page| page.serve(self.plan)).transpose()?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -173,7 +190,8 @@ impl<'a> Run<'a> {
             let shared = Shared::new(&self.log, clock.now());
             let candidacy = self.candidacy();
             let verdict = {
-                let mut observer = Observer::new(&self.log, &shared, &self.candidate);
+                let feed = board.as_deref().map(Feed::new);
+                let mut observer = Observer::new(&self.log, &shared, &self.candidate, feed);
                 let machine = Machine::new(self.rules(), self.timing, clock.now(), fastrand::u64(..));
                 tokio::select! {
                     verdict = driver::drive(&candidacy, machine, &clock, &mut tree, &mut observer) => verdict,
@@ -184,6 +202,9 @@ impl<'a> Run<'a> {
             Guardian::dismiss(tree.into_guardian());
             Ok((verdict, shared.token()))
         });
+        if let Some(server) = server {
+            server.stop();
+        }
         // A resolver may keep a thread for minutes.
         runtime.shutdown_background();
         outcome

@@ -1,0 +1,59 @@
+//! `--http`: from its address to the server.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use elect_api::{Candidate, Lease, Profile};
+
+use crate::config::{self, ListenAddress, RunPlan};
+use crate::guard;
+use crate::report::http::{Board, Clocks, Identity, Listener, Server, Surveyor};
+use crate::report::wall_clock;
+
+/// Listens, before anything else is done: who cannot be asked does not take part.
+///
+/// # Errors
+/// When that address cannot be had.
+pub(super) fn listen(address: &ListenAddress) -> anyhow::Result<Listener> {
+    Listener::bind(address).with_context(|| {
+        format!(
+            "cannot listen on {address} for --http; another program, or another elect, may have the port: \
+             take another one, or 0 for any that is free"
+        )
+    })
+}
+
+/// What is shown of a candidate, and what shows it once [`Page::serve`] is called.
+pub(super) struct Page {
+    pub(super) board: Arc<Board>,
+    listener: Listener,
+}
+
+impl Page {
+    pub(super) fn new(
+        listener: Listener,
+        plan: &RunPlan,
+        candidate: &Candidate,
+        store: &Profile,
+    ) -> Self {
+        let identity = Identity {
+            election: plan.election.as_str().to_owned(),
+            id: candidate.id.clone(),
+            store: store.scheme,
+            is_timed: store.lease != Lease::Unlimited,
+        };
+        let board = Board::new(identity, Clocks { now: guard::now, wall: wall_clock });
+        Self { board: Arc::new(board), listener }
+    }
+
+    /// Begins to answer. The process has one more thread from here on.
+    ///
+    /// # Errors
+    /// When a thread or a descriptor is refused, or the store cannot be opened once more.
+    pub(super) fn serve(self, plan: &RunPlan) -> anyhow::Result<Server> {
+        let store = config::connect(&plan.backend)?;
+        let surveyor = Surveyor::new(store, plan.election.clone(), guard::now);
+        let server = Server::start(self.listener, self.board, Some(surveyor));
+        server.context("cannot start the HTTP server")
+    }
+}

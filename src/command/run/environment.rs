@@ -5,10 +5,11 @@ use std::net::SocketAddr;
 use elect_api::{Candidate, ElectionName};
 
 use crate::config::BackendUrl;
+use crate::guard::HEIRLOOM;
 
 /// What the command must not find: an `elect` in it would take part in its parent's election,
 /// overwrite its parent's outcome, or want its parent's port.
-const WITHHELD: [&str; 4] = ["ELECT_ELECTION", "ELECT_ID", "ELECT_OUTCOME", "ELECT_HTTP"];
+const WITHHELD: [&str; 5] = ["ELECT_ELECTION", "ELECT_ID", "ELECT_OUTCOME", "ELECT_HTTP", HEIRLOOM];
 
 /// What tells the command who leads. An enclosing `elect run` has set them for itself.
 pub(super) const LEADER_ELECTION: &str = "ELECT_LEADER_ELECTION";
@@ -21,7 +22,7 @@ pub(super) fn for_redeemer(
     backend: &BackendUrl,
     election: &ElectionName,
 ) -> Vec<(OsString, OsString)> {
-    let replaced = ["ELECT_BACKEND", "ELECT_ELECTION", "ELECT_TICKET"];
+    let replaced = ["ELECT_BACKEND", "ELECT_ELECTION", "ELECT_TICKET", HEIRLOOM];
     let ours = env::vars_os().filter(|(name, _)| replaced.iter().all(|other| name != other));
     ours.chain([
         ("ELECT_BACKEND".into(), backend.with_secrets().into()),

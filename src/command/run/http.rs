@@ -1,21 +1,32 @@
 //! `--http`: from its address to the server.
 
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use anyhow::Context;
 use elect_api::{Candidate, Lease, Profile};
 
 use crate::config::{self, ListenAddress, RunPlan};
-use crate::guard;
+use crate::guard::{self, Heirloom};
 use crate::report::http::{Board, Clocks, Identity, Listener, Server, Surveyor};
 use crate::report::wall_clock;
 
-/// Listens, before anything else is done: who cannot be asked does not take part.
+/// Listens, before anything else is done: who cannot be asked does not take part. After a new start we
+/// listen already.
 ///
 /// # Errors
 /// When that address cannot be had.
-pub(super) fn listen(address: &ListenAddress) -> anyhow::Result<Listener> {
-    Listener::bind(address).with_context(|| {
+pub(super) fn listen(
+    address: &ListenAddress,
+    heirloom: Option<&Heirloom>,
+) -> anyhow::Result<Listener> {
+    let listener = match heirloom {
+        Some(heirloom) => {
+            heirloom.socket.try_clone().and_then(|socket| Listener::adopt(socket.into()))
+        }
+        None => Listener::bind(address),
+    };
+    listener.with_context(|| {
         format!(
             "cannot listen on {address} for --http; another program, or another elect, may have the port: \
              take another one, or 0 for any that is free"
@@ -35,6 +46,7 @@ impl Page {
         plan: &RunPlan,
         candidate: &Candidate,
         store: &Profile,
+        heirloom: Option<&Heirloom>,
     ) -> Self {
         let identity = Identity {
             election: plan.election.as_str().to_owned(),
@@ -43,7 +55,20 @@ impl Page {
             is_timed: store.lease != Lease::Unlimited,
         };
         let board = Board::new(identity, Clocks { now: guard::now, wall: wall_clock });
+        if let Some(heirloom) = heirloom {
+            board.metrics().resume(&heirloom.note);
+        }
         Self { board: Arc::new(board), listener }
+    }
+
+    /// What is left for a new start once [`Page::serve`] has taken this.
+    ///
+    /// # Errors
+    /// When no descriptor is left.
+    pub(super) fn estate(&self) -> anyhow::Result<Estate> {
+        let socket = self.listener.as_fd().try_clone_to_owned();
+        let socket = socket.context("cannot keep the socket of --http")?;
+        Ok(Estate { board: Arc::clone(&self.board), socket })
     }
 
     /// Begins to answer. The process has one more thread from here on.
@@ -55,5 +80,17 @@ impl Page {
         let surveyor = Surveyor::new(store, plan.election.clone(), guard::now);
         let server = Server::start(self.listener, self.board, Some(surveyor));
         server.context("cannot start the HTTP server")
+    }
+}
+
+/// The socket, which goes on listening, and what was counted so far.
+pub(super) struct Estate {
+    board: Arc<Board>,
+    socket: OwnedFd,
+}
+
+impl Estate {
+    pub(super) fn into_heirloom(self) -> Heirloom {
+        Heirloom { socket: self.socket, note: self.board.metrics().note() }
     }
 }

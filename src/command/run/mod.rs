@@ -17,7 +17,7 @@ use async_trait::async_trait;
 use elect_api::{Boottime, Candidate, Lease, Store, Token};
 
 use self::feed::Feed;
-use self::http::Page;
+use self::http::{Estate, Page};
 use self::observer::{Observer, Shared};
 use self::tree::Watched;
 use crate::config::{self, AfterLoss, RunPlan};
@@ -25,7 +25,8 @@ use crate::election::driver::{self, Candidacy, Clock};
 use crate::election::machine::{Machine, Rules, Verdict};
 use crate::election::timing::{Timing, Wishes};
 use crate::guard::{
-    self, Alarm, Containment, Ended, Forked, Guardian, Incoming, Inherited, Redeem, Settings,
+    self, Alarm, Containment, Ended, Forked, Guardian, Heirloom, Incoming, Inherited, Redeem,
+    Settings,
 };
 use crate::report::http::Listener;
 use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
@@ -35,17 +36,19 @@ use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
 /// # Errors
 /// Whatever keeps it from taking part at all.
 pub(super) fn run(plan: &RunPlan, log: &Log) -> anyhow::Result<Outcome> {
-    let inherited = Inherited::take().context("cannot block signals")?;
+    let mut inherited = Inherited::take().context("cannot block signals")?;
+    let heirloom = inherited.heirloom();
     let started = wall_clock();
     let outcome_file = plan.outcome.as_deref().map(open_outcome).transpose()?;
-    let result = take_part(plan, log, &inherited);
+    let result = take_part(plan, log, &inherited, heirloom.as_ref());
     if let Some(file) = outcome_file {
         write_outcome(&file, plan, started, &result)?;
     }
-    let Past { outcome, may_campaign, .. } = result?;
+    let Past { outcome, may_campaign, heirloom, .. } = result?;
     if may_campaign && plan.after_loss == AfterLoss::Campaign {
         // A guardian starts one command only, and is forked by a process that is fresh.
-        return Err(inherited.start_over()).context("cannot start over to campaign again");
+        return Err(inherited.start_over(heirloom.as_ref()))
+            .context("cannot start over to campaign again");
     }
     Ok(outcome)
 }
@@ -58,11 +61,18 @@ struct Past {
     token: Option<Token>,
     /// Leadership was lost, and nobody wants us to end.
     may_campaign: bool,
+    /// For that.
+    heirloom: Option<Heirloom>,
 }
 
-fn take_part(plan: &RunPlan, log: &Log, inherited: &Inherited) -> anyhow::Result<Past> {
+fn take_part(
+    plan: &RunPlan,
+    log: &Log,
+    inherited: &Inherited,
+    heirloom: Option<&Heirloom>,
+) -> anyhow::Result<Past> {
     let store = config::connect(&plan.backend)?;
-    let listener = plan.http.as_ref().map(http::listen).transpose()?;
+    let listener = plan.http.as_ref().map(|address| http::listen(address, heirloom)).transpose()?;
     let run = Run::new(plan, log.about(&plan.election), store)?;
     let http = listener.as_ref().map(Listener::address);
     if let Some(address) = http {
@@ -72,13 +82,16 @@ fn take_part(plan: &RunPlan, log: &Log, inherited: &Inherited) -> anyhow::Result
     if plan.after_loss == AfterLoss::Exit {
         inherited.release().context("cannot open /dev/null")?;
     }
-    let page =
-        listener.map(|listener| Page::new(listener, plan, &run.candidate, &run.store.profile()));
+    let page = listener
+        .map(|listener| Page::new(listener, plan, &run.candidate, &run.store.profile(), heirloom));
+    let starts_over = plan.after_loss == AfterLoss::Campaign;
+    let estate = page.as_ref().filter(|_| starts_over).map(Page::estate).transpose()?;
     let (verdict, token) = run.campaign(guardian, inherited, page)?;
     let may_campaign = matches!(verdict, Verdict::Lost(_));
     let (outcome, reason) = judge(verdict, &run.store.profile().location);
     run.tell(outcome, &reason);
-    Ok(Past { outcome, reason, id: run.candidate.id, token, may_campaign })
+    let heirloom = estate.map(Estate::into_heirloom);
+    Ok(Past { outcome, reason, id: run.candidate.id, token, may_campaign, heirloom })
 }
 
 /// Opens the file of `--outcome`, and empties it.

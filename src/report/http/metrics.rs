@@ -1,8 +1,13 @@
+use std::collections::HashMap;
+use std::hash::RandomState;
 use std::time::Duration;
 
 use elect_api::ErrorKind;
 use prometheus::core::Collector;
+use prometheus::proto::MetricType;
 use prometheus::{Gauge, Histogram, HistogramOpts, IntCounterVec, Opts, Registry, TextEncoder};
+
+use serde::{Deserialize, Serialize};
 
 use super::board::{Identity, Reason, View};
 
@@ -11,7 +16,7 @@ const RENEWALS: &[f64] = &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0
 /// Seconds to leadership: at once, after a hand-over, after a lease, after a day as a standby.
 const ELECTIONS: &[f64] = &[0.01, 0.1, 1.0, 5.0, 15.0, 60.0, 600.0, 3_600.0, 21_600.0, 86_400.0];
 
-/// What Prometheus reads. Counters begin at 0 with each `elect run`.
+/// What Prometheus reads. Counters begin at 0 with each `elect run`, and go on when it starts over.
 #[derive(Debug)]
 pub struct Metrics {
     identity: Identity,
@@ -23,6 +28,17 @@ pub struct Metrics {
     store_calls: IntCounterVec,
     command_exits: IntCounterVec,
 }
+
+/// A counter of the past.
+#[derive(Serialize, Deserialize)]
+struct Count {
+    name: String,
+    labels: HashMap<String, String>,
+    value: f64,
+}
+
+/// The label that all metrics have.
+const ELECTION: &str = "election";
 
 /// Why a renewal failed, as a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,17 +119,14 @@ impl Metrics {
     }
 
     fn register(&self) {
-        let all: [Box<dyn Collector>; 6] = [
-            Box::new(self.leadership_changes.clone()),
-            Box::new(self.election_duration.clone()),
-            Box::new(self.renewal_duration.clone()),
-            Box::new(self.failed_renewals.clone()),
-            Box::new(self.store_calls.clone()),
-            Box::new(self.command_exits.clone()),
-        ];
-        for metric in all {
+        let add = |metric: Box<dyn Collector>| {
             self.registry.register(metric).expect("each name is there once");
+        };
+        for counters in self.counters() {
+            add(Box::new(counters.clone()));
         }
+        add(Box::new(self.election_duration.clone()));
+        add(Box::new(self.renewal_duration.clone()));
     }
 
     /// We have come to lead, so long after joining.
@@ -144,6 +157,59 @@ impl Metrics {
     /// The command has ended: `outcome` is `exited` or `signaled`.
     pub fn command_ended(&self, outcome: &str, code: i32) {
         self.command_exits.with_label_values(&[outcome, &code.to_string()]).inc();
+    }
+
+    /// What was counted, for [`Metrics::resume`].
+    pub fn note(&self) -> String {
+        let mut counts = Vec::new();
+        for family in self.registry.gather() {
+            if family.get_field_type() != MetricType::COUNTER {
+                continue;
+            }
+            counts.extend(family.get_metric().iter().map(|metric| {
+                Count {
+                    name: family.name().to_owned(),
+                    labels: metric
+                        .get_label()
+                        .iter()
+                        .filter(|label| label.name() != ELECTION)
+                        .map(|label| (label.name().to_owned(), label.value().to_owned()))
+                        .collect(),
+                    value: metric.get_counter().get_value(),
+                }
+            }));
+        }
+        // Text and numbers: there is nothing in it that JSON cannot say.
+        serde_json::to_string(&counts).unwrap_or_default()
+    }
+
+    /// Goes on counting where another [`Metrics`] ended. What it cannot read it leaves.
+    pub fn resume(&self, note: &str) {
+        let counts: Vec<Count> = serde_json::from_str(note).unwrap_or_default();
+        for Count { name, labels, value } in counts {
+            let same = |vector: &&&IntCounterVec| {
+                vector.desc().iter().any(|description| description.fq_name == name)
+            };
+            let labels =
+                labels.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+            let counter = self
+                .counters()
+                .iter()
+                .find(same)
+                .and_then(|vector| vector.get_metric_with::<&str, RandomState>(&labels).ok());
+            if let Some(counter) = counter {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "a count"
+                )]
+                counter.inc_by(value as u64);
+            }
+        }
+    }
+
+    const fn counters(&self) -> [&IntCounterVec; 4] {
+        [&self.leadership_changes, &self.failed_renewals, &self.store_calls, &self.command_exits]
     }
 
     /// All of it in Prometheus' text format.
@@ -199,7 +265,7 @@ impl Metrics {
 }
 
 fn registry(identity: &Identity) -> Registry {
-    let labels = [("election".to_owned(), identity.election.clone())].into();
+    let labels = [(ELECTION.to_owned(), identity.election.clone())].into();
     Registry::new_custom(None, Some(labels)).expect("there is no prefix to be wrong")
 }
 

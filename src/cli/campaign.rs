@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::BackendUrl;
 use super::values::{parse_share, parse_ttl};
+use super::{BackendUrl, ListenAddress};
 
 /// Who takes part in what: the arguments of all that leads.
 #[derive(Args, Clone, Debug)]
@@ -39,4 +39,13 @@ pub struct CampaignArgs {
     /// Keep in this file whether we lead, for `elect check` in other containers
     #[arg(long, env = "ELECT_LEASE_FILE", value_name = "FILE")]
     pub lease_file: Option<PathBuf>,
+
+    /// Show how things are over HTTP: whether we lead, probes, events, metrics
+    #[arg(
+        long,
+        env = "ELECT_HTTP",
+        value_name = "ADDR",
+        help = "Show over HTTP whether we lead, with probes, events and metrics: PORT (of this machine only) or HOST:PORT"
+    )]
+    pub http: Option<ListenAddress>,
 }

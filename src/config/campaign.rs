@@ -4,7 +4,7 @@ use std::time::Duration;
 use elect_api::{Candidate, ElectionName, Lease, Profile};
 
 use super::identity::{self, host_name};
-use super::{BackendUrl, ConfigError, LogFormat, Verbosity, candidate_id, stores};
+use super::{BackendUrl, ConfigError, ListenAddress, LogFormat, Verbosity, candidate_id, stores};
 use crate::cli::{CampaignArgs, LogArgs};
 use crate::election::timing::Wishes;
 
@@ -30,6 +30,8 @@ pub struct CampaignPlan {
     pub command: String,
     /// Where `elect check` of others finds whether we lead.
     pub lease_file: Option<PathBuf>,
+    /// Where to show over HTTP how things are.
+    pub http: Option<ListenAddress>,
     /// How much elect says.
     pub verbosity: Verbosity,
     /// In which form.
@@ -64,6 +66,7 @@ impl CampaignPlan {
             host,
             command,
             lease_file: args.lease_file,
+            http: args.http,
             verbosity: Verbosity::of(log),
             log_format: log.log_format,
         })

@@ -11,7 +11,8 @@ mod sidecar;
 mod stores;
 
 pub use crate::cli::{
-    AfterLoss, BackendUrl, HealthCommand, HealthUrl, Leftover, LogFormat, OutputFormat,
+    AfterLoss, BackendUrl, HealthCommand, HealthUrl, Leftover, ListenAddress, LogFormat,
+    OutputFormat,
 };
 pub use campaign::CampaignPlan;
 pub use error::ConfigError;

@@ -4,6 +4,7 @@
 
 mod escape;
 mod exit;
+pub mod http;
 mod log;
 mod outcome;
 mod progress;

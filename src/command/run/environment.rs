@@ -1,24 +1,29 @@
 use std::env;
 use std::ffi::OsString;
+use std::net::SocketAddr;
 
 use elect_api::{Candidate, ElectionName};
 
 use crate::config::BackendUrl;
+use crate::guard::HEIRLOOM;
 
-/// What the command must not find: an `elect` in it would take part in its parent's election, or
-/// overwrite its parent's outcome or lease.
-const WITHHELD: [&str; 4] = ["ELECT_ELECTION", "ELECT_ID", "ELECT_OUTCOME", "ELECT_LEASE_FILE"];
+/// What the command must not find: an `elect` in it would take part in its parent's election,
+/// overwrite its parent's outcome or lease, or want its parent's port.
+const WITHHELD: [&str; 6] =
+    ["ELECT_ELECTION", "ELECT_ID", "ELECT_OUTCOME", "ELECT_LEASE_FILE", "ELECT_HTTP", HEIRLOOM];
 
 /// What tells the command who leads. An enclosing `elect run` has set them for itself.
 pub(super) const LEADER_ELECTION: &str = "ELECT_LEADER_ELECTION";
 pub(super) const LEADER_ID: &str = "ELECT_LEADER_ID";
+/// Where `--http` listens.
+const HTTP_ADDRESS: &str = "ELECT_HTTP_ADDRESS";
 
 /// Our own environment as `elect redeem` gets it, credentials included.
 pub(super) fn for_redeemer(
     backend: &BackendUrl,
     election: &ElectionName,
 ) -> Vec<(OsString, OsString)> {
-    let replaced = ["ELECT_BACKEND", "ELECT_ELECTION", "ELECT_TICKET"];
+    let replaced = ["ELECT_BACKEND", "ELECT_ELECTION", "ELECT_TICKET", HEIRLOOM];
     let ours = env::vars_os().filter(|(name, _)| replaced.iter().all(|other| name != other));
     ours.chain([
         ("ELECT_BACKEND".into(), backend.with_secrets().into()),
@@ -36,13 +41,15 @@ pub(in crate::command) fn for_helper() -> Vec<(OsString, OsString)> {
 pub(super) fn for_command(
     election: &ElectionName,
     candidate: &Candidate,
+    http: Option<SocketAddr>,
 ) -> Vec<(OsString, OsString)> {
-    let replaced = [LEADER_ELECTION, LEADER_ID];
+    let replaced = [LEADER_ELECTION, LEADER_ID, HTTP_ADDRESS];
     let ours = env::vars_os()
         .filter(|(name, _)| WITHHELD.iter().chain(&replaced).all(|other| name != other));
     ours.chain([
         (LEADER_ELECTION.into(), election.as_str().into()),
         (LEADER_ID.into(), candidate.id.as_str().into()),
     ])
+    .chain(http.map(|address| (HTTP_ADDRESS.into(), address.to_string().into())))
     .collect()
 }

@@ -1,18 +1,24 @@
 //! `elect run`: a command as the only one of its kind.
 
 pub(super) mod environment;
+pub(super) mod feed;
+pub(super) mod http;
 mod kin;
 pub(super) mod observer;
 mod posted;
 mod tree;
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use async_trait::async_trait;
 use elect_api::{Boottime, Candidate, Lease, Store, Token};
 
+use self::feed::Feed;
+use self::http::{Estate, Page};
 use self::observer::{Observer, Shared};
 use self::posted::Posted;
 use self::tree::Watched;
@@ -21,9 +27,10 @@ use crate::election::driver::{self, Candidacy, Clock};
 use crate::election::machine::{Machine, Rules, Verdict};
 use crate::election::timing::{Timing, Wishes};
 use crate::guard::{
-    self, Alarm, Containment, Ended, Forked, Guardian, Incoming, Inherited, LeaseFile, Redeem,
-    Settings,
+    self, Alarm, Containment, Ended, Forked, Guardian, Heirloom, Incoming, Inherited, LeaseFile,
+    Redeem, Settings,
 };
+use crate::report::http::Listener;
 use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
 
 /// Takes part in the election, runs the command while it leads, and says how that ended.
@@ -31,17 +38,19 @@ use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
 /// # Errors
 /// Whatever keeps it from taking part at all.
 pub(super) fn run(plan: &RunPlan, log: &Log) -> anyhow::Result<Outcome> {
-    let inherited = Inherited::take().context("cannot block signals")?;
+    let mut inherited = Inherited::take().context("cannot block signals")?;
+    let heirloom = inherited.heirloom();
     let started = wall_clock();
     let outcome_file = plan.outcome.as_deref().map(open_outcome).transpose()?;
-    let result = take_part(plan, log, &inherited);
+    let result = take_part(plan, log, &inherited, heirloom.as_ref());
     if let Some(file) = outcome_file {
         write_outcome(&file, plan, started, &result)?;
     }
-    let Past { outcome, may_campaign, .. } = result?;
+    let Past { outcome, may_campaign, heirloom, .. } = result?;
     if may_campaign && plan.after_loss == AfterLoss::Campaign {
         // A guardian starts one command only, and is forked by a process that is fresh.
-        return Err(inherited.start_over()).context("cannot start over to campaign again");
+        return Err(inherited.start_over(heirloom.as_ref()))
+            .context("cannot start over to campaign again");
     }
     Ok(outcome)
 }
@@ -54,20 +63,39 @@ struct Past {
     token: Option<Token>,
     /// Leadership was lost, and nobody wants us to end.
     may_campaign: bool,
+    /// For that.
+    heirloom: Option<Heirloom>,
 }
 
-fn take_part(plan: &RunPlan, log: &Log, inherited: &Inherited) -> anyhow::Result<Past> {
+fn take_part(
+    plan: &RunPlan,
+    log: &Log,
+    inherited: &Inherited,
+    heirloom: Option<&Heirloom>,
+) -> anyhow::Result<Past> {
     let store = config::connect(&plan.campaign.backend)?;
+    let listener =
+        plan.campaign.http.as_ref().map(|address| http::listen(address, heirloom)).transpose()?;
     let run = Run::new(plan, log.about(&plan.campaign.election), store)?;
-    let guardian = run.fork(inherited)?;
+    let http = listener.as_ref().map(Listener::address);
+    if let Some(address) = http {
+        run.log.info(format_args!("HTTP is served on http://{address}/"));
+    }
+    let guardian = run.fork(inherited, http)?;
     if plan.after_loss == AfterLoss::Exit {
         inherited.release().context("cannot open /dev/null")?;
     }
-    let (verdict, token) = run.campaign(guardian, inherited)?;
+    let page = listener.map(|listener| {
+        Page::new(listener, &plan.campaign, &run.candidate, &run.store.profile(), None, heirloom)
+    });
+    let starts_over = plan.after_loss == AfterLoss::Campaign;
+    let estate = page.as_ref().filter(|_| starts_over).map(Page::estate).transpose()?;
+    let (verdict, token) = run.campaign(guardian, inherited, page)?;
     let may_campaign = matches!(verdict, Verdict::Lost(_));
     let (outcome, reason) = judge(verdict, &run.store.profile().location);
     run.tell(outcome, &reason);
-    Ok(Past { outcome, reason, id: run.candidate.id, token, may_campaign })
+    let heirloom = estate.map(Estate::into_heirloom);
+    Ok(Past { outcome, reason, id: run.candidate.id, token, may_campaign, heirloom })
 }
 
 /// Opens the file of `--outcome`, and empties it.
@@ -152,11 +180,15 @@ impl<'a> Run<'a> {
         Ok(Self { plan, log, store, wishes, timing, candidate })
     }
 
-    fn fork(&self, inherited: &Inherited) -> anyhow::Result<Forked> {
+    fn fork(&self, inherited: &Inherited, http: Option<SocketAddr>) -> anyhow::Result<Forked> {
         Forked::fork(Settings {
             command: &self.plan.command,
             leads: true,
-            environment: environment::for_command(&self.plan.campaign.election, &self.candidate),
+            environment: environment::for_command(
+                &self.plan.campaign.election,
+                &self.candidate,
+                http,
+            ),
             leftover: self.plan.leftover,
             signal: self.plan.signal as i32,
             is_timed: self.store.profile().lease != Lease::Unlimited,
@@ -182,7 +214,10 @@ impl<'a> Run<'a> {
         &self,
         guardian: Forked,
         inherited: &Inherited,
+        page: Option<Page>,
     ) -> anyhow::Result<(Verdict, Option<Token>)> {
+        let board = page.as_ref().map(|page| Arc::clone(&page.board));
+        let server = page.map(|page| page.serve(&self.plan.campaign)).transpose()?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -196,7 +231,8 @@ impl<'a> Run<'a> {
             let shared = Shared::new(&self.log, clock.now());
             let candidacy = self.candidacy();
             let verdict = {
-                let mut observer = Observer::new(&self.log, &shared, &self.candidate);
+                let feed = board.as_deref().map(Feed::new);
+                let mut observer = Observer::new(&self.log, &shared, &self.candidate, feed);
                 let machine = Machine::new(self.rules(), self.timing, clock.now(), fastrand::u64(..));
                 tokio::select! {
                     verdict = driver::drive(&candidacy, machine, &clock, &mut tree, &mut observer) => verdict,
@@ -207,6 +243,9 @@ impl<'a> Run<'a> {
             Guardian::dismiss(tree.into_inner().into_guardian());
             Ok((verdict, shared.token()))
         });
+        if let Some(server) = server {
+            server.stop();
+        }
         // A resolver may keep a thread for minutes.
         runtime.shutdown_background();
         outcome

@@ -5,10 +5,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use elect_api::{Boottime, Candidate, Survey, Token};
 
+use super::feed::Feed;
 use super::{REDRAW, kin};
-use crate::election::driver;
 use crate::election::machine::{Event, News};
-use crate::guard;
+use crate::election::{Call, driver};
+use crate::guard::{self, Deadlines};
 use crate::report::{Log, Waiting, wall_clock};
 
 /// What the candidacy and the line that shows it have in common.
@@ -58,6 +59,8 @@ pub(in crate::command) struct Observer<'a> {
     log: &'a Log,
     shared: &'a Shared,
     candidate: &'a Candidate,
+    /// For `--http`.
+    feed: Option<Feed<'a>>,
     /// The last trouble that was told: people need not read it twice.
     trouble: Option<String>,
 }
@@ -67,13 +70,35 @@ impl<'a> Observer<'a> {
         log: &'a Log,
         shared: &'a Shared,
         candidate: &'a Candidate,
+        feed: Option<Feed<'a>>,
     ) -> Self {
-        Self { log, shared, candidate, trouble: None }
+        Self { log, shared, candidate, feed, trouble: None }
     }
 }
 
 impl driver::Observer for Observer<'_> {
+    fn happened(&mut self, event: &Event) {
+        if let Some(feed) = &mut self.feed {
+            feed.happened(event);
+        }
+    }
+
+    fn renewed(&mut self, deadlines: Deadlines) {
+        if let Some(feed) = &mut self.feed {
+            feed.renewed(deadlines);
+        }
+    }
+
+    fn called(&mut self, call: &Call) {
+        if let Some(feed) = &mut self.feed {
+            feed.called(call);
+        }
+    }
+
     fn news(&mut self, news: News) {
+        if let Some(feed) = &mut self.feed {
+            feed.news(&news);
+        }
         match news {
             News::Waiting { ahead } => self.log.debug(format_args!("waiting, {ahead} ahead")),
             News::Leading(token) => {

@@ -8,7 +8,7 @@ use elect_api::Token;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use super::http::status_of;
+use super::get::status_of;
 use crate::command::run::environment;
 use crate::config::{HealthCommand, HealthPlan, HealthUrl};
 use crate::guard::{Ended, Forked, Guardian, Inherited, Leftover, Report, Settings};

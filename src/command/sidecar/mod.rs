@@ -4,17 +4,22 @@
 //! it: after the end of a leadership, as told, our entry stays for the grace. Whoever asks at least that
 //! often, and stops when we do not lead any more, is never active beside another leader's application.
 
+mod get;
 mod health;
-mod http;
 mod observer;
 mod standing;
 
+use std::sync::Arc;
+
 use anyhow::Context;
+use elect_api::Candidate;
 use tokio::sync::watch;
 
 use self::health::{Fitness, Health};
 use self::observer::Quiet;
 use self::standing::Standing;
+use super::run::feed::Feed;
+use super::run::http::{self, Page};
 use super::run::observer::{Observer, Shared};
 use super::run::{BootClock, open_lease_file};
 use crate::config::{self, SidecarPlan, Wait};
@@ -23,6 +28,7 @@ use crate::election::machine::{Event, Machine, Rules, Verdict};
 use crate::election::timing::Timing;
 use crate::guard::{Incoming, Inherited};
 use crate::report::Log;
+use crate::report::http::Board;
 
 /// How others see that nothing is contained here.
 const CONTAINMENT: &str = "none";
@@ -47,14 +53,33 @@ pub(super) fn sidecar(plan: &SidecarPlan, log: &Log) -> anyhow::Result<u8> {
 }
 
 async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::Result<()> {
+    // What is wrong with the plan is said now, not once the application is well.
+    let candidate = plan.campaign.candidate(std::process::id(), CONTAINMENT);
+    let profile = config::connect(&plan.campaign.backend)?.profile();
+    let grace = Timing::new(&plan.campaign.wishes(&profile)?, profile.lease)?.kill_grace;
+    let page = plan.campaign.http.as_ref().map(|address| {
+        let listener = http::listen(address, None)?;
+        log.info(format_args!("HTTP is served on http://{}/", listener.address()));
+        anyhow::Ok(Page::new(listener, &plan.campaign, &candidate, &profile, Some(grace), None))
+    });
+    let page = page.transpose()?;
+    let board = page.as_ref().map(|page| Arc::clone(&page.board));
+    let server = page.map(|page| page.serve(&plan.campaign)).transpose()?;
+    let file = open_lease_file(&plan.campaign, Some(grace))?;
     let incoming = Incoming::new(inherited).context("cannot read signals")?;
     let (told, fitness) = watch::channel(Fitness::Unknown);
-    let mut sidecar = Sidecar::new(plan, log, &incoming, fitness)?;
+    let standing = Standing::new(&incoming, fitness, file, board.as_deref(), grace)?;
+    let clock = BootClock::new()?;
+    let mut sidecar = Sidecar { plan, log, candidate, board: board.as_deref(), clock, standing };
     let health = Health::new(&plan.health, inherited, log, told);
-    tokio::select! {
+    let outcome = tokio::select! {
         outcome = sidecar.campaign() => outcome,
         () = health.keep_looking() => unreachable!("looking has no end"),
+    };
+    if let Some(server) = server {
+        server.stop();
     }
+    outcome
 }
 
 /// What comes after a candidacy.
@@ -66,25 +91,13 @@ enum Next {
 struct Sidecar<'a> {
     plan: &'a SidecarPlan,
     log: &'a Log,
+    candidate: Candidate,
+    board: Option<&'a Board>,
     clock: BootClock,
     standing: Standing<'a>,
 }
 
-impl<'a> Sidecar<'a> {
-    fn new(
-        plan: &'a SidecarPlan,
-        log: &'a Log,
-        incoming: &'a Incoming,
-        fitness: watch::Receiver<Fitness>,
-    ) -> anyhow::Result<Self> {
-        // What is wrong with the plan is said now, not once the application is well.
-        let profile = config::connect(&plan.campaign.backend)?.profile();
-        let timing = Timing::new(&plan.campaign.wishes(&profile)?, profile.lease)?;
-        let file = open_lease_file(&plan.campaign, Some(timing.kill_grace))?;
-        let standing = Standing::new(incoming, fitness, file, timing.kill_grace)?;
-        Ok(Self { plan, log, clock: BootClock::new()?, standing })
-    }
-
+impl Sidecar<'_> {
     /// Takes part until a signal ends it.
     async fn campaign(&mut self) -> anyhow::Result<()> {
         loop {
@@ -109,21 +122,21 @@ impl<'a> Sidecar<'a> {
     }
 
     async fn take_part(&mut self) -> anyhow::Result<Next> {
+        if let Some(board) = self.board {
+            board.joins();
+        }
         let campaign = &self.plan.campaign;
         let store = config::connect(&campaign.backend)?;
         let profile = store.profile();
         let wishes = campaign.wishes(&profile)?;
         let timing = Timing::new(&wishes, profile.lease)?;
-        let candidate = campaign.candidate(std::process::id(), CONTAINMENT);
+        let candidate = &self.candidate;
         self.log.debug(format_args!("store {}, candidate {}", profile.location, candidate.id));
-        let candidacy = Candidacy {
-            store: &*store,
-            election: &campaign.election,
-            candidate: &candidate,
-            ttl: wishes.ttl,
-        };
+        let candidacy =
+            Candidacy { store: &*store, election: &campaign.election, candidate, ttl: wishes.ttl };
         let shared = Shared::new(self.log, self.clock.now());
-        let mut observer = Quiet::new(Observer::new(self.log, &shared, &candidate), self.log);
+        let observer = Observer::new(self.log, &shared, candidate, self.board.map(Feed::new));
+        let mut observer = Quiet::new(observer, self.log, self.board);
         let machine = Machine::new(rules(), timing, self.clock.now(), fastrand::u64(..));
         let drive =
             driver::drive(&candidacy, machine, &self.clock, &mut self.standing, &mut observer);
@@ -132,6 +145,9 @@ impl<'a> Sidecar<'a> {
             () = shared.keep_drawing() => unreachable!("drawing has no end"),
         };
         shared.clear();
+        if let Some(board) = self.board {
+            board.rests(None);
+        }
         self.judge(verdict, &profile.location)
     }
 

@@ -15,12 +15,14 @@ use super::health::Fitness;
 use crate::election::driver::Tree;
 use crate::election::machine::Event;
 use crate::guard::{self, Alarm, Deadlines, Ended, Incoming, LeaseFile, stop_self};
+use crate::report::http::{Board, Reason};
 
 /// Like a command that takes the whole of its grace to end once it is asked to.
 pub(super) struct Standing<'a> {
     incoming: &'a Incoming,
     fitness: watch::Receiver<Fitness>,
     file: Option<LeaseFile>,
+    board: Option<&'a Board>,
     grace: Duration,
     alarm: Alarm,
     deadlines: Option<Deadlines>,
@@ -34,11 +36,13 @@ impl<'a> Standing<'a> {
         incoming: &'a Incoming,
         fitness: watch::Receiver<Fitness>,
         file: Option<LeaseFile>,
+        board: Option<&'a Board>,
         grace: Duration,
     ) -> anyhow::Result<Self> {
         let alarm = Alarm::new().context("cannot make a timer")?;
         let pending = VecDeque::new();
-        Ok(Self { incoming, fitness, file, grace, alarm, deadlines: None, ends: None, pending })
+        let (deadlines, ends) = (None, None);
+        Ok(Self { incoming, fitness, file, board, grace, alarm, deadlines, ends, pending })
     }
 
     pub(super) fn is_fit(&mut self) -> bool {
@@ -96,6 +100,9 @@ impl Tree for Standing<'_> {
     }
 
     fn signal(&mut self, _: i32, _: bool, _: Option<Boottime>) {
+        if let Some(board) = self.board {
+            board.over(Reason::SteppedDown, None);
+        }
         self.end_by(guard::now() + self.grace());
     }
 

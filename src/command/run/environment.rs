@@ -6,8 +6,8 @@ use elect_api::{Candidate, ElectionName};
 use crate::config::BackendUrl;
 
 /// What the command must not find: an `elect` in it would take part in its parent's election, or
-/// overwrite its parent's outcome.
-const WITHHELD: [&str; 3] = ["ELECT_ELECTION", "ELECT_ID", "ELECT_OUTCOME"];
+/// overwrite its parent's outcome, or take its parent's work for its own.
+const WITHHELD: [&str; 4] = ["ELECT_ELECTION", "ELECT_ID", "ELECT_ONCE", "ELECT_OUTCOME"];
 
 /// What tells the command who leads. An enclosing `elect run` has set them for itself.
 pub(super) const LEADER_ELECTION: &str = "ELECT_LEADER_ELECTION";

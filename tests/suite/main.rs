@@ -25,6 +25,7 @@ mod nested;
 mod once;
 mod pid_one;
 mod power_cut;
+mod readme;
 mod real;
 mod signals;
 mod simulation;

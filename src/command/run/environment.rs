@@ -7,10 +7,17 @@ use elect_api::{Candidate, ElectionName};
 use crate::config::BackendUrl;
 use crate::guard::HEIRLOOM;
 
-/// What the command must not find: an `elect` in it would take part in its parent's election,
-/// overwrite its parent's outcome or lease, or want its parent's port.
-const WITHHELD: [&str; 6] =
-    ["ELECT_ELECTION", "ELECT_ID", "ELECT_OUTCOME", "ELECT_LEASE_FILE", "ELECT_HTTP", HEIRLOOM];
+/// What the command must not find: an `elect` in it would take part in its parent's election, take its
+/// parent's work for its own, overwrite its parent's outcome or lease, or want its parent's port.
+const WITHHELD: [&str; 7] = [
+    "ELECT_ELECTION",
+    "ELECT_ID",
+    "ELECT_ONCE",
+    "ELECT_OUTCOME",
+    "ELECT_LEASE_FILE",
+    "ELECT_HTTP",
+    HEIRLOOM,
+];
 
 /// What tells the command who leads. An enclosing `elect run` has set them for itself.
 pub(super) const LEADER_ELECTION: &str = "ELECT_LEADER_ELECTION";

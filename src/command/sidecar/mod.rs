@@ -132,8 +132,13 @@ impl Sidecar<'_> {
         let timing = Timing::new(&wishes, profile.lease)?;
         let candidate = &self.candidate;
         self.log.debug(format_args!("store {}, candidate {}", profile.location, candidate.id));
-        let candidacy =
-            Candidacy { store: &*store, election: &campaign.election, candidate, ttl: wishes.ttl };
+        let candidacy = Candidacy {
+            store: &*store,
+            election: &campaign.election,
+            candidate,
+            ttl: wishes.ttl,
+            once: None,
+        };
         let shared = Shared::new(self.log, self.clock.now());
         let observer = Observer::new(self.log, &shared, candidate, self.board.map(Feed::new));
         let mut observer = Quiet::new(observer, self.log, self.board);
@@ -167,9 +172,11 @@ impl Sidecar<'_> {
             }
             Verdict::StoreFailed(error) => Err(error.into()),
             Verdict::Failed(why) => Err(anyhow::anyhow!(why)),
-            Verdict::NotAcquired | Verdict::Unreached | Verdict::NotStarted(_) => {
-                Err(anyhow::anyhow!("{location} did not answer in time"))
-            }
+            // No rule of ours allows for any of these.
+            Verdict::NotAcquired
+            | Verdict::Unreached
+            | Verdict::NotStarted(_)
+            | Verdict::AlreadyDone => Err(anyhow::anyhow!("{location} did not answer in time")),
         }
     }
 }
@@ -181,5 +188,6 @@ fn rules() -> Rules {
         stop_timeout: None,
         hold: None,
         insists: true,
+        once: false,
     }
 }

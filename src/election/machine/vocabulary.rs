@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use elect_api::{Boottime, Error, Token, Validity};
+use elect_api::{Boottime, Error, Noted, Token, Validity};
 
 use crate::guard::{Deadlines, Ended};
 
@@ -19,6 +19,8 @@ pub struct Rules {
     pub hold: Option<Duration>,
     /// Whether a store that was never reached is tried without end, as long as `wait` lasts.
     pub insists: bool,
+    /// Whether what the command does is to be done once.
+    pub once: bool,
 }
 
 /// How long to wait for leadership.
@@ -41,8 +43,14 @@ pub enum Event {
     Answered(Result<Answer, Error>),
     /// The store answered a resign.
     Resigned(Result<(), Error>),
+    /// The store said whether it is done already.
+    Recalled(Result<bool, Error>),
+    /// The store answered that it is done, or did not.
+    Recorded(Result<Noted, Error>),
     /// The store hints that our standing may have changed.
     Woken,
+    /// The store hints that more may be done by now.
+    Noted,
     /// The candidate that leads waits, in the end, for us: we would wait for ever.
     WaitsForUs(String),
     /// The command runs.
@@ -95,6 +103,10 @@ pub enum Command {
     Open,
     /// Refresh the seat.
     Refresh,
+    /// Ask whether it is done already.
+    Recall,
+    /// Record that it is done.
+    Record,
     /// Resign the seat.
     Resign,
     /// Drop the request that is under way; its outcome is unknown for good.
@@ -168,6 +180,8 @@ pub enum Verdict {
     LostForGood(String),
     /// We withdrew, for this reason.
     Withdrawn(String),
+    /// What is to be done once was done already.
+    AlreadyDone,
     /// Leadership was not to be had in time.
     NotAcquired,
     /// This signal ended the wait.

@@ -91,6 +91,7 @@ async fn campaign(game: &Game, id: String, seed: u64, mut tree: guardian::SimTre
         stop_timeout: None,
         hold: None,
         insists: false,
+        once: false,
     };
     let candidate = Candidate {
         id,
@@ -104,6 +105,7 @@ async fn campaign(game: &Game, id: String, seed: u64, mut tree: guardian::SimTre
         election: &game.election,
         candidate: &candidate,
         ttl: game.ttl,
+        once: None,
     };
     let machine = Machine::new(rules, timing, game.clock.now(), seed);
     let clock = EngineClock(Arc::clone(&game.clock));

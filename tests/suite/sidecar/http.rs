@@ -1,80 +1,25 @@
 //! Applications that are asked over HTTP, and sidecars that answer.
 
-use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
-use std::thread;
-use std::time::Duration;
+use std::net::TcpListener;
 
 use elect_testkit::program::eventually;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::application::Pods;
-
-/// Answers every request with these bytes, and hangs where there are none.
-struct Application {
-    address: SocketAddr,
-    answer: Arc<Mutex<&'static [u8]>>,
-    asked: Arc<Mutex<String>>,
-}
-
-const WELL: &[u8] = b"HTTP/1.1 204 No Content\r\n\r\n";
-const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\nbusy";
-
-impl Application {
-    fn start(answer: &'static [u8]) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = listener.local_addr().expect("an address");
-        let (answer, asked) = (Arc::new(Mutex::new(answer)), Arc::<Mutex<String>>::default());
-        let (shared, heard) = (Arc::clone(&answer), Arc::clone(&asked));
-        thread::spawn(move || {
-            let mut kept = Vec::new();
-            for stream in listener.incoming() {
-                let Ok(mut stream) = stream else { return };
-                let mut request = [0; 1024];
-                let length = stream.read(&mut request).unwrap_or(0);
-                *heard.lock().unwrap() = String::from_utf8_lossy(&request[..length]).into_owned();
-                let answer = *shared.lock().unwrap();
-                if answer.is_empty() {
-                    kept.push(stream);
-                } else {
-                    let _ = stream.write_all(answer);
-                }
-            }
-        });
-        Self { address, answer, asked }
-    }
-
-    fn answers(&self, answer: &'static [u8]) {
-        *self.answer.lock().unwrap() = answer;
-    }
-}
-
-fn get(address: &str, path: &str) -> Option<(u16, String)> {
-    let mut stream = TcpStream::connect(address).ok()?;
-    stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a limit");
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").ok()?;
-    let mut text = String::new();
-    match stream.read_to_string(&mut text) {
-        Err(error) if error.kind() != ErrorKind::ConnectionReset => panic!("{error}"),
-        _ => {}
-    }
-    let (head, body) = text.split_once("\r\n\r\n")?;
-    Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
-}
+use crate::web::{Application, BUSY, WELL, get};
 
 #[test]
 fn an_application_is_well_while_it_answers_with_success() {
     let pods = Pods::on_disk();
     let application = Application::start(WELL);
-    let url = format!("http://{}/healthz?full=1", application.address);
+    let url = format!("http://{}/healthz?full=1", application.address());
     let elect = pods.sidecar("one").args(["--health-timeout", "200ms", "--health-http", &url]);
     let mut one = elect.spawn();
     pods.wait_until_leads("one");
-    let asked = application.asked.lock().unwrap().to_lowercase();
+    let asked = application.asked().to_lowercase();
     assert!(asked.starts_with("get /healthz?full=1 http/1.1\r\n"), "{asked}");
-    assert!(asked.contains(&format!("host: {}\r\n", application.address)), "{asked}");
+    assert!(asked.contains(&format!("host: {}\r\n", application.address())), "{asked}");
     for sick in [
         BUSY,
         b"HTTP/1.1 301 Moved Permanently\r\nLocation: /\r\nContent-Length: 0\r\n\r\n",
@@ -109,7 +54,7 @@ fn an_application_that_is_not_there_is_not_well() {
 fn both_checks_have_to_pass() {
     let pods = Pods::on_disk();
     let application = Application::start(WELL);
-    let url = format!("http://{}/", application.address);
+    let url = format!("http://{}/", application.address());
     let one = pods.beside_an_application("one").args(["--health-http", &url]).spawn();
     pods.wait_until_leads("one");
     pods.set_well("one", false);

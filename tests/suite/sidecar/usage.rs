@@ -1,11 +1,14 @@
-//! What `elect sidecar` refuses, and the files of `--lease-file` that others keep.
+//! What `elect sidecar` refuses, how README shows it, and the files of `--lease-file` that others keep.
 
 use std::fs;
+use std::net::TcpListener;
 
 use elect_testkit::program::{Elect, eventually};
 use nix::sys::signal::Signal;
 
 use super::application::{ELECT, Pods};
+use crate::readme::blocks;
+use crate::web::{Application, WELL};
 
 #[test]
 fn what_cannot_work_is_refused_with_a_way_out() {
@@ -94,4 +97,34 @@ fn a_lease_file_has_the_deadline_of_the_kill() {
     eventually("the deadline", || (check(&[]).code() == 1).then_some(()));
     run.signal(Signal::SIGCONT);
     run.wait().exits(124);
+}
+
+#[test]
+fn it_works_as_readme_shows_it() {
+    let pods = Pods::on_disk();
+    let application = Application::start(WELL);
+    let free = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = free.local_addr().expect("an address").port().to_string();
+    drop(free);
+    let shown: Vec<String> = blocks("Sidecar", "console");
+    let here = |line: &str| {
+        let line = line.replace("/run/web", &pods.path().display().to_string());
+        let line = line.replace("127.0.0.1:8080", &application.address().to_string());
+        line.replace("9090", &port).replace("$ elect", "exec $ELECT").replace("$ curl", "exec curl")
+    };
+    let sh = |line: &str| {
+        let state = pods.path().join("state");
+        let elect = Elect::new("sh").env("ELECT", ELECT).env("STATE_DIRECTORY", state);
+        elect.args(["-c", &here(line)])
+    };
+    let mut sidecar = sh(&shown[0]).spawn();
+    let mut answers = shown[1].lines();
+    let (curl, check) = (answers.next().expect("a line"), answers.next().expect("a line"));
+    eventually("a leader", || (sh(check).run().code() == 0).then_some(()));
+    sh(check).run().exits(0).prints(&format!("{}\n", answers.next().expect("an answer")));
+    let leads = || sh(curl).run().code() == 0;
+    eventually("the same over HTTP", || leads().then_some(()));
+    sidecar.signal(Signal::SIGTERM);
+    sidecar.wait().exits(0);
+    assert!(!leads());
 }

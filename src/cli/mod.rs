@@ -5,6 +5,7 @@
 
 mod backend_url;
 mod check;
+mod dashboard;
 mod listen_address;
 mod redeem;
 mod run;
@@ -20,6 +21,7 @@ use clap::{
 
 pub use backend_url::BackendUrl;
 pub use check::CheckArgs;
+pub use dashboard::{Dashboard, DashboardArgs};
 pub use listen_address::ListenAddress;
 pub use redeem::RedeemArgs;
 pub use run::RunArgs;
@@ -44,6 +46,8 @@ pub enum Command {
     Status(StatusArgs),
     /// Say whether the leadership that this command runs under still holds
     Check(CheckArgs),
+    /// Print alerting rules or a dashboard for the metrics of `run --http`
+    Dashboard(DashboardArgs),
     /// Give up the entry of an `elect run` that crashed
     #[command(hide = true)]
     Redeem(RedeemArgs),

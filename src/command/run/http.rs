@@ -1,5 +1,6 @@
 //! `--http`: from its address to the server.
 
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
@@ -16,14 +17,9 @@ use crate::report::wall_clock;
 ///
 /// # Errors
 /// When that address cannot be had.
-pub(super) fn listen(
-    address: &ListenAddress,
-    heirloom: Option<&Heirloom>,
-) -> anyhow::Result<Listener> {
-    let listener = match heirloom {
-        Some(heirloom) => {
-            heirloom.socket.try_clone().and_then(|socket| Listener::adopt(socket.into()))
-        }
+pub(super) fn listen(address: &ListenAddress, socket: Option<OwnedFd>) -> anyhow::Result<Listener> {
+    let listener = match socket {
+        Some(socket) => Listener::adopt(socket.into()),
         None => Listener::bind(address),
     };
     listener.with_context(|| {
@@ -46,7 +42,6 @@ impl Page {
         plan: &RunPlan,
         candidate: &Candidate,
         store: &Profile,
-        heirloom: Option<&Heirloom>,
     ) -> Self {
         let identity = Identity {
             election: plan.election.as_str().to_owned(),
@@ -55,10 +50,12 @@ impl Page {
             is_timed: store.lease != Lease::Unlimited,
         };
         let board = Board::new(identity, Clocks { now: guard::now, wall: wall_clock });
-        if let Some(heirloom) = heirloom {
-            board.metrics().resume(&heirloom.note);
-        }
         Self { board: Arc::new(board), listener }
+    }
+
+    /// Where it is shown.
+    pub(super) const fn address(&self) -> SocketAddr {
+        self.listener.address()
     }
 
     /// What is left for a new start once [`Page::serve`] has taken this.

@@ -7,4 +7,5 @@ mod client;
 mod dashboard;
 mod hostile;
 mod prometheus;
+mod readme;
 mod truth;

@@ -7,9 +7,10 @@ use elect_api::{Candidate, ElectionName};
 use crate::config::BackendUrl;
 use crate::guard::HEIRLOOM;
 
-/// What the command must not find: an `elect` in it would take part in its parent's election,
-/// overwrite its parent's outcome, or want its parent's port.
-const WITHHELD: [&str; 5] = ["ELECT_ELECTION", "ELECT_ID", "ELECT_OUTCOME", "ELECT_HTTP", HEIRLOOM];
+/// What the command must not find: an `elect` in it would take part in its parent's election, overwrite
+/// its parent's outcome, take its parent's work for its own, or want its parent's port.
+const WITHHELD: [&str; 6] =
+    ["ELECT_ELECTION", "ELECT_ID", "ELECT_ONCE", "ELECT_OUTCOME", "ELECT_HTTP", HEIRLOOM];
 
 /// What tells the command who leads. An enclosing `elect run` has set them for itself.
 pub(super) const LEADER_ELECTION: &str = "ELECT_LEADER_ELECTION";

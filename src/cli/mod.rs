@@ -6,6 +6,7 @@
 mod backend_url;
 mod campaign;
 mod check;
+mod dashboard;
 mod health;
 mod listen_address;
 mod log;
@@ -25,6 +26,7 @@ use clap::{
 pub use backend_url::BackendUrl;
 pub use campaign::CampaignArgs;
 pub use check::CheckArgs;
+pub use dashboard::{Dashboard, DashboardArgs};
 pub use health::{HealthArgs, HealthCommand, HealthUrl};
 pub use listen_address::ListenAddress;
 pub use log::LogArgs;
@@ -54,6 +56,8 @@ pub enum Command {
     Status(StatusArgs),
     /// Say whether the leadership that this command runs under still holds
     Check(CheckArgs),
+    /// Print alerting rules or a dashboard for the metrics of `run --http`
+    Dashboard(DashboardArgs),
     /// Give up the entry of an `elect run` that crashed
     #[command(hide = true)]
     Redeem(RedeemArgs),

@@ -2,6 +2,7 @@
 
 mod attempts;
 mod check;
+mod dashboard;
 mod redeem;
 mod run;
 mod sidecar;
@@ -36,6 +37,7 @@ pub fn dispatch(cli: Cli) -> ExitCode {
             let plan = CheckPlan::new(&args).map_err(anyhow::Error::from);
             finish(&plain_log(), plan.and_then(|plan| check::check(&plan, check::read)))
         }
+        Command::Dashboard(args) => finish(&plain_log(), dashboard::dashboard(args.what)),
         Command::Redeem(args) => {
             let plan = RedeemPlan::new(args).map_err(anyhow::Error::from);
             finish(&plain_log(), plan.and_then(|plan| redeem::redeem(&plan)))

@@ -20,6 +20,10 @@ pub enum Operation {
     Open,
     /// To keep our place, to win, or to prove that we lead.
     Refresh,
+    /// What was done once.
+    Recall,
+    /// To write down that it is done.
+    Record,
     /// To take our place away.
     Resign,
     /// Who leads and who waits.
@@ -32,6 +36,8 @@ impl Operation {
         match self {
             Self::Open => "open",
             Self::Refresh => "refresh",
+            Self::Recall => "recall",
+            Self::Record => "record",
             Self::Resign => "resign",
             Self::Survey => "survey",
         }

@@ -129,11 +129,7 @@ impl Reply {
             | Self::Recorded(Err(error))
             | Self::Resigned(Err(error)) => Ending::Failed(error.kind()),
             Self::Refreshed(Ok(Standing::Leading { .. })) => Ending::Proven,
-            Self::Opened(Ok(_))
-            | Self::Refreshed(Ok(_))
-            | Self::Recalled(Ok(_))
-            | Self::Recorded(Ok(_))
-            | Self::Resigned(Ok(())) => Ending::Answered,
+            _ => Ending::Answered,
         }
     }
 }
@@ -208,14 +204,13 @@ pub async fn drive<C: Clock + Sync, T: Tree, O: Observer>(
 
 impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
     fn execute(&mut self, now: Boottime, command: Command) {
+        if let Some(operation) = operation(&command) {
+            self.sent = Some((operation, now));
+        }
         match command {
-            Command::Open => {
-                self.sent = Some((Operation::Open, now));
-                self.request = Some(self.open());
-            }
+            Command::Open => self.request = Some(self.open()),
             Command::Refresh => {
                 self.hand_over_ticket();
-                self.sent = Some((Operation::Refresh, now));
                 self.request = self.seat.clone().map(|seat| refresh(seat, now));
             }
             Command::Recall => self.request = self.seat.clone().map(|seat| recall(seat, now)),
@@ -226,7 +221,6 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
             }
             Command::Resign => {
                 self.wake = None;
-                self.sent = Some((Operation::Resign, now));
                 self.request = self.seat.clone().map(resign);
             }
             Command::Abandon => {
@@ -385,6 +379,18 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
             }
         }
     }
+}
+
+/// What a command asks the store for, if it does.
+const fn operation(command: &Command) -> Option<Operation> {
+    Some(match command {
+        Command::Open => Operation::Open,
+        Command::Refresh => Operation::Refresh,
+        Command::Recall => Operation::Recall,
+        Command::Record => Operation::Record,
+        Command::Resign => Operation::Resign,
+        _ => return None,
+    })
 }
 
 fn refresh<'a>(seat: SharedSeat, now: Boottime) -> Request<'a> {

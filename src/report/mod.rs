@@ -2,6 +2,7 @@
 //!
 //! elect's own words go to stderr; only `status` and `check` write to stdout.
 
+pub mod dashboard;
 mod escape;
 mod exit;
 pub mod http;

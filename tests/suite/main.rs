@@ -16,6 +16,7 @@ mod flags;
 mod foreign_proc;
 mod fork_bomb;
 mod group_tier;
+mod http;
 mod job_control;
 mod kubernetes;
 mod limits;

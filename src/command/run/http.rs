@@ -1,5 +1,6 @@
 //! `--http`: from its address to the server.
 
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,12 +20,10 @@ use crate::report::wall_clock;
 /// When that address cannot be had.
 pub(in crate::command) fn listen(
     address: &ListenAddress,
-    heirloom: Option<&Heirloom>,
+    socket: Option<OwnedFd>,
 ) -> anyhow::Result<Listener> {
-    let listener = match heirloom {
-        Some(heirloom) => {
-            heirloom.socket.try_clone().and_then(|socket| Listener::adopt(socket.into()))
-        }
+    let listener = match socket {
+        Some(socket) => Listener::adopt(socket.into()),
         None => Listener::bind(address),
     };
     listener.with_context(|| {
@@ -48,7 +47,6 @@ impl Page {
         candidate: &Candidate,
         store: &Profile,
         grace: Option<Duration>,
-        heirloom: Option<&Heirloom>,
     ) -> Self {
         let identity = Identity {
             election: plan.election.as_str().to_owned(),
@@ -58,10 +56,12 @@ impl Page {
             grace,
         };
         let board = Board::new(identity, Clocks { now: guard::now, wall: wall_clock });
-        if let Some(heirloom) = heirloom {
-            board.metrics().resume(&heirloom.note);
-        }
         Self { board: Arc::new(board), listener }
+    }
+
+    /// Where it is shown.
+    pub(in crate::command) const fn address(&self) -> SocketAddr {
+        self.listener.address()
     }
 
     /// What is left for a new start once [`Page::serve`] has taken this.

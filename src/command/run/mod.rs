@@ -42,7 +42,7 @@ pub(super) fn run(plan: &RunPlan, log: &Log) -> anyhow::Result<Outcome> {
     let heirloom = inherited.heirloom();
     let started = wall_clock();
     let outcome_file = plan.outcome.as_deref().map(open_outcome).transpose()?;
-    let result = take_part(plan, log, &inherited, heirloom.as_ref());
+    let result = take_part(plan, log, &inherited, heirloom);
     if let Some(file) = outcome_file {
         write_outcome(&file, plan, started, &result)?;
     }
@@ -71,23 +71,18 @@ fn take_part(
     plan: &RunPlan,
     log: &Log,
     inherited: &Inherited,
-    heirloom: Option<&Heirloom>,
+    heirloom: Option<Heirloom>,
 ) -> anyhow::Result<Past> {
+    let (socket, note) = heirloom.map(|Heirloom { socket, note }| (socket, note)).unzip();
     let store = config::connect(&plan.campaign.backend)?;
     let listener =
-        plan.campaign.http.as_ref().map(|address| http::listen(address, heirloom)).transpose()?;
+        plan.campaign.http.as_ref().map(|address| http::listen(address, socket)).transpose()?;
     let run = Run::new(plan, log.about(&plan.campaign.election), store)?;
-    let http = listener.as_ref().map(Listener::address);
-    if let Some(address) = http {
-        run.log.info(format_args!("HTTP is served on http://{address}/"));
-    }
-    let guardian = run.fork(inherited, http)?;
+    let page = listener.map(|listener| run.page(listener, note.as_deref()));
+    let guardian = run.fork(inherited, page.as_ref().map(Page::address))?;
     if plan.after_loss == AfterLoss::Exit {
         inherited.release().context("cannot open /dev/null")?;
     }
-    let page = listener.map(|listener| {
-        Page::new(listener, &plan.campaign, &run.candidate, &run.store.profile(), None, heirloom)
-    });
     let starts_over = plan.after_loss == AfterLoss::Campaign;
     let estate = page.as_ref().filter(|_| starts_over).map(Page::estate).transpose()?;
     let (verdict, token) = run.campaign(guardian, inherited, page)?;
@@ -178,6 +173,17 @@ impl<'a> Run<'a> {
             log.warn("processes that leave the command's process group cannot be found here: /proc does not list children");
         }
         Ok(Self { plan, log, store, wishes, timing, candidate })
+    }
+
+    /// What `--http` shows. `note` is of the time before a new start.
+    fn page(&self, listener: Listener, note: Option<&str>) -> Page {
+        let (plan, store) = (&self.plan.campaign, self.store.profile());
+        let page = Page::new(listener, plan, &self.candidate, &store, None);
+        if let Some(note) = note {
+            page.board.metrics().resume(note);
+        }
+        self.log.info(format_args!("HTTP is served on http://{}/", page.address()));
+        page
     }
 
     fn fork(&self, inherited: &Inherited, http: Option<SocketAddr>) -> anyhow::Result<Forked> {

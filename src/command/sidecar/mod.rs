@@ -60,7 +60,7 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
     let page = plan.campaign.http.as_ref().map(|address| {
         let listener = http::listen(address, None)?;
         log.info(format_args!("HTTP is served on http://{}/", listener.address()));
-        anyhow::Ok(Page::new(listener, &plan.campaign, &candidate, &profile, Some(grace), None))
+        anyhow::Ok(Page::new(listener, &plan.campaign, &candidate, &profile, Some(grace)))
     });
     let page = page.transpose()?;
     let board = page.as_ref().map(|page| Arc::clone(&page.board));

@@ -10,7 +10,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-use super::crowd::Crowd;
+use super::crowd::{Crowd, Place};
 use super::pace::Pace;
 use super::pages::Desk;
 use super::{Board, Listener, Surveyor};
@@ -93,8 +93,8 @@ async fn take_in(listener: &TcpListener, desk: &Arc<Desk>) {
         desk.pace.turn().await;
         match listener.accept().await {
             Ok((stream, _)) => {
-                let desk = Arc::clone(desk);
-                let guest = Guest { desk: Arc::clone(&desk), number };
+                let place = desk.crowd.place().await;
+                let guest = Guest { desk: Arc::clone(desk), number, _place: place };
                 let task = tokio::spawn(async move { guest.attend(stream).await });
                 desk.crowd.enter(number, task.abort_handle());
             }
@@ -109,6 +109,7 @@ async fn take_in(listener: &TcpListener, desk: &Arc<Desk>) {
 struct Guest {
     desk: Arc<Desk>,
     number: u64,
+    _place: Option<Place>,
 }
 
 impl Guest {

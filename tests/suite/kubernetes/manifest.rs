@@ -68,7 +68,7 @@ impl Container {
     pub(crate) fn access(&self) -> &'static str {
         let mount = &self.0["volumeMounts"][0];
         assert_eq!(mount["mountPath"], Value::from("/run/elect"));
-        if mount["readOnly"] == Value::from(true) { "ro" } else { "rw" }
+        if mount["readOnly"] == true { "ro" } else { "rw" }
     }
 }
 

@@ -610,6 +610,6 @@ fn who_insists_tries_an_unreached_store_without_end() {
     for second in [1.0, 100.0, 10_000.0] {
         transcript
             .tell(second, Event::Opened(Err(unreachable())), &[])
-            .pass(second + 3.0, &["open"]);
+            .pass(second + 1.0, &["open"]);
     }
 }

@@ -1,4 +1,5 @@
 use std::ffi::OsString;
+use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -49,6 +50,14 @@ impl HealthUrl {
     /// The URL, which has the scheme `http` and a host.
     pub const fn uri(&self) -> &Uri {
         &self.0
+    }
+}
+
+impl fmt::Display for HealthUrl {
+    /// Without what stands behind `?`, which may be a secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let host = self.0.authority().map_or("", |authority| authority.as_str());
+        write!(f, "http://{host}{}", self.0.path())
     }
 }
 
@@ -112,6 +121,13 @@ mod tests {
             let why = bad.parse::<HealthUrl>().unwrap_err();
             assert!(why.contains("http://127.0.0.1"), "{bad}: {why}");
         }
+    }
+
+    #[test]
+    fn what_may_be_a_secret_is_not_shown() {
+        let url: HealthUrl = "http://127.0.0.1:8080/healthz?token=secret".parse().unwrap();
+        assert_eq!(url.to_string(), "http://127.0.0.1:8080/healthz");
+        assert_eq!(url.uri().query(), Some("token=secret"));
     }
 
     #[test]

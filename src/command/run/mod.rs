@@ -5,7 +5,7 @@ pub(super) mod feed;
 pub(super) mod http;
 mod kin;
 pub(super) mod observer;
-mod posted;
+pub(super) mod posted;
 mod tree;
 
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ use elect_api::{Boottime, Candidate, Lease, Store, Token};
 use self::feed::Feed;
 use self::http::{Estate, Page};
 use self::observer::{Observer, Shared};
-use self::posted::Posted;
+use self::posted::{Posted, Poster};
 use self::tree::Watched;
 use crate::config::{self, AfterLoss, CampaignPlan, RunPlan};
 use crate::election::driver::{self, Candidacy, Clock};
@@ -233,7 +233,8 @@ impl<'a> Run<'a> {
             let incoming = Incoming::new(inherited).context("cannot read signals")?;
             let guardian = guardian.attach().context("cannot watch the guardian")?;
             let file = open_lease_file(&self.plan.campaign, None)?;
-            let mut tree = Posted::new(Watched::new(guardian, incoming), file);
+            let poster = Poster::new(file, self.log.clone());
+            let mut tree = Posted::new(Watched::new(guardian, incoming), poster);
             let shared = Shared::new(&self.log, clock.now());
             let candidacy = self.candidacy();
             let verdict = {

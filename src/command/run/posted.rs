@@ -9,19 +9,42 @@ use elect_api::{Boottime, Ticket, Token};
 use crate::election::driver::Tree;
 use crate::election::machine::Event;
 use crate::guard::{Deadlines, LeaseFile};
+use crate::report::Log;
 
-/// Passes everything on, and posts until when the tree may live. A file that can no longer be written is
-/// dropped: without its writer it says nothing any more.
+/// The file, as long as it can be written: without its writer it says nothing any more.
+pub(in crate::command) struct Poster {
+    file: Option<LeaseFile>,
+    log: Log,
+}
+
+impl Poster {
+    pub(in crate::command) const fn new(file: Option<LeaseFile>, log: Log) -> Self {
+        Self { file, log }
+    }
+
+    pub(in crate::command) fn post(
+        &mut self,
+        write: impl FnOnce(&mut LeaseFile) -> io::Result<()>,
+    ) {
+        let Some(file) = &mut self.file else { return };
+        if let Err(error) = write(file) {
+            self.log.warn(format_args!("the file of --lease-file is given up: {error}"));
+            self.file = None;
+        }
+    }
+}
+
+/// Passes everything on, and posts until when the tree may live.
 pub(super) struct Posted<T> {
     tree: T,
-    file: Option<LeaseFile>,
+    poster: Poster,
     hard: Option<Boottime>,
     kill_at: Option<Boottime>,
 }
 
 impl<T> Posted<T> {
-    pub(super) const fn new(tree: T, file: Option<LeaseFile>) -> Self {
-        Self { tree, file, hard: None, kill_at: None }
+    pub(super) const fn new(tree: T, poster: Poster) -> Self {
+        Self { tree, poster, hard: None, kill_at: None }
     }
 
     pub(super) fn into_inner(self) -> T {
@@ -32,16 +55,10 @@ impl<T> Posted<T> {
         [self.hard, self.kill_at].into_iter().flatten().min()
     }
 
-    fn post(&mut self, write: impl FnOnce(&mut LeaseFile) -> io::Result<()>) {
-        if self.file.as_mut().is_some_and(|file| write(file).is_err()) {
-            self.file = None;
-        }
-    }
-
     fn limit(&mut self, kill_at: Option<Boottime>) {
         self.kill_at = [self.kill_at, kill_at].into_iter().flatten().min();
         let until = self.until();
-        self.post(|file| file.limit(until));
+        self.poster.post(|file| file.limit(until));
     }
 }
 
@@ -50,7 +67,7 @@ impl<T: Tree> Tree for Posted<T> {
     fn start(&mut self, token: Token, holds: &[BorrowedFd<'_>]) -> io::Result<()> {
         self.tree.start(token, holds)?;
         let until = self.until();
-        self.post(|file| file.begin(token, until));
+        self.poster.post(|file| file.begin(token, until));
         Ok(())
     }
 
@@ -76,7 +93,7 @@ impl<T: Tree> Tree for Posted<T> {
 
     fn kill(&mut self) {
         self.tree.kill();
-        self.post(LeaseFile::end);
+        self.poster.post(LeaseFile::end);
     }
 
     fn sweep(&mut self) {
@@ -89,7 +106,7 @@ impl<T: Tree> Tree for Posted<T> {
             event,
             Event::Ended(_) | Event::NotStarted(_) | Event::Empty | Event::GuardianDied
         ) {
-            self.post(LeaseFile::end);
+            self.poster.post(LeaseFile::end);
         }
         event
     }

@@ -12,6 +12,7 @@ use elect_api::{Boottime, Ticket, Token};
 use tokio::sync::watch;
 
 use super::health::Fitness;
+use crate::command::run::posted::Poster;
 use crate::election::driver::Tree;
 use crate::election::machine::Event;
 use crate::guard::{self, Alarm, Deadlines, Ended, Incoming, LeaseFile, stop_self};
@@ -21,7 +22,7 @@ use crate::report::http::{Board, Reason};
 pub(super) struct Standing<'a> {
     incoming: &'a Incoming,
     fitness: watch::Receiver<Fitness>,
-    file: Option<LeaseFile>,
+    poster: Poster,
     board: Option<&'a Board>,
     grace: Duration,
     alarm: Alarm,
@@ -35,14 +36,14 @@ impl<'a> Standing<'a> {
     pub(super) fn new(
         incoming: &'a Incoming,
         fitness: watch::Receiver<Fitness>,
-        file: Option<LeaseFile>,
+        poster: Poster,
         board: Option<&'a Board>,
         grace: Duration,
     ) -> anyhow::Result<Self> {
         let alarm = Alarm::new().context("cannot make a timer")?;
         let pending = VecDeque::new();
         let (deadlines, ends) = (None, None);
-        Ok(Self { incoming, fitness, file, board, grace, alarm, deadlines, ends, pending })
+        Ok(Self { incoming, fitness, poster, board, grace, alarm, deadlines, ends, pending })
     }
 
     pub(super) fn is_fit(&mut self) -> bool {
@@ -57,16 +58,9 @@ impl<'a> Standing<'a> {
         news(self.incoming, &mut self.fitness).await
     }
 
-    fn post(&mut self, write: impl FnOnce(&mut LeaseFile) -> io::Result<()>) {
-        if self.file.as_mut().is_some_and(|file| write(file).is_err()) {
-            // Without its writer it says nothing any more.
-            self.file = None;
-        }
-    }
-
     /// From here on we say that we do not lead.
     fn end_by(&mut self, at: Boottime) {
-        self.post(LeaseFile::end);
+        self.poster.post(LeaseFile::end);
         self.ends = Some(self.ends.map_or(at, |ends| ends.min(at)));
     }
 
@@ -82,7 +76,7 @@ impl Tree for Standing<'_> {
         self.ends = None;
         self.pending = [Event::Started].into();
         let until = self.deadlines.map(|deadlines| deadlines.hard);
-        self.post(|file| file.begin(token, until));
+        self.poster.post(|file| file.begin(token, until));
         Ok(())
     }
 
@@ -92,7 +86,7 @@ impl Tree for Standing<'_> {
 
     fn renewed(&mut self, deadlines: Deadlines) {
         self.deadlines = Some(deadlines);
-        self.post(|file| file.limit(Some(deadlines.hard)));
+        self.poster.post(|file| file.limit(Some(deadlines.hard)));
     }
 
     fn stop(&mut self, kill_at: Boottime) {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use elect_testkit::program::{children, line_of, name};
+use elect_testkit::program::{Running, children, eventually, line_of, name};
 use nix::sys::signal::Signal;
 
 use super::application::{Pods, wait_for_the_end_of};
@@ -116,9 +116,15 @@ fn it_finds_nothing_that_would_have_it_take_part() {
 #[test]
 fn what_cannot_be_executed_is_said() {
     let pods = Pods::on_disk();
-    let mut one = pods.sidecar("one").args(["--health-cmd", "/no/such/program"]).spawn();
-    let check = || pods.check("one").code();
-    elect_testkit::program::eventually("a lease file", || (check() == 1).then_some(()));
-    one.signal(Signal::SIGTERM);
-    one.wait().exits(0).says("/no/such/program cannot be executed: No such file or directory");
+    let log = pods.path().join("log");
+    let elect = pods.sidecar("one").args(["--health-cmd", "/no/such/program"]);
+    let file = fs::File::create(&log).expect("a file");
+    let one = Running::new(elect.command().stderr(file).spawn().expect("started"));
+    eventually("the reason", || {
+        let said = fs::read_to_string(&log).ok()?;
+        said.contains("/no/such/program cannot be executed: No such file or directory")
+            .then_some(())
+    });
+    pods.check("one").exits(1).prints("not leading\n");
+    drop(one);
 }

@@ -33,7 +33,7 @@ fn leadership_follows_the_applications() {
 
         pods.set_well("two", false);
         pods.wait_until_leads("one");
-        witness.assert_apart(2, GRACE);
+        witness.assert_apart(GRACE);
         for mut sidecar in [one, two] {
             sidecar.signal(Signal::SIGTERM);
             let ended = sidecar.wait().exits(0).prints("");

@@ -27,7 +27,7 @@ fn a_stopped_sidecar_leads_no_longer_than_its_lease() {
     one.signal(Signal::SIGCONT);
     pods.wait_for_queue(&["one"]);
     pods.check("one").exits(1);
-    witness.assert_apart(2, GRACE);
+    witness.assert_apart(GRACE);
     one.signal(Signal::SIGTERM);
     one.wait().exits(0).says("leadership is lost");
     drop(two);
@@ -45,7 +45,7 @@ fn a_killed_sidecar_is_told_to_lead_no_more() {
     pods.wait_until_leads("two");
     // Whoever was told so a moment before may go on for the grace; nobody cuts that short.
     assert!(now().since(killed) >= GRACE);
-    witness.assert_apart(2, GRACE);
+    witness.assert_apart(GRACE);
     drop(two);
 }
 
@@ -74,7 +74,7 @@ fn whoever_ends_it_waits_for_the_grace_and_the_next_for_nothing_more() {
             pods.wait_until_leads("two");
             one.wait().exits(0).prints("");
             pods.check("one").exits(1).prints("leadership has ended\n");
-            witness.assert_apart(2, GRACE);
+            witness.assert_apart(GRACE);
             two.signal(signal);
             two.wait().exits(0).prints("");
         }

@@ -58,6 +58,7 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
     let candidate = plan.campaign.candidate(std::process::id(), CONTAINMENT);
     let profile = config::connect(&plan.campaign.backend)?.profile();
     let grace = Timing::new(&plan.campaign.wishes(&profile)?, profile.lease)?.kill_grace;
+    let file = open_lease_file(&plan.campaign, Some(grace))?;
     let page = plan.campaign.http.as_ref().map(|address| {
         let listener = http::listen(address, None)?;
         log.info(format_args!("HTTP is served on http://{}/", listener.address()));
@@ -66,7 +67,6 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
     let page = page.transpose()?;
     let board = page.as_ref().map(|page| Arc::clone(&page.board));
     let server = page.map(|page| page.serve(&plan.campaign)).transpose()?;
-    let file = open_lease_file(&plan.campaign, Some(grace))?;
     let poster = Poster::new(file, log.clone());
     let incoming = Incoming::new(inherited).context("cannot read signals")?;
     let (told, fitness) = watch::channel(Fitness::Unknown);

@@ -63,11 +63,6 @@ impl<'a> Standing<'a> {
         self.poster.post(LeaseFile::end);
         self.ends = Some(self.ends.map_or(at, |ends| ends.min(at)));
     }
-
-    /// As granted: a shorter lease may have a shorter one.
-    fn grace(&self) -> Duration {
-        self.deadlines.map_or(self.grace, |deadlines| deadlines.hard.since(deadlines.soft))
-    }
 }
 
 #[async_trait]
@@ -97,7 +92,7 @@ impl Tree for Standing<'_> {
         if let Some(board) = self.board {
             board.over(Reason::SteppedDown, None);
         }
-        self.end_by(guard::now() + self.grace());
+        self.end_by(guard::now() + self.grace);
     }
 
     fn kill(&mut self) {

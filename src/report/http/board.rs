@@ -233,8 +233,10 @@ impl Board {
                         (now < soft, Some(soft.since(now)), Some(hard.since(now)))
                     }
                 };
-                let counted_on = |grace| to_hard.map_or(grace, |hard: Duration| hard.min(grace));
-                let left = self.identity.grace.map(counted_on).or(left);
+                let (leads, left) = match self.identity.grace {
+                    Some(grace) => (leads && to_hard.is_none_or(|hard| grace <= hard), Some(grace)),
+                    None => (leads, left),
+                };
                 (leads.then_some(Leadership { token, since, left, to_hard }), Some(0))
             }
             Phase::Waiting(ahead) => (None, Some(ahead)),
@@ -332,6 +334,8 @@ mod tests {
         let identity = Identity { grace, ..identity(true) };
         let board = Board::new(identity, Clocks { now, wall: || UNIX_EPOCH });
         board.won(Token::new(7));
+        board.renewed(at(102), at(103));
+        assert_eq!(board.view().leadership, None, "a lease that was granted for too short");
         board.renewed(at(110), at(114));
         assert_eq!(board.view().leadership.unwrap().left, grace);
         board.over(Reason::SteppedDown, None);

@@ -1,8 +1,9 @@
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::RandomState;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use elect_api::ErrorKind;
+use elect_api::{ErrorKind, trips};
 use prometheus::core::Collector;
 use prometheus::proto::MetricType;
 use prometheus::{Gauge, Histogram, HistogramOpts, IntCounterVec, Opts, Registry, TextEncoder};
@@ -27,6 +28,9 @@ pub struct Metrics {
     failed_renewals: IntCounterVec,
     store_calls: IntCounterVec,
     command_exits: IntCounterVec,
+    round_trips: IntCounterVec,
+    /// As many of them as are counted there, by operation.
+    known_trips: Mutex<BTreeMap<&'static str, u64>>,
 }
 
 /// A counter of the past.
@@ -97,7 +101,7 @@ impl Metrics {
             ),
             store_calls: counters(
                 "elect_store_calls_total",
-                "Calls to the store by operation and outcome; one takes a round trip or a few.",
+                "Calls of the engine to the store by operation and outcome; one takes a round trip or a few.",
                 &["operation", "outcome"],
             ),
             command_exits: counters(
@@ -105,6 +109,12 @@ impl Metrics {
                 "Ends of the command: code is its exit code, or the signal that ended it.",
                 &["outcome", "code"],
             ),
+            round_trips: counters(
+                "elect_store_round_trips_total",
+                "Requests that were sent to the store's servers, by operation.",
+                &["operation"],
+            ),
+            known_trips: Mutex::default(),
         };
         metrics.register();
         // What has not happened yet is 0: a rate needs something to rise from.
@@ -161,6 +171,7 @@ impl Metrics {
 
     /// What was counted, for [`Metrics::resume`].
     pub fn note(&self) -> String {
+        self.count_trips();
         let mut counts = Vec::new();
         for family in self.registry.gather() {
             if family.get_field_type() != MetricType::COUNTER {
@@ -208,12 +219,28 @@ impl Metrics {
         }
     }
 
-    const fn counters(&self) -> [&IntCounterVec; 4] {
-        [&self.leadership_changes, &self.failed_renewals, &self.store_calls, &self.command_exits]
+    /// Takes in what the stores of this process have counted meanwhile.
+    fn count_trips(&self) {
+        let mut known = self.known_trips.lock().unwrap_or_else(PoisonError::into_inner);
+        for (operation, count) in trips() {
+            let before = known.insert(operation, count).unwrap_or(0);
+            self.round_trips.with_label_values(&[operation]).inc_by(count - before);
+        }
+    }
+
+    const fn counters(&self) -> [&IntCounterVec; 5] {
+        [
+            &self.leadership_changes,
+            &self.failed_renewals,
+            &self.store_calls,
+            &self.round_trips,
+            &self.command_exits,
+        ]
     }
 
     /// All of it in Prometheus' text format.
     pub(super) fn text(&self, view: &View) -> String {
+        self.count_trips();
         let mut families = self.registry.gather();
         families.extend(self.present(view).gather());
         families.sort_by(|one, other| one.name().cmp(other.name()));

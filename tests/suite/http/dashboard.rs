@@ -47,7 +47,9 @@ fn full_page() -> String {
         Elect::new(env!("CARGO_BIN_EXE_elect")).args(flags).args(["sleep", "3600"]).spawn();
     eventually("a renewal", || {
         let page = get(server, "/metrics").body;
-        (sample(&page, "elect_renewal_duration_seconds_count")? > 0.0).then_some(page)
+        let renewals = sample(&page, "elect_renewal_duration_seconds_count")?;
+        let trips = sample(&page, "elect_store_round_trips_total{operation=\"lease_keep_alive\"")?;
+        (renewals > 0.0 && trips >= renewals).then_some(page)
     })
 }
 

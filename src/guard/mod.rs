@@ -44,7 +44,7 @@ mod wire;
 
 pub use clock::{Alarm, now};
 pub use containment::Containment;
-pub use handle::{Forked, Guardian, Settings};
+pub use handle::{Forked, Guardian, Pulse, Settings};
 pub use ladder::{Deadlines, Leftover};
 pub use no_alloc::NoAlloc;
 pub use redeemer::Redeem;

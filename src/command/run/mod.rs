@@ -3,6 +3,7 @@
 mod environment;
 mod kin;
 mod observer;
+mod service;
 mod tree;
 
 use std::path::Path;
@@ -13,6 +14,7 @@ use async_trait::async_trait;
 use elect_api::{Boottime, Candidate, Lease, Store, Token};
 
 use self::observer::{Observer, Shared};
+use self::service::Service;
 use self::tree::Watched;
 use crate::config::{self, AfterLoss, RunPlan};
 use crate::election::driver::{self, Candidacy, Clock};
@@ -138,6 +140,7 @@ impl<'a> Run<'a> {
         Forked::fork(Settings {
             command: &self.plan.command,
             environment: environment::for_command(&self.plan.election, &self.candidate),
+            gets_sockets: environment::has_sockets(),
             leftover: self.plan.leftover,
             signal: self.plan.signal as i32,
             is_timed: self.store.profile().lease != Lease::Unlimited,
@@ -169,15 +172,17 @@ impl<'a> Run<'a> {
             let clock = BootClock(Alarm::new().context("cannot make a timer")?);
             let incoming = Incoming::new(inherited).context("cannot read signals")?;
             let guardian = guardian.attach().context("cannot watch the guardian")?;
+            let service = Service::new(self.plan, guardian.pulse(), &self.log);
             let mut tree = Watched::new(guardian, incoming);
             let shared = Shared::new(&self.log, clock.now());
             let candidacy = self.candidacy();
             let verdict = {
-                let mut observer = Observer::new(&self.log, &shared, &self.candidate);
+                let mut observer = Observer::new(&self.log, &shared, &self.candidate, service.as_ref());
                 let machine = Machine::new(self.rules(), self.timing, clock.now(), fastrand::u64(..));
                 tokio::select! {
                     verdict = driver::drive(&candidacy, machine, &clock, &mut tree, &mut observer) => verdict,
                     () = shared.keep_drawing() => unreachable!("drawing has no end"),
+                    () = keep_in_touch(service.as_ref()) => unreachable!("a service has no end"),
                 }
             };
             shared.clear();
@@ -259,6 +264,13 @@ fn judge(verdict: Verdict, location: &str) -> (Outcome, String) {
         }
         Verdict::Unreached => (Outcome::Failed, format!("{location} did not answer in time")),
         Verdict::Failed(why) => (Outcome::Failed, why),
+    }
+}
+
+async fn keep_in_touch(service: Option<&Service<'_>>) {
+    match service {
+        Some(service) => service.keep_in_touch(guard::now).await,
+        None => std::future::pending().await,
     }
 }
 

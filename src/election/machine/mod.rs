@@ -293,6 +293,8 @@ impl Machine {
         if self.request.forget().is_some() {
             self.say(Command::Abandon);
         }
+        let for_good = self.told_to_end || !matches!(self.verdict, Some(Verdict::Lost(_)));
+        self.say(Command::Tell(News::Leaving { for_good }));
         if matches!(self.phase, Phase::Joining) {
             return self.finish();
         }

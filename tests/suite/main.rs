@@ -25,6 +25,7 @@ mod nested;
 mod pid_one;
 mod power_cut;
 mod real;
+mod service;
 mod signals;
 mod simulation;
 mod stage;

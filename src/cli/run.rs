@@ -8,7 +8,8 @@ use nix::sys::signal::Signal;
 
 use super::BackendUrl;
 use super::values::{
-    AfterLoss, Leftover, LogFormat, parse_duration, parse_share, parse_signal, parse_ttl,
+    AfterLoss, Leftover, LogFormat, parse_duration, parse_once, parse_share, parse_signal,
+    parse_ttl,
 };
 use super::{Winner, settle};
 
@@ -17,6 +18,7 @@ Exit codes:
   0-255  the command's own, unchanged
   128+n  signal n ended the command; or, before it was started, made elect leave the queue
   124    leadership was lost, and the command was stopped
+  0      it was done already: --once KEY
   75     not acquired: -n, or --wait ran out (-E changes it; -E 0 is silent)
   125    elect itself failed: usage, configuration, the store
   126    the command cannot be executed
@@ -103,6 +105,10 @@ pub struct RunArgs {
     /// Keep the lease until this long after the start, even if the command ends sooner [default: 0]
     #[arg(long, env = "ELECT_HOLD", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true)]
     pub hold: Option<Duration>,
+
+    /// Do it once: a run that succeeds records KEY, and whoever comes with the same KEY leaves with 0
+    #[arg(long, env = "ELECT_ONCE", value_name = "KEY", value_parser = parse_once)]
+    pub once: Option<String>,
 
     /// What to do once leadership was lost and the command is dead
     #[arg(long, env = "ELECT_AFTER_LOSS", value_enum, value_name = "WHAT", default_value_t = AfterLoss::Exit)]

@@ -7,16 +7,13 @@ use crate::config::BackendUrl;
 use crate::report::ServiceManager;
 
 /// What the command must not find: an `elect` in it would take part in its parent's election, or
-/// overwrite its parent's outcome; and it is elect that speaks with the service manager, which would take
-/// a sign of life of the command, say, for one of ours.
-const WITHHELD: [&str; 6] = [
-    "ELECT_ELECTION",
-    "ELECT_ID",
-    "ELECT_OUTCOME",
-    ServiceManager::SOCKET,
-    ServiceManager::WATCHDOG,
-    ServiceManager::WATCHDOG_PID,
-];
+/// overwrite its parent's outcome, or take its parent's work for its own.
+const WITHHELD: [&str; 4] = ["ELECT_ELECTION", "ELECT_ID", "ELECT_ONCE", "ELECT_OUTCOME"];
+
+/// It is elect that speaks with the service manager, which would take a sign of life of the command,
+/// say, for one of ours.
+const NOTIFYING: [&str; 3] =
+    [ServiceManager::SOCKET, ServiceManager::WATCHDOG, ServiceManager::WATCHDOG_PID];
 
 /// Whom sockets from the service manager are for: by number, and by a number that is never used again.
 const LISTENER: [&str; 2] = ["LISTEN_PID", "LISTEN_PIDFDID"];
@@ -52,7 +49,12 @@ pub(super) fn for_command(
     let replaced = [LEADER_ELECTION, LEADER_ID];
     let listener: &[&str] = if has_sockets() { &LISTENER } else { &[] };
     let ours = env::vars_os().filter(|(name, _)| {
-        WITHHELD.iter().chain(&replaced).chain(listener).all(|other| name != other)
+        WITHHELD
+            .iter()
+            .chain(&NOTIFYING)
+            .chain(&replaced)
+            .chain(listener)
+            .all(|other| name != other)
     });
     ours.chain([
         (LEADER_ELECTION.into(), election.as_str().into()),

@@ -10,7 +10,7 @@ use crate::support::Ground;
 
 /// A terminal with bash in it, in which `elect` is a function that runs the program in the election
 /// "job" of the ground.
-fn shell(ground: &Ground) -> Terminal {
+pub(crate) fn shell(ground: &Ground) -> Terminal {
     let mut bash = Command::new("bash");
     bash.args(["--norc", "--noprofile", "-i"]);
     for (name, _) in std::env::vars_os() {
@@ -31,7 +31,7 @@ fn shell(ground: &Ground) -> Terminal {
 
 /// Types a line for the shell and waits until it asks for the next one; what came before is returned.
 #[track_caller]
-fn does(terminal: &mut Terminal, line: &str) -> String {
+pub(crate) fn does(terminal: &mut Terminal, line: &str) -> String {
     terminal.types(&format!("{line}; echo \"status=$?;\"\r"));
     let shown = terminal.shows("status=");
     let code = terminal.shows(";");
@@ -87,7 +87,7 @@ fn ctrl_c_reaches_the_command_once() {
 
 /// The elect that the shell has started.
 #[track_caller]
-fn wrapper(terminal: &mut Terminal) -> i32 {
+pub(crate) fn wrapper(terminal: &mut Terminal) -> i32 {
     let shell = terminal.session().pid();
     eventually("elect under the shell", || {
         children(shell).into_iter().find(|&child| name(child).as_deref() == Some("elect"))

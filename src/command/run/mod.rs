@@ -1,6 +1,7 @@
 //! `elect run`: a command as the only one of its kind.
 
 mod environment;
+mod job;
 mod kin;
 mod observer;
 mod service;
@@ -21,11 +22,12 @@ use crate::election::driver::{self, Candidacy, Clock};
 use crate::election::machine::{Machine, Rules, Verdict};
 use crate::election::timing::{Timing, Wishes};
 use crate::guard::{
-    self, Alarm, Containment, Ended, Forked, Guardian, Incoming, Inherited, Redeem, Settings,
+    self, Alarm, Containment, Ended, Forked, Guardian, Incoming, Inherited, Redeem, Settings, Whom,
 };
 use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
 
-/// Takes part in the election, runs the command while it leads, and says how that ended.
+/// Takes part in the election, runs the command while it leads, and says how that ended; or ends this
+/// process by the signal that ended the command, where shells look at that.
 ///
 /// # Errors
 /// Whatever keeps it from taking part at all.
@@ -37,10 +39,13 @@ pub(super) fn run(plan: &RunPlan, log: &Log) -> anyhow::Result<Outcome> {
     if let Some(file) = outcome_file {
         write_outcome(&file, plan, started, &result)?;
     }
-    let Past { outcome, may_campaign, .. } = result?;
+    let Past { outcome, may_campaign, ended_by_key, .. } = result?;
     if may_campaign && plan.after_loss == AfterLoss::Campaign {
         // A guardian starts one command only, and is forked by a process that is fresh.
         return Err(inherited.start_over()).context("cannot start over to campaign again");
+    }
+    if let Some(signal) = outcome.own_signal() {
+        guard::end_by(signal, if ended_by_key { Whom::OurJob } else { Whom::Ourselves });
     }
     Ok(outcome)
 }
@@ -53,6 +58,8 @@ struct Past {
     token: Option<Token>,
     /// Leadership was lost, and nobody wants us to end.
     may_campaign: bool,
+    /// A key in the terminal ended the command, and nothing else of our job.
+    ended_by_key: bool,
 }
 
 fn take_part(plan: &RunPlan, log: &Log, inherited: &Inherited) -> anyhow::Result<Past> {
@@ -62,11 +69,11 @@ fn take_part(plan: &RunPlan, log: &Log, inherited: &Inherited) -> anyhow::Result
     if plan.after_loss == AfterLoss::Exit {
         inherited.release().context("cannot open /dev/null")?;
     }
-    let (verdict, token) = run.campaign(guardian, inherited)?;
+    let Close { verdict, token, ended_by_key } = run.campaign(guardian, inherited)?;
     let may_campaign = matches!(verdict, Verdict::Lost(_));
     let (outcome, reason) = judge(verdict, &run.store.profile().location);
     run.tell(outcome, &reason);
-    Ok(Past { outcome, reason, id: run.candidate.id, token, may_campaign })
+    Ok(Past { outcome, reason, id: run.candidate.id, token, may_campaign, ended_by_key })
 }
 
 /// Opens the file of `--outcome`, and empties it.
@@ -159,11 +166,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn campaign(
-        &self,
-        guardian: Forked,
-        inherited: &Inherited,
-    ) -> anyhow::Result<(Verdict, Option<Token>)> {
+    fn campaign(&self, guardian: Forked, inherited: &Inherited) -> anyhow::Result<Close> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -186,8 +189,9 @@ impl<'a> Run<'a> {
                 }
             };
             shared.clear();
+            let ended_by_key = tree.job().ended_by_key();
             Guardian::dismiss(tree.into_guardian());
-            Ok((verdict, shared.token()))
+            Ok(Close { verdict, token: shared.token(), ended_by_key })
         });
         // A resolver may keep a thread for minutes.
         runtime.shutdown_background();
@@ -233,6 +237,13 @@ impl<'a> Run<'a> {
             | Outcome::Interrupted(_) => self.log.info(reason),
         }
     }
+}
+
+/// How a campaign came to its end.
+struct Close {
+    verdict: Verdict,
+    token: Option<Token>,
+    ended_by_key: bool,
 }
 
 /// What a verdict means to the outside, and why it came to it.

@@ -63,8 +63,7 @@ fn the_quit_key_ends_a_script_as_well() {
     let ground = Ground::new();
     let mut terminal = shell(&ground);
     does(&mut terminal, "ulimit -c 0");
-    terminal
-        .types(&format!("sh -c '$E run -q -e job sh -c \"{}\"; echo after'\r", quoted(PLAIN)));
+    terminal.types(&format!("sh -c '$E run -q -e job sh -c \"{}\"; echo after'\r", quoted(PLAIN)));
     terminal.shows("asking");
     terminal.types("\x1c");
     let shown = terminal.shows("READY> ");
@@ -141,7 +140,8 @@ fn ctrl_z_stops_a_script_around_elect_and_fg_continues_it() {
 fn a_word_from_the_background_stops_the_job_where_the_user_wants_that() {
     let ground = Ground::new();
     let mut terminal = shell(&ground);
-    let script = "echo >$D/started; until [ -e $D/go ]; do sleep 0.01; done; x=wo; echo ${x}rd; exit 3";
+    let script =
+        "echo >$D/started; until [ -e $D/go ]; do sleep 0.01; done; x=wo; echo ${x}rd; exit 3";
     terminal.types(&format!("stty tostop; $E run -v -e job sh -c '{script}' &\r"));
     terminal.shows("READY> ");
     ground.said("started");

@@ -26,6 +26,7 @@ mod lingering;
 mod loss;
 mod mixed;
 mod nested;
+mod once;
 mod pid_one;
 mod power_cut;
 mod real;

@@ -29,6 +29,7 @@ mod nested;
 mod once;
 mod pid_one;
 mod power_cut;
+mod readme;
 mod real;
 mod service;
 mod signals;

@@ -3,6 +3,8 @@
 mod manager;
 mod sockets;
 mod stopping;
+mod unit_file;
+mod units;
 
 use std::fs;
 use std::time::Duration;

@@ -1,3 +1,4 @@
+use std::error::Error;
 use std::fmt::{self, Display, Write as _};
 use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -131,11 +132,13 @@ impl Log {
             .find_map(|cause| cause.downcast_ref::<ConfigError>())
             .and_then(ConfigError::hint);
         match (hint, self.0.format) {
-            (None, _) => self.error(chain(error)),
+            (None, _) => self.error(chain(error.as_ref())),
             (Some(hint), LogFormat::Json) => {
-                self.say(Level::Error, chain(error), &[("hint", hint.into())]);
+                self.say(Level::Error, chain(error.as_ref()), &[("hint", hint.into())]);
             }
-            (Some(hint), LogFormat::Text) => self.error(format_args!("{}; {hint}", chain(error))),
+            (Some(hint), LogFormat::Text) => {
+                self.error(format_args!("{}; {hint}", chain(error.as_ref())));
+            }
         }
     }
 
@@ -165,9 +168,10 @@ impl fmt::Debug for Log {
 }
 
 /// The error and its causes in one line. A cause that the message before it already tells is left out.
-fn chain(error: &anyhow::Error) -> String {
+pub fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
-    for cause in error.chain().skip(1).map(ToString::to_string) {
+    let causes = std::iter::successors(error.source(), |&cause| cause.source());
+    for cause in causes.map(ToString::to_string) {
         if !text.contains(&cause) {
             text.push_str(": ");
             text.push_str(&cause);
@@ -312,7 +316,7 @@ mod tests {
             .context("cannot write x: disk full")
             .context("cannot start")
             .unwrap_err();
-        assert_eq!(chain(&error), "cannot start: cannot write x: disk full");
+        assert_eq!(chain(error.as_ref()), "cannot start: cannot write x: disk full");
     }
 
     #[test]

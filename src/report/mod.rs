@@ -15,7 +15,7 @@ mod time;
 
 pub use escape::escape;
 pub use exit::{FAILED, LOST, NOT_ACQUIRED, NOT_EXECUTABLE, NOT_FOUND, Outcome};
-pub use log::{Level, Log};
+pub use log::{Level, Log, chain};
 pub use outcome::{OutcomeFile, OutcomeRecord};
 pub use progress::Waiting;
 pub use service_manager::ServiceManager;

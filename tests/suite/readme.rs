@@ -16,7 +16,7 @@ pub(crate) struct Block {
 pub(crate) fn blocks(heading: &str) -> Vec<Block> {
     let is_heading = |line: &str| line.trim_start_matches('#').trim() == heading;
     let mut lines = README.lines().skip_while(|line| !(line.starts_with('#') && is_heading(line)));
-    let level = lines.next().map_or(0, |line| line.len() - line.trim_start_matches('#').len());
+    let level = lines.next().map_or(0, level_of);
     let mut found: Vec<Block> = Vec::new();
     let mut is_open = false;
     for line in lines {
@@ -31,16 +31,17 @@ pub(crate) fn blocks(heading: &str) -> Vec<Block> {
                 block.text.push_str(line);
                 block.text.push('\n');
             }
-            None if line.starts_with('#') => {
-                if line.len() - line.trim_start_matches('#').len() <= level {
-                    break;
-                }
-            }
+            None if (1..=level).contains(&level_of(line)) => break,
             None => {}
         }
     }
     assert!(!found.is_empty(), "there is nothing in README below {heading:?}");
     found
+}
+
+/// The level of a heading; 0 for any other line.
+fn level_of(line: &str) -> usize {
+    line.len() - line.trim_start_matches('#').len()
 }
 
 impl Block {

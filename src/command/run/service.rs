@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use crate::config::{AfterLoss, RunPlan};
 use crate::election::machine::News;
 use crate::guard::Pulse;
-use crate::report::{Log, ServiceManager, escape, rfc3339, wall_clock};
+use crate::report::{Log, ServiceManager, chain, escape, rfc3339, wall_clock};
 
 /// How soon a manager that has not read is told again, and how soon we look again whether we are well.
 const AGAIN: Duration = Duration::from_millis(250);
@@ -86,13 +86,7 @@ impl<'a> Service<'a> {
                 self.tell(self.ready(), text);
             }
             News::Trouble(error, _) => {
-                let mut text = error.to_string();
-                let mut cause = std::error::Error::source(error);
-                while let Some(error) = cause {
-                    text = format!("{text}: {error}");
-                    cause = error.source();
-                }
-                self.trouble(Some(text));
+                self.trouble(Some(chain(error)));
             }
             News::Recovered(_) => self.trouble(None),
             News::Lost(why) => self.tell(
@@ -160,7 +154,7 @@ impl<'a> Service<'a> {
         let mut state = self.state();
         // Whoever is killed for a missing sign of life leaves a lease to end by itself, and an engine
         // that is late, or a guardian that cannot act, keeps no deadline.
-        let is_well = state.due.is_none_or(|due| now <= due + LATE) && self.guardian.beats();
+        let is_well = state.is_in_time(now) && self.guardian.beats();
         let beat = self.watchdog.filter(|_| is_well);
         let mut lines = if state.owed.is_empty() { String::new() } else { state.lines() };
         if beat.is_some() {
@@ -222,6 +216,11 @@ impl<'a> Service<'a> {
 }
 
 impl State {
+    /// Whether the engine's loop does not keep its next deadline waiting.
+    fn is_in_time(&self, now: Boottime) -> bool {
+        self.due.is_none_or(|due| now <= due + LATE)
+    }
+
     /// All there is to tell.
     fn lines(&self) -> String {
         let trouble =
@@ -241,5 +240,30 @@ async fn sleep(pause: Option<Duration>) {
     match pause {
         Some(pause) => tokio::time::sleep(pause).await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loop_that_is_late_is_not_well() {
+        let at = |seconds| Boottime::from_boot(Duration::from_secs(seconds));
+        let mut state = State::default();
+        assert!(state.is_in_time(at(1000)), "nothing is due");
+        state.due = Some(at(10));
+        assert!(state.is_in_time(at(9)) && state.is_in_time(at(10) + LATE));
+        assert!(!state.is_in_time(at(12)));
+    }
+
+    #[test]
+    fn what_comes_from_elsewhere_stays_in_its_line() {
+        let state = State {
+            doing: "waiting, led by a\nREADY=1".into(),
+            trouble: Some("refused".into()),
+            ..State::default()
+        };
+        assert_eq!(state.lines(), "STATUS=waiting, led by a\\nREADY=1; refused\n");
     }
 }

@@ -177,7 +177,9 @@ impl Unit {
         if needs_kill {
             let all = self.processes();
             let killed = if mode == KillMode::Process { &all[..1] } else { &all[..] };
-            killed.iter().for_each(|&pid| send_if_alive(pid, Signal::SIGKILL));
+            for &pid in killed {
+                send_if_alive(pid, Signal::SIGKILL);
+            }
         }
         eventually("the end of the main process", || (!self.main.is_running()).then_some(()));
         while self.listen(Duration::from_millis(1)) {}

@@ -1,54 +1,46 @@
-//! What README shows, to be tried as it is written there.
+//! README, and its blocks that are to be run as they are written.
 
-const README: &str = include_str!("../../README.md");
+const README: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md"));
 
-/// A fenced block.
-pub(crate) struct Block {
-    /// What stands behind the fence.
-    pub(crate) language: &'static str,
-    pub(crate) text: String,
-}
-
-/// The blocks below the heading of this text, down to the next heading of the same or a higher level.
-///
-/// # Panics
-/// When there is no such heading, or nothing below it.
-pub(crate) fn blocks(heading: &str) -> Vec<Block> {
-    let is_heading = |line: &str| line.trim_start_matches('#').trim() == heading;
-    let mut lines = README.lines().skip_while(|line| !(line.starts_with('#') && is_heading(line)));
-    let level = lines.next().map_or(0, level_of);
-    let mut found: Vec<Block> = Vec::new();
-    let mut is_open = false;
-    for line in lines {
-        match line.strip_prefix("```") {
-            Some(_) if is_open => is_open = false,
-            Some(language) => {
-                is_open = true;
-                found.push(Block { language, text: String::new() });
+/// The texts of all blocks of this language in the section with this heading.
+pub(crate) fn blocks(heading: &str, language: &str) -> Vec<String> {
+    let (mut is_in_section, mut blocks) = (false, Vec::new());
+    // The language of the block that we are in, and what it has so far.
+    let mut open: Option<(&str, String)> = None;
+    for line in README.lines() {
+        match (&mut open, line.strip_prefix("```")) {
+            (None, Some(language)) => open = Some((language, String::new())),
+            (Some((found, text)), Some(_)) => {
+                if is_in_section && *found == language {
+                    blocks.push(std::mem::take(text));
+                }
+                open = None;
             }
-            None if is_open => {
-                let block = found.last_mut().expect("an open block");
-                block.text.push_str(line);
-                block.text.push('\n');
+            (Some((_, text)), None) => {
+                text.push_str(line);
+                text.push('\n');
             }
-            None if (1..=level).contains(&level_of(line)) => break,
-            None => {}
+            (None, None) if line.starts_with('#') => {
+                is_in_section = line.trim_start_matches('#').trim() == heading;
+            }
+            (None, None) => {}
         }
     }
-    assert!(!found.is_empty(), "there is nothing in README below {heading:?}");
-    found
+    blocks
 }
 
-/// The level of a heading; 0 for any other line.
-fn level_of(line: &str) -> usize {
-    line.len() - line.trim_start_matches('#').len()
+/// The text of the first of them.
+///
+/// # Panics
+/// When there is none.
+#[track_caller]
+pub(crate) fn block(heading: &str, language: &str) -> String {
+    let mut blocks = blocks(heading, language).into_iter();
+    blocks.next().unwrap_or_else(|| panic!("README has no block of {language} under {heading:?}"))
 }
 
-impl Block {
-    /// The commands of a block of a terminal's words: what stands behind `$ `.
-    pub(crate) fn commands(&self) -> String {
-        assert_eq!(self.language, "console");
-        let commands = self.text.lines().filter_map(|line| line.strip_prefix("$ "));
-        commands.flat_map(|line| [line, "\n"]).collect()
-    }
+/// What is typed in a block of a terminal's words: what stands behind `$ `.
+pub(crate) fn commands(block: &str) -> String {
+    let commands = block.lines().filter_map(|line| line.strip_prefix("$ "));
+    commands.flat_map(|line| [line, "\n"]).collect()
 }

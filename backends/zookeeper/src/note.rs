@@ -96,13 +96,11 @@ impl Notes {
 
 /// Has us told when the node comes, unless it has come by now.
 async fn absent(client: &Client, path: &str) -> Result<(Option<Vec<u8>>, OneshotWatcher), Zk> {
-    match client.check_and_watch_stat(path).await? {
-        (None, watcher) => Ok((None, watcher)),
-        (Some(_), _) => {
-            let (text, _, watcher) = client.get_and_watch_data(path).await?;
-            Ok((Some(text), watcher))
-        }
+    if let (None, watcher) = client.check_and_watch_stat(path).await? {
+        return Ok((None, watcher));
     }
+    let (text, _, watcher) = client.get_and_watch_data(path).await?;
+    Ok((Some(text), watcher))
 }
 
 fn written(path: &str, outcome: Result<(), CheckWriteError>) -> Result<Written, Error> {

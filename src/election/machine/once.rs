@@ -94,7 +94,7 @@ impl Machine {
             }
             Ok(Noted::Gone(why)) => self.unrecorded(now, &why),
             Err(error) if error.is_permanent() => {
-                let why = format!("{}, and {error:#}", SUCCEEDED);
+                let why = format!("{SUCCEEDED}: {error:#}");
                 self.verdict = Some(Verdict::Failed(why.clone()));
                 self.leave(now, Verdict::Failed(why));
             }

@@ -1,5 +1,6 @@
 //! What is to be done once, on every store.
 
+mod crontab;
 mod kills;
 
 use std::fs;
@@ -91,7 +92,9 @@ fn one_of_three_hosts_does_it(scene: &Scene) {
     });
     scene.awaits_line(2);
     scene.raise("end");
-    hosts.into_iter().for_each(|host| was_done_already(host.wait()));
+    for host in hosts {
+        was_done_already(host.wait());
+    }
     assert_eq!(scene.word(), "a\n");
     // Who comes later does not even wait for others.
     was_done_already(scene.once("today").arg("-n").sh(BRIEF).arg("d").run());

@@ -34,16 +34,16 @@ fn machine() -> Ground {
 
 /// Types the commands of a block of README.
 #[track_caller]
-fn type_in(ground: &Ground, block: &readme::Block) {
+fn type_in(ground: &Ground, block: &str) {
     let path = std::env::join_paths(
         [ground.path().join("bin")]
             .into_iter()
             .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
     );
     let mut bash = Command::new("bash");
-    bash.args(["-euc", &at_home(ground, &block.commands())]);
+    bash.args(["-euc", &at_home(ground, &readme::commands(block))]);
     bash.env("PATH", path.unwrap()).env("D", ground.path());
-    assert!(bash.status().unwrap().success(), "{}", block.text);
+    assert!(bash.status().unwrap().success(), "{block}");
 }
 
 fn shown_unit(name: &str) -> String {
@@ -71,8 +71,7 @@ fn serves(ground: &Ground, unit: &UnitFile) {
 #[test]
 fn the_unit_of_readme_works() {
     let ground = machine();
-    let block = readme::blocks("systemd").into_iter().find(|block| block.language == "ini");
-    let text = at_home(&ground, &block.expect("a unit").text);
+    let text = at_home(&ground, &readme::block("systemd", "ini"));
     serves(&ground, &UnitFile::read(&text, ""));
     let terms = fs::read_to_string(ground.path().join("terms")).unwrap();
     assert!((1..=2).contains(&terms.lines().count()), "each is told once: {terms}");
@@ -82,9 +81,8 @@ fn the_unit_of_readme_works() {
 #[test]
 fn the_units_that_are_shipped_work_as_readme_has_it() {
     let ground = machine();
-    let blocks = readme::blocks("systemd");
-    let consoles: Vec<_> = blocks.iter().filter(|block| block.language == "console").collect();
-    let [service, timer] = consoles[..] else { panic!("two blocks of commands") };
+    let blocks = readme::blocks("systemd", "console");
+    let [service, timer] = &blocks[..] else { panic!("two blocks of commands") };
     type_in(&ground, service);
     let server = at_home(&ground, &shown_unit("elect@.service"));
     serves(&ground, &UnitFile::read(&server, "server"));

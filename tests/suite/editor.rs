@@ -3,12 +3,11 @@
 use std::fs;
 
 use elect_testkit::program::eventually;
-use elect_testkit::terminal::Terminal;
 use nix::sys::signal::Signal;
 
 use crate::stage::send;
 use crate::support::Ground;
-use crate::terminal::{does, shell};
+use crate::terminal::{does, goes_on, shell};
 
 /// The editor of Debian's `vim-tiny`, or of a larger package.
 fn vim() -> &'static str {
@@ -16,14 +15,6 @@ fn vim() -> &'static str {
     let has =
         |name: &&str| std::env::split_paths(&folders).any(|folder| folder.join(name).exists());
     ["vim.tiny", "vim"].into_iter().find(has).expect("an editor: apt-get install vim-tiny")
-}
-
-#[track_caller]
-fn is_in_front(terminal: &mut Terminal, shell_is: bool) {
-    let shell = terminal.session().pid();
-    eventually("another foreground", || {
-        ((terminal.foreground() == shell) == shell_is).then_some(())
-    });
 }
 
 #[test]
@@ -43,10 +34,9 @@ fn an_editor_owns_the_terminal_and_comes_back_after_ctrl_z() {
     terminal.shows("READY> ");
     assert_eq!(does(&mut terminal, "stty -a"), before, "the shell has its modes back");
     terminal.types("fg\r");
-    is_in_front(&mut terminal, false);
+    goes_on(&mut terminal);
     eventually("the editor's modes", || (terminal.modes() == raw).then_some(()));
     terminal.types("otwo\x1b:wq\r");
-    is_in_front(&mut terminal, true);
     terminal.shows("READY> ");
     assert_eq!(fs::read_to_string(&file).unwrap(), "one\ntwo\n");
     assert_eq!(does(&mut terminal, "stty -a"), before);
@@ -83,7 +73,7 @@ fn a_command_that_was_stopped_finds_its_modes_again() {
         assert_ne!(terminal.modes(), raw);
         does(&mut terminal, &format!("stty {key}"));
         terminal.types("fg\r");
-        is_in_front(&mut terminal, false);
+        goes_on(&mut terminal);
         eventually("its modes", || (terminal.modes() == raw).then_some(()));
     }
     // What was changed meanwhile is the shell's, and is kept for it.

@@ -7,7 +7,7 @@ use elect_testkit::program::eventually;
 use nix::sys::signal::Signal;
 
 use crate::support::Ground;
-use crate::terminal::{does, shell, wrapper};
+use crate::terminal::{does, goes_on, shell, wrapper};
 
 /// Ends by Ctrl-C.
 const PLAIN: &str = "echo asking; exec sleep 3600";
@@ -127,8 +127,7 @@ fn ctrl_z_stops_a_script_around_elect_and_fg_continues_it() {
         assert!(does(&mut terminal, "(exit 9)").ends_with("status=9"), "the shell reads");
         terminal.types("fg\r");
         terminal.shows("sh -c");
-        let shell = terminal.session().pid();
-        eventually("the job in the foreground", || (terminal.foreground() != shell).then_some(()));
+        goes_on(&mut terminal);
     }
     terminal.types("hello\r");
     terminal.shows("got hello");

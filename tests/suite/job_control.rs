@@ -11,7 +11,7 @@ use nix::sys::signal::Signal;
 use crate::stage::{send, stop, tell};
 use crate::support::Ground;
 #[cfg(feature = "sim")]
-use crate::terminal::{does, shell};
+use crate::terminal::{does, goes_on, shell};
 
 /// As in `xterm -e elect ...` and `ssh -t host elect ...`: there is no shell to say `fg` in.
 #[test]
@@ -144,8 +144,7 @@ fn a_job_that_is_continued_before_the_deadline_leads_on() {
     let slow = Effect::DelayReply(Duration::from_millis(1));
     let renewals = server.controls().add(Rule::new(slow).op(Op::Renew));
     eventually("three renewals", || (server.controls().hits(renewals) >= 3).then_some(()));
-    let shell = terminal.session().pid();
-    eventually("the job in the foreground", || (terminal.foreground() != shell).then_some(()));
+    goes_on(&mut terminal);
     terminal.types("hello\r");
     terminal.shows("got hello");
     terminal.shows("READY> ");

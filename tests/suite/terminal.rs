@@ -94,6 +94,24 @@ pub(crate) fn wrapper(terminal: &mut Terminal) -> i32 {
     })
 }
 
+/// Waits until the command that elect runs below the shell has the terminal, and goes on: before that the
+/// shell, and then elect, still have a continuation to send, which would take a new stop away.
+#[track_caller]
+pub(crate) fn goes_on(terminal: &mut Terminal) {
+    let shell = terminal.session().pid();
+    eventually("the command in the foreground", || {
+        let mut below = children(shell);
+        let mut next = 0;
+        while let Some(&pid) = below.get(next) {
+            below.extend(children(pid));
+            next += 1;
+        }
+        let is_guardian = |pid: &i32| name(*pid).as_deref() == Some("elect-guardian");
+        let command = *children(below.into_iter().find(is_guardian)?).first()?;
+        (terminal.foreground() == command && state(command) != Some('T')).then_some(())
+    });
+}
+
 #[test]
 fn ctrl_c_ends_a_command_without_traps_and_a_wait() {
     let ground = Ground::new();
@@ -127,9 +145,7 @@ fn ctrl_z_stops_the_job_and_fg_continues_it() {
         assert!(does(&mut terminal, "(exit 9)").ends_with("status=9"), "the shell reads");
         terminal.types("fg\r");
         terminal.shows("run -q -e job");
-        // Until then a key would be the shell's, which ignores it.
-        let shell = terminal.session().pid();
-        eventually("the job in the foreground", || (terminal.foreground() != shell).then_some(()));
+        goes_on(&mut terminal);
     }
     terminal.types("hello\r");
     terminal.shows("got hello");

@@ -94,6 +94,7 @@ macro_rules! conformance {
             each_election_has_its_own_notes
             a_new_note_wakes_all_who_have_read_the_last
             a_note_may_be_long
+            a_note_cut_anywhere_may_be_written_again
             // All of them, at once.
             contenders_lead_one_at_a_time_with_rising_tokens
             newcomers_and_crashes_in_a_crowd_stop_nobody

@@ -1,8 +1,11 @@
 //! Law 10: a note is a leader's.
 
-use elect_api::{Noted, Order};
+use elect_api::{NoteName, Noted, Order};
 
-use crate::{Contender, Shared, election, expect_led_by, expect_nobody, order};
+use crate::{Contender, Shared, election, expect_led_by, expect_nobody, order, poll_n};
+
+/// More await points than a call of any store has.
+const CUTS: usize = 12;
 
 /// Nothing is there at first. What the leader writes is there for everybody, in the election or not, and
 /// what it writes next takes its place.
@@ -95,4 +98,24 @@ pub async fn a_note_may_be_long(bench: Shared) {
     assert_eq!(leader.read_note().await, Some(text));
     assert_eq!(leader.write_note("").await, Noted::Written);
     assert_eq!(leader.read_note().await.as_deref(), Some(""));
+}
+
+/// Wherever the writing of the first or of a later one was dropped, the next attempt writes it, and what was
+/// to be written before does not come to light afterwards.
+pub async fn a_note_cut_anywhere_may_be_written_again(bench: Shared) {
+    let mut reader = Contender::new(&bench, "reader").await;
+    for cut in 1..=CUTS {
+        let mut leader = Contender::new(&bench, "a").await;
+        leader.lead().await;
+        for text in ["one", "two"] {
+            let now = bench.now();
+            let lost = leader.seat().write_note(now, NoteName::ONCE, b"lost");
+            drop(poll_n(cut, lost).await);
+            assert_eq!(leader.write_note(text).await, Noted::Written);
+            assert_eq!(reader.read_note().await.as_deref(), Some(text));
+        }
+        leader.resign().await;
+        assert_eq!(reader.read_note().await.as_deref(), Some("two"));
+        bench.wipe(&election()).await;
+    }
 }

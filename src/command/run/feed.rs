@@ -35,7 +35,11 @@ impl<'a> Feed<'a> {
                 self.in_trouble = false;
                 self.board.remark("recovered", None);
             }
-            News::Granted { .. } | News::Holding(_) | News::EntryLeft(_) => {}
+            News::Granted { .. }
+            | News::Holding(_)
+            | News::EntryLeft(_)
+            | News::Stopping(_)
+            | News::Leaving { .. } => {}
         }
     }
 

@@ -3,9 +3,11 @@
 pub(super) mod environment;
 pub(super) mod feed;
 pub(super) mod http;
+mod job;
 mod kin;
 pub(super) mod observer;
 pub(super) mod posted;
+pub(super) mod service;
 mod tree;
 
 use std::net::SocketAddr;
@@ -21,6 +23,7 @@ use self::feed::Feed;
 use self::http::{Estate, Page};
 use self::observer::{Observer, Shared};
 use self::posted::{Posted, Poster};
+use self::service::{Charge, Service};
 use self::tree::Watched;
 use crate::config::{self, AfterLoss, CampaignPlan, RunPlan};
 use crate::election::driver::{self, Candidacy, Clock};
@@ -28,12 +31,13 @@ use crate::election::machine::{Machine, Rules, Verdict};
 use crate::election::timing::{Timing, Wishes};
 use crate::guard::{
     self, Alarm, Containment, Ended, Forked, Guardian, Heirloom, Incoming, Inherited, LeaseFile,
-    Redeem, Settings,
+    Redeem, Settings, Whom,
 };
 use crate::report::http::Listener;
 use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
 
-/// Takes part in the election, runs the command while it leads, and says how that ended.
+/// Takes part in the election, runs the command while it leads, and says how that ended; or ends this
+/// process by the signal that ended the command, where shells look at that.
 ///
 /// # Errors
 /// Whatever keeps it from taking part at all.
@@ -46,11 +50,14 @@ pub(super) fn run(plan: &RunPlan, log: &Log) -> anyhow::Result<Outcome> {
     if let Some(file) = outcome_file {
         write_outcome(&file, plan, started, &result)?;
     }
-    let Past { outcome, may_campaign, heirloom, .. } = result?;
+    let Past { outcome, may_campaign, heirloom, ended_by_key, .. } = result?;
     if may_campaign && plan.after_loss == AfterLoss::Campaign {
         // A guardian starts one command only, and is forked by a process that is fresh.
         return Err(inherited.start_over(heirloom.as_ref()))
             .context("cannot start over to campaign again");
+    }
+    if let Some(signal) = outcome.own_signal() {
+        guard::end_by(signal, if ended_by_key { Whom::OurJob } else { Whom::Ourselves });
     }
     Ok(outcome)
 }
@@ -65,6 +72,8 @@ struct Past {
     may_campaign: bool,
     /// For that.
     heirloom: Option<Heirloom>,
+    /// A key in the terminal ended the command, and nothing else of our job.
+    ended_by_key: bool,
 }
 
 fn take_part(
@@ -85,12 +94,13 @@ fn take_part(
     }
     let starts_over = plan.after_loss == AfterLoss::Campaign;
     let estate = page.as_ref().filter(|_| starts_over).map(Page::estate).transpose()?;
-    let (verdict, token) = run.campaign(guardian, inherited, page)?;
+    let Close { verdict, token, ended_by_key } = run.campaign(guardian, inherited, page)?;
     let may_campaign = matches!(verdict, Verdict::Lost(_));
     let (outcome, reason) = judge(verdict, &run.store.profile().location);
     run.tell(outcome, &reason);
     let heirloom = estate.map(Estate::into_heirloom);
-    Ok(Past { outcome, reason, id: run.candidate.id, token, may_campaign, heirloom })
+    let id = run.candidate.id;
+    Ok(Past { outcome, reason, id, token, may_campaign, heirloom, ended_by_key })
 }
 
 /// Opens the file of `--outcome`, and empties it.
@@ -195,6 +205,7 @@ impl<'a> Run<'a> {
                 &self.candidate,
                 http,
             ),
+            gets_sockets: environment::has_sockets(),
             leftover: self.plan.leftover,
             signal: self.plan.signal as i32,
             is_timed: self.store.profile().lease != Lease::Unlimited,
@@ -221,7 +232,7 @@ impl<'a> Run<'a> {
         guardian: Forked,
         inherited: &Inherited,
         page: Option<Page>,
-    ) -> anyhow::Result<(Verdict, Option<Token>)> {
+    ) -> anyhow::Result<Close> {
         let board = page.as_ref().map(|page| Arc::clone(&page.board));
         let server = page.map(|page| page.serve(&self.plan.campaign)).transpose()?;
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -234,21 +245,26 @@ impl<'a> Run<'a> {
             let guardian = guardian.attach().context("cannot watch the guardian")?;
             let file = open_lease_file(&self.plan.campaign, None)?;
             let poster = Poster::new(file, self.log.clone());
+            let service = Service::new(Charge::of(self.plan), Some(guardian.pulse()), &self.log);
             let mut tree = Posted::new(Watched::new(guardian, incoming), poster);
             let shared = Shared::new(&self.log, clock.now());
             let candidacy = self.candidacy();
             let verdict = {
                 let feed = board.as_deref().map(Feed::new);
-                let mut observer = Observer::new(&self.log, &shared, &self.candidate, feed);
+                let others = (feed, service.as_ref());
+                let mut observer = Observer::new(&self.log, &shared, &self.candidate, others);
                 let machine = Machine::new(self.rules(), self.timing, clock.now(), fastrand::u64(..));
                 tokio::select! {
                     verdict = driver::drive(&candidacy, machine, &clock, &mut tree, &mut observer) => verdict,
                     () = shared.keep_drawing() => unreachable!("drawing has no end"),
+                    () = keep_in_touch(service.as_ref()) => unreachable!("a service has no end"),
                 }
             };
             shared.clear();
-            Guardian::dismiss(tree.into_inner().into_guardian());
-            Ok((verdict, shared.token()))
+            let tree = tree.into_inner();
+            let ended_by_key = tree.job().ended_by_key();
+            Guardian::dismiss(tree.into_guardian());
+            Ok(Close { verdict, token: shared.token(), ended_by_key })
         });
         if let Some(server) = server {
             server.stop();
@@ -300,6 +316,13 @@ impl<'a> Run<'a> {
     }
 }
 
+/// How a campaign came to its end.
+struct Close {
+    verdict: Verdict,
+    token: Option<Token>,
+    ended_by_key: bool,
+}
+
 /// What a verdict means to the outside, and why it came to it.
 fn judge(verdict: Verdict, location: &str) -> (Outcome, String) {
     match verdict {
@@ -335,6 +358,13 @@ fn judge(verdict: Verdict, location: &str) -> (Outcome, String) {
         Verdict::Unreached => (Outcome::Failed, format!("{location} did not answer in time")),
         // Nobody has a command withdraw.
         Verdict::Failed(why) | Verdict::Withdrawn(why) => (Outcome::Failed, why),
+    }
+}
+
+pub(super) async fn keep_in_touch(service: Option<&Service<'_>>) {
+    match service {
+        Some(service) => service.keep_in_touch(guard::now).await,
+        None => std::future::pending().await,
     }
 }
 

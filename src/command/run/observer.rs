@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use elect_api::{Boottime, Candidate, Survey, Token};
 
 use super::feed::Feed;
+use super::service::Service;
 use super::{REDRAW, kin};
 use crate::election::machine::{Event, News};
 use crate::election::{Call, driver};
@@ -61,18 +62,21 @@ pub(in crate::command) struct Observer<'a> {
     candidate: &'a Candidate,
     /// For `--http`.
     feed: Option<Feed<'a>>,
+    service: Option<&'a Service<'a>>,
     /// The last trouble that was told: people need not read it twice.
     trouble: Option<String>,
 }
 
 impl<'a> Observer<'a> {
+    /// `others` are told as well, where there are any.
     pub(in crate::command) const fn new(
         log: &'a Log,
         shared: &'a Shared,
         candidate: &'a Candidate,
-        feed: Option<Feed<'a>>,
+        others: (Option<Feed<'a>>, Option<&'a Service<'a>>),
     ) -> Self {
-        Self { log, shared, candidate, feed, trouble: None }
+        let (feed, service) = others;
+        Self { log, shared, candidate, feed, service, trouble: None }
     }
 }
 
@@ -98,6 +102,9 @@ impl driver::Observer for Observer<'_> {
     fn news(&mut self, news: News) {
         if let Some(feed) = &mut self.feed {
             feed.news(&news);
+        }
+        if let Some(service) = self.service {
+            service.news(&news);
         }
         match news {
             News::Waiting { ahead } => self.log.debug(format_args!("waiting, {ahead} ahead")),
@@ -137,6 +144,10 @@ impl driver::Observer for Observer<'_> {
                 self.log.warn(format_args!("leadership is lost, stopping the command: {why}"));
             }
             News::SteppingDown(why) => self.log.info(format_args!("asked to step down: {why}")),
+            News::Stopping(signal) => {
+                self.log.debug(format_args!("signal {signal} is passed on to the command"));
+            }
+            News::Leaving { .. } => self.log.debug("leaving the election"),
             News::Holding(left) => {
                 let left =
                     humantime::format_duration(std::time::Duration::from_secs(left.as_secs()));
@@ -151,12 +162,21 @@ impl driver::Observer for Observer<'_> {
         }
     }
 
+    fn turns(&mut self, next: Option<Boottime>) {
+        if let Some(service) = self.service {
+            service.turns(next);
+        }
+    }
+
     fn wants_surveys(&self) -> bool {
-        self.shared.waiting().is_wanted()
+        self.service.is_some() || self.shared.waiting().is_wanted()
     }
 
     fn survey(&mut self, survey: &Survey) -> Option<Event> {
         self.shared.waiting().update(survey, &self.candidate.id);
+        if let Some(service) = self.service {
+            service.survey(survey, &self.candidate.id);
+        }
         let leader =
             survey.leader.as_ref().filter(|leader| kin::is_our_ancestor(leader, self.candidate))?;
         Some(Event::WaitsForUs(format!(

@@ -130,6 +130,7 @@ impl<'a> Health<'a> {
             command: words,
             leads: false,
             environment: environment::for_helper(),
+            gets_sockets: false,
             leftover: Leftover::Kill,
             signal: libc::SIGTERM,
             is_timed: false,

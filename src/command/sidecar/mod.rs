@@ -22,8 +22,9 @@ use super::run::feed::Feed;
 use super::run::http::{self, Page};
 use super::run::observer::{Observer, Shared};
 use super::run::posted::Poster;
-use super::run::{BootClock, open_lease_file};
-use crate::config::{self, SidecarPlan, Wait};
+use super::run::service::{Charge, Service};
+use super::run::{BootClock, keep_in_touch, open_lease_file};
+use crate::config::{self, AfterLoss, SidecarPlan, Wait};
 use crate::election::driver::{self, Candidacy, Clock};
 use crate::election::machine::{Event, Machine, Rules, Verdict};
 use crate::election::timing::Timing;
@@ -71,12 +72,20 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
     let incoming = Incoming::new(inherited).context("cannot read signals")?;
     let (told, fitness) = watch::channel(Fitness::Unknown);
     let standing = Standing::new(&incoming, fitness, poster, board.as_deref(), grace)?;
+    let charge = Charge {
+        election: &plan.campaign.election,
+        stop_timeout: Some(grace),
+        after_loss: AfterLoss::Campaign,
+    };
+    let service = Service::new(charge, None, log);
+    let others = Others { board: board.as_deref(), service: service.as_ref() };
     let clock = BootClock::new()?;
-    let mut sidecar = Sidecar { plan, log, candidate, board: board.as_deref(), clock, standing };
+    let mut sidecar = Sidecar { plan, log, candidate, others, clock, standing };
     let health = Health::new(&plan.health, inherited, log, told);
     let outcome = tokio::select! {
         outcome = sidecar.campaign() => outcome,
         () = health.keep_looking() => unreachable!("looking has no end"),
+        () = keep_in_touch(service.as_ref()) => unreachable!("a service has no end"),
     };
     if let Some(server) = server {
         server.stop();
@@ -90,11 +99,35 @@ enum Next {
     End,
 }
 
+/// Who else is told, where there is somebody.
+#[derive(Clone, Copy)]
+struct Others<'a> {
+    board: Option<&'a Board>,
+    service: Option<&'a Service<'a>>,
+}
+
+impl Others<'_> {
+    fn joins(self) {
+        if let Some(board) = self.board {
+            board.joins();
+        }
+    }
+
+    fn rests(self) {
+        if let Some(board) = self.board {
+            board.rests(None);
+        }
+        if let Some(service) = self.service {
+            service.rests("the application is not well");
+        }
+    }
+}
+
 struct Sidecar<'a> {
     plan: &'a SidecarPlan,
     log: &'a Log,
     candidate: Candidate,
-    board: Option<&'a Board>,
+    others: Others<'a>,
     clock: BootClock,
     standing: Standing<'a>,
 }
@@ -115,6 +148,7 @@ impl Sidecar<'_> {
     /// A candidate that may not lead has no entry: it would only be in the others' way.
     async fn wait_until_fit(&mut self) -> Next {
         while !self.standing.is_fit() {
+            self.others.rests();
             if let Event::Signal(signal) = self.standing.news().await {
                 self.log.info(format_args!("signal {signal} ended elect"));
                 return Next::End;
@@ -124,9 +158,7 @@ impl Sidecar<'_> {
     }
 
     async fn take_part(&mut self) -> anyhow::Result<Next> {
-        if let Some(board) = self.board {
-            board.joins();
-        }
+        self.others.joins();
         let campaign = &self.plan.campaign;
         let store = config::connect(&campaign.backend)?;
         let profile = store.profile();
@@ -142,8 +174,9 @@ impl Sidecar<'_> {
             once: None,
         };
         let shared = Shared::new(self.log, self.clock.now());
-        let observer = Observer::new(self.log, &shared, candidate, self.board.map(Feed::new));
-        let mut observer = Quiet::new(observer, self.log, self.board);
+        let Others { board, service } = self.others;
+        let observer = Observer::new(self.log, &shared, candidate, (board.map(Feed::new), service));
+        let mut observer = Quiet::new(observer, self.log, board);
         let machine = Machine::new(rules(), timing, self.clock.now(), fastrand::u64(..));
         let drive =
             driver::drive(&candidacy, machine, &self.clock, &mut self.standing, &mut observer);
@@ -152,7 +185,7 @@ impl Sidecar<'_> {
             () = shared.keep_drawing() => unreachable!("drawing has no end"),
         };
         shared.clear();
-        if let Some(board) = self.board {
+        if let Some(board) = self.others.board {
             board.rests(None);
         }
         self.judge(verdict, &profile.location)

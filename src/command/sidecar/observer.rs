@@ -1,6 +1,6 @@
 //! What people get to see of a sidecar: the same as of any candidate, but no command is stopped.
 
-use elect_api::Survey;
+use elect_api::{Boottime, Survey};
 
 use crate::election::machine::{Event, News};
 use crate::election::{Call, driver};
@@ -39,6 +39,9 @@ impl<O: driver::Observer> driver::Observer for Quiet<'_, O> {
                 self.log.warn(format_args!("giving leadership up: {why}"));
                 self.over(Reason::SteppedDown, why);
             }
+            News::Stopping(signal) => {
+                self.others.news(News::SteppingDown(format!("signal {signal} came")));
+            }
             news => self.others.news(news),
         }
     }
@@ -56,6 +59,10 @@ impl<O: driver::Observer> driver::Observer for Quiet<'_, O> {
 
     fn called(&mut self, call: &Call) {
         self.others.called(call);
+    }
+
+    fn turns(&mut self, next: Option<Boottime>) {
+        self.others.turns(next);
     }
 
     fn wants_surveys(&self) -> bool {

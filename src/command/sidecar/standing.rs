@@ -15,7 +15,7 @@ use super::health::Fitness;
 use crate::command::run::posted::Poster;
 use crate::election::driver::Tree;
 use crate::election::machine::Event;
-use crate::guard::{self, Alarm, Deadlines, Ended, Incoming, LeaseFile, stop_self};
+use crate::guard::{self, Alarm, Deadlines, Ended, Incoming, LeaseFile, Whom};
 use crate::report::http::{Board, Reason};
 
 /// Like a command that takes the whole of its grace to end once it is asked to.
@@ -121,7 +121,7 @@ async fn news(incoming: &Incoming, fitness: &mut watch::Receiver<Fitness>) -> Ev
         tokio::select! {
             signal = incoming.next() => match signal {
                 Ok(libc::SIGCHLD) => guard::reap(),
-                Ok(libc::SIGTSTP) => stop_self(),
+                Ok(libc::SIGTSTP) => guard::stop(Whom::Ourselves),
                 // There is no daemon that would reload.
                 Ok(libc::SIGHUP) => return Event::Signal(libc::SIGTERM),
                 Ok(signal @ (libc::SIGINT | libc::SIGQUIT | libc::SIGTERM)) => {

@@ -43,7 +43,8 @@
 //! so that the next candidate need not wait for the end of the lease.
 //!
 //! **What people see.** [`report`] writes logs, the line that shows the waiting, tables, JSON and the
-//! outcome file, and never blocks on a reader that does not read.
+//! outcome file, and never blocks on a reader that does not read. With `--http` a thread of its own
+//! [answers](report::http) whoever asks, and works out for each answer whether we still lead.
 //!
 //! Time is `CLOCK_BOOTTIME`, read in `guard/clock.rs` alone; everything else gets it as an argument.
 //! Wall clocks are shown to people, and are never compared.

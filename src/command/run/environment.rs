@@ -6,11 +6,20 @@ use elect_api::{Candidate, ElectionName};
 
 use crate::config::BackendUrl;
 use crate::guard::HEIRLOOM;
+use crate::report::ServiceManager;
 
 /// What the command must not find: an `elect` in it would take part in its parent's election, overwrite
 /// its parent's outcome, take its parent's work for its own, or want its parent's port.
 const WITHHELD: [&str; 6] =
     ["ELECT_ELECTION", "ELECT_ID", "ELECT_ONCE", "ELECT_OUTCOME", "ELECT_HTTP", HEIRLOOM];
+
+/// It is elect that speaks with the service manager, which would take a sign of life of the command,
+/// say, for one of ours.
+const NOTIFYING: [&str; 3] =
+    [ServiceManager::SOCKET, ServiceManager::WATCHDOG, ServiceManager::WATCHDOG_PID];
+
+/// Whom sockets from the service manager are for: by number, and by a number that is never used again.
+const LISTENER: [&str; 2] = ["LISTEN_PID", "LISTEN_PIDFDID"];
 
 /// What tells the command who leads. An enclosing `elect run` has set them for itself.
 pub(super) const LEADER_ELECTION: &str = "ELECT_LEADER_ELECTION";
@@ -32,6 +41,11 @@ pub(super) fn for_redeemer(
     .collect()
 }
 
+/// Whether the service manager has handed sockets over to us. They are the command's.
+pub(super) fn has_sockets() -> bool {
+    env::var(LISTENER[0]).is_ok_and(|pid| pid.parse() == Ok(std::process::id()))
+}
+
 /// Our own environment as the command gets it; the guardian adds the token and the lease.
 pub(super) fn for_command(
     election: &ElectionName,
@@ -39,8 +53,15 @@ pub(super) fn for_command(
     http: Option<SocketAddr>,
 ) -> Vec<(OsString, OsString)> {
     let replaced = [LEADER_ELECTION, LEADER_ID, HTTP_ADDRESS];
-    let ours = env::vars_os()
-        .filter(|(name, _)| WITHHELD.iter().chain(&replaced).all(|other| name != other));
+    let listener: &[&str] = if has_sockets() { &LISTENER } else { &[] };
+    let ours = env::vars_os().filter(|(name, _)| {
+        WITHHELD
+            .iter()
+            .chain(&NOTIFYING)
+            .chain(&replaced)
+            .chain(listener)
+            .all(|other| name != other)
+    });
     ours.chain([
         (LEADER_ELECTION.into(), election.as_str().into()),
         (LEADER_ID.into(), candidate.id.as_str().into()),

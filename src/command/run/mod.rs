@@ -3,8 +3,10 @@
 mod environment;
 mod feed;
 mod http;
+mod job;
 mod kin;
 mod observer;
+mod service;
 mod tree;
 
 use std::net::SocketAddr;
@@ -19,6 +21,7 @@ use elect_api::{Boottime, Candidate, Lease, Store, Token};
 use self::feed::Feed;
 use self::http::{Estate, Page};
 use self::observer::{Observer, Shared};
+use self::service::Service;
 use self::tree::Watched;
 use crate::config::{self, AfterLoss, RunPlan};
 use crate::election::driver::{self, Candidacy, Clock};
@@ -26,12 +29,13 @@ use crate::election::machine::{Machine, Rules, Verdict};
 use crate::election::timing::{Timing, Wishes};
 use crate::guard::{
     self, Alarm, Containment, Ended, Forked, Guardian, Heirloom, Incoming, Inherited, Redeem,
-    Settings,
+    Settings, Whom,
 };
 use crate::report::http::Listener;
 use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
 
-/// Takes part in the election, runs the command while it leads, and says how that ended.
+/// Takes part in the election, runs the command while it leads, and says how that ended; or ends this
+/// process by the signal that ended the command, where shells look at that.
 ///
 /// # Errors
 /// Whatever keeps it from taking part at all.
@@ -44,11 +48,14 @@ pub(super) fn run(plan: &RunPlan, log: &Log) -> anyhow::Result<Outcome> {
     if let Some(file) = outcome_file {
         write_outcome(&file, plan, started, &result)?;
     }
-    let Past { outcome, may_campaign, heirloom, .. } = result?;
+    let Past { outcome, may_campaign, heirloom, ended_by_key, .. } = result?;
     if may_campaign && plan.after_loss == AfterLoss::Campaign {
         // A guardian starts one command only, and is forked by a process that is fresh.
         return Err(inherited.start_over(heirloom.as_ref()))
             .context("cannot start over to campaign again");
+    }
+    if let Some(signal) = outcome.own_signal() {
+        guard::end_by(signal, if ended_by_key { Whom::OurJob } else { Whom::Ourselves });
     }
     Ok(outcome)
 }
@@ -63,6 +70,8 @@ struct Past {
     may_campaign: bool,
     /// For that.
     heirloom: Option<Heirloom>,
+    /// A key in the terminal ended the command, and nothing else of our job.
+    ended_by_key: bool,
 }
 
 fn take_part(
@@ -82,12 +91,13 @@ fn take_part(
     }
     let starts_over = plan.after_loss == AfterLoss::Campaign;
     let estate = page.as_ref().filter(|_| starts_over).map(Page::estate).transpose()?;
-    let (verdict, token) = run.campaign(guardian, inherited, page)?;
+    let Close { verdict, token, ended_by_key } = run.campaign(guardian, inherited, page)?;
     let may_campaign = matches!(verdict, Verdict::Lost(_));
     let (outcome, reason) = judge(verdict, &run.store.profile().location);
     run.tell(outcome, &reason);
     let heirloom = estate.map(Estate::into_heirloom);
-    Ok(Past { outcome, reason, id: run.candidate.id, token, may_campaign, heirloom })
+    let id = run.candidate.id;
+    Ok(Past { outcome, reason, id, token, may_campaign, heirloom, ended_by_key })
 }
 
 /// Opens the file of `--outcome`, and empties it.
@@ -171,6 +181,7 @@ impl<'a> Run<'a> {
         Forked::fork(Settings {
             command: &self.plan.command,
             environment: environment::for_command(&self.plan.election, &self.candidate, http),
+            gets_sockets: environment::has_sockets(),
             leftover: self.plan.leftover,
             signal: self.plan.signal as i32,
             is_timed: self.store.profile().lease != Lease::Unlimited,
@@ -194,7 +205,7 @@ impl<'a> Run<'a> {
         guardian: Forked,
         inherited: &Inherited,
         page: Option<Page>,
-    ) -> anyhow::Result<(Verdict, Option<Token>)> {
+    ) -> anyhow::Result<Close> {
         let board = page.as_ref().map(|page| Arc::clone(&page.board));
         let server = page.map(|page| page.serve(self.plan)).transpose()?;
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -205,21 +216,24 @@ impl<'a> Run<'a> {
             let clock = BootClock(Alarm::new().context("cannot make a timer")?);
             let incoming = Incoming::new(inherited).context("cannot read signals")?;
             let guardian = guardian.attach().context("cannot watch the guardian")?;
+            let service = Service::new(self.plan, guardian.pulse(), &self.log);
             let mut tree = Watched::new(guardian, incoming);
             let shared = Shared::new(&self.log, clock.now());
             let candidacy = self.candidacy();
             let verdict = {
                 let feed = board.as_deref().map(Feed::new);
-                let mut observer = Observer::new(&self.log, &shared, &self.candidate, feed);
+                let mut observer = Observer::new(&self.log, &shared, &self.candidate, service.as_ref(), feed);
                 let machine = Machine::new(self.rules(), self.timing, clock.now(), fastrand::u64(..));
                 tokio::select! {
                     verdict = driver::drive(&candidacy, machine, &clock, &mut tree, &mut observer) => verdict,
                     () = shared.keep_drawing() => unreachable!("drawing has no end"),
+                    () = keep_in_touch(service.as_ref()) => unreachable!("a service has no end"),
                 }
             };
             shared.clear();
+            let ended_by_key = tree.job().ended_by_key();
             Guardian::dismiss(tree.into_guardian());
-            Ok((verdict, shared.token()))
+            Ok(Close { verdict, token: shared.token(), ended_by_key })
         });
         if let Some(server) = server {
             server.stop();
@@ -270,6 +284,13 @@ impl<'a> Run<'a> {
     }
 }
 
+/// How a campaign came to its end.
+struct Close {
+    verdict: Verdict,
+    token: Option<Token>,
+    ended_by_key: bool,
+}
+
 /// What a verdict means to the outside, and why it came to it.
 fn judge(verdict: Verdict, location: &str) -> (Outcome, String) {
     match verdict {
@@ -304,6 +325,13 @@ fn judge(verdict: Verdict, location: &str) -> (Outcome, String) {
         }
         Verdict::Unreached => (Outcome::Failed, format!("{location} did not answer in time")),
         Verdict::Failed(why) => (Outcome::Failed, why),
+    }
+}
+
+async fn keep_in_touch(service: Option<&Service<'_>>) {
+    match service {
+        Some(service) => service.keep_in_touch(guard::now).await,
+        None => std::future::pending().await,
     }
 }
 

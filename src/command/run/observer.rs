@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use elect_api::{Boottime, Candidate, Survey, Token};
 
 use super::feed::Feed;
+use super::service::Service;
 use super::{REDRAW, kin};
 use crate::election::machine::{Event, News};
 use crate::election::{Call, driver};
@@ -59,6 +60,7 @@ pub(super) struct Observer<'a> {
     log: &'a Log,
     shared: &'a Shared,
     candidate: &'a Candidate,
+    service: Option<&'a Service<'a>>,
     /// For `--http`.
     feed: Option<Feed<'a>>,
     /// The last trouble that was told: people need not read it twice.
@@ -70,9 +72,10 @@ impl<'a> Observer<'a> {
         log: &'a Log,
         shared: &'a Shared,
         candidate: &'a Candidate,
+        service: Option<&'a Service<'a>>,
         feed: Option<Feed<'a>>,
     ) -> Self {
-        Self { log, shared, candidate, feed, trouble: None }
+        Self { log, shared, candidate, service, feed, trouble: None }
     }
 }
 
@@ -96,6 +99,9 @@ impl driver::Observer for Observer<'_> {
     }
 
     fn news(&mut self, news: News) {
+        if let Some(service) = self.service {
+            service.news(&news);
+        }
         if let Some(feed) = &mut self.feed {
             feed.news(&news);
         }
@@ -137,6 +143,10 @@ impl driver::Observer for Observer<'_> {
                 self.log.warn(format_args!("leadership is lost, stopping the command: {why}"));
             }
             News::SteppingDown(why) => self.log.info(format_args!("asked to step down: {why}")),
+            News::Stopping(signal) => {
+                self.log.debug(format_args!("signal {signal} is passed on to the command"));
+            }
+            News::Leaving { .. } => self.log.debug("leaving the election"),
             News::Holding(left) => {
                 let left =
                     humantime::format_duration(std::time::Duration::from_secs(left.as_secs()));
@@ -151,12 +161,21 @@ impl driver::Observer for Observer<'_> {
         }
     }
 
+    fn turns(&mut self, next: Option<Boottime>) {
+        if let Some(service) = self.service {
+            service.turns(next);
+        }
+    }
+
     fn wants_surveys(&self) -> bool {
-        self.shared.waiting().is_wanted()
+        self.service.is_some() || self.shared.waiting().is_wanted()
     }
 
     fn survey(&mut self, survey: &Survey) -> Option<Event> {
         self.shared.waiting().update(survey, &self.candidate.id);
+        if let Some(service) = self.service {
+            service.survey(survey, &self.candidate.id);
+        }
         let leader =
             survey.leader.as_ref().filter(|leader| kin::is_our_ancestor(leader, self.candidate))?;
         Some(Event::WaitsForUs(format!(

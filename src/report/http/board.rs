@@ -11,6 +11,9 @@ const CHANGES_KEPT: usize = 64;
 /// The longest text that an event carries, in bytes.
 const REASON_MAX: usize = 1024;
 
+/// The kind of the change when we come to lead.
+const LEADING: &str = "leading";
+
 /// What is read by whom: `now` counts suspends and decides; `wall` is for people.
 #[derive(Clone, Copy, Debug)]
 pub struct Clocks {
@@ -171,17 +174,23 @@ impl Board {
     /// We have won. Where leases end by time, we lead from the first [`Board::renewed`] on.
     pub fn won(&self, token: Token) {
         let (now, since) = ((self.clocks.now)(), (self.clocks.wall)());
-        let limit = if self.identity.is_timed { Limit::Unknown } else { Limit::None };
         self.metrics.won(now.since(self.facts().joined));
-        self.change("leading", None, |facts| {
-            facts.phase = Phase::Leading { token, since, limit };
-        });
+        if self.identity.is_timed {
+            self.facts().phase = Phase::Leading { token, since, limit: Limit::Unknown };
+        } else {
+            let phase = Phase::Leading { token, since, limit: Limit::None };
+            self.change(LEADING, None, |facts| facts.phase = phase);
+        }
     }
 
     /// These are the deadlines from now on. A leader's never go back.
     pub fn renewed(&self, soft: Boottime, hard: Boottime) {
-        if let Phase::Leading { limit, .. } = &mut self.facts().phase {
-            *limit = Limit::Deadlines { soft, hard };
+        let Phase::Leading { token, since, limit } = self.facts().phase else { return };
+        let phase = Phase::Leading { token, since, limit: Limit::Deadlines { soft, hard } };
+        if matches!(limit, Limit::Unknown) {
+            self.change(LEADING, None, |facts| facts.phase = phase);
+        } else {
+            self.facts().phase = phase;
         }
     }
 
@@ -190,6 +199,15 @@ impl Board {
         if matches!(self.facts().phase, Phase::Leading { .. }) {
             self.metrics.over(reason);
             self.change(reason.name(), words, |facts| facts.phase = Phase::Over);
+        }
+    }
+
+    /// We take part no more, whether we led or not.
+    pub fn leave(&self) {
+        if self.has_won() {
+            self.over(Reason::Ended, None);
+        } else if self.view().is_ready {
+            self.change("leaving", None, |facts| facts.phase = Phase::Over);
         }
     }
 
@@ -282,7 +300,10 @@ mod tests {
         assert_eq!((board.view().place, board.view().is_ready), (Some(1), true));
         board.won(Token::new(7));
         assert_eq!(board.view().leadership, None, "no deadlines yet");
+        assert_eq!(board.view().changes, 1, "whoever is told that we lead is to see it");
+        board.renewed(at(105), at(109));
         board.renewed(at(110), at(114));
+        assert_eq!(board.view().changes, 2);
         let leadership = board.view().leadership.unwrap();
         assert_eq!(leadership.left, Some(Duration::from_secs(10)));
         assert_eq!(leadership.to_hard, Some(Duration::from_secs(14)));

@@ -86,6 +86,7 @@ pub trait Observer: Send {
     fn called(&mut self, call: &Call) {
         let _ = call;
     }
+
     /// The loop turns, and does so again by `next`, whatever happens before.
     fn turns(&mut self, next: Option<Boottime>);
 

@@ -26,6 +26,8 @@ impl<'a> Feed<'a> {
                 self.steps_down = true;
                 self.board.remark("stepping_down", Some(why.clone()));
             }
+            News::Stopping(_) => self.board.remark("stopping", None),
+            News::Leaving { .. } => self.board.leave(),
             News::Trouble(error, _) => {
                 if !std::mem::replace(&mut self.in_trouble, true) {
                     self.board.remark("trouble", Some(error.to_string()));
@@ -35,11 +37,7 @@ impl<'a> Feed<'a> {
                 self.in_trouble = false;
                 self.board.remark("recovered", None);
             }
-            News::Granted { .. }
-            | News::Holding(_)
-            | News::EntryLeft(_)
-            | News::Stopping(_)
-            | News::Leaving { .. } => {}
+            News::Granted { .. } | News::Holding(_) | News::EntryLeft(_) => {}
         }
     }
 

@@ -251,8 +251,7 @@ impl<'a> Run<'a> {
             let candidacy = self.candidacy();
             let verdict = {
                 let feed = board.as_deref().map(Feed::new);
-                let others = (feed, service.as_ref());
-                let mut observer = Observer::new(&self.log, &shared, &self.candidate, others);
+                let mut observer = Observer::new(&self.log, &shared, &self.candidate, service.as_ref(), feed);
                 let machine = Machine::new(self.rules(), self.timing, clock.now(), fastrand::u64(..));
                 tokio::select! {
                     verdict = driver::drive(&candidacy, machine, &clock, &mut tree, &mut observer) => verdict,

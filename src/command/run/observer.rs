@@ -60,9 +60,9 @@ pub(in crate::command) struct Observer<'a> {
     log: &'a Log,
     shared: &'a Shared,
     candidate: &'a Candidate,
+    service: Option<&'a Service<'a>>,
     /// For `--http`.
     feed: Option<Feed<'a>>,
-    service: Option<&'a Service<'a>>,
     /// The last trouble that was told: people need not read it twice.
     trouble: Option<String>,
 }
@@ -73,10 +73,10 @@ impl<'a> Observer<'a> {
         log: &'a Log,
         shared: &'a Shared,
         candidate: &'a Candidate,
-        others: (Option<Feed<'a>>, Option<&'a Service<'a>>),
+        service: Option<&'a Service<'a>>,
+        feed: Option<Feed<'a>>,
     ) -> Self {
-        let (feed, service) = others;
-        Self { log, shared, candidate, feed, service, trouble: None }
+        Self { log, shared, candidate, service, feed, trouble: None }
     }
 }
 
@@ -100,11 +100,11 @@ impl driver::Observer for Observer<'_> {
     }
 
     fn news(&mut self, news: News) {
-        if let Some(feed) = &mut self.feed {
-            feed.news(&news);
-        }
         if let Some(service) = self.service {
             service.news(&news);
+        }
+        if let Some(feed) = &mut self.feed {
+            feed.news(&news);
         }
         match news {
             News::Waiting { ahead } => self.log.debug(format_args!("waiting, {ahead} ahead")),

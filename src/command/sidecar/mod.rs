@@ -114,9 +114,6 @@ impl Others<'_> {
     }
 
     fn rests(self) {
-        if let Some(board) = self.board {
-            board.rests(None);
-        }
         if let Some(service) = self.service {
             service.rests("the application is not well");
         }
@@ -175,7 +172,7 @@ impl Sidecar<'_> {
         };
         let shared = Shared::new(self.log, self.clock.now());
         let Others { board, service } = self.others;
-        let observer = Observer::new(self.log, &shared, candidate, (board.map(Feed::new), service));
+        let observer = Observer::new(self.log, &shared, candidate, service, board.map(Feed::new));
         let mut observer = Quiet::new(observer, self.log, board);
         let machine = Machine::new(rules(), timing, self.clock.now(), fastrand::u64(..));
         let drive =
@@ -185,9 +182,6 @@ impl Sidecar<'_> {
             () = shared.keep_drawing() => unreachable!("drawing has no end"),
         };
         shared.clear();
-        if let Some(board) = self.others.board {
-            board.rests(None);
-        }
         self.judge(verdict, &profile.location)
     }
 

@@ -11,6 +11,9 @@ const CHANGES_KEPT: usize = 64;
 /// The longest text that an event carries, in bytes.
 const REASON_MAX: usize = 1024;
 
+/// The kind of the change when we come to lead.
+const LEADING: &str = "leading";
+
 /// What is read by whom: `now` counts suspends and decides; `wall` is for people.
 #[derive(Clone, Copy, Debug)]
 pub struct Clocks {
@@ -172,13 +175,6 @@ impl Board {
         (facts.phase, facts.joined) = (Phase::Joining, (self.clocks.now)());
     }
 
-    /// We take no part any more, or for now.
-    pub fn rests(&self, words: Option<String>) {
-        if !matches!(self.facts().phase, Phase::Over) {
-            self.change("resting", words, |facts| facts.phase = Phase::Over);
-        }
-    }
-
     /// We wait, with so many before us.
     pub fn waiting(&self, ahead: usize) {
         self.change("waiting", None, |facts| facts.phase = Phase::Waiting(ahead));
@@ -187,17 +183,23 @@ impl Board {
     /// We have won. Where leases end by time, we lead from the first [`Board::renewed`] on.
     pub fn won(&self, token: Token) {
         let (now, since) = ((self.clocks.now)(), (self.clocks.wall)());
-        let limit = if self.identity.is_timed { Limit::Unknown } else { Limit::None };
         self.metrics.won(now.since(self.facts().joined));
-        self.change("leading", None, |facts| {
-            facts.phase = Phase::Leading { token, since, limit };
-        });
+        if self.identity.is_timed {
+            self.facts().phase = Phase::Leading { token, since, limit: Limit::Unknown };
+        } else {
+            let phase = Phase::Leading { token, since, limit: Limit::None };
+            self.change(LEADING, None, |facts| facts.phase = phase);
+        }
     }
 
     /// These are the deadlines from now on. A leader's never go back.
     pub fn renewed(&self, soft: Boottime, hard: Boottime) {
-        if let Phase::Leading { limit, .. } = &mut self.facts().phase {
-            *limit = Limit::Deadlines { soft, hard };
+        let Phase::Leading { token, since, limit } = self.facts().phase else { return };
+        let phase = Phase::Leading { token, since, limit: Limit::Deadlines { soft, hard } };
+        if matches!(limit, Limit::Unknown) {
+            self.change(LEADING, None, |facts| facts.phase = phase);
+        } else {
+            self.facts().phase = phase;
         }
     }
 
@@ -206,6 +208,15 @@ impl Board {
         if matches!(self.facts().phase, Phase::Leading { .. }) {
             self.metrics.over(reason);
             self.change(reason.name(), words, |facts| facts.phase = Phase::Over);
+        }
+    }
+
+    /// We take part no more, whether we led or not.
+    pub fn leave(&self) {
+        if self.has_won() {
+            self.over(Reason::Ended, None);
+        } else if self.view().is_ready {
+            self.change("leaving", None, |facts| facts.phase = Phase::Over);
         }
     }
 
@@ -302,7 +313,10 @@ mod tests {
         assert_eq!((board.view().place, board.view().is_ready), (Some(1), true));
         board.won(Token::new(7));
         assert_eq!(board.view().leadership, None, "no deadlines yet");
+        assert_eq!(board.view().changes, 1, "whoever is told that we lead is to see it");
+        board.renewed(at(105), at(109));
         board.renewed(at(110), at(114));
+        assert_eq!(board.view().changes, 2);
         let leadership = board.view().leadership.unwrap();
         assert_eq!(leadership.left, Some(Duration::from_secs(10)));
         assert_eq!(leadership.to_hard, Some(Duration::from_secs(14)));
@@ -339,12 +353,12 @@ mod tests {
         board.renewed(at(110), at(114));
         assert_eq!(board.view().leadership.unwrap().left, grace);
         board.over(Reason::SteppedDown, None);
-        board.rests(None);
+        board.leave();
         assert_eq!((board.view().leadership, board.view().changes), (None, 2));
         board.joins();
         board.waiting(1);
         assert!(board.view().is_ready);
-        board.rests(Some("not well".into()));
+        board.leave();
         assert!(!board.view().is_ready);
     }
 

@@ -166,10 +166,11 @@ fn the_last_event_comes_before_the_end() {
     let first = events.next().unwrap();
     assert_eq!((first.kind.as_str(), &first.data["is_leader"]), ("present", &true.into()));
     elect.signal(Signal::SIGTERM);
+    assert_eq!(events.next().unwrap().kind, "stopping");
     let last = events.next().unwrap();
     assert_eq!(
         (last.id, last.kind.as_str(), &last.data["is_leader"]),
-        (first.id + 1, "ended", &false.into())
+        (first.id + 2, "ended", &false.into())
     );
     assert!(events.next().is_none());
     elect.wait().exits(143);

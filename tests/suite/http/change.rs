@@ -42,9 +42,13 @@ fn events_tell_of_a_change_of_leader() {
     );
 
     a.signal(Signal::SIGTERM);
+    let stopping = of_a.next().expect("a change");
+    // What it says of us is true when it is sent: the command may have ended by then.
+    show("A", &stopping);
+    assert_eq!(stopping.kind, "stopping");
     let ended = of_a.next().expect("a change");
     assert_eq!((ended.kind.as_str(), &show("A", &ended)["is_leader"]), ("ended", &false.into()));
-    assert_eq!(ended.id, present.id + 1);
+    assert_eq!(ended.id, present.id + 2);
     assert!(of_a.next().is_none(), "A is gone");
     let won = of_b.next().expect("a change");
     let shown = show("B", &won);

@@ -1,27 +1,38 @@
 //! The command line: what may be said, and how it reads in `--help`. No I/O happens here.
 //!
-//! Every flag has an `ELECT_*` variable. A flag beats its variable, a variable beats the default,
-//! and an empty variable counts as unset.
+//! Every flag has an `ELECT_*` variable, and where a subcommand reads a configuration file, a key in
+//! it. A flag beats its variable, a variable beats the file, the file beats the default, and an empty
+//! variable counts as unset. The file is nothing but other defaults: whoever reads it hands its
+//! [`Settings`] to [`Given::over`].
 
 mod backend_url;
 mod check;
+mod config;
+mod file_args;
+mod given;
+mod grammar;
+mod origin;
 mod redeem;
 mod run;
+mod settings;
 mod status;
+mod value;
 mod values;
 
-use std::env;
-use std::ffi::{OsStr, OsString};
-
-use clap::{
-    Arg, ArgMatches, Command as ClapCommand, CommandFactory, FromArgMatches, Parser, Subcommand,
-};
+use clap::{Parser, Subcommand};
 
 pub use backend_url::BackendUrl;
 pub use check::CheckArgs;
+pub use config::{ConfigArgs, ConfigCommand, ShowArgs};
+pub use file_args::FileArgs;
+pub use given::{Choice, FileChoice, Given, Misfit, Origins, parse, parse_part};
+pub use grammar::{grammar, keys, try_value};
+pub use origin::{Origin, Rivals};
 pub use redeem::RedeemArgs;
 pub use run::RunArgs;
+pub use settings::{Place, Setting, Settings};
 pub use status::StatusArgs;
+pub use value::Value;
 pub use values::{AfterLoss, Leftover, LogFormat, OutputFormat, parse_duration, parse_signal};
 
 /// Run a command on exactly one machine at a time.
@@ -42,100 +53,11 @@ pub enum Command {
     Status(StatusArgs),
     /// Say whether the leadership that this command runs under still holds
     Check(CheckArgs),
+    /// Look at the configuration
+    Config(ConfigArgs),
     /// Give up the entry of an `elect run` that crashed
     #[command(hide = true)]
     Redeem(RedeemArgs),
-}
-
-/// Reads the arguments, the program's own name first, and the variables that stand in for flags.
-///
-/// # Errors
-/// An error that knows how to print itself: wrong usage, but also `--help` and `--version`.
-pub fn parse<I, T>(args: I) -> Result<Cli, clap::Error>
-where
-    I: IntoIterator<Item = T>,
-    T: Into<OsString> + Clone,
-{
-    let mut grammar = grammar();
-    let matches =
-        grammar.try_get_matches_from_mut(args).map_err(|error| blame_variable(&grammar, error))?;
-    let mut cli = Cli::from_arg_matches(&matches)?;
-    if let (Command::Run(run), Some(given)) = (&mut cli.command, matches.subcommand_matches("run"))
-    {
-        run.settle(given).map_err(|text| usage_error(&mut grammar, "run", text))?;
-    }
-    Ok(cli)
-}
-
-/// The whole grammar, as it is parsed and as help shows it.
-pub fn grammar() -> ClapCommand {
-    Cli::command().mut_subcommands(|command| command.mut_args(heed_variable))
-}
-
-/// An empty variable counts as unset; a value never shows in help, as a URL may carry a password.
-fn heed_variable(arg: Arg) -> Arg {
-    let arg = arg.hide_env_values(true);
-    let is_empty = arg.get_env().and_then(env::var_os).is_some_and(|value| value.is_empty());
-    if is_empty { arg.env(None::<&'static str>) } else { arg }
-}
-
-/// Names the variable that a refused value came from: nobody looks for it behind a flag that they
-/// did not write.
-fn blame_variable(grammar: &ClapCommand, mut error: clap::Error) -> clap::Error {
-    use clap::error::{ContextKind, ContextValue};
-    let text_of = |kind| match error.get(kind) {
-        Some(ContextValue::String(text)) => Some(text.as_str()),
-        _ => None,
-    };
-    // It reads `--wait <DUR>`.
-    let flag = text_of(ContextKind::InvalidArg).and_then(|usage| usage.split(' ').next());
-    let value = text_of(ContextKind::InvalidValue).map(OsStr::new);
-    let is_blamed =
-        |arg: &&Arg| flag.is_some() && arg.get_long() == flag.and_then(|f| f.strip_prefix("--"));
-    let all = grammar.get_subcommands().flat_map(ClapCommand::get_arguments);
-    let variable = all
-        .filter(is_blamed)
-        .filter_map(Arg::get_env)
-        .find(|name| value.is_some() && env::var_os(name).as_deref() == value);
-    if let Some(name) = variable {
-        let tip = format!("{} is set to this value", name.to_string_lossy());
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
-    }
-    error
-}
-
-fn usage_error(grammar: &mut ClapCommand, subcommand: &str, text: String) -> clap::Error {
-    let kind = clap::error::ErrorKind::ArgumentConflict;
-    match grammar.find_subcommand_mut(subcommand) {
-        Some(command) => command.error(kind, text),
-        None => grammar.error(kind, text),
-    }
-}
-
-/// Which of two flags that exclude each other counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Winner {
-    First,
-    Second,
-}
-
-/// Settles two flags that are both set: the command line beats the environment.
-///
-/// # Errors
-/// The text for the user, where both come from the same place.
-fn settle(given: &ArgMatches, first: &str, second: &str) -> Result<Winner, String> {
-    use clap::parser::ValueSource::CommandLine;
-    let on_command_line = |id| given.value_source(id) == Some(CommandLine);
-    let flag = |id: &str| format!("--{}", id.replace('_', "-"));
-    let variable = |id: &str| format!("ELECT_{}", id.to_uppercase());
-    match (on_command_line(first), on_command_line(second)) {
-        (true, false) => Ok(Winner::First),
-        (false, true) => Ok(Winner::Second),
-        (true, true) => Err(format!("{} and {} exclude each other", flag(first), flag(second))),
-        (false, false) => {
-            Err(format!("{} and {} exclude each other", variable(first), variable(second)))
-        }
-    }
 }
 
 #[cfg(test)]
@@ -145,11 +67,10 @@ mod tests {
 
     use clap::error::ErrorKind;
 
-    use super::{Cli, Command, RunArgs, grammar, parse};
+    use super::{Command, RunArgs, grammar, parse};
 
     fn run(args: &[&str]) -> Result<RunArgs, clap::Error> {
-        let Cli { command } = parse(["elect", "run"].iter().chain(args))?;
-        match command {
+        match parse(["elect", "run"].iter().chain(args))?.command {
             Command::Run(run) => Ok(*run),
             other => panic!("read as {other:?}"),
         }

@@ -2,15 +2,15 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::Args;
 use clap::builder::BoolishValueParser;
-use clap::{ArgMatches, Args};
 use nix::sys::signal::Signal;
 
-use super::BackendUrl;
+use super::origin::{Layers, Overruled, Rivals};
 use super::values::{
     AfterLoss, Leftover, LogFormat, parse_duration, parse_share, parse_signal, parse_ttl,
 };
-use super::{Winner, settle};
+use super::{BackendUrl, FileArgs};
 
 const AFTER_HELP: &str = "\
 Exit codes:
@@ -124,24 +124,33 @@ pub struct RunArgs {
     #[arg(long, env = "ELECT_LOG_FORMAT", value_enum, value_name = "FORMAT", default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
 
+    /// Which configuration file counts.
+    #[command(flatten)]
+    pub file: FileArgs,
+
     /// The command to run, and its arguments
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
     pub command: Vec<OsString>,
 }
 
 impl RunArgs {
-    /// Drops the variable of a flag whose rival is on the command line.
-    pub(super) fn settle(&mut self, given: &ArgMatches) -> Result<(), String> {
+    /// Drops the flags whose rivals come from a nearer layer, and says which.
+    pub(super) fn settle(&mut self, layers: Layers<'_>) -> Result<Vec<Overruled>, Box<Rivals>> {
+        let mut all = Vec::new();
         if self.no_wait && self.wait.is_some() {
-            match settle(given, "no_wait", "wait")? {
-                Winner::First => self.wait = None,
-                Winner::Second => self.no_wait = false,
-            }
+            all.push(layers.settle("no-wait", "wait")?);
         }
         if self.quiet && self.verbose {
-            let winner = settle(given, "quiet", "verbose")?;
-            (self.quiet, self.verbose) = (winner == Winner::First, winner == Winner::Second);
+            all.push(layers.settle("quiet", "verbose")?);
         }
-        Ok(())
+        for overruled in &all {
+            match overruled.flag {
+                "no-wait" => self.no_wait = false,
+                "wait" => self.wait = None,
+                "quiet" => self.quiet = false,
+                _ => self.verbose = false,
+            }
+        }
+        Ok(all)
     }
 }

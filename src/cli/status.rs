@@ -1,7 +1,7 @@
 use clap::Args;
 
-use super::BackendUrl;
 use super::values::OutputFormat;
+use super::{BackendUrl, FileArgs};
 
 const AFTER_HELP: &str = "\
 Exit codes:
@@ -33,6 +33,10 @@ pub struct StatusArgs {
     /// The form of the report
     #[arg(short, long, env = "ELECT_OUTPUT", value_enum, value_name = "FORMAT", default_value_t = OutputFormat::Table)]
     pub output: OutputFormat,
+
+    /// Which configuration file counts.
+    #[command(flatten)]
+    pub file: FileArgs,
 
     /// The elections to look at [default: all]
     #[arg(value_name = "ELECTION")]

@@ -1,7 +1,8 @@
 //! What people and programs read: logs, progress, tables, JSON, exit codes.
 //!
-//! elect's own words go to stderr; only `status` and `check` write to stdout.
+//! elect's own words go to stderr; whatever is asked for a report writes that to stdout, `run` never does.
 
+mod config;
 mod escape;
 mod exit;
 mod log;
@@ -12,6 +13,7 @@ mod stdout;
 mod table;
 mod time;
 
+pub use config::{ConfigReport, SettingReport};
 pub use escape::escape;
 pub use exit::{FAILED, LOST, NOT_ACQUIRED, NOT_EXECUTABLE, NOT_FOUND, Outcome};
 pub use log::{Level, Log};

@@ -4,6 +4,7 @@ mod bad_input;
 mod basics;
 mod birth;
 mod check;
+mod config;
 mod contention;
 #[cfg(feature = "sim")]
 mod deadlines;

@@ -4,13 +4,9 @@ use std::ffi::OsString;
 use elect_api::{Candidate, ElectionName};
 
 use crate::config::BackendUrl;
-
-/// What the command must not find: an `elect` in it would take part in its parent's election, or
-/// overwrite its parent's outcome.
-const WITHHELD: [&str; 3] = ["ELECT_ELECTION", "ELECT_ID", "ELECT_OUTCOME"];
+use crate::config::nesting::{LEADER_ELECTION, OF_ONE_RUN, variable};
 
 /// What tells the command who leads. An enclosing `elect run` has set them for itself.
-pub(super) const LEADER_ELECTION: &str = "ELECT_LEADER_ELECTION";
 pub(super) const LEADER_ID: &str = "ELECT_LEADER_ID";
 
 /// Our own environment as `elect redeem` gets it, credentials included.
@@ -32,9 +28,11 @@ pub(super) fn for_command(
     election: &ElectionName,
     candidate: &Candidate,
 ) -> Vec<(OsString, OsString)> {
+    let withheld = OF_ONE_RUN.map(variable);
     let replaced = [LEADER_ELECTION, LEADER_ID];
-    let ours = env::vars_os()
-        .filter(|(name, _)| WITHHELD.iter().chain(&replaced).all(|other| name != other));
+    let ours = env::vars_os().filter(|(name, _)| {
+        withheld.iter().all(|other| **name != **other) && replaced.iter().all(|other| name != other)
+    });
     ours.chain([
         (LEADER_ELECTION.into(), election.as_str().into()),
         (LEADER_ID.into(), candidate.id.as_str().into()),

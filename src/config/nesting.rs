@@ -1,0 +1,20 @@
+//! `elect` inside the command of another `elect run`.
+
+use std::env;
+
+/// What tells a command who leads.
+pub const LEADER_ELECTION: &str = "ELECT_LEADER_ELECTION";
+
+/// The flags that belong to one run. An `elect` in its command has neither their variables nor their
+/// keys: it would take part in its parent's election, or overwrite its parent's outcome.
+pub const OF_ONE_RUN: [&str; 3] = ["election", "id", "outcome"];
+
+/// The variable of the flag of this long name.
+pub fn variable(flag: &str) -> String {
+    format!("ELECT_{}", flag.replace('-', "_").to_uppercase())
+}
+
+/// Whether we run inside the command of an `elect run`.
+pub(super) fn is_nested() -> bool {
+    env::var_os(LEADER_ELECTION).is_some_and(|election| !election.is_empty())
+}

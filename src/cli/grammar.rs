@@ -1,17 +1,52 @@
 use std::env;
 use std::ffi::OsStr;
 
+use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory};
 
-use super::{Cli, Settings};
+use super::{Cli, Settings, help};
 
 /// The flags that say which configuration file counts; what is said in one cannot be said in it.
 const ABOUT_THE_FILE: [&str; 2] = ["config", "profile"];
 
-/// The whole grammar, as it is parsed and as help shows it.
+/// The whole grammar, as it is parsed and as `--help` shows it.
 pub fn grammar() -> Command {
-    heed_variables(Cli::command())
+    help::brief(heed_variables(Cli::command()))
+}
+
+/// The whole grammar with all that there is to say about it, for `elect help` and the manual.
+///
+/// What people do not call is not in it.
+pub fn manual() -> Command {
+    without_hidden(&help::full(Cli::command()))
+}
+
+fn without_hidden(command: &Command) -> Command {
+    // There is no way to take a subcommand out of a command.
+    let name: &str = command.get_name().to_owned().leak();
+    let nested = command.get_subcommands().filter(|nested| !nested.is_hide_set());
+    let version = command.get_version().map(|version| &*version.to_owned().leak());
+    let mut bare = Command::new(name)
+        .disable_help_flag(true)
+        .disable_help_subcommand(true)
+        .args(command.get_arguments())
+        .groups(command.get_groups())
+        .subcommands(nested.map(without_hidden));
+    for (text, set) in [
+        (command.get_about(), Command::about as fn(Command, StyledStr) -> Command),
+        (command.get_long_about(), Command::long_about),
+        (command.get_overridden_usage(), Command::override_usage),
+        (command.get_after_long_help(), Command::after_long_help),
+    ] {
+        if let Some(text) = text {
+            bare = set(bare, text.clone());
+        }
+    }
+    match version {
+        Some(version) => bare.version(version),
+        None => bare,
+    }
 }
 
 /// The grammar with a configuration file as the defaults of each subcommand that reads one.
@@ -75,7 +110,7 @@ pub(super) fn refusal(error: &clap::Error) -> String {
 }
 
 /// Whether a subcommand takes flags from a configuration file.
-fn reads_file(command: &Command) -> bool {
+pub(super) fn reads_file(command: &Command) -> bool {
     command.get_arguments().any(|arg| arg.get_long() == Some("config"))
 }
 

@@ -7,10 +7,14 @@
 
 mod backend_url;
 mod check;
+mod completions;
 mod config;
 mod file_args;
 mod given;
 mod grammar;
+mod help;
+mod man;
+mod names;
 mod origin;
 mod redeem;
 mod run;
@@ -23,10 +27,13 @@ use clap::{Parser, Subcommand};
 
 pub use backend_url::BackendUrl;
 pub use check::CheckArgs;
+pub use completions::{CompletionsArgs, Shell};
 pub use config::{ConfigArgs, ConfigCommand, ShowArgs};
 pub use file_args::FileArgs;
 pub use given::{Choice, FileChoice, Given, Misfit, Origins, parse, parse_part};
-pub use grammar::{grammar, keys, try_value};
+pub use grammar::{grammar, keys, manual, try_value};
+pub use man::{HelpArgs, ManArgs};
+pub use names::{Named, NamesArgs};
 pub use origin::{Origin, Rivals};
 pub use redeem::RedeemArgs;
 pub use run::RunArgs;
@@ -35,9 +42,20 @@ pub use status::StatusArgs;
 pub use value::Value;
 pub use values::{AfterLoss, Leftover, LogFormat, OutputFormat, parse_duration, parse_signal};
 
+const EXAMPLES: &str = "\
+Examples:
+  elect run ./cron-job                     one machine: nothing to set up
+  elect run -b etcd://a,b,c -- ./server    many machines: one leads
+  elect status";
+
+const MORE: &str = "\
+Exit codes:
+  125  elect itself failed: usage, configuration, the store
+  Each subcommand tells its own.";
+
 /// Run a command on exactly one machine at a time.
 #[derive(Debug, Parser)]
-#[command(name = "elect", version, about, max_term_width = 100)]
+#[command(name = "elect", version, about, after_help = EXAMPLES, after_long_help = MORE)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -51,10 +69,19 @@ pub enum Command {
     Run(Box<RunArgs>),
     /// Show who leads and who waits
     Status(StatusArgs),
-    /// Say whether the leadership that this command runs under still holds
+    /// Say whether the leadership of this command holds
     Check(CheckArgs),
     /// Look at the configuration
     Config(ConfigArgs),
+    /// Print a shell's script that completes what is typed
+    Completions(CompletionsArgs),
+    /// Print a page of the manual
+    Man(ManArgs),
+    /// Explain a subcommand in full
+    Help(HelpArgs),
+    /// List names for a shell to complete
+    #[command(hide = true)]
+    Names(NamesArgs),
     /// Give up the entry of an `elect run` that crashed
     #[command(hide = true)]
     Redeem(RedeemArgs),
@@ -137,15 +164,39 @@ mod tests {
         assert_eq!(run(&["-q", "-v", "job"]).unwrap_err().kind(), ErrorKind::ArgumentConflict);
     }
 
+    /// Every flag of every subcommand, with the subcommand's name.
+    fn flags(command: &clap::Command) -> Vec<(String, clap::Arg)> {
+        let own = command
+            .get_arguments()
+            .filter(|arg| arg.get_long().is_some_and(|long| !["help", "version"].contains(&long)));
+        let own = own.map(|arg| (command.get_name().to_owned(), arg.clone()));
+        own.chain(command.get_subcommands().flat_map(flags)).collect()
+    }
+
     #[test]
-    fn help_of_each_subcommand_names_every_variable() {
-        for command in grammar().get_subcommands() {
-            for arg in
-                command.get_arguments().filter(|arg| arg.get_long().is_some_and(|l| l != "help"))
-            {
-                assert!(arg.get_env().is_some(), "{} {}", command.get_name(), arg.get_id());
+    fn every_flag_has_the_variable_of_its_name() {
+        let all = flags(&grammar());
+        assert!(all.len() > 20, "{}", all.len());
+        for (command, arg) in all {
+            let long = arg.get_long().unwrap();
+            let variable = arg.get_env().and_then(std::ffi::OsStr::to_str);
+            let expected = crate::config::nesting::variable(long);
+            assert_eq!(variable, Some(expected.as_str()), "elect {command} --{long}");
+        }
+    }
+
+    #[test]
+    fn every_flag_of_what_reads_the_file_is_a_key_of_it() {
+        let grammar = grammar();
+        let keys: Vec<_> = super::keys(&grammar).iter().filter_map(|arg| arg.get_long()).collect();
+        for command in ["run", "status"] {
+            let command = grammar.find_subcommand(command).unwrap();
+            for (_, arg) in flags(command) {
+                let long = arg.get_long().unwrap();
+                assert_eq!(keys.contains(&long), !["config", "profile"].contains(&long), "{long}");
             }
         }
+        assert!(!keys.contains(&"remaining") && !keys.contains(&"ticket"), "{keys:?}");
     }
 
     #[test]

@@ -3,6 +3,8 @@
 mod attempts;
 mod check;
 mod config;
+mod manual;
+mod names;
 mod redeem;
 mod run;
 mod status;
@@ -49,6 +51,10 @@ fn act(given: Given, warnings: &[String]) -> ExitCode {
         Command::Config(ConfigArgs { command: ConfigCommand::Show(args) }) => {
             config::show(&args, origins.file().unwrap_or_default(), &log)
         }
+        Command::Completions(args) => manual::completions(&args),
+        Command::Man(args) => manual::man(&args),
+        Command::Help(args) => manual::help(&args),
+        Command::Names(args) => Ok(names::names(&args)),
         Command::Redeem(args) => RedeemPlan::new(args)
             .map_err(anyhow::Error::from)
             .and_then(|plan| redeem::redeem(&plan)),

@@ -2,10 +2,12 @@
 //!
 //! elect's own words go to stderr; whatever is asked for a report writes that to stdout, `run` never does.
 
+mod completions;
 mod config;
 mod escape;
 mod exit;
 mod log;
+mod manual;
 mod outcome;
 mod progress;
 mod status;
@@ -13,10 +15,12 @@ mod stdout;
 mod table;
 mod time;
 
+pub use completions::{SHELLS, completion_file, completions};
 pub use config::{ConfigReport, SettingReport};
 pub use escape::escape;
 pub use exit::{FAILED, LOST, NOT_ACQUIRED, NOT_EXECUTABLE, NOT_FOUND, Outcome};
 pub use log::{Level, Log};
+pub use manual::{explanation, manual_page, manual_pages};
 pub use outcome::{OutcomeFile, OutcomeRecord};
 pub use progress::Waiting;
 pub use status::{ElectionStatus, LeaderStatus, StatusReport, WaitingStatus};

@@ -54,6 +54,7 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('--leftover', '--leftover', [CompletionResultType]::ParameterName, 'kill or wait for leftovers')
             [CompletionResult]::new('--stop-timeout', '--stop-timeout', [CompletionResultType]::ParameterName, 'From INT or TERM to the kill [default: never]')
             [CompletionResult]::new('--hold', '--hold', [CompletionResultType]::ParameterName, 'Keep the lease so long at least [default: 0]')
+            [CompletionResult]::new('--once', '--once', [CompletionResultType]::ParameterName, 'Run once for each KEY')
             [CompletionResult]::new('--outcome', '--outcome', [CompletionResultType]::ParameterName, 'Write what happened there, as JSON')
             [CompletionResult]::new('--log-format', '--log-format', [CompletionResultType]::ParameterName, 'text or json, on stderr')
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')

@@ -50,6 +50,7 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand --leftover 'kill or wait for leftovers'
             cand --stop-timeout 'From INT or TERM to the kill [default: never]'
             cand --hold 'Keep the lease so long at least [default: 0]'
+            cand --once 'Run once for each KEY'
             cand --outcome 'Write what happened there, as JSON'
             cand --log-format 'text or json, on stderr'
             cand --config 'Configuration file, in place of the usual ones'

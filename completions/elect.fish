@@ -48,6 +48,7 @@ complete -c elect -n "__fish_elect_using_subcommand run" -l leftover -d 'kill or
 wait\t'Leadership is kept until they have ended by themselves'"
 complete -c elect -n "__fish_elect_using_subcommand run" -l stop-timeout -d 'From INT or TERM to the kill [default: never]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l hold -d 'Keep the lease so long at least [default: 0]' -r
+complete -c elect -n "__fish_elect_using_subcommand run" -l once -d 'Run once for each KEY' -r -f
 complete -c elect -n "__fish_elect_using_subcommand run" -l outcome -d 'Write what happened there, as JSON' -r -F
 complete -c elect -n "__fish_elect_using_subcommand run" -l log-format -d 'text or json, on stderr' -r -f -a "text\t'One line for people'
 json\t'One JSON object a line'"

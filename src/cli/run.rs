@@ -10,7 +10,8 @@ use super::backend_url::STORES;
 use super::help::GENERAL;
 use super::origin::{Layers, Overruled, Rivals};
 use super::values::{
-    AfterLoss, Leftover, LogFormat, parse_duration, parse_share, parse_signal, parse_ttl,
+    AfterLoss, Leftover, LogFormat, parse_duration, parse_once, parse_share, parse_signal,
+    parse_ttl,
 };
 use super::{BackendUrl, FileArgs};
 
@@ -29,6 +30,7 @@ Exit codes:
   0-255  the command's own, unchanged
   128+n  signal n ended the command, or made elect leave the queue before
   124    leadership was lost, and the command was stopped
+  0      it was done already: --once KEY
   75     not acquired: -n, or --wait ran out (-E changes it; -E 0 is silent)
   125    elect itself failed: usage, configuration, the store
   126    the command cannot be executed
@@ -40,7 +42,7 @@ Environment:
   variable, and an empty variable counts as unset.
   The command finds: ELECT_TOKEN, the fencing token of this leadership;
   ELECT_LEADER_ELECTION and ELECT_LEADER_ID; ELECT_LEASE, which `elect check`
-  reads. ELECT_ELECTION, ELECT_ID and ELECT_OUTCOME are removed.
+  reads. ELECT_ELECTION, ELECT_ID, ELECT_ONCE and ELECT_OUTCOME are removed.
 
 Files:
   The configuration file is the first of these that exists: the one named by
@@ -145,6 +147,12 @@ pub struct RunArgs {
     /// Counted from the start of the command, even if it ends sooner.
     #[arg(long, env = "ELECT_HOLD", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = COMMAND)]
     pub hold: Option<Duration>,
+
+    /// Run once for each KEY
+    ///
+    /// A run that succeeds records KEY, and whoever comes with the same KEY leaves with 0.
+    #[arg(long, env = "ELECT_ONCE", value_name = "KEY", value_parser = parse_once, value_hint = ValueHint::Other, help_heading = COMMAND)]
+    pub once: Option<String>,
 
     /// Write what happened there, as JSON
     #[arg(long, env = "ELECT_OUTCOME", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = COMMAND)]

@@ -110,6 +110,21 @@ pub(super) fn parse_share(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "not a share below one; write 0.1 or 10%".to_owned())
 }
 
+/// Reads what something that is to be done once is known by: 1 to 128 characters, none of them a control.
+///
+/// # Errors
+/// A text for the user.
+pub(super) fn parse_once(text: &str) -> Result<String, String> {
+    match text.chars().count() {
+        0 => Err("an empty key says nothing; write one such as \"$(date +%F)\"".to_owned()),
+        129.. => Err("a key has 128 characters at most".to_owned()),
+        _ if text.contains(char::is_control) => {
+            Err("a key is one line without control characters".to_owned())
+        }
+        _ => Ok(text.to_owned()),
+    }
+}
+
 /// Reads a signal by name, with or without `SIG`, in any case, or by number.
 ///
 /// # Errors
@@ -130,7 +145,7 @@ mod tests {
 
     use nix::sys::signal::Signal;
 
-    use super::{parse_duration, parse_share, parse_signal, parse_ttl};
+    use super::{parse_duration, parse_once, parse_share, parse_signal, parse_ttl};
 
     #[test]
     fn durations_as_people_write_them() {
@@ -179,6 +194,16 @@ mod tests {
         }
         for text in ["", "%", "1", "100%", "10", "-1%", "+1%", "NaN", "1e-1", "ten"] {
             assert!(parse_share(text).is_err_and(|why| why.contains("10%")), "{text}");
+        }
+    }
+
+    #[test]
+    fn keys_say_something_on_one_line() {
+        for text in ["2026-11-21", " ", "a b/c\"\u{FC}", &"\u{FC}".repeat(128)] {
+            assert_eq!(parse_once(text).as_deref(), Ok(text));
+        }
+        for text in ["", "a\n", "\u{0}", &"x".repeat(129)] {
+            assert!(parse_once(text).is_err(), "{text:?}");
         }
     }
 

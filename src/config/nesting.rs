@@ -6,8 +6,9 @@ use std::env;
 pub const LEADER_ELECTION: &str = "ELECT_LEADER_ELECTION";
 
 /// The flags that belong to one run. An `elect` in its command has neither their variables nor their
-/// keys: it would take part in its parent's election, or overwrite its parent's outcome.
-pub const OF_ONE_RUN: [&str; 3] = ["election", "id", "outcome"];
+/// keys: it would take part in its parent's election, overwrite its parent's outcome, or take its
+/// parent's work for its own.
+pub const OF_ONE_RUN: [&str; 4] = ["election", "id", "once", "outcome"];
 
 /// The variable of the flag of this long name.
 pub fn variable(flag: &str) -> String {

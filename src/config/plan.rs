@@ -69,6 +69,8 @@ pub struct RunPlan {
     pub stop_timeout: Option<Duration>,
     /// How long after the start the lease is kept at least.
     pub hold: Option<Duration>,
+    /// What the command does is to be done once, and is known by this: see [`RunArgs::once`].
+    pub once: Option<String>,
     /// What happens after leadership was lost.
     pub after_loss: AfterLoss,
     /// Where to write what happened.
@@ -119,6 +121,7 @@ impl RunPlan {
             leftover: args.leftover,
             stop_timeout: args.stop_timeout,
             hold: args.hold,
+            once: args.once,
             after_loss: args.after_loss,
             outcome: args.outcome,
             verbosity,

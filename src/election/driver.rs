@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, ElectionName, Error, Seat, Standing, Store, Survey, Ticket, Token,
-    Validity, Wake,
+    Boottime, Candidate, ElectionName, Error, Note, NoteName, Noted, Seat, Standing, Store, Survey,
+    Ticket, Token, Validity, Wake,
 };
 use tokio::sync::Mutex;
 
@@ -17,6 +17,7 @@ use crate::guard::Deadlines;
 use crate::guard::switches::{Part, is_off};
 
 use super::machine::{Answer, Command, Event, Machine, News, Verdict};
+use super::once::Done;
 
 /// Time, as the engine sees it.
 #[async_trait]
@@ -87,6 +88,8 @@ pub struct Candidacy<'a> {
     pub candidate: &'a Candidate,
     /// The length of lease to ask for.
     pub ttl: Duration,
+    /// What is to be done once: the key that it is known by. As long as the machine's rules have it.
+    pub once: Option<&'a str>,
 }
 
 type Request<'a> = std::pin::Pin<Box<dyn Future<Output = Reply> + Send + 'a>>;
@@ -96,6 +99,8 @@ type SharedSeat = Arc<Mutex<Box<dyn Seat>>>;
 enum Reply {
     Opened(Result<Box<dyn Seat>, Error>),
     Refreshed(Result<Standing, Error>),
+    Recalled(Result<Note, Error>),
+    Recorded(Result<Noted, Error>),
     Resigned(Result<(), Error>),
 }
 
@@ -109,6 +114,9 @@ struct Driver<'a, C, T, O> {
     look: Option<Look<'a>>,
     has_looked: bool,
     wake: Option<Wake>,
+    /// What is known to be done, as last read, and what ends when there may be more.
+    done: Done,
+    noted: Option<Wake>,
     /// The ticket that the guardian has.
     ticket: Option<Ticket>,
     /// What came of a command at once.
@@ -136,6 +144,8 @@ pub async fn drive<C: Clock + Sync, T: Tree, O: Observer>(
         look: None,
         has_looked: false,
         wake: None,
+        done: Done::default(),
+        noted: None,
         ticket: None,
         pending: VecDeque::new(),
     };
@@ -162,6 +172,12 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
             Command::Refresh => {
                 self.hand_over_ticket();
                 self.request = self.seat.clone().map(|seat| refresh(seat, now));
+            }
+            Command::Recall => self.request = self.seat.clone().map(|seat| recall(seat, now)),
+            Command::Record => {
+                let note = self.candidacy.once.map(|key| self.done.clone().with(key));
+                self.request =
+                    self.seat.clone().zip(note).map(|(seat, note)| record(seat, now, note));
             }
             Command::Resign => {
                 self.wake = None;
@@ -202,7 +218,7 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
     }
 
     fn open(&self) -> Request<'a> {
-        let Candidacy { store, election, candidate, ttl } = *self.candidacy;
+        let Candidacy { store, election, candidate, ttl, .. } = *self.candidacy;
         Box::pin(async move { Reply::Opened(store.open(election, candidate, ttl).await) })
     }
 
@@ -219,6 +235,7 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
 
     fn start(&mut self, token: Token) -> io::Result<()> {
         self.look = None;
+        self.noted = None;
         let Some(seat) = &self.seat else { return Ok(()) };
         // No request is under way: the win was its reply.
         let seat = seat.try_lock().map_err(io::Error::other)?;
@@ -237,6 +254,10 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
                 () = ready(&mut self.wake) => {
                     self.wake = None;
                     return Event::Woken;
+                }
+                () = ready(&mut self.noted) => {
+                    self.noted = None;
+                    return Event::Noted;
                 }
                 survey = ready(&mut self.look) => {
                     self.look = None;
@@ -259,6 +280,12 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
         }
     }
 
+    fn recalled(&mut self, note: Note) -> Result<bool, Error> {
+        self.done = Done::read(note.text.as_deref())?;
+        self.noted = Some(note.wake);
+        Ok(self.candidacy.once.is_some_and(|key| self.done.has(key)))
+    }
+
     fn answer(&mut self, reply: Reply) -> Event {
         match reply {
             Reply::Opened(Ok(seat)) => {
@@ -267,6 +294,8 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
             }
             Reply::Opened(Err(error)) => Event::Opened(Err(error)),
             Reply::Resigned(outcome) => Event::Resigned(outcome),
+            Reply::Recorded(outcome) => Event::Recorded(outcome),
+            Reply::Recalled(answer) => Event::Recalled(answer.and_then(|note| self.recalled(note))),
             Reply::Refreshed(Err(error)) => Event::Answered(Err(error)),
             Reply::Refreshed(Ok(standing)) => {
                 self.wake = None;
@@ -289,6 +318,16 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
 
 fn refresh<'a>(seat: SharedSeat, now: Boottime) -> Request<'a> {
     Box::pin(async move { Reply::Refreshed(seat.lock().await.refresh(now).await) })
+}
+
+fn recall<'a>(seat: SharedSeat, now: Boottime) -> Request<'a> {
+    Box::pin(async move { Reply::Recalled(seat.lock().await.read_note(now, NoteName::ONCE).await) })
+}
+
+fn record<'a>(seat: SharedSeat, now: Boottime, note: Vec<u8>) -> Request<'a> {
+    Box::pin(async move {
+        Reply::Recorded(seat.lock().await.write_note(now, NoteName::ONCE, &note).await)
+    })
 }
 
 fn resign<'a>(seat: SharedSeat) -> Request<'a> {

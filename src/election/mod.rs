@@ -12,10 +12,15 @@
 //!       └─────────────────┴── signal, wait ran out, permanent error ───────────────────┘
 //! ```
 //!
+//! Where something is to be done once, a candidate asks before it joins, whenever the election's note changes
+//! and again when it has won, and leaves if it was done; a leader whose command has succeeded says so in
+//! the note before it resigns ([`once`]).
+//!
 //! Until the tree is proven empty the machine goes on renewing, whatever else happened, short of a
 //! definite loss; it resigns only afterwards.
 
 pub mod driver;
 pub mod leadership;
 pub mod machine;
+pub mod once;
 pub mod timing;

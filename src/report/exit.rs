@@ -16,6 +16,8 @@ pub enum Outcome {
     Exited(u8),
     /// This signal ended the command: 128 + its number.
     Signaled(i32),
+    /// What `--once` names was done already: 0.
+    AlreadyDone,
     /// Leadership was lost while the command ran: [`LOST`].
     Lost,
     /// Another candidate leads, and waiting was not asked for or is over: [`NOT_ACQUIRED`], or `-E`.
@@ -38,6 +40,7 @@ impl Outcome {
             Self::Signaled(signal) | Self::Interrupted(signal) => {
                 u8::try_from(signal.saturating_add(128)).unwrap_or(u8::MAX)
             }
+            Self::AlreadyDone => 0,
             Self::Lost => LOST,
             Self::NotAcquired => conflict,
             Self::Failed => FAILED,
@@ -51,6 +54,7 @@ impl Outcome {
         match self {
             Self::Exited(_) => "exited",
             Self::Signaled(_) => "signaled",
+            Self::AlreadyDone => "already_done",
             Self::Lost => "lost",
             Self::NotAcquired => "not_acquired",
             Self::Failed => "failed",
@@ -72,6 +76,7 @@ mod tests {
             (Outcome::Exited(255), 255),
             (Outcome::Signaled(15), 143),
             (Outcome::Signaled(64), 192),
+            (Outcome::AlreadyDone, 0),
             (Outcome::Lost, 124),
             (Outcome::NotAcquired, 75),
             (Outcome::Failed, 125),

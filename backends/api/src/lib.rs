@@ -26,11 +26,14 @@
 //! 8. **Expiry is the store's to judge**, or, where it has no TTL, judged by "unchanged for the
 //!    holder's recorded TTL on my own clock"; never by comparing two machines' wall clocks.
 //! 9. **A survey disturbs nobody** and needs no candidate's rights.
+//! 10. **A note is a leader's.** It is written in one step with the proof that the writer leads, and
+//!     whoever leads later reads it. It is no entry, outlasts its writer, and others do not count it.
 
 mod boottime;
 mod candidate;
 mod election_name;
 mod error;
+mod note;
 mod profile;
 pub mod remote;
 mod seat;
@@ -43,6 +46,7 @@ pub use boottime::Boottime;
 pub use candidate::Candidate;
 pub use election_name::{ElectionName, ElectionNameError};
 pub use error::{Error, ErrorKind};
+pub use note::{Note, NoteName, Noted};
 pub use profile::{Cadence, Lease, Order, Profile};
 pub use seat::{Seat, Standing, Validity, Wake, never};
 pub use store::Store;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::{Boottime, Error, Ticket, Token};
+use crate::{Boottime, Error, Note, NoteName, Noted, Ticket, Token};
 
 /// One candidate's place in one election.
 #[async_trait]
@@ -39,6 +39,34 @@ pub trait Seat: Send {
     /// # Cancellation
     /// Dropping the future is an ambiguous outcome; the call may be repeated.
     async fn resign(&mut self) -> Result<(), Error>;
+
+    /// Reads a note of the election: all that was written before the call, linearizably once we lead. It
+    /// needs no place in the election, and makes none.
+    ///
+    /// `now` is as in [`Seat::refresh`].
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Unreachable`] if trying again may help; `Denied` and `Unfit` if not.
+    ///
+    /// # Cancellation
+    /// May be dropped at any time.
+    async fn read_note(&mut self, now: Boottime, name: NoteName) -> Result<Note, Error>;
+
+    /// Writes a note of at most 64 KiB in place of the last one, in one step with the proof that we lead
+    /// with the token of the last [`Seat::refresh`] (law 10). Whoever leads after us reads it.
+    ///
+    /// # Errors
+    /// As [`Seat::refresh`]. After [`crate::ErrorKind::Ambiguous`] it may have been written; writing the
+    /// same again is no other outcome.
+    ///
+    /// # Cancellation
+    /// Dropping the future is an ambiguous outcome. Once another leads it is not written any more.
+    async fn write_note(
+        &mut self,
+        now: Boottime,
+        name: NoteName,
+        text: &[u8],
+    ) -> Result<Noted, Error>;
 
     /// What [`crate::Store::redeem`] needs to give up, from another process, the entry that we have, or
     /// the one that the next [`Seat::refresh`] would make. So it is known before the entry can exist,

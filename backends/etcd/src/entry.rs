@@ -8,7 +8,7 @@ use crate::link::Attempt;
 use crate::queue::{self, Ask, Before, Rival, Room, Unclear};
 use crate::stamp;
 use crate::value::Value;
-use crate::watch::Watch;
+use crate::watch::{self, Event, Watch};
 
 /// An entry of ours that etcd has shown us.
 pub(crate) struct Entry {
@@ -104,16 +104,6 @@ impl Entry {
 
     /// Ends when the key is gone.
     fn look_out(&mut self, attempt: &Attempt, seen: i64, rival: Rival) -> Wake {
-        let generation = attempt.generation();
-        let watch = match self.watch.take() {
-            Some(watch) if watch.is_on(&rival, generation) => watch,
-            old => {
-                let broke_off = old.is_some_and(|watch| watch.broke_off(&rival));
-                Watch::start(attempt.client(), generation, rival, seen, !broke_off)
-            }
-        };
-        let wake = watch.wake();
-        self.watch = Some(watch);
-        wake
+        watch::look_out(&mut self.watch, attempt, seen, Event::End(rival))
     }
 }

@@ -23,6 +23,7 @@ pub(crate) enum Doing {
     Enter,
     Renew,
     Resign,
+    Note,
     Look,
 }
 
@@ -67,6 +68,7 @@ impl Doing {
             Self::Enter => "enter the election through",
             Self::Renew => "renew the lease through",
             Self::Resign => "give the lease up through",
+            Self::Note => "write a note to",
             Self::Look => "read the election from",
         }
     }
@@ -75,7 +77,7 @@ impl Doing {
     const fn unknown(self) -> ErrorKind {
         match self {
             Self::Connect | Self::Look => ErrorKind::Unreachable,
-            Self::Enter | Self::Renew | Self::Resign => ErrorKind::Ambiguous,
+            Self::Enter | Self::Renew | Self::Resign | Self::Note => ErrorKind::Ambiguous,
         }
     }
 }

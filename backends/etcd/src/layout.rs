@@ -1,8 +1,9 @@
 //! The keys that Go's `client/v3/concurrency` makes: `PREFIX ELECTION / LEASE`, the lease in hexadecimal.
+//! Notes are elsewhere, so that nobody takes one for a candidate: `PREFIX .notes / ELECTION / NAME`.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-use elect_api::{ElectionName, Error, ErrorKind, Ticket};
+use elect_api::{ElectionName, Error, ErrorKind, NoteName, Ticket};
 
 /// The id of a lease, chosen by us: positive, and never used before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,16 +38,31 @@ impl LeaseId {
 #[derive(Clone, Debug)]
 pub(crate) struct Hall {
     prefix: String,
+    notes: String,
 }
 
 impl Hall {
     pub(crate) fn new(prefix: &str, election: &ElectionName) -> Self {
-        Self { prefix: format!("{prefix}{election}/") }
+        Self {
+            prefix: format!("{prefix}{election}/"),
+            // No election has a name that begins with a dot.
+            notes: format!("{prefix}.notes/{election}/"),
+        }
     }
 
     /// What all keys of the election begin with.
     pub(crate) fn prefix(&self) -> &str {
         &self.prefix
+    }
+
+    /// What the keys of all notes of the election begin with.
+    pub(crate) fn notes(&self) -> &str {
+        &self.notes
+    }
+
+    /// The key of a note.
+    pub(crate) fn note(&self, name: NoteName) -> String {
+        format!("{}{name}", self.notes)
     }
 
     /// The key of the candidate with this lease.
@@ -104,7 +120,10 @@ mod tests {
     fn elections_are_those_with_candidates() {
         let name = |key: &str| election_of("elect/", key.as_bytes()).map(|name| name.to_string());
         assert_eq!(name("elect/job/a1").as_deref(), Some("job"));
-        for none in ["elect/job", "elect/job/", "elect/a/b/c1", "elect/7/a1", "other/job/a1"] {
+        let note = Hall::new("elect/", &"job".parse().expect("a name")).note(NoteName::ONCE);
+        assert_eq!(note, "elect/.notes/job/once");
+        for none in ["elect/job", "elect/job/", "elect/a/b/c1", "elect/7/a1", "other/job/a1", &note]
+        {
             assert_eq!(name(none), None, "{none}");
         }
     }

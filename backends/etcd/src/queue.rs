@@ -74,6 +74,8 @@ pub(crate) fn enter(hall: &Hall, lease: LeaseId, value: Vec<u8>, room: Room) -> 
 pub(crate) enum Ask<'a> {
     /// Nothing: we lead, and whoever leads goes on leading. Writes this value if there is one.
     Nothing(Option<Vec<u8>>),
+    /// Nothing: writes this note.
+    Note { key: String, text: Vec<u8> },
     /// Who is before us.
     Before(Room),
     /// Whether this one is still before us, out of so many that listing them would be dear.
@@ -92,6 +94,7 @@ pub(crate) fn prove(hall: &Hall, lease: LeaseId, revision: i64, ask: Ask<'_>) ->
             let put = PutOptions::new().with_lease(lease.get());
             vec![ours(), TxnOp::put(key.as_str(), value, Some(put))]
         }
+        Ask::Note { key, text } => vec![TxnOp::put(key, text, None)],
         Ask::Before(room) => vec![list(hall, Some(revision), room)],
         Ask::Nearest(rival) => {
             vec![TxnOp::get(rival.key.as_str(), Some(GetOptions::new().with_keys_only()))]

@@ -2,7 +2,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use elect_api::{Boottime, Candidate, Error, ErrorKind, Seat, Standing, Ticket};
+use elect_api::{
+    Boottime, Candidate, Error, ErrorKind, Note, NoteName, Noted, Seat, Standing, Ticket,
+};
 use etcd_client::{LeaseGrantOptions, TxnResponse};
 
 use crate::entry::Entry;
@@ -12,6 +14,7 @@ use crate::link::{Attempt, Link};
 use crate::queue::{self, Ask, Before, Rival, Room, Unclear};
 use crate::renewal::{Proof, renew};
 use crate::value::Value;
+use crate::watch::{self, Event, Watch};
 
 /// One candidate's place in one election.
 ///
@@ -29,6 +32,8 @@ pub(crate) struct EtcdSeat {
     stale: Option<LeaseId>,
     room: Room,
     stage: Stage,
+    /// On the note that was read last.
+    note: Option<Watch>,
 }
 
 enum Stage {
@@ -80,6 +85,7 @@ impl EtcdSeat {
             stale: None,
             room: Room::Usual,
             stage: Stage::Out(Asked::Never),
+            note: None,
         }
     }
 
@@ -235,18 +241,34 @@ impl EtcdSeat {
         }
     }
 
+    /// We led, and our entry is gone.
+    fn lose(&mut self) -> String {
+        let key = self.hall.key(self.lease);
+        let why = format!("our entry, {key}, is gone: its lease has ended, or it was removed");
+        self.stage = Stage::Lost(why.clone());
+        why
+    }
+
     /// Our entry is gone: for a leader for good, for a waiter until it comes anew.
     fn vanished(&mut self, reply: &TxnResponse) -> Standing {
         if matches!(&self.stage, Stage::In(entry) if entry.leads()) {
-            let key = self.hall.key(self.lease);
-            let why = format!("our entry, {key}, is gone: its lease has ended, or it was removed");
-            self.stage = Stage::Lost(why.clone());
-            return Standing::Gone(why);
+            return Standing::Gone(self.lose());
         }
         let ahead = queue::gets(reply).front().map_or(0, |all| queue::count(&self.hall, all));
         self.stale = Some(self.lease);
         self.start_over();
         Standing::Waiting { ahead, wake: Box::pin(std::future::ready(())) }
+    }
+
+    /// What the store has under the key of a note.
+    async fn look(&mut self, attempt: &Attempt, name: NoteName) -> Result<Note, Failure> {
+        let key = self.hall.note(name);
+        let reply = attempt.client().get(key.as_str(), None).await;
+        let mut reply = reply.map_err(|cause| Failure { doing: Doing::Look, cause })?;
+        let seen = reply.header().map_or(0, etcd_client::ResponseHeader::revision);
+        let text = reply.take_kvs().pop().map(|kv| kv.into_key_value().1);
+        let wake = watch::look_out(&mut self.note, attempt, seen, Event::Change(key));
+        Ok(Note { text, wake })
     }
 
     /// The lease that there may be, and that a resign has to end.
@@ -274,6 +296,41 @@ impl Seat for EtcdSeat {
             Err(Trouble::Odd(error)) => {
                 attempt.succeed();
                 Err(error)
+            }
+        }
+    }
+
+    async fn read_note(&mut self, _now: Boottime, name: NoteName) -> Result<Note, Error> {
+        let keys = self.hall.notes().to_owned();
+        let attempt = self.link.attempt(&keys).await?;
+        match self.look(&attempt, name).await {
+            Ok(note) => {
+                attempt.succeed();
+                Ok(note)
+            }
+            Err(failure) => Err(attempt.fail(&failure).await),
+        }
+    }
+
+    async fn write_note(
+        &mut self,
+        _now: Boottime,
+        name: NoteName,
+        text: &[u8],
+    ) -> Result<Noted, Error> {
+        let revision = match &self.stage {
+            Stage::In(entry) if entry.leads() => entry.revision(),
+            Stage::Lost(why) => return Ok(Noted::Gone(why.clone())),
+            Stage::In(_) | Stage::Out(_) => return Ok(Noted::Gone("we do not lead".into())),
+        };
+        let ask = Ask::Note { key: self.hall.note(name), text: text.to_vec() };
+        let txn = queue::prove(&self.hall, self.lease, revision, ask);
+        let attempt = self.link.attempt(self.hall.notes()).await?;
+        match attempt.client().txn(txn).await {
+            Err(cause) => Err(attempt.fail(&Failure { doing: Doing::Note, cause }).await),
+            Ok(reply) => {
+                attempt.succeed();
+                Ok(if reply.succeeded() { Noted::Written } else { Noted::Gone(self.lose()) })
             }
         }
     }

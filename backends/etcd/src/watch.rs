@@ -1,54 +1,74 @@
 use elect_api::Wake;
-use etcd_client::{Client, EventType, WatchFilterType, WatchOptions};
+use etcd_client::{Client, WatchFilterType, WatchOptions};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
+use crate::link::Attempt;
 use crate::queue::Rival;
 
-/// A look-out for the end of the one before us, over one connection. All wakes of a seat share it.
+/// What is looked out for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// The end of a candidate.
+    End(Rival),
+    /// A change of the note with this key.
+    Change(String),
+}
+
+impl Event {
+    fn key(&self) -> &str {
+        match self {
+            Self::End(rival) => &rival.key,
+            Self::Change(key) => key,
+        }
+    }
+
+    fn unwanted(&self) -> Vec<WatchFilterType> {
+        match self {
+            Self::End(_) => vec![WatchFilterType::NoPut],
+            Self::Change(_) => Vec::new(),
+        }
+    }
+}
+
+/// A look-out over one connection. All wakes of a seat for the same event share it.
 pub(crate) struct Watch {
-    rival: Rival,
+    event: Event,
     generation: u64,
     rung: watch::Receiver<bool>,
     task: AbortHandle,
 }
 
 impl Watch {
-    /// Looks out from `revision` on, in which the rival was there.
+    /// Looks out from `revision` on, at which it had not come yet.
     ///
     /// A look-out that breaks off after it stood wakes once if it is `loud`: one that takes the place of
     /// another that broke off is not, or the two would keep each other busy.
-    pub(crate) fn start(
-        client: Client,
-        generation: u64,
-        rival: Rival,
-        revision: i64,
-        loud: bool,
-    ) -> Self {
+    fn start(client: Client, generation: u64, event: Event, revision: i64, loud: bool) -> Self {
         let (bell, rung) = watch::channel(false);
-        let key = rival.key.clone();
+        let looked_for = event.clone();
         let task = tokio::spawn(async move {
-            match listen(client, key, revision + 1).await {
-                End::Gone => bell.send_replace(true),
+            match listen(client, looked_for, revision + 1).await {
+                End::Came => bell.send_replace(true),
                 End::BrokeOff if loud => bell.send_replace(true),
                 End::BrokeOff | End::NeverStood => false,
             };
         });
-        Self { rival, generation, rung, task: task.abort_handle() }
+        Self { event, generation, rung, task: task.abort_handle() }
     }
 
-    /// Whether it still looks out for this rival, over this connection.
-    pub(crate) fn is_on(&self, rival: &Rival, generation: u64) -> bool {
-        self.rival == *rival && self.generation == generation && !self.task.is_finished()
+    /// Whether it still looks out for this, over this connection.
+    fn is_on(&self, event: &Event, generation: u64) -> bool {
+        self.event == *event && self.generation == generation && !self.task.is_finished()
     }
 
-    /// Whether it has ended, though the rival has not.
-    pub(crate) fn broke_off(&self, rival: &Rival) -> bool {
-        self.rival == *rival && self.task.is_finished()
+    /// Whether it looked out for this and has ended.
+    fn broke_off(&self, event: &Event) -> bool {
+        self.event == *event && self.task.is_finished()
     }
 
-    /// Ends when the rival has gone, or when asking again is wise for another reason.
-    pub(crate) fn wake(&self) -> Wake {
+    /// Ends when it has come, or when asking again is wise for another reason.
+    fn wake(&self) -> Wake {
         let mut rung = self.rung.clone();
         Box::pin(async move {
             if rung.wait_for(|rung| *rung).await.is_err() {
@@ -59,6 +79,25 @@ impl Watch {
     }
 }
 
+/// The wake of a look-out from `seen` on, over the connection of `attempt`: of the one in `place` if that
+/// will do, else of another in its place.
+pub(crate) fn look_out(
+    place: &mut Option<Watch>,
+    attempt: &Attempt,
+    seen: i64,
+    event: Event,
+) -> Wake {
+    let generation = attempt.generation();
+    let watch = match place.take() {
+        Some(watch) if watch.is_on(&event, generation) => watch,
+        old => {
+            let broke_off = old.is_some_and(|watch| watch.broke_off(&event));
+            Watch::start(attempt.client(), generation, event, seen, !broke_off)
+        }
+    };
+    place.insert(watch).wake()
+}
+
 impl Drop for Watch {
     fn drop(&mut self) {
         self.task.abort();
@@ -66,19 +105,20 @@ impl Drop for Watch {
 }
 
 enum End {
-    Gone,
+    Came,
     BrokeOff,
     NeverStood,
 }
 
-async fn listen(mut client: Client, key: String, from: i64) -> End {
-    let options =
-        WatchOptions::new().with_start_revision(from).with_filters([WatchFilterType::NoPut]);
-    let Ok(mut stream) = client.watch(key, Some(options)).await else { return End::NeverStood };
+async fn listen(mut client: Client, event: Event, from: i64) -> End {
+    let options = WatchOptions::new().with_start_revision(from).with_filters(event.unwanted());
+    let Ok(mut stream) = client.watch(event.key(), Some(options)).await else {
+        return End::NeverStood;
+    };
     let mut stood = false;
     while let Ok(Some(reply)) = stream.message().await {
-        if reply.events().iter().any(|event| event.event_type() == EventType::Delete) {
-            return End::Gone;
+        if !reply.events().is_empty() {
+            return End::Came;
         }
         if reply.canceled() {
             break;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use elect_api::{ElectionName, Error, ErrorKind};
 use nix::dir::Dir;
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, openat};
+use nix::fcntl::{AtFlags, OFlag, openat, renameat};
 use nix::sys::stat::{Mode, fchmod, fstat, fstatat, mkdirat};
 
 use crate::fault::{failed, wrong};
@@ -80,6 +80,15 @@ impl Hall {
         Ok(FileId::of(&stat))
     }
 
+    /// Gives one of the election's own files another name, that of no other or of one to be replaced, for
+    /// good.
+    pub(crate) fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
+        let path = self.path.join(to);
+        renameat(&self.directory, from, &self.directory, to)
+            .map_err(|errno| failed("replace", &path, errno))?;
+        sync_directory(&self.directory, &path)
+    }
+
     /// Opens one of the election's own files for a look; `None` if there is no such regular file.
     pub(crate) fn look(&self, name: &str) -> Result<Option<File>, Error> {
         look(&self.directory, name, &self.path_of(name), self.policy)
@@ -104,6 +113,11 @@ impl Hall {
     /// The mode of the files here.
     pub(crate) const fn file_mode(&self) -> Mode {
         Mode::from_bits_truncate(self.policy.file_mode())
+    }
+
+    /// The directory itself.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     pub(crate) fn path_of(&self, name: &str) -> PathBuf {

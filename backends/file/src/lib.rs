@@ -9,6 +9,7 @@
 //! ROOT/ELECTION/queue/NUMBER     one per candidate, locked while it lives; only orders
 //! ROOT/ELECTION/enter            locked by one newcomer at a time, for some system calls
 //! ROOT/ELECTION/token            the newest fencing token, in two checksummed slots
+//! ROOT/ELECTION/note-NAME        what a leader left for those who come later
 //! ```
 //!
 //! All locks are those of *open file descriptions* (`F_OFD_SETLK`). Such a lock belongs to the
@@ -33,7 +34,7 @@
 //! All calls are short and block their thread, the longest for one `fdatasync` at a win; threads are
 //! started only to wait. The one await point is in front of `enter`: its holder may be stopped.
 //!
-//! Nothing but the token is flushed to the disk: after a power cut no process is left to hold a
+//! Nothing but the token and the notes is flushed to the disk: after a power cut no process is left to hold a
 //! lock, and what the files say then is read with suspicion.
 //!
 //! # Whom it trusts
@@ -50,6 +51,7 @@ mod fault;
 mod hall;
 mod lock;
 mod network;
+mod note;
 mod queue;
 mod root;
 mod seat;

@@ -4,12 +4,14 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, ElectionName, Error, ErrorKind, Seat, Standing, Token, Validity, never,
+    Boottime, Candidate, ElectionName, Error, ErrorKind, Note, NoteName, Noted, Seat, Standing,
+    Token, Validity, never,
 };
 
 use crate::door::Door;
 use crate::fault::{failed, wrong};
 use crate::hall::{ENTER, Hall, LOCK};
+use crate::note::{self, LookOut};
 use crate::queue::{Place, Predecessor};
 use crate::root::Root;
 use crate::trust::FileId;
@@ -26,6 +28,8 @@ pub(crate) struct FileSeat {
     candidate: Candidate,
     door: Door,
     state: State,
+    /// On the note that was read last.
+    look_out: Option<LookOut>,
 }
 
 enum State {
@@ -56,7 +60,7 @@ impl FileSeat {
         candidate: Candidate,
         door: Door,
     ) -> Self {
-        Self { root, election, candidate, door, state: State::Out }
+        Self { root, election, candidate, door, state: State::Out, look_out: None }
     }
 
     /// The one step that may wait: for other newcomers, in front of the door.
@@ -192,6 +196,27 @@ impl Seat for FileSeat {
             State::Waiting(_) | State::Out => self.state = State::Out,
         }
         self.enter().await
+    }
+
+    async fn read_note(&mut self, _now: Boottime, name: NoteName) -> Result<Note, Error> {
+        note::read(&self.root, &self.election, name, &mut self.look_out)
+    }
+
+    async fn write_note(
+        &mut self,
+        _now: Boottime,
+        name: NoteName,
+        text: &[u8],
+    ) -> Result<Noted, Error> {
+        let State::Leading(leading) = &self.state else {
+            return Ok(Noted::Gone("we do not lead".into()));
+        };
+        // Who was only evicted still keeps others from leading.
+        if let Standing::Gone(why) = leading.prove()? {
+            return Ok(Noted::Gone(why));
+        }
+        note::write(&leading.place.hall, name, text)?;
+        Ok(Noted::Written)
     }
 
     async fn resign(&mut self) -> Result<(), Error> {

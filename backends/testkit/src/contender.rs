@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
 use elect_api::{
-    Candidate, ElectionName, Error, Order, Seat, Standing, Store, Survey, Ticket, Token, Wake,
+    Candidate, ElectionName, Error, Note, NoteName, Noted, Order, Seat, Standing, Store, Survey,
+    Ticket, Token, Wake,
 };
 
 use crate::{Shared, poll_n};
@@ -193,6 +194,30 @@ impl Contender {
                 }
             }
         }
+    }
+
+    /// What a note of the election says.
+    pub async fn read_note(&mut self) -> Option<String> {
+        let text = self.note().await.text?;
+        Some(String::from_utf8(text).expect("what was written"))
+    }
+
+    /// What ends when the note changes that is read now.
+    pub async fn wake_of_note(&mut self) -> Wake {
+        self.note().await.wake
+    }
+
+    async fn note(&mut self) -> Note {
+        let id = &self.candidate.id;
+        let note = self.seat.read_note(self.bench.now(), NoteName::ONCE).await;
+        note.unwrap_or_else(|error| panic!("{id} cannot read a note: {error}: {error:?}"))
+    }
+
+    /// Writes that note, as a leader.
+    pub async fn write_note(&mut self, text: &str) -> Noted {
+        let id = &self.candidate.id;
+        let noted = self.seat.write_note(self.bench.now(), NoteName::ONCE, text.as_bytes()).await;
+        noted.unwrap_or_else(|error| panic!("{id} cannot write a note: {error}: {error:?}"))
     }
 
     /// What its seat shows.

@@ -87,6 +87,14 @@ macro_rules! conformance {
             surveys_disturb_nobody
             elections_are_listed_by_name
             elections_are_independent
+            // Law 10: a note is a leader's.
+            a_note_is_there_for_whoever_comes_later
+            only_the_leader_writes_a_note
+            a_note_is_no_entry
+            each_election_has_its_own_notes
+            a_new_note_wakes_all_who_have_read_the_last
+            a_note_may_be_long
+            a_note_cut_anywhere_may_be_written_again
             // All of them, at once.
             contenders_lead_one_at_a_time_with_rising_tokens
             newcomers_and_crashes_in_a_crowd_stop_nobody

@@ -57,22 +57,9 @@ impl Directory {
         queue.check(&self.path, self.settings.layout)
     }
 
-    /// Makes the node, and those above it, as containers: ZooKeeper removes them some time after their
-    /// last child. One request for each that is missing, and one more.
+    /// Makes the node, and those above it.
     pub(crate) async fn make(&self, client: &Client) -> Result<(), Error> {
-        let options = CreateMode::Container.with_acls(self.settings.acls());
-        let mut missing = vec![self.path.as_str()];
-        while let Some(path) = missing.last().copied() {
-            match client.create(path, b"", &options).await {
-                Ok(_) | Err(Zk::NodeExists) => drop(missing.pop()),
-                Err(Zk::NoNode) => match path.rfind('/') {
-                    Some(at) if at > 0 => missing.push(&path[..at]),
-                    _ => return Err(fault(Action::Create, path, Zk::NoNode)),
-                },
-                Err(error) => return Err(fault(Action::Create, path, error)),
-            }
-        }
-        Ok(())
+        make(client, &self.settings, &self.path).await
     }
 
     /// What the names of an entry's nodes begin with.
@@ -129,4 +116,22 @@ impl Directory {
         }
         Ok(())
     }
+}
+
+/// Makes a node, and those above it, as containers: ZooKeeper removes them some time after their last
+/// child. One request for each that is missing, and one more.
+pub(crate) async fn make(client: &Client, settings: &Settings, path: &str) -> Result<(), Error> {
+    let options = CreateMode::Container.with_acls(settings.acls());
+    let mut missing = vec![path];
+    while let Some(path) = missing.last().copied() {
+        match client.create(path, b"", &options).await {
+            Ok(_) | Err(Zk::NodeExists) => drop(missing.pop()),
+            Err(Zk::NoNode) => match path.rfind('/') {
+                Some(at) if at > 0 => missing.push(&path[..at]),
+                _ => return Err(fault(Action::Create, path, Zk::NoNode)),
+            },
+            Err(error) => return Err(fault(Action::Create, path, error)),
+        }
+    }
+    Ok(())
 }

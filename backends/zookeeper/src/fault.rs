@@ -12,6 +12,8 @@ pub(crate) enum Action {
     Create,
     /// A node's end.
     Delete,
+    /// What a node holds from now on.
+    Write,
     /// A proof by the quorum that a node is there.
     Check,
 }
@@ -23,6 +25,7 @@ impl Action {
             Self::Read => "read",
             Self::Create => "create",
             Self::Delete => "remove",
+            Self::Write => "write",
             Self::Check => "prove",
         }
     }
@@ -32,11 +35,12 @@ impl Action {
             Self::List | Self::Read | Self::Check => "read",
             Self::Create => "create",
             Self::Delete => "delete",
+            Self::Write => "write",
         }
     }
 
     const fn changes_something(self) -> bool {
-        matches!(self, Self::Create | Self::Delete)
+        matches!(self, Self::Create | Self::Delete | Self::Write)
     }
 }
 

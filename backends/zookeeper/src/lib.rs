@@ -6,6 +6,7 @@
 //!
 //! ```text
 //! /elect/ELECTION/_c_UUID-latch-0000000007    what a candidate is, as JSON; never changed
+//! /elect/.notes/ELECTION/NAME                 what a leader left for those who come later; never removed
 //! ```
 //!
 //! Nodes above the candidates are made when they are needed, as containers, which ZooKeeper removes some
@@ -80,6 +81,7 @@ mod fault;
 mod guid;
 mod layout;
 mod link;
+mod note;
 mod probe;
 mod queue;
 mod seat;

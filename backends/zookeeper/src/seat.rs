@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, ElectionName, Error, Seat, Standing, Ticket, Token, Validity, never,
+    Boottime, Candidate, ElectionName, Error, ErrorKind, Note, NoteName, Noted, Seat, Standing,
+    Ticket, Token, Validity, never,
 };
 use zookeeper_client::{CheckWriteError, Client, Error as Zk};
 
@@ -13,6 +14,7 @@ use crate::entry;
 use crate::fault::{Action, ends_session, fault, loses_connection};
 use crate::guid::Guid;
 use crate::link::Link;
+use crate::note::{Notes, Written};
 use crate::queue::{Position, Queue};
 use crate::settings::Settings;
 use crate::waiting::Waiting;
@@ -23,6 +25,7 @@ pub(crate) struct ZkSeat {
     directory: Directory,
     candidate: Candidate,
     link: Link,
+    notes: Notes,
     /// Of the entry that we have, or of the one to come.
     guid: Guid,
     /// A node with this GUID may have been asked for, and we do not know what came of it.
@@ -60,6 +63,7 @@ impl ZkSeat {
         Self {
             directory: Directory::new(Arc::clone(&settings), election),
             candidate,
+            notes: Notes::new(Arc::clone(&settings), election.clone()),
             link: Link::new(settings, ttl),
             guid: Guid::fresh(),
             is_in_flight: false,
@@ -274,7 +278,7 @@ impl ZkSeat {
             match self.directory.enter(client, self.guid, &data).await {
                 Ok(place) => place,
                 Err(error) => {
-                    self.is_in_flight = error.kind() == elect_api::ErrorKind::Ambiguous;
+                    self.is_in_flight = error.kind() == ErrorKind::Ambiguous;
                     return Err(error);
                 }
             }
@@ -373,6 +377,21 @@ impl Seat for ZkSeat {
         self.step(now).await.map_err(|error| self.directory.explain(error))
     }
 
+    async fn read_note(&mut self, now: Boottime, name: NoteName) -> Result<Note, Error> {
+        let note = self.look_up(now, name).await;
+        note.map_err(|error| self.directory.explain(error))
+    }
+
+    async fn write_note(
+        &mut self,
+        now: Boottime,
+        name: NoteName,
+        text: &[u8],
+    ) -> Result<Noted, Error> {
+        let noted = self.write_down(now, name, text).await;
+        noted.map_err(|error| self.directory.explain(error))
+    }
+
     async fn resign(&mut self) -> Result<(), Error> {
         self.withdraw().await.map_err(|error| self.directory.explain(error))
     }
@@ -383,6 +402,41 @@ impl Seat for ZkSeat {
 }
 
 impl ZkSeat {
+    /// The end of a session in which there is a place is not told of: that is for the next refresh.
+    async fn look_up(&mut self, now: Boottime, name: NoteName) -> Result<Note, Error> {
+        if matches!(self.state, State::Out) && !self.is_in_flight {
+            self.link.take_end();
+        }
+        let client = match self.link.session(now).await?.client() {
+            Ok(client) => client,
+            Err(why) => return Err(Error::new(ErrorKind::Unreachable, why)),
+        };
+        let note = self.notes.read(&client, name).await?;
+        self.acknowledged(now);
+        Ok(note)
+    }
+
+    async fn write_down(
+        &mut self,
+        now: Boottime,
+        name: NoteName,
+        text: &[u8],
+    ) -> Result<Noted, Error> {
+        let path = match &self.state {
+            State::Leading(place, _) => self.directory.path_of(&place.node),
+            State::Gone(why) => return Ok(Noted::Gone(why.clone())),
+            State::Out | State::Waiting(_) => return Ok(Noted::Gone("we do not lead".into())),
+        };
+        let client = match self.link.session(now).await?.client() {
+            Ok(client) => client,
+            Err(why) => return Ok(Noted::Gone(why)),
+        };
+        Ok(match self.notes.write(&client, &path, name, text).await? {
+            Written::Yes => Noted::Written,
+            Written::Missing => Noted::Gone(format!("{path} was removed")),
+        })
+    }
+
     async fn step(&mut self, now: Boottime) -> Result<Standing, Error> {
         if let State::Gone(why) = &self.state {
             return Ok(Standing::Gone(why.clone()));

@@ -1,7 +1,7 @@
 use std::net::IpAddr;
 
 use elect_api::remote::{Credentials, Host, Tls, Url};
-use elect_api::{ElectionName, Error, ErrorKind};
+use elect_api::{ElectionName, Error, ErrorKind, NoteName};
 use zookeeper_client::Acls;
 
 use crate::layout::Layout;
@@ -78,6 +78,12 @@ impl Settings {
     /// The path of an election.
     pub(crate) fn path_of(&self, election: &ElectionName) -> String {
         format!("{}/{}", self.directory, election.as_str())
+    }
+
+    /// The path of a note: beside the elections, as their programs count all that is below them. No
+    /// election has a name that begins with a dot.
+    pub(crate) fn path_of_note(&self, election: &ElectionName, name: NoteName) -> String {
+        format!("{}/.notes/{}/{name}", self.directory, election.as_str())
     }
 
     /// Who may do what with what we create.

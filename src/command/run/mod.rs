@@ -195,6 +195,7 @@ impl<'a> Run<'a> {
             election: &self.plan.election,
             candidate: &self.candidate,
             ttl: self.wishes.ttl,
+            once: self.plan.once.as_deref(),
         }
     }
 
@@ -204,6 +205,7 @@ impl<'a> Run<'a> {
             signal: self.plan.signal as i32,
             stop_timeout: self.plan.stop_timeout,
             hold: self.plan.hold,
+            once: self.plan.once.is_some(),
         }
     }
 
@@ -219,9 +221,11 @@ impl<'a> Run<'a> {
                     _ => self.log.error(format_args!("cannot execute {program}: {reason}")),
                 }
             }
-            Outcome::Exited(_) | Outcome::Signaled(_) | Outcome::Lost | Outcome::Interrupted(_) => {
-                self.log.info(reason);
-            }
+            Outcome::Exited(_)
+            | Outcome::Signaled(_)
+            | Outcome::AlreadyDone
+            | Outcome::Lost
+            | Outcome::Interrupted(_) => self.log.info(reason),
         }
     }
 }
@@ -250,6 +254,7 @@ fn judge(verdict: Verdict, location: &str) -> (Outcome, String) {
         Verdict::Lost(why) | Verdict::LostForGood(why) => {
             (Outcome::Lost, format!("leadership was lost: {why}"))
         }
+        Verdict::AlreadyDone => (Outcome::AlreadyDone, "it was done already".to_owned()),
         Verdict::NotAcquired => (Outcome::NotAcquired, "another candidate leads".to_owned()),
         Verdict::Interrupted(signal) => {
             (Outcome::Interrupted(signal), format!("signal {signal} ended the wait"))

@@ -16,7 +16,7 @@ pub(super) struct Tenure {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+pub(super) enum Stage {
     /// The command is being started, or runs.
     Running,
     /// It was asked to stop as leadership is lost; the guardian kills it when its time is over.
@@ -25,6 +25,8 @@ enum Stage {
     Lingering,
     /// Everything is being killed.
     Emptying,
+    /// The tree is empty; that the command has succeeded is recorded, with patience until this instant.
+    Recording(Boottime),
     /// The tree is empty; the lease is kept until this instant.
     Holding(Boottime),
 }
@@ -39,8 +41,16 @@ impl Tenure {
         self.leadership.validity
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        matches!(self.stage, Stage::Holding(_))
+    pub(super) const fn enter(&mut self, stage: Stage) {
+        self.stage = stage;
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        matches!(self.stage, Stage::Recording(_) | Stage::Holding(_))
+    }
+
+    pub(super) const fn is_recording(&self) -> bool {
+        matches!(self.stage, Stage::Recording(_))
     }
 }
 
@@ -68,6 +78,7 @@ impl Machine {
         match tenure.stage {
             Stage::Running | Stage::Lingering => deadlines.map(|deadlines| deadlines.soft),
             Stage::Stopping | Stage::Emptying => None,
+            Stage::Recording(until) => Some(until),
             Stage::Holding(until) => {
                 let end = self.timing.end(tenure.leadership.validity);
                 Some(end.map_or(until, |end| until.min(end)))
@@ -116,7 +127,7 @@ impl Machine {
                 self.say(Command::Stop(kill_at));
                 self.lose(why);
             }
-            Stage::Stopping | Stage::Emptying => {}
+            Stage::Stopping | Stage::Emptying | Stage::Recording(_) => {}
             Stage::Holding(_) => self.leave(now, Verdict::Lost(why)),
         }
     }
@@ -135,6 +146,9 @@ impl Machine {
                 if self.timing.deadlines(validity).is_some_and(|known| known.soft <= now) =>
             {
                 self.soft_passed(now);
+            }
+            Stage::Recording(until) if until <= now => {
+                self.unrecorded(now, "the store did not answer in time");
             }
             Stage::Holding(until) if until <= now => self.leave_with_verdict(now),
             Stage::Holding(_) if self.timing.end(validity).is_some_and(|end| end <= now) => {
@@ -175,6 +189,13 @@ impl Machine {
     }
 
     fn emptied(&mut self, now: Boottime) {
+        if !self.begin_to_record(now) {
+            self.settle(now);
+        }
+    }
+
+    /// Keeps the lease for as long as it is to be held, and resigns.
+    pub(super) fn settle(&mut self, now: Boottime) {
         let Phase::Leading(tenure) = &mut self.phase else { return };
         let until = tenure.started.zip(self.rules.hold).map(|(started, hold)| started + hold);
         match until.filter(|&until| until > now && !tenure.told_to_stop) {
@@ -192,7 +213,8 @@ impl Machine {
         let Phase::Leading(tenure) = &mut self.phase else { return };
         tenure.told_to_stop |= stops;
         if tenure.is_empty() {
-            if interrupts {
+            // It takes no longer to record what was done than the lease lasts.
+            if interrupts && !tenure.is_recording() {
                 self.leave_with_verdict(now);
             }
             return;
@@ -204,6 +226,9 @@ impl Machine {
     pub(super) fn asked_to_step_down(&mut self, now: Boottime, why: String) {
         let Phase::Leading(tenure) = &mut self.phase else { return };
         tenure.told_to_stop = true;
+        if tenure.is_recording() {
+            return;
+        }
         if tenure.is_empty() {
             return self.leave_with_verdict(now);
         }

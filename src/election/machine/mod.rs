@@ -1,6 +1,7 @@
 //! The pure machine: (state, now, event) to commands. It reads no clock and does nothing.
 
 mod leading;
+mod once;
 mod request;
 #[cfg(test)]
 mod tests;
@@ -11,6 +12,7 @@ use std::time::Duration;
 use elect_api::{Boottime, Error, ErrorKind, Token, Validity};
 
 use self::leading::Tenure;
+use self::once::Inquiry;
 use self::request::{Kind, Request};
 use super::timing::Timing;
 pub use vocabulary::{Answer, Command, Event, News, Rules, Verdict, Wait};
@@ -35,6 +37,8 @@ pub struct Machine {
     misfits: u32,
     /// Whether the store ever answered.
     reached: bool,
+    /// `None` if it does not matter how often it is done.
+    inquiry: Option<Inquiry>,
     /// Why we are leaving; the first reason that ends the command stays.
     verdict: Option<Verdict>,
     interrupted: Vec<(i32, Boottime)>,
@@ -60,6 +64,7 @@ impl Machine {
     /// A candidacy that begins at `now`. `seed` spreads its repetitions.
     pub fn new(rules: Rules, timing: Timing, now: Boottime, seed: u64) -> Self {
         Self {
+            inquiry: rules.once.then_some(Inquiry::Due(None)),
             rules,
             timing,
             chance: fastrand::Rng::with_seed(seed),
@@ -98,8 +103,11 @@ impl Machine {
             }
             Event::Opened(Err(error)) => self.failed(now, error),
             Event::Answered(answer) => self.answered(now, answer),
+            Event::Recalled(answer) => self.recalled(now, answer),
+            Event::Recorded(outcome) => self.recorded(now, outcome),
             Event::Resigned(outcome) => self.resigned(now, outcome),
             Event::Woken => self.request.hasten(now),
+            Event::Noted => self.noted(now),
             Event::WaitsForUs(why) => {
                 if matches!(self.phase, Phase::Campaigning(_)) {
                     self.leave(now, Verdict::Failed(why));
@@ -126,7 +134,11 @@ impl Machine {
     fn look_at_the_time(&mut self, now: Boottime) {
         if self.request.is_overdue(now) {
             self.say(Command::Abandon);
-            let what = match self.request.forget() {
+            let kind = self.request.forget();
+            if kind == Some(Kind::Recall) {
+                self.inquiry_failed();
+            }
+            let what = match kind {
                 Some(Kind::Open) => "no answer to the connection attempt in time",
                 _ if self.timing.is_local() => {
                     // It is there, and does not fail: somebody is stopped in our way.
@@ -160,8 +172,12 @@ impl Machine {
 
     /// Sends the request that the phase wants.
     fn send(&mut self, now: Boottime) {
-        let (kind, command) = match self.phase {
+        let (kind, command) = match &self.phase {
             Phase::Joining => (Kind::Open, Command::Open),
+            Phase::Campaigning(_) if matches!(self.inquiry, Some(Inquiry::Due(_))) => {
+                (Kind::Recall, Command::Recall)
+            }
+            Phase::Leading(tenure) if tenure.is_recording() => (Kind::Record, Command::Record),
             Phase::Campaigning(_) | Phase::Leading(_) => (Kind::Refresh, Command::Refresh),
             Phase::Resigning(_) => (Kind::Resign, Command::Resign),
             Phase::Finished => return,
@@ -179,11 +195,7 @@ impl Machine {
         match answer {
             Err(error) => self.failed(now, error),
             Ok(answer) => {
-                self.reached = true;
-                if self.failures > 0 {
-                    self.say(Command::Tell(News::Recovered(self.failures)));
-                }
-                self.failures = 0;
+                self.heard();
                 let woken = self.request.is_hastened();
                 self.request =
                     Request::due(if woken { now } else { sent + self.timing.renew_interval });
@@ -196,11 +208,24 @@ impl Machine {
         }
     }
 
+    /// The store answered as it should.
+    fn heard(&mut self) {
+        self.reached = true;
+        if self.failures > 0 {
+            self.say(Command::Tell(News::Recovered(self.failures)));
+        }
+        self.failures = 0;
+    }
+
     /// The answer to a candidate that does not lead.
     fn placed(&mut self, now: Boottime, answer: &Answer, known: Option<usize>) {
         match *answer {
+            Answer::Leading { token, .. } if self.has_to_ask(now, token) => {}
             Answer::Leading { token, validity } => self.won(now, token, validity),
             Answer::Waiting { ahead } => {
+                if self.inquiry == Some(Inquiry::Unanswered) {
+                    self.inquiry = Some(Inquiry::Due(None));
+                }
                 self.phase = Phase::Campaigning(Some(ahead));
                 self.misfits = 0;
                 if known != Some(ahead) {
@@ -290,15 +315,19 @@ impl Machine {
     /// With nothing running, or nothing left running: removes our entry, if there may be one.
     fn leave(&mut self, now: Boottime, verdict: Verdict) {
         self.verdict.get_or_insert(verdict);
-        if self.request.forget().is_some() {
-            self.say(Command::Abandon);
-        }
+        self.abandon_request();
         if matches!(self.phase, Phase::Joining) {
             return self.finish();
         }
         self.failures = 0;
         self.phase = Phase::Resigning(now + self.timing.entry_timeout * 2);
         self.request = Request::due(now);
+    }
+
+    fn abandon_request(&mut self) {
+        if self.request.forget().is_some() {
+            self.say(Command::Abandon);
+        }
     }
 
     fn resigned(&mut self, now: Boottime, outcome: Result<(), Error>) {
@@ -314,9 +343,7 @@ impl Machine {
     }
 
     fn finish(&mut self) {
-        if self.request.forget().is_some() {
-            self.say(Command::Abandon);
-        }
+        self.abandon_request();
         self.phase = Phase::Finished;
         let verdict = match self.verdict.take() {
             Some(Verdict::Lost(why)) if self.told_to_end => Some(Verdict::LostForGood(why)),

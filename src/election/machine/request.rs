@@ -8,6 +8,8 @@ use elect_api::Boottime;
 pub(super) enum Kind {
     Open,
     Refresh,
+    Recall,
+    Record,
     Resign,
 }
 

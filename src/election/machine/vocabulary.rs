@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use elect_api::{Boottime, Error, Token, Validity};
+use elect_api::{Boottime, Error, Noted, Token, Validity};
 
 use crate::guard::{Deadlines, Ended};
 
@@ -17,6 +17,8 @@ pub struct Rules {
     pub stop_timeout: Option<Duration>,
     /// How long after the command's start the lease is kept at least.
     pub hold: Option<Duration>,
+    /// Whether what the command does is to be done once.
+    pub once: bool,
 }
 
 /// How long to wait for leadership.
@@ -39,8 +41,14 @@ pub enum Event {
     Answered(Result<Answer, Error>),
     /// The store answered a resign.
     Resigned(Result<(), Error>),
+    /// The store said whether it is done already.
+    Recalled(Result<bool, Error>),
+    /// The store answered that it is done, or did not.
+    Recorded(Result<Noted, Error>),
     /// The store hints that our standing may have changed.
     Woken,
+    /// The store hints that more may be done by now.
+    Noted,
     /// The candidate that leads waits, in the end, for us: we would wait for ever.
     WaitsForUs(String),
     /// The command runs.
@@ -91,6 +99,10 @@ pub enum Command {
     Open,
     /// Refresh the seat.
     Refresh,
+    /// Ask whether it is done already.
+    Recall,
+    /// Record that it is done.
+    Record,
     /// Resign the seat.
     Resign,
     /// Drop the request that is under way; its outcome is unknown for good.
@@ -162,6 +174,8 @@ pub enum Verdict {
     Lost(String),
     /// The same, and we were told to end meanwhile: there is to be no other candidacy.
     LostForGood(String),
+    /// What is to be done once was done already.
+    AlreadyDone,
     /// Leadership was not to be had in time.
     NotAcquired,
     /// This signal ended the wait.

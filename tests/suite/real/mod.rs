@@ -14,7 +14,7 @@ mod words;
 use elect_testkit::fault::{Outcome, Table};
 
 pub(crate) use self::cases::CASES;
-pub(crate) use self::cluster::Brand;
+pub(crate) use self::cluster::{Brand, Cluster};
 #[allow(unused_imports, reason = "for the tests that run by hand")]
 pub(crate) use self::turns::{assert_no_growth, take_turns};
 

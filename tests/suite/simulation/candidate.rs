@@ -85,8 +85,13 @@ async fn campaign(game: &Game, id: String, seed: u64, mut tree: guardian::SimTre
     let wishes = Wishes { ttl: game.ttl, ..Wishes::default() };
     let timing =
         Timing::new(&wishes, store.profile().lease).expect("the default grace fits every TTL");
-    let rules =
-        Rules { wait: Wait::Forever, signal: libc::SIGTERM, stop_timeout: None, hold: None };
+    let rules = Rules {
+        wait: Wait::Forever,
+        signal: libc::SIGTERM,
+        stop_timeout: None,
+        hold: None,
+        once: false,
+    };
     let candidate = Candidate {
         id,
         host: "sim".into(),
@@ -99,6 +104,7 @@ async fn campaign(game: &Game, id: String, seed: u64, mut tree: guardian::SimTre
         election: &game.election,
         candidate: &candidate,
         ttl: game.ttl,
+        once: None,
     };
     let machine = Machine::new(rules, timing, game.clock.now(), seed);
     let clock = EngineClock(Arc::clone(&game.clock));

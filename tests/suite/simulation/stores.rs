@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, ElectionName, Error, Profile, Seat, Standing, Store, Survey, Ticket,
-    Validity,
+    Boottime, Candidate, ElectionName, Error, Note, NoteName, Noted, Profile, Seat, Standing,
+    Store, Survey, Ticket, Validity,
 };
 use elect_testkit::sim::{Clock, TokioClock};
 
@@ -54,6 +54,19 @@ impl Seat for LateSeat {
             }
             other => other,
         })
+    }
+
+    async fn read_note(&mut self, now: Boottime, name: NoteName) -> Result<Note, Error> {
+        self.0.read_note(now, name).await
+    }
+
+    async fn write_note(
+        &mut self,
+        now: Boottime,
+        name: NoteName,
+        text: &[u8],
+    ) -> Result<Noted, Error> {
+        self.0.write_note(now, name, text).await
     }
 
     async fn resign(&mut self) -> Result<(), Error> {

@@ -3,6 +3,7 @@
 mod ambiguity;
 mod crowd;
 mod expiry;
+mod notes;
 mod order;
 mod proof;
 mod resigning;
@@ -13,6 +14,7 @@ mod tokens;
 pub use ambiguity::*;
 pub use crowd::*;
 pub use expiry::*;
+pub use notes::*;
 pub use order::*;
 pub use proof::*;
 pub use resigning::*;

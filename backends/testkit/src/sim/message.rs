@@ -33,6 +33,8 @@ pub enum Op {
     Redeem,
     /// To be told of a change.
     Watch,
+    /// To read or to write a note.
+    Note,
     /// To show the election to people.
     Survey,
 }
@@ -70,6 +72,17 @@ pub enum Ask {
     AwaitChange(u64),
     /// Who leads and who waits.
     Survey,
+    /// What the note says.
+    ReadNote,
+    /// Answer when the note has another version than this.
+    AwaitNote(u64),
+    /// Write the note if the entry with this nonce leads.
+    WriteNote {
+        /// That of the writer's entry.
+        nonce: u64,
+        /// What it is to say.
+        text: Vec<u8>,
+    },
 }
 
 /// An entry that a candidate wants to have.
@@ -101,6 +114,10 @@ pub enum Reply {
     Swapped(Record),
     /// Record: nothing was written; this is what it says.
     Stands(Record),
+    /// What the note says.
+    Note(Slip),
+    /// The note is written.
+    Noted,
     /// What was waited for has happened.
     Changed,
     /// Who leads and who waits.
@@ -146,6 +163,15 @@ pub struct Holder {
     pub token: u64,
     /// The length of its lease.
     pub ttl: Duration,
+}
+
+/// A note.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slip {
+    /// Another one after each change; 0 where it was never written.
+    pub version: u64,
+    /// What it says, if it was.
+    pub text: Option<Vec<u8>>,
 }
 
 /// An election, for people.

@@ -34,6 +34,7 @@ mod controls;
 mod launch;
 mod local;
 mod message;
+mod notes;
 mod options;
 mod queue_seat;
 mod record_seat;

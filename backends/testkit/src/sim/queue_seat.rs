@@ -1,7 +1,11 @@
 use async_trait::async_trait;
-use elect_api::{Boottime, Error, ErrorKind, Seat, Standing, Ticket, Token, Validity, never};
+use elect_api::{
+    Boottime, Error, ErrorKind, Note, NoteName, Noted, Seat, Standing, Ticket, Token, Validity,
+    never,
+};
 
 use super::message::{Ask, Op, Place, Reply};
+use super::notes;
 use super::store::{Application, draw};
 use super::ticket;
 use super::transport::{Link, unexpected};
@@ -91,6 +95,19 @@ impl Seat for QueueSeat {
             Reply::Ended { others } => self.ended(others),
             reply => Err(unexpected(&reply)),
         }
+    }
+
+    async fn read_note(&mut self, _now: Boottime, _name: NoteName) -> Result<Note, Error> {
+        notes::read(&self.link).await
+    }
+
+    async fn write_note(
+        &mut self,
+        _now: Boottime,
+        _name: NoteName,
+        text: &[u8],
+    ) -> Result<Noted, Error> {
+        notes::write(&self.link, self.nonce, text).await
     }
 
     async fn resign(&mut self) -> Result<(), Error> {

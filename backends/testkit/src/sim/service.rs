@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, HashMap};
 use elect_api::{Boottime, ElectionName};
 use serde::{Deserialize, Serialize};
 
-use super::message::{Ask, Envelope, Record, Reply, Request, Tenure};
+use super::message::{Ask, Envelope, Record, Reply, Request, Slip, Tenure};
 use super::rules::Rules;
 use super::{Effect, Options, Rule, RuleId, World};
 
@@ -244,7 +244,10 @@ fn gone(request: &Request) -> Reply {
         Request::In(_, Ask::Read | Ask::Swap { .. }) => {
             Reply::Stands(Record { version: u64::MAX, holder: None })
         }
-        Request::In(_, Ask::AwaitEnd(_) | Ask::AwaitChange(_)) => Reply::Changed,
+        Request::In(_, Ask::AwaitEnd(_) | Ask::AwaitChange(_) | Ask::AwaitNote(_)) => {
+            Reply::Changed
+        }
+        Request::In(_, Ask::ReadNote) => Reply::Note(Slip::default()),
         _ => Reply::Ended { others: 1 },
     }
 }

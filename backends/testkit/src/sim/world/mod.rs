@@ -13,7 +13,7 @@ use elect_api::ElectionName;
 use self::history::History;
 use self::queue::Queue;
 use self::record::Held;
-use super::message::{Ask, Cause, Line, Reply, Request, Tenure};
+use super::message::{Ask, Cause, Line, Reply, Request, Slip, Tenure};
 use super::{Kind, Options, StoreTime};
 
 /// All that a simulated store knows. It has no clock, does no I/O and knows no chance: the same
@@ -24,6 +24,7 @@ pub struct World {
     /// Rises with each change of anything, and is never reset.
     revision: u64,
     elections: BTreeMap<ElectionName, Contest>,
+    notes: BTreeMap<ElectionName, Slip>,
     /// The nonces of entries that have been, and of those that must never be. As with sessions of a
     /// real store: what has ended does not come to life again, however late a request for it comes.
     ended: HashSet<u64>,
@@ -51,6 +52,7 @@ impl World {
             options,
             revision: 0,
             elections: BTreeMap::new(),
+            notes: BTreeMap::new(),
             ended: HashSet::new(),
             history: History::default(),
         }
@@ -68,7 +70,7 @@ impl World {
 
     fn ask(&mut self, now: StoreTime, election: &ElectionName, ask: &Ask) -> Option<Reply> {
         let fits = match ask {
-            Ask::Survey => true,
+            Ask::Survey | Ask::ReadNote | Ask::AwaitNote(_) | Ask::WriteNote { .. } => true,
             Ask::Enter(_) | Ask::Renew(_) | Ask::Leave(_) | Ask::AwaitEnd(_) => {
                 self.options.kind == Kind::Queue
             }
@@ -92,7 +94,31 @@ impl World {
                 let present = self.held(election).and_then(Held::token).unwrap_or(0);
                 (present != *token).then_some(Reply::Changed)
             }
+            Ask::ReadNote => Some(Reply::Note(self.slip(election))),
+            Ask::AwaitNote(version) => {
+                (self.slip(election).version != *version).then_some(Reply::Changed)
+            }
+            Ask::WriteNote { nonce, text } => Some(self.write_note(election, *nonce, text)),
         }
+    }
+
+    fn slip(&self, election: &ElectionName) -> Slip {
+        self.notes.get(election).cloned().unwrap_or_default()
+    }
+
+    fn write_note(&mut self, election: &ElectionName, nonce: u64, text: &[u8]) -> Reply {
+        let leader = match self.elections.get(election) {
+            Some(Contest::Queue(queue)) => queue.nonces().next(),
+            Some(Contest::Record(held)) => held.nonce(),
+            None => None,
+        };
+        if leader != Some(nonce) {
+            return Reply::Ended { others: 0 };
+        }
+        self.revision += 1;
+        let slip = Slip { version: self.revision, text: Some(text.to_vec()) };
+        self.notes.insert(election.clone(), slip);
+        Reply::Noted
     }
 
     fn queue(&self, election: &ElectionName) -> Option<&Queue> {
@@ -237,6 +263,7 @@ impl World {
     pub fn wipe(&mut self, now: StoreTime, election: &ElectionName) {
         self.settle(now);
         self.revision += 1;
+        self.notes.remove(election);
         if let Some(Contest::Queue(queue)) = self.elections.remove(election) {
             self.ended.extend(queue.nonces());
         }

@@ -1,6 +1,8 @@
 //! Every row of "what happens when", as a transcript: what the machine is told, at which second,
 //! and what it says.
 
+mod once;
+
 use std::time::Duration;
 
 use elect_api::{Boottime, Cadence, Error, ErrorKind, Lease, Token, Validity};
@@ -73,6 +75,8 @@ fn word(command: &Command) -> Option<String> {
     Some(match command {
         Command::Open => "open".into(),
         Command::Refresh => "refresh".into(),
+        Command::Recall => "recall".into(),
+        Command::Record => "record".into(),
         Command::Resign => "resign".into(),
         Command::Abandon => "abandon".into(),
         Command::Start(token) => format!("start {token}"),
@@ -94,6 +98,7 @@ fn word(command: &Command) -> Option<String> {
             Verdict::NotStarted(errno) => format!("finish: not started {errno}"),
             Verdict::Lost(_) => "finish: lost".into(),
             Verdict::LostForGood(_) => "finish: lost, for good".into(),
+            Verdict::AlreadyDone => "finish: already done".into(),
             Verdict::NotAcquired => "finish: not acquired".into(),
             Verdict::Interrupted(signal) => format!("finish: interrupted {signal}"),
             Verdict::StoreFailed(_) => "finish: store failed".into(),
@@ -104,7 +109,7 @@ fn word(command: &Command) -> Option<String> {
 }
 
 fn rules() -> Rules {
-    Rules { wait: Wait::Forever, signal: TERM, stop_timeout: None, hold: None }
+    Rules { wait: Wait::Forever, signal: TERM, stop_timeout: None, hold: None, once: false }
 }
 
 fn waiting(ahead: usize) -> Event {

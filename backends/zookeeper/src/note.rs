@@ -1,0 +1,117 @@
+use std::sync::Arc;
+
+use elect_api::{ElectionName, Error, ErrorKind, Note, NoteName};
+use zookeeper_client::{CheckWriteError, Client, CreateMode, Error as Zk, OneshotWatcher};
+
+use crate::directory::make;
+use crate::fault::{Action, fault};
+use crate::settings::Settings;
+use crate::watch::Watch;
+
+/// The notes of one election.
+pub(crate) struct Notes {
+    settings: Arc<Settings>,
+    election: ElectionName,
+    /// On the note that was read last.
+    watch: Option<Watch>,
+}
+
+/// Whether a note was written, or the node that was to be there was not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    Yes,
+    Missing,
+}
+
+impl Notes {
+    pub(crate) const fn new(settings: Arc<Settings>, election: ElectionName) -> Self {
+        Self { settings, election, watch: None }
+    }
+
+    fn path_of(&self, name: NoteName) -> String {
+        self.settings.path_of_note(&self.election, name)
+    }
+
+    /// Reads a note, as the ensemble has it, and has us told when it changes. Two requests, sent at once;
+    /// for the first of its name one more.
+    pub(crate) async fn read(&mut self, client: &Client, name: NoteName) -> Result<Note, Error> {
+        let path = self.path_of(name);
+        let failed = |error| fault(Action::Read, &path, error);
+        let (sync, look) = (client.sync(&path), client.get_and_watch_data(&path));
+        sync.await.map_err(failed)?;
+        let (text, watcher) = match look.await {
+            Ok((text, _, watcher)) => (Some(text), watcher),
+            Err(Zk::NoNode) => absent(client, &path).await.map_err(failed)?,
+            Err(error) => return Err(failed(error)),
+        };
+        let wake = self.watch.insert(Watch::new(path, watcher)).wake();
+        Ok(Note { text, wake })
+    }
+
+    /// Writes a note if the node of this path is there, in one step.
+    pub(crate) async fn write(
+        &self,
+        client: &Client,
+        proof: &str,
+        name: NoteName,
+        text: &[u8],
+    ) -> Result<Written, Error> {
+        let path = self.path_of(name);
+        match self.replace(client, proof, &path, text).await {
+            Err(CheckWriteError::OperationFailed { source: Zk::NoNode, .. }) => {}
+            other => return written(&path, other),
+        }
+        // The first of its name. There is one leader, and so nobody else makes it meanwhile.
+        if let Some((above, _)) = path.rsplit_once('/') {
+            make(client, &self.settings, above).await?;
+        }
+        written(&path, self.create(client, proof, &path, text).await)
+    }
+
+    async fn replace(
+        &self,
+        client: &Client,
+        proof: &str,
+        path: &str,
+        text: &[u8],
+    ) -> Result<(), CheckWriteError> {
+        let mut writer = client.new_check_writer(proof, None)?;
+        writer.add_set_data(path, text, None)?;
+        writer.commit().await.map(drop)
+    }
+
+    async fn create(
+        &self,
+        client: &Client,
+        proof: &str,
+        path: &str,
+        text: &[u8],
+    ) -> Result<(), CheckWriteError> {
+        let options = CreateMode::Persistent.with_acls(self.settings.acls());
+        let mut writer = client.new_check_writer(proof, None)?;
+        writer.add_create(path, text, &options)?;
+        writer.commit().await.map(drop)
+    }
+}
+
+/// Has us told when the node comes, unless it has come by now.
+async fn absent(client: &Client, path: &str) -> Result<(Option<Vec<u8>>, OneshotWatcher), Zk> {
+    if let (None, watcher) = client.check_and_watch_stat(path).await? {
+        return Ok((None, watcher));
+    }
+    let (text, _, watcher) = client.get_and_watch_data(path).await?;
+    Ok((Some(text), watcher))
+}
+
+fn written(path: &str, outcome: Result<(), CheckWriteError>) -> Result<Written, Error> {
+    match outcome {
+        Ok(()) => Ok(Written::Yes),
+        Err(CheckWriteError::CheckFailed { source: Zk::NoNode }) => Ok(Written::Missing),
+        // Removed by hand, or another leads and made it: the next attempt finds out.
+        Err(CheckWriteError::OperationFailed { source: Zk::NoNode | Zk::NodeExists, .. }) => {
+            let what = format!("{path} changed as we wrote it: trying again helps");
+            Err(Error::new(ErrorKind::Unreachable, what))
+        }
+        Err(error) => Err(fault(Action::Write, path, error.into())),
+    }
+}

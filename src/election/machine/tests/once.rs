@@ -1,0 +1,198 @@
+use elect_api::{Error, ErrorKind, Lease, Noted};
+
+use super::{ETCD, TERM, Transcript, after, at, gone, leading, rules, unreachable, waiting};
+use crate::election::machine::{Event, Rules};
+use crate::guard::Ended;
+
+const LOCAL: Lease = Lease::Unlimited;
+
+fn once() -> Rules {
+    Rules { once: true, ..rules() }
+}
+
+fn recalled(is_done: bool) -> Event {
+    Event::Recalled(Ok(is_done))
+}
+
+fn recorded(noted: Noted) -> Event {
+    Event::Recorded(Ok(noted))
+}
+
+/// A candidate that has asked before it joined.
+fn asked(lease: Lease) -> Transcript {
+    let mut transcript = Transcript::new(lease, once());
+    transcript
+        .tell(0.0, Event::Tick, &["open"])
+        .tell(0.0, Event::Opened(Ok(())), &["recall"])
+        .tell(0.0, recalled(false), &["refresh"]);
+    transcript
+}
+
+/// A leader whose command has succeeded.
+fn succeeded(lease: Lease) -> Transcript {
+    let mut transcript = asked(lease);
+    transcript
+        .tell(0.0, leading(lease, 0.0), &["recall"])
+        .tell(0.0, recalled(false), &["refresh"])
+        .tell(0.0, leading(lease, 0.0), &["start 7"])
+        .tell(0.1, Event::Started, &[])
+        .tell(1.0, Event::Ended(Ended::Exited(0)), &[])
+        .tell(1.0, Event::Empty, &["record"]);
+    transcript
+}
+
+#[test]
+fn a_success_is_recorded_before_the_lease_is_given_up() {
+    succeeded(LOCAL).tell(1.1, recorded(Noted::Written), &["resign"]).tell(
+        1.2,
+        Event::Resigned(Ok(())),
+        &["finish: Exited(0)"],
+    );
+}
+
+#[test]
+fn what_was_done_before_is_not_even_joined_for() {
+    let mut transcript = Transcript::new(LOCAL, once());
+    transcript
+        .tell(0.0, Event::Tick, &["open"])
+        .tell(0.0, Event::Opened(Ok(())), &["recall"])
+        .tell(0.0, recalled(true), &["resign"])
+        .tell(0.0, Event::Resigned(Ok(())), &["finish: already done"]);
+}
+
+#[test]
+fn a_newcomer_that_gets_no_answer_does_not_join() {
+    let mut transcript = Transcript::new(LOCAL, once());
+    transcript
+        .tell(0.0, Event::Tick, &["open"])
+        .tell(0.0, Event::Opened(Ok(())), &["recall"])
+        .tell(0.1, Event::Recalled(Err(unreachable())), &[])
+        .pass(1.0, &["recall"])
+        .pass(6.5, &["abandon", "recall"]);
+}
+
+#[test]
+fn a_waiter_leaves_when_it_hears_that_it_is_done() {
+    asked(LOCAL)
+        .tell(0.0, waiting(1), &[])
+        .tell(1.0, Event::Noted, &["recall"])
+        .tell(1.1, recalled(false), &["refresh"])
+        .tell(1.1, waiting(1), &[])
+        .tell(2.0, Event::Noted, &["recall"])
+        .tell(2.1, recalled(true), &["resign"])
+        .tell(2.2, Event::Resigned(Ok(())), &["finish: already done"]);
+}
+
+#[test]
+fn a_waiter_that_hears_it_in_the_middle_of_a_refresh_asks_next() {
+    asked(LOCAL).tell(0.0, Event::Noted, &[]).tell(0.1, waiting(1), &["recall"]).tell(
+        0.2,
+        recalled(true),
+        &["resign"],
+    );
+}
+
+#[test]
+fn a_waiter_without_an_answer_keeps_its_place_and_asks_again() {
+    asked(ETCD)
+        .tell(0.0, waiting(1), &[])
+        .tell(1.0, Event::Noted, &["recall"])
+        .tell(1.1, Event::Recalled(Err(unreachable())), &[])
+        .pass(2.0, &["refresh"])
+        .tell(2.0, waiting(1), &[])
+        .pass(5.0, &["recall"]);
+}
+
+#[test]
+fn a_winner_asks_again_before_it_starts() {
+    asked(LOCAL)
+        .tell(0.0, waiting(1), &[])
+        .tell(1.0, Event::Woken, &["refresh"])
+        .tell(1.0, leading(LOCAL, 1.0), &["recall"])
+        .tell(1.1, Event::Recalled(Err(unreachable())), &[])
+        .pass(2.0, &["refresh"])
+        .tell(2.0, leading(LOCAL, 2.0), &["recall"])
+        .tell(2.1, recalled(true), &["resign"])
+        .tell(2.2, Event::Resigned(Ok(())), &["finish: already done"]);
+}
+
+#[test]
+fn nothing_but_a_success_is_recorded() {
+    for ended in [Ended::Exited(1), Ended::Signaled(9)] {
+        let mut transcript = asked(LOCAL);
+        transcript
+            .tell(0.0, leading(LOCAL, 0.0), &["recall"])
+            .tell(0.0, recalled(false), &["refresh"])
+            .tell(0.0, leading(LOCAL, 0.0), &["start 7"])
+            .tell(1.0, Event::Ended(ended), &[])
+            .tell(1.0, Event::Empty, &["resign"]);
+    }
+}
+
+#[test]
+fn a_record_is_tried_until_the_lease_ends() {
+    let mut transcript = succeeded(ETCD);
+    transcript
+        .tell(1.5, Event::Recorded(Err(unreachable())), &[])
+        .pass(2.0, &["record"])
+        .tell(2.1, Event::Signal(TERM), &[])
+        .tell(2.2, recorded(Noted::Written), &["resign"]);
+    let mut transcript = succeeded(ETCD);
+    let end = 15.0 / 1.1;
+    while transcript.machine.next_tick().is_some_and(|tick| tick < at(end - 0.1)) {
+        let tick = transcript.machine.next_tick().expect("a tick");
+        let _ = transcript.machine.step(tick, Event::Tick);
+    }
+    transcript.pass(end + 0.1, &["abandon", "resign"]).tell(
+        end + 0.2,
+        Event::Resigned(Ok(())),
+        &["finish: lost"],
+    );
+}
+
+#[test]
+fn a_success_that_another_may_repeat_is_none() {
+    succeeded(ETCD).tell(1.5, recorded(Noted::Gone("removed".into())), &["resign"]).tell(
+        1.6,
+        Event::Resigned(Ok(())),
+        &["finish: lost"],
+    );
+    succeeded(ETCD)
+        .tell(1.5, Event::Recorded(Err(Error::new(ErrorKind::Denied, "no right"))), &["resign"])
+        .tell(1.6, Event::Resigned(Ok(())), &["finish: failed"]);
+}
+
+/// The command had ended well, but others of its tree had not when the lease was lost.
+#[test]
+fn a_success_before_a_loss_is_none_either() {
+    let mut transcript = asked(ETCD);
+    transcript
+        .tell(0.0, leading(ETCD, 0.0), &["recall"])
+        .tell(0.0, recalled(false), &["refresh"])
+        .tell(0.0, leading(ETCD, 0.0), &["start 7"])
+        .tell(1.0, Event::Ended(Ended::Exited(0)), &[])
+        .pass(2.6, &["refresh"])
+        .tell(2.6, gone(), &["kill"])
+        .tell(2.7, Event::Empty, &["record"])
+        .tell(2.8, recorded(Noted::Gone("removed".into())), &["resign"])
+        .tell(2.9, Event::Resigned(Ok(())), &["finish: lost"]);
+}
+
+#[test]
+fn a_lease_is_held_after_the_record() {
+    let rules = Rules { hold: Some(after(5.0)), ..once() };
+    let mut transcript = Transcript::new(LOCAL, rules);
+    transcript
+        .tell(0.0, Event::Tick, &["open"])
+        .tell(0.0, Event::Opened(Ok(())), &["recall"])
+        .tell(0.0, recalled(false), &["refresh"])
+        .tell(0.0, leading(LOCAL, 0.0), &["recall"])
+        .tell(0.0, recalled(false), &["refresh"])
+        .tell(0.0, leading(LOCAL, 0.0), &["start 7"])
+        .tell(0.0, Event::Started, &[])
+        .tell(1.0, Event::Ended(Ended::Exited(0)), &[])
+        .tell(1.0, Event::Empty, &["record"])
+        .tell(1.1, recorded(Noted::Written), &["refresh"])
+        .tell(1.2, leading(LOCAL, 1.1), &[])
+        .pass(5.1, &["resign"]);
+}

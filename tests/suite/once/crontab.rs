@@ -1,0 +1,98 @@
+//! README's crontab, as cron runs it: on three hosts, in the same minute.
+
+use std::process::{Command, Stdio};
+
+use elect_testkit::program::{Elect, Running};
+
+use super::{Brand, Scene};
+use crate::readme;
+
+/// A line of `/etc/cron.d`: its settings, and what it has a shell do.
+struct Crontab {
+    settings: Vec<(String, String)>,
+    script: String,
+}
+
+impl Crontab {
+    /// As cron reads it: five fields of time, a user, and a command in which `\%` is a percent sign.
+    fn read(text: &str) -> Self {
+        let lines = || text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+        let job = lines().find(|line| line.starts_with(|c: char| c.is_ascii_digit() || c == '*'));
+        let mut rest = job.expect("a job");
+        for _ in 0..6 {
+            rest = rest.split_once(char::is_whitespace).expect("a field").1.trim_start();
+        }
+        assert!(!rest.replace("\\%", "").contains('%'), "cron would end the command there: {rest}");
+        let settings = lines().filter_map(|line| line.split_once('='));
+        let is_setting =
+            |(name, _): &(&str, &str)| name.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
+        Self {
+            settings: settings
+                .filter(is_setting)
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect(),
+            script: rest.replace("\\%", "%"),
+        }
+    }
+
+    /// That of README, on hosts that have elect in their path.
+    fn of_readme(scene: &Scene) -> Self {
+        let bin = scene.folder.path().join("bin");
+        std::fs::create_dir(&bin).expect("a folder");
+        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_elect"), bin.join("elect")).expect("a link");
+        Self::read(&readme::block("Once a day, among many crontabs", "crontab"))
+    }
+
+    /// On a host on which the job is `job`.
+    fn start(&self, scene: &Scene, job: &str) -> Running {
+        let script = self.script.replace("/usr/local/bin/nightly", job);
+        assert_ne!(script, self.script);
+        let bin = scene.folder.path().join("bin");
+        let mut command: Command = Elect::new("/bin/sh").args(["-c", &script]).command();
+        command.env_clear().env("HOME", "/").env("D", scene.folder.path());
+        for (name, value) in &self.settings {
+            match name.as_str() {
+                "PATH" => command.env("PATH", format!("{}:{value}", bin.display())),
+                "ELECT_BACKEND" => command.env(name, &scene.url),
+                _ => command.env(name, value),
+            };
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Running::new(command.spawn().expect("sh"))
+    }
+}
+
+#[test]
+fn three_crontabs_do_it_once_and_send_no_mail() {
+    let scene = Scene::new(Some(Brand::Etcd));
+    let crontab = Crontab::of_readme(&scene);
+    let job = "sh -c 'echo ran >>$D/word; sleep 0.1'";
+    for _ in ["this minute", "a clock that was late"] {
+        let hosts = [(); 3].map(|()| crontab.start(&scene, job));
+        for host in hosts {
+            host.wait().exits(0).is_silent();
+        }
+    }
+    assert_eq!(scene.word(), "ran\n");
+}
+
+/// The host that runs it fails: another one does it, and only the one whose command failed sends mail.
+#[test]
+fn the_next_host_does_what_the_first_one_could_not() {
+    let scene = Scene::new(Some(Brand::Etcd));
+    let crontab = Crontab::of_readme(&scene);
+    let sick = crontab.start(
+        &scene,
+        &format!(
+            "sh -c {:?} a",
+            "echo a >>$D/word; until [ -e $D/end ]; do sleep 0.01; done; echo sick >&2; exit 1"
+        ),
+    );
+    scene.awaits("a\n");
+    let well = crontab.start(&scene, "sh -c 'echo b >>$D/word'");
+    scene.awaits_line(1);
+    scene.raise("end");
+    assert_eq!(sick.wait().exits(1).stderr, "sick\n");
+    well.wait().exits(0).is_silent();
+    assert_eq!(scene.word(), "a\nb\n");
+}

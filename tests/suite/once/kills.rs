@@ -1,0 +1,136 @@
+//! KILL at random moments: it is done at least once, never again after a success, never twice at a time.
+
+use std::thread;
+use std::time::Duration;
+
+use elect_testkit::oracle::{Oracle, Run};
+use elect_testkit::program::{Running, children, name};
+use fastrand::Rng;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::{Brand, Scene};
+
+const KILLS: usize = 200;
+
+/// How many contend for each key.
+const HOSTS: usize = 3;
+
+/// Long enough for two commands, so that kills meet the first and the second, and what is between them.
+const LATEST: Duration = Duration::from_millis(60);
+
+struct Arena {
+    scene: Scene,
+    oracle: Oracle,
+    rng: Rng,
+    /// Of leases, where they have one.
+    ttl: &'static str,
+    rounds: usize,
+    kills: usize,
+}
+
+impl Arena {
+    fn start(&mut self, key: &str, host: usize) -> Running {
+        let brief = self.oracle.stamper(&format!("{}.{host}", self.rounds)).children(1);
+        let brief = brief.lasting(Duration::from_millis(self.rng.u64(0..80)));
+        let elect = self.scene.once(key).env("ELECT_TTL", self.ttl);
+        elect.arg("--").args(brief.command()).spawn()
+    }
+
+    /// The runs of this round so far.
+    fn runs(&self) -> Vec<Run> {
+        let prefix = format!("{}.", self.rounds);
+        let runs = self.oracle.assert_sound().into_iter();
+        runs.filter(|run| run.tag.starts_with(&prefix)).collect()
+    }
+
+    fn has_run_since(&self, round: usize) -> bool {
+        let round_of = |run: &Run| run.tag.split('.').next()?.parse::<usize>().ok();
+        self.oracle.assert_sound().iter().any(|run| round_of(run) >= Some(round))
+    }
+
+    /// Kills the wrapper or the guardian of some host that runs, if one does.
+    fn strike(&mut self, hosts: &mut [Running]) -> bool {
+        let mut running: Vec<&mut Running> =
+            hosts.iter_mut().filter_map(|host| host.is_running().then_some(host)).collect();
+        if running.is_empty() {
+            return false;
+        }
+        let victim = self.rng.usize(..running.len());
+        let wrapper = running[victim].pid();
+        let is_guardian = |pid: &i32| name(*pid).as_deref() == Some("elect-guardian");
+        let guardian = children(wrapper).into_iter().find(is_guardian);
+        let victim = guardian.filter(|_| self.rng.bool()).unwrap_or(wrapper);
+        kill(Pid::from_raw(victim), Signal::SIGKILL).is_ok()
+    }
+
+    /// Some hosts contend for a key, and up to so many are killed. Says whether it is done by now.
+    fn round(&mut self, key: &str, strikes: usize) -> bool {
+        self.rounds += 1;
+        let mut kills = 0;
+        let mut hosts: Vec<Running> = (0..HOSTS).map(|host| self.start(key, host)).collect();
+        for _ in 0..strikes {
+            // Not to wait for anything: the moment of the kill is what varies.
+            let micros = u64::try_from(LATEST.as_micros()).unwrap_or(u64::MAX);
+            thread::sleep(Duration::from_micros(self.rng.u64(..micros)));
+            kills += usize::from(self.strike(&mut hosts));
+        }
+        let codes: Vec<i32> = hosts.into_iter().map(|host| host.wait().code()).collect();
+        let runs = self.runs();
+        assert!(kills > 0 || codes == [0; HOSTS], "{key}: {codes:?} without a kill");
+        let tag = |host: usize| format!("{}.{host}", self.rounds);
+        let has_run = |host: &usize| runs.iter().any(|run| run.tag == tag(*host));
+        let done: Vec<usize> = (0..HOSTS).filter(|&host| codes[host] == 0).collect();
+        let successes: Vec<usize> = done.iter().copied().filter(has_run).collect();
+        // Whoever says 0 without having run has heard of one who succeeded, and was killed afterwards.
+        assert!(successes.len() <= 1, "{key}: {successes:?} succeeded, {codes:?}");
+        if let Some(&host) = successes.first() {
+            let last = runs.last().expect("a run");
+            assert_eq!(last.tag, tag(host), "{key}: a run after a success: {codes:?}");
+        }
+        self.kills += kills;
+        !done.is_empty()
+    }
+}
+
+fn is_done_once_in_spite_of_kills(brand: Option<Brand>) {
+    let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = seed.unwrap_or_else(|| fastrand::u64(..));
+    println!("the same choices again, if not the same timing: SEED={seed}");
+    let rng = Rng::with_seed(seed);
+    let ttl = if brand.is_some() { "5s" } else { "" };
+    let mut arena =
+        Arena { scene: Scene::new(brand), oracle: Oracle::new(), rng, ttl, rounds: 0, kills: 0 };
+    let (mut number, mut reopened) = (0, 0);
+    while arena.kills < KILLS {
+        let key = format!("k{number}");
+        number += 1;
+        let first = arena.rounds + 1;
+        // Somebody does it in the end, as nobody is killed then.
+        let mut strikes = arena.rng.usize(1..=HOSTS);
+        while !arena.round(&key, strikes) {
+            strikes = arena.rng.usize(0..=HOSTS);
+            reopened += 1;
+        }
+        let has_run = arena.has_run_since(first);
+        assert!(has_run, "{key} was done by nobody");
+        assert!(arena.round(&key, 0), "{key} is forgotten");
+        assert_eq!(arena.runs().len(), 0, "{key} was done again");
+    }
+    println!("{} kills, {number} keys, {reopened} times all hosts failed", arena.kills);
+}
+
+#[test]
+fn on_the_local_disk() {
+    is_done_once_in_spite_of_kills(None);
+}
+
+#[test]
+fn in_etcd() {
+    is_done_once_in_spite_of_kills(Some(Brand::Etcd));
+}
+
+#[test]
+fn in_zookeeper() {
+    is_done_once_in_spite_of_kills(Some(Brand::ZooKeeper));
+}

@@ -1,0 +1,223 @@
+//! What is to be done once, on every store.
+
+mod crontab;
+mod kills;
+
+use std::fs;
+
+use elect_testkit::program::{Elect, Ended, eventually, state};
+use nix::sys::signal::Signal;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::real::{Brand, Cluster};
+use crate::stage::{send, stop};
+
+/// A store that several hosts use, and a folder where their commands leave word.
+struct Scene {
+    url: String,
+    /// `None` on the local disk.
+    _cluster: Option<Box<dyn Cluster>>,
+    folder: TempDir,
+}
+
+impl Scene {
+    fn new(brand: Option<Brand>) -> Self {
+        let folder = TempDir::new().expect("a temporary folder");
+        let (url, cluster) = match brand {
+            None => (format!("file://{}/state", folder.path().display()), None),
+            Some(brand) => {
+                let cluster = brand.here(1);
+                (brand.url(&cluster.addresses()), Some(cluster))
+            }
+        };
+        Self { url, _cluster: cluster, folder }
+    }
+
+    fn elect(&self, subcommand: &str) -> Elect {
+        Elect::new(env!("CARGO_BIN_EXE_elect"))
+            .args([subcommand, "-b", &self.url])
+            .env("D", self.folder.path())
+    }
+
+    /// `elect run --once KEY` in the election "nightly".
+    fn once(&self, key: &str) -> Elect {
+        self.elect("run").args(["-e", "nightly", "--once", key])
+    }
+
+    /// The words that commands have left, each on a line.
+    fn word(&self) -> String {
+        fs::read_to_string(self.folder.path().join("word")).unwrap_or_default()
+    }
+
+    /// Waits until the command has left this.
+    #[track_caller]
+    fn awaits(&self, word: &str) {
+        eventually("a word of the command", || (self.word() == word).then_some(()));
+    }
+
+    fn raise(&self, flag: &str) {
+        fs::write(self.folder.path().join(flag), "").expect("a flag");
+    }
+
+    /// Waits until so many stand in line behind the leader.
+    #[track_caller]
+    fn awaits_line(&self, length: usize) {
+        eventually("a line", || {
+            let ended = self.elect("status").args(["-o", "json", "nightly"]).run();
+            let report: Value = serde_json::from_str(&ended.stdout).ok()?;
+            let waiting = report["elections"][0]["waiting"].as_array()?;
+            (waiting.len() == length).then_some(())
+        });
+    }
+}
+
+/// Leaves word, and goes on until it is told to end.
+const STAY: &str =
+    r#"echo "$0" >>$D/word; until [ -e $D/end ]; do sleep 0.01; done; exit ${CODE:-0}"#;
+const BRIEF: &str = r#"echo "$0" >>$D/word"#;
+
+#[track_caller]
+fn was_done_already(ended: Ended) {
+    ended.exits(0).is_silent();
+}
+
+fn one_of_three_hosts_does_it(scene: &Scene) {
+    let hosts = ["a", "b", "c"].map(|host| {
+        let run = scene.once("today").sh(STAY).arg(host).spawn();
+        if host == "a" {
+            scene.awaits("a\n");
+        }
+        run
+    });
+    scene.awaits_line(2);
+    scene.raise("end");
+    for host in hosts {
+        was_done_already(host.wait());
+    }
+    assert_eq!(scene.word(), "a\n");
+    // Who comes later does not even wait for others.
+    was_done_already(scene.once("today").arg("-n").sh(BRIEF).arg("d").run());
+    scene.once("tomorrow").sh(BRIEF).arg("e").run().exits(0);
+    was_done_already(scene.once("today").sh(BRIEF).arg("f").run());
+    assert_eq!(scene.word(), "a\ne\n");
+    scene.elect("status").arg("nightly").run().exits(1);
+}
+
+fn a_run_that_fails_leaves_it_to_the_next(scene: &Scene) {
+    let first = scene.once("today").env("CODE", "3").sh(STAY).arg("a").spawn();
+    scene.awaits("a\n");
+    let second = scene.once("today").sh(BRIEF).arg("b").spawn();
+    scene.awaits_line(1);
+    scene.raise("end");
+    first.wait().exits(3);
+    second.wait().exits(0);
+    scene.once("today").sh("kill -9 $$").run().exits(0);
+    assert_eq!(scene.word(), "a\nb\n");
+}
+
+fn who_is_killed_has_not_done_it(scene: &Scene) {
+    let mut first = scene.once("today").sh(STAY).arg("a").spawn();
+    scene.awaits("a\n");
+    first.signal(Signal::SIGKILL);
+    scene.once("today").sh(BRIEF).arg("b").run().exits(0);
+    assert_eq!(scene.word(), "a\nb\n");
+    was_done_already(scene.once("today").sh(BRIEF).arg("c").run());
+}
+
+/// B is next and is stopped; C need not wait for it to hear that all is done.
+fn a_waiter_hears_of_it_past_one_that_is_stopped(scene: &Scene) {
+    let first = scene.once("today").sh(STAY).arg("a").spawn();
+    scene.awaits("a\n");
+    let mut second = scene.once("today").sh(BRIEF).arg("b").spawn();
+    scene.awaits_line(1);
+    let third = scene.once("today").sh(BRIEF).arg("c").spawn();
+    scene.awaits_line(2);
+    stop(second.pid());
+    scene.raise("end");
+    was_done_already(first.wait());
+    was_done_already(third.wait());
+    assert_eq!(state(second.pid()), Some('T'));
+    send(second.pid(), Signal::SIGCONT);
+    was_done_already(second.wait());
+    assert_eq!(scene.word(), "a\n");
+}
+
+fn only_the_last_sixty_four_are_known(scene: &Scene) {
+    for key in 0..=elect::election::once::KEPT {
+        scene.once(&format!("key {key}")).arg("true").run().exits(0);
+    }
+    was_done_already(scene.once("key 1").sh(BRIEF).arg("1").run());
+    scene.once("key 0").sh(BRIEF).arg("0").run().exits(0);
+    assert_eq!(scene.word(), "0\n");
+}
+
+fn the_outcome_tells(scene: &Scene) {
+    let file = scene.folder.path().join("outcome");
+    let outcome = || {
+        let run = scene.once("today").arg("--outcome").arg(&file).arg("true");
+        run.run().exits(0);
+        let text = fs::read_to_string(&file).expect("an outcome");
+        serde_json::from_str::<Value>(&text).expect("JSON")["outcome"].as_str().map(str::to_owned)
+    };
+    assert_eq!(outcome().as_deref(), Some("exited"));
+    assert_eq!(outcome().as_deref(), Some("already_done"));
+    let said = scene.once("today").args(["-v", "true"]).run().exits(0).stderr;
+    assert!(said.contains("it was done already"), "{said}");
+}
+
+/// A nested run does something else, which must not be taken for done.
+fn the_command_does_not_inherit_it(scene: &Scene) {
+    let nested = r#"exec "$E" run -b "$B" -e other sh -c 'echo "${ELECT_ONCE-none}" >>$D/word'"#;
+    for key in ["one", "two"] {
+        let run = scene.elect("run").args(["-e", "nightly"]).env("ELECT_ONCE", key);
+        let run = run.env("E", env!("CARGO_BIN_EXE_elect")).env("B", &scene.url);
+        run.sh(nested).run().exits(0);
+    }
+    assert_eq!(scene.word(), "none\nnone\n");
+}
+
+macro_rules! on_every_store {
+    ($($test:ident)*) => {
+        mod file {
+            $(#[test] fn $test() { super::$test(&super::Scene::new(None)); })*
+        }
+        mod etcd {
+            $(#[test] fn $test() { super::$test(&super::Scene::new(Some(super::Brand::Etcd))); })*
+        }
+        mod zookeeper {
+            $(#[test] fn $test() { super::$test(&super::Scene::new(Some(super::Brand::ZooKeeper))); })*
+        }
+    };
+}
+
+on_every_store! {
+    one_of_three_hosts_does_it
+    a_run_that_fails_leaves_it_to_the_next
+    who_is_killed_has_not_done_it
+    a_waiter_hears_of_it_past_one_that_is_stopped
+    only_the_last_sixty_four_are_known
+    the_outcome_tells
+    the_command_does_not_inherit_it
+}
+
+#[test]
+fn a_key_says_something() {
+    let scene = Scene::new(None);
+    for key in ["", "a\nb"] {
+        scene.once(key).arg("true").run().exits(125).says("key");
+    }
+}
+
+/// Nobody does again what may have been done.
+#[test]
+fn a_note_that_cannot_be_read_is_no_empty_one() {
+    let scene = Scene::new(None);
+    scene.once("today").arg("true").run().exits(0);
+    let note = scene.folder.path().join("state/nightly/note-once");
+    fs::write(&note, "{").expect("a note");
+    scene.once("tomorrow").sh(BRIEF).arg("a").run().exits(125).says("remove it");
+    assert_eq!(scene.word(), "");
+    fs::remove_file(note).expect("the note");
+    scene.once("tomorrow").sh(BRIEF).arg("a").run().exits(0);
+}

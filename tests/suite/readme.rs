@@ -1,0 +1,40 @@
+//! README, and its blocks that are to be run as they are written.
+
+const README: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md"));
+
+/// The texts of all blocks of this language in the section with this heading.
+pub(crate) fn blocks(heading: &str, language: &str) -> Vec<String> {
+    let (mut is_in_section, mut blocks) = (false, Vec::new());
+    // The language of the block that we are in, and what it has so far.
+    let mut open: Option<(&str, String)> = None;
+    for line in README.lines() {
+        match (&mut open, line.strip_prefix("```")) {
+            (None, Some(language)) => open = Some((language, String::new())),
+            (Some((found, text)), Some(_)) => {
+                if is_in_section && *found == language {
+                    blocks.push(std::mem::take(text));
+                }
+                open = None;
+            }
+            (Some((_, text)), None) => {
+                text.push_str(line);
+                text.push('\n');
+            }
+            (None, None) if line.starts_with('#') => {
+                is_in_section = line.trim_start_matches('#').trim() == heading;
+            }
+            (None, None) => {}
+        }
+    }
+    blocks
+}
+
+/// The text of the first of them.
+///
+/// # Panics
+/// When there is none.
+#[track_caller]
+pub(crate) fn block(heading: &str, language: &str) -> String {
+    let mut blocks = blocks(heading, language).into_iter();
+    blocks.next().unwrap_or_else(|| panic!("README has no block of {language} under {heading:?}"))
+}

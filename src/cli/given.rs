@@ -10,7 +10,7 @@ use super::grammar::{
 };
 use super::origin::{Layers, Overruled, Rivals};
 use super::value::Value;
-use super::{Cli, Command, Origin, Settings};
+use super::{BackendUrl, Cli, Command, Origin, Settings};
 
 /// What elect is to do, and where each word of it came from.
 #[derive(Debug)]
@@ -179,6 +179,11 @@ impl Origins {
             here = inner;
         }
         names.join(" ")
+    }
+
+    /// The store that the subcommand is about, if it is about one.
+    pub fn backend(&self) -> Option<&BackendUrl> {
+        deepest(&self.matches).try_get_one("backend").ok().flatten()
     }
 
     /// Where the value of the flag of this long name came from.

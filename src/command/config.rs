@@ -7,13 +7,13 @@ use anyhow::Context;
 use super::explain;
 use crate::cli::{self, FileChoice, OutputFormat, ShowArgs};
 use crate::config;
-use crate::report::{self, ConfigReport, FAILED, Log};
+use crate::report::{self, ConfigReport, FAILED};
 
 /// Reports on stdout. The exit code is 0, or 125 for words that the subcommand does not understand.
 ///
 /// # Errors
 /// The configuration file cannot be used, or stdout cannot be written.
-pub(super) fn show(args: &ShowArgs, choice: FileChoice, log: &Log) -> anyhow::Result<u8> {
+pub(super) fn show(args: &ShowArgs, choice: FileChoice) -> anyhow::Result<u8> {
     let words = match args.words.as_slice() {
         [] => vec![OsString::from("run")],
         words => words.to_vec(),
@@ -32,9 +32,6 @@ pub(super) fn show(args: &ShowArgs, choice: FileChoice, log: &Log) -> anyhow::Re
         Some((given, file)) => (given, Some(file)),
         None => (asked, None),
     };
-    for warning in file.iter().flat_map(|file| &file.warnings) {
-        log.warn(warning);
-    }
     let report = ConfigReport::new(&given.origins, file, places);
     let text = match args.output {
         OutputFormat::Table => report.table(),

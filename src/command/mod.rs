@@ -49,7 +49,7 @@ fn act(given: Given, warnings: &[String]) -> ExitCode {
             .map_err(anyhow::Error::from)
             .and_then(|plan| check::check(&plan, check::read)),
         Command::Config(ConfigArgs { command: ConfigCommand::Show(args) }) => {
-            config::show(&args, origins.file().unwrap_or_default(), &log)
+            config::show(&args, origins.file().unwrap_or_default())
         }
         Command::Completions(args) => manual::completions(&args),
         Command::Man(args) => manual::man(&args),

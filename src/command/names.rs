@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use crate::cli::{self, Command, Given, Named, NamesArgs};
+use crate::cli::{self, Given, Named, NamesArgs};
 use crate::config::{self, BackendUrl};
 use crate::report;
 
@@ -34,11 +34,11 @@ fn find(what: Named, words: &[OsString]) -> Option<Vec<String>> {
         Named::Profiles => {
             // The profile that stands there is the one to be completed.
             let choice = cli::FileChoice { profile: None, ..choice };
-            Some(config::read(&choice).ok()??.profiles)
+            Some(config::read_file(&choice).ok()??.profiles)
         }
         Named::Elections => {
             let over = config::over_chosen(&given, &choice).ok()?;
-            elections(backend(&over.map_or(given, |(given, _)| given).command)?)
+            elections(over.map_or(given, |(given, _)| given).origins.backend()?)
         }
     }
 }
@@ -50,14 +50,6 @@ fn understand(words: &[OsString]) -> Option<Given> {
         cli::parse_part([elect].into_iter().chain(words.iter().cloned())).ok()
     };
     parse(words).or_else(|| parse(words.split_last()?.1))
-}
-
-fn backend(command: &Command) -> Option<&BackendUrl> {
-    match command {
-        Command::Run(args) => Some(&args.backend),
-        Command::Status(args) => Some(&args.backend),
-        _ => None,
-    }
 }
 
 fn elections(backend: &BackendUrl) -> Option<Vec<String>> {

@@ -13,7 +13,7 @@ mod stores;
 
 pub use crate::cli::{AfterLoss, BackendUrl, Leftover, LogFormat, OutputFormat};
 pub use error::ConfigError;
-pub use file::{Candidates, ConfigFile, candidates, over_chosen, over_file, read};
+pub use file::{Candidates, ConfigFile, candidates, over_chosen, over_file, read_file};
 pub use identity::{candidate_id, host_name};
 pub use plan::{CheckPlan, RedeemPlan, RunPlan, StatusPlan, Verbosity, Wait};
 pub use stores::{connect, schemes};

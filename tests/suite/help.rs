@@ -133,6 +133,17 @@ fn the_scripts_in_the_repository_fit_the_grammar() {
                 assert!(made.contains(&written), "{shell} does not know {words:?} --{flag}");
             }
         }
+        if *shell == "zsh" || *shell == "fish" {
+            for line in made.lines().filter(|line| names_something(line)) {
+                assert!(line.contains("_elect_"), "{shell} completes no names: {line}");
+            }
+        }
         assert!(!made.contains("redeem"), "{shell} offers what people do not call");
     }
+}
+
+fn names_something(line: &str) -> bool {
+    ["--profile=", "--election=", " -l profile ", " -l election "]
+        .iter()
+        .any(|flag| line.contains(flag))
 }

@@ -9,6 +9,9 @@ use crate::config::ConfigError;
 /// How alike two names must be for one to be meant by the other: 1 is equal.
 const ALIKE: f64 = 0.7;
 
+/// The most characters of a key or a value that are repeated.
+const SHOWN_MAX: usize = 64;
+
 /// Checks every key and every value, whatever the profile: a mistake is to show before it counts.
 ///
 /// # Errors
@@ -38,7 +41,7 @@ pub(super) fn check(document: &Document) -> Result<(), ConfigError> {
 
 /// The value of a setting that its flag does not take.
 pub(super) fn refused(setting: &Setting, why: &str) -> ConfigError {
-    let shown = if setting.is_secret() { "this value" } else { &format!("{:?}", setting.value) };
+    let shown = if setting.is_secret() { "this value" } else { &shown(&setting.value) };
     ConfigError::file(&setting.place, format!("{shown} does not fit `{}`: {why}", setting.key))
 }
 
@@ -51,9 +54,10 @@ fn unknown_key<'a>(place: &Place, key: &str, known: impl Iterator<Item = &'a str
         _ => {
             let plain = key.replace('_', "-").to_lowercase();
             match nearest(&plain, known.chain([PROFILES])) {
-                Some(near) => format!("there is no key {key:?}: did you mean `{near}`?"),
+                Some(near) => format!("there is no key {}: did you mean `{near}`?", shown(key)),
                 None => format!(
-                    "there is no key {key:?}: keys are the long names of flags, as `elect run --help` lists them"
+                    "there is no key {}: keys are the long names of flags, as `elect run --help` lists them",
+                    shown(key)
                 ),
             }
         }
@@ -74,6 +78,14 @@ pub(super) fn no_profile(path: &Path, name: &str, profiles: &[String]) -> Config
         }
     };
     ConfigError::NoProfile { name: name.to_owned(), why }
+}
+
+/// In quotes, and so short that the way out after it is read.
+fn shown(text: &str) -> String {
+    if text.chars().count() <= SHOWN_MAX {
+        return format!("{text:?}");
+    }
+    format!("{:?}", text.chars().take(SHOWN_MAX).chain(['…']).collect::<String>())
 }
 
 fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {

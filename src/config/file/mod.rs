@@ -44,7 +44,7 @@ pub fn over_chosen(
     given: &Given,
     choice: &FileChoice,
 ) -> Result<Option<(Given, ConfigFile)>, ConfigError> {
-    let Some(file) = read(choice)? else { return Ok(None) };
+    let Some(file) = read_file(choice)? else { return Ok(None) };
     let whole = Place { file: file.path.clone(), line: 0, column: 0 };
     let over = given.over(file.settings.clone()).map_err(|misfit| match misfit {
         Misfit::Rivals(rivals) => {
@@ -63,7 +63,7 @@ pub fn over_chosen(
 ///
 /// # Errors
 /// As [`over_file`].
-pub fn read(choice: &FileChoice) -> Result<Option<ConfigFile>, ConfigError> {
+pub fn read_file(choice: &FileChoice) -> Result<Option<ConfigFile>, ConfigError> {
     let profile = choice.profile.as_ref().map(|profile| profile.value.as_str());
     let candidates = candidates(choice.named());
     let Some(source) = places::first(&candidates)? else {

@@ -1,3 +1,4 @@
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
@@ -6,7 +7,7 @@ use std::path::{Path, PathBuf};
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
 use nix::libc;
-use nix::sys::stat::{FileStat, Mode, fstat, fstatat};
+use nix::sys::stat::{FileStat, Mode, fstat, fstatat, stat};
 use nix::sys::statvfs::{FsFlags, fstatvfs};
 use nix::unistd::Uid;
 
@@ -29,10 +30,7 @@ pub(super) struct Source {
 /// # Errors
 /// Somebody else can write the file or replace it, or it cannot be read.
 pub(super) fn open(path: &Path) -> Result<Option<Source>, ConfigError> {
-    look(path)?.map_or_else(
-        |errno| Err(ConfigError::untrusted(path, format!("cannot be read: {}", errno.desc()))),
-        Ok,
-    )
+    look(path)?.or_else(|errno| unreadable(path, errno.desc()))
 }
 
 /// The same for a path that nobody named: `HOME` may be another user's, whose files are not for us.
@@ -40,48 +38,69 @@ pub(super) fn open(path: &Path) -> Result<Option<Source>, ConfigError> {
 /// # Errors
 /// As [`open`], but a directory that we may not enter counts as empty.
 pub(super) fn open_if_in_reach(path: &Path) -> Result<Option<Source>, ConfigError> {
-    Ok(look(path)?.unwrap_or(None))
+    match look(path)? {
+        Err(Errno::EACCES) => Ok(None),
+        found => found.or_else(|errno| unreadable(path, errno.desc())),
+    }
 }
 
 /// `Err` inside if the way to the file is closed to us.
 fn look(path: &Path) -> Result<Result<Option<Source>, Errno>, ConfigError> {
-    let refuse = |why: &str| Err(ConfigError::untrusted(path, why.to_owned()));
+    // As a rule there is none, which this tells at once. With any other answer the way is looked at.
+    if let Err(Errno::ENOENT | Errno::ENOTDIR) = stat(path) {
+        return Ok(Ok(None));
+    }
     let me = Uid::effective().as_raw();
     let whole = std::path::absolute(path)
         .map_err(|error| ConfigError::untrusted(path, format!("cannot be found: {error}")))?;
-    let (directory, name) = match descend(&whole, me)? {
-        Found::File(directory, name) => (directory, name),
-        Found::Nothing => return Ok(Ok(None)),
+    let found = match descend(&whole, me)? {
+        Found::File(directory, name) => open_regular(&directory, &name, path)?,
+        Found::Nothing => None,
         Found::Closed(errno) => return Ok(Err(errno)),
     };
+    let Some((file, stat)) = found else { return Ok(Ok(None)) };
+    check_owner(me, &stat, path)?;
+    if is_writable_by_others(&stat) && !is_read_only(&file) {
+        let why =
+            "can be written by other users, who could make elect run as they like: chmod go-w it";
+        return Err(ConfigError::untrusted(path, why.to_owned()));
+    }
+    let text = read(file, path)?;
+    let is_readable_by_all = stat.st_mode & libc::S_IROTH != 0;
+    Ok(Ok(Some(Source { path: path.to_owned(), text, is_readable_by_all })))
+}
+
+/// Opens what has this name in the directory; `None` if it is gone by now.
+fn open_regular(
+    directory: &OwnedFd,
+    name: &OsStr,
+    path: &Path,
+) -> Result<Option<(OwnedFd, FileStat)>, ConfigError> {
+    let odd = || Err(ConfigError::untrusted(path, "is not a regular file: name one".to_owned()));
     // A device may do things when it is opened, and a FIFO wait for ever.
-    let before = fstatat(&directory, name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW);
+    let before = fstatat(directory, name, AtFlags::AT_SYMLINK_NOFOLLOW);
     if before.is_ok_and(|stat| !is_regular(&stat)) {
-        return refuse("is not a regular file: name one");
+        return odd();
     }
     let flags = OFlag::O_RDONLY
         | OFlag::O_NOFOLLOW
         | OFlag::O_NONBLOCK
         | OFlag::O_NOCTTY
         | OFlag::O_CLOEXEC;
-    let file = match openat(&directory, name.as_os_str(), flags, Mode::empty()) {
+    let file = match openat(directory, name, flags, Mode::empty()) {
         Ok(file) => file,
-        Err(Errno::ENOENT) => return Ok(Ok(None)),
-        Err(errno) => return refuse(&format!("cannot be read: {}", errno.desc())),
+        Err(Errno::ENOENT) => return Ok(None),
+        Err(errno) => return unreadable(path, errno.desc()),
     };
-    let stat = match fstat(&file) {
-        Ok(stat) if is_regular(&stat) => stat,
-        _ => return refuse("is not a regular file: name one"),
-    };
-    check_owner(me, &stat, path)?;
-    if is_writable_by_others(&stat) && !is_read_only(&file) {
-        return refuse(
-            "can be written by other users, who could make elect run as they like: chmod go-w it",
-        );
+    match fstat(&file) {
+        Ok(stat) if is_regular(&stat) => Ok(Some((file, stat))),
+        _ => odd(),
     }
-    let text = read(file, path)?;
-    let is_readable_by_all = stat.st_mode & libc::S_IROTH != 0;
-    Ok(Ok(Some(Source { path: path.to_owned(), text, is_readable_by_all })))
+}
+
+fn unreadable<T>(path: &Path, why: &str) -> Result<T, ConfigError> {
+    let why = format!("cannot be read: {why}; let us read it, or name another file with --config");
+    Err(ConfigError::untrusted(path, why))
 }
 
 fn read(file: OwnedFd, path: &Path) -> Result<String, ConfigError> {
@@ -89,7 +108,7 @@ fn read(file: OwnedFd, path: &Path) -> Result<String, ConfigError> {
     let mut bytes = Vec::new();
     // The size that is told need not be that which is read.
     if let Err(error) = File::from(file).take(MAX_SIZE + 1).read_to_end(&mut bytes) {
-        return refuse(format!("cannot be read: {error}"));
+        return unreadable(path, &error.to_string());
     }
     if bytes.len() as u64 > MAX_SIZE {
         return refuse("is larger than 1 MiB, which no configuration is: name another file".into());

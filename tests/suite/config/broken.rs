@@ -11,6 +11,7 @@ const BROKEN: &[(&str, &str, &str)] = &[
     ("Backend: 'file:'\n", "1:1", "did you mean `backend`?"),
     ("profile:\n", "1:8", "`profile` has no value: give it one, or remove the line"),
     ("profile: x\n", "1:1", "give --profile, or ELECT_PROFILE"),
+    ("password: hush\n", "1:1", "there is no key \"password\""),
     ("# all\nxyzzy: 1\n", "2:1", "keys are the long names of flags"),
     ("wait: 5s\nhold: 1s\nwait: 6s\n", "3:1", "`wait` stands here twice: keep one"),
     ("profiles:\n  a:\n    hold: 1\n    hold: 2\n", "4:5", "`hold` stands here twice: keep one"),
@@ -81,6 +82,7 @@ fn what_no_parser_likes_is_refused_quickly() {
         let config = ground.configure(&text);
         let ended = elect("run", &config).args(["-e", "job", "true"]).run().exits(125);
         assert!(ended.stderr.contains("config.yaml:1:"), "{ended:?}");
+        assert!(ended.stderr.len() < 400, "{ended:?}");
         assert!(!ended.stderr.contains("panicked"), "{ended:?}");
     }
 }

@@ -5,7 +5,7 @@ use elect_testkit::program::{Elect, eventually};
 use elect_testkit::sim::{Cause, Kind, Options, SimServer};
 use nix::sys::signal::Signal;
 
-use super::{ELECT, elect};
+use super::ELECT;
 use crate::support::Ground;
 
 const NAMES: &str = "\
@@ -70,7 +70,8 @@ fn a_crashed_leader_is_replaced_though_its_configuration_is_broken_meanwhile() {
     let ground = Ground::new();
     let text = format!("profiles:\n  far:\n    backend: {}\n    ttl: 60s\n", server.url());
     let config = ground.configure(&text);
-    let run = elect("run", &config).env("ELECT_PROFILE", "far").args(["-e", "job"]);
+    let run = Elect::new(ELECT).arg("run").env("ELECT_CONFIG", &config);
+    let run = run.env("ELECT_PROFILE", "far").args(["-e", "job"]);
     let mut leader = run.arg("--").sh("sleep 3600").spawn();
     let job = "job".parse().expect("a good name");
     eventually("a leader", || server.controls().leader(&job));

@@ -44,7 +44,11 @@
 //! so that the next candidate need not wait for the end of the lease.
 //!
 //! **What people see.** [`report`] writes logs, the line that shows the waiting, tables, JSON and the
-//! outcome file, and never blocks on a reader that does not read.
+//! outcome file, and never blocks on a reader that does not read. A service manager, where one listens, is
+//! told the same, with a sign of life as long as the engine's loop is in time and the guardian can act.
+//!
+//! **The terminal.** Wrapper and command are one job for whoever sits at it, but two process groups: the
+//! command's has the foreground, and what a key does to it alone the wrapper does to the rest of the job.
 //!
 //! Time is `CLOCK_BOOTTIME`, read in `guard/clock.rs` alone; everything else gets it as an argument.
 //! Wall clocks are shown to people, and are never compared.

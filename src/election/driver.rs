@@ -71,6 +71,9 @@ pub trait Observer: Send {
     /// Something that people may want to know.
     fn news(&mut self, news: News);
 
+    /// The loop turns, and does so again by `next`, whatever happens before.
+    fn turns(&mut self, next: Option<Boottime>);
+
     /// Whether a survey is wanted at each change of our place. There is one at the first in any case.
     fn wants_surveys(&self) -> bool;
 
@@ -158,9 +161,12 @@ pub async fn drive<C: Clock + Sync, T: Tree, O: Observer>(
             }
             driver.execute(now, command);
         }
-        event = match driver.pending.pop_front() {
-            Some(event) => event,
-            None => driver.next(machine.next_tick()).await,
+        event = if let Some(event) = driver.pending.pop_front() {
+            event
+        } else {
+            let next = machine.next_tick();
+            driver.observer.turns(next);
+            driver.next(next).await
         };
     }
 }

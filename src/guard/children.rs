@@ -35,8 +35,16 @@ pub(super) fn kill_living(list: RawFd, spare: &[i32]) -> bool {
     all_dead
 }
 
-/// Whether this child has ended. It is not reaped.
-fn is_dead(pid: i32) -> bool {
+/// Whether a process is stopped, by a signal or a debugger, as far as `/proc` tells. Allocates: for the
+/// wrapper only.
+pub(super) fn is_stopped(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    matches!(state, Some('T' | 't'))
+}
+
+/// Whether this child has ended, or is none of ours. It is not reaped.
+pub(super) fn is_dead(pid: i32) -> bool {
     let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
     // SAFETY: info is a valid place for the kernel to write to, all of it zero where it does not.
     unsafe {

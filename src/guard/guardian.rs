@@ -330,7 +330,7 @@ impl Guardian {
                 }
                 Waited::Stopped(pid, signal) => {
                     if self.command == Some(pid) {
-                        self.report(Report::Stopped(signal));
+                        self.command_stopped(pid, signal);
                     }
                 }
                 Waited::Quiet => {
@@ -351,6 +351,16 @@ impl Guardian {
         let Some(list) = &self.list else { return false };
         self.killing_since.is_some_and(|since| since + REAP_AT_ONCE <= clock::now())
             && !children::kill_living(list.as_raw_fd(), &[])
+    }
+
+    /// A stop that comes before the exec is taken back: there is no command yet that could be continued.
+    fn command_stopped(&mut self, command: i32, signal: i32) {
+        self.learn_of_launch();
+        if self.launched {
+            self.report(Report::Stopped(signal));
+        } else {
+            signals::signal_command(command, libc::SIGCONT);
+        }
     }
 
     fn command_ended(&mut self, ended: Ended) {

@@ -15,7 +15,7 @@ use tokio::io::unix::AsyncFd;
 use super::channel::{self, MOST_HOLDS, Received};
 use super::children::{self, REAP_AT_ONCE, Waited};
 use super::guardian::{self, Parts};
-use super::image::{Image, TOKEN};
+use super::image::{Image, LISTEN_PID, Late, TOKEN};
 use super::ladder::{Deadlines, Ladder, Leftover};
 use super::redeemer::{Redeem, Redeemer};
 use super::signals::{self, Inherited};
@@ -33,6 +33,8 @@ pub struct Settings<'a> {
     pub command: &'a [OsString],
     /// Its environment; `ELECT_LEASE` and `ELECT_TOKEN` are added.
     pub environment: Vec<(OsString, OsString)>,
+    /// Whether it gets sockets as systemd hands them over: then `LISTEN_PID` is its own process id.
+    pub gets_sockets: bool,
     /// What happens to processes that it leaves running.
     pub leftover: Leftover,
     /// The signal that asks it to stop when leadership is lost.
@@ -43,6 +45,17 @@ pub struct Settings<'a> {
     pub inherited: &'a Inherited,
     /// How to have an entry given up, if its store has tickets.
     pub redeem: Option<Redeem>,
+}
+
+/// Tells whether a guardian is alive and well.
+#[derive(Clone, Copy, Debug)]
+pub struct Pulse(i32);
+
+impl Pulse {
+    /// Whether it runs: it is neither dead nor stopped. Ask before it is dismissed.
+    pub fn beats(self) -> bool {
+        !children::is_dead(self.0) && !children::is_stopped(self.0)
+    }
 }
 
 /// A guardian that was forked and waits for its order.
@@ -110,7 +123,8 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
     let mut environment = settings.environment;
     environment.retain(|(name, _)| name != "ELECT_LEASE");
     environment.push(("ELECT_LEASE".into(), lease.path().into()));
-    let image = Image::new(settings.command, environment, TOKEN)?;
+    let late: &[Late] = if settings.gets_sockets { &[TOKEN, LISTEN_PID] } else { &[TOKEN] };
+    let image = Image::new(settings.command, environment, late)?;
     let launch = Launch {
         pointers: image.pointers(),
         image,
@@ -198,15 +212,14 @@ impl Guardian {
     /// kernel and [`Guardian::sweep`] do the rest.
     pub fn kill(&mut self) {
         self.order(Order::Kill);
-        if self.is_stopped() {
+        if children::is_stopped(self.pid) {
             self.kill_guardian();
         }
     }
 
-    fn is_stopped(&self) -> bool {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
-        let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
-        matches!(state, Some('T' | 't'))
+    /// A way to see whether it lives, for whoever does not have it.
+    pub const fn pulse(&self) -> Pulse {
+        Pulse(self.pid)
     }
 
     /// Kills the guardian, unless it is reaped already.

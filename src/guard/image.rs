@@ -21,7 +21,9 @@ pub(super) struct Late {
 
 /// The command's token: known when the lease is won.
 pub(super) const TOKEN: Late = Late { name: "ELECT_TOKEN", room: DIGITS };
-/// The number of digits of the greatest token.
+/// Who is to take sockets from the service manager, the command itself: known after its fork.
+pub(super) const LISTEN_PID: Late = Late { name: "LISTEN_PID", room: DIGITS };
+/// The number of digits of the greatest number.
 const DIGITS: usize = 20;
 
 /// Program, arguments and environment of the command.
@@ -30,10 +32,30 @@ pub(super) struct Image {
     paths: Vec<CString>,
     arguments: Vec<CString>,
     environment: Vec<CString>,
+    late: Vec<Slot>,
+}
+
+/// The place of a late variable.
+struct Slot {
+    name: &'static str,
     /// `NAME=value`, terminated, in room for the longest value.
-    late: Box<[u8]>,
-    /// Where the value begins in it.
-    value_at: usize,
+    variable: Box<[u8]>,
+}
+
+impl Slot {
+    fn new(late: &Late) -> Self {
+        let mut variable = [late.name.as_bytes(), b"="].concat();
+        variable.resize(variable.len() + late.room + 1, 0);
+        Self { name: late.name, variable: variable.into() }
+    }
+
+    /// What has no room is cut off.
+    fn set(&mut self, value: &[u8]) {
+        let room = &mut self.variable[self.name.len() + 1..];
+        let length = value.len().min(room.len() - 1);
+        room[..length].copy_from_slice(&value[..length]);
+        room[length] = 0;
+    }
 }
 
 /// [`Image`] as null-terminated lists of pointers.
@@ -69,28 +91,24 @@ impl Image {
     pub(super) fn new(
         command: &[OsString],
         environment: Vec<(OsString, OsString)>,
-        late: Late,
+        late: &[Late],
     ) -> io::Result<Self> {
         let program = command.first().cloned().unwrap_or_default();
         let search =
             environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
         let paths = places(&program, search.as_deref().unwrap_or(OsStr::new(DEFAULT_PATH)));
-        let others = environment.into_iter().filter(|(name, _)| name != late.name);
+        let others =
+            environment.into_iter().filter(|(name, _)| late.iter().all(|late| name != late.name));
         let pairs = others.map(|(mut name, value)| {
             name.push("=");
             name.push(value);
             name
         });
-        let prefix = [late.name.as_bytes(), b"="].concat();
-        let value_at = prefix.len();
-        let mut variable = prefix;
-        variable.resize(value_at + late.room + 1, 0);
         Ok(Self {
             arguments: command.iter().cloned().map(c_string).collect::<Result<_, _>>()?,
             paths: paths.into_iter().map(c_string).collect::<Result<_, _>>()?,
             environment: pairs.map(c_string).collect::<Result<_, _>>()?,
-            late: variable.into(),
-            value_at,
+            late: late.iter().map(Slot::new).collect(),
         })
     }
 
@@ -106,25 +124,36 @@ impl Image {
                 &mut [c"/bin/sh".as_ptr(), ptr::null()].into_iter().chain(arguments().skip(1)),
             ),
             environment: list(
-                &mut [self.late.as_ptr().cast()]
-                    .into_iter()
+                &mut self
+                    .late
+                    .iter()
+                    .map(|slot| slot.variable.as_ptr().cast())
                     .chain(self.environment.iter().map(|word| word.as_ptr())),
             ),
         }
     }
 
-    /// Writes the late variable's value, without allocating. What has no room is cut off.
-    pub(super) fn set_late(&mut self, value: &[u8]) {
-        let room = &mut self.late[self.value_at..];
-        let length = value.len().min(room.len() - 1);
-        room[..length].copy_from_slice(&value[..length]);
-        room[length] = 0;
+    /// Writes a late variable's value, if there is such a variable, without allocating.
+    pub(super) fn set_late(&mut self, name: &str, value: &[u8]) {
+        if let Some(slot) = self.late.iter_mut().find(|slot| slot.name == name) {
+            slot.set(value);
+        }
     }
 
     /// Writes the token into the environment, without allocating.
     pub(super) fn set_token(&mut self, token: Token) {
+        self.set_number(TOKEN.name, token.get());
+    }
+
+    /// For the command's own process: says that sockets from the service manager are for `own`, if there
+    /// are any. Without allocating.
+    pub(super) fn set_listener(&mut self, own: i32) {
+        self.set_number(LISTEN_PID.name, own.unsigned_abs().into());
+    }
+
+    fn set_number(&mut self, name: &str, number: u64) {
         let mut digits = [0; DIGITS];
-        let mut rest = token.get();
+        let mut rest = number;
         let mut first = DIGITS;
         loop {
             first -= 1;
@@ -134,7 +163,7 @@ impl Image {
                 break;
             }
         }
-        self.set_late(&digits[first..]);
+        self.set_late(name, &digits[first..]);
     }
 
     /// Becomes the command; returns only when that failed, with the `errno` to report.
@@ -200,12 +229,30 @@ fn places(program: &OsStr, search: &OsStr) -> Vec<OsString> {
 mod tests {
     use super::*;
 
+    fn text(slot: &Slot) -> String {
+        let end = slot.variable.iter().position(|&byte| byte == 0).expect("terminated");
+        String::from_utf8(slot.variable[..end].to_vec()).expect("ASCII")
+    }
+
     fn token_text(number: u64) -> String {
-        let mut image = Image::new(&["true".into()], Vec::new(), TOKEN).expect("no NUL");
+        let mut image = Image::new(&["true".into()], Vec::new(), &[TOKEN]).expect("no NUL");
         image.set_token(Token::new(1));
         image.set_token(Token::new(number));
-        let end = image.late.iter().position(|&byte| byte == 0).expect("terminated");
-        String::from_utf8(image.late[..end].to_vec()).expect("ASCII")
+        image.set_listener(1);
+        text(&image.late[0])
+    }
+
+    #[test]
+    fn each_late_variable_has_a_place_of_its_own() {
+        let stale = vec![("LISTEN_PID".into(), "7".into()), ("A".into(), "b".into())];
+        let mut image = Image::new(&["true".into()], stale, &[TOKEN, LISTEN_PID]).expect("no NUL");
+        image.set_token(Token::new(5));
+        image.set_listener(4_194_304);
+        assert_eq!(
+            [text(&image.late[0]), text(&image.late[1])],
+            ["ELECT_TOKEN=5", "LISTEN_PID=4194304"]
+        );
+        assert_eq!(image.environment.len(), 1);
     }
 
     #[test]
@@ -224,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_word_with_a_nul_is_refused() {
-        let error = Image::new(&["a\0b".into()], Vec::new(), TOKEN).err().expect("refused");
+        let error = Image::new(&["a\0b".into()], Vec::new(), &[TOKEN]).err().expect("refused");
         assert_eq!(error.to_string(), r#""a\x00b" has a NUL in it"#);
     }
 }

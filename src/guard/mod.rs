@@ -44,10 +44,10 @@ mod wire;
 
 pub use clock::{Alarm, now};
 pub use containment::Containment;
-pub use handle::{Forked, Guardian, Settings};
+pub use handle::{Forked, Guardian, Pulse, Settings};
 pub use ladder::{Deadlines, Leftover};
 pub use no_alloc::NoAlloc;
 pub use redeemer::Redeem;
-pub use signals::{Incoming, Inherited, stop_self};
+pub use signals::{Incoming, Inherited, Whom, end_by, stop};
 pub use terminal::Terminal;
 pub use wire::{Ended, Report};

@@ -28,6 +28,7 @@ pub struct Redeem {
 
 pub(super) struct Redeemer {
     program: OwnedFd,
+    ticket: &'static str,
     image: Image,
     pointers: Pointers,
 }
@@ -37,8 +38,8 @@ impl Redeemer {
         let flags = OFlag::O_PATH | OFlag::O_CLOEXEC;
         let program = out_of_the_way(open(c"/proc/self/exe", flags, Mode::empty())?)?;
         let late = Late { name: redeem.variable, room: Ticket::MAX_LEN };
-        let image = Image::new(&redeem.arguments, redeem.environment, late)?;
-        Ok(Self { program, pointers: image.pointers(), image })
+        let image = Image::new(&redeem.arguments, redeem.environment, &[late])?;
+        Ok(Self { program, ticket: redeem.variable, pointers: image.pointers(), image })
     }
 
     pub(super) const fn program(&self) -> &OwnedFd {
@@ -48,7 +49,7 @@ impl Redeemer {
     /// Starts it, on streams of its own. It outlives the guardian. If it cannot be started the entry
     /// ends by itself.
     pub(super) fn start(&mut self, ticket: &TicketText, mask: &SigSet, null: &OwnedFd) {
-        self.image.set_late(ticket.as_bytes());
+        self.image.set_late(self.ticket, ticket.as_bytes());
         // SAFETY: the guardian has one thread; the child only makes system calls until its exec.
         if unsafe { libc::fork() } != 0 {
             return;

@@ -132,15 +132,44 @@ pub(super) fn descriptor(set: &SigSet) -> io::Result<SignalFd> {
     Ok(SignalFd::with_flags(set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?)
 }
 
-/// Stops this process as Ctrl-Z would; returns when it is continued. Like there, nothing happens
-/// where no shell could ever continue it.
-pub fn stop_self() {
+/// Whom a signal of ours is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whom {
+    /// This process alone.
+    Ourselves,
+    /// All of our job, as a key in the terminal would have it: a script around us, too.
+    OurJob,
+}
+
+impl Whom {
+    fn signal(self, signal: i32) {
+        // SAFETY: neither has preconditions.
+        unsafe {
+            match self {
+                Self::Ourselves => libc::raise(signal),
+                Self::OurJob => libc::kill(0, signal),
+            }
+        };
+    }
+}
+
+/// Stops this process, or all of our job, as Ctrl-Z would; returns when it is continued. Like there,
+/// nothing happens where no shell could ever continue it.
+pub fn stop(whom: Whom) {
     let stop = SigSet::from(Signal::SIGTSTP);
     // A plain STOP would also stop a process that nobody continues.
-    // SAFETY: raise has no preconditions.
-    unsafe { libc::raise(libc::SIGTSTP) };
+    whom.signal(libc::SIGTSTP);
     let _ = sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&stop), None);
     let _ = sigprocmask(SigmaskHow::SIG_BLOCK, Some(&stop), None);
+}
+
+/// Ends this process by `signal`, without a core dump. Returns only if it cannot: where the signal was
+/// ignored from the start, and as PID 1.
+pub fn end_by(signal: Signal, whom: Whom) {
+    // SAFETY: prctl takes integers here.
+    unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) };
+    whom.signal(signal as i32);
+    let _ = sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&SigSet::from(signal)), None);
 }
 
 /// Sends `signal` to every process of the command's group, and to the command itself where it has left

@@ -91,6 +91,7 @@ fn become_command(
     }
     inherit(&launch.death_read);
     holds.iter().flatten().for_each(inherit);
+    launch.image.set_listener(own);
     launch.dispositions.restore();
     if sigprocmask(SigmaskHow::SIG_SETMASK, Some(&launch.mask), None).is_err() {
         return libc::EINVAL;

@@ -1,10 +1,11 @@
-//! The terminal, handled as a shell handles it: the foreground is the command's while it runs, and
-//! comes back when it stops.
+//! The terminal, handled as a shell handles it: the foreground and the modes are the command's while it
+//! runs, and come back when it stops or is killed.
 
 use std::os::fd::OwnedFd;
 
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
+use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
 use nix::unistd::{Pid, getpgrp, isatty, tcgetpgrp, tcsetpgrp};
 
 use super::descriptors::out_of_the_way;
@@ -16,7 +17,14 @@ pub struct Terminal {
     /// Whether the command gets the foreground at its start. In a pipeline it does not, since the
     /// other programs of the line (a pager, say) may need the terminal; it gets it when it asks.
     at_once: bool,
+    /// The modes before the command had the terminal.
+    ours: Option<Modes>,
+    /// The modes when it was last stopped.
+    commands: Option<Modes>,
 }
+
+/// Echo, line editing, keys that make signals, and so on.
+type Modes = libc::termios;
 
 impl Terminal {
     /// The terminal that controls this session, if there is one.
@@ -26,7 +34,8 @@ impl Terminal {
                 .ok()?;
         let at_once =
             isatty(std::io::stdin()).unwrap_or(false) && isatty(std::io::stdout()).unwrap_or(false);
-        Some(Self { device: out_of_the_way(device).ok()?, own_group: getpgrp(), at_once })
+        let device = out_of_the_way(device).ok()?;
+        Some(Self { device, own_group: getpgrp(), at_once, ours: None, commands: None })
     }
 
     /// Whether our own group is in the foreground.
@@ -39,23 +48,58 @@ impl Terminal {
         tcgetpgrp(&self.device) == Ok(Pid::from_raw(group))
     }
 
-    /// Puts `group` in the foreground. Needs TTOU blocked, as it is in wrapper, guardian and the
-    /// command before its exec.
-    pub fn give(&self, group: i32) {
-        // A group that has just ended is no failure of ours.
-        let _ = tcsetpgrp(&self.device, Pid::from_raw(group));
+    /// Remembers the modes as they are, for when the command is killed: it is about to start.
+    pub fn remember(&mut self) {
+        self.ours = self.modes();
     }
 
-    /// Puts our own group in the foreground again.
-    pub fn take_back(&self) {
-        self.give(self.own_group.as_raw());
+    /// Puts the command's `group`, which stopped or wants the terminal, in the foreground, with the modes
+    /// that it had there.
+    pub fn hand_over(&mut self, group: i32) {
+        // They may have been changed while it was stopped.
+        self.remember();
+        if self.put_in_front(Pid::from_raw(group))
+            && let Some(modes) = self.commands
+        {
+            self.set(&modes);
+        }
+    }
+
+    /// Puts our own group in the foreground again, with the modes from before: the command has stopped.
+    pub fn suspend(&mut self) {
+        self.commands = self.modes();
+        self.take_back(true);
+    }
+
+    /// Puts our own group in the foreground again: the command is no more. What it wanted the modes to
+    /// be stays, as with `stty`, unless it was killed (`restoring`) and cannot have wanted anything.
+    pub fn take_back(&self, restoring: bool) {
+        self.put_in_front(self.own_group);
+        if let Some(modes) = self.ours.filter(|_| restoring) {
+            self.set(&modes);
+        }
     }
 
     /// For the command before its exec: takes the foreground if it is due at once and ours to give.
     pub(super) fn give_at_start(&self, group: i32) {
         if self.at_once && self.is_ours() {
-            self.give(group);
+            self.put_in_front(Pid::from_raw(group));
         }
+    }
+
+    /// Needs TTOU blocked, as it is in wrapper, guardian and the command before its exec. That a group
+    /// has just ended is no failure of ours.
+    fn put_in_front(&self, group: Pid) -> bool {
+        tcsetpgrp(&self.device, group).is_ok()
+    }
+
+    fn modes(&self) -> Option<Modes> {
+        tcgetattr(&self.device).ok().map(Into::into)
+    }
+
+    /// At once: a terminal that is held with Ctrl-S never takes what was written before.
+    fn set(&self, modes: &Modes) {
+        let _ = tcsetattr(&self.device, SetArg::TCSANOW, &Termios::from(*modes));
     }
 
     pub(super) fn device(&self) -> &OwnedFd {

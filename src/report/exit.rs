@@ -1,3 +1,5 @@
+use nix::sys::signal::Signal;
+
 /// The exit code for a leadership that was lost.
 pub const LOST: u8 = 124;
 /// The exit code for a leadership that was not acquired, unless `-E` sets another.
@@ -49,6 +51,18 @@ impl Outcome {
         }
     }
 
+    /// The signal that elect is to end by itself, where it can: shells look at how a program ended to know
+    /// whether INT was meant for the script, or the loop, around it.
+    pub const fn own_signal(self) -> Option<Signal> {
+        match self {
+            Self::Signaled(libc::SIGINT) | Self::Interrupted(libc::SIGINT) => Some(Signal::SIGINT),
+            Self::Signaled(libc::SIGQUIT) | Self::Interrupted(libc::SIGQUIT) => {
+                Some(Signal::SIGQUIT)
+            }
+            _ => None,
+        }
+    }
+
     /// The name that `--outcome` writes; stable.
     pub const fn name(self) -> &'static str {
         match self {
@@ -67,7 +81,7 @@ impl Outcome {
 
 #[cfg(test)]
 mod tests {
-    use super::{NOT_ACQUIRED, Outcome};
+    use super::{NOT_ACQUIRED, Outcome, Signal};
 
     #[test]
     fn exit_codes() {
@@ -85,6 +99,17 @@ mod tests {
             (Outcome::Interrupted(2), 130),
         ] {
             assert_eq!(outcome.exit_code(NOT_ACQUIRED), code, "{outcome:?}");
+        }
+    }
+
+    #[test]
+    fn elect_ends_by_the_signals_that_shells_look_at() {
+        for outcome in [Outcome::Signaled(2), Outcome::Interrupted(2)] {
+            assert_eq!(outcome.own_signal(), Some(Signal::SIGINT));
+        }
+        assert_eq!(Outcome::Signaled(3).own_signal(), Some(Signal::SIGQUIT));
+        for outcome in [Outcome::Signaled(15), Outcome::Exited(130), Outcome::Lost] {
+            assert_eq!(outcome.own_signal(), None);
         }
     }
 

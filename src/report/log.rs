@@ -1,9 +1,12 @@
+use std::error::Error;
 use std::fmt::{self, Display, Write as _};
 use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use anstream::{AutoStream, ColorChoice};
+use clap::builder::styling::{AnsiColor, Style};
 use elect_api::ElectionName;
 use indicatif::ProgressBar;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -111,7 +114,7 @@ impl Log {
         let message = shorten(message.to_string());
         let election = self.0.election.as_deref();
         let line = match self.0.format {
-            LogFormat::Text => text_line(level, &message, election, fields),
+            LogFormat::Text => text_line(level, colours(), &message, election, fields),
             LogFormat::Json => json_line((self.0.clock)(), level, &message, election, fields),
         };
         match &*self.line() {
@@ -129,11 +132,13 @@ impl Log {
             .find_map(|cause| cause.downcast_ref::<ConfigError>())
             .and_then(ConfigError::hint);
         match (hint, self.0.format) {
-            (None, _) => self.error(chain(error)),
+            (None, _) => self.error(chain(error.as_ref())),
             (Some(hint), LogFormat::Json) => {
-                self.say(Level::Error, chain(error), &[("hint", hint.into())]);
+                self.say(Level::Error, chain(error.as_ref()), &[("hint", hint.into())]);
             }
-            (Some(hint), LogFormat::Text) => self.error(format_args!("{}; {hint}", chain(error))),
+            (Some(hint), LogFormat::Text) => {
+                self.error(format_args!("{}; {hint}", chain(error.as_ref())));
+            }
         }
     }
 
@@ -163,9 +168,10 @@ impl fmt::Debug for Log {
 }
 
 /// The error and its causes in one line. A cause that the message before it already tells is left out.
-fn chain(error: &anyhow::Error) -> String {
+pub fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
-    for cause in error.chain().skip(1).map(ToString::to_string) {
+    let causes = std::iter::successors(error.source(), |&cause| cause.source());
+    for cause in causes.map(ToString::to_string) {
         if !text.contains(&cause) {
             text.push_str(": ");
             text.push_str(&cause);
@@ -183,18 +189,27 @@ fn shorten(mut message: String) -> String {
     message
 }
 
+/// Whether colours are wanted on stderr: on a terminal that is not dumb, unless `NO_COLOR` or `CLICOLOR`
+/// says otherwise; and wherever `CLICOLOR_FORCE` does.
+fn colours() -> bool {
+    AutoStream::choice(&io::stderr()) != ColorChoice::Never
+}
+
 fn text_line(
     level: Level,
+    colours: bool,
     message: &str,
     election: Option<&str>,
     fields: &[(&'static str, Value)],
 ) -> String {
-    let prefix = match level {
-        Level::Error => "error: ",
-        Level::Warn => "warning: ",
-        Level::Info | Level::Debug => "",
+    let (prefix, colour) = match level {
+        Level::Error => ("error: ", AnsiColor::Red),
+        Level::Warn => ("warning: ", AnsiColor::Yellow),
+        Level::Info | Level::Debug => ("", AnsiColor::White),
     };
-    let mut line = format!("elect: {prefix}{}", escape(message));
+    let is_plain = !colours || prefix.is_empty();
+    let style = if is_plain { Style::new() } else { colour.on_default().bold() };
+    let mut line = format!("elect: {style}{prefix}{style:#}{}", escape(message));
     let election = election.map(|name| ("election", Value::from(name)));
     for (i, (key, value)) in election.iter().chain(fields).enumerate() {
         let opening = if i == 0 { " (" } else { ", " };
@@ -261,17 +276,21 @@ mod tests {
 
     #[test]
     fn lines_for_people() {
-        assert_eq!(text_line(Level::Info, "leading", None, &[]), "elect: leading\n");
+        assert_eq!(text_line(Level::Info, true, "leading", None, &[]), "elect: leading\n");
         assert_eq!(
             text_line(
                 Level::Warn,
+                false,
                 "lost",
                 Some("job"),
                 &[("token", 7.into()), ("by", "a\nb".into())]
             ),
             "elect: warning: lost (election job, token 7, by a\\nb)\n"
         );
-        assert_eq!(text_line(Level::Error, "a\u{1b}b", None, &[]), "elect: error: a\\u{1b}b\n");
+        assert_eq!(
+            text_line(Level::Error, true, "a\u{1b}b", None, &[]),
+            "elect: \u{1b}[1m\u{1b}[31merror: \u{1b}[0ma\\u{1b}b\n"
+        );
     }
 
     #[test]
@@ -297,7 +316,7 @@ mod tests {
             .context("cannot write x: disk full")
             .context("cannot start")
             .unwrap_err();
-        assert_eq!(chain(&error), "cannot start: cannot write x: disk full");
+        assert_eq!(chain(error.as_ref()), "cannot start: cannot write x: disk full");
     }
 
     #[test]

@@ -10,6 +10,8 @@ use nix::sys::signal::Signal;
 
 use crate::stage::{send, stop, tell};
 use crate::support::Ground;
+#[cfg(feature = "sim")]
+use crate::terminal::{does, goes_on, shell};
 
 /// As in `xterm -e elect ...` and `ssh -t host elect ...`: there is no shell to say `fg` in.
 #[test]
@@ -61,4 +63,93 @@ fn a_stop_that_the_command_ignored_is_forgotten_when_the_job_goes_on() {
         send(command, Signal::SIGKILL);
         terminal.types("\r");
     }
+}
+
+/// A command that writes down that it runs, and wants a terminal without echo; and a store whose leases
+/// end by time.
+#[cfg(feature = "sim")]
+const STAMPING: &str = "stty -icanon -echo; trap \"echo >\\$D/heard\" TERM; echo $$ >$D/started; \
+                        echo asking; while :; do echo >>$D/stamps; sleep 0.01; done";
+
+#[cfg(feature = "sim")]
+fn timed_store() -> elect_testkit::sim::SimServer {
+    use elect_testkit::sim::{Kind, Options, SimServer};
+    SimServer::start(&Options::new(Kind::Queue))
+}
+
+#[cfg(feature = "sim")]
+#[test]
+fn a_job_that_is_continued_after_the_deadline_is_dead_and_leaves_a_sane_terminal() {
+    use elect_testkit::program::{eventually, is_alive};
+    let (ground, server) = (Ground::new(), timed_store());
+    let mut terminal = shell(&ground);
+    let before = does(&mut terminal, "stty -a");
+    let elect = format!("$E run -q -b {} --ttl 5s -e job", server.url());
+    terminal.types(&format!("{elect} sh -c '{STAMPING}'\r"));
+    terminal.shows("asking");
+    let command: i32 = ground.said("started").parse().unwrap();
+    terminal.types("\x1a");
+    terminal.shows("Stopped");
+    terminal.shows("READY> ");
+    eventually("the deadline", || (!is_alive(command)).then_some(()));
+    assert!(ground.has("heard"), "it was asked first");
+    // Another leads as soon as the lease is over, while the job is still stopped.
+    let other = format!("{elect} sh -c 'echo $ELECT_TOKEN'");
+    assert!(does(&mut terminal, &other).ends_with("status=0"));
+    let stamps = || fs::read(ground.path().join("stamps")).unwrap().len();
+    let at_the_deadline = stamps();
+    assert_eq!(does(&mut terminal, "stty -a"), before);
+    terminal.types("fg\r");
+    terminal.shows("run -q -b");
+    terminal.shows("READY> ");
+    assert!(does(&mut terminal, "(exit $?)").ends_with("status=124"));
+    let shell = terminal.session().pid();
+    assert_eq!((terminal.foreground(), stamps()), (shell, at_the_deadline));
+    assert_eq!(does(&mut terminal, "stty -a"), before);
+}
+
+/// The same in the foreground: the deadline comes while the command has the terminal.
+#[cfg(feature = "sim")]
+#[test]
+fn a_job_whose_deadline_passes_in_the_foreground_leaves_a_sane_terminal() {
+    use elect_testkit::sim::{Effect, Op, Rule};
+    let (ground, server) = (Ground::new(), timed_store());
+    let mut terminal = shell(&ground);
+    let before = does(&mut terminal, "stty -a");
+    let elect = format!("$E run -q -b {} --ttl 5s -e job", server.url());
+    terminal.types(&format!("{elect} sh -c '{STAMPING}'\r"));
+    terminal.shows("asking");
+    server.controls().add(Rule::new(Effect::LoseReply).op(Op::Renew));
+    terminal.shows("READY> ");
+    assert!(does(&mut terminal, "(exit $?)").ends_with("status=124"));
+    assert_eq!(does(&mut terminal, "stty -a"), before);
+}
+
+#[cfg(feature = "sim")]
+#[test]
+fn a_job_that_is_continued_before_the_deadline_leads_on() {
+    use elect_testkit::program::eventually;
+    use elect_testkit::sim::{Cause, Effect, Op, Rule};
+    let (ground, server) = (Ground::new(), timed_store());
+    let mut terminal = shell(&ground);
+    let read = "echo asking; read x; echo \"got $x\"; exit 3";
+    terminal.types(&format!("$E run -q -b {} --ttl 5s -e job sh -c '{read}'\r", server.url()));
+    terminal.shows("asking");
+    terminal.types("\x1a");
+    terminal.shows("Stopped");
+    terminal.shows("READY> ");
+    terminal.types("fg\r");
+    terminal.shows("run -q -b");
+    // It is renewed again, and so leads for longer than the lease that it was stopped with.
+    let slow = Effect::DelayReply(Duration::from_millis(1));
+    let renewals = server.controls().add(Rule::new(slow).op(Op::Renew));
+    eventually("three renewals", || (server.controls().hits(renewals) >= 3).then_some(()));
+    goes_on(&mut terminal);
+    terminal.types("hello\r");
+    terminal.shows("got hello");
+    terminal.shows("READY> ");
+    assert!(does(&mut terminal, "(exit $?)").ends_with("status=3"));
+    let history = server.controls().history();
+    assert_eq!(history.len(), 1, "{history:?}");
+    assert_eq!(history[0].over.map(|(_, cause)| cause), Some(Cause::Left));
 }

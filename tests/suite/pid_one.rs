@@ -57,13 +57,9 @@ fn signals_are_obeyed() {
     }
 }
 
-#[test]
-fn orphans_of_other_processes_are_reaped() {
-    let ground = Ground::new();
-    let mut unshare = contained(ground.job().sh(crate::usage::STAY)).spawn();
-    let elect = first(&mut unshare);
-    ground.said("started");
-    // As `docker exec` does: processes that come into the container from outside, and leave orphans.
+/// As `docker exec` does: processes that come into the container from outside, and leave orphans.
+#[track_caller]
+fn come_and_leave_orphans(ground: &Ground, elect: i32) {
     let target = elect.to_string();
     let script = "for i in 1 2 3 4 5 6 7 8 9 10; do (echo >>\"$D/orphans\"; sleep 0.02; \
                   echo >>\"$D/ended\") & done";
@@ -74,6 +70,15 @@ fn orphans_of_other_processes_are_reaped() {
     };
     eventually("ten orphans", || (lines("orphans") == 10).then_some(()));
     eventually("the end of ten orphans", || (lines("ended") == 10).then_some(()));
+}
+
+#[test]
+fn orphans_of_other_processes_are_reaped() {
+    let ground = Ground::new();
+    let mut unshare = contained(ground.job().sh(crate::usage::STAY)).spawn();
+    let elect = first(&mut unshare);
+    ground.said("started");
+    come_and_leave_orphans(&ground, elect);
     let guardian = eventually("a guardian alone", || match children(elect)[..] {
         [only] => Some(only),
         _ => None,
@@ -111,4 +116,46 @@ fn leaders_in_containers_exclude_each_other() {
     ground.awaits(1);
     drop(leader);
     waiter.wait().exits(0).prints("ran\n");
+}
+
+#[test]
+fn orphans_are_reaped_while_it_waits_and_term_ends_the_wait() {
+    let ground = Ground::new();
+    let _leader = ground.leader();
+    let mut unshare = contained(ground.job().sh("echo ran")).spawn();
+    let elect = first(&mut unshare);
+    ground.awaits(1);
+    come_and_leave_orphans(&ground, elect);
+    eventually("nobody but the guardian", || (children(elect).len() == 1).then_some(()));
+    kill(Pid::from_raw(elect), Signal::SIGTERM).unwrap();
+    unshare.wait().exits(143).prints("");
+    ground.awaits(0);
+}
+
+#[test]
+fn term_from_outside_ends_orphans_that_do_not_listen() {
+    let ground = Ground::new();
+    let orphans = "for i in 1 2 3; do (setsid sh -c 'trap \"\" TERM HUP; echo >>\"$D/orphans\"; \
+                   while :; do sleep 0.01; done' & ); done; until [ -e \"$D/orphans\" ] && \
+                   [ $(wc -l <\"$D/orphans\") = 3 ]; do sleep 0.01; done";
+    let script = format!(
+        "{orphans}; trap 'exit 5' TERM; echo >\"$D/started\"; while :; do sleep 0.01; done"
+    );
+    let mut unshare = contained(ground.job().sh(&script)).spawn();
+    let elect = first(&mut unshare);
+    ground.said("started");
+    let guardian = children(elect)[0];
+    eventually("the orphans at the guardian", || (children(guardian).len() == 4).then_some(()));
+    kill(Pid::from_raw(elect), Signal::SIGTERM).unwrap();
+    unshare.wait().exits(5);
+    ground.is_left_empty();
+}
+
+/// The first process of a container cannot end by a signal of its own.
+#[test]
+fn an_interrupt_that_ended_the_command_is_an_exit_code() {
+    let ground = Ground::new();
+    let heeding = ["env", "--default-signal=INT"];
+    let ended = contained(ground.job().sh("kill -INT $$").under(heeding)).run();
+    assert_eq!(ended.status.code(), Some(130), "{ended:?}");
 }

@@ -38,3 +38,9 @@ pub(crate) fn block(heading: &str, language: &str) -> String {
     let mut blocks = blocks(heading, language).into_iter();
     blocks.next().unwrap_or_else(|| panic!("README has no block of {language} under {heading:?}"))
 }
+
+/// What is typed in a block of a terminal's words: what stands behind `$ `.
+pub(crate) fn commands(block: &str) -> String {
+    let commands = block.lines().filter_map(|line| line.strip_prefix("$ "));
+    commands.flat_map(|line| [line, "\n"]).collect()
+}

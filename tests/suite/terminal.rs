@@ -10,7 +10,7 @@ use crate::support::Ground;
 
 /// A terminal with bash in it, in which `elect` is a function that runs the program in the election
 /// "job" of the ground.
-fn shell(ground: &Ground) -> Terminal {
+pub(crate) fn shell(ground: &Ground) -> Terminal {
     let mut bash = Command::new("bash");
     bash.args(["--norc", "--noprofile", "-i"]);
     for (name, _) in std::env::vars_os() {
@@ -31,7 +31,7 @@ fn shell(ground: &Ground) -> Terminal {
 
 /// Types a line for the shell and waits until it asks for the next one; what came before is returned.
 #[track_caller]
-fn does(terminal: &mut Terminal, line: &str) -> String {
+pub(crate) fn does(terminal: &mut Terminal, line: &str) -> String {
     terminal.types(&format!("{line}; echo \"status=$?;\"\r"));
     let shown = terminal.shows("status=");
     let code = terminal.shows(";");
@@ -87,11 +87,29 @@ fn ctrl_c_reaches_the_command_once() {
 
 /// The elect that the shell has started.
 #[track_caller]
-fn wrapper(terminal: &mut Terminal) -> i32 {
+pub(crate) fn wrapper(terminal: &mut Terminal) -> i32 {
     let shell = terminal.session().pid();
     eventually("elect under the shell", || {
         children(shell).into_iter().find(|&child| name(child).as_deref() == Some("elect"))
     })
+}
+
+/// Waits until the command that elect runs below the shell has the terminal, and goes on: before that the
+/// shell, and then elect, still have a continuation to send, which would take a new stop away.
+#[track_caller]
+pub(crate) fn goes_on(terminal: &mut Terminal) {
+    let shell = terminal.session().pid();
+    eventually("the command in the foreground", || {
+        let mut below = children(shell);
+        let mut next = 0;
+        while let Some(&pid) = below.get(next) {
+            below.extend(children(pid));
+            next += 1;
+        }
+        let is_guardian = |pid: &i32| name(*pid).as_deref() == Some("elect-guardian");
+        let command = *children(below.into_iter().find(is_guardian)?).first()?;
+        (terminal.foreground() == command && state(command) != Some('T')).then_some(())
+    });
 }
 
 #[test]
@@ -127,9 +145,7 @@ fn ctrl_z_stops_the_job_and_fg_continues_it() {
         assert!(does(&mut terminal, "(exit 9)").ends_with("status=9"), "the shell reads");
         terminal.types("fg\r");
         terminal.shows("run -q -e job");
-        // Until then a key would be the shell's, which ignores it.
-        let shell = terminal.session().pid();
-        eventually("the job in the foreground", || (terminal.foreground() != shell).then_some(()));
+        goes_on(&mut terminal);
     }
     terminal.types("hello\r");
     terminal.shows("got hello");

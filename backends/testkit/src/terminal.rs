@@ -80,6 +80,13 @@ impl Terminal {
         nix::unistd::tcgetpgrp(&self.keyboard).expect("a terminal that somebody controls").as_raw()
     }
 
+    /// How it treats keys: echo, line editing and so on, all in one word that can be compared.
+    #[track_caller]
+    pub fn modes(&self) -> String {
+        let modes = nix::sys::termios::tcgetattr(&self.keyboard).expect("a terminal's modes");
+        format!("{:?} {:?} {:?}", modes.local_flags, modes.input_flags, modes.output_flags)
+    }
+
     /// All that was ever shown.
     pub fn all(&self) -> String {
         lock(&self.screen).clone()

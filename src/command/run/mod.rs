@@ -1,8 +1,10 @@
 //! `elect run`: a command as the only one of its kind.
 
 mod environment;
+mod job;
 mod kin;
 mod observer;
+mod service;
 mod tree;
 
 use std::path::Path;
@@ -13,17 +15,19 @@ use async_trait::async_trait;
 use elect_api::{Boottime, Candidate, Lease, Store, Token};
 
 use self::observer::{Observer, Shared};
+use self::service::Service;
 use self::tree::Watched;
 use crate::config::{self, AfterLoss, RunPlan};
 use crate::election::driver::{self, Candidacy, Clock};
 use crate::election::machine::{Machine, Rules, Verdict};
 use crate::election::timing::{Timing, Wishes};
 use crate::guard::{
-    self, Alarm, Containment, Ended, Forked, Guardian, Incoming, Inherited, Redeem, Settings,
+    self, Alarm, Containment, Ended, Forked, Guardian, Incoming, Inherited, Redeem, Settings, Whom,
 };
 use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
 
-/// Takes part in the election, runs the command while it leads, and says how that ended.
+/// Takes part in the election, runs the command while it leads, and says how that ended; or ends this
+/// process by the signal that ended the command, where shells look at that.
 ///
 /// # Errors
 /// Whatever keeps it from taking part at all.
@@ -35,10 +39,13 @@ pub(super) fn run(plan: &RunPlan, log: &Log) -> anyhow::Result<Outcome> {
     if let Some(file) = outcome_file {
         write_outcome(&file, plan, started, &result)?;
     }
-    let Past { outcome, may_campaign, .. } = result?;
+    let Past { outcome, may_campaign, ended_by_key, .. } = result?;
     if may_campaign && plan.after_loss == AfterLoss::Campaign {
         // A guardian starts one command only, and is forked by a process that is fresh.
         return Err(inherited.start_over()).context("cannot start over to campaign again");
+    }
+    if let Some(signal) = outcome.own_signal() {
+        guard::end_by(signal, if ended_by_key { Whom::OurJob } else { Whom::Ourselves });
     }
     Ok(outcome)
 }
@@ -51,6 +58,8 @@ struct Past {
     token: Option<Token>,
     /// Leadership was lost, and nobody wants us to end.
     may_campaign: bool,
+    /// A key in the terminal ended the command, and nothing else of our job.
+    ended_by_key: bool,
 }
 
 fn take_part(plan: &RunPlan, log: &Log, inherited: &Inherited) -> anyhow::Result<Past> {
@@ -60,11 +69,11 @@ fn take_part(plan: &RunPlan, log: &Log, inherited: &Inherited) -> anyhow::Result
     if plan.after_loss == AfterLoss::Exit {
         inherited.release().context("cannot open /dev/null")?;
     }
-    let (verdict, token) = run.campaign(guardian, inherited)?;
+    let Close { verdict, token, ended_by_key } = run.campaign(guardian, inherited)?;
     let may_campaign = matches!(verdict, Verdict::Lost(_));
     let (outcome, reason) = judge(verdict, &run.store.profile().location);
     run.tell(outcome, &reason);
-    Ok(Past { outcome, reason, id: run.candidate.id, token, may_campaign })
+    Ok(Past { outcome, reason, id: run.candidate.id, token, may_campaign, ended_by_key })
 }
 
 /// Opens the file of `--outcome`, and empties it.
@@ -138,6 +147,7 @@ impl<'a> Run<'a> {
         Forked::fork(Settings {
             command: &self.plan.command,
             environment: environment::for_command(&self.plan.election, &self.candidate),
+            gets_sockets: environment::has_sockets(),
             leftover: self.plan.leftover,
             signal: self.plan.signal as i32,
             is_timed: self.store.profile().lease != Lease::Unlimited,
@@ -156,11 +166,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn campaign(
-        &self,
-        guardian: Forked,
-        inherited: &Inherited,
-    ) -> anyhow::Result<(Verdict, Option<Token>)> {
+    fn campaign(&self, guardian: Forked, inherited: &Inherited) -> anyhow::Result<Close> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -169,20 +175,23 @@ impl<'a> Run<'a> {
             let clock = BootClock(Alarm::new().context("cannot make a timer")?);
             let incoming = Incoming::new(inherited).context("cannot read signals")?;
             let guardian = guardian.attach().context("cannot watch the guardian")?;
+            let service = Service::new(self.plan, guardian.pulse(), &self.log);
             let mut tree = Watched::new(guardian, incoming);
             let shared = Shared::new(&self.log, clock.now());
             let candidacy = self.candidacy();
             let verdict = {
-                let mut observer = Observer::new(&self.log, &shared, &self.candidate);
+                let mut observer = Observer::new(&self.log, &shared, &self.candidate, service.as_ref());
                 let machine = Machine::new(self.rules(), self.timing, clock.now(), fastrand::u64(..));
                 tokio::select! {
                     verdict = driver::drive(&candidacy, machine, &clock, &mut tree, &mut observer) => verdict,
                     () = shared.keep_drawing() => unreachable!("drawing has no end"),
+                    () = keep_in_touch(service.as_ref()) => unreachable!("a service has no end"),
                 }
             };
             shared.clear();
+            let ended_by_key = tree.job().ended_by_key();
             Guardian::dismiss(tree.into_guardian());
-            Ok((verdict, shared.token()))
+            Ok(Close { verdict, token: shared.token(), ended_by_key })
         });
         // A resolver may keep a thread for minutes.
         runtime.shutdown_background();
@@ -230,6 +239,13 @@ impl<'a> Run<'a> {
     }
 }
 
+/// How a campaign came to its end.
+struct Close {
+    verdict: Verdict,
+    token: Option<Token>,
+    ended_by_key: bool,
+}
+
 /// What a verdict means to the outside, and why it came to it.
 fn judge(verdict: Verdict, location: &str) -> (Outcome, String) {
     match verdict {
@@ -264,6 +280,13 @@ fn judge(verdict: Verdict, location: &str) -> (Outcome, String) {
         }
         Verdict::Unreached => (Outcome::Failed, format!("{location} did not answer in time")),
         Verdict::Failed(why) => (Outcome::Failed, why),
+    }
+}
+
+async fn keep_in_touch(service: Option<&Service<'_>>) {
+    match service {
+        Some(service) => service.keep_in_touch(guard::now).await,
+        None => std::future::pending().await,
     }
 }
 

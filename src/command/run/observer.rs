@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use elect_api::{Boottime, Candidate, Survey, Token};
 
+use super::service::Service;
 use super::{REDRAW, kin};
 use crate::election::driver;
 use crate::election::machine::{Event, News};
@@ -58,18 +59,27 @@ pub(super) struct Observer<'a> {
     log: &'a Log,
     shared: &'a Shared,
     candidate: &'a Candidate,
+    service: Option<&'a Service<'a>>,
     /// The last trouble that was told: people need not read it twice.
     trouble: Option<String>,
 }
 
 impl<'a> Observer<'a> {
-    pub(super) const fn new(log: &'a Log, shared: &'a Shared, candidate: &'a Candidate) -> Self {
-        Self { log, shared, candidate, trouble: None }
+    pub(super) const fn new(
+        log: &'a Log,
+        shared: &'a Shared,
+        candidate: &'a Candidate,
+        service: Option<&'a Service<'a>>,
+    ) -> Self {
+        Self { log, shared, candidate, service, trouble: None }
     }
 }
 
 impl driver::Observer for Observer<'_> {
     fn news(&mut self, news: News) {
+        if let Some(service) = self.service {
+            service.news(&news);
+        }
         match news {
             News::Waiting { ahead } => self.log.debug(format_args!("waiting, {ahead} ahead")),
             News::Leading(token) => {
@@ -108,6 +118,10 @@ impl driver::Observer for Observer<'_> {
                 self.log.warn(format_args!("leadership is lost, stopping the command: {why}"));
             }
             News::SteppingDown(why) => self.log.info(format_args!("asked to step down: {why}")),
+            News::Stopping(signal) => {
+                self.log.debug(format_args!("signal {signal} is passed on to the command"));
+            }
+            News::Leaving { .. } => self.log.debug("leaving the election"),
             News::Holding(left) => {
                 let left =
                     humantime::format_duration(std::time::Duration::from_secs(left.as_secs()));
@@ -122,12 +136,21 @@ impl driver::Observer for Observer<'_> {
         }
     }
 
+    fn turns(&mut self, next: Option<Boottime>) {
+        if let Some(service) = self.service {
+            service.turns(next);
+        }
+    }
+
     fn wants_surveys(&self) -> bool {
-        self.shared.waiting().is_wanted()
+        self.service.is_some() || self.shared.waiting().is_wanted()
     }
 
     fn survey(&mut self, survey: &Survey) -> Option<Event> {
         self.shared.waiting().update(survey, &self.candidate.id);
+        if let Some(service) = self.service {
+            service.survey(survey, &self.candidate.id);
+        }
         let leader =
             survey.leader.as_ref().filter(|leader| kin::is_our_ancestor(leader, self.candidate))?;
         Some(Event::WaitsForUs(format!(

@@ -1,4 +1,4 @@
-//! The guardian, the signals and the terminal as the engine sees them.
+//! The guardian and the signals as the engine sees them.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -6,33 +6,26 @@ use std::os::fd::BorrowedFd;
 use async_trait::async_trait;
 use elect_api::{Boottime, Ticket, Token};
 
+use super::job::Job;
 use crate::election::driver::Tree;
 use crate::election::machine::Event;
-use crate::guard::{Deadlines, Guardian, Incoming, Report, Terminal, stop_self};
+use crate::guard::{Deadlines, Guardian, Incoming, Report};
 
 pub(super) struct Watched {
     guardian: Guardian,
     incoming: Incoming,
-    terminal: Option<Terminal>,
-    /// The command's process group, while it runs.
-    group: Option<i32>,
+    job: Job,
     guardian_is_dead: bool,
     sweeping: bool,
-    /// The terminal's stop came to us and was passed on: we follow once the command has stopped.
-    suspending: bool,
 }
 
 impl Watched {
     pub(super) fn new(guardian: Guardian, incoming: Incoming) -> Self {
-        Self {
-            guardian,
-            incoming,
-            terminal: Terminal::open(),
-            group: None,
-            guardian_is_dead: false,
-            sweeping: false,
-            suspending: false,
-        }
+        Self { guardian, incoming, job: Job::new(), guardian_is_dead: false, sweeping: false }
+    }
+
+    pub(super) const fn job(&self) -> &Job {
+        &self.job
     }
 
     pub(super) fn into_guardian(self) -> Guardian {
@@ -43,24 +36,26 @@ impl Watched {
         Some(match report {
             None => {
                 self.guardian_is_dead = true;
-                self.leave_foreground();
+                self.job.is_gone();
                 Event::GuardianDied
             }
             Some(Report::Started { group }) => {
-                self.group = Some(group);
+                self.job.started(group);
                 Event::Started
             }
             Some(Report::NotStarted(errno)) => {
-                self.leave_foreground();
+                self.job.is_gone();
                 Event::NotStarted(errno)
             }
             Some(Report::SoftPassed) => Event::SoftPassed,
             Some(Report::Stopped(signal)) => {
-                self.stopped(signal);
+                if self.job.stopped(signal) {
+                    self.guardian.signal(libc::SIGCONT, false, None);
+                }
                 return None;
             }
             Some(Report::Ended(ended)) => {
-                self.leave_foreground();
+                self.job.ended(ended);
                 Event::Ended(ended)
             }
             Some(Report::Empty) => Event::Empty,
@@ -70,60 +65,25 @@ impl Watched {
     fn signaled(&mut self, signal: i32) -> Option<Event> {
         match signal {
             libc::SIGCHLD => _ = self.guardian.reap(),
-            libc::SIGTSTP if self.group.is_some() => {
-                self.suspending = true;
-                self.guardian.signal(signal, false, None);
+            libc::SIGTSTP => {
+                if self.job.suspend() {
+                    self.guardian.signal(signal, false, None);
+                }
             }
-            libc::SIGTSTP => stop_self(),
             libc::SIGCONT => {
-                self.suspending = false;
+                self.job.resume();
                 return Some(Event::Signal(signal));
             }
             _ => return Some(Event::Signal(signal)),
         }
         None
     }
-
-    /// The command has stopped. If the terminal's user meant the whole job, we stop as well; if it
-    /// only wants the terminal, it gets it once it is ours to give: in the background we stop, so that
-    /// the shell sees a stopped job, which its `fg` continues.
-    fn stopped(&mut self, signal: i32) {
-        let (Some(terminal), Some(group)) = (&self.terminal, self.group) else { return };
-        let was_in_front = terminal.is_of(group);
-        let wants_terminal = matches!(signal, libc::SIGTTIN | libc::SIGTTOU);
-        if wants_terminal && terminal.is_ours() {
-            terminal.give(group);
-        } else if was_in_front || wants_terminal || (self.suspending && signal == libc::SIGTSTP) {
-            self.suspending = false;
-            if was_in_front {
-                terminal.take_back();
-            }
-            stop_self();
-            if (was_in_front || wants_terminal) && terminal.is_ours() {
-                terminal.give(group);
-            } else if wants_terminal {
-                // In the background it would only want it again. It goes on with our own CONT.
-                return;
-            }
-        } else {
-            return;
-        }
-        self.guardian.signal(libc::SIGCONT, false, None);
-    }
-
-    /// The command is no more: the foreground is ours again, if it was the command's.
-    fn leave_foreground(&mut self) {
-        if let (Some(terminal), Some(group)) = (&self.terminal, self.group.take())
-            && terminal.is_of(group)
-        {
-            terminal.take_back();
-        }
-    }
 }
 
 #[async_trait]
 impl Tree for Watched {
     fn start(&mut self, token: Token, holds: &[BorrowedFd<'_>]) -> io::Result<()> {
+        self.job.starts();
         self.guardian.start(token, holds)
     }
 
@@ -140,6 +100,7 @@ impl Tree for Watched {
     }
 
     fn signal(&mut self, signal: i32, resume: bool, kill_at: Option<Boottime>) {
+        self.job.passes_on(signal);
         self.guardian.signal(signal, resume, kill_at);
     }
 

@@ -220,6 +220,9 @@ impl Machine {
             return;
         }
         let kill_at = self.rules.stop_timeout.filter(|_| stops).map(|timeout| now + timeout);
+        if stops {
+            self.say(Command::Tell(News::Stopping(signal)));
+        }
         self.say(Command::Signal { signal, resume: interrupts, kill_at });
     }
 

@@ -316,6 +316,8 @@ impl Machine {
     fn leave(&mut self, now: Boottime, verdict: Verdict) {
         self.verdict.get_or_insert(verdict);
         self.abandon_request();
+        let for_good = self.told_to_end || !matches!(self.verdict, Some(Verdict::Lost(_)));
+        self.say(Command::Tell(News::Leaving { for_good }));
         if matches!(self.phase, Phase::Joining) {
             return self.finish();
         }

@@ -157,8 +157,15 @@ pub enum News {
     Lost(String),
     /// We were asked to give leadership up.
     SteppingDown(String),
+    /// This signal, which asks the command to stop, was passed on to it.
+    Stopping(i32),
     /// The command has ended, and the lease is kept for this long.
     Holding(Duration),
+    /// Nothing runs: our entry is being removed.
+    Leaving {
+        /// Whether that is all; if not, leadership was lost and nobody wants us to end.
+        for_good: bool,
+    },
     /// Our entry could not be removed; the store will.
     EntryLeft(Error),
 }

@@ -3,6 +3,7 @@ use std::fs;
 use elect_testkit::program::Elect;
 
 use super::{ELECT, elect, shown, value};
+use crate::readme;
 use crate::support::Ground;
 
 const LAYERS: &str = "\
@@ -155,20 +156,23 @@ fn a_broken_file_leaves_no_old_outcome_and_keeps_nobody_from_help() {
 }
 
 #[test]
-fn the_readme_shows_a_file_that_works() {
+fn the_readme_shows_a_file_and_calls_that_work() {
     let ground = Ground::new();
-    let readme = include_str!("../../../README.md");
-    let (_, block) = readme.split_once("```yaml\nbackend:").expect("an example");
-    let (block, _) = block.split_once("```").expect("its end");
-    let config = ground.configure(&format!("backend:{block}"));
-    let elect = Elect::new(ELECT).env("ELECT_CONFIG", &config);
-    let report = shown(&elect, &["--profile", "nightly"]);
-    assert_eq!(value(&report, "backend").0, "etcd://10.0.0.1,10.0.0.2,10.0.0.3");
-    assert_eq!(value(&report, "election").0, "nightly");
-    assert_eq!(value(&report, "signal").0, "INT");
-    let report = shown(&elect, &["run", "--profile", "here", "-w", "5s"]);
-    assert_eq!(
-        (value(&report, "backend").0, value(&report, "wait").0),
-        ("file:".into(), "5s".into())
-    );
+    let config = ground.configure(&readme::block("Configuration", "yaml"));
+    let calls = readme::commands(&readme::block("Configuration", "console"));
+    let calls: Vec<_> = calls.lines().filter(|call| call.contains("config show")).collect();
+    let shown = |call: &str| {
+        let words = call.split(" #").next().unwrap_or_default().split_whitespace().skip(1);
+        let elect = Elect::new(ELECT).env("ELECT_CONFIG", &config).args(words);
+        elect.run().exits(0).is_quiet().stdout
+    };
+    let nightly = shown(calls[0]);
+    for line in
+        ["backend             etcd://10.0.0.1,10.0.0.2,10.0.0.3", "election            nightly"]
+    {
+        assert!(nightly.contains(line), "{line:?} is not in {nightly}");
+    }
+    let here = shown(calls[1]);
+    assert!(here.contains("wait                5s                       flag"), "{here}");
+    assert!(here.contains("(profile here)"), "{here}");
 }

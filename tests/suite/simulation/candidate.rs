@@ -47,6 +47,8 @@ struct Nobody;
 impl driver::Observer for Nobody {
     fn news(&mut self, _news: News) {}
 
+    fn turns(&mut self, _next: Option<Boottime>) {}
+
     fn wants_surveys(&self) -> bool {
         false
     }

@@ -560,3 +560,27 @@ fn who_is_told_to_end_in_the_middle_of_a_loss_ends() {
         .tell(5.1, Event::Empty, &["resign"])
         .tell(5.2, Event::Signal(TERM), &["abandon", "finish: lost, for good"]);
 }
+
+/// The parts of a stop that a service manager is told of.
+#[test]
+fn a_stop_is_told_when_it_is_passed_on_and_when_nothing_runs_any_more() {
+    let told = |commands: &[Command]| -> Vec<String> {
+        let told = commands.iter().filter_map(|command| match command {
+            Command::Tell(News::Stopping(signal)) => Some(format!("stopping {signal}")),
+            Command::Tell(News::Leaving { for_good: true }) => Some("leaving".to_owned()),
+            Command::Tell(News::Leaving { for_good: false }) => Some("leaving for now".to_owned()),
+            _ => None,
+        });
+        told.collect()
+    };
+    let mut machine = Transcript::running(Lease::Unlimited, rules()).machine;
+    assert_eq!(told(&machine.step(at(1.0), Event::Signal(libc::SIGHUP))), [""; 0]);
+    assert_eq!(told(&machine.step(at(1.0), Event::Signal(libc::SIGTERM))), ["stopping 15"]);
+    assert_eq!(told(&machine.step(at(1.1), Event::Ended(Ended::Signaled(15)))), [""; 0]);
+    assert_eq!(told(&machine.step(at(1.2), Event::Empty)), ["leaving"]);
+
+    let mut machine = Transcript::running(ETCD, rules()).machine;
+    machine.step(at(2.5), Event::Tick);
+    assert_eq!(told(&machine.step(at(2.5), gone())), [""; 0]);
+    assert_eq!(told(&machine.step(at(2.6), Event::Empty)), ["leaving for now"]);
+}

@@ -1,0 +1,269 @@
+//! What the service manager gets to hear: that we take part, how it goes, and that we are well.
+
+use std::fmt::Display;
+use std::io::ErrorKind;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use elect_api::{Boottime, ElectionName, Survey};
+use nix::sys::signal::Signal;
+use tokio::sync::Notify;
+
+use crate::config::{AfterLoss, RunPlan};
+use crate::election::machine::News;
+use crate::guard::Pulse;
+use crate::report::{Log, ServiceManager, chain, escape, rfc3339, wall_clock};
+
+/// How soon a manager that has not read is told again, and how soon we look again whether we are well.
+const AGAIN: Duration = Duration::from_millis(250);
+/// How late the engine's loop may turn and still be well: a busy machine is no reason to be killed.
+const LATE: Duration = Duration::from_secs(1);
+/// What a stop may take besides the time that the command has for it: killing it, and resigning.
+const AFTER_THE_KILL: Duration = Duration::from_secs(15);
+
+/// A service manager that listens, and what it is to know.
+///
+/// It has no thread: whoever runs the candidacy calls [`Service::keep_in_touch`] beside it.
+pub(super) struct Service<'a> {
+    manager: ServiceManager,
+    /// The greatest time between two signs of life.
+    watchdog: Option<Duration>,
+    guardian: Pulse,
+    election: &'a ElectionName,
+    stop_timeout: Option<Duration>,
+    after_loss: AfterLoss,
+    state: Mutex<State>,
+    owes: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    /// Lines that have to arrive, and have not yet.
+    owed: String,
+    is_ready: bool,
+    /// What we do, for people.
+    doing: String,
+    trouble: Option<String>,
+    /// When the engine's loop turns again, at the latest.
+    due: Option<Boottime>,
+}
+
+impl<'a> Service<'a> {
+    /// The manager that has started us; `None` where there is none.
+    pub(super) fn new(plan: &'a RunPlan, guardian: Pulse, log: &Log) -> Option<Self> {
+        let manager = ServiceManager::from_environment().unwrap_or_else(|error| {
+            log.warn(format_args!(
+                "{} is no address that elect can write to: {error}",
+                ServiceManager::SOCKET
+            ));
+            None
+        })?;
+        let service = Self {
+            manager,
+            watchdog: ServiceManager::watchdog(),
+            guardian,
+            election: &plan.election,
+            stop_timeout: plan.stop_timeout,
+            after_loss: plan.after_loss,
+            state: Mutex::default(),
+            owes: Notify::new(),
+        };
+        service.tell("", format_args!("joining {}", plan.election));
+        Some(service)
+    }
+
+    /// Passes on what is of interest to a service manager and to those who ask it.
+    pub(super) fn news(&self, news: &News) {
+        let election = self.election;
+        match news {
+            // A standby is as ready as it will be: a start that waits for more would time out.
+            News::Waiting { ahead } => {
+                self.tell(self.ready(), format_args!("waiting for {election}, {ahead} ahead"));
+            }
+            News::Leading(token) => {
+                let since = rfc3339(wall_clock());
+                let text = format_args!("leading {election} since {since}, token {token}");
+                self.tell(self.ready(), text);
+            }
+            News::Trouble(error, _) => {
+                self.trouble(Some(chain(error)));
+            }
+            News::Recovered(_) => self.trouble(None),
+            News::Lost(why) => self.tell(
+                "",
+                format_args!("leadership of {election} is lost, stopping the command: {why}"),
+            ),
+            News::SteppingDown(why) => {
+                self.tell(&self.more_time(), format_args!("asked to step down: {why}"));
+            }
+            News::Stopping(signal) => {
+                let name = Signal::try_from(*signal).map_or("a signal", Signal::as_str);
+                let text = format_args!("stopping: {name} was passed on to the command");
+                self.tell(&self.more_time(), text);
+            }
+            News::Holding(left) => {
+                let until = rfc3339(wall_clock() + *left);
+                let text = format_args!(
+                    "the command has ended; keeping the lease of {election} until {until}"
+                );
+                self.tell("", text);
+            }
+            News::Leaving { for_good } => {
+                let is_end = *for_good || self.after_loss == AfterLoss::Exit;
+                let milestone = if is_end { "STOPPING=1\n" } else { "" };
+                self.tell(milestone, format_args!("leaving {election}"));
+            }
+            News::Granted { .. } | News::EntryLeft(_) => {}
+        }
+    }
+
+    /// Takes in how the election looks while we, `our_id`, wait.
+    pub(super) fn survey(&self, survey: &Survey, our_id: &str) {
+        let place = survey.waiting.iter().position(|entry| entry.candidate.id == our_id);
+        let Some(place) = place else { return };
+        let (place, all) = (place + 1, survey.waiting.len());
+        let leader = match &survey.leader {
+            Some(leader) => {
+                let since = leader.since.map(|at| format!(" since {}", rfc3339(at)));
+                format!("led by {}{}", leader.entry.candidate.id, since.unwrap_or_default())
+            }
+            None => "nobody leads".to_owned(),
+        };
+        let election = self.election;
+        self.tell("", format_args!("waiting for {election}, place {place} of {all}, {leader}"));
+    }
+
+    /// The engine's loop turns, and will again by `next`.
+    pub(super) fn turns(&self, next: Option<Boottime>) {
+        self.state().due = next;
+    }
+
+    /// Gives signs of life while we are well, and tells again what has not arrived. Never ends.
+    pub(super) async fn keep_in_touch(&self, now: impl Fn() -> Boottime) {
+        loop {
+            let pause = self.touch(now());
+            tokio::select! {
+                () = self.owes.notified() => tokio::time::sleep(self.again()).await,
+                () = sleep(pause) => {}
+            }
+        }
+    }
+
+    /// One attempt; says when the next is due.
+    fn touch(&self, now: Boottime) -> Option<Duration> {
+        let mut state = self.state();
+        // Whoever is killed for a missing sign of life leaves a lease to end by itself, and an engine
+        // that is late, or a guardian that cannot act, keeps no deadline.
+        let is_well = state.is_in_time(now) && self.guardian.beats();
+        let beat = self.watchdog.filter(|_| is_well);
+        let mut lines = if state.owed.is_empty() { String::new() } else { state.lines() };
+        if beat.is_some() {
+            lines.push_str("WATCHDOG=1\n");
+        }
+        if lines.is_empty() {
+            return self.watchdog.map(|_| self.again());
+        }
+        match self.manager.tell(&lines) {
+            Err(error) if is_full(&error) => Some(self.again()),
+            _ => {
+                state.owed.clear();
+                beat.or(self.watchdog).map(|period| period / 2)
+            }
+        }
+    }
+
+    /// Tells these lines, which have to arrive, and what we do, which may get lost.
+    fn tell(&self, owed: &str, doing: impl Display) {
+        let mut state = self.state();
+        state.owed.push_str(owed);
+        state.doing = doing.to_string();
+        self.send(&mut state);
+    }
+
+    fn trouble(&self, trouble: Option<String>) {
+        let mut state = self.state();
+        if state.trouble != trouble {
+            state.trouble = trouble;
+            self.send(&mut state);
+        }
+    }
+
+    fn send(&self, state: &mut State) {
+        match self.manager.tell(&state.lines()) {
+            Err(error) if is_full(&error) => self.owes.notify_one(),
+            _ => state.owed.clear(),
+        }
+    }
+
+    fn ready(&self) -> &'static str {
+        let was_ready = std::mem::replace(&mut self.state().is_ready, true);
+        if was_ready { "" } else { "READY=1\n" }
+    }
+
+    /// A stop that we end ourselves is not to be cut short by the manager's own limit.
+    fn more_time(&self) -> String {
+        let needed = self.stop_timeout.map(|timeout| (timeout + AFTER_THE_KILL).as_micros());
+        needed.map(|micros| format!("EXTEND_TIMEOUT_USEC={micros}\n")).unwrap_or_default()
+    }
+
+    fn again(&self) -> Duration {
+        self.watchdog.map_or(AGAIN, |period| AGAIN.min(period / 4))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Whether the engine's loop does not keep its next deadline waiting.
+    fn is_in_time(&self, now: Boottime) -> bool {
+        self.due.is_none_or(|due| now <= due + LATE)
+    }
+
+    /// All there is to tell.
+    fn lines(&self) -> String {
+        let trouble =
+            self.trouble.as_ref().map(|trouble| format!("; {trouble}")).unwrap_or_default();
+        let status = escape(&format!("{}{trouble}", self.doing));
+        format!("{}STATUS={status}\n", self.owed)
+    }
+}
+
+/// Whether the manager has not read yet; where it is gone, there is nobody to tell again.
+fn is_full(error: &std::io::Error) -> bool {
+    error.kind() == ErrorKind::WouldBlock
+        || matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::ENOMEM))
+}
+
+async fn sleep(pause: Option<Duration>) {
+    match pause {
+        Some(pause) => tokio::time::sleep(pause).await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loop_that_is_late_is_not_well() {
+        let at = |seconds| Boottime::from_boot(Duration::from_secs(seconds));
+        let mut state = State::default();
+        assert!(state.is_in_time(at(1000)), "nothing is due");
+        state.due = Some(at(10));
+        assert!(state.is_in_time(at(9)) && state.is_in_time(at(10) + LATE));
+        assert!(!state.is_in_time(at(12)));
+    }
+
+    #[test]
+    fn what_comes_from_elsewhere_stays_in_its_line() {
+        let state = State {
+            doing: "waiting, led by a\nREADY=1".into(),
+            trouble: Some("refused".into()),
+            ..State::default()
+        };
+        assert_eq!(state.lines(), "STATUS=waiting, led by a\\nREADY=1; refused\n");
+    }
+}

@@ -1,0 +1,192 @@
+//! elect as the main process of a service that notifies its manager.
+
+mod manager;
+mod sockets;
+mod stopping;
+mod unit_file;
+mod units;
+
+use std::fs;
+use std::time::Duration;
+
+use elect_testkit::program::is_alive;
+use nix::sys::signal::Signal;
+
+use self::manager::{KillMode, Manager};
+use crate::stage::{send, stop};
+use crate::support::Ground;
+use crate::usage::STAY;
+
+/// More than any stop takes that needs no KILL.
+const LONG: Duration = Duration::from_secs(60);
+
+#[test]
+fn a_leader_says_that_it_is_ready_leads_and_stops() {
+    for manager in [Manager::new(), Manager::hidden()] {
+        let ground = Ground::new();
+        let mut unit = manager.starts(ground.job().sh(STAY));
+        assert_eq!(unit.hears("STATUS="), "STATUS=joining job");
+        unit.hears("READY=1");
+        let status = unit.hears("STATUS=leading job since 20");
+        let token = ground.status()["leader"]["token"].to_string();
+        assert!(status.ends_with(&format!("Z, token {token}")), "{status}");
+        ground.said("started");
+        let (ended, killed, heard) = unit.stop(KillMode::Mixed, LONG);
+        ended.exits(143).is_silent();
+        assert!(!killed);
+        let told = "STATUS=stopping: SIGTERM was passed on to the command";
+        let end: Vec<_> = heard.iter().skip_while(|line| *line != told).skip(1).collect();
+        assert_eq!(end, ["STOPPING=1", "STATUS=leaving job"], "{heard:?}");
+        ground.is_left_empty();
+    }
+}
+
+#[test]
+fn a_standby_is_ready_and_says_whom_it_waits_for() {
+    let ground = Ground::new();
+    let leader = ground.job().args(["--id", "first"]).sh(STAY).spawn();
+    ground.said("started");
+    let mut unit = Manager::new().starts(ground.job().sh("echo ran"));
+    unit.hears("READY=1");
+    let status = unit.hears("STATUS=waiting for job, place 1 of 1, led by first-");
+    assert!(status.contains(" since 20"), "{status}");
+    drop(leader);
+    unit.hears("STATUS=leading job");
+    let (ended, heard) = unit.ends();
+    ended.exits(0).prints("ran\n");
+    assert_eq!(heard.iter().filter(|line| *line == "READY=1").count(), 1, "{heard:?}");
+    assert!(heard.iter().any(|line| line == "STOPPING=1"));
+}
+
+#[test]
+fn what_is_kept_after_the_command_is_told() {
+    let ground = Ground::new();
+    let mut unit = Manager::new().starts(ground.job().args(["--hold", "1h", "true"]));
+    unit.hears("STATUS=the command has ended; keeping the lease of job until 20");
+    assert_eq!(unit.has_heard("STOPPING=1"), 0);
+    let (ended, killed, _) = unit.stop(KillMode::Mixed, LONG);
+    ended.exits(0);
+    assert!(!killed);
+}
+
+#[cfg(feature = "sim")]
+#[test]
+fn troubles_with_the_store_are_told_until_they_are_over() {
+    use elect_testkit::program::Elect;
+    use elect_testkit::sim::{Effect, Kind, Op, Options, Rule, SimServer};
+    let server = SimServer::start(&Options::new(Kind::Queue));
+    let run = ["run", "-b", &server.url(), "-e", "job", "sleep", "1000"];
+    let mut unit = Manager::new().starts(Elect::new(env!("CARGO_BIN_EXE_elect")).args(run));
+    let calm = unit.hears("STATUS=leading job");
+    server.controls().add(Rule::new(Effect::Refuse).op(Op::Renew).times(2));
+    let trouble = unit.hears(&format!("{calm}; "));
+    assert!(trouble.len() > calm.len() + 5, "{trouble}");
+    assert_eq!(unit.hears("STATUS="), calm);
+    unit.stop(KillMode::Mixed, LONG).0.exits(143);
+}
+
+#[test]
+fn whoever_campaigns_again_is_the_same_service() {
+    let ground = Ground::new();
+    let elect = ground.job().args(["--after-loss", "campaign"]).sh(STAY);
+    let mut unit = Manager::new().starts(elect.env("WATCHDOG_USEC", "2000000"));
+    unit.hears("READY=1");
+    let main = unit.main.pid();
+    ground.said("started");
+    ground.queue().into_iter().for_each(|entry| fs::remove_file(entry).unwrap());
+    unit.hears("STATUS=leadership of job is lost, stopping the command: ");
+    // It executes itself anew, as the same process, and says it again, which does no harm.
+    unit.hears("STATUS=joining job");
+    unit.hears("READY=1");
+    unit.hears("STATUS=leading job");
+    assert_eq!((unit.main.pid(), unit.has_heard("STOPPING=1")), (main, 0));
+    unit.hears("WATCHDOG=1");
+    unit.stop(KillMode::Mixed, LONG).0.exits(143);
+}
+
+#[test]
+fn signs_of_life_come_while_the_guardian_can_act() {
+    let ground = Ground::new();
+    let elect = ground.job().sh(STAY).env("WATCHDOG_USEC", "400000");
+    let mut unit = Manager::new().starts(elect);
+    unit.hears("READY=1");
+    for _ in 0..5 {
+        unit.hears("WATCHDOG=1");
+    }
+    let guardian = unit.main.guardian();
+    stop(guardian);
+    unit.is_silent_for(Duration::from_secs(1));
+    send(guardian, Signal::SIGCONT);
+    unit.hears("WATCHDOG=1");
+    // And while there is nothing to guard yet.
+    let mut standby =
+        Manager::new().starts(ground.job().arg("true").env("WATCHDOG_USEC", "400000"));
+    standby.hears("READY=1");
+    for _ in 0..5 {
+        standby.hears("WATCHDOG=1");
+    }
+}
+
+/// What a manager does that has missed them: ABRT.
+#[test]
+fn a_unit_that_hangs_is_ended_by_its_manager_and_leaves_nothing() {
+    let ground = Ground::new();
+    let elect = ground.job().sh(STAY).env("WATCHDOG_USEC", "400000");
+    let mut unit = Manager::new().starts(elect);
+    unit.hears("WATCHDOG=1");
+    let command: i32 = ground.said("started").parse().unwrap();
+    let main = unit.main.pid();
+    stop(main);
+    unit.is_silent_for(Duration::from_secs(1));
+    nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_CORE, 0, 0).unwrap();
+    unit.processes().into_iter().for_each(|pid| send(pid, Signal::SIGABRT));
+    send(main, Signal::SIGCONT);
+    assert_eq!(unit.ends().0.code(), 134);
+    ground.job().arg("true").run().exits(0);
+    assert!(!is_alive(command));
+}
+
+#[test]
+fn signs_of_life_that_are_wanted_of_another_process_are_not_given() {
+    let ground = Ground::new();
+    let elect = ground.job().sh("until [ -e \"$D/go\" ]; do sleep 0.01; done");
+    let elect = elect.env("WATCHDOG_USEC", "1000").env("WATCHDOG_PID", "1");
+    let mut unit = Manager::new().starts(elect);
+    unit.hears("STATUS=leading");
+    fs::write(ground.path().join("go"), "").unwrap();
+    let (ended, heard) = unit.ends();
+    ended.exits(0);
+    assert!(!heard.iter().any(|line| line == "WATCHDOG=1"), "{heard:?}");
+}
+
+#[test]
+fn a_manager_that_does_not_read_delays_nothing() {
+    let ground = Ground::new();
+    let manager = Manager::new();
+    manager.fill();
+    let elect = ground.job().sh("echo ran").env("WATCHDOG_USEC", "1000");
+    let mut unit = manager.starts(elect);
+    // Nothing is read before it has ended.
+    elect_testkit::program::eventually("its end", || (!unit.main.is_running()).then_some(()));
+    unit.main.wait().exits(0).prints("ran\n").is_quiet();
+
+    let manager = Manager::new();
+    manager.fill();
+    let mut unit = manager.starts(ground.job().sh(STAY));
+    ground.said("started");
+    // What had to arrive does so as soon as somebody reads.
+    unit.hears("READY=1");
+    unit.hears("STATUS=leading job");
+    unit.stop(KillMode::Mixed, LONG).0.exits(143);
+}
+
+#[test]
+fn a_manager_that_is_not_there_does_no_harm() {
+    let ground = Ground::new();
+    let gone = ground.path().join("gone").display().to_string();
+    for name in ["", &gone] {
+        ground.job().arg("true").env("NOTIFY_SOCKET", name).run().exits(0).is_silent();
+    }
+    let odd = ground.job().arg("true").env("NOTIFY_SOCKET", "vsock:2:9999");
+    odd.run().exits(0).says("NOTIFY_SOCKET");
+}

@@ -6,15 +6,12 @@ use elect_testkit::program::eventually;
 use nix::sys::signal::Signal;
 
 use crate::stage::send;
-use crate::support::Ground;
+use crate::support::{Ground, installed};
 use crate::terminal::{does, goes_on, shell};
 
 /// The editor of Debian's `vim-tiny`, or of a larger package.
 fn vim() -> &'static str {
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    let has =
-        |name: &&str| std::env::split_paths(&folders).any(|folder| folder.join(name).exists());
-    ["vim.tiny", "vim"].into_iter().find(has).expect("an editor: apt-get install vim-tiny")
+    installed(&["vim.tiny", "vim"], "vim-tiny")
 }
 
 #[test]

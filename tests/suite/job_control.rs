@@ -65,11 +65,28 @@ fn a_stop_that_the_command_ignored_is_forgotten_when_the_job_goes_on() {
     }
 }
 
-/// A command that writes down that it runs, and wants a terminal without echo; and a store whose leases
-/// end by time.
+/// A program that writes down that it runs, and wants a terminal without echo. It is one process: one that a
+/// shell has just forked may be stopped before the shell can be (`vfork`).
 #[cfg(feature = "sim")]
-const STAMPING: &str = "stty -icanon -echo; trap \"echo >\\$D/heard\" TERM; echo $$ >$D/started; \
-                        echo asking; while :; do echo >>$D/stamps; sleep 0.01; done";
+const STAMPING: &str = "
+import os, signal, subprocess, sys, time
+folder = os.environ['D']
+subprocess.run(['stty', '-icanon', '-echo'])
+signal.signal(signal.SIGTERM, lambda *_: open(folder + '/heard', 'w').close())
+with open(folder + '/started', 'w') as started:
+    print(os.getpid(), file=started)
+print('ask' + 'ing', flush=True)
+with open(folder + '/stamps', 'a') as stamps:
+    while True:
+        print(file=stamps, flush=True)
+        time.sleep(0.01)
+";
+
+#[cfg(feature = "sim")]
+fn stamping(ground: &Ground) -> &'static str {
+    fs::write(ground.path().join("stamping.py"), STAMPING).unwrap();
+    "python3 $D/stamping.py"
+}
 
 #[cfg(feature = "sim")]
 fn timed_store() -> elect_testkit::sim::SimServer {
@@ -85,7 +102,7 @@ fn a_job_that_is_continued_after_the_deadline_is_dead_and_leaves_a_sane_terminal
     let mut terminal = shell(&ground);
     let before = does(&mut terminal, "stty -a");
     let elect = format!("$E run -q -b {} --ttl 5s -e job", server.url());
-    terminal.types(&format!("{elect} sh -c '{STAMPING}'\r"));
+    terminal.types(&format!("{elect} {}\r", stamping(&ground)));
     terminal.shows("asking");
     let command: i32 = ground.said("started").parse().unwrap();
     terminal.types("\x1a");
@@ -117,7 +134,7 @@ fn a_job_whose_deadline_passes_in_the_foreground_leaves_a_sane_terminal() {
     let mut terminal = shell(&ground);
     let before = does(&mut terminal, "stty -a");
     let elect = format!("$E run -q -b {} --ttl 5s -e job", server.url());
-    terminal.types(&format!("{elect} sh -c '{STAMPING}'\r"));
+    terminal.types(&format!("{elect} {}\r", stamping(&ground)));
     terminal.shows("asking");
     server.controls().add(Rule::new(Effect::LoseReply).op(Op::Renew));
     terminal.shows("READY> ");

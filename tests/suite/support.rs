@@ -36,3 +36,15 @@ impl Ground {
         self.elect("run").args(["-e", "job"])
     }
 }
+
+/// The first of these programs that there is.
+///
+/// # Panics
+/// When there is none, with the Debian package that has one.
+pub(crate) fn installed(names: &[&'static str], package: &str) -> &'static str {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let is_there =
+        |name: &&str| std::env::split_paths(&folders).any(|place| place.join(name).exists());
+    let found = names.iter().copied().find(is_there);
+    found.unwrap_or_else(|| panic!("there is no {}: apt-get install {package}", names[0]))
+}

@@ -11,7 +11,7 @@ use super::LONG;
 use super::manager::Manager;
 use super::unit_file::{UnitFile, at_home, shown};
 use crate::readme;
-use crate::support::Ground;
+use crate::support::{Ground, installed};
 
 const SERVER: &str = "#!/bin/sh\ntrap 'echo term >>\"$D/terms\"; exit 0' TERM\necho >\"$D/started\"\n\
                       while :; do sleep 0.01; done\n";
@@ -115,7 +115,8 @@ fn systemd_has_no_complaints_about_the_units() {
 fn verified(ground: &Ground, units: &[(&str, String)]) {
     let folder = ground.path().join("units");
     fs::create_dir(&folder).unwrap();
-    let mut analyze = Elect::new("systemd-analyze").args(["verify", "--man=no"]);
+    let mut analyze =
+        Elect::new(installed(&["systemd-analyze"], "systemd")).args(["verify", "--man=no"]);
     for (name, text) in units {
         fs::write(folder.join(name), text).unwrap();
         analyze = analyze.arg(folder.join(name.replace('@', "@server")));

@@ -10,6 +10,8 @@ use elect::cli;
 use elect_testkit::program::Elect;
 use tempfile::TempDir;
 
+use crate::support::installed;
+
 const ELECT: &str = env!("CARGO_BIN_EXE_elect");
 
 /// Each subcommand that people call, with the words that call it; the first is elect itself.
@@ -91,10 +93,10 @@ fn every_flag_is_in_the_full_help_and_in_the_manual() {
 
 /// A page as people read it; `man` has nothing to complain about.
 fn rendered(page: &Path) -> String {
-    let mut man = Command::new("man");
+    let mut man = Command::new(installed(&["man"], "man-db"));
     man.args(["--warnings", "--local-file"]).arg(page);
     man.env("MANWIDTH", "200").env("LC_ALL", "C.UTF-8").env("MAN_KEEP_FORMATTING", "");
-    let output = man.output().expect("`apt-get install man-db` installs man");
+    let output = man.output().expect("it is installed");
     let complaints = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && complaints.is_empty(), "{}: {complaints}", page.display());
     String::from_utf8_lossy(&output.stdout).replace('‐', "-")

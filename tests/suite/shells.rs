@@ -8,7 +8,7 @@ use elect_testkit::oracle::now;
 use elect_testkit::program::Elect;
 use elect_testkit::terminal::Terminal;
 
-use crate::support::Ground;
+use crate::support::{Ground, installed};
 
 const ELECT: &str = env!("CARGO_BIN_EXE_elect");
 
@@ -31,8 +31,8 @@ impl Scene {
     }
 
     /// A shell that finds elect in its path, and only this scene's configuration.
-    fn shell(&self, program: &str) -> Command {
-        let mut shell = Command::new(program);
+    fn shell(&self, program: &'static str) -> Command {
+        let mut shell = Command::new(installed(&[program], program));
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("ELECT_") {
                 shell.env_remove(name);
@@ -49,8 +49,7 @@ impl Scene {
     /// What a script that completes each of these lines offers, in order.
     #[track_caller]
     fn offers(&self, mut shell: Command, lines: &[(&str, &str)]) {
-        let package = format!("`tests/run setup` installs {}", shell.get_program().display());
-        let output = shell.output().unwrap_or_else(|error| panic!("{error}: {package}"));
+        let output = shell.output().expect("it is installed");
         let text = String::from_utf8_lossy(&output.stdout);
         let offered: Vec<&str> = text.lines().collect();
         assert_eq!(offered.len(), lines.len(), "{output:?}");

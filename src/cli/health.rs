@@ -3,7 +3,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use hyper::Uri;
 
 use super::values::parse_duration;
@@ -11,26 +11,38 @@ use super::values::parse_duration;
 /// How an application is known to be well.
 #[derive(Args, Clone, Debug)]
 pub struct HealthArgs {
-    /// Lead only while a GET of this http:// URL is answered with a status of 200 to 299
-    #[arg(long, env = "ELECT_HEALTH_HTTP", value_name = "URL")]
+    /// Lead only while it answers a GET with success
+    ///
+    /// That is a status of 200 to 299. Of http:// URLs only.
+    #[arg(long, env = "ELECT_HEALTH_HTTP", value_name = "URL", value_hint = ValueHint::Url, help_heading = HEALTH)]
     pub health_http: Option<HealthUrl>,
 
-    /// Lead only while this command exits with 0; it is executed without a shell
-    #[arg(long, env = "ELECT_HEALTH_CMD", value_name = "CMD", allow_hyphen_values = true)]
+    /// Lead only while this exits with 0
+    ///
+    /// A command, whose words are split as a shell does it; it is executed without one.
+    #[arg(long, env = "ELECT_HEALTH_CMD", value_name = "CMD", value_hint = ValueHint::CommandString, allow_hyphen_values = true, help_heading = HEALTH)]
     pub health_cmd: Option<HealthCommand>,
 
-    /// From the start of one check to that of the next
-    #[arg(long, env = "ELECT_HEALTH_INTERVAL", value_name = "DUR", value_parser = parse_period, allow_hyphen_values = true, default_value = "2s")]
+    /// How often to check
+    ///
+    /// From the start of one check to that of the next; 10 ms at least.
+    #[arg(long, env = "ELECT_HEALTH_INTERVAL", value_name = "DUR", value_parser = parse_period, allow_hyphen_values = true, default_value = "2s", help_heading = HEALTH)]
     pub health_interval: Duration,
 
-    /// How long a check may take; after that it has failed, and its command is killed
-    #[arg(long, env = "ELECT_HEALTH_TIMEOUT", value_name = "DUR", value_parser = parse_period, allow_hyphen_values = true, default_value = "2s")]
+    /// How long a check may take
+    ///
+    /// After that it has failed, and its command is killed; 10 ms at least.
+    #[arg(long, env = "ELECT_HEALTH_TIMEOUT", value_name = "DUR", value_parser = parse_period, allow_hyphen_values = true, default_value = "2s", help_heading = HEALTH)]
     pub health_timeout: Duration,
 
-    /// How many checks have to fail, one after the other, before we do not lead any more
-    #[arg(long, env = "ELECT_HEALTH_THRESHOLD", value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 3)]
+    /// How many have to fail in a row
+    ///
+    /// After so many failures leadership is given up, until a check passes again.
+    #[arg(long, env = "ELECT_HEALTH_THRESHOLD", value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 3, help_heading = HEALTH)]
     pub health_threshold: u32,
 }
+
+const HEALTH: &str = "Health";
 
 /// The least time between two checks, and for one.
 const LEAST_PERIOD: Duration = Duration::from_millis(10);

@@ -1,32 +1,37 @@
+use clap::Args;
 use clap::builder::BoolishValueParser;
-use clap::{ArgMatches, Args};
 
+use super::help::GENERAL;
+use super::origin::{Layers, Overruled, Rivals};
 use super::values::LogFormat;
-use super::{Winner, settle};
 
 /// How elect speaks.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct LogArgs {
     /// Say nothing but errors
-    #[arg(short, long, env = "ELECT_QUIET", value_parser = BoolishValueParser::new())]
+    #[arg(short, long, env = "ELECT_QUIET", value_parser = BoolishValueParser::new(), help_heading = GENERAL)]
     pub quiet: bool,
 
-    /// Say more; without it, and off a terminal, only warnings
-    #[arg(short, long, env = "ELECT_VERBOSE", value_parser = BoolishValueParser::new())]
+    /// Say everything
+    ///
+    /// Without it, and off a terminal, elect says only what somebody has to know.
+    #[arg(short, long, env = "ELECT_VERBOSE", value_parser = BoolishValueParser::new(), help_heading = GENERAL)]
     pub verbose: bool,
 
-    /// The form of elect's own words on stderr
-    #[arg(long, env = "ELECT_LOG_FORMAT", value_enum, value_name = "FORMAT", default_value_t = LogFormat::Text)]
+    /// text or json, on stderr
+    #[arg(long, env = "ELECT_LOG_FORMAT", value_enum, value_name = "FORMAT", default_value_t = LogFormat::Text, help_heading = GENERAL)]
     pub log_format: LogFormat,
 }
 
 impl LogArgs {
-    /// Drops the variable of a flag whose rival is on the command line.
-    pub(super) fn settle(&mut self, given: &ArgMatches) -> Result<(), String> {
-        if self.quiet && self.verbose {
-            let winner = settle(given, "quiet", "verbose")?;
-            (self.quiet, self.verbose) = (winner == Winner::First, winner == Winner::Second);
+    /// Drops the flag whose rival comes from a nearer layer, and says which.
+    pub(super) fn settle(&mut self, layers: Layers<'_>) -> Result<Option<Overruled>, Box<Rivals>> {
+        if !(self.quiet && self.verbose) {
+            return Ok(None);
         }
-        Ok(())
+        let overruled = layers.settle("quiet", "verbose")?;
+        let dropped = if overruled.flag == "quiet" { &mut self.quiet } else { &mut self.verbose };
+        *dropped = false;
+        Ok(Some(overruled))
     }
 }

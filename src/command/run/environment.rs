@@ -5,20 +5,9 @@ use std::net::SocketAddr;
 use elect_api::{Candidate, ElectionName};
 
 use crate::config::BackendUrl;
+use crate::config::nesting::{LEADER_ELECTION, OF_ONE_RUN, variable};
 use crate::guard::HEIRLOOM;
 use crate::report::ServiceManager;
-
-/// What the command must not find: an `elect` in it would take part in its parent's election, take its
-/// parent's work for its own, overwrite its parent's outcome or lease, or want its parent's port.
-const WITHHELD: [&str; 7] = [
-    "ELECT_ELECTION",
-    "ELECT_ID",
-    "ELECT_ONCE",
-    "ELECT_OUTCOME",
-    "ELECT_LEASE_FILE",
-    "ELECT_HTTP",
-    HEIRLOOM,
-];
 
 /// It is elect that speaks with the service manager, which would take a sign of life of the command,
 /// say, for one of ours.
@@ -29,7 +18,6 @@ const NOTIFYING: [&str; 3] =
 const LISTENER: [&str; 2] = ["LISTEN_PID", "LISTEN_PIDFDID"];
 
 /// What tells the command who leads. An enclosing `elect run` has set them for itself.
-pub(super) const LEADER_ELECTION: &str = "ELECT_LEADER_ELECTION";
 pub(super) const LEADER_ID: &str = "ELECT_LEADER_ID";
 /// Where `--http` listens.
 const HTTP_ADDRESS: &str = "ELECT_HTTP_ADDRESS";
@@ -48,10 +36,16 @@ pub(super) fn for_redeemer(
     .collect()
 }
 
+/// The variables that only we are to find.
+fn ours_alone() -> impl Iterator<Item = String> {
+    let others = NOTIFYING.into_iter().chain([HEIRLOOM]).map(ToOwned::to_owned);
+    OF_ONE_RUN.into_iter().map(variable).chain(others)
+}
+
 /// Our own environment as a program gets it that helps us, and takes part in nothing.
 pub(in crate::command) fn for_helper() -> Vec<(OsString, OsString)> {
-    let withheld = |name: &OsString| WITHHELD.iter().chain(&NOTIFYING).any(|other| name == other);
-    env::vars_os().filter(|(name, _)| !withheld(name)).collect()
+    let withheld: Vec<String> = ours_alone().collect();
+    env::vars_os().filter(|(name, _)| withheld.iter().all(|other| name != other.as_str())).collect()
 }
 
 /// Whether the service manager has handed sockets over to us. They are the command's.
@@ -65,16 +59,12 @@ pub(super) fn for_command(
     candidate: &Candidate,
     http: Option<SocketAddr>,
 ) -> Vec<(OsString, OsString)> {
-    let replaced = [LEADER_ELECTION, LEADER_ID, HTTP_ADDRESS];
     let listener: &[&str] = if has_sockets() { &LISTENER } else { &[] };
-    let ours = env::vars_os().filter(|(name, _)| {
-        WITHHELD
-            .iter()
-            .chain(&NOTIFYING)
-            .chain(&replaced)
-            .chain(listener)
-            .all(|other| name != other)
-    });
+    let replaced = [LEADER_ELECTION, LEADER_ID, HTTP_ADDRESS];
+    let replaced = replaced.iter().chain(listener).map(ToString::to_string);
+    let withheld: Vec<String> = ours_alone().chain(replaced).collect();
+    let ours =
+        env::vars_os().filter(|(name, _)| withheld.iter().all(|other| name != other.as_str()));
     ours.chain([
         (LEADER_ELECTION.into(), election.as_str().into()),
         (LEADER_ID.into(), candidate.id.as_str().into()),

@@ -1,6 +1,6 @@
 //! Containers as a manifest has them.
 
-use serde_yaml::Value;
+use serde_json::Value;
 
 /// A container: what it runs, and with which variables.
 pub(crate) struct Container(Value);
@@ -10,9 +10,7 @@ pub(crate) struct Manifest(Value);
 
 impl Manifest {
     pub(crate) fn read(text: &str) -> Self {
-        let mut value: Value = serde_yaml::from_str(text).expect("YAML");
-        value.apply_merge().expect("aliases");
-        Self(value)
+        Self(serde_yaml::from_str(text).expect("YAML"))
     }
 
     pub(crate) fn pod(&self) -> &Value {
@@ -43,7 +41,7 @@ impl Container {
 
     /// Its variables, in the pod of this name. Of a secret there is the key.
     pub(crate) fn variables(&self, pod: &str) -> Vec<(String, String)> {
-        let all = self.0["env"].as_sequence().cloned().unwrap_or_default();
+        let all = self.0["env"].as_array().cloned().unwrap_or_default();
         let value = |variable: &Value| {
             let from = &variable["valueFrom"];
             match (variable["value"].as_str(), from["fieldRef"]["fieldPath"].as_str()) {
@@ -73,7 +71,7 @@ impl Container {
 }
 
 pub(crate) fn words(list: &Value) -> Vec<String> {
-    list.as_sequence().into_iter().flatten().map(text).collect()
+    list.as_array().into_iter().flatten().map(text).collect()
 }
 
 fn text(value: &Value) -> String {

@@ -26,8 +26,10 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('run', 'run', [CompletionResultType]::ParameterValue, 'Run a command while leading an election')
+            [CompletionResult]::new('sidecar', 'sidecar', [CompletionResultType]::ParameterValue, 'Lead on behalf of an application, and say so')
             [CompletionResult]::new('status', 'status', [CompletionResultType]::ParameterValue, 'Show who leads and who waits')
             [CompletionResult]::new('check', 'check', [CompletionResultType]::ParameterValue, 'Say whether the leadership of this command holds')
+            [CompletionResult]::new('dashboard', 'dashboard', [CompletionResultType]::ParameterValue, 'Print alerting rules or a dashboard for the metrics of --http')
             [CompletionResult]::new('config', 'config', [CompletionResultType]::ParameterValue, 'Look at the configuration')
             [CompletionResult]::new('completions', 'completions', [CompletionResultType]::ParameterValue, 'Print a shell''s script that completes what is typed')
             [CompletionResult]::new('man', 'man', [CompletionResultType]::ParameterValue, 'Print a page of the manual')
@@ -39,13 +41,15 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Where the election is kept')
             [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Its name [default: the command''s file name]')
             [CompletionResult]::new('--election', '--election', [CompletionResultType]::ParameterName, 'Its name [default: the command''s file name]')
+            [CompletionResult]::new('--id', '--id', [CompletionResultType]::ParameterName, 'Label of this candidate [default: host name]')
+            [CompletionResult]::new('--ttl', '--ttl', [CompletionResultType]::ParameterName, 'Length of the lease [default: 15s]')
+            [CompletionResult]::new('--max-clock-drift', '--max-clock-drift', [CompletionResultType]::ParameterName, 'Clocks may differ by so much [default: 10%]')
+            [CompletionResult]::new('--http', '--http', [CompletionResultType]::ParameterName, 'Show over HTTP how things are')
+            [CompletionResult]::new('--lease-file', '--lease-file', [CompletionResultType]::ParameterName, 'Keep there whether we lead')
             [CompletionResult]::new('-w', '-w', [CompletionResultType]::ParameterName, 'Wait at most so long [default: without end]')
             [CompletionResult]::new('--wait', '--wait', [CompletionResultType]::ParameterName, 'Wait at most so long [default: without end]')
             [CompletionResult]::new('-E', '-E ', [CompletionResultType]::ParameterName, 'Exit code if not acquired')
             [CompletionResult]::new('--conflict-exit-code', '--conflict-exit-code', [CompletionResultType]::ParameterName, 'Exit code if not acquired')
-            [CompletionResult]::new('--id', '--id', [CompletionResultType]::ParameterName, 'Label of this candidate [default: host name]')
-            [CompletionResult]::new('--ttl', '--ttl', [CompletionResultType]::ParameterName, 'Length of the lease [default: 15s]')
-            [CompletionResult]::new('--max-clock-drift', '--max-clock-drift', [CompletionResultType]::ParameterName, 'Clocks may differ by so much [default: 10%]')
             [CompletionResult]::new('-s', '-s', [CompletionResultType]::ParameterName, 'What asks the command to stop')
             [CompletionResult]::new('--signal', '--signal', [CompletionResultType]::ParameterName, 'What asks the command to stop')
             [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'From that to the kill [default: 4/15 of TTL]')
@@ -69,6 +73,33 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
             break
         }
+        'elect;sidecar' {
+            [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Where the election is kept')
+            [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Where the election is kept')
+            [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Its name [default: the command''s file name]')
+            [CompletionResult]::new('--election', '--election', [CompletionResultType]::ParameterName, 'Its name [default: the command''s file name]')
+            [CompletionResult]::new('--id', '--id', [CompletionResultType]::ParameterName, 'Label of this candidate [default: host name]')
+            [CompletionResult]::new('--ttl', '--ttl', [CompletionResultType]::ParameterName, 'Length of the lease [default: 15s]')
+            [CompletionResult]::new('--max-clock-drift', '--max-clock-drift', [CompletionResultType]::ParameterName, 'Clocks may differ by so much [default: 10%]')
+            [CompletionResult]::new('--http', '--http', [CompletionResultType]::ParameterName, 'Show over HTTP how things are')
+            [CompletionResult]::new('--lease-file', '--lease-file', [CompletionResultType]::ParameterName, 'Keep there whether we lead')
+            [CompletionResult]::new('--grace', '--grace', [CompletionResultType]::ParameterName, 'From our last yes to the next leader [default: 4/15 of TTL]')
+            [CompletionResult]::new('--health-http', '--health-http', [CompletionResultType]::ParameterName, 'Lead only while it answers a GET with success')
+            [CompletionResult]::new('--health-cmd', '--health-cmd', [CompletionResultType]::ParameterName, 'Lead only while this exits with 0')
+            [CompletionResult]::new('--health-interval', '--health-interval', [CompletionResultType]::ParameterName, 'How often to check')
+            [CompletionResult]::new('--health-timeout', '--health-timeout', [CompletionResultType]::ParameterName, 'How long a check may take')
+            [CompletionResult]::new('--health-threshold', '--health-threshold', [CompletionResultType]::ParameterName, 'How many have to fail in a row')
+            [CompletionResult]::new('--log-format', '--log-format', [CompletionResultType]::ParameterName, 'text or json, on stderr')
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'The profile in it to use')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say everything')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say everything')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
+            break
+        }
         'elect;status' {
             [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Where the elections are kept')
             [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Where the elections are kept')
@@ -82,6 +113,25 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
         }
         'elect;check' {
             [CompletionResult]::new('--remaining', '--remaining', [CompletionResultType]::ParameterName, 'How long it must still hold [default: 0]')
+            [CompletionResult]::new('--lease-file', '--lease-file', [CompletionResultType]::ParameterName, 'Whose lease it is [default: the command''s own]')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
+            break
+        }
+        'elect;dashboard' {
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
+            [CompletionResult]::new('alerts', 'alerts', [CompletionResultType]::ParameterValue, 'Alerting rules for Prometheus')
+            [CompletionResult]::new('grafana', 'grafana', [CompletionResultType]::ParameterValue, 'A dashboard for Grafana')
+            break
+        }
+        'elect;dashboard;alerts' {
+            [CompletionResult]::new('--for', '--for', [CompletionResultType]::ParameterName, 'How long something has to be so before anybody is told')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
+            break
+        }
+        'elect;dashboard;grafana' {
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
             break

@@ -23,8 +23,10 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand -V 'Print version'
             cand --version 'Print version'
             cand run 'Run a command while leading an election'
+            cand sidecar 'Lead on behalf of an application, and say so'
             cand status 'Show who leads and who waits'
             cand check 'Say whether the leadership of this command holds'
+            cand dashboard 'Print alerting rules or a dashboard for the metrics of --http'
             cand config 'Look at the configuration'
             cand completions 'Print a shell''s script that completes what is typed'
             cand man 'Print a page of the manual'
@@ -35,13 +37,15 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand --backend 'Where the election is kept'
             cand -e 'Its name [default: the command''s file name]'
             cand --election 'Its name [default: the command''s file name]'
+            cand --id 'Label of this candidate [default: host name]'
+            cand --ttl 'Length of the lease [default: 15s]'
+            cand --max-clock-drift 'Clocks may differ by so much [default: 10%]'
+            cand --http 'Show over HTTP how things are'
+            cand --lease-file 'Keep there whether we lead'
             cand -w 'Wait at most so long [default: without end]'
             cand --wait 'Wait at most so long [default: without end]'
             cand -E 'Exit code if not acquired'
             cand --conflict-exit-code 'Exit code if not acquired'
-            cand --id 'Label of this candidate [default: host name]'
-            cand --ttl 'Length of the lease [default: 15s]'
-            cand --max-clock-drift 'Clocks may differ by so much [default: 10%]'
             cand -s 'What asks the command to stop'
             cand --signal 'What asks the command to stop'
             cand -k 'From that to the kill [default: 4/15 of TTL]'
@@ -64,6 +68,32 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand -h 'Print this help'
             cand --help 'Print this help'
         }
+        &'elect;sidecar'= {
+            cand -b 'Where the election is kept'
+            cand --backend 'Where the election is kept'
+            cand -e 'Its name [default: the command''s file name]'
+            cand --election 'Its name [default: the command''s file name]'
+            cand --id 'Label of this candidate [default: host name]'
+            cand --ttl 'Length of the lease [default: 15s]'
+            cand --max-clock-drift 'Clocks may differ by so much [default: 10%]'
+            cand --http 'Show over HTTP how things are'
+            cand --lease-file 'Keep there whether we lead'
+            cand --grace 'From our last yes to the next leader [default: 4/15 of TTL]'
+            cand --health-http 'Lead only while it answers a GET with success'
+            cand --health-cmd 'Lead only while this exits with 0'
+            cand --health-interval 'How often to check'
+            cand --health-timeout 'How long a check may take'
+            cand --health-threshold 'How many have to fail in a row'
+            cand --log-format 'text or json, on stderr'
+            cand --config 'Configuration file, in place of the usual ones'
+            cand --profile 'The profile in it to use'
+            cand -q 'Say nothing but errors'
+            cand --quiet 'Say nothing but errors'
+            cand -v 'Say everything'
+            cand --verbose 'Say everything'
+            cand -h 'Print this help'
+            cand --help 'Print this help'
+        }
         &'elect;status'= {
             cand -b 'Where the elections are kept'
             cand --backend 'Where the elections are kept'
@@ -76,6 +106,22 @@ set edit:completion:arg-completer[elect] = {|@words|
         }
         &'elect;check'= {
             cand --remaining 'How long it must still hold [default: 0]'
+            cand --lease-file 'Whose lease it is [default: the command''s own]'
+            cand -h 'Print this help'
+            cand --help 'Print this help'
+        }
+        &'elect;dashboard'= {
+            cand -h 'Print this help'
+            cand --help 'Print this help'
+            cand alerts 'Alerting rules for Prometheus'
+            cand grafana 'A dashboard for Grafana'
+        }
+        &'elect;dashboard;alerts'= {
+            cand --for 'How long something has to be so before anybody is told'
+            cand -h 'Print this help'
+            cand --help 'Print this help'
+        }
+        &'elect;dashboard;grafana'= {
             cand -h 'Print this help'
             cand --help 'Print this help'
         }

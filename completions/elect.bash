@@ -25,6 +25,9 @@ _elect() {
             elect,config)
                 cmd="elect__subcmd__config"
                 ;;
+            elect,dashboard)
+                cmd="elect__subcmd__dashboard"
+                ;;
             elect,help)
                 cmd="elect__subcmd__help"
                 ;;
@@ -40,6 +43,12 @@ _elect() {
             elect__subcmd__config,show)
                 cmd="elect__subcmd__config__subcmd__show"
                 ;;
+            elect__subcmd__dashboard,alerts)
+                cmd="elect__subcmd__dashboard__subcmd__alerts"
+                ;;
+            elect__subcmd__dashboard,grafana)
+                cmd="elect__subcmd__dashboard__subcmd__grafana"
+                ;;
             *)
                 ;;
         esac
@@ -47,7 +56,7 @@ _elect() {
 
     case "${cmd}" in
         elect)
-            opts="-h -V --help --version run status check config completions man help"
+            opts="-h -V --help --version run status check dashboard config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -157,6 +166,52 @@ _elect() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        elect__subcmd__dashboard)
+            opts="-h --help alerts grafana"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        elect__subcmd__dashboard__subcmd__alerts)
+            opts="-h --for --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        elect__subcmd__dashboard__subcmd__grafana)
+            opts="-h --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         elect__subcmd__help)
             opts="-h --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -193,7 +248,7 @@ _elect() {
             return 0
             ;;
         elect__subcmd__run)
-            opts="-b -e -n -w -E -s -k -q -v -h --backend --election --no-wait --wait --conflict-exit-code --id --ttl --max-clock-drift --signal --kill-grace --after-loss --leftover --stop-timeout --hold --once --outcome --quiet --verbose --log-format --config --profile --help"
+            opts="-b -e -n -w -E -s -k -q -v -h --backend --election --no-wait --wait --conflict-exit-code --id --ttl --max-clock-drift --signal --kill-grace --after-loss --leftover --stop-timeout --hold --once --outcome --http --quiet --verbose --log-format --config --profile --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -303,6 +358,13 @@ _elect() {
                     fi
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --http)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
                     fi
                     return 0
                     ;;

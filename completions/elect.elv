@@ -25,6 +25,7 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand run 'Run a command while leading an election'
             cand status 'Show who leads and who waits'
             cand check 'Say whether the leadership of this command holds'
+            cand dashboard 'Print alerts or a dashboard for the metrics'
             cand config 'Look at the configuration'
             cand completions 'Print a shell''s script that completes what is typed'
             cand man 'Print a page of the manual'
@@ -52,6 +53,7 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand --hold 'Keep the lease so long at least [default: 0]'
             cand --once 'Run once for each KEY'
             cand --outcome 'Write what happened there, as JSON'
+            cand --http 'Show over HTTP how things are'
             cand --log-format 'text or json, on stderr'
             cand --config 'Configuration file, in place of the usual ones'
             cand --profile 'The profile in it to use'
@@ -76,6 +78,21 @@ set edit:completion:arg-completer[elect] = {|@words|
         }
         &'elect;check'= {
             cand --remaining 'How long it must still hold [default: 0]'
+            cand -h 'Print this help'
+            cand --help 'Print this help'
+        }
+        &'elect;dashboard'= {
+            cand -h 'Print this help'
+            cand --help 'Print this help'
+            cand alerts 'Alerting rules for Prometheus'
+            cand grafana 'A dashboard for Grafana'
+        }
+        &'elect;dashboard;alerts'= {
+            cand --for 'How long something has to be so before anybody is told'
+            cand -h 'Print this help'
+            cand --help 'Print this help'
+        }
+        &'elect;dashboard;grafana'= {
             cand -h 'Print this help'
             cand --help 'Print this help'
         }

@@ -45,7 +45,9 @@
 //!
 //! **What people see.** [`report`] writes logs, the line that shows the waiting, tables, JSON and the
 //! outcome file, and never blocks on a reader that does not read. A service manager, where one listens, is
-//! told the same, with a sign of life as long as the engine's loop is in time and the guardian can act.
+//! told the same, with a sign of life as long as the engine's loop is in time and the guardian can act. With
+//! `--http` a thread of its own [answers](report::http) whoever asks, and works out for each answer whether
+//! we still lead.
 //!
 //! **The terminal.** Wrapper and command are one job for whoever sits at it, but two process groups: the
 //! command's has the foreground, and what a key does to it alone the wrapper does to the rest of the job.

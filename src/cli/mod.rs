@@ -9,10 +9,12 @@ mod backend_url;
 mod check;
 mod completions;
 mod config;
+mod dashboard;
 mod file_args;
 mod given;
 mod grammar;
 mod help;
+mod listen_address;
 mod man;
 mod names;
 mod origin;
@@ -29,9 +31,11 @@ pub use backend_url::BackendUrl;
 pub use check::CheckArgs;
 pub use completions::{CompletionsArgs, Shell};
 pub use config::{ConfigArgs, ConfigCommand, ShowArgs};
+pub use dashboard::{Dashboard, DashboardArgs};
 pub use file_args::FileArgs;
 pub use given::{Choice, FileChoice, Given, Misfit, Origins, parse, parse_part};
 pub use grammar::{grammar, keys, manual, try_value};
+pub use listen_address::ListenAddress;
 pub use man::{HelpArgs, ManArgs};
 pub use names::{Named, NamesArgs};
 pub use origin::{Origin, Rivals};
@@ -45,8 +49,7 @@ pub use values::{AfterLoss, Leftover, LogFormat, OutputFormat, parse_duration, p
 const EXAMPLES: &str = "\
 Examples:
   elect run ./cron-job                     one machine: nothing to set up
-  elect run -b etcd://a,b,c -- ./server    many machines: one leads
-  elect status";
+  elect run -b etcd://a,b,c -- ./server    many machines: one leads";
 
 const MORE: &str = "\
 Exit codes:
@@ -71,6 +74,8 @@ pub enum Command {
     Status(StatusArgs),
     /// Say whether the leadership of this command holds
     Check(CheckArgs),
+    /// Print alerts or a dashboard for the metrics
+    Dashboard(DashboardArgs),
     /// Look at the configuration
     Config(ConfigArgs),
     /// Print a shell's script that completes what is typed

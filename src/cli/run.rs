@@ -13,7 +13,7 @@ use super::values::{
     AfterLoss, Leftover, LogFormat, parse_duration, parse_once, parse_share, parse_signal,
     parse_ttl,
 };
-use super::{BackendUrl, FileArgs};
+use super::{BackendUrl, FileArgs, ListenAddress};
 
 const ELECTION: &str = "Election";
 const LEASE: &str = "Lease";
@@ -157,6 +157,12 @@ pub struct RunArgs {
     /// Write what happened there, as JSON
     #[arg(long, env = "ELECT_OUTCOME", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = COMMAND)]
     pub outcome: Option<PathBuf>,
+
+    /// Show over HTTP how things are
+    ///
+    /// Whether we lead, with probes, events and metrics: PORT, of this machine only, or HOST:PORT.
+    #[arg(long, env = "ELECT_HTTP", value_name = "ADDR", value_hint = ValueHint::Other, help_heading = GENERAL)]
+    pub http: Option<ListenAddress>,
 
     /// Say nothing but errors
     #[arg(short, long, env = "ELECT_QUIET", value_parser = BoolishValueParser::new(), help_heading = GENERAL)]

@@ -11,7 +11,7 @@ pub mod nesting;
 mod plan;
 mod stores;
 
-pub use crate::cli::{AfterLoss, BackendUrl, Leftover, LogFormat, OutputFormat};
+pub use crate::cli::{AfterLoss, BackendUrl, Leftover, ListenAddress, LogFormat, OutputFormat};
 pub use error::ConfigError;
 pub use file::{Candidates, ConfigFile, candidates, over_chosen, over_file, read_file};
 pub use identity::{candidate_id, host_name};

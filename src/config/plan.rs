@@ -8,8 +8,8 @@ use nix::sys::signal::Signal;
 
 use super::identity::{self, host_name};
 use super::{
-    AfterLoss, BackendUrl, ConfigError, Leftover, LogFormat, OutputFormat, candidate_id, naming,
-    stores,
+    AfterLoss, BackendUrl, ConfigError, Leftover, ListenAddress, LogFormat, OutputFormat,
+    candidate_id, naming, stores,
 };
 use crate::cli::{CheckArgs, RedeemArgs, RunArgs, StatusArgs};
 pub use crate::election::machine::Wait;
@@ -75,6 +75,8 @@ pub struct RunPlan {
     pub after_loss: AfterLoss,
     /// Where to write what happened.
     pub outcome: Option<PathBuf>,
+    /// Where to show over HTTP how things are.
+    pub http: Option<ListenAddress>,
     /// How much elect says.
     pub verbosity: Verbosity,
     /// In which form.
@@ -124,6 +126,7 @@ impl RunPlan {
             once: args.once,
             after_loss: args.after_loss,
             outcome: args.outcome,
+            http: args.http,
             verbosity,
             log_format: args.log_format,
             command: args.command,

@@ -18,6 +18,7 @@ use crate::guard::switches::{Part, is_off};
 
 use super::machine::{Answer, Command, Event, Machine, News, Verdict};
 use super::once::Done;
+use super::{Call, Ending, Operation};
 
 /// Time, as the engine sees it.
 #[async_trait]
@@ -71,6 +72,21 @@ pub trait Observer: Send {
     /// Something that people may want to know.
     fn news(&mut self, news: News);
 
+    /// What happened, before anything is done about it.
+    fn happened(&mut self, event: &Event) {
+        let _ = event;
+    }
+
+    /// These are the deadlines from now on.
+    fn renewed(&mut self, deadlines: Deadlines) {
+        let _ = deadlines;
+    }
+
+    /// A call to the store is over.
+    fn called(&mut self, call: &Call) {
+        let _ = call;
+    }
+
     /// The loop turns, and does so again by `next`, whatever happens before.
     fn turns(&mut self, next: Option<Boottime>);
 
@@ -107,6 +123,20 @@ enum Reply {
     Resigned(Result<(), Error>),
 }
 
+impl Reply {
+    const fn ending(&self) -> Ending {
+        match self {
+            Self::Opened(Err(error))
+            | Self::Refreshed(Err(error))
+            | Self::Recalled(Err(error))
+            | Self::Recorded(Err(error))
+            | Self::Resigned(Err(error)) => Ending::Failed(error.kind()),
+            Self::Refreshed(Ok(Standing::Leading { .. })) => Ending::Proven,
+            _ => Ending::Answered,
+        }
+    }
+}
+
 struct Driver<'a, C, T, O> {
     candidacy: &'a Candidacy<'a>,
     clock: &'a C,
@@ -114,7 +144,11 @@ struct Driver<'a, C, T, O> {
     observer: &'a mut O,
     seat: Option<SharedSeat>,
     request: Option<Request<'a>>,
+    /// What the request is, and when it was sent.
+    sent: Option<(Operation, Boottime)>,
     look: Option<Look<'a>>,
+    /// When that was sent.
+    looked: Boottime,
     has_looked: bool,
     wake: Option<Wake>,
     /// What is known to be done, as last read, and what ends when there may be more.
@@ -144,7 +178,9 @@ pub async fn drive<C: Clock + Sync, T: Tree, O: Observer>(
         observer,
         seat: None,
         request: None,
+        sent: None,
         look: None,
+        looked: clock.now(),
         has_looked: false,
         wake: None,
         done: Done::default(),
@@ -154,6 +190,7 @@ pub async fn drive<C: Clock + Sync, T: Tree, O: Observer>(
     };
     let mut event = Event::Tick;
     loop {
+        driver.observer.happened(&event);
         let now = driver.clock.now();
         for command in machine.step(now, event) {
             if let Command::Finish(verdict) = command {
@@ -173,6 +210,9 @@ pub async fn drive<C: Clock + Sync, T: Tree, O: Observer>(
 
 impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
     fn execute(&mut self, now: Boottime, command: Command) {
+        if let Some(operation) = operation(&command) {
+            self.sent = Some((operation, now));
+        }
         match command {
             Command::Open => self.request = Some(self.open()),
             Command::Refresh => {
@@ -189,7 +229,10 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
                 self.wake = None;
                 self.request = self.seat.clone().map(resign);
             }
-            Command::Abandon => self.request = None,
+            Command::Abandon => {
+                self.request = None;
+                self.call_ended(Ending::Abandoned);
+            }
             Command::Start(token) => {
                 // If the guardian is gone, that is the news to come.
                 if let Err(error) = self.start(token)
@@ -206,7 +249,10 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
             Command::Signal { signal, resume, kill_at } => {
                 self.tree.signal(signal, resume, kill_at);
             }
-            Command::Renewed(deadlines) => self.tree.renewed(deadlines),
+            Command::Renewed(deadlines) => {
+                self.tree.renewed(deadlines);
+                self.observer.renewed(deadlines);
+            }
             Command::Stop(kill_at) => self.tree.stop(kill_at),
             Command::Kill => self.tree.kill(),
             Command::Sweep => self.tree.sweep(),
@@ -215,12 +261,29 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
                     && (!self.has_looked || self.observer.wants_surveys())
                 {
                     self.has_looked = true;
+                    self.looked = now;
                     self.look = Some(self.candidacy.store.survey(self.candidacy.election));
                 }
                 self.observer.news(news);
             }
             Command::Finish(_) => {}
         }
+    }
+
+    /// Tells the observer of the request that was under way.
+    fn call_ended(&mut self, ending: Ending) {
+        if let Some((operation, sent)) = self.sent.take() {
+            let took = self.clock.now().since(sent);
+            self.observer.called(&Call { operation, took, ending });
+        }
+    }
+
+    /// Tells the observer of the survey that was under way.
+    fn looked(&mut self, survey: &Result<Survey, Error>) {
+        let ending =
+            survey.as_ref().map_or_else(|error| Ending::Failed(error.kind()), |_| Ending::Answered);
+        let took = self.clock.now().since(self.looked);
+        self.observer.called(&Call { operation: Operation::Survey, took, ending });
     }
 
     fn open(&self) -> Request<'a> {
@@ -254,6 +317,7 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
                 biased;
                 reply = ready(&mut self.request) => {
                     self.request = None;
+                    self.call_ended(reply.ending());
                     return self.answer(reply);
                 }
                 event = self.tree.next_event() => return event,
@@ -267,6 +331,7 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
                 }
                 survey = ready(&mut self.look) => {
                     self.look = None;
+                    self.looked(&survey);
                     if let Some(event) = survey.ok().and_then(|survey| self.observer.survey(&survey)) {
                         return event;
                     }
@@ -320,6 +385,18 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
             }
         }
     }
+}
+
+/// What a command asks the store for, if it does.
+const fn operation(command: &Command) -> Option<Operation> {
+    Some(match command {
+        Command::Open => Operation::Open,
+        Command::Refresh => Operation::Refresh,
+        Command::Recall => Operation::Recall,
+        Command::Record => Operation::Record,
+        Command::Resign => Operation::Resign,
+        _ => return None,
+    })
 }
 
 fn refresh<'a>(seat: SharedSeat, now: Boottime) -> Request<'a> {

@@ -19,8 +19,11 @@
 //! Until the tree is proven empty the machine goes on renewing, whatever else happened, short of a
 //! definite loss; it resigns only afterwards.
 
+mod call;
 pub mod driver;
 pub mod leadership;
 pub mod machine;
 pub mod once;
 pub mod timing;
+
+pub use call::{Call, Ending, Operation};

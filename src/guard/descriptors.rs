@@ -39,6 +39,12 @@ pub(super) fn inherit(fd: &impl AsFd) {
     unsafe { libc::fcntl(fd.as_fd().as_raw_fd(), libc::F_SETFD, 0) };
 }
 
+/// Closes `fd` when this process executes another program.
+pub(super) fn keep_from_heirs(fd: &impl AsFd) {
+    // SAFETY: as above.
+    unsafe { libc::fcntl(fd.as_fd().as_raw_fd(), libc::F_SETFD, libc::FD_CLOEXEC) };
+}
+
 /// Closes every descriptor from 3 on that is not in `keep`. `keep` gets sorted.
 ///
 /// # Safety

@@ -13,6 +13,7 @@ use tokio::io::unix::AsyncFd;
 
 use super::descriptors;
 use super::dispositions::{Dispositions, is_ignored};
+use super::heirloom::{HEIRLOOM, Heirloom};
 
 /// What the wrapper reads instead of letting the kernel act: what is passed on to the command, news of
 /// children, and the terminal's stop. TTOU and TTIN are blocked only, so that a word on the terminal
@@ -36,6 +37,7 @@ pub struct Inherited {
     pub(super) mask: SigSet,
     pub(super) dispositions: Dispositions,
     descriptors: Vec<RawFd>,
+    heirloom: Option<Heirloom>,
 }
 
 impl Inherited {
@@ -55,7 +57,14 @@ impl Inherited {
         block.add(Signal::SIGTTIN);
         let mut mask = SigSet::empty();
         sigprocmask(SigmaskHow::SIG_BLOCK, Some(&block), Some(&mut mask))?;
-        Ok(Self { mask, dispositions, descriptors: descriptors::inherited() })
+        let mut descriptors = descriptors::inherited();
+        let heirloom = Heirloom::take(&mut descriptors);
+        Ok(Self { mask, dispositions, descriptors, heirloom })
+    }
+
+    /// What elect left to itself when it started over.
+    pub const fn heirloom(&mut self) -> Option<Heirloom> {
+        self.heirloom.take()
     }
 
     /// Lets go of what only the command is to have: once the guardian has it, the wrapper's copies
@@ -72,9 +81,9 @@ impl Inherited {
 }
 
 impl Inherited {
-    /// Executes elect anew, with the same arguments and as the same process. Returns only if that
-    /// failed. The program is found by its open file, so that an upgrade meanwhile does no harm.
-    pub fn start_over(&self) -> io::Error {
+    /// Executes elect anew, with the same arguments and as the same process, and leaves it `heirloom`.
+    /// Returns only if that failed. The program is found by its open file, so that an upgrade meanwhile does no harm.
+    pub fn start_over(&self, heirloom: Option<&Heirloom>) -> io::Error {
         let arguments = std::env::args_os().map(|word| CString::new(word.into_vec()));
         let Ok(arguments) = arguments.collect::<Result<Vec<_>, _>>() else {
             return io::ErrorKind::InvalidInput.into();
@@ -83,7 +92,16 @@ impl Inherited {
             return errno.into();
         }
         self.dispositions.restore();
-        match nix::unistd::execv(c"/proc/self/exe", &arguments) {
+        let others = std::env::vars_os().filter(|(name, _)| name != HEIRLOOM);
+        let variables = others.chain(heirloom.map(Heirloom::leave)).map(|(mut name, value)| {
+            name.push("=");
+            name.push(value);
+            CString::new(name.into_vec())
+        });
+        let Ok(variables) = variables.collect::<Result<Vec<_>, _>>() else {
+            return io::ErrorKind::InvalidInput.into();
+        };
+        match nix::unistd::execve(c"/proc/self/exe", &arguments, &variables) {
             Ok(never) => match never {},
             Err(errno) => errno.into(),
         }

@@ -4,8 +4,10 @@
 
 mod completions;
 mod config;
+pub mod dashboard;
 mod escape;
 mod exit;
+pub mod http;
 mod log;
 mod manual;
 mod outcome;

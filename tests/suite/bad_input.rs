@@ -100,6 +100,8 @@ fn values_that_a_flag_does_not_know() {
         ("--leftover", "sell"),
         ("--after-loss", "cry"),
         ("--log-format", "xml"),
+        ("--http", "localhost"),
+        ("--http", "[::1"),
         ("--id", "a b"),
         ("--id", "\u{1b}]0;title\u{7}"),
         ("--id", ""),

@@ -20,7 +20,7 @@ fn start(ground: &Ground, flags: &[&str], script: &str) -> (Running, i32) {
     (elect, ground.said("started").parse().unwrap())
 }
 
-fn evict(ground: &Ground) {
+pub(crate) fn evict(ground: &Ground) {
     for entry in ground.queue() {
         fs::remove_file(entry).unwrap();
     }

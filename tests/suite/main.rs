@@ -21,6 +21,7 @@ mod fork_bomb;
 mod group_tier;
 mod hang_up;
 mod help;
+mod http;
 mod interrupts;
 mod job_control;
 mod limits;

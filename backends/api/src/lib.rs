@@ -41,6 +41,7 @@ mod store;
 mod survey;
 mod ticket;
 mod token;
+mod trips;
 
 pub use boottime::Boottime;
 pub use candidate::Candidate;
@@ -53,3 +54,4 @@ pub use store::Store;
 pub use survey::{Entry, Leader, Survey};
 pub use ticket::{Ticket, TicketError};
 pub use token::Token;
+pub use trips::{count_trip, trips};

@@ -56,6 +56,7 @@ mod seat;
 mod stamp;
 mod store;
 mod survey;
+mod trips;
 mod value;
 mod watch;
 

@@ -3,13 +3,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use elect_api::remote::Credentials;
 use elect_api::{Error, ErrorKind};
-use etcd_client::{Channel, Client, ConnectOptions};
+use etcd_client::{Client, ConnectOptions};
 
 use crate::address::Address;
 use crate::dial::Member;
 use crate::fault::{self, Doing, Failure, Scene, Then};
 use crate::overhear::Overheard;
 use crate::probe::{self, Language};
+use crate::trips::counted;
 
 /// The way to the cluster: a connection to one member at a time.
 ///
@@ -122,7 +123,7 @@ impl Link {
         member: usize,
         overheard: &Overheard,
     ) -> Result<Client, etcd_client::Error> {
-        let channel = Channel::Tonic(self.members[member].dial(overheard).await?);
+        let channel = counted(self.members[member].dial(overheard).await?);
         // A member that is cut off from the others says so at once, and ends its watches.
         let options = ConnectOptions::new().with_require_leader(true);
         let Some(Credentials { user, password }) = &self.credentials else {

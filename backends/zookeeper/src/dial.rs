@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use elect_api::{Error, ErrorKind};
+use elect_api::{Error, ErrorKind, count_trip};
 use zookeeper_client::{Client, Error as Zk};
 
 use crate::probe;
@@ -86,6 +86,7 @@ async fn connect(settings: &Settings, cluster: String, timeout: Duration) -> Res
         connector = connector.with_tls(security.options());
     }
     let is_secure = settings.security.is_some();
+    count_trip("connect");
     let mut session = Task::start(async move {
         if is_secure {
             connector.secure_connect(&cluster).await

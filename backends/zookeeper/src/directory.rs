@@ -7,6 +7,7 @@ use crate::fault::{Action, fault};
 use crate::guid::Guid;
 use crate::queue::Queue;
 use crate::settings::Settings;
+use crate::trips::Counted;
 
 /// The node whose children are the candidates of one election. Each call is one request, or one after
 /// another where that is said.
@@ -38,7 +39,10 @@ impl Directory {
     /// The candidates as the ensemble has them, not as a server has them that lags behind; `None` if the
     /// election was never entered. Two requests, sent at once.
     pub(crate) async fn queue(&self, client: &Client) -> Result<Option<Queue>, Error> {
-        let (sync, list) = (client.sync(&self.path), client.list_children(&self.path));
+        let (sync, list) = (
+            client.counting("sync").sync(&self.path),
+            client.counting("get_children").list_children(&self.path),
+        );
         sync.await.map_err(|error| fault(Action::List, &self.path, error))?;
         match list.await {
             Ok(children) => Ok(Some(Queue::of(children, self.settings.layout))),
@@ -76,7 +80,7 @@ impl Directory {
     ) -> Result<Place, Error> {
         let path = self.path_of(&self.prefix(guid));
         let options = CreateMode::EphemeralSequential.with_acls(self.settings.acls());
-        match client.create(&path, data, &options).await {
+        match client.counting("create").create(&path, data, &options).await {
             Ok((stat, sequence)) => {
                 let node = format!("{}{sequence}", self.prefix(guid));
                 Ok(Place { node, czxid: stat.czxid })
@@ -92,7 +96,7 @@ impl Directory {
     /// What is known of a node; `None` if it is not there.
     pub(crate) async fn look(&self, client: &Client, node: &str) -> Result<Option<Stat>, Error> {
         let path = self.path_of(node);
-        let look = client.check_stat(&path).await;
+        let look = client.counting("exists").check_stat(&path).await;
         look.map_err(|error| fault(Action::Read, &path, error))
     }
 
@@ -100,7 +104,7 @@ impl Directory {
     pub(crate) async fn remove(&self, client: &Client, nodes: &[String]) -> Result<(), Error> {
         for node in nodes {
             let path = self.path_of(node);
-            match client.delete(&path, None).await {
+            match client.counting("delete").delete(&path, None).await {
                 Ok(()) | Err(Zk::NoNode) => {}
                 Err(error) => return Err(fault(Action::Delete, &path, error)),
             }
@@ -124,7 +128,7 @@ pub(crate) async fn make(client: &Client, settings: &Settings, path: &str) -> Re
     let options = CreateMode::Container.with_acls(settings.acls());
     let mut missing = vec![path];
     while let Some(path) = missing.last().copied() {
-        match client.create(path, b"", &options).await {
+        match client.counting("create").create(path, b"", &options).await {
             Ok(_) | Err(Zk::NodeExists) => drop(missing.pop()),
             Err(Zk::NoNode) => match path.rfind('/') {
                 Some(at) if at > 0 => missing.push(&path[..at]),

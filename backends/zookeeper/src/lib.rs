@@ -93,6 +93,7 @@ mod stamp;
 mod store;
 mod survey;
 mod task;
+mod trips;
 mod waiting;
 mod watch;
 

@@ -6,6 +6,7 @@ use zookeeper_client::{CheckWriteError, Client, CreateMode, Error as Zk, Oneshot
 use crate::directory::make;
 use crate::fault::{Action, fault};
 use crate::settings::Settings;
+use crate::trips::Counted;
 use crate::watch::Watch;
 
 /// The notes of one election.
@@ -37,7 +38,10 @@ impl Notes {
     pub(crate) async fn read(&mut self, client: &Client, name: NoteName) -> Result<Note, Error> {
         let path = self.path_of(name);
         let failed = |error| fault(Action::Read, &path, error);
-        let (sync, look) = (client.sync(&path), client.get_and_watch_data(&path));
+        let (sync, look) = (
+            client.counting("sync").sync(&path),
+            client.counting("get_data").get_and_watch_data(&path),
+        );
         sync.await.map_err(failed)?;
         let (text, watcher) = match look.await {
             Ok((text, _, watcher)) => (Some(text), watcher),
@@ -75,7 +79,7 @@ impl Notes {
         path: &str,
         text: &[u8],
     ) -> Result<(), CheckWriteError> {
-        let mut writer = client.new_check_writer(proof, None)?;
+        let mut writer = client.counting("multi").new_check_writer(proof, None)?;
         writer.add_set_data(path, text, None)?;
         writer.commit().await.map(drop)
     }
@@ -88,7 +92,7 @@ impl Notes {
         text: &[u8],
     ) -> Result<(), CheckWriteError> {
         let options = CreateMode::Persistent.with_acls(self.settings.acls());
-        let mut writer = client.new_check_writer(proof, None)?;
+        let mut writer = client.counting("multi").new_check_writer(proof, None)?;
         writer.add_create(path, text, &options)?;
         writer.commit().await.map(drop)
     }
@@ -96,10 +100,10 @@ impl Notes {
 
 /// Has us told when the node comes, unless it has come by now.
 async fn absent(client: &Client, path: &str) -> Result<(Option<Vec<u8>>, OneshotWatcher), Zk> {
-    if let (None, watcher) = client.check_and_watch_stat(path).await? {
+    if let (None, watcher) = client.counting("exists").check_and_watch_stat(path).await? {
         return Ok((None, watcher));
     }
-    let (text, _, watcher) = client.get_and_watch_data(path).await?;
+    let (text, _, watcher) = client.counting("get_data").get_and_watch_data(path).await?;
     Ok((Some(text), watcher))
 }
 

@@ -17,6 +17,7 @@ use crate::link::Link;
 use crate::note::{Notes, Written};
 use crate::queue::{Position, Queue};
 use crate::settings::Settings;
+use crate::trips::Counted;
 use crate::waiting::Waiting;
 use crate::watch::{Watch, awake};
 
@@ -151,7 +152,7 @@ impl ZkSeat {
         let look = async {
             match armed {
                 Some(watch) => Some(watch),
-                None => match client.check_and_watch_stat(&path).await {
+                None => match client.counting("exists").check_and_watch_stat(&path).await {
                     Ok((Some(_), watcher)) => Some(Watch::new(place.node.clone(), watcher)),
                     _ => None,
                 },
@@ -364,7 +365,7 @@ impl ZkSeat {
 
 /// A write of the quorum that changes nothing, and fails if the node is not there.
 async fn ask_quorum(client: &Client, path: &str) -> Result<bool, Zk> {
-    match client.new_check_writer(path, None)?.commit().await {
+    match client.counting("multi").new_check_writer(path, None)?.commit().await {
         Ok(_) => Ok(true),
         Err(CheckWriteError::CheckFailed { source: Zk::NoNode }) => Ok(false),
         Err(error) => Err(error.into()),

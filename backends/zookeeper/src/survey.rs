@@ -5,6 +5,7 @@ use crate::directory::Directory;
 use crate::entry;
 use crate::fault::{Action, fault};
 use crate::settings::Settings;
+use crate::trips::Counted;
 
 /// Looks at one election: reads only, and leaves no watch behind.
 pub(crate) async fn survey(client: &Client, directory: &Directory) -> Result<Survey, Error> {
@@ -14,8 +15,12 @@ pub(crate) async fn survey(client: &Client, directory: &Directory) -> Result<Sur
     let nodes: Vec<(&str, String)> =
         queue.names().map(|node| (node, directory.path_of(node))).collect();
     // All of them are asked for before the first answer is waited for.
-    let asked: Vec<_> =
-        nodes.iter().map(|(_, path)| (client.get_data(path), client.check_stat(path))).collect();
+    let asked: Vec<_> = nodes
+        .iter()
+        .map(|(_, path)| {
+            (client.counting("get_data").get_data(path), client.counting("exists").check_stat(path))
+        })
+        .collect();
     let mut found = Vec::new();
     for ((node, path), (data, stat)) in nodes.iter().zip(asked) {
         let (data, stat) = match (data.await, stat.await) {
@@ -46,7 +51,8 @@ pub(crate) async fn elections(
     settings: &Settings,
 ) -> Result<Vec<ElectionName>, Error> {
     let path = &settings.directory;
-    let (sync, list) = (client.sync(path), client.list_children(path));
+    let (sync, list) =
+        (client.counting("sync").sync(path), client.counting("get_children").list_children(path));
     sync.await.map_err(|error| fault(Action::List, path, error))?;
     let children = match list.await {
         Ok(children) => children,

@@ -1,19 +1,25 @@
 //! `elect run`: a command as the only one of its kind.
 
 mod environment;
+mod feed;
+mod http;
 mod job;
 mod kin;
 mod observer;
 mod service;
 mod tree;
 
+use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use async_trait::async_trait;
 use elect_api::{Boottime, Candidate, Lease, Store, Token};
 
+use self::feed::Feed;
+use self::http::{Estate, Page};
 use self::observer::{Observer, Shared};
 use self::service::Service;
 use self::tree::Watched;
@@ -22,8 +28,10 @@ use crate::election::driver::{self, Candidacy, Clock};
 use crate::election::machine::{Machine, Rules, Verdict};
 use crate::election::timing::{Timing, Wishes};
 use crate::guard::{
-    self, Alarm, Containment, Ended, Forked, Guardian, Incoming, Inherited, Redeem, Settings, Whom,
+    self, Alarm, Containment, Ended, Forked, Guardian, Heirloom, Incoming, Inherited, Redeem,
+    Settings, Whom,
 };
+use crate::report::http::Listener;
 use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
 
 /// Takes part in the election, runs the command while it leads, and says how that ended; or ends this
@@ -32,17 +40,19 @@ use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
 /// # Errors
 /// Whatever keeps it from taking part at all.
 pub(super) fn run(plan: &RunPlan, log: &Log) -> anyhow::Result<Outcome> {
-    let inherited = Inherited::take().context("cannot block signals")?;
+    let mut inherited = Inherited::take().context("cannot block signals")?;
+    let heirloom = inherited.heirloom();
     let started = wall_clock();
     let outcome_file = plan.outcome.as_deref().map(open_outcome).transpose()?;
-    let result = take_part(plan, log, &inherited);
+    let result = take_part(plan, log, &inherited, heirloom);
     if let Some(file) = outcome_file {
         write_outcome(&file, plan, started, &result)?;
     }
-    let Past { outcome, may_campaign, ended_by_key, .. } = result?;
+    let Past { outcome, may_campaign, heirloom, ended_by_key, .. } = result?;
     if may_campaign && plan.after_loss == AfterLoss::Campaign {
         // A guardian starts one command only, and is forked by a process that is fresh.
-        return Err(inherited.start_over()).context("cannot start over to campaign again");
+        return Err(inherited.start_over(heirloom.as_ref()))
+            .context("cannot start over to campaign again");
     }
     if let Some(signal) = outcome.own_signal() {
         guard::end_by(signal, if ended_by_key { Whom::OurJob } else { Whom::Ourselves });
@@ -58,22 +68,36 @@ struct Past {
     token: Option<Token>,
     /// Leadership was lost, and nobody wants us to end.
     may_campaign: bool,
+    /// For that.
+    heirloom: Option<Heirloom>,
     /// A key in the terminal ended the command, and nothing else of our job.
     ended_by_key: bool,
 }
 
-fn take_part(plan: &RunPlan, log: &Log, inherited: &Inherited) -> anyhow::Result<Past> {
+fn take_part(
+    plan: &RunPlan,
+    log: &Log,
+    inherited: &Inherited,
+    heirloom: Option<Heirloom>,
+) -> anyhow::Result<Past> {
+    let (socket, note) = heirloom.map(|Heirloom { socket, note }| (socket, note)).unzip();
     let store = config::connect(&plan.backend)?;
+    let listener = plan.http.as_ref().map(|address| http::listen(address, socket)).transpose()?;
     let run = Run::new(plan, log.about(&plan.election), store)?;
-    let guardian = run.fork(inherited)?;
+    let page = listener.map(|listener| run.page(listener, note.as_deref()));
+    let guardian = run.fork(inherited, page.as_ref().map(Page::address))?;
     if plan.after_loss == AfterLoss::Exit {
         inherited.release().context("cannot open /dev/null")?;
     }
-    let Close { verdict, token, ended_by_key } = run.campaign(guardian, inherited)?;
+    let starts_over = plan.after_loss == AfterLoss::Campaign;
+    let estate = page.as_ref().filter(|_| starts_over).map(Page::estate).transpose()?;
+    let Close { verdict, token, ended_by_key } = run.campaign(guardian, inherited, page)?;
     let may_campaign = matches!(verdict, Verdict::Lost(_));
     let (outcome, reason) = judge(verdict, &run.store.profile().location);
     run.tell(outcome, &reason);
-    Ok(Past { outcome, reason, id: run.candidate.id, token, may_campaign, ended_by_key })
+    let heirloom = estate.map(Estate::into_heirloom);
+    let id = run.candidate.id;
+    Ok(Past { outcome, reason, id, token, may_campaign, heirloom, ended_by_key })
 }
 
 /// Opens the file of `--outcome`, and empties it.
@@ -143,10 +167,20 @@ impl<'a> Run<'a> {
         Ok(Self { plan, log, store, wishes, timing, candidate })
     }
 
-    fn fork(&self, inherited: &Inherited) -> anyhow::Result<Forked> {
+    /// What `--http` shows. `note` is of the time before a new start.
+    fn page(&self, listener: Listener, note: Option<&str>) -> Page {
+        let page = Page::new(listener, self.plan, &self.candidate, &self.store.profile());
+        if let Some(note) = note {
+            page.board.metrics().resume(note);
+        }
+        self.log.info(format_args!("HTTP is served on http://{}/", page.address()));
+        page
+    }
+
+    fn fork(&self, inherited: &Inherited, http: Option<SocketAddr>) -> anyhow::Result<Forked> {
         Forked::fork(Settings {
             command: &self.plan.command,
-            environment: environment::for_command(&self.plan.election, &self.candidate),
+            environment: environment::for_command(&self.plan.election, &self.candidate, http),
             gets_sockets: environment::has_sockets(),
             leftover: self.plan.leftover,
             signal: self.plan.signal as i32,
@@ -166,7 +200,14 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn campaign(&self, guardian: Forked, inherited: &Inherited) -> anyhow::Result<Close> {
+    fn campaign(
+        &self,
+        guardian: Forked,
+        inherited: &Inherited,
+        page: Option<Page>,
+    ) -> anyhow::Result<Close> {
+        let board = page.as_ref().map(|page| Arc::clone(&page.board));
+        let server = page.map(|page| page.serve(self.plan)).transpose()?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -180,7 +221,8 @@ impl<'a> Run<'a> {
             let shared = Shared::new(&self.log, clock.now());
             let candidacy = self.candidacy();
             let verdict = {
-                let mut observer = Observer::new(&self.log, &shared, &self.candidate, service.as_ref());
+                let feed = board.as_deref().map(Feed::new);
+                let mut observer = Observer::new(&self.log, &shared, &self.candidate, service.as_ref(), feed);
                 let machine = Machine::new(self.rules(), self.timing, clock.now(), fastrand::u64(..));
                 tokio::select! {
                     verdict = driver::drive(&candidacy, machine, &clock, &mut tree, &mut observer) => verdict,
@@ -193,6 +235,9 @@ impl<'a> Run<'a> {
             Guardian::dismiss(tree.into_guardian());
             Ok(Close { verdict, token: shared.token(), ended_by_key })
         });
+        if let Some(server) = server {
+            server.stop();
+        }
         // A resolver may keep a thread for minutes.
         runtime.shutdown_background();
         outcome

@@ -5,11 +5,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use elect_api::{Boottime, Candidate, Survey, Token};
 
+use super::feed::Feed;
 use super::service::Service;
 use super::{REDRAW, kin};
-use crate::election::driver;
 use crate::election::machine::{Event, News};
-use crate::guard;
+use crate::election::{Call, driver};
+use crate::guard::{self, Deadlines};
 use crate::report::{Log, Waiting, wall_clock};
 
 /// What the candidacy and the line that shows it have in common.
@@ -60,6 +61,8 @@ pub(super) struct Observer<'a> {
     shared: &'a Shared,
     candidate: &'a Candidate,
     service: Option<&'a Service<'a>>,
+    /// For `--http`.
+    feed: Option<Feed<'a>>,
     /// The last trouble that was told: people need not read it twice.
     trouble: Option<String>,
 }
@@ -70,15 +73,37 @@ impl<'a> Observer<'a> {
         shared: &'a Shared,
         candidate: &'a Candidate,
         service: Option<&'a Service<'a>>,
+        feed: Option<Feed<'a>>,
     ) -> Self {
-        Self { log, shared, candidate, service, trouble: None }
+        Self { log, shared, candidate, service, feed, trouble: None }
     }
 }
 
 impl driver::Observer for Observer<'_> {
+    fn happened(&mut self, event: &Event) {
+        if let Some(feed) = &mut self.feed {
+            feed.happened(event);
+        }
+    }
+
+    fn renewed(&mut self, deadlines: Deadlines) {
+        if let Some(feed) = &mut self.feed {
+            feed.renewed(deadlines);
+        }
+    }
+
+    fn called(&mut self, call: &Call) {
+        if let Some(feed) = &mut self.feed {
+            feed.called(call);
+        }
+    }
+
     fn news(&mut self, news: News) {
         if let Some(service) = self.service {
             service.news(&news);
+        }
+        if let Some(feed) = &mut self.feed {
+            feed.news(&news);
         }
         match news {
             News::Waiting { ahead } => self.log.debug(format_args!("waiting, {ahead} ahead")),

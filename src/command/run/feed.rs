@@ -1,0 +1,81 @@
+//! What the engine tells, put into what the HTTP server shows.
+
+use crate::election::machine::{Event, News};
+use crate::election::{Call, Ending, Operation};
+use crate::guard::{Deadlines, Ended};
+use crate::report::http::{Board, Failure, Reason};
+
+pub(super) struct Feed<'a> {
+    board: &'a Board,
+    steps_down: bool,
+    /// Trouble has been told of, and not been over since.
+    in_trouble: bool,
+}
+
+impl<'a> Feed<'a> {
+    pub(super) const fn new(board: &'a Board) -> Self {
+        Self { board, steps_down: false, in_trouble: false }
+    }
+
+    pub(super) fn news(&mut self, news: &News) {
+        match news {
+            News::Waiting { ahead } => self.board.waiting(*ahead),
+            News::Leading(token) => self.board.won(*token),
+            News::Lost(why) => self.board.over(Reason::Lost, Some(why.clone())),
+            News::SteppingDown(why) => {
+                self.steps_down = true;
+                self.board.remark("stepping_down", Some(why.clone()));
+            }
+            News::Stopping(_) => self.board.remark("stopping", None),
+            News::Leaving { .. } => self.board.leave(),
+            News::Trouble(error, _) => {
+                if !std::mem::replace(&mut self.in_trouble, true) {
+                    self.board.remark("trouble", Some(error.to_string()));
+                }
+            }
+            News::Recovered(_) => {
+                self.in_trouble = false;
+                self.board.remark("recovered", None);
+            }
+            News::Granted { .. } | News::Holding(_) | News::EntryLeft(_) => {}
+        }
+    }
+
+    pub(super) fn happened(&mut self, event: &Event) {
+        match *event {
+            Event::Ended(Ended::Exited(code)) => {
+                self.board.metrics().command_ended("exited", code.into());
+            }
+            Event::Ended(Ended::Signaled(signal)) => {
+                self.board.metrics().command_ended("signaled", signal.into());
+            }
+            Event::NotStarted(_) | Event::GuardianDied => self.board.over(Reason::Failed, None),
+            Event::Empty if self.steps_down => self.board.over(Reason::SteppedDown, None),
+            // What the command left running counts as it: nobody else leads before it is gone.
+            Event::Empty => self.board.over(Reason::Ended, None),
+            _ => {}
+        }
+    }
+
+    pub(super) fn renewed(&mut self, deadlines: Deadlines) {
+        self.board.renewed(deadlines.soft, deadlines.hard);
+    }
+
+    pub(super) fn called(&mut self, call: &Call) {
+        let metrics = self.board.metrics();
+        let outcome = match call.ending {
+            Ending::Proven | Ending::Answered => "answered",
+            Ending::Failed(kind) => Failure::Error(kind).name(),
+            Ending::Abandoned => "abandoned",
+        };
+        metrics.called(call.operation.name(), outcome);
+        if call.operation == Operation::Refresh && self.board.has_won() {
+            match call.ending {
+                Ending::Proven => metrics.renewed(call.took),
+                Ending::Failed(kind) => metrics.not_renewed(Failure::Error(kind)),
+                Ending::Abandoned => metrics.not_renewed(Failure::Timeout),
+                Ending::Answered => {}
+            }
+        }
+    }
+}

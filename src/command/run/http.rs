@@ -1,0 +1,93 @@
+//! `--http`: from its address to the server.
+
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use anyhow::Context;
+use elect_api::{Candidate, Lease, Profile};
+
+use crate::config::{self, ListenAddress, RunPlan};
+use crate::guard::{self, Heirloom};
+use crate::report::http::{Board, Clocks, Identity, Listener, Server, Surveyor};
+use crate::report::wall_clock;
+
+/// Listens, before anything else is done: who cannot be asked does not take part. After a new start we
+/// listen already.
+///
+/// # Errors
+/// When that address cannot be had.
+pub(super) fn listen(address: &ListenAddress, socket: Option<OwnedFd>) -> anyhow::Result<Listener> {
+    let listener = match socket {
+        Some(socket) => Listener::adopt(socket.into()),
+        None => Listener::bind(address),
+    };
+    listener.with_context(|| {
+        format!(
+            "cannot listen on {address} for --http; another program, or another elect, may have the port: \
+             take another one, or 0 for any that is free"
+        )
+    })
+}
+
+/// What is shown of a candidate, and what shows it once [`Page::serve`] is called.
+pub(super) struct Page {
+    pub(super) board: Arc<Board>,
+    listener: Listener,
+}
+
+impl Page {
+    pub(super) fn new(
+        listener: Listener,
+        plan: &RunPlan,
+        candidate: &Candidate,
+        store: &Profile,
+    ) -> Self {
+        let identity = Identity {
+            election: plan.election.as_str().to_owned(),
+            id: candidate.id.clone(),
+            store: store.scheme,
+            is_timed: store.lease != Lease::Unlimited,
+        };
+        let board = Board::new(identity, Clocks { now: guard::now, wall: wall_clock });
+        Self { board: Arc::new(board), listener }
+    }
+
+    /// Where it is shown.
+    pub(super) const fn address(&self) -> SocketAddr {
+        self.listener.address()
+    }
+
+    /// What is left for a new start once [`Page::serve`] has taken this.
+    ///
+    /// # Errors
+    /// When no descriptor is left.
+    pub(super) fn estate(&self) -> anyhow::Result<Estate> {
+        let socket = self.listener.as_fd().try_clone_to_owned();
+        let socket = socket.context("cannot keep the socket of --http")?;
+        Ok(Estate { board: Arc::clone(&self.board), socket })
+    }
+
+    /// Begins to answer. The process has one more thread from here on.
+    ///
+    /// # Errors
+    /// When a thread or a descriptor is refused, or the store cannot be opened once more.
+    pub(super) fn serve(self, plan: &RunPlan) -> anyhow::Result<Server> {
+        let store = config::connect(&plan.backend)?;
+        let surveyor = Surveyor::new(store, plan.election.clone(), guard::now);
+        let server = Server::start(self.listener, self.board, Some(surveyor));
+        server.context("cannot start the HTTP server")
+    }
+}
+
+/// The socket, which goes on listening, and what was counted so far.
+pub(super) struct Estate {
+    board: Arc<Board>,
+    socket: OwnedFd,
+}
+
+impl Estate {
+    pub(super) fn into_heirloom(self) -> Heirloom {
+        Heirloom { socket: self.socket, note: self.board.metrics().note() }
+    }
+}

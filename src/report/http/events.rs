@@ -1,0 +1,87 @@
+//! Server-sent events: how things are, then each change, and now and then a sign of life.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::body::Bytes;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{mpsc, watch};
+use tokio::time::MissedTickBehavior;
+
+use super::board::{Board, Change};
+use super::present::Present;
+
+/// How often there is a comment, so that both ends notice when the other is gone.
+const HEARTBEAT: Duration = Duration::from_secs(10);
+/// How long a client may leave unread what its connection has no room for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Begins a stream. `stopping` is true once the server ends; `hang_up` is called for a client that does
+/// not read.
+pub(super) fn stream(
+    board: Arc<Board>,
+    mut stopping: watch::Receiver<bool>,
+    hang_up: impl FnOnce() + Send + 'static,
+) -> mpsc::Receiver<Bytes> {
+    let (sender, receiver) = mpsc::channel(1);
+    tokio::spawn(async move {
+        let end = tokio::select! {
+            end = write(&board, &sender, &mut stopping) => end,
+            () = sender.closed() => return,
+        };
+        if end == End::Unread {
+            hang_up();
+        }
+    });
+    receiver
+}
+
+/// Why a stream ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// The server ends.
+    Stopping,
+    /// The client does not read.
+    Unread,
+}
+
+async fn write(
+    board: &Board,
+    sender: &mpsc::Sender<Bytes>,
+    stopping: &mut watch::Receiver<bool>,
+) -> End {
+    let mut changes = board.subscribe();
+    let mut known = board.view().changes;
+    let mut beat = tokio::time::interval(HEARTBEAT);
+    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    beat.reset();
+    let mut text = event(board, known, "present", None);
+    loop {
+        let is_sent = tokio::time::timeout(PATIENCE, sender.send(text.into())).await;
+        if !matches!(is_sent, Ok(Ok(()))) {
+            return End::Unread;
+        }
+        text = loop {
+            tokio::select! {
+                biased;
+                change = changes.recv() => match change {
+                    Ok(Change { number, kind, reason }) if number > known => {
+                        known = number;
+                        break event(board, number, kind, reason.as_deref());
+                    }
+                    // The first event has told of it.
+                    Ok(_) => {}
+                    Err(RecvError::Lagged(_)) => return End::Unread,
+                    Err(RecvError::Closed) => return End::Stopping,
+                },
+                _ = stopping.wait_for(|stopping| *stopping) => return End::Stopping,
+                _ = beat.tick() => break ":\n\n".to_owned(),
+            }
+        };
+    }
+}
+
+fn event(board: &Board, number: u64, kind: &str, reason: Option<&str>) -> String {
+    let present = Present::of(board).because(reason).json();
+    format!("id: {number}\nevent: {kind}\ndata: {present}\n\n")
+}

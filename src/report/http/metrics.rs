@@ -1,0 +1,306 @@
+use std::collections::{BTreeMap, HashMap};
+use std::hash::RandomState;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use elect_api::{ErrorKind, trips};
+use prometheus::core::Collector;
+use prometheus::proto::MetricType;
+use prometheus::{Gauge, Histogram, HistogramOpts, IntCounterVec, Opts, Registry, TextEncoder};
+
+use serde::{Deserialize, Serialize};
+
+use super::board::{Identity, Reason, View};
+
+/// Seconds that a renewal may take: from a store in the same rack to one that is nearly too late.
+const RENEWALS: &[f64] = &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0];
+/// Seconds to leadership: at once, after a hand-over, after a lease, after a day as a standby.
+const ELECTIONS: &[f64] = &[0.01, 0.1, 1.0, 5.0, 15.0, 60.0, 600.0, 3_600.0, 21_600.0, 86_400.0];
+
+/// What Prometheus reads. Counters begin at 0 with each `elect run`, and go on when it starts over.
+#[derive(Debug)]
+pub struct Metrics {
+    identity: Identity,
+    registry: Registry,
+    leadership_changes: IntCounterVec,
+    election_duration: Histogram,
+    renewal_duration: Histogram,
+    failed_renewals: IntCounterVec,
+    store_calls: IntCounterVec,
+    command_exits: IntCounterVec,
+    round_trips: IntCounterVec,
+    /// As many of them as are counted there, by operation.
+    known_trips: Mutex<BTreeMap<&'static str, u64>>,
+}
+
+/// A counter of the past.
+#[derive(Serialize, Deserialize)]
+struct Count {
+    name: String,
+    labels: HashMap<String, String>,
+    value: f64,
+}
+
+/// The label that all metrics have.
+const ELECTION: &str = "election";
+
+/// Why a renewal failed, as a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// There was an error of this kind.
+    Error(ErrorKind),
+    /// There was no answer in time.
+    Timeout,
+}
+
+impl Failure {
+    const ALL: [Self; 5] = [
+        Self::Error(ErrorKind::Unreachable),
+        Self::Error(ErrorKind::Ambiguous),
+        Self::Error(ErrorKind::Denied),
+        Self::Error(ErrorKind::Unfit),
+        Self::Timeout,
+    ];
+
+    /// Its name as a label; stable.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Error(ErrorKind::Unreachable) => "unreachable",
+            Self::Error(ErrorKind::Ambiguous) => "ambiguous",
+            Self::Error(ErrorKind::Denied) => "denied",
+            Self::Error(ErrorKind::Unfit) => "unfit",
+            Self::Timeout => "timeout",
+        }
+    }
+}
+
+impl Metrics {
+    pub(super) fn new(identity: &Identity) -> Self {
+        let metrics = Self {
+            identity: identity.clone(),
+            registry: registry(identity),
+            leadership_changes: counters(
+                "elect_leadership_changes_total",
+                "How often this candidate came to lead, and ceased to, by reason.",
+                &["reason"],
+            ),
+            election_duration: histogram(
+                "elect_election_duration_seconds",
+                "Time from joining the election to leading it.",
+                ELECTIONS,
+            ),
+            renewal_duration: histogram(
+                "elect_renewal_duration_seconds",
+                "Time that the store took to acknowledge a renewal of the lease.",
+                RENEWALS,
+            ),
+            failed_renewals: counters(
+                "elect_failed_renewals_total",
+                "Renewals of the lease that the store did not acknowledge, by kind of failure.",
+                &["kind"],
+            ),
+            store_calls: counters(
+                "elect_store_calls_total",
+                "Calls of the engine to the store by operation and outcome; one takes a round trip or a few.",
+                &["operation", "outcome"],
+            ),
+            command_exits: counters(
+                "elect_command_exits_total",
+                "Ends of the command: code is its exit code, or the signal that ended it.",
+                &["outcome", "code"],
+            ),
+            round_trips: counters(
+                "elect_store_round_trips_total",
+                "Requests that were sent to the store's servers, by operation.",
+                &["operation"],
+            ),
+            known_trips: Mutex::default(),
+        };
+        metrics.register();
+        // What has not happened yet is 0: a rate needs something to rise from.
+        for reason in ["won", "ended", "stepped_down", "lost", "failed"] {
+            metrics.leadership_changes.with_label_values(&[reason]);
+        }
+        for kind in Failure::ALL {
+            metrics.failed_renewals.with_label_values(&[kind.name()]);
+        }
+        metrics.command_exits.with_label_values(&["exited", "0"]);
+        metrics
+    }
+
+    fn register(&self) {
+        let add = |metric: Box<dyn Collector>| {
+            self.registry.register(metric).expect("each name is there once");
+        };
+        for counters in self.counters() {
+            add(Box::new(counters.clone()));
+        }
+        add(Box::new(self.election_duration.clone()));
+        add(Box::new(self.renewal_duration.clone()));
+    }
+
+    /// We have come to lead, so long after joining.
+    pub(super) fn won(&self, after: Duration) {
+        self.leadership_changes.with_label_values(&["won"]).inc();
+        self.election_duration.observe(after.as_secs_f64());
+    }
+
+    pub(super) fn over(&self, reason: Reason) {
+        self.leadership_changes.with_label_values(&[reason.name()]).inc();
+    }
+
+    /// The store has acknowledged a renewal that took so long.
+    pub fn renewed(&self, took: Duration) {
+        self.renewal_duration.observe(took.as_secs_f64());
+    }
+
+    /// It has not.
+    pub fn not_renewed(&self, failure: Failure) {
+        self.failed_renewals.with_label_values(&[failure.name()]).inc();
+    }
+
+    /// A call to the store is over.
+    pub fn called(&self, operation: &str, outcome: &str) {
+        self.store_calls.with_label_values(&[operation, outcome]).inc();
+    }
+
+    /// The command has ended: `outcome` is `exited` or `signaled`.
+    pub fn command_ended(&self, outcome: &str, code: i32) {
+        self.command_exits.with_label_values(&[outcome, &code.to_string()]).inc();
+    }
+
+    /// What was counted, for [`Metrics::resume`].
+    pub fn note(&self) -> String {
+        self.count_trips();
+        let mut counts = Vec::new();
+        for family in self.registry.gather() {
+            if family.get_field_type() != MetricType::COUNTER {
+                continue;
+            }
+            counts.extend(family.get_metric().iter().map(|metric| {
+                Count {
+                    name: family.name().to_owned(),
+                    labels: metric
+                        .get_label()
+                        .iter()
+                        .filter(|label| label.name() != ELECTION)
+                        .map(|label| (label.name().to_owned(), label.value().to_owned()))
+                        .collect(),
+                    value: metric.get_counter().get_value(),
+                }
+            }));
+        }
+        // Text and numbers: there is nothing in it that JSON cannot say.
+        serde_json::to_string(&counts).unwrap_or_default()
+    }
+
+    /// Goes on counting where another [`Metrics`] ended. What it cannot read it leaves.
+    pub fn resume(&self, note: &str) {
+        let counts: Vec<Count> = serde_json::from_str(note).unwrap_or_default();
+        for Count { name, labels, value } in counts {
+            let same = |vector: &&&IntCounterVec| {
+                vector.desc().iter().any(|description| description.fq_name == name)
+            };
+            let labels =
+                labels.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+            let counter = self
+                .counters()
+                .iter()
+                .find(same)
+                .and_then(|vector| vector.get_metric_with::<&str, RandomState>(&labels).ok());
+            if let Some(counter) = counter {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "a count"
+                )]
+                counter.inc_by(value as u64);
+            }
+        }
+    }
+
+    /// Takes in what the stores of this process have counted meanwhile.
+    fn count_trips(&self) {
+        let mut known = self.known_trips.lock().unwrap_or_else(PoisonError::into_inner);
+        for (operation, count) in trips() {
+            let before = known.insert(operation, count).unwrap_or(0);
+            self.round_trips.with_label_values(&[operation]).inc_by(count - before);
+        }
+    }
+
+    const fn counters(&self) -> [&IntCounterVec; 5] {
+        [
+            &self.leadership_changes,
+            &self.failed_renewals,
+            &self.store_calls,
+            &self.round_trips,
+            &self.command_exits,
+        ]
+    }
+
+    /// All of it in Prometheus' text format.
+    pub(super) fn text(&self, view: &View) -> String {
+        self.count_trips();
+        let mut families = self.registry.gather();
+        families.extend(self.present(view).gather());
+        families.sort_by(|one, other| one.name().cmp(other.name()));
+        TextEncoder::new().encode_to_string(&families).unwrap_or_default()
+    }
+
+    /// What is so at one instant. What does not apply is left out.
+    fn present(&self, view: &View) -> Registry {
+        let registry = registry(&self.identity);
+        let show = |opts: Opts, value: f64| {
+            let gauge = Gauge::with_opts(opts).expect("a valid name");
+            gauge.set(value);
+            registry.register(Box::new(gauge)).expect("each name is there once");
+        };
+        show(
+            Opts::new("elect_build_info", "The version of elect.")
+                .const_label("version", env!("CARGO_PKG_VERSION")),
+            1.0,
+        );
+        let Identity { id, store, .. } = &self.identity;
+        show(
+            Opts::new("elect_candidate_info", "Who takes part: its id, and the store.")
+                .const_label("id", id)
+                .const_label("store", *store),
+            1.0,
+        );
+        let leads = view.leadership.is_some();
+        show(
+            Opts::new("elect_is_leader", "Whether this candidate leads, before its soft deadline."),
+            f64::from(u8::from(leads)),
+        );
+        if let Some(place) = view.place {
+            show(
+                Opts::new("elect_queue_place", "How many candidates are before this one."),
+                u32::try_from(place).unwrap_or(u32::MAX).into(),
+            );
+        }
+        if let Some(left) = view.leadership.and_then(|leadership| leadership.to_hard) {
+            show(
+                Opts::new(
+                    "elect_hard_deadline_remaining_seconds",
+                    "Time until everything is killed, unless the lease is renewed.",
+                ),
+                left.as_secs_f64(),
+            );
+        }
+        registry
+    }
+}
+
+fn registry(identity: &Identity) -> Registry {
+    let labels = [(ELECTION.to_owned(), identity.election.clone())].into();
+    Registry::new_custom(None, Some(labels)).expect("there is no prefix to be wrong")
+}
+
+fn counters(name: &str, help: &str, labels: &[&str]) -> IntCounterVec {
+    IntCounterVec::new(Opts::new(name, help), labels).expect("a valid name")
+}
+
+fn histogram(name: &str, help: &str, buckets: &[f64]) -> Histogram {
+    let opts = HistogramOpts::new(name, help).buckets(buckets.to_vec());
+    Histogram::with_opts(opts).expect("a valid name")
+}

@@ -1,0 +1,97 @@
+use std::time::Duration;
+
+use elect_api::Boottime;
+use serde::Serialize;
+
+use super::board::{Board, View};
+use super::surveyor::Sight;
+use crate::report::{LeaderStatus, WaitingStatus, rfc3339};
+
+/// How things are, with stable keys; more may come.
+#[derive(Serialize)]
+pub(super) struct Present<'a> {
+    /// When that is.
+    #[serde(skip)]
+    at: Boottime,
+    /// The election.
+    name: &'a str,
+    /// Whether this candidate leads now.
+    is_leader: bool,
+    /// This candidate.
+    id: &'a str,
+    /// The fencing token of our leadership; `null` where we do not lead, like the next.
+    token: Option<u64>,
+    since: Option<String>,
+    /// How long we lead without a further renewal: 0 where we do not, `null` where it is without end.
+    valid_for_ms: Option<u64>,
+    /// How many are before us; `null` where the store has not said.
+    place: Option<usize>,
+    /// Why it came to that, in the words of an event.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    #[serde(flatten)]
+    among: Option<Among<'a>>,
+}
+
+#[derive(Serialize)]
+struct Among<'a> {
+    /// Who takes part; `null` where the store has not said.
+    candidates: Option<Candidates<'a>>,
+}
+
+#[derive(Serialize)]
+struct Candidates<'a> {
+    /// How old this is.
+    age_ms: u64,
+    leader: Option<&'a LeaderStatus>,
+    waiting: &'a [WaitingStatus],
+}
+
+impl<'a> Present<'a> {
+    /// As it is now, without candidates.
+    pub(super) fn of(board: &'a Board) -> Self {
+        let identity = board.identity();
+        let View { at, leadership, place, .. } = board.view();
+        Self {
+            at,
+            name: &identity.election,
+            is_leader: leadership.is_some(),
+            id: &identity.id,
+            token: leadership.map(|leadership| leadership.token.get()),
+            since: leadership.map(|leadership| rfc3339(leadership.since)),
+            valid_for_ms: match leadership {
+                None => Some(0),
+                Some(leadership) => leadership.left.map(millis),
+            },
+            place,
+            reason: None,
+            among: None,
+        }
+    }
+
+    /// With who else takes part, as far as it is known.
+    #[must_use]
+    pub(super) fn among(self, sight: Option<&'a Sight>) -> Self {
+        let candidates = sight.map(|Sight { at, status }| Candidates {
+            age_ms: millis(self.at.since(*at)),
+            leader: status.leader.as_ref(),
+            waiting: &status.waiting,
+        });
+        Self { among: Some(Among { candidates }), ..self }
+    }
+
+    /// With why it came to that.
+    #[must_use]
+    pub(super) fn because(self, reason: Option<&'a str>) -> Self {
+        Self { reason, ..self }
+    }
+
+    pub(super) fn json(&self) -> String {
+        // Text, numbers and null: there is nothing in it that JSON cannot say.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

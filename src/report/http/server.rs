@@ -1,0 +1,150 @@
+use std::convert::Infallible;
+use std::io;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+use super::crowd::{Crowd, Place};
+use super::pace::Pace;
+use super::pages::Desk;
+use super::{Board, Listener, Surveyor};
+
+/// How long the head of a request may take, and how long a connection may be silent before the next.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a connection that reads no events may last.
+const LIFETIME: Duration = Duration::from_secs(60);
+/// The longest head of a request, in bytes, and about as much of an answer waits to be sent.
+const BUFFER: usize = 8 * 1024;
+const MOST_HEADERS: usize = 64;
+/// The pause when no descriptor is left for a connection.
+const EXHAUSTED: Duration = Duration::from_millis(100);
+/// How long readers of events have at the end to take the last ones.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// A server on a thread of its own.
+///
+/// Dropping it leaves the thread to the end of the process.
+pub struct Server {
+    stopping: watch::Sender<bool>,
+    ended: mpsc::Receiver<Infallible>,
+}
+
+impl Server {
+    /// Answers whoever connects to `listener`. `surveyor` knows who else takes part.
+    ///
+    /// # Errors
+    /// When a thread, memory or a descriptor is refused.
+    pub fn start(
+        listener: Listener,
+        board: Arc<Board>,
+        surveyor: Option<Surveyor>,
+    ) -> io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (stopping, watched) = watch::channel(false);
+        let (ending, ended) = mpsc::channel();
+        let pace = Pace::new(board.clocks().now);
+        let desk = Desk { board, surveyor, crowd: Crowd::new(), pace, stopping: watched };
+        let socket = {
+            let _context = runtime.enter();
+            TcpListener::from_std(listener.into_socket())?
+        };
+        thread::Builder::new().name("http".into()).spawn(move || {
+            // Dropped last: so the end is seen.
+            let _ending: mpsc::Sender<Infallible> = ending;
+            runtime.block_on(serve(&socket, &Arc::new(desk)));
+            // A resolver of the surveyor's may keep a thread for minutes.
+            runtime.shutdown_background();
+        })?;
+        Ok(Self { stopping, ended })
+    }
+
+    /// Tells readers of events what they have not taken yet, for a moment at most, and ends.
+    pub fn stop(self) {
+        let _ = self.stopping.send(true);
+        let _ = self.ended.recv_timeout(LAST_WORDS * 2);
+    }
+}
+
+/// Ends a while after it was asked to stop.
+async fn serve(listener: &TcpListener, desk: &Arc<Desk>) {
+    let mut stopping = desk.stopping.clone();
+    tokio::select! {
+        () = take_in(listener, desk) => {}
+        _ = stopping.wait_for(|stopping| *stopping) => {}
+    }
+    let mut beat = tokio::time::interval(Duration::from_millis(2));
+    let read = async {
+        while desk.crowd.has_readers() {
+            beat.tick().await;
+        }
+    };
+    let _ = tokio::time::timeout(LAST_WORDS, read).await;
+}
+
+/// Takes in connections, without end.
+async fn take_in(listener: &TcpListener, desk: &Arc<Desk>) {
+    for number in 0.. {
+        desk.pace.turn().await;
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let place = desk.crowd.place().await;
+                let guest = Guest { desk: Arc::clone(desk), number, _place: place };
+                let task = tokio::spawn(async move { guest.attend(stream).await });
+                desk.crowd.enter(number, task.abort_handle());
+            }
+            // One that was gone before it was taken in is nobody's concern.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+            Err(_) => tokio::time::sleep(EXHAUSTED).await,
+        }
+    }
+}
+
+/// One connection, from its begin to its end.
+struct Guest {
+    desk: Arc<Desk>,
+    number: u64,
+    _place: Option<Place>,
+}
+
+impl Guest {
+    async fn attend(self, stream: TcpStream) {
+        // Small answers are not to wait for more of them.
+        let _ = stream.set_nodelay(true);
+        let number = self.number;
+        let service = service_fn(|request| {
+            let answer = Arc::clone(&self.desk).answer(number, request);
+            async move { Ok::<_, Infallible>(answer.await) }
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_TIMEOUT)
+            .max_buf_size(BUFFER)
+            .max_headers(MOST_HEADERS)
+            .half_close(false)
+            .serve_connection(TokioIo::new(stream), service);
+        tokio::pin!(connection);
+        // What goes wrong is the client's affair.
+        if tokio::time::timeout(LIFETIME, connection.as_mut()).await.is_ok() {
+            return;
+        }
+        if self.desk.crowd.is_reader(number) {
+            let _ = connection.await;
+        } else {
+            // With the answer that is under way, if there is one.
+            connection.as_mut().graceful_shutdown();
+            let _ = tokio::time::timeout(HEAD_TIMEOUT, connection).await;
+        }
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        self.desk.crowd.leave(self.number);
+    }
+}

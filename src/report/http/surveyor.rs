@@ -1,0 +1,65 @@
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use elect_api::{Boottime, ElectionName, Store};
+
+use crate::report::ElectionStatus;
+
+/// The least time between two questions to the store, however many clients ask.
+const PAUSE: Duration = Duration::from_secs(5);
+/// How long an answer to a client waits for one to us.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Who else takes part, asked over a connection of its own: the engine's has better things to do.
+pub struct Surveyor {
+    store: Box<dyn Store>,
+    election: ElectionName,
+    now: fn() -> Boottime,
+    asked: tokio::sync::Mutex<Option<Boottime>>,
+    newest: Mutex<Option<Sight>>,
+}
+
+/// An election, and when it looked like this.
+#[derive(Clone, Debug)]
+pub(super) struct Sight {
+    pub(super) at: Boottime,
+    pub(super) status: ElectionStatus,
+}
+
+impl Surveyor {
+    /// Of an election in a store. Nothing is asked before somebody wants to know.
+    pub fn new(store: Box<dyn Store>, election: ElectionName, now: fn() -> Boottime) -> Self {
+        Self {
+            store,
+            election,
+            now,
+            asked: tokio::sync::Mutex::default(),
+            newest: Mutex::default(),
+        }
+    }
+
+    /// The newest sight; asks for a newer one if it is time, and does not wait long for it.
+    ///
+    /// # Cancellation
+    /// May be dropped at any time.
+    pub(super) async fn look(&self) -> Option<Sight> {
+        if let Ok(mut asked) = self.asked.try_lock() {
+            let at = (self.now)();
+            if asked.is_none_or(|asked| asked + PAUSE <= at) {
+                *asked = Some(at);
+                let survey =
+                    tokio::time::timeout(PATIENCE, self.store.survey(&self.election)).await;
+                if let Ok(Ok(survey)) = survey {
+                    let status =
+                        ElectionStatus::new(&self.election, &self.store.profile(), &survey);
+                    *self.newest() = Some(Sight { at, status });
+                }
+            }
+        }
+        self.newest().clone()
+    }
+
+    fn newest(&self) -> MutexGuard<'_, Option<Sight>> {
+        self.newest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,119 @@
+//! What `elect dashboard` prints, what README says, and what there is.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::process::Command;
+
+use elect_testkit::program::{Elect, eventually};
+use elect_testkit::servers::Etcd;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::client::{address, get, sample};
+
+const PACKAGE: &str = "apt-get install prometheus";
+
+pub(super) fn dashboard(words: &[&str]) -> String {
+    let ended = Elect::new(env!("CARGO_BIN_EXE_elect")).arg("dashboard").args(words).run();
+    ended.exits(0).is_quiet().stdout
+}
+
+/// `promtool`, which is content.
+#[track_caller]
+fn promtool(words: &[&str], stdin: &str) -> String {
+    use std::io::Write as _;
+    let mut child = Command::new("promtool")
+        .args(words)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|_| panic!("promtool is missing: {PACKAGE}"));
+    child.stdin.take().expect("a pipe").write_all(stdin.as_bytes()).expect("it reads");
+    let output = child.wait_with_output().expect("promtool runs");
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said).into_owned();
+    assert!(output.status.success(), "promtool {words:?}: {said}");
+    println!("promtool {words:?}: {said}");
+    said
+}
+
+/// A page of a leader that has renewed its lease: there is no metric that it does not show.
+fn full_page() -> String {
+    let (etcd, server) = (Etcd::start(1), address());
+    let (url, http) = (etcd.url(), server.to_string());
+    let flags = ["run", "-b", &url, "-e", "job", "--ttl", "4s", "--http", &http];
+    let _elect =
+        Elect::new(env!("CARGO_BIN_EXE_elect")).args(flags).args(["sleep", "3600"]).spawn();
+    eventually("a renewal", || {
+        let page = get(server, "/metrics").body;
+        let renewals = sample(&page, "elect_renewal_duration_seconds_count")?;
+        let trips = sample(&page, "elect_store_round_trips_total{operation=\"lease_keep_alive\"")?;
+        (renewals > 0.0 && trips >= renewals).then_some(page)
+    })
+}
+
+/// The names of all metrics of a page.
+fn families(page: &str) -> BTreeSet<String> {
+    let types = page.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+    types.filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
+}
+
+/// Whatever in a text looks like a metric of ours, without the endings of histograms.
+fn mentioned(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let names = words.filter(|word| word.starts_with("elect_"));
+    let ending = |name: &str| {
+        let endings = ["_bucket", "_sum", "_count"];
+        endings.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name).to_owned()
+    };
+    names.map(ending).collect()
+}
+
+/// The questions that a dashboard asks.
+fn questions(dashboard: &Value) -> Vec<String> {
+    let panels = dashboard["panels"].as_array().expect("panels");
+    let targets = panels.iter().flat_map(|panel| panel["targets"].as_array().expect("targets"));
+    targets.map(|target| target["expr"].as_str().expect("a question").to_owned()).collect()
+}
+
+#[test]
+fn all_that_is_mentioned_exists_and_all_that_exists_is_documented() {
+    let page = full_page();
+    promtool(&["check", "metrics"], &page);
+    let there = families(&page);
+    let (alerts, grafana) = (dashboard(&["alerts"]), dashboard(&["grafana"]));
+    let readme = include_str!("../../../README.md");
+    for (what, text) in [("alerts", &*alerts), ("grafana", &*grafana), ("README", readme)] {
+        let unknown: Vec<String> = mentioned(text).difference(&there).cloned().collect();
+        assert_eq!(unknown, [""; 0], "{what}");
+    }
+    assert_eq!(mentioned(readme), there);
+    assert_eq!(mentioned(&grafana), there, "each has its panel");
+}
+
+#[test]
+fn the_rules_are_good_ones() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let path = folder.path().join("elect.yaml");
+    let check = |text: &str| {
+        std::fs::write(&path, text).expect("written");
+        promtool(
+            &["check", "rules", "--lint=all", "--lint-fatal", path.to_str().expect("a path")],
+            "",
+        )
+    };
+    assert!(check(&dashboard(&["alerts"])).contains("SUCCESS: 7 rules found"));
+    assert!(dashboard(&["alerts"]).contains("for: 60s\n"));
+    let quick = dashboard(&["alerts", "--for", "1500ms"]);
+    assert!(quick.contains("for: 1500ms\n") && !quick.contains('@'), "{quick}");
+    check(&quick);
+    // A dashboard's questions as rules: their grammar is the same.
+    let dashboard: Value = serde_json::from_str(&dashboard(&["grafana"])).expect("JSON");
+    let mut rules = "groups: [{name: elect, rules: [\n".to_owned();
+    for (number, question) in questions(&dashboard).iter().enumerate() {
+        let question = Value::from(question.replace("$election", ".*"));
+        writeln!(rules, "{{record: \"job:rule{number}\", expr: {question}}},").expect("a string");
+    }
+    check(&(rules + "]}]\n"));
+}

@@ -1,0 +1,11 @@
+//! What `elect run --http` shows, to whom it shows it, and whom it does not let hold up the engine.
+
+mod after_loss;
+mod basics;
+mod change;
+mod client;
+mod dashboard;
+mod hostile;
+mod prometheus;
+mod readme;
+mod truth;

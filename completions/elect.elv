@@ -26,7 +26,7 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand sidecar 'Lead on behalf of an application, and say so'
             cand status 'Show who leads and who waits'
             cand check 'Say whether the leadership of this command holds'
-            cand dashboard 'Print alerting rules or a dashboard for the metrics of --http'
+            cand dashboard 'Print alerts or a dashboard for the metrics'
             cand config 'Look at the configuration'
             cand completions 'Print a shell''s script that completes what is typed'
             cand man 'Print a page of the manual'

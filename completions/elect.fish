@@ -30,7 +30,7 @@ complete -c elect -n "__fish_elect_needs_command" -f -a "run" -d 'Run a command 
 complete -c elect -n "__fish_elect_needs_command" -f -a "sidecar" -d 'Lead on behalf of an application, and say so'
 complete -c elect -n "__fish_elect_needs_command" -f -a "status" -d 'Show who leads and who waits'
 complete -c elect -n "__fish_elect_needs_command" -f -a "check" -d 'Say whether the leadership of this command holds'
-complete -c elect -n "__fish_elect_needs_command" -f -a "dashboard" -d 'Print alerting rules or a dashboard for the metrics of --http'
+complete -c elect -n "__fish_elect_needs_command" -f -a "dashboard" -d 'Print alerts or a dashboard for the metrics'
 complete -c elect -n "__fish_elect_needs_command" -f -a "config" -d 'Look at the configuration'
 complete -c elect -n "__fish_elect_needs_command" -f -a "completions" -d 'Print a shell\'s script that completes what is typed'
 complete -c elect -n "__fish_elect_needs_command" -f -a "man" -d 'Print a page of the manual'

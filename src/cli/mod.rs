@@ -57,8 +57,7 @@ pub use values::{AfterLoss, Leftover, LogFormat, OutputFormat, parse_duration, p
 const EXAMPLES: &str = "\
 Examples:
   elect run ./cron-job                     one machine: nothing to set up
-  elect run -b etcd://a,b,c -- ./server    many machines: one leads
-  elect status";
+  elect run -b etcd://a,b,c -- ./server    many machines: one leads";
 
 const MORE: &str = "\
 Exit codes:
@@ -85,7 +84,7 @@ pub enum Command {
     Status(StatusArgs),
     /// Say whether the leadership of this command holds
     Check(CheckArgs),
-    /// Print alerting rules or a dashboard for the metrics of --http
+    /// Print alerts or a dashboard for the metrics
     Dashboard(DashboardArgs),
     /// Look at the configuration
     Config(ConfigArgs),

@@ -11,8 +11,9 @@
 //!        └─ command tree, in a process group of its own
 //! ```
 //!
-//! **From words to a plan.** [`cli`] reads arguments and does no I/O. [`config`] turns them, with the
-//! environment, into a plan that needs no further checks. [`command`] carries it out; `main` only
+//! **From words to a plan.** [`cli`] reads arguments and does no I/O. [`config`] finds the configuration
+//! file, whose values become the defaults of the one grammar in which the words are then read again, and
+//! turns the result into a plan that needs no further checks. [`command`] carries it out; `main` only
 //! maps the result to an exit code.
 //!
 //! **The candidacy.** [`election`] is the engine. Its [machine](election::machine) is a pure function

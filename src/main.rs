@@ -12,7 +12,7 @@ static ALLOCATOR: elect::guard::NoAlloc = elect::guard::NoAlloc;
 
 fn main() -> ExitCode {
     match cli::parse(env::args_os()) {
-        Ok(cli) => command::dispatch(cli),
+        Ok(given) => command::dispatch(given),
         Err(said) => command::explain(&said),
     }
 }

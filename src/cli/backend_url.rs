@@ -5,6 +5,13 @@ use std::str::FromStr;
 /// Words in the name of a query parameter that mark its value as a secret.
 const SECRET_WORDS: &[&str] = &["pass", "secret", "token", "key", "auth", "credential"];
 
+/// What help says about URLs of stores.
+pub(super) const STORES: &str = "\
+Where elections are kept
+
+file:///DIR is this machine's disk, etcd://HOST,HOST and zk://HOST,HOST are stores for many machines; \
+with +tls after the scheme they are talked to in secret.";
+
 /// The URL of a store. It may hold a password, so neither `Display` nor `Debug` shows all of it:
 /// userinfo and the values of secret parameters are left out.
 #[derive(Clone, PartialEq, Eq)]

@@ -4,19 +4,29 @@ use clap::Args;
 
 use super::values::parse_duration;
 
-const AFTER_HELP: &str = "\
-Exit codes:
-  0    we lead, and the lease runs on for at least --remaining; no time limit counts as enough
-  1    it does not, or leadership has ended
-  125  there is no lease to look at: ELECT_LEASE is unset or its file cannot be read
+const EXAMPLES: &str = "\
+Examples:
+  elect check && echo \"still leading\"
+  elect check --remaining 5s || exit    stop before the lease does";
 
-Run it inside a command that `elect run` started. The store is not asked.";
+const MORE: &str = "\
+Exit codes:
+  0    we lead, and the lease runs on for at least --remaining; no time limit
+       counts as enough
+  1    it does not, or leadership has ended
+  125  there is no lease to look at: ELECT_LEASE is unset or its file cannot
+       be read
+
+Use:
+  Run it inside a command that `elect run` started. The store is not asked.";
 
 /// The arguments of `elect check`.
 #[derive(Args, Debug)]
-#[command(after_long_help = AFTER_HELP)]
+#[command(after_help = EXAMPLES, after_long_help = MORE)]
 pub struct CheckArgs {
-    /// How long the lease must still run: 500ms, 15s, 2m; a bare number is seconds [default: 0]
+    /// How long it must still hold [default: 0]
+    ///
+    /// 500ms, 15s, 2m; a bare number is seconds.
     #[arg(long, env = "ELECT_REMAINING", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true)]
     pub remaining: Option<Duration>,
 }

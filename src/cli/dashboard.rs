@@ -4,16 +4,22 @@ use clap::{Args, Subcommand};
 
 use super::values::parse_duration;
 
-const AFTER_HELP: &str = "\
-Example:
-  elect dashboard alerts >/etc/prometheus/rules.d/elect.yaml
-  elect dashboard grafana >elect.json
+const EXAMPLES: &str = "\
+Examples:
+  elect dashboard alerts >elect-alerts.yaml
+  elect dashboard grafana >elect-dashboard.json";
 
-They are made for the metrics that this version shows with `elect run --http`.";
+const ALERTS: &str = "\
+Examples:
+  elect dashboard alerts --for 5m >elect-alerts.yaml";
+
+const GRAFANA: &str = "\
+Examples:
+  elect dashboard grafana >elect-dashboard.json";
 
 /// The arguments of `elect dashboard`.
 #[derive(Args, Debug)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_help = EXAMPLES)]
 pub struct DashboardArgs {
     /// What to print.
     #[command(subcommand)]
@@ -23,12 +29,16 @@ pub struct DashboardArgs {
 /// What `elect dashboard` prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
 pub enum Dashboard {
-    /// Alerting rules for Prometheus
+    /// Print alerting rules for Prometheus
+    #[command(after_help = ALERTS)]
     Alerts {
-        /// How long something has to be so before anybody is told
-        #[arg(long = "for", env = "ELECT_FOR", value_name = "DUR", value_parser = parse_duration, default_value = "1m")]
+        /// How long it has to be so
+        ///
+        /// Before anybody is told: 30s, 5m; a bare number is seconds.
+        #[arg(long = "for", env = "ELECT_FOR", value_name = "DUR", value_parser = parse_duration, default_value = "1m", allow_hyphen_values = true)]
         lasting: Duration,
     },
-    /// A dashboard for Grafana
+    /// Print a dashboard for Grafana
+    #[command(after_help = GRAFANA)]
     Grafana,
 }

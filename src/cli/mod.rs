@@ -1,36 +1,65 @@
 //! The command line: what may be said, and how it reads in `--help`. No I/O happens here.
 //!
-//! Every flag has an `ELECT_*` variable. A flag beats its variable, a variable beats the default,
-//! and an empty variable counts as unset.
+//! Every flag has an `ELECT_*` variable, and where a subcommand reads a configuration file, a key in
+//! it. A flag beats its variable, a variable beats the file, the file beats the default, and an empty
+//! variable counts as unset. The file is nothing but other defaults: whoever reads it hands its
+//! [`Settings`] to [`Given::over`].
 
 mod backend_url;
 mod check;
+mod completions;
+mod config;
 mod dashboard;
+mod file_args;
+mod given;
+mod grammar;
+mod help;
 mod listen_address;
+mod man;
+mod names;
+mod origin;
 mod redeem;
 mod run;
+mod settings;
 mod status;
+mod value;
 mod values;
 
-use std::env;
-use std::ffi::{OsStr, OsString};
-
-use clap::{
-    Arg, ArgMatches, Command as ClapCommand, CommandFactory, FromArgMatches, Parser, Subcommand,
-};
+use clap::{Parser, Subcommand};
 
 pub use backend_url::BackendUrl;
 pub use check::CheckArgs;
+pub use completions::{CompletionsArgs, Shell};
+pub use config::{ConfigArgs, ConfigCommand, ShowArgs};
 pub use dashboard::{Dashboard, DashboardArgs};
+pub use file_args::FileArgs;
+pub use given::{Choice, FileChoice, Given, Misfit, Origins, parse, parse_part};
+pub use grammar::{grammar, keys, manual, try_value};
 pub use listen_address::ListenAddress;
+pub use man::{HelpArgs, ManArgs};
+pub use names::{Named, NamesArgs};
+pub use origin::{Origin, Rivals};
 pub use redeem::RedeemArgs;
 pub use run::RunArgs;
+pub use settings::{Place, Setting, Settings};
 pub use status::StatusArgs;
+pub use value::Value;
 pub use values::{AfterLoss, Leftover, LogFormat, OutputFormat, parse_duration, parse_signal};
+
+const EXAMPLES: &str = "\
+Examples:
+  elect run ./cron-job                     one machine: nothing to set up
+  elect run -b etcd://a,b,c -- ./server    many machines: one leads
+  elect status";
+
+const MORE: &str = "\
+Exit codes:
+  125  elect itself failed: usage, configuration, the store
+  Each subcommand tells its own.";
 
 /// Run a command on exactly one machine at a time.
 #[derive(Debug, Parser)]
-#[command(name = "elect", version, about, max_term_width = 100)]
+#[command(name = "elect", version, about, after_help = EXAMPLES, after_long_help = MORE)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -44,104 +73,24 @@ pub enum Command {
     Run(Box<RunArgs>),
     /// Show who leads and who waits
     Status(StatusArgs),
-    /// Say whether the leadership that this command runs under still holds
+    /// Say whether the leadership of this command holds
     Check(CheckArgs),
-    /// Print alerting rules or a dashboard for the metrics of `run --http`
+    /// Look at the configuration
+    Config(ConfigArgs),
+    /// Print alerts or a dashboard for `run --http`
     Dashboard(DashboardArgs),
+    /// Print a shell's script that completes what is typed
+    Completions(CompletionsArgs),
+    /// Print a page of the manual
+    Man(ManArgs),
+    /// Explain a subcommand in full
+    Help(HelpArgs),
+    /// List names for a shell to complete
+    #[command(hide = true)]
+    Names(NamesArgs),
     /// Give up the entry of an `elect run` that crashed
     #[command(hide = true)]
     Redeem(RedeemArgs),
-}
-
-/// Reads the arguments, the program's own name first, and the variables that stand in for flags.
-///
-/// # Errors
-/// An error that knows how to print itself: wrong usage, but also `--help` and `--version`.
-pub fn parse<I, T>(args: I) -> Result<Cli, clap::Error>
-where
-    I: IntoIterator<Item = T>,
-    T: Into<OsString> + Clone,
-{
-    let mut grammar = grammar();
-    let matches =
-        grammar.try_get_matches_from_mut(args).map_err(|error| blame_variable(&grammar, error))?;
-    let mut cli = Cli::from_arg_matches(&matches)?;
-    if let (Command::Run(run), Some(given)) = (&mut cli.command, matches.subcommand_matches("run"))
-    {
-        run.settle(given).map_err(|text| usage_error(&mut grammar, "run", text))?;
-    }
-    Ok(cli)
-}
-
-/// The whole grammar, as it is parsed and as help shows it.
-pub fn grammar() -> ClapCommand {
-    Cli::command().mut_subcommands(|command| command.mut_args(heed_variable))
-}
-
-/// An empty variable counts as unset; a value never shows in help, as a URL may carry a password.
-fn heed_variable(arg: Arg) -> Arg {
-    let arg = arg.hide_env_values(true);
-    let is_empty = arg.get_env().and_then(env::var_os).is_some_and(|value| value.is_empty());
-    if is_empty { arg.env(None::<&'static str>) } else { arg }
-}
-
-/// Names the variable that a refused value came from: nobody looks for it behind a flag that they
-/// did not write.
-fn blame_variable(grammar: &ClapCommand, mut error: clap::Error) -> clap::Error {
-    use clap::error::{ContextKind, ContextValue};
-    let text_of = |kind| match error.get(kind) {
-        Some(ContextValue::String(text)) => Some(text.as_str()),
-        _ => None,
-    };
-    // It reads `--wait <DUR>`.
-    let flag = text_of(ContextKind::InvalidArg).and_then(|usage| usage.split(' ').next());
-    let value = text_of(ContextKind::InvalidValue).map(OsStr::new);
-    let is_blamed =
-        |arg: &&Arg| flag.is_some() && arg.get_long() == flag.and_then(|f| f.strip_prefix("--"));
-    let all = grammar.get_subcommands().flat_map(ClapCommand::get_arguments);
-    let variable = all
-        .filter(is_blamed)
-        .filter_map(Arg::get_env)
-        .find(|name| value.is_some() && env::var_os(name).as_deref() == value);
-    if let Some(name) = variable {
-        let tip = format!("{} is set to this value", name.to_string_lossy());
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
-    }
-    error
-}
-
-fn usage_error(grammar: &mut ClapCommand, subcommand: &str, text: String) -> clap::Error {
-    let kind = clap::error::ErrorKind::ArgumentConflict;
-    match grammar.find_subcommand_mut(subcommand) {
-        Some(command) => command.error(kind, text),
-        None => grammar.error(kind, text),
-    }
-}
-
-/// Which of two flags that exclude each other counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Winner {
-    First,
-    Second,
-}
-
-/// Settles two flags that are both set: the command line beats the environment.
-///
-/// # Errors
-/// The text for the user, where both come from the same place.
-fn settle(given: &ArgMatches, first: &str, second: &str) -> Result<Winner, String> {
-    use clap::parser::ValueSource::CommandLine;
-    let on_command_line = |id| given.value_source(id) == Some(CommandLine);
-    let flag = |id: &str| format!("--{}", id.replace('_', "-"));
-    let variable = |id: &str| format!("ELECT_{}", id.to_uppercase());
-    match (on_command_line(first), on_command_line(second)) {
-        (true, false) => Ok(Winner::First),
-        (false, true) => Ok(Winner::Second),
-        (true, true) => Err(format!("{} and {} exclude each other", flag(first), flag(second))),
-        (false, false) => {
-            Err(format!("{} and {} exclude each other", variable(first), variable(second)))
-        }
-    }
 }
 
 #[cfg(test)]
@@ -151,11 +100,10 @@ mod tests {
 
     use clap::error::ErrorKind;
 
-    use super::{Cli, Command, RunArgs, grammar, parse};
+    use super::{Command, RunArgs, grammar, parse};
 
     fn run(args: &[&str]) -> Result<RunArgs, clap::Error> {
-        let Cli { command } = parse(["elect", "run"].iter().chain(args))?;
-        match command {
+        match parse(["elect", "run"].iter().chain(args))?.command {
             Command::Run(run) => Ok(*run),
             other => panic!("read as {other:?}"),
         }
@@ -222,15 +170,39 @@ mod tests {
         assert_eq!(run(&["-q", "-v", "job"]).unwrap_err().kind(), ErrorKind::ArgumentConflict);
     }
 
+    /// Every flag of every subcommand, with the subcommand's name.
+    fn flags(command: &clap::Command) -> Vec<(String, clap::Arg)> {
+        let own = command
+            .get_arguments()
+            .filter(|arg| arg.get_long().is_some_and(|long| !["help", "version"].contains(&long)));
+        let own = own.map(|arg| (command.get_name().to_owned(), arg.clone()));
+        own.chain(command.get_subcommands().flat_map(flags)).collect()
+    }
+
     #[test]
-    fn help_of_each_subcommand_names_every_variable() {
-        for command in grammar().get_subcommands() {
-            for arg in
-                command.get_arguments().filter(|arg| arg.get_long().is_some_and(|l| l != "help"))
-            {
-                assert!(arg.get_env().is_some(), "{} {}", command.get_name(), arg.get_id());
+    fn every_flag_has_the_variable_of_its_name() {
+        let all = flags(&grammar());
+        assert!(all.len() > 20, "{}", all.len());
+        for (command, arg) in all {
+            let long = arg.get_long().unwrap();
+            let variable = arg.get_env().and_then(std::ffi::OsStr::to_str);
+            let expected = crate::config::nesting::variable(long);
+            assert_eq!(variable, Some(expected.as_str()), "elect {command} --{long}");
+        }
+    }
+
+    #[test]
+    fn every_flag_of_what_reads_the_file_is_a_key_of_it() {
+        let grammar = grammar();
+        let keys: Vec<_> = super::keys(&grammar).iter().filter_map(|arg| arg.get_long()).collect();
+        for command in ["run", "status"] {
+            let command = grammar.find_subcommand(command).unwrap();
+            for (_, arg) in flags(command) {
+                let long = arg.get_long().unwrap();
+                assert_eq!(keys.contains(&long), !["config", "profile"].contains(&long), "{long}");
             }
         }
+        assert!(!keys.contains(&"remaining") && !keys.contains(&"ticket"), "{keys:?}");
     }
 
     #[test]

@@ -3,20 +3,32 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
-use clap::{ArgMatches, Args};
+use clap::{Args, ValueHint};
 use nix::sys::signal::Signal;
 
+use super::backend_url::STORES;
+use super::help::GENERAL;
+use super::origin::{Layers, Overruled, Rivals};
 use super::values::{
     AfterLoss, Leftover, LogFormat, parse_duration, parse_once, parse_share, parse_signal,
     parse_ttl,
 };
-use super::{BackendUrl, ListenAddress};
-use super::{Winner, settle};
+use super::{BackendUrl, FileArgs, ListenAddress};
 
-const AFTER_HELP: &str = "\
+const ELECTION: &str = "Election";
+const LEASE: &str = "Lease";
+const COMMAND: &str = "Command";
+
+const EXAMPLES: &str = "\
+Examples:
+  elect run ./cron-job                wait for our turn, then run
+  elect run -n -E 0 ./cron-job        or leave at once and without a word
+  elect run -b etcd://a,b -- ./serve  on each of many machines; one leads";
+
+const MORE: &str = "\
 Exit codes:
   0-255  the command's own, unchanged
-  128+n  signal n ended the command; or, before it was started, made elect leave the queue
+  128+n  signal n ended the command, or made elect leave the queue before
   124    leadership was lost, and the command was stopped
   0      it was done already: --once KEY
   75     not acquired: -n, or --wait ran out (-E changes it; -E 0 is silent)
@@ -26,137 +38,175 @@ Exit codes:
   A command may return any of these itself; --outcome FILE tells them apart.
 
 Environment:
-  Each flag can be given as the variable named beside it; the flag beats the variable, and an empty
-  variable counts as unset.
-  The command finds: ELECT_TOKEN, the fencing token of this leadership; ELECT_LEADER_ELECTION and
-  ELECT_LEADER_ID; ELECT_LEASE, which `elect check` reads. ELECT_ELECTION and ELECT_ID are removed.
+  Each flag can be given as the variable named beside it; the flag beats the
+  variable, and an empty variable counts as unset.
+  The command finds: ELECT_TOKEN, the fencing token of this leadership;
+  ELECT_LEADER_ELECTION and ELECT_LEADER_ID; ELECT_LEASE, which `elect check`
+  reads. ELECT_ELECTION, ELECT_ID, ELECT_ONCE and ELECT_OUTCOME are removed.
 
-Durations: 500ms, 15s, 2m, 1h30m; a bare number is seconds.";
+Files:
+  The configuration file is the first of these that exists: the one named by
+  --config or ELECT_CONFIG, $XDG_CONFIG_HOME/elect/config.yaml or
+  ~/.config/elect/config.yaml, /etc/elect/config.yaml.
+  Its keys are the long names of flags. What stands below `profiles: NAME:`
+  counts with --profile NAME, and beats what stands above. `elect config show`
+  tells what comes of it.
+
+Durations:
+  500ms, 15s, 2m, 1h30m; a bare number is seconds.";
 
 /// The arguments of `elect run`.
 #[derive(Args, Debug)]
 #[command(
     override_usage = "elect run [FLAGS] [--] COMMAND [ARG...]",
-    after_help = "`elect run --help` lists the exit codes and the environment.",
-    after_long_help = AFTER_HELP
+    after_help = EXAMPLES,
+    after_long_help = MORE
 )]
 pub struct RunArgs {
-    /// The store that keeps the election
-    #[arg(
-        short,
-        long,
-        env = "ELECT_BACKEND",
-        value_name = "URL",
-        default_value = "file:",
-        help = "The store: file:///DIR, etcd://HOST,HOST or zk://HOST,HOST"
-    )]
+    /// Where the election is kept
+    #[arg(short, long, env = "ELECT_BACKEND", value_name = "URL", value_hint = ValueHint::Url, default_value = "file:", long_help = STORES, help_heading = ELECTION)]
     pub backend: BackendUrl,
 
-    /// The election to take part in [default: the command's file name]
-    #[arg(short, long, env = "ELECT_ELECTION", value_name = "NAME")]
+    /// Its name [default: the command's file name]
+    ///
+    /// 1 to 128 letters, digits and . _ - @ : + =, and not of digits only.
+    #[arg(short, long, env = "ELECT_ELECTION", value_name = "ELECTION", value_hint = ValueHint::Other, help_heading = ELECTION)]
     pub election: Option<String>,
 
-    /// Do not wait: exit at once if another candidate leads
-    #[arg(short, long, env = "ELECT_NO_WAIT", value_parser = BoolishValueParser::new())]
+    /// Exit at once if another candidate leads
+    #[arg(short, long, env = "ELECT_NO_WAIT", value_parser = BoolishValueParser::new(), help_heading = ELECTION)]
     pub no_wait: bool,
 
-    /// Wait at most this long to lead [default: without end]
-    #[arg(short, long, env = "ELECT_WAIT", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true)]
+    /// Wait at most so long [default: without end]
+    #[arg(short, long, env = "ELECT_WAIT", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = ELECTION)]
     pub wait: Option<Duration>,
 
-    /// The exit code when another candidate leads; 0 is silent
+    /// Exit code if not acquired
+    ///
+    /// That is, if another candidate leads, and -n was given or --wait ran out; 0 is silent.
     #[arg(
         short = 'E',
         long,
         env = "ELECT_CONFLICT_EXIT_CODE",
         value_name = "N",
-        default_value_t = 75
+        default_value_t = 75,
+        help_heading = ELECTION
     )]
     pub conflict_exit_code: u8,
 
-    /// The length of the lease: a leader that is cut off is replaced after it [default: 15s]
-    #[arg(long, env = "ELECT_TTL", value_name = "DUR", value_parser = parse_ttl, allow_hyphen_values = true)]
-    pub ttl: Option<Duration>,
-
-    /// By how much the clocks of this machine and of the store may differ in speed [default: 10%]
-    #[arg(long, env = "ELECT_MAX_CLOCK_DRIFT", value_name = "SHARE", value_parser = parse_share, allow_hyphen_values = true)]
-    pub max_clock_drift: Option<f64>,
-
-    /// The signal that asks the command to stop when the lease is lost: TERM, SIGTERM or 15
-    #[arg(short, long, env = "ELECT_SIGNAL", value_name = "SIG", value_parser = parse_signal, default_value = "TERM")]
-    pub signal: Signal,
-
-    /// How long before it is killed the command is asked to stop when the lease is lost [default: 4/15 of the lease]
-    #[arg(short, long, env = "ELECT_KILL_GRACE", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true)]
-    pub kill_grace: Option<Duration>,
-
-    /// The label of this candidate, to which elect adds a nonce [default: the name of the host]
-    #[arg(long, env = "ELECT_ID", value_name = "LABEL")]
+    /// Label of this candidate [default: host name]
+    ///
+    /// 1 to 64 printable ASCII characters without spaces and /. elect adds a nonce to it.
+    #[arg(long, env = "ELECT_ID", value_name = "LABEL", value_hint = ValueHint::Other, help_heading = ELECTION)]
     pub id: Option<String>,
 
-    /// What happens to processes that the command leaves running when it ends
-    #[arg(long, env = "ELECT_LEFTOVER", value_enum, value_name = "WHAT", default_value_t = Leftover::Kill)]
-    pub leftover: Leftover,
+    /// Length of the lease [default: 15s]
+    ///
+    /// A leader that is cut off is replaced after it. 1 s to 24 h; refused where leases have no limit.
+    #[arg(long, env = "ELECT_TTL", value_name = "DUR", value_parser = parse_ttl, allow_hyphen_values = true, help_heading = LEASE)]
+    pub ttl: Option<Duration>,
 
-    /// Kill the command this long after it was first told to stop [default: never]
-    #[arg(long, env = "ELECT_STOP_TIMEOUT", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true)]
-    pub stop_timeout: Option<Duration>,
+    /// Clocks may differ by so much [default: 10%]
+    ///
+    /// By how much the clocks of this machine and of the store may differ in speed: 0.1 or 10%.
+    #[arg(long, env = "ELECT_MAX_CLOCK_DRIFT", value_name = "SHARE", value_parser = parse_share, allow_hyphen_values = true, help_heading = LEASE)]
+    pub max_clock_drift: Option<f64>,
 
-    /// Keep the lease until this long after the start, even if the command ends sooner [default: 0]
-    #[arg(long, env = "ELECT_HOLD", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true)]
-    pub hold: Option<Duration>,
+    /// What asks the command to stop
+    ///
+    /// The signal that it gets when the lease is lost: TERM, SIGTERM or 15.
+    #[arg(short, long, env = "ELECT_SIGNAL", value_name = "SIG", value_parser = parse_signal, default_value = "TERM", help_heading = LEASE)]
+    pub signal: Signal,
 
-    /// Do it once: a run that succeeds records KEY, and whoever comes with the same KEY leaves with 0
-    #[arg(long, env = "ELECT_ONCE", value_name = "KEY", value_parser = parse_once)]
-    pub once: Option<String>,
+    /// From that to the kill [default: 4/15 of TTL]
+    ///
+    /// How long before it is killed the command is asked to stop when the lease is lost.
+    #[arg(short, long, env = "ELECT_KILL_GRACE", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = LEASE)]
+    pub kill_grace: Option<Duration>,
 
-    /// What to do once leadership was lost and the command is dead
-    #[arg(long, env = "ELECT_AFTER_LOSS", value_enum, value_name = "WHAT", default_value_t = AfterLoss::Exit)]
+    /// Then exit, or campaign anew
+    ///
+    /// What to do once leadership was lost and the command is dead.
+    #[arg(long, env = "ELECT_AFTER_LOSS", value_enum, value_name = "WHAT", default_value_t = AfterLoss::Exit, help_heading = LEASE)]
     pub after_loss: AfterLoss,
 
-    /// Write what happened to this file, as JSON
-    #[arg(long, env = "ELECT_OUTCOME", value_name = "FILE")]
+    /// kill or wait for leftovers
+    ///
+    /// What happens to processes that the command leaves running when it ends.
+    #[arg(long, env = "ELECT_LEFTOVER", value_enum, value_name = "WHAT", default_value_t = Leftover::Kill, help_heading = COMMAND)]
+    pub leftover: Leftover,
+
+    /// From INT or TERM to the kill [default: never]
+    ///
+    /// Counted from the first INT, QUIT or TERM that elect passes on.
+    #[arg(long, env = "ELECT_STOP_TIMEOUT", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = COMMAND)]
+    pub stop_timeout: Option<Duration>,
+
+    /// Keep the lease so long at least [default: 0]
+    ///
+    /// Counted from the start of the command, even if it ends sooner.
+    #[arg(long, env = "ELECT_HOLD", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = COMMAND)]
+    pub hold: Option<Duration>,
+
+    /// Run once for each KEY
+    ///
+    /// A run that succeeds records KEY, and whoever comes with the same KEY leaves with 0.
+    #[arg(long, env = "ELECT_ONCE", value_name = "KEY", value_parser = parse_once, value_hint = ValueHint::Other, help_heading = COMMAND)]
+    pub once: Option<String>,
+
+    /// Write what happened there, as JSON
+    #[arg(long, env = "ELECT_OUTCOME", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = COMMAND)]
     pub outcome: Option<PathBuf>,
 
-    /// Show how things are over HTTP: whether we lead, probes, events, metrics
-    #[arg(
-        long,
-        env = "ELECT_HTTP",
-        value_name = "ADDR",
-        help = "Show over HTTP whether we lead, with probes, events and metrics: PORT (of this machine only) or HOST:PORT"
-    )]
+    /// Show over HTTP how things are
+    ///
+    /// Whether we lead, probes, events and metrics, at PORT of this machine only, or at HOST:PORT.
+    #[arg(long, env = "ELECT_HTTP", value_name = "ADDR", value_hint = ValueHint::Other, help_heading = COMMAND)]
     pub http: Option<ListenAddress>,
 
     /// Say nothing but errors
-    #[arg(short, long, env = "ELECT_QUIET", value_parser = BoolishValueParser::new())]
+    #[arg(short, long, env = "ELECT_QUIET", value_parser = BoolishValueParser::new(), help_heading = GENERAL)]
     pub quiet: bool,
 
-    /// Say more; without it, and off a terminal, only warnings
-    #[arg(short, long, env = "ELECT_VERBOSE", value_parser = BoolishValueParser::new())]
+    /// Say everything
+    ///
+    /// Without it, and off a terminal, elect says only what somebody has to know.
+    #[arg(short, long, env = "ELECT_VERBOSE", value_parser = BoolishValueParser::new(), help_heading = GENERAL)]
     pub verbose: bool,
 
-    /// The form of elect's own words on stderr
-    #[arg(long, env = "ELECT_LOG_FORMAT", value_enum, value_name = "FORMAT", default_value_t = LogFormat::Text)]
+    /// text or json, on stderr
+    #[arg(long, env = "ELECT_LOG_FORMAT", value_enum, value_name = "FORMAT", default_value_t = LogFormat::Text, help_heading = GENERAL)]
     pub log_format: LogFormat,
 
+    /// Which configuration file counts.
+    #[command(flatten, next_help_heading = GENERAL)]
+    pub file: FileArgs,
+
     /// The command to run, and its arguments
-    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
+    ///
+    /// A name without a slash is looked for in PATH. What comes after it is the command's own.
+    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, value_hint = ValueHint::CommandWithArguments, hide_short_help = true)]
     pub command: Vec<OsString>,
 }
 
 impl RunArgs {
-    /// Drops the variable of a flag whose rival is on the command line.
-    pub(super) fn settle(&mut self, given: &ArgMatches) -> Result<(), String> {
+    /// Drops the flags whose rivals come from a nearer layer, and says which.
+    pub(super) fn settle(&mut self, layers: Layers<'_>) -> Result<Vec<Overruled>, Box<Rivals>> {
+        let mut all = Vec::new();
         if self.no_wait && self.wait.is_some() {
-            match settle(given, "no_wait", "wait")? {
-                Winner::First => self.wait = None,
-                Winner::Second => self.no_wait = false,
-            }
+            all.push(layers.settle("no-wait", "wait")?);
         }
         if self.quiet && self.verbose {
-            let winner = settle(given, "quiet", "verbose")?;
-            (self.quiet, self.verbose) = (winner == Winner::First, winner == Winner::Second);
+            all.push(layers.settle("quiet", "verbose")?);
         }
-        Ok(())
+        for overruled in &all {
+            match overruled.flag {
+                "no-wait" => self.no_wait = false,
+                "wait" => self.wait = None,
+                "quiet" => self.quiet = false,
+                _ => self.verbose = false,
+            }
+        }
+        Ok(all)
     }
 }

@@ -1,40 +1,48 @@
-use clap::Args;
+use clap::{Args, ValueHint};
 
-use super::BackendUrl;
+use super::backend_url::STORES;
 use super::values::OutputFormat;
+use super::{BackendUrl, FileArgs};
 
-const AFTER_HELP: &str = "\
+const EXAMPLES: &str = "\
+Examples:
+  elect status                          all elections on this machine's disk
+  elect status -b etcd://a,b nightly    one election of another store
+  elect status nightly && echo led      its exit code is 1 if nobody leads";
+
+const MORE: &str = "\
 Exit codes:
   0    every named election has a leader; or none was named
   1    a named election has no leader
   125  failure: usage, configuration, the store
 
-JSON and YAML have one object for each election:
+Output:
+  JSON and YAML have one object for each election:
   elections: [{election, backend, leader, waiting}]
-  leader:    null or {id, host, pid, command, containment, token, since, joined, remaining_ms}
-  waiting:   [{place, id, host, pid, command, containment, joined}], the next to lead first
-Times are RFC 3339 in UTC; remaining_ms is null where leases do not end by time.";
+  leader:    null or {id, host, pid, command, containment, token, since,
+             joined, remaining_ms}
+  waiting:   [{place, id, host, pid, command, containment, joined}], the next
+             to lead first
+  Times are RFC 3339 in UTC; remaining_ms is null where leases do not end by
+  time.";
 
 /// The arguments of `elect status`.
 #[derive(Args, Debug)]
-#[command(after_long_help = AFTER_HELP)]
+#[command(after_help = EXAMPLES, after_long_help = MORE)]
 pub struct StatusArgs {
-    /// The store that keeps the elections
-    #[arg(
-        short,
-        long,
-        env = "ELECT_BACKEND",
-        value_name = "URL",
-        default_value = "file:",
-        help = "The store: file:///DIR, etcd://HOST,HOST or zk://HOST,HOST"
-    )]
+    /// Where the elections are kept
+    #[arg(short, long, env = "ELECT_BACKEND", value_name = "URL", value_hint = ValueHint::Url, default_value = "file:", long_help = STORES)]
     pub backend: BackendUrl,
 
-    /// The form of the report
+    /// table, json or yaml
     #[arg(short, long, env = "ELECT_OUTPUT", value_enum, value_name = "FORMAT", default_value_t = OutputFormat::Table)]
     pub output: OutputFormat,
 
+    /// Which configuration file counts.
+    #[command(flatten)]
+    pub file: FileArgs,
+
     /// The elections to look at [default: all]
-    #[arg(value_name = "ELECTION")]
+    #[arg(value_name = "ELECTION", value_hint = ValueHint::Other)]
     pub elections: Vec<String>,
 }

@@ -2,41 +2,66 @@
 
 mod attempts;
 mod check;
+mod config;
 mod dashboard;
+mod manual;
+mod names;
 mod redeem;
 mod run;
 mod status;
 
 use std::process::ExitCode;
 
-use crate::cli::{Cli, Command, LogFormat, RunArgs};
-use crate::config::{CheckPlan, RedeemPlan, RunPlan, StatusPlan, Verbosity};
+use crate::cli::{Command, ConfigArgs, ConfigCommand, Given, LogFormat, Origin, Origins, RunArgs};
+use crate::config::{
+    CheckPlan, ConfigError, RedeemPlan, RunPlan, StatusPlan, Verbosity, over_file,
+};
 use crate::report::{FAILED, Log, wall_clock};
 
 pub use check::Left;
 
-/// Does what the command line asks for. The exit code is elect's.
-pub fn dispatch(cli: Cli) -> ExitCode {
-    match cli.command {
-        Command::Run(args) => {
-            let log = Log::new(Verbosity::of(&args), args.log_format, wall_clock);
-            finish(&log, run(*args, &log))
-        }
-        Command::Status(args) => {
-            let log = plain_log();
-            let plan = StatusPlan::new(args).map_err(anyhow::Error::from);
-            finish(&log, plan.and_then(|plan| status::status(&plan, &log, wall_clock())))
-        }
-        Command::Check(args) => {
-            let plan = CheckPlan::new(&args).map_err(anyhow::Error::from);
-            finish(&plain_log(), plan.and_then(|plan| check::check(&plan, check::read)))
-        }
-        Command::Dashboard(args) => finish(&plain_log(), dashboard::dashboard(args.what)),
-        Command::Redeem(args) => {
-            let plan = RedeemPlan::new(args).map_err(anyhow::Error::from);
-            finish(&plain_log(), plan.and_then(|plan| redeem::redeem(&plan)))
+/// Does what the command line asks for, over the configuration file. The exit code is elect's.
+pub fn dispatch(given: Given) -> ExitCode {
+    match over_file(&given) {
+        Ok(None) => act(given, &[]),
+        Ok(Some((given, file))) => act(given, &file.warnings),
+        Err(error) => {
+            let emptied = empty_outcome(&given.command);
+            finish(&log_of(&given.command), &given.origins, emptied.and(Err(error.into())))
         }
     }
+}
+
+fn act(given: Given, warnings: &[String]) -> ExitCode {
+    let Given { command, origins } = given;
+    let log = log_of(&command);
+    if let Err(error) = empty_outcome(&command) {
+        return finish(&log, &origins, Err(error));
+    }
+    for warning in warnings {
+        log.warn(warning);
+    }
+    let result = match command {
+        Command::Run(args) => run(*args, &log),
+        Command::Status(args) => StatusPlan::new(args)
+            .map_err(anyhow::Error::from)
+            .and_then(|plan| status::status(&plan, &log, wall_clock())),
+        Command::Check(args) => CheckPlan::new(&args)
+            .map_err(anyhow::Error::from)
+            .and_then(|plan| check::check(&plan, check::read)),
+        Command::Config(ConfigArgs { command: ConfigCommand::Show(args) }) => {
+            config::show(&args, origins.file().unwrap_or_default())
+        }
+        Command::Dashboard(args) => dashboard::dashboard(args.what),
+        Command::Completions(args) => manual::completions(&args),
+        Command::Man(args) => manual::man(&args),
+        Command::Help(args) => manual::help(&args),
+        Command::Names(args) => Ok(names::names(&args)),
+        Command::Redeem(args) => RedeemPlan::new(args)
+            .map_err(anyhow::Error::from)
+            .and_then(|plan| redeem::redeem(&plan)),
+    };
+    finish(&log, &origins, result)
 }
 
 /// Prints what the parser has to say: on stdout what was asked for, on stderr what is wrong.
@@ -47,23 +72,40 @@ pub fn explain(said: &clap::Error) -> ExitCode {
 }
 
 fn run(args: RunArgs, log: &Log) -> anyhow::Result<u8> {
-    // Before the plan is checked: whatever is wrong with it, nobody takes an old outcome for this one's.
-    if let Some(path) = &args.outcome {
-        drop(run::open_outcome(path)?);
-    }
     let plan = RunPlan::new(args)?;
     let conflict = plan.conflict_exit_code;
     Ok(run::run(&plan, log)?.exit_code(conflict))
 }
 
-fn plain_log() -> Log {
-    Log::new(Verbosity::Normal, LogFormat::Text, wall_clock)
+fn log_of(command: &Command) -> Log {
+    let (verbosity, format) = match command {
+        Command::Run(args) => (Verbosity::of(args), args.log_format),
+        _ => (Verbosity::Normal, LogFormat::Text),
+    };
+    Log::new(verbosity, format, wall_clock)
 }
 
-fn finish(log: &Log, result: anyhow::Result<u8>) -> ExitCode {
+/// Whatever is wrong with the rest, nobody takes an old outcome for this one's.
+fn empty_outcome(command: &Command) -> anyhow::Result<()> {
+    let Command::Run(args) = command else { return Ok(()) };
+    let path = args.outcome.as_deref();
+    path.map_or(Ok(()), |path| run::open_outcome(path).map(drop))
+}
+
+fn finish(log: &Log, origins: &Origins, result: anyhow::Result<u8>) -> ExitCode {
     let code = result.unwrap_or_else(|error| {
-        log.failure(&error);
+        log.failure(&blame(error, origins));
         FAILED
     });
     ExitCode::from(code)
+}
+
+/// Says where the value that is to blame came from, if that is not plain.
+fn blame(error: anyhow::Error, origins: &Origins) -> anyhow::Error {
+    let flag = error.chain().find_map(|cause| cause.downcast_ref::<ConfigError>()?.flag());
+    match flag.map(|flag| origins.of(flag)) {
+        Some(Origin::Variable(name)) => error.context(name),
+        Some(Origin::File { place, .. }) => error.context(place),
+        Some(Origin::Flag | Origin::Default) | None => error,
+    }
 }

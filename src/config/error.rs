@@ -1,4 +1,8 @@
+use std::path::Path;
+
 use elect_api::ElectionNameError;
+
+use crate::cli::Place;
 
 /// What is wrong with what the user asked for. No message holds a secret out of a URL.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -51,12 +55,53 @@ pub enum ConfigError {
         /// The flag.
         flag: &'static str,
     },
+    /// A configuration file, or something in it, cannot be used.
+    #[error("{place}: {why}")]
+    File {
+        /// Where.
+        place: Place,
+        /// What is wrong, and the way out.
+        why: String,
+    },
+    /// There is no profile of the name given with `--profile`.
+    #[error("there is no profile {name:?}: {why}")]
+    NoProfile {
+        /// The name as given.
+        name: String,
+        /// Where it was looked for, and what there is.
+        why: String,
+    },
     /// `elect check` runs outside any `elect run`.
     #[error("there is no lease to check: ELECT_LEASE is not set")]
     NoLease,
 }
 
 impl ConfigError {
+    pub(super) fn file(place: &Place, why: String) -> Self {
+        Self::File { place: place.clone(), why }
+    }
+
+    /// The file, or what leads to it, cannot be relied on.
+    pub(super) fn untrusted(path: &Path, why: String) -> Self {
+        Self::file(&Place { file: path.to_owned(), line: 0, column: 0 }, why)
+    }
+
+    /// The long name of the flag whose value is to blame.
+    pub fn flag(&self) -> Option<&'static str> {
+        match self {
+            Self::Election { .. } => Some("election"),
+            Self::Label(_) => Some("id"),
+            Self::NoScheme(_) | Self::UnknownScheme { .. } => Some("backend"),
+            Self::Timeless { flag, .. } => flag.strip_prefix("--"),
+            Self::NoProfile { .. } => Some("profile"),
+            Self::CommandName { .. }
+            | Self::Speechless(_)
+            | Self::Nameless(_)
+            | Self::File { .. }
+            | Self::NoLease => None,
+        }
+    }
+
     /// What to do about it.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
@@ -67,9 +112,15 @@ impl ConfigError {
             Self::UnknownScheme { known, .. } if known == super::stores::NOTHING => {
                 Some("build elect with at least one backend, such as --features file")
             }
-            Self::Timeless { .. } => Some("leave the flag, or the variable of its name, away"),
+            Self::Timeless { .. } => Some(
+                "leave the flag, or its variable, away, and its key to the profiles of other stores",
+            ),
             Self::NoLease => Some("run `elect check` inside a command that `elect run` started"),
-            Self::Election { .. } | Self::Label(_) | Self::UnknownScheme { .. } => None,
+            Self::Election { .. }
+            | Self::Label(_)
+            | Self::UnknownScheme { .. }
+            | Self::File { .. }
+            | Self::NoProfile { .. } => None,
         }
     }
 }

@@ -1,15 +1,19 @@
 //! From arguments to one validated plan for each subcommand.
 //!
-//! The environment and the host's name are read here; no store is opened and nothing is written.
+//! The environment, the configuration file and the host's name are read here; no store is opened and
+//! nothing is written.
 
 mod error;
+mod file;
 mod identity;
 mod naming;
+pub mod nesting;
 mod plan;
 mod stores;
 
 pub use crate::cli::{AfterLoss, BackendUrl, Leftover, ListenAddress, LogFormat, OutputFormat};
 pub use error::ConfigError;
+pub use file::{Candidates, ConfigFile, candidates, over_chosen, over_file, read_file};
 pub use identity::{candidate_id, host_name};
 pub use plan::{CheckPlan, RedeemPlan, RunPlan, StatusPlan, Verbosity, Wait};
 pub use stores::{connect, schemes};

@@ -1,12 +1,15 @@
 //! What people and programs read: logs, progress, tables, JSON, exit codes.
 //!
-//! elect's own words go to stderr; only `status` and `check` write to stdout.
+//! elect's own words go to stderr; whatever is asked for a report writes that to stdout, `run` never does.
 
+mod completions;
+mod config;
 pub mod dashboard;
 mod escape;
 mod exit;
 pub mod http;
 mod log;
+mod manual;
 mod outcome;
 mod progress;
 mod service_manager;
@@ -15,9 +18,12 @@ mod stdout;
 mod table;
 mod time;
 
+pub use completions::{SHELLS, completion_file, completions};
+pub use config::{ConfigReport, SettingReport};
 pub use escape::escape;
 pub use exit::{FAILED, LOST, NOT_ACQUIRED, NOT_EXECUTABLE, NOT_FOUND, Outcome};
 pub use log::{Level, Log, chain};
+pub use manual::{explanation, manual_page, manual_pages};
 pub use outcome::{OutcomeFile, OutcomeRecord};
 pub use progress::Waiting;
 pub use service_manager::ServiceManager;

@@ -11,17 +11,26 @@ const CELL_MAX: usize = 64;
 #[derive(Clone, Debug)]
 pub struct Table {
     rows: Vec<Vec<String>>,
+    cell_max: usize,
 }
 
 impl Table {
     /// A table with these headings.
     pub fn new(headings: &[&str]) -> Self {
-        Self { rows: vec![headings.iter().map(|heading| (*heading).to_owned()).collect()] }
+        Self {
+            rows: vec![headings.iter().map(|heading| (*heading).to_owned()).collect()],
+            cell_max: CELL_MAX,
+        }
+    }
+
+    /// A table whose cells are shown in full, as its user wrote them.
+    pub fn uncut(headings: &[&str]) -> Self {
+        Self { cell_max: usize::MAX, ..Self::new(headings) }
     }
 
     /// Adds a row. An empty cell shows as `-`, so that every row has as many words as headings.
     pub fn row<I: IntoIterator<Item = String>>(&mut self, cells: I) {
-        self.rows.push(cells.into_iter().map(|cell| shown(&cell)).collect());
+        self.rows.push(cells.into_iter().map(|cell| shown(&cell, self.cell_max)).collect());
     }
 
     /// The table as text; every line ends, none has spaces at its end.
@@ -46,15 +55,15 @@ impl Table {
     }
 }
 
-fn shown(cell: &str) -> String {
+fn shown(cell: &str, max: usize) -> String {
     if cell.is_empty() {
         return "-".to_owned();
     }
     let cell = escape(cell);
-    if cell.chars().count() <= CELL_MAX {
+    if cell.chars().count() <= max {
         return cell;
     }
-    cell.chars().take(CELL_MAX - 1).chain(['…']).collect()
+    cell.chars().take(max - 1).chain(['…']).collect()
 }
 
 #[cfg(test)]

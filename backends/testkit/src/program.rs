@@ -19,7 +19,7 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A call of `elect`: binary, subcommand, flags, words, environment.
 ///
-/// Every `ELECT_*` variable of the test's own environment is taken away.
+/// Every `ELECT_*` variable of the test's own environment is taken away, and the user's configuration file.
 #[derive(Clone, Debug)]
 pub struct Elect {
     binary: PathBuf,
@@ -83,7 +83,9 @@ impl Elect {
                 command.env_remove(name);
             }
         }
-        command.env_remove("STATE_DIRECTORY").envs(self.environment.iter().cloned());
+        // Nor the configuration of whoever runs the tests.
+        command.env_remove("STATE_DIRECTORY").env("XDG_CONFIG_HOME", "/nonexistent");
+        command.envs(self.environment.iter().cloned());
         command
     }
 

@@ -5,13 +5,9 @@ use std::net::SocketAddr;
 use elect_api::{Candidate, ElectionName};
 
 use crate::config::BackendUrl;
+use crate::config::nesting::{LEADER_ELECTION, OF_ONE_RUN, variable};
 use crate::guard::HEIRLOOM;
 use crate::report::ServiceManager;
-
-/// What the command must not find: an `elect` in it would take part in its parent's election, overwrite
-/// its parent's outcome, take its parent's work for its own, or want its parent's port.
-const WITHHELD: [&str; 6] =
-    ["ELECT_ELECTION", "ELECT_ID", "ELECT_ONCE", "ELECT_OUTCOME", "ELECT_HTTP", HEIRLOOM];
 
 /// It is elect that speaks with the service manager, which would take a sign of life of the command,
 /// say, for one of ours.
@@ -22,7 +18,6 @@ const NOTIFYING: [&str; 3] =
 const LISTENER: [&str; 2] = ["LISTEN_PID", "LISTEN_PIDFDID"];
 
 /// What tells the command who leads. An enclosing `elect run` has set them for itself.
-pub(super) const LEADER_ELECTION: &str = "ELECT_LEADER_ELECTION";
 pub(super) const LEADER_ID: &str = "ELECT_LEADER_ID";
 /// Where `--http` listens.
 const HTTP_ADDRESS: &str = "ELECT_HTTP_ADDRESS";
@@ -52,14 +47,16 @@ pub(super) fn for_command(
     candidate: &Candidate,
     http: Option<SocketAddr>,
 ) -> Vec<(OsString, OsString)> {
-    let replaced = [LEADER_ELECTION, LEADER_ID, HTTP_ADDRESS];
+    let withheld = OF_ONE_RUN.map(variable);
+    let replaced = [LEADER_ELECTION, LEADER_ID, HTTP_ADDRESS, HEIRLOOM];
     let listener: &[&str] = if has_sockets() { &LISTENER } else { &[] };
     let ours = env::vars_os().filter(|(name, _)| {
-        WITHHELD
+        withheld
             .iter()
-            .chain(&NOTIFYING)
-            .chain(&replaced)
-            .chain(listener)
+            .map(String::as_str)
+            .chain(NOTIFYING)
+            .chain(replaced)
+            .chain(listener.iter().copied())
             .all(|other| name != other)
     });
     ours.chain([

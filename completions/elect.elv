@@ -1,0 +1,128 @@
+
+use builtin;
+use str;
+
+set edit:completion:arg-completer[elect] = {|@words|
+    fn spaces {|n|
+        builtin:repeat $n ' ' | str:join ''
+    }
+    fn cand {|text desc|
+        edit:complex-candidate $text &display=$text' '(spaces (- 14 (wcswidth $text)))$desc
+    }
+    var command = 'elect'
+    for word $words[1..-1] {
+        if (str:has-prefix $word '-') {
+            break
+        }
+        set command = $command';'$word
+    }
+    var completions = [
+        &'elect'= {
+            cand -h 'Print this help'
+            cand --help 'Print this help'
+            cand -V 'Print version'
+            cand --version 'Print version'
+            cand run 'Run a command while leading an election'
+            cand status 'Show who leads and who waits'
+            cand check 'Say whether the leadership of this command holds'
+            cand config 'Look at the configuration'
+            cand dashboard 'Print alerts or a dashboard for `run --http`'
+            cand completions 'Print a shell''s script that completes what is typed'
+            cand man 'Print a page of the manual'
+            cand help 'Explain a subcommand in full'
+        }
+        &'elect;run'= {
+            cand -b 'Where the election is kept'
+            cand --backend 'Where the election is kept'
+            cand -e 'Its name [default: the command''s file name]'
+            cand --election 'Its name [default: the command''s file name]'
+            cand -w 'Wait at most so long [default: without end]'
+            cand --wait 'Wait at most so long [default: without end]'
+            cand -E 'Exit code if not acquired'
+            cand --conflict-exit-code 'Exit code if not acquired'
+            cand --id 'Label of this candidate [default: host name]'
+            cand --ttl 'Length of the lease [default: 15s]'
+            cand --max-clock-drift 'Clocks may differ by so much [default: 10%]'
+            cand -s 'What asks the command to stop'
+            cand --signal 'What asks the command to stop'
+            cand -k 'From that to the kill [default: 4/15 of TTL]'
+            cand --kill-grace 'From that to the kill [default: 4/15 of TTL]'
+            cand --after-loss 'Then exit, or campaign anew'
+            cand --leftover 'kill or wait for leftovers'
+            cand --stop-timeout 'From INT or TERM to the kill [default: never]'
+            cand --hold 'Keep the lease so long at least [default: 0]'
+            cand --once 'Run once for each KEY'
+            cand --outcome 'Write what happened there, as JSON'
+            cand --http 'Show over HTTP how things are'
+            cand --log-format 'text or json, on stderr'
+            cand --config 'Configuration file, in place of the usual ones'
+            cand --profile 'The profile in it to use'
+            cand -n 'Exit at once if another candidate leads'
+            cand --no-wait 'Exit at once if another candidate leads'
+            cand -q 'Say nothing but errors'
+            cand --quiet 'Say nothing but errors'
+            cand -v 'Say everything'
+            cand --verbose 'Say everything'
+            cand -h 'Print this help'
+            cand --help 'Print this help'
+        }
+        &'elect;status'= {
+            cand -b 'Where the elections are kept'
+            cand --backend 'Where the elections are kept'
+            cand -o 'table, json or yaml'
+            cand --output 'table, json or yaml'
+            cand --config 'Configuration file, in place of the usual ones'
+            cand --profile 'The profile in it to use'
+            cand -h 'Print this help'
+            cand --help 'Print this help'
+        }
+        &'elect;check'= {
+            cand --remaining 'How long it must still hold [default: 0]'
+            cand -h 'Print this help'
+            cand --help 'Print this help'
+        }
+        &'elect;config'= {
+            cand -h 'Print this help'
+            cand --help 'Print this help'
+            cand show 'Show what a subcommand would use, and where each value comes from'
+        }
+        &'elect;config;show'= {
+            cand -o 'table, json or yaml'
+            cand --output 'table, json or yaml'
+            cand --config 'Configuration file, in place of the usual ones'
+            cand --profile 'The profile in it to use'
+            cand -h 'Print this help'
+            cand --help 'Print this help'
+        }
+        &'elect;dashboard'= {
+            cand -h 'Print this help'
+            cand --help 'Print this help'
+            cand alerts 'Print alerting rules for Prometheus'
+            cand grafana 'Print a dashboard for Grafana'
+        }
+        &'elect;dashboard;alerts'= {
+            cand --for 'How long it has to be so'
+            cand -h 'Print this help'
+            cand --help 'Print this help'
+        }
+        &'elect;dashboard;grafana'= {
+            cand -h 'Print this help'
+            cand --help 'Print this help'
+        }
+        &'elect;completions'= {
+            cand --dir 'Write the scripts of all shells to this folder'
+            cand -h 'Print this help'
+            cand --help 'Print this help'
+        }
+        &'elect;man'= {
+            cand --dir 'Write all pages to this folder'
+            cand -h 'Print this help'
+            cand --help 'Print this help'
+        }
+        &'elect;help'= {
+            cand -h 'Print this help'
+            cand --help 'Print this help'
+        }
+    ]
+    $completions[$command]
+}

@@ -1,0 +1,98 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_elect_global_optspecs
+    string join \n h/help V/version
+end
+
+function __fish_elect_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_elect_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_elect_using_subcommand
+    set -l cmd (__fish_elect_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c elect -n "__fish_elect_needs_command" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_needs_command" -s V -l version -d 'Print version'
+complete -c elect -n "__fish_elect_needs_command" -f -a "run" -d 'Run a command while leading an election'
+complete -c elect -n "__fish_elect_needs_command" -f -a "status" -d 'Show who leads and who waits'
+complete -c elect -n "__fish_elect_needs_command" -f -a "check" -d 'Say whether the leadership of this command holds'
+complete -c elect -n "__fish_elect_needs_command" -f -a "config" -d 'Look at the configuration'
+complete -c elect -n "__fish_elect_needs_command" -f -a "dashboard" -d 'Print alerts or a dashboard for `run --http`'
+complete -c elect -n "__fish_elect_needs_command" -f -a "completions" -d 'Print a shell\'s script that completes what is typed'
+complete -c elect -n "__fish_elect_needs_command" -f -a "man" -d 'Print a page of the manual'
+complete -c elect -n "__fish_elect_needs_command" -f -a "help" -d 'Explain a subcommand in full'
+complete -c elect -n "__fish_elect_using_subcommand run" -s b -l backend -d 'Where the election is kept' -r -f
+complete -c elect -n "__fish_elect_using_subcommand run" -s e -l election -d 'Its name [default: the command\'s file name]' -r -f -a "(__elect_names elections)"
+complete -c elect -n "__fish_elect_using_subcommand run" -s w -l wait -d 'Wait at most so long [default: without end]' -r
+complete -c elect -n "__fish_elect_using_subcommand run" -s E -l conflict-exit-code -d 'Exit code if not acquired' -r
+complete -c elect -n "__fish_elect_using_subcommand run" -l id -d 'Label of this candidate [default: host name]' -r -f
+complete -c elect -n "__fish_elect_using_subcommand run" -l ttl -d 'Length of the lease [default: 15s]' -r
+complete -c elect -n "__fish_elect_using_subcommand run" -l max-clock-drift -d 'Clocks may differ by so much [default: 10%]' -r
+complete -c elect -n "__fish_elect_using_subcommand run" -s s -l signal -d 'What asks the command to stop' -r
+complete -c elect -n "__fish_elect_using_subcommand run" -s k -l kill-grace -d 'From that to the kill [default: 4/15 of TTL]' -r
+complete -c elect -n "__fish_elect_using_subcommand run" -l after-loss -d 'Then exit, or campaign anew' -r -f -a "exit\t'Exit with code 124'
+campaign\t'Take part again, and run the command anew once we lead'"
+complete -c elect -n "__fish_elect_using_subcommand run" -l leftover -d 'kill or wait for leftovers' -r -f -a "kill\t'They are killed before leadership is given up'
+wait\t'Leadership is kept until they have ended by themselves'"
+complete -c elect -n "__fish_elect_using_subcommand run" -l stop-timeout -d 'From INT or TERM to the kill [default: never]' -r
+complete -c elect -n "__fish_elect_using_subcommand run" -l hold -d 'Keep the lease so long at least [default: 0]' -r
+complete -c elect -n "__fish_elect_using_subcommand run" -l once -d 'Run once for each KEY' -r -f
+complete -c elect -n "__fish_elect_using_subcommand run" -l outcome -d 'Write what happened there, as JSON' -r -F
+complete -c elect -n "__fish_elect_using_subcommand run" -l http -d 'Show over HTTP how things are' -r -f
+complete -c elect -n "__fish_elect_using_subcommand run" -l log-format -d 'text or json, on stderr' -r -f -a "text\t'One line for people'
+json\t'One JSON object a line'"
+complete -c elect -n "__fish_elect_using_subcommand run" -l config -d 'Configuration file, in place of the usual ones' -r -F
+complete -c elect -n "__fish_elect_using_subcommand run" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
+complete -c elect -n "__fish_elect_using_subcommand run" -s n -l no-wait -d 'Exit at once if another candidate leads'
+complete -c elect -n "__fish_elect_using_subcommand run" -s q -l quiet -d 'Say nothing but errors'
+complete -c elect -n "__fish_elect_using_subcommand run" -s v -l verbose -d 'Say everything'
+complete -c elect -n "__fish_elect_using_subcommand run" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand status" -s b -l backend -d 'Where the elections are kept' -r -f
+complete -c elect -n "__fish_elect_using_subcommand status" -s o -l output -d 'table, json or yaml' -r -f -a "table\t'For people; may change'
+json\t'For programs; stable'
+yaml\t'For programs; the same keys as JSON'"
+complete -c elect -n "__fish_elect_using_subcommand status" -l config -d 'Configuration file, in place of the usual ones' -r -F
+complete -c elect -n "__fish_elect_using_subcommand status" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
+complete -c elect -n "__fish_elect_using_subcommand status" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand check" -l remaining -d 'How long it must still hold [default: 0]' -r
+complete -c elect -n "__fish_elect_using_subcommand check" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand config; and not __fish_seen_subcommand_from show" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand config; and not __fish_seen_subcommand_from show" -f -a "show" -d 'Show what a subcommand would use, and where each value comes from'
+complete -c elect -n "__fish_elect_using_subcommand config; and __fish_seen_subcommand_from show" -s o -l output -d 'table, json or yaml' -r -f -a "table\t'For people; may change'
+json\t'For programs; stable'
+yaml\t'For programs; the same keys as JSON'"
+complete -c elect -n "__fish_elect_using_subcommand config; and __fish_seen_subcommand_from show" -l config -d 'Configuration file, in place of the usual ones' -r -F
+complete -c elect -n "__fish_elect_using_subcommand config; and __fish_seen_subcommand_from show" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
+complete -c elect -n "__fish_elect_using_subcommand config; and __fish_seen_subcommand_from show" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand dashboard; and not __fish_seen_subcommand_from alerts grafana" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand dashboard; and not __fish_seen_subcommand_from alerts grafana" -f -a "alerts" -d 'Print alerting rules for Prometheus'
+complete -c elect -n "__fish_elect_using_subcommand dashboard; and not __fish_seen_subcommand_from alerts grafana" -f -a "grafana" -d 'Print a dashboard for Grafana'
+complete -c elect -n "__fish_elect_using_subcommand dashboard; and __fish_seen_subcommand_from alerts" -l for -d 'How long it has to be so' -r
+complete -c elect -n "__fish_elect_using_subcommand dashboard; and __fish_seen_subcommand_from alerts" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand dashboard; and __fish_seen_subcommand_from grafana" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand completions" -l dir -d 'Write the scripts of all shells to this folder' -r -f -a "(__fish_complete_directories)"
+complete -c elect -n "__fish_elect_using_subcommand completions" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand man" -l dir -d 'Write all pages to this folder' -r -f -a "(__fish_complete_directories)"
+complete -c elect -n "__fish_elect_using_subcommand man" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand help" -s h -l help -d 'Print this help'
+
+# Names of profiles and elections, which elect itself knows.
+function __elect_names
+    set -l before (commandline -opc)
+    command elect names $argv[1] -- $before[2..-1] 2>/dev/null </dev/null
+end
+
+complete -c elect -n "__fish_elect_using_subcommand status" -f -a "(__elect_names elections)"

@@ -1,0 +1,234 @@
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command as ClapCommand, FromArgMatches};
+
+use super::grammar::{
+    blame_variable, grammar, grammar_over, innermost, is_settable, refusal, refused_flag,
+};
+use super::origin::{Layers, Overruled, Rivals};
+use super::value::Value;
+use super::{BackendUrl, Cli, Command, Origin, Settings};
+
+/// What elect is to do, and where each word of it came from.
+#[derive(Debug)]
+pub struct Given {
+    /// The subcommand with its arguments.
+    pub command: Command,
+    /// Where they came from.
+    pub origins: Origins,
+}
+
+/// Where the arguments of a subcommand came from.
+#[derive(Clone, Debug)]
+pub struct Origins {
+    words: Vec<OsString>,
+    extent: Extent,
+    matches: ArgMatches,
+    settings: Settings,
+    overruled: Vec<Overruled>,
+}
+
+/// How much of a command line was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    Whole,
+    /// What is required may be missing: nothing is to be done.
+    Part,
+}
+
+/// What is said about the configuration file, and whether on the command line itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice<T> {
+    /// What was said.
+    pub value: T,
+    /// By a flag, not by a variable that somebody may have set long ago.
+    pub by_flag: bool,
+}
+
+/// Which configuration file counts, and what of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileChoice {
+    /// The file; the first that exists if `None`.
+    pub config: Option<Choice<PathBuf>>,
+    /// The profile, if one.
+    pub profile: Option<Choice<String>>,
+}
+
+impl FileChoice {
+    /// This, and where it says nothing, the other.
+    pub fn or(self, other: Self) -> Self {
+        let by_flag = |choice: &Option<Choice<PathBuf>>| choice.as_ref().is_some_and(|c| c.by_flag);
+        let config = if by_flag(&self.config) { self.config } else { other.config };
+        let is_nearer = self.profile.as_ref().is_some_and(|profile| profile.by_flag);
+        let profile = if is_nearer { self.profile } else { other.profile };
+        Self { config, profile }
+    }
+
+    /// The path of the file, if it was named.
+    pub fn named(&self) -> Option<&Path> {
+        self.config.as_ref().map(|config| config.value.as_path())
+    }
+}
+
+/// What of a configuration file does not go together with the rest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Misfit {
+    /// This subcommand does not take a value that others take.
+    Value {
+        /// The flag, if it is known.
+        flag: Option<String>,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Two of its values exclude each other.
+    Rivals(Box<Rivals>),
+}
+
+/// Reads the arguments, the program's own name first, and the variables that stand in for flags.
+///
+/// # Errors
+/// An error that knows how to print itself: wrong usage, but also `--help` and `--version`.
+pub fn parse<I, T>(args: I) -> Result<Given, clap::Error>
+where
+    I: IntoIterator<Item = T>,
+    T: Into<OsString>,
+{
+    read(args.into_iter().map(Into::into).collect(), Extent::Whole)
+}
+
+/// The same where nothing is to be done: what a subcommand requires may be missing.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_part<I, T>(args: I) -> Result<Given, clap::Error>
+where
+    I: IntoIterator<Item = T>,
+    T: Into<OsString>,
+{
+    read(args.into_iter().map(Into::into).collect(), Extent::Part)
+}
+
+fn read(words: Vec<OsString>, extent: Extent) -> Result<Given, clap::Error> {
+    let mut grammar = extent.of(grammar());
+    let matches = grammar
+        .try_get_matches_from_mut(&words)
+        .map_err(|error| blame_variable(&grammar, error))?;
+    let mut command = Cli::from_arg_matches(&matches)?.command;
+    let settings = Settings::default();
+    let overruled = settle(&mut command, &grammar, &matches, &settings)
+        .map_err(|rivals| usage_error(&mut grammar, &matches, &rivals))?;
+    Ok(Given { command, origins: Origins { words, extent, matches, settings, overruled } })
+}
+
+impl Extent {
+    fn of(self, grammar: ClapCommand) -> ClapCommand {
+        match self {
+            Self::Whole => grammar,
+            Self::Part => without_requirements(grammar),
+        }
+    }
+}
+
+fn without_requirements(grammar: ClapCommand) -> ClapCommand {
+    grammar.mut_args(|arg| arg.required(false)).mut_subcommands(without_requirements)
+}
+
+impl Given {
+    /// The same words over a configuration file, whose values count where nothing nearer is said.
+    ///
+    /// # Errors
+    /// A value that this subcommand does not take, or two that exclude each other.
+    pub fn over(&self, settings: Settings) -> Result<Self, Misfit> {
+        let Origins { words, extent, .. } = &self.origins;
+        let (words, extent) = (words.clone(), *extent);
+        let mut grammar = extent.of(grammar_over(&settings));
+        let misfit = |error: &clap::Error| Misfit::Value {
+            flag: refused_flag(error).map(ToOwned::to_owned),
+            why: refusal(error),
+        };
+        let matches = grammar.try_get_matches_from_mut(&words).map_err(|error| misfit(&error))?;
+        let mut command = Cli::from_arg_matches(&matches).map_err(|error| misfit(&error))?.command;
+        let overruled =
+            settle(&mut command, &grammar, &matches, &settings).map_err(Misfit::Rivals)?;
+        Ok(Self { command, origins: Origins { words, extent, matches, settings, overruled } })
+    }
+}
+
+impl Origins {
+    /// What was said about the configuration file; `None` if this subcommand reads none.
+    pub fn file(&self) -> Option<FileChoice> {
+        let matches = deepest(&self.matches);
+        let by_flag = |id| matches.value_source(id) == Some(ValueSource::CommandLine);
+        let config = matches.try_get_one::<PathBuf>("config").ok()?.cloned();
+        let profile = matches.try_get_one::<String>("profile").ok()?.cloned();
+        Some(FileChoice {
+            config: config.map(|value| Choice { value, by_flag: by_flag("config") }),
+            profile: profile.map(|value| Choice { value, by_flag: by_flag("profile") }),
+        })
+    }
+
+    /// The subcommand, as it is called.
+    pub fn subcommand(&self) -> String {
+        let mut names = Vec::new();
+        let mut here = &self.matches;
+        while let Some((name, inner)) = here.subcommand() {
+            names.push(name);
+            here = inner;
+        }
+        names.join(" ")
+    }
+
+    /// The store that the subcommand is about, if it is about one.
+    pub fn backend(&self) -> Option<&BackendUrl> {
+        deepest(&self.matches).try_get_one("backend").ok().flatten()
+    }
+
+    /// Where the value of the flag of this long name came from.
+    pub fn of(&self, flag: &str) -> Origin {
+        let grammar = grammar();
+        self.layers(&grammar).origin(flag)
+    }
+
+    /// Each flag of the subcommand, by its long name, with its value and where that came from.
+    pub fn values(&self) -> Vec<Value> {
+        let grammar = grammar();
+        let layers = self.layers(&grammar);
+        let settable = layers.command.get_arguments().filter(|arg| is_settable(arg));
+        settable.map(|arg| Value::new(arg, layers, &self.overruled)).collect()
+    }
+
+    fn layers<'a>(&'a self, grammar: &'a ClapCommand) -> Layers<'a> {
+        let (command, matches) = innermost(grammar, &self.matches);
+        Layers { command, matches, settings: &self.settings }
+    }
+}
+
+fn deepest(matches: &ArgMatches) -> &ArgMatches {
+    matches.subcommand().map_or(matches, |(_, inner)| deepest(inner))
+}
+
+/// Drops what loses against a rival from a nearer layer.
+fn settle(
+    command: &mut Command,
+    grammar: &ClapCommand,
+    matches: &ArgMatches,
+    settings: &Settings,
+) -> Result<Vec<Overruled>, Box<Rivals>> {
+    let (leaf, matches) = innermost(grammar, matches);
+    let layers = Layers { command: leaf, matches, settings };
+    match command {
+        Command::Run(run) => run.settle(layers),
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn usage_error(grammar: &mut ClapCommand, matches: &ArgMatches, rivals: &Rivals) -> clap::Error {
+    let kind = ErrorKind::ArgumentConflict;
+    match matches.subcommand_name().and_then(|name| grammar.find_subcommand_mut(name)) {
+        Some(command) => command.error(kind, rivals),
+        None => grammar.error(kind, rivals),
+    }
+}

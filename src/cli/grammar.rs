@@ -1,0 +1,172 @@
+use std::env;
+use std::ffi::OsStr;
+
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue};
+use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory};
+
+use super::{Cli, Settings, help};
+
+/// The flags that say which configuration file counts; what is said in one cannot be said in it.
+const ABOUT_THE_FILE: [&str; 2] = ["config", "profile"];
+
+/// The whole grammar, as it is parsed and as `--help` shows it.
+pub fn grammar() -> Command {
+    help::brief(heed_variables(Cli::command()))
+}
+
+/// The whole grammar with all that there is to say about it, for `elect help` and the manual.
+///
+/// What people do not call is not in it.
+pub fn manual() -> Command {
+    without_hidden(&help::full(Cli::command()))
+}
+
+fn without_hidden(command: &Command) -> Command {
+    // There is no way to take a subcommand out of a command.
+    let name: &str = command.get_name().to_owned().leak();
+    let nested = command.get_subcommands().filter(|nested| !nested.is_hide_set());
+    let version = command.get_version().map(|version| &*version.to_owned().leak());
+    let mut bare = Command::new(name)
+        .disable_help_flag(true)
+        .disable_help_subcommand(true)
+        .args(command.get_arguments())
+        .groups(command.get_groups())
+        .subcommands(nested.map(without_hidden));
+    for (text, set) in [
+        (command.get_about(), Command::about as fn(Command, StyledStr) -> Command),
+        (command.get_long_about(), Command::long_about),
+        (command.get_overridden_usage(), Command::override_usage),
+        (command.get_after_long_help(), Command::after_long_help),
+    ] {
+        if let Some(text) = text {
+            bare = set(bare, text.clone());
+        }
+    }
+    match version {
+        Some(version) => bare.version(version),
+        None => bare,
+    }
+}
+
+/// The grammar with a configuration file as the defaults of each subcommand that reads one.
+pub(super) fn grammar_over(settings: &Settings) -> Command {
+    grammar().mut_subcommands(|command| over(command, settings))
+}
+
+fn over(command: Command, settings: &Settings) -> Command {
+    let command = command.mut_subcommands(|nested| over(nested, settings));
+    if !reads_file(&command) {
+        return command;
+    }
+    command.mut_args(|arg| match arg.get_long().and_then(|long| settings.get(long)) {
+        // A process reads one file: this is as good as a constant.
+        Some(setting) => arg.default_value(&*setting.value.clone().leak()),
+        None => arg,
+    })
+}
+
+/// Every flag that can be set in a configuration file, of every subcommand that reads one: some names
+/// come more than once.
+pub fn keys(grammar: &Command) -> Vec<&Arg> {
+    let own = grammar.get_arguments().filter(|arg| reads_file(grammar) && is_settable(arg));
+    own.chain(grammar.get_subcommands().flat_map(keys)).collect()
+}
+
+/// Whether a flag can be set in a configuration file.
+pub(super) fn is_settable(arg: &Arg) -> bool {
+    arg.get_long().is_some_and(|long| !ABOUT_THE_FILE.contains(&long) && long != "help")
+}
+
+/// Reads a value of a configuration file as its flag would.
+///
+/// # Errors
+/// What is wrong with it, for people.
+pub fn try_value(flag: &Arg, value: &str) -> Result<(), String> {
+    // Only what reads the value: in a grammar of its own, relations to other flags mean nothing.
+    let alone = Arg::new("value")
+        .long("value")
+        .action(flag.get_action().clone())
+        .value_parser(flag.get_value_parser().clone())
+        .default_value(&*value.to_owned().leak());
+    let read = Command::new("elect").no_binary_name(true).arg(alone).try_get_matches_from([""; 0]);
+    read.map(|_| ()).map_err(|error| match flag.get_action() {
+        ArgAction::SetTrue => "write true or false".to_owned(),
+        _ => refusal(&error),
+    })
+}
+
+/// Why the parser refuses a value, without the words about the command line around it.
+pub(super) fn refusal(error: &clap::Error) -> String {
+    if let Some(cause) = std::error::Error::source(error) {
+        return cause.to_string();
+    }
+    match error.get(ContextKind::ValidValue) {
+        Some(ContextValue::Strings(known)) if !known.is_empty() => {
+            format!("write {}", known.join(" or "))
+        }
+        _ => error.kind().as_str().unwrap_or("not a value that the flag takes").to_owned(),
+    }
+}
+
+/// Whether a subcommand takes flags from a configuration file.
+pub(super) fn reads_file(command: &Command) -> bool {
+    command.get_arguments().any(|arg| arg.get_long() == Some("config"))
+}
+
+/// The subcommand that was given, however deep, and what it was given.
+pub(super) fn innermost<'a>(
+    grammar: &'a Command,
+    matches: &'a ArgMatches,
+) -> (&'a Command, &'a ArgMatches) {
+    let given = matches.subcommand();
+    match given.and_then(|(name, inner)| Some((grammar.find_subcommand(name)?, inner))) {
+        Some((command, inner)) => innermost(command, inner),
+        None => (grammar, matches),
+    }
+}
+
+fn heed_variables(command: Command) -> Command {
+    command.mut_args(heed_variable).mut_subcommands(heed_variables)
+}
+
+/// An empty variable counts as unset; a value never shows in help, as a URL may carry a password.
+fn heed_variable(arg: Arg) -> Arg {
+    let arg = arg.hide_env_values(true);
+    let is_empty = arg.get_env().and_then(env::var_os).is_some_and(|value| value.is_empty());
+    if is_empty { arg.env(None::<&'static str>) } else { arg }
+}
+
+/// Names the variable that a refused value came from: nobody looks for it behind a flag that they
+/// did not write.
+pub(super) fn blame_variable(grammar: &Command, mut error: clap::Error) -> clap::Error {
+    let value = match error.get(ContextKind::InvalidValue) {
+        Some(ContextValue::String(text)) => Some(OsStr::new(text)),
+        _ => None,
+    };
+    let flag = refused_flag(&error);
+    let is_blamed = |arg: &&Arg| flag.is_some() && arg.get_long() == flag;
+    let variable = all_arguments(grammar)
+        .into_iter()
+        .filter(is_blamed)
+        .filter_map(Arg::get_env)
+        .find(|name| value.is_some() && env::var_os(name).as_deref() == value);
+    if let Some(name) = variable {
+        let tip = format!("{} is set to this value", name.to_string_lossy());
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
+}
+
+/// The long name of the flag whose value was refused.
+pub(super) fn refused_flag(error: &clap::Error) -> Option<&str> {
+    match error.get(ContextKind::InvalidArg) {
+        // It reads `--wait <DUR>`.
+        Some(ContextValue::String(usage)) => usage.split(' ').next()?.strip_prefix("--"),
+        _ => None,
+    }
+}
+
+fn all_arguments(command: &Command) -> Vec<&Arg> {
+    command.get_arguments().chain(command.get_subcommands().flat_map(all_arguments)).collect()
+}

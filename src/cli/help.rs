@@ -1,0 +1,66 @@
+//! How the grammar explains itself: `-h` and `--help` on one screen, `elect help` and the manual in full.
+
+use clap::{Arg, ArgAction, Command};
+
+/// The heading below which a subcommand with groups of flags lists those about elect itself.
+pub(super) const GENERAL: &str = "General";
+
+/// The widest line of help, in columns.
+const WIDTH: usize = 80;
+
+/// Gives every subcommand help that fits a screen: a line for each flag, and an example.
+pub(super) fn brief(root: Command) -> Command {
+    let name = root.get_name().to_owned();
+    explain(root.max_term_width(WIDTH), &name, &|command, path| {
+        let more = further(&command, path);
+        let help = command.get_after_help().map(|examples| format!("{examples}\n\n{more}"));
+        let command = command.mut_args(|arg| {
+            let has_value = arg.get_action().takes_values();
+            arg.hide_env(true).hide_possible_values(has_value)
+        });
+        command.after_help(help.unwrap_or(more))
+    })
+}
+
+/// Gives every subcommand all that there is to say about it.
+pub(super) fn full(root: Command) -> Command {
+    let name = root.get_name().to_owned();
+    explain(root, &name, &|command, _| {
+        // A value of a variable may be a password.
+        let command = command.mut_args(|arg| arg.hide_env_values(true));
+        let parts = [command.get_after_long_help(), command.get_after_help()];
+        let parts: Vec<_> = parts.into_iter().flatten().map(ToString::to_string).collect();
+        if parts.is_empty() { command } else { command.after_long_help(parts.join("\n\n")) }
+    })
+}
+
+/// Gives each command a flag for help and what `add` gives it, which gets the command as it is called.
+fn explain(command: Command, path: &str, add: &impl Fn(Command, &str) -> Command) -> Command {
+    let has_groups = command.get_arguments().any(|arg| arg.get_help_heading() == Some(GENERAL));
+    let help = Arg::new("help").short('h').long("help").action(ArgAction::HelpShort);
+    let help = help.help("Print this help").help_heading(has_groups.then_some(GENERAL));
+    let command = command.disable_help_flag(true).disable_help_subcommand(true).arg(help);
+    let command = add(command, path);
+    command.mut_subcommands(|nested| {
+        let path = format!("{path} {}", nested.get_name());
+        explain(nested, &path, add)
+    })
+}
+
+/// The last words of brief help: where the rest stands.
+fn further(command: &Command, path: &str) -> String {
+    let words = path.split_once(' ').map_or("", |(_, words)| words);
+    let page = path.replace(' ', "-");
+    let rest = format!("`elect help {words}`").replace(" `", "`");
+    let rest = format!("{rest}, or `man {page}`, tells the rest.");
+    let has_variables = command.get_arguments().any(|arg| arg.get_env().is_some());
+    if !has_variables {
+        return rest;
+    }
+    let file = if super::grammar::reads_file(command) {
+        "\nand the key some-flag of the configuration file"
+    } else {
+        ""
+    };
+    format!("Each flag --some-flag is also the variable ELECT_SOME_FLAG{file}.\n{rest}")
+}

@@ -1,0 +1,58 @@
+use clap::{Arg, ArgAction};
+
+use super::origin::{Layers, Origin, Overruled};
+use super::{BackendUrl, Setting};
+
+/// The value of one flag, as it is shown to people: without secrets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Value {
+    /// The long name of the flag.
+    pub key: String,
+    /// What it is set to, or what stands for nothing; `None` where nothing is known to stand for it.
+    pub value: Option<String>,
+    /// Where that came from.
+    pub origin: Origin,
+    /// The flag from a nearer layer that makes this one mean nothing.
+    pub overruled_by: Option<&'static str>,
+}
+
+impl Value {
+    pub(super) fn new(arg: &Arg, layers: Layers<'_>, overruled: &[Overruled]) -> Self {
+        let origin = layers.origin_of(arg);
+        let raw = layers.matches.get_raw(arg.get_id().as_str());
+        let said = raw.and_then(|mut values| values.next()).map(|value| value.to_string_lossy());
+        let value = match (&origin, arg.get_action()) {
+            // The flag itself has no value.
+            (Origin::Flag, ArgAction::SetTrue) => Some("true".to_owned()),
+            (Origin::Default, _) => said.map(Into::into).or_else(|| stated_default(arg)),
+            _ => said.map(Into::into),
+        };
+        let url = layers.matches.try_get_one::<BackendUrl>(arg.get_id().as_str()).ok().flatten();
+        let value = match url {
+            Some(url) => Some(url.to_string()),
+            None => value.map(|value| without_secrets(&value)),
+        };
+        let key = arg.get_long().unwrap_or_default().to_owned();
+        let overruled = overruled.iter().find(|overruled| overruled.flag == key);
+        Self { key, value, origin, overruled_by: overruled.map(|overruled| overruled.by) }
+    }
+}
+
+impl Setting {
+    /// Whether the value holds a secret, which is not shown.
+    pub fn is_secret(&self) -> bool {
+        without_secrets(&self.value) != self.value
+    }
+}
+
+fn without_secrets(value: &str) -> String {
+    let Ok(url) = value.parse::<BackendUrl>();
+    if value.contains("://") { url.to_string() } else { value.to_owned() }
+}
+
+/// What help says about a default that only the engine knows.
+fn stated_default(arg: &Arg) -> Option<String> {
+    let help = arg.get_help()?.to_string();
+    let (_, rest) = help.split_once("[default: ")?;
+    rest.split_once(']').map(|(stated, _)| stated.to_owned())
+}

@@ -1,0 +1,168 @@
+use std::fmt;
+use std::marker::PhantomData;
+use std::path::Path;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_yaml::{Error, Spanned};
+
+use crate::cli::{Place, Setting};
+use crate::config::ConfigError;
+
+/// The key that holds the profiles; all others are settings.
+pub(super) const PROFILES: &str = "profiles";
+
+/// What a configuration file has in it, in its order.
+#[derive(Debug, Default)]
+pub(super) struct Document {
+    pub(super) entries: Vec<Entry>,
+    /// The names of the profiles.
+    pub(super) profiles: Vec<String>,
+}
+
+/// A setting, and where its key stands.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) key_place: Place,
+    pub(super) setting: Setting,
+}
+
+impl Document {
+    /// Reads the text of the file at `path`.
+    ///
+    /// # Errors
+    /// It is no YAML, or of another shape than settings and profiles with settings.
+    pub(super) fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
+        let options = serde_yaml::options! {
+            with_snippet: false,
+            // What profiles share stands above them: nothing need be repeated, nor can blow up.
+            budget: serde_yaml::budget! { max_aliases: 0, max_anchors: 0, max_depth: 8 },
+        };
+        let root: Option<Root> = serde_yaml::from_str_with_options(text, options)
+            .map_err(|error| ConfigError::file(&place(path, error.location()), explain(&error)))?;
+        let Some(root) = root else { return Ok(Self::default()) };
+        let mut document = Self::default();
+        document.add(path, None, root.settings)?;
+        for (name, settings) in root.profiles.0 {
+            document.add(path, Some(&name.value), settings.unwrap_or_default())?;
+            document.profiles.push(name.value);
+        }
+        Ok(document)
+    }
+
+    fn add(&mut self, path: &Path, profile: Option<&str>, pairs: Pairs) -> Result<(), ConfigError> {
+        for (key, value) in pairs.0 {
+            let place_of_value = place(path, Some(value.referenced));
+            let Some(text) = value.value else {
+                let why = format!("`{}` has no value: give it one, or remove the line", key.value);
+                return Err(ConfigError::file(&place_of_value, why));
+            };
+            let key_place = place(path, Some(key.referenced));
+            let profile = profile.map(ToOwned::to_owned);
+            let setting = Setting { key: key.value, value: text, place: place_of_value, profile };
+            self.entries.push(Entry { key_place, setting });
+        }
+        Ok(())
+    }
+}
+
+fn place(path: &Path, location: Option<serde_yaml::Location>) -> Place {
+    let (line, column) = location.map_or((0, 0), |found| (found.line(), found.column()));
+    Place { file: path.to_owned(), line, column }
+}
+
+/// The parser's words, with the way out where it is not plain from them.
+fn explain(error: &Error) -> String {
+    match error {
+        Error::DuplicateMappingKey { key, .. } => {
+            let key = key.as_deref().unwrap_or("a key");
+            format!("`{key}` stands here twice: keep one of them")
+        }
+        Error::Unexpected { expected, .. } if expected.contains("string") => {
+            "one value has to stand here, such as 15s or true, and no list or mapping".to_owned()
+        }
+        Error::Unexpected { .. } => {
+            "lines like `key: value` have to stand here, below `profiles:` those of each named profile".to_owned()
+        }
+        Error::MultipleDocuments { .. } => {
+            "a second document begins here: remove the `---`".to_owned()
+        }
+        Error::Budget { .. } => {
+            "anchors and aliases (& and *), and deep nesting, are not taken: what profiles share stands above them"
+                .to_owned()
+        }
+        other => {
+            let said = other.to_string();
+            // It names the position, which is told already.
+            let said = said.rsplit_once(" at line ").map_or(said.as_str(), |(said, _)| said);
+            format!("this is not YAML: {said}; write lines like `key: value`, and quote values with odd characters")
+        }
+    }
+}
+
+type Pairs = Listed<Spanned<Option<String>>>;
+
+/// A mapping with what stands where, in its order.
+struct Listed<T>(Vec<(Spanned<String>, T)>);
+
+struct Root {
+    settings: Pairs,
+    profiles: Listed<Option<Pairs>>,
+}
+
+impl<T> Default for Listed<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Listed<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(List(PhantomData))
+    }
+}
+
+struct List<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for List<T> {
+    type Value = Listed<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("lines like `key: value`")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(pair) = map.next_entry()? {
+            list.push(pair);
+        }
+        Ok(Listed(list))
+    }
+}
+
+impl<'de> Deserialize<'de> for Root {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Whole)
+    }
+}
+
+struct Whole;
+
+impl<'de> Visitor<'de> for Whole {
+    type Value = Root;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("settings and profiles")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Root, A::Error> {
+        let mut root = Root { settings: Listed::default(), profiles: Listed::default() };
+        while let Some(key) = map.next_key::<Spanned<String>>()? {
+            if key.value == PROFILES {
+                root.profiles = map.next_value::<Option<_>>()?.unwrap_or_default();
+            } else {
+                root.settings.0.push((key, map.next_value()?));
+            }
+        }
+        Ok(root)
+    }
+}

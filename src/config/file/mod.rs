@@ -1,0 +1,113 @@
+//! The configuration file: which one counts, whether it can be trusted, and what it says.
+
+mod check;
+mod document;
+mod open;
+mod places;
+mod walk;
+
+use std::path::PathBuf;
+
+use self::document::Document;
+pub use self::places::{Candidates, candidates};
+use super::{ConfigError, nesting};
+use crate::cli::{FileChoice, Given, Misfit, Place, Setting, Settings};
+
+/// A configuration file that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigFile {
+    /// Its path.
+    pub path: PathBuf,
+    /// The profile that was chosen, if one was.
+    pub profile: Option<String>,
+    /// What it says to whoever reads it with this profile.
+    pub settings: Settings,
+    /// The names of its profiles, in the order of the file.
+    pub profiles: Vec<String>,
+    /// What its owner should know.
+    pub warnings: Vec<String>,
+}
+
+/// The words of a command line over the configuration file that counts for them; `None` if none does.
+///
+/// # Errors
+/// The file is missing though it was named, cannot be trusted, or says what elect does not understand.
+pub fn over_file(given: &Given) -> Result<Option<(Given, ConfigFile)>, ConfigError> {
+    given.origins.file().map_or(Ok(None), |choice| over_chosen(given, &choice))
+}
+
+/// The same over the file that somebody else has chosen.
+///
+/// # Errors
+/// As [`over_file`].
+pub fn over_chosen(
+    given: &Given,
+    choice: &FileChoice,
+) -> Result<Option<(Given, ConfigFile)>, ConfigError> {
+    let Some(file) = read_file(choice)? else { return Ok(None) };
+    let whole = Place { file: file.path.clone(), line: 0, column: 0 };
+    let over = given.over(file.settings.clone()).map_err(|misfit| match misfit {
+        Misfit::Rivals(rivals) => {
+            let why = format!("{rivals}: keep one of them");
+            ConfigError::file(rivals.place().unwrap_or(&whole), why)
+        }
+        Misfit::Value { flag, why } => match flag.and_then(|flag| file.settings.get(&flag)) {
+            Some(setting) => check::refused(setting, &why),
+            None => ConfigError::file(&whole, why),
+        },
+    })?;
+    Ok(Some((over, file)))
+}
+
+/// The configuration file that counts; `None` if there is none.
+///
+/// # Errors
+/// As [`over_file`].
+pub fn read_file(choice: &FileChoice) -> Result<Option<ConfigFile>, ConfigError> {
+    let profile = choice.profile.as_ref().map(|profile| profile.value.as_str());
+    let candidates = candidates(choice.named());
+    let Some(source) = places::first(&candidates)? else {
+        return match profile {
+            Some(name) => Err(ConfigError::NoProfile {
+                name: name.to_owned(),
+                why: format!(
+                    "there is no configuration file, {candidates}; write one, or leave --profile away"
+                ),
+            }),
+            None => Ok(None),
+        };
+    };
+    let document = Document::parse(&source.path, &source.text)?;
+    check::check(&document)?;
+    let Document { entries, profiles } = document;
+    let all: Vec<Setting> = entries.into_iter().map(|entry| entry.setting).collect();
+    if let Some(name) = profile
+        && !profiles.iter().any(|known| known == name)
+    {
+        return Err(check::no_profile(&source.path, name, &profiles));
+    }
+    let mut warnings = Vec::new();
+    if source.is_readable_by_all
+        && let Some(setting) = all.iter().find(|setting| setting.is_secret())
+    {
+        let (place, key) = (&setting.place, &setting.key);
+        warnings.push(format!(
+            "{place}: `{key}` has a secret in it, and everybody can read the file: chmod o-r it, or \
+             use `password-file`"
+        ));
+    }
+    let is_nested = nesting::is_nested();
+    let counts = all.into_iter().filter(|setting| {
+        let is_chosen = setting.profile.is_none() || setting.profile.as_deref() == profile;
+        // Whoever names the file, or the profile, at this very call means what it says.
+        let is_meant = choice.config.as_ref().is_some_and(|config| config.by_flag)
+            || (setting.profile.is_some()
+                && choice.profile.as_ref().is_some_and(|profile| profile.by_flag));
+        let is_inherited =
+            is_nested && !is_meant && nesting::OF_ONE_RUN.contains(&setting.key.as_str());
+        is_chosen && !is_inherited
+    });
+    let settings = Settings::merge(counts);
+    let profile = profile.map(ToOwned::to_owned);
+    Ok(Some(ConfigFile { path: source.path, profile, settings, profiles, warnings }))
+}

@@ -1,0 +1,152 @@
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, openat};
+use nix::libc;
+use nix::sys::stat::{FileStat, Mode, fstat, fstatat, stat};
+use nix::sys::statvfs::{FsFlags, fstatvfs};
+use nix::unistd::Uid;
+
+use super::walk::{Found, descend};
+use crate::cli::Place;
+use crate::config::ConfigError;
+
+/// The greatest size of a configuration file, in bytes.
+const MAX_SIZE: u64 = 1 << 20;
+
+/// A configuration file that nobody but we and root can have written.
+pub(super) struct Source {
+    pub(super) path: PathBuf,
+    pub(super) text: String,
+    pub(super) is_readable_by_all: bool,
+}
+
+/// Opens and reads the file at `path`; `None` if there is none.
+///
+/// # Errors
+/// Somebody else can write the file or replace it, or it cannot be read.
+pub(super) fn open(path: &Path) -> Result<Option<Source>, ConfigError> {
+    look(path)?.or_else(|errno| unreadable(path, errno.desc()))
+}
+
+/// The same for a path that nobody named: `HOME` may be another user's, whose files are not for us.
+///
+/// # Errors
+/// As [`open`], but a directory that we may not enter counts as empty.
+pub(super) fn open_if_in_reach(path: &Path) -> Result<Option<Source>, ConfigError> {
+    match look(path)? {
+        Err(Errno::EACCES) => Ok(None),
+        found => found.or_else(|errno| unreadable(path, errno.desc())),
+    }
+}
+
+/// `Err` inside if the way to the file is closed to us.
+fn look(path: &Path) -> Result<Result<Option<Source>, Errno>, ConfigError> {
+    // As a rule there is none, which this tells at once. With any other answer the way is looked at.
+    if let Err(Errno::ENOENT | Errno::ENOTDIR) = stat(path) {
+        return Ok(Ok(None));
+    }
+    let me = Uid::effective().as_raw();
+    let whole = std::path::absolute(path)
+        .map_err(|error| ConfigError::untrusted(path, format!("cannot be found: {error}")))?;
+    let found = match descend(&whole, me)? {
+        Found::File(directory, name) => open_regular(&directory, &name, path)?,
+        Found::Nothing => None,
+        Found::Closed(errno) => return Ok(Err(errno)),
+    };
+    let Some((file, stat)) = found else { return Ok(Ok(None)) };
+    check_owner(me, &stat, path)?;
+    if is_writable_by_others(&stat) && !is_read_only(&file) {
+        let why =
+            "can be written by other users, who could make elect run as they like: chmod go-w it";
+        return Err(ConfigError::untrusted(path, why.to_owned()));
+    }
+    let text = read(file, path)?;
+    let is_readable_by_all = stat.st_mode & libc::S_IROTH != 0;
+    Ok(Ok(Some(Source { path: path.to_owned(), text, is_readable_by_all })))
+}
+
+/// Opens what has this name in the directory; `None` if it is gone by now.
+fn open_regular(
+    directory: &OwnedFd,
+    name: &OsStr,
+    path: &Path,
+) -> Result<Option<(OwnedFd, FileStat)>, ConfigError> {
+    let odd = || Err(ConfigError::untrusted(path, "is not a regular file: name one".to_owned()));
+    // A device may do things when it is opened, and a FIFO wait for ever.
+    let before = fstatat(directory, name, AtFlags::AT_SYMLINK_NOFOLLOW);
+    if before.is_ok_and(|stat| !is_regular(&stat)) {
+        return odd();
+    }
+    let flags = OFlag::O_RDONLY
+        | OFlag::O_NOFOLLOW
+        | OFlag::O_NONBLOCK
+        | OFlag::O_NOCTTY
+        | OFlag::O_CLOEXEC;
+    let file = match openat(directory, name, flags, Mode::empty()) {
+        Ok(file) => file,
+        Err(Errno::ENOENT) => return Ok(None),
+        Err(errno) => return unreadable(path, errno.desc()),
+    };
+    match fstat(&file) {
+        Ok(stat) if is_regular(&stat) => Ok(Some((file, stat))),
+        _ => odd(),
+    }
+}
+
+fn unreadable<T>(path: &Path, why: &str) -> Result<T, ConfigError> {
+    let why = format!("cannot be read: {why}; let us read it, or name another file with --config");
+    Err(ConfigError::untrusted(path, why))
+}
+
+fn read(file: OwnedFd, path: &Path) -> Result<String, ConfigError> {
+    let refuse = |why: String| Err(ConfigError::untrusted(path, why));
+    let mut bytes = Vec::new();
+    // The size that is told need not be that which is read.
+    if let Err(error) = File::from(file).take(MAX_SIZE + 1).read_to_end(&mut bytes) {
+        return unreadable(path, &error.to_string());
+    }
+    if bytes.len() as u64 > MAX_SIZE {
+        return refuse("is larger than 1 MiB, which no configuration is: name another file".into());
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = 1 + valid.split(|&byte| byte == b'\n').skip(1).count() as u64;
+        let column = 1 + valid.iter().rev().take_while(|&&byte| byte != b'\n').count() as u64;
+        let place = Place { file: path.to_owned(), line, column };
+        ConfigError::file(&place, "is not UTF-8 text: save the file as UTF-8".to_owned())
+    })
+}
+
+/// Refuses what belongs to another user than us and root.
+pub(super) fn check_owner(
+    me: libc::uid_t,
+    stat: &FileStat,
+    path: &Path,
+) -> Result<(), ConfigError> {
+    if stat.st_uid == me || stat.st_uid == 0 {
+        return Ok(());
+    }
+    let what = format!(
+        "belongs to user {}, who could make elect run as they like: chown it, or name another file with --config",
+        stat.st_uid
+    );
+    Err(ConfigError::untrusted(path, what))
+}
+
+pub(super) fn is_writable_by_others(stat: &FileStat) -> bool {
+    stat.st_mode & (libc::S_IWGRP | libc::S_IWOTH) != 0
+}
+
+/// Whether nobody can write it here, whatever its mode says: Kubernetes mounts a `ConfigMap` so.
+pub(super) fn is_read_only(file: impl AsFd) -> bool {
+    fstatvfs(file).is_ok_and(|found| found.flags().contains(FsFlags::ST_RDONLY))
+}
+
+fn is_regular(stat: &FileStat) -> bool {
+    stat.st_mode & libc::S_IFMT == libc::S_IFREG
+}

@@ -1,0 +1,21 @@
+//! `elect` inside the command of another `elect run`.
+
+use std::env;
+
+/// What tells a command who leads.
+pub const LEADER_ELECTION: &str = "ELECT_LEADER_ELECTION";
+
+/// The flags that belong to one run. An `elect` in its command has neither their variables nor their
+/// keys: it would take part in its parent's election, overwrite its parent's outcome, take its
+/// parent's work for its own, or want its parent's port.
+pub const OF_ONE_RUN: [&str; 5] = ["election", "http", "id", "once", "outcome"];
+
+/// The variable of the flag of this long name.
+pub fn variable(flag: &str) -> String {
+    format!("ELECT_{}", flag.replace('-', "_").to_uppercase())
+}
+
+/// Whether we run inside the command of an `elect run`.
+pub(super) fn is_nested() -> bool {
+    env::var_os(LEADER_ELECTION).is_some_and(|election| !election.is_empty())
+}

@@ -1,0 +1,178 @@
+use std::fs;
+
+use elect_testkit::program::Elect;
+
+use super::{ELECT, elect, shown, value};
+use crate::readme;
+use crate::support::Ground;
+
+const LAYERS: &str = "\
+backend: STATE
+hold: 1s
+signal: INT
+kill-grace: 3s
+profiles:
+  mine:
+    hold: 2s
+    signal: HUP
+  yours:
+    hold: 9s
+";
+
+#[test]
+fn a_flag_beats_a_variable_beats_the_profile_beats_the_file_beats_the_default() {
+    let ground = Ground::new();
+    let config = ground.configure(LAYERS);
+    let config = config.to_str().unwrap();
+    let plain = Elect::new(ELECT).env("ELECT_CONFIG", config);
+    let profile = plain.clone().env("ELECT_PROFILE", "mine");
+    let variable = profile.clone().env("ELECT_HOLD", "3s");
+    for (elect, words, hold, from) in [
+        (&Elect::new(ELECT), &[][..], "0", "default"),
+        (&plain, &[], "1s", "file"),
+        (&profile, &[], "2s", "file"),
+        (&variable, &[], "3s", "variable"),
+        (&variable, &["run", "--hold", "4s"], "4s", "flag"),
+        // A flag chooses against a variable, too.
+        (&profile, &["--profile", "yours"], "9s", "file"),
+        (&profile, &["run", "--profile", "yours"], "9s", "file"),
+    ] {
+        assert_eq!(value(&shown(elect, words), "hold"), (hold.to_owned(), from.to_owned()));
+    }
+    let report = shown(&profile, &[]);
+    assert_eq!((&report["file"], &report["profile"]), (&config.into(), &"mine".into()));
+    assert_eq!(report["profiles"], serde_json::json!(["mine", "yours"]));
+    assert_eq!(value(&report, "kill-grace"), ("3s".to_owned(), "file".to_owned()));
+    let table = profile.args(["config", "show"]).run().exits(0).stdout;
+    for line in [
+        format!("file: {config} (named), profile mine"),
+        format!("{config}:8 (profile mine)"),
+        format!("{config}:4"),
+    ] {
+        assert!(table.contains(line.trim()), "{line:?} is not in {table}");
+    }
+}
+
+#[test]
+fn the_file_does_what_its_flags_do() {
+    let ground = Ground::new();
+    let text = "backend: STATE\nelection: job\nno-wait: true\nconflict-exit-code: 9\n\
+                profiles:\n  waits:\n    wait: 10ms\n  patient:\n    no-wait: false\n    wait: 0.01\n";
+    let config = ground.configure(text);
+    let leader = ground.leader();
+    let run = || elect("run", &config);
+    run().arg("true").run().exits(9);
+    run().args(["--profile", "waits", "true"]).run().exits(9);
+    run().args(["--profile", "patient", "-E", "8", "true"]).run().exits(8);
+    let status = elect("status", &config).run().exits(0).stdout;
+    assert!(status.starts_with(&format!("backend: file://{}", ground.state().display())));
+    drop(leader);
+    run().args(["-w", "1m", "true"]).run().exits(0).is_silent();
+}
+
+#[test]
+fn rivals_count_by_their_layer() {
+    let ground = Ground::new();
+    let text =
+        "wait: 5s\nquiet: true\nprofiles:\n  now:\n    no-wait: true\n  loud:\n    verbose: yes\n";
+    let config = ground.configure(text);
+    let overruled = |elect: &Elect, words: &[&str]| {
+        let report = shown(&elect.clone().env("ELECT_CONFIG", &config), words);
+        let all = report["settings"].as_array().unwrap().clone();
+        let lost = all.into_iter().filter(|setting| !setting["overruled_by"].is_null());
+        lost.map(|setting| setting["key"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let elect = Elect::new(ELECT);
+    assert!(overruled(&elect, &[]).is_empty());
+    assert_eq!(overruled(&elect, &["--profile", "now"]), ["wait"]);
+    assert_eq!(overruled(&elect, &["--profile", "loud"]), ["quiet"]);
+    assert_eq!(overruled(&elect, &["run", "-n"]), ["wait"]);
+    assert_eq!(overruled(&elect, &["--profile", "now", "run", "-w", "1"]), ["no-wait"]);
+    assert_eq!(overruled(&elect.env("ELECT_VERBOSE", "1"), &[]), ["quiet"]);
+    // And truly so: it leaves at once.
+    let leader = ground.leader();
+    let url = format!("file://{}", ground.state().display());
+    let flags = ["-n", "-e", "job", "-b", &url, "true"];
+    super::elect("run", &config).args(flags).run().exits(75).is_silent();
+    drop(leader);
+}
+
+#[test]
+fn every_flag_can_be_set_in_the_file() {
+    let ground = Ground::new();
+    let text = "backend: STATE\nelection: a\nno-wait: false\nwait: 15\nconflict-exit-code: 9\n\
+                ttl: 20s\nmax-clock-drift: 10%\nsignal: 15\nkill-grace: 1.5\nid: 7\nleftover: 'wait'\n\
+                stop-timeout: \"1h30m\"\nhold: 0\nafter-loss: campaign\noutcome: /x y\nquiet: no\n\
+                verbose: on\nlog-format: json\noutput: yaml\n";
+    let config = ground.configure(text);
+    for subcommand in ["run", "status"] {
+        let report = shown(&Elect::new(ELECT).env("ELECT_CONFIG", &config), &[subcommand]);
+        for setting in report["settings"].as_array().unwrap() {
+            let (key, value) = (setting["key"].as_str().unwrap(), setting["value"].as_str());
+            // What has been added since is tried by its own tests.
+            let Some(line) = text.lines().find(|line| line.starts_with(&format!("{key}:"))) else {
+                continue;
+            };
+            assert_eq!(setting["from"], "file", "{key}");
+            let written = line.split_once(": ").unwrap().1.trim_matches(['"', '\'']);
+            assert!(key == "backend" || value == Some(written), "{key}: {value:?}");
+        }
+    }
+}
+
+#[test]
+fn secrets_are_not_shown() {
+    let ground = Ground::new();
+    let config = ground.configure("backend: etcd://me:hush@host/x?user=me&token=hush\n");
+    for words in [&["-o", "table"][..], &["-o", "json"], &["-o", "yaml"]] {
+        let ended = Elect::new(ELECT).args(["config", "show", "--config"]).arg(&config);
+        let text = ended.args(words).run().exits(0).is_quiet().stdout;
+        assert!(
+            text.contains("etcd://host/x?user=me&token=***") && !text.contains("hush"),
+            "{text}"
+        );
+    }
+    fs::write(&config, "backend: abacus://me:hush@host\n").unwrap();
+    let ended = elect("run", &config).arg("true").run().exits(125).says(":1:10: no store");
+    assert!(!ended.stderr.contains("hush"), "{ended:?}");
+    fs::write(&config, "ttl: etcd://me:hush@host\n").unwrap();
+    let ended = elect("run", &config).arg("true").run().exits(125).says(":1:6: this value");
+    assert!(!ended.stderr.contains("hush"), "{ended:?}");
+}
+
+#[test]
+fn a_broken_file_leaves_no_old_outcome_and_keeps_nobody_from_help() {
+    let ground = Ground::new();
+    let config = ground.configure("wiat: 5\n");
+    let outcome = ground.path().join("outcome");
+    fs::write(&outcome, "old").unwrap();
+    let run = elect("run", &config).arg("--outcome").arg(&outcome);
+    run.clone().args(["--log-format", "json", "true"]).run().exits(125).says("{\"time\"");
+    assert_eq!(fs::read_to_string(&outcome).unwrap(), "");
+    run.arg("--help").run().exits(0).is_quiet();
+    // What looks at nothing but its own lease needs no file.
+    let check = Elect::new(ELECT).arg("check").env("ELECT_CONFIG", &config);
+    check.run().exits(125).says("there is no lease");
+}
+
+#[test]
+fn the_readme_shows_a_file_and_calls_that_work() {
+    let ground = Ground::new();
+    let config = ground.configure(&readme::block("Configuration", "yaml"));
+    let calls = readme::commands(&readme::block("Configuration", "console"));
+    let calls: Vec<_> = calls.lines().filter(|call| call.contains("config show")).collect();
+    let shown = |call: &str| {
+        let words = call.split(" #").next().unwrap_or_default().split_whitespace().skip(1);
+        let elect = Elect::new(ELECT).env("ELECT_CONFIG", &config).args(words);
+        elect.run().exits(0).is_quiet().stdout
+    };
+    let nightly = shown(calls[0]);
+    for line in
+        ["backend             etcd://10.0.0.1,10.0.0.2,10.0.0.3", "election            nightly"]
+    {
+        assert!(nightly.contains(line), "{line:?} is not in {nightly}");
+    }
+    let here = shown(calls[1]);
+    assert!(here.contains("wait                5s                       flag"), "{here}");
+    assert!(here.contains("(profile here)"), "{here}");
+}

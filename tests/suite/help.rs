@@ -1,0 +1,151 @@
+//! What elect says about itself: on the screen, in the manual, to shells.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use clap::Command as Grammar;
+use elect::cli;
+use elect_testkit::program::Elect;
+use tempfile::TempDir;
+
+use crate::support::installed;
+
+const ELECT: &str = env!("CARGO_BIN_EXE_elect");
+
+/// Each subcommand that people call, with the words that call it; the first is elect itself.
+fn all() -> Vec<(Vec<String>, Grammar)> {
+    fn below(command: &Grammar, words: &[String]) -> Vec<(Vec<String>, Grammar)> {
+        let nested = command.get_subcommands().flat_map(|nested| {
+            let words = [words, &[nested.get_name().to_owned()]].concat();
+            below(nested, &words)
+        });
+        [(words.to_vec(), command.clone())].into_iter().chain(nested).collect()
+    }
+    below(&cli::manual(), &[])
+}
+
+fn said(words: &[String], last: &str) -> String {
+    Elect::new(ELECT).args(words).arg(last).run().exits(0).is_quiet().stdout
+}
+
+fn long_flags(command: &Grammar) -> Vec<String> {
+    command.get_arguments().filter_map(|arg| arg.get_long()).map(ToOwned::to_owned).collect()
+}
+
+#[test]
+fn help_of_each_subcommand_fits_a_screen_and_shows_an_example() {
+    let subcommands = all();
+    assert!(subcommands.len() > 8);
+    for (words, command) in subcommands {
+        let help = said(&words, "--help");
+        assert_eq!(help, said(&words, "-h"), "{words:?}");
+        // Flags that come in groups are many; a tall screen shows them.
+        let is_large = help.contains("\nGeneral:\n");
+        let (lines, most) = (help.lines().count(), if is_large { 55 } else { 24 });
+        assert!(lines <= most, "{words:?} takes {lines} lines");
+        for line in help.lines() {
+            assert!(line.chars().count() <= 80, "{words:?}: {line:?}");
+        }
+        for flag in long_flags(&command) {
+            let own = help.lines().filter(|line| line.contains(&format!(" --{flag}")));
+            assert!(own.count() >= 1, "{words:?} does not show --{flag}");
+        }
+        let call = ["elect".to_owned()].iter().chain(&words).cloned().collect::<Vec<_>>().join(" ");
+        let (_, examples) = help.split_once("\nExamples:\n").unwrap_or_else(|| panic!("{help}"));
+        assert!(examples.starts_with(&format!("  {call}")), "{words:?}: {examples}");
+        let examples = examples.lines().map_while(|line| line.strip_prefix("  "));
+        for example in examples {
+            let end = ["  ", " >", " |", " &&"].iter().filter_map(|end| example.find(end)).min();
+            let words = example[..end.unwrap_or(example.len())].split(' ').map(OsString::from);
+            assert!(cli::parse(words).is_ok(), "{example:?} does not work");
+        }
+    }
+}
+
+#[test]
+fn every_flag_is_in_the_full_help_and_in_the_manual() {
+    let folder = TempDir::new().unwrap();
+    Elect::new(ELECT).args(["man", "--dir"]).arg(folder.path()).run().exits(0).is_silent();
+    let pages = fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(pages, all().len());
+    for (words, command) in all() {
+        let name = ["elect".to_owned()].iter().chain(&words).cloned().collect::<Vec<_>>().join("-");
+        let page = fs::read_to_string(folder.path().join(format!("{name}.1"))).unwrap();
+        let alone = Elect::new(ELECT).arg("man").args(&words).run().exits(0).is_quiet().stdout;
+        assert_eq!(page, alone, "{words:?}");
+        let rendered = rendered(&folder.path().join(format!("{name}.1")));
+        let full = Elect::new(ELECT).arg("help").args(&words).run().exits(0).is_quiet().stdout;
+        for text in [&rendered, &full] {
+            for flag in long_flags(&command) {
+                assert!(text.contains(&format!("--{flag}")), "{words:?} --{flag}: {text}");
+                let variable = format!("ELECT_{}", flag.replace('-', "_").to_uppercase());
+                let has = ["help", "version"].contains(&flag.as_str()) || text.contains(&variable);
+                assert!(has, "{words:?} {variable}: {text}");
+            }
+            assert!(text.to_uppercase().contains("EXAMPLES"), "{words:?}: {text}");
+        }
+    }
+    let ended = Elect::new(ELECT).args(["help", "nonsense"]).run().exits(125);
+    ended.says("`elect help` lists them").prints("");
+}
+
+/// A page as people read it; `man` has nothing to complain about.
+fn rendered(page: &Path) -> String {
+    let mut man = Command::new(installed(&["man"], "man-db"));
+    man.args(["--warnings", "--local-file"]).arg(page);
+    man.env("MANWIDTH", "200").env("LC_ALL", "C.UTF-8").env("MAN_KEEP_FORMATTING", "");
+    let output = man.output().expect("it is installed");
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && complaints.is_empty(), "{}: {complaints}", page.display());
+    String::from_utf8_lossy(&output.stdout).replace('‐', "-")
+}
+
+#[test]
+fn no_help_shows_what_is_in_a_variable() {
+    for words in
+        [&["run", "--help"][..], &["help", "run"], &["man", "run"], &["completions", "bash"]]
+    {
+        let elect = Elect::new(ELECT).args(words).env("ELECT_BACKEND", "etcd://me:hush@host");
+        assert!(!elect.run().exits(0).stdout.contains("hush"), "{words:?}");
+    }
+}
+
+#[test]
+fn the_scripts_in_the_repository_fit_the_grammar() {
+    let folder = TempDir::new().unwrap();
+    Elect::new(ELECT).args(["completions", "--dir"]).arg(folder.path()).run().exits(0).is_silent();
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("completions");
+    let shells = ["bash", "zsh", "fish", "elvish", "powershell"];
+    let files = ["elect.bash", "_elect", "elect.fish", "elect.elv", "_elect.ps1"];
+    assert_eq!(fs::read_dir(&kept).unwrap().count(), files.len());
+    for (shell, file) in shells.iter().zip(files) {
+        let made = fs::read_to_string(folder.path().join(file)).unwrap();
+        let alone = Elect::new(ELECT).args(["completions", shell]).run().exits(0).is_quiet();
+        assert_eq!(made, alone.stdout, "{shell}");
+        assert!(
+            fs::read_to_string(kept.join(file)).is_ok_and(|text| text == made),
+            "completions/{file} is old; `cargo run -- completions --dir completions` makes it anew"
+        );
+        for (words, command) in all() {
+            for flag in long_flags(&command) {
+                let written =
+                    if *shell == "fish" { format!(" -l {flag} ") } else { format!("--{flag}") };
+                assert!(made.contains(&written), "{shell} does not know {words:?} --{flag}");
+            }
+        }
+        if *shell == "zsh" || *shell == "fish" {
+            for line in made.lines().filter(|line| names_something(line)) {
+                assert!(line.contains("_elect_"), "{shell} completes no names: {line}");
+            }
+        }
+        assert!(!made.contains("redeem"), "{shell} offers what people do not call");
+    }
+}
+
+fn names_something(line: &str) -> bool {
+    ["--profile=", "--election=", " -l profile ", " -l election "]
+        .iter()
+        .any(|flag| line.contains(flag))
+}

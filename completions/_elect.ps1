@@ -28,6 +28,7 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('run', 'run', [CompletionResultType]::ParameterValue, 'Run a command while leading an election')
             [CompletionResult]::new('status', 'status', [CompletionResultType]::ParameterValue, 'Show who leads and who waits')
             [CompletionResult]::new('check', 'check', [CompletionResultType]::ParameterValue, 'Say whether the leadership of this command holds')
+            [CompletionResult]::new('dashboard', 'dashboard', [CompletionResultType]::ParameterValue, 'Print alerts or a dashboard for the metrics')
             [CompletionResult]::new('config', 'config', [CompletionResultType]::ParameterValue, 'Look at the configuration')
             [CompletionResult]::new('dashboard', 'dashboard', [CompletionResultType]::ParameterValue, 'Print alerts or a dashboard for `run --http`')
             [CompletionResult]::new('completions', 'completions', [CompletionResultType]::ParameterValue, 'Print a shell''s script that completes what is typed')
@@ -84,6 +85,24 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
         }
         'elect;check' {
             [CompletionResult]::new('--remaining', '--remaining', [CompletionResultType]::ParameterName, 'How long it must still hold [default: 0]')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
+            break
+        }
+        'elect;dashboard' {
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
+            [CompletionResult]::new('alerts', 'alerts', [CompletionResultType]::ParameterValue, 'Alerting rules for Prometheus')
+            [CompletionResult]::new('grafana', 'grafana', [CompletionResultType]::ParameterValue, 'A dashboard for Grafana')
+            break
+        }
+        'elect;dashboard;alerts' {
+            [CompletionResult]::new('--for', '--for', [CompletionResultType]::ParameterName, 'How long something has to be so before anybody is told')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
+            break
+        }
+        'elect;dashboard;grafana' {
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
             break

@@ -56,7 +56,7 @@ _elect() {
 
     case "${cmd}" in
         elect)
-            opts="-h -V --help --version run status check config dashboard completions man help"
+            opts="-h -V --help --version run status check dashboard config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -25,6 +25,7 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand run 'Run a command while leading an election'
             cand status 'Show who leads and who waits'
             cand check 'Say whether the leadership of this command holds'
+            cand dashboard 'Print alerts or a dashboard for the metrics'
             cand config 'Look at the configuration'
             cand dashboard 'Print alerts or a dashboard for `run --http`'
             cand completions 'Print a shell''s script that completes what is typed'
@@ -78,6 +79,21 @@ set edit:completion:arg-completer[elect] = {|@words|
         }
         &'elect;check'= {
             cand --remaining 'How long it must still hold [default: 0]'
+            cand -h 'Print this help'
+            cand --help 'Print this help'
+        }
+        &'elect;dashboard'= {
+            cand -h 'Print this help'
+            cand --help 'Print this help'
+            cand alerts 'Alerting rules for Prometheus'
+            cand grafana 'A dashboard for Grafana'
+        }
+        &'elect;dashboard;alerts'= {
+            cand --for 'How long something has to be so before anybody is told'
+            cand -h 'Print this help'
+            cand --help 'Print this help'
+        }
+        &'elect;dashboard;grafana'= {
             cand -h 'Print this help'
             cand --help 'Print this help'
         }

@@ -29,6 +29,7 @@ complete -c elect -n "__fish_elect_needs_command" -s V -l version -d 'Print vers
 complete -c elect -n "__fish_elect_needs_command" -f -a "run" -d 'Run a command while leading an election'
 complete -c elect -n "__fish_elect_needs_command" -f -a "status" -d 'Show who leads and who waits'
 complete -c elect -n "__fish_elect_needs_command" -f -a "check" -d 'Say whether the leadership of this command holds'
+complete -c elect -n "__fish_elect_needs_command" -f -a "dashboard" -d 'Print alerts or a dashboard for the metrics'
 complete -c elect -n "__fish_elect_needs_command" -f -a "config" -d 'Look at the configuration'
 complete -c elect -n "__fish_elect_needs_command" -f -a "dashboard" -d 'Print alerts or a dashboard for `run --http`'
 complete -c elect -n "__fish_elect_needs_command" -f -a "completions" -d 'Print a shell\'s script that completes what is typed'
@@ -69,6 +70,12 @@ complete -c elect -n "__fish_elect_using_subcommand status" -l profile -d 'The p
 complete -c elect -n "__fish_elect_using_subcommand status" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand check" -l remaining -d 'How long it must still hold [default: 0]' -r
 complete -c elect -n "__fish_elect_using_subcommand check" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand dashboard; and not __fish_seen_subcommand_from alerts grafana" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand dashboard; and not __fish_seen_subcommand_from alerts grafana" -f -a "alerts" -d 'Alerting rules for Prometheus'
+complete -c elect -n "__fish_elect_using_subcommand dashboard; and not __fish_seen_subcommand_from alerts grafana" -f -a "grafana" -d 'A dashboard for Grafana'
+complete -c elect -n "__fish_elect_using_subcommand dashboard; and __fish_seen_subcommand_from alerts" -l for -d 'How long something has to be so before anybody is told' -r
+complete -c elect -n "__fish_elect_using_subcommand dashboard; and __fish_seen_subcommand_from alerts" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand dashboard; and __fish_seen_subcommand_from grafana" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand config; and not __fish_seen_subcommand_from show" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand config; and not __fish_seen_subcommand_from show" -f -a "show" -d 'Show what a subcommand would use, and where each value comes from'
 complete -c elect -n "__fish_elect_using_subcommand config; and __fish_seen_subcommand_from show" -s o -l output -d 'table, json or yaml' -r -f -a "table\t'For people; may change'

@@ -6,20 +6,23 @@ use super::values::parse_duration;
 
 const EXAMPLES: &str = "\
 Examples:
-  elect dashboard alerts >elect-alerts.yaml
-  elect dashboard grafana >elect-dashboard.json";
+  elect dashboard alerts >/etc/prometheus/rules.d/elect.yaml
+  elect dashboard grafana >elect.json";
+
+const MORE: &str = "They are made for the metrics that this version shows with `elect run --http`.";
 
 const ALERTS: &str = "\
 Examples:
-  elect dashboard alerts --for 5m >elect-alerts.yaml";
+  elect dashboard alerts >/etc/prometheus/rules.d/elect.yaml
+  elect dashboard alerts --for 5m";
 
 const GRAFANA: &str = "\
 Examples:
-  elect dashboard grafana >elect-dashboard.json";
+  elect dashboard grafana >elect.json";
 
 /// The arguments of `elect dashboard`.
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, after_long_help = MORE)]
 pub struct DashboardArgs {
     /// What to print.
     #[command(subcommand)]
@@ -29,7 +32,7 @@ pub struct DashboardArgs {
 /// What `elect dashboard` prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
 pub enum Dashboard {
-    /// Print alerting rules for Prometheus
+    /// Alerting rules for Prometheus
     #[command(after_help = ALERTS)]
     Alerts {
         /// How long it has to be so
@@ -38,7 +41,7 @@ pub enum Dashboard {
         #[arg(long = "for", env = "ELECT_FOR", value_name = "DUR", value_parser = parse_duration, default_value = "1m", allow_hyphen_values = true)]
         lasting: Duration,
     },
-    /// Print a dashboard for Grafana
+    /// A dashboard for Grafana
     #[command(after_help = GRAFANA)]
     Grafana,
 }

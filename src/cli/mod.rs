@@ -49,8 +49,7 @@ pub use values::{AfterLoss, Leftover, LogFormat, OutputFormat, parse_duration, p
 const EXAMPLES: &str = "\
 Examples:
   elect run ./cron-job                     one machine: nothing to set up
-  elect run -b etcd://a,b,c -- ./server    many machines: one leads
-  elect status";
+  elect run -b etcd://a,b,c -- ./server    many machines: one leads";
 
 const MORE: &str = "\
 Exit codes:
@@ -75,6 +74,8 @@ pub enum Command {
     Status(StatusArgs),
     /// Say whether the leadership of this command holds
     Check(CheckArgs),
+    /// Print alerts or a dashboard for the metrics
+    Dashboard(DashboardArgs),
     /// Look at the configuration
     Config(ConfigArgs),
     /// Print alerts or a dashboard for `run --http`

@@ -160,8 +160,8 @@ pub struct RunArgs {
 
     /// Show over HTTP how things are
     ///
-    /// Whether we lead, probes, events and metrics, at PORT of this machine only, or at HOST:PORT.
-    #[arg(long, env = "ELECT_HTTP", value_name = "ADDR", value_hint = ValueHint::Other, help_heading = COMMAND)]
+    /// Whether we lead, with probes, events and metrics: PORT, of this machine only, or HOST:PORT.
+    #[arg(long, env = "ELECT_HTTP", value_name = "ADDR", value_hint = ValueHint::Other, help_heading = GENERAL)]
     pub http: Option<ListenAddress>,
 
     /// Say nothing but errors

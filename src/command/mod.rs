@@ -57,6 +57,7 @@ fn act(given: Given, warnings: &[String]) -> ExitCode {
         Command::Man(args) => manual::man(&args),
         Command::Help(args) => manual::help(&args),
         Command::Names(args) => Ok(names::names(&args)),
+        Command::Dashboard(args) => dashboard::dashboard(args.what),
         Command::Redeem(args) => RedeemPlan::new(args)
             .map_err(anyhow::Error::from)
             .and_then(|plan| redeem::redeem(&plan)),

@@ -30,7 +30,6 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('check', 'check', [CompletionResultType]::ParameterValue, 'Say whether the leadership of this command holds')
             [CompletionResult]::new('dashboard', 'dashboard', [CompletionResultType]::ParameterValue, 'Print alerts or a dashboard for the metrics')
             [CompletionResult]::new('config', 'config', [CompletionResultType]::ParameterValue, 'Look at the configuration')
-            [CompletionResult]::new('dashboard', 'dashboard', [CompletionResultType]::ParameterValue, 'Print alerts or a dashboard for `run --http`')
             [CompletionResult]::new('completions', 'completions', [CompletionResultType]::ParameterValue, 'Print a shell''s script that completes what is typed')
             [CompletionResult]::new('man', 'man', [CompletionResultType]::ParameterValue, 'Print a page of the manual')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Explain a subcommand in full')
@@ -118,24 +117,6 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'table, json or yaml')
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')
             [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'The profile in it to use')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
-            break
-        }
-        'elect;dashboard' {
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
-            [CompletionResult]::new('alerts', 'alerts', [CompletionResultType]::ParameterValue, 'Print alerting rules for Prometheus')
-            [CompletionResult]::new('grafana', 'grafana', [CompletionResultType]::ParameterValue, 'Print a dashboard for Grafana')
-            break
-        }
-        'elect;dashboard;alerts' {
-            [CompletionResult]::new('--for', '--for', [CompletionResultType]::ParameterName, 'How long it has to be so')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
-            break
-        }
-        'elect;dashboard;grafana' {
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
             break

@@ -27,7 +27,6 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand check 'Say whether the leadership of this command holds'
             cand dashboard 'Print alerts or a dashboard for the metrics'
             cand config 'Look at the configuration'
-            cand dashboard 'Print alerts or a dashboard for `run --http`'
             cand completions 'Print a shell''s script that completes what is typed'
             cand man 'Print a page of the manual'
             cand help 'Explain a subcommand in full'
@@ -107,21 +106,6 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand --output 'table, json or yaml'
             cand --config 'Configuration file, in place of the usual ones'
             cand --profile 'The profile in it to use'
-            cand -h 'Print this help'
-            cand --help 'Print this help'
-        }
-        &'elect;dashboard'= {
-            cand -h 'Print this help'
-            cand --help 'Print this help'
-            cand alerts 'Print alerting rules for Prometheus'
-            cand grafana 'Print a dashboard for Grafana'
-        }
-        &'elect;dashboard;alerts'= {
-            cand --for 'How long it has to be so'
-            cand -h 'Print this help'
-            cand --help 'Print this help'
-        }
-        &'elect;dashboard;grafana'= {
             cand -h 'Print this help'
             cand --help 'Print this help'
         }

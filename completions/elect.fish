@@ -31,7 +31,6 @@ complete -c elect -n "__fish_elect_needs_command" -f -a "status" -d 'Show who le
 complete -c elect -n "__fish_elect_needs_command" -f -a "check" -d 'Say whether the leadership of this command holds'
 complete -c elect -n "__fish_elect_needs_command" -f -a "dashboard" -d 'Print alerts or a dashboard for the metrics'
 complete -c elect -n "__fish_elect_needs_command" -f -a "config" -d 'Look at the configuration'
-complete -c elect -n "__fish_elect_needs_command" -f -a "dashboard" -d 'Print alerts or a dashboard for `run --http`'
 complete -c elect -n "__fish_elect_needs_command" -f -a "completions" -d 'Print a shell\'s script that completes what is typed'
 complete -c elect -n "__fish_elect_needs_command" -f -a "man" -d 'Print a page of the manual'
 complete -c elect -n "__fish_elect_needs_command" -f -a "help" -d 'Explain a subcommand in full'
@@ -84,12 +83,6 @@ yaml\t'For programs; the same keys as JSON'"
 complete -c elect -n "__fish_elect_using_subcommand config; and __fish_seen_subcommand_from show" -l config -d 'Configuration file, in place of the usual ones' -r -F
 complete -c elect -n "__fish_elect_using_subcommand config; and __fish_seen_subcommand_from show" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
 complete -c elect -n "__fish_elect_using_subcommand config; and __fish_seen_subcommand_from show" -s h -l help -d 'Print this help'
-complete -c elect -n "__fish_elect_using_subcommand dashboard; and not __fish_seen_subcommand_from alerts grafana" -s h -l help -d 'Print this help'
-complete -c elect -n "__fish_elect_using_subcommand dashboard; and not __fish_seen_subcommand_from alerts grafana" -f -a "alerts" -d 'Print alerting rules for Prometheus'
-complete -c elect -n "__fish_elect_using_subcommand dashboard; and not __fish_seen_subcommand_from alerts grafana" -f -a "grafana" -d 'Print a dashboard for Grafana'
-complete -c elect -n "__fish_elect_using_subcommand dashboard; and __fish_seen_subcommand_from alerts" -l for -d 'How long it has to be so' -r
-complete -c elect -n "__fish_elect_using_subcommand dashboard; and __fish_seen_subcommand_from alerts" -s h -l help -d 'Print this help'
-complete -c elect -n "__fish_elect_using_subcommand dashboard; and __fish_seen_subcommand_from grafana" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand completions" -l dir -d 'Write the scripts of all shells to this folder' -r -f -a "(__fish_complete_directories)"
 complete -c elect -n "__fish_elect_using_subcommand completions" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand man" -l dir -d 'Write all pages to this folder' -r -f -a "(__fish_complete_directories)"

@@ -35,10 +35,8 @@ pub enum Dashboard {
     /// Alerting rules for Prometheus
     #[command(after_help = ALERTS)]
     Alerts {
-        /// How long it has to be so
-        ///
-        /// Before anybody is told: 30s, 5m; a bare number is seconds.
-        #[arg(long = "for", env = "ELECT_FOR", value_name = "DUR", value_parser = parse_duration, default_value = "1m", allow_hyphen_values = true)]
+        /// How long something has to be so before anybody is told
+        #[arg(long = "for", env = "ELECT_FOR", value_name = "DUR", value_parser = parse_duration, default_value = "1m")]
         lasting: Duration,
     },
     /// A dashboard for Grafana

@@ -78,8 +78,6 @@ pub enum Command {
     Dashboard(DashboardArgs),
     /// Look at the configuration
     Config(ConfigArgs),
-    /// Print alerts or a dashboard for `run --http`
-    Dashboard(DashboardArgs),
     /// Print a shell's script that completes what is typed
     Completions(CompletionsArgs),
     /// Print a page of the manual

@@ -52,7 +52,6 @@ fn act(given: Given, warnings: &[String]) -> ExitCode {
         Command::Config(ConfigArgs { command: ConfigCommand::Show(args) }) => {
             config::show(&args, origins.file().unwrap_or_default())
         }
-        Command::Dashboard(args) => dashboard::dashboard(args.what),
         Command::Completions(args) => manual::completions(&args),
         Command::Man(args) => manual::man(&args),
         Command::Help(args) => manual::help(&args),

@@ -113,13 +113,12 @@ where
 
 fn read(words: Vec<OsString>, extent: Extent) -> Result<Given, clap::Error> {
     let mut grammar = extent.of(bare());
-    let matches = match grammar.try_get_matches_from_mut(&words) {
-        Ok(matches) => matches,
-        Err(_) => {
-            grammar = extent.of(self::grammar());
-            let again = grammar.try_get_matches_from_mut(&words);
-            again.map_err(|error| blame_variable(&grammar, error))?
-        }
+    let matches = if let Ok(matches) = grammar.try_get_matches_from_mut(&words) {
+        matches
+    } else {
+        grammar = extent.of(self::grammar());
+        let again = grammar.try_get_matches_from_mut(&words);
+        again.map_err(|error| blame_variable(&grammar, error))?
     };
     let mut command = Cli::from_arg_matches(&matches)?.command;
     let settings = Settings::default();

@@ -27,6 +27,7 @@ end
 complete -c elect -n "__fish_elect_needs_command" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_needs_command" -s V -l version -d 'Print version'
 complete -c elect -n "__fish_elect_needs_command" -f -a "run" -d 'Run a command while leading an election'
+complete -c elect -n "__fish_elect_needs_command" -f -a "sidecar" -d 'Lead on behalf of an application, and say so'
 complete -c elect -n "__fish_elect_needs_command" -f -a "status" -d 'Show who leads and who waits'
 complete -c elect -n "__fish_elect_needs_command" -f -a "check" -d 'Say whether the leadership of this command holds'
 complete -c elect -n "__fish_elect_needs_command" -f -a "dashboard" -d 'Print alerts or a dashboard for the metrics'
@@ -36,11 +37,13 @@ complete -c elect -n "__fish_elect_needs_command" -f -a "man" -d 'Print a page o
 complete -c elect -n "__fish_elect_needs_command" -f -a "help" -d 'Explain a subcommand in full'
 complete -c elect -n "__fish_elect_using_subcommand run" -s b -l backend -d 'Where the election is kept' -r -f
 complete -c elect -n "__fish_elect_using_subcommand run" -s e -l election -d 'Its name [default: the command\'s file name]' -r -f -a "(__elect_names elections)"
-complete -c elect -n "__fish_elect_using_subcommand run" -s w -l wait -d 'Wait at most so long [default: without end]' -r
-complete -c elect -n "__fish_elect_using_subcommand run" -s E -l conflict-exit-code -d 'Exit code if not acquired' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l id -d 'Label of this candidate [default: host name]' -r -f
 complete -c elect -n "__fish_elect_using_subcommand run" -l ttl -d 'Length of the lease [default: 15s]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l max-clock-drift -d 'Clocks may differ by so much [default: 10%]' -r
+complete -c elect -n "__fish_elect_using_subcommand run" -l http -d 'Show over HTTP how things are' -r -f
+complete -c elect -n "__fish_elect_using_subcommand run" -l lease-file -d 'Keep there whether we lead' -r -F
+complete -c elect -n "__fish_elect_using_subcommand run" -s w -l wait -d 'Wait at most so long [default: without end]' -r
+complete -c elect -n "__fish_elect_using_subcommand run" -s E -l conflict-exit-code -d 'Exit code if not acquired' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -s s -l signal -d 'What asks the command to stop' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -s k -l kill-grace -d 'From that to the kill [default: 4/15 of TTL]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l after-loss -d 'Then exit, or campaign anew' -r -f -a "exit\t'Exit with code 124'
@@ -51,7 +54,6 @@ complete -c elect -n "__fish_elect_using_subcommand run" -l stop-timeout -d 'Fro
 complete -c elect -n "__fish_elect_using_subcommand run" -l hold -d 'Keep the lease so long at least [default: 0]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l once -d 'Run once for each KEY' -r -f
 complete -c elect -n "__fish_elect_using_subcommand run" -l outcome -d 'Write what happened there, as JSON' -r -F
-complete -c elect -n "__fish_elect_using_subcommand run" -l http -d 'Show over HTTP how things are' -r -f
 complete -c elect -n "__fish_elect_using_subcommand run" -l log-format -d 'text or json, on stderr' -r -f -a "text\t'One line for people'
 json\t'One JSON object a line'"
 complete -c elect -n "__fish_elect_using_subcommand run" -l config -d 'Configuration file, in place of the usual ones' -r -F
@@ -60,6 +62,26 @@ complete -c elect -n "__fish_elect_using_subcommand run" -s n -l no-wait -d 'Exi
 complete -c elect -n "__fish_elect_using_subcommand run" -s q -l quiet -d 'Say nothing but errors'
 complete -c elect -n "__fish_elect_using_subcommand run" -s v -l verbose -d 'Say everything'
 complete -c elect -n "__fish_elect_using_subcommand run" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand sidecar" -s b -l backend -d 'Where the election is kept' -r -f
+complete -c elect -n "__fish_elect_using_subcommand sidecar" -s e -l election -d 'Its name [default: the command\'s file name]' -r -f -a "(__elect_names elections)"
+complete -c elect -n "__fish_elect_using_subcommand sidecar" -l id -d 'Label of this candidate [default: host name]' -r -f
+complete -c elect -n "__fish_elect_using_subcommand sidecar" -l ttl -d 'Length of the lease [default: 15s]' -r
+complete -c elect -n "__fish_elect_using_subcommand sidecar" -l max-clock-drift -d 'Clocks may differ by so much [default: 10%]' -r
+complete -c elect -n "__fish_elect_using_subcommand sidecar" -l http -d 'Show over HTTP how things are' -r -f
+complete -c elect -n "__fish_elect_using_subcommand sidecar" -l lease-file -d 'Keep there whether we lead' -r -F
+complete -c elect -n "__fish_elect_using_subcommand sidecar" -l grace -d 'From our last yes to the next leader [default: 4/15 of TTL]' -r
+complete -c elect -n "__fish_elect_using_subcommand sidecar" -l health-http -d 'Lead only while it answers a GET with success' -r -f
+complete -c elect -n "__fish_elect_using_subcommand sidecar" -l health-cmd -d 'Lead only while this exits with 0' -r -f -a "(__fish_complete_command)"
+complete -c elect -n "__fish_elect_using_subcommand sidecar" -l health-interval -d 'How often to check' -r
+complete -c elect -n "__fish_elect_using_subcommand sidecar" -l health-timeout -d 'How long a check may take' -r
+complete -c elect -n "__fish_elect_using_subcommand sidecar" -l health-threshold -d 'How many have to fail in a row' -r
+complete -c elect -n "__fish_elect_using_subcommand sidecar" -l log-format -d 'text or json, on stderr' -r -f -a "text\t'One line for people'
+json\t'One JSON object a line'"
+complete -c elect -n "__fish_elect_using_subcommand sidecar" -l config -d 'Configuration file, in place of the usual ones' -r -F
+complete -c elect -n "__fish_elect_using_subcommand sidecar" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
+complete -c elect -n "__fish_elect_using_subcommand sidecar" -s q -l quiet -d 'Say nothing but errors'
+complete -c elect -n "__fish_elect_using_subcommand sidecar" -s v -l verbose -d 'Say everything'
+complete -c elect -n "__fish_elect_using_subcommand sidecar" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand status" -s b -l backend -d 'Where the elections are kept' -r -f
 complete -c elect -n "__fish_elect_using_subcommand status" -s o -l output -d 'table, json or yaml' -r -f -a "table\t'For people; may change'
 json\t'For programs; stable'
@@ -68,6 +90,7 @@ complete -c elect -n "__fish_elect_using_subcommand status" -l config -d 'Config
 complete -c elect -n "__fish_elect_using_subcommand status" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
 complete -c elect -n "__fish_elect_using_subcommand status" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand check" -l remaining -d 'How long it must still hold [default: 0]' -r
+complete -c elect -n "__fish_elect_using_subcommand check" -l lease-file -d 'Whose lease it is [default: the command\'s own]' -r -F
 complete -c elect -n "__fish_elect_using_subcommand check" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand dashboard; and not __fish_seen_subcommand_from alerts grafana" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand dashboard; and not __fish_seen_subcommand_from alerts grafana" -f -a "alerts" -d 'Alerting rules for Prometheus'

@@ -43,6 +43,11 @@
 //! guardian gets it first; if the wrapper dies, it executes `elect redeem` once the tree is proven empty,
 //! so that the next candidate need not wait for the end of the lease.
 //!
+//! **A sidecar.** `elect sidecar` runs no command and has no guardian: in the place of the tree stands what
+//! an application elsewhere is told, in the file of `--lease-file` and over HTTP. To the engine it is like a
+//! command that takes the whole of its grace to end, as nobody can be killed. Whether the application is
+//! well is asked beside the engine; a health command has a guardian of its own for as long as it runs.
+//!
 //! **What people see.** [`report`] writes logs, the line that shows the waiting, tables, JSON and the
 //! outcome file, and never blocks on a reader that does not read. A service manager, where one listens, is
 //! told the same, with a sign of life as long as the engine's loop is in time and the guardian can act. With

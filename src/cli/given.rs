@@ -225,6 +225,7 @@ fn settle(
     let layers = Layers { command: leaf, matches, settings };
     match command {
         Command::Run(run) => run.settle(layers),
+        Command::Sidecar(sidecar) => Ok(sidecar.log.settle(layers)?.into_iter().collect()),
         _ => Ok(Vec::new()),
     }
 }

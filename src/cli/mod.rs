@@ -6,6 +6,7 @@
 //! [`Settings`] to [`Given::over`].
 
 mod backend_url;
+mod campaign;
 mod check;
 mod completions;
 mod config;
@@ -13,14 +14,17 @@ mod dashboard;
 mod file_args;
 mod given;
 mod grammar;
+mod health;
 mod help;
 mod listen_address;
+mod log;
 mod man;
 mod names;
 mod origin;
 mod redeem;
 mod run;
 mod settings;
+mod sidecar;
 mod status;
 mod value;
 mod values;
@@ -28,6 +32,7 @@ mod values;
 use clap::{Parser, Subcommand};
 
 pub use backend_url::BackendUrl;
+pub use campaign::CampaignArgs;
 pub use check::CheckArgs;
 pub use completions::{CompletionsArgs, Shell};
 pub use config::{ConfigArgs, ConfigCommand, ShowArgs};
@@ -35,13 +40,16 @@ pub use dashboard::{Dashboard, DashboardArgs};
 pub use file_args::FileArgs;
 pub use given::{Choice, FileChoice, Given, Misfit, Origins, parse, parse_part};
 pub use grammar::{grammar, keys, manual, try_value};
+pub use health::{HealthArgs, HealthCommand, HealthUrl};
 pub use listen_address::ListenAddress;
+pub use log::LogArgs;
 pub use man::{HelpArgs, ManArgs};
 pub use names::{Named, NamesArgs};
 pub use origin::{Origin, Rivals};
 pub use redeem::RedeemArgs;
 pub use run::RunArgs;
 pub use settings::{Place, Setting, Settings};
+pub use sidecar::SidecarArgs;
 pub use status::StatusArgs;
 pub use value::Value;
 pub use values::{AfterLoss, Leftover, LogFormat, OutputFormat, parse_duration, parse_signal};
@@ -70,6 +78,8 @@ pub struct Cli {
 pub enum Command {
     /// Run a command while leading an election
     Run(Box<RunArgs>),
+    /// Lead on behalf of an application, and say so
+    Sidecar(Box<SidecarArgs>),
     /// Show who leads and who waits
     Status(StatusArgs),
     /// Say whether the leadership of this command holds
@@ -194,7 +204,7 @@ mod tests {
     fn every_flag_of_what_reads_the_file_is_a_key_of_it() {
         let grammar = grammar();
         let keys: Vec<_> = super::keys(&grammar).iter().filter_map(|arg| arg.get_long()).collect();
-        for command in ["run", "status"] {
+        for command in ["run", "sidecar", "status"] {
             let command = grammar.find_subcommand(command).unwrap();
             for (_, arg) in flags(command) {
                 let long = arg.get_long().unwrap();
@@ -211,9 +221,12 @@ mod tests {
         if with_variables("variables_stand_in_for_flags", &variables) {
             let given = run(&["job"]).unwrap();
             assert_eq!(given.wait, Some(Duration::from_secs(5)));
-            assert_eq!(given.backend.with_secrets(), "file:///x");
-            assert!(given.verbose);
-            assert_eq!(run(&["-b", "file:", "job"]).unwrap().backend.with_secrets(), "file:");
+            assert_eq!(given.campaign.backend.with_secrets(), "file:///x");
+            assert!(given.log.verbose);
+            assert_eq!(
+                run(&["-b", "file:", "job"]).unwrap().campaign.backend.with_secrets(),
+                "file:"
+            );
         }
     }
 
@@ -222,7 +235,7 @@ mod tests {
         let variables = [("ELECT_WAIT", "5s"), ("ELECT_QUIET", "1")];
         if with_variables("a_flag_beats_the_variable_of_its_rival", &variables) {
             let given = run(&["-n", "-v", "job"]).unwrap();
-            assert!(given.no_wait && given.verbose && !given.quiet);
+            assert!(given.no_wait && given.log.verbose && !given.log.quiet);
             assert_eq!(given.wait, None);
         }
     }
@@ -262,8 +275,8 @@ mod tests {
             [("ELECT_WAIT", ""), ("ELECT_BACKEND", ""), ("ELECT_NO_WAIT", ""), ("ELECT_ID", "")];
         if with_variables("an_empty_variable_counts_as_unset", &variables) {
             let given = run(&["job"]).unwrap();
-            assert_eq!((given.wait, given.no_wait, given.id), (None, false, None));
-            assert_eq!(given.backend.with_secrets(), "file:");
+            assert_eq!((given.wait, given.no_wait, given.campaign.id), (None, false, None));
+            assert_eq!(given.campaign.backend.with_secrets(), "file:");
         }
     }
 }

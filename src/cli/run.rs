@@ -6,17 +6,12 @@ use clap::builder::BoolishValueParser;
 use clap::{Args, ValueHint};
 use nix::sys::signal::Signal;
 
-use super::backend_url::STORES;
+use super::campaign::{ELECTION, LEASE};
 use super::help::GENERAL;
 use super::origin::{Layers, Overruled, Rivals};
-use super::values::{
-    AfterLoss, Leftover, LogFormat, parse_duration, parse_once, parse_share, parse_signal,
-    parse_ttl,
-};
-use super::{BackendUrl, FileArgs, ListenAddress};
+use super::values::{AfterLoss, Leftover, parse_duration, parse_once, parse_signal};
+use super::{CampaignArgs, FileArgs, LogArgs};
 
-const ELECTION: &str = "Election";
-const LEASE: &str = "Lease";
 const COMMAND: &str = "Command";
 
 const EXAMPLES: &str = "\
@@ -42,7 +37,8 @@ Environment:
   variable, and an empty variable counts as unset.
   The command finds: ELECT_TOKEN, the fencing token of this leadership;
   ELECT_LEADER_ELECTION and ELECT_LEADER_ID; ELECT_LEASE, which `elect check`
-  reads. ELECT_ELECTION, ELECT_ID, ELECT_ONCE and ELECT_OUTCOME are removed.
+  reads; ELECT_HTTP_ADDRESS, where --http listens. ELECT_ELECTION, ELECT_ID,
+  ELECT_ONCE, ELECT_OUTCOME, ELECT_HTTP and ELECT_LEASE_FILE are removed.
 
 Files:
   The configuration file is the first of these that exists: the one named by
@@ -63,15 +59,9 @@ Durations:
     after_long_help = MORE
 )]
 pub struct RunArgs {
-    /// Where the election is kept
-    #[arg(short, long, env = "ELECT_BACKEND", value_name = "URL", value_hint = ValueHint::Url, default_value = "file:", long_help = STORES, help_heading = ELECTION)]
-    pub backend: BackendUrl,
-
-    /// Its name [default: the command's file name]
-    ///
-    /// 1 to 128 letters, digits and . _ - @ : + =, and not of digits only.
-    #[arg(short, long, env = "ELECT_ELECTION", value_name = "ELECTION", value_hint = ValueHint::Other, help_heading = ELECTION)]
-    pub election: Option<String>,
+    /// Who takes part in what.
+    #[command(flatten)]
+    pub campaign: CampaignArgs,
 
     /// Exit at once if another candidate leads
     #[arg(short, long, env = "ELECT_NO_WAIT", value_parser = BoolishValueParser::new(), help_heading = ELECTION)]
@@ -93,24 +83,6 @@ pub struct RunArgs {
         help_heading = ELECTION
     )]
     pub conflict_exit_code: u8,
-
-    /// Label of this candidate [default: host name]
-    ///
-    /// 1 to 64 printable ASCII characters without spaces and /. elect adds a nonce to it.
-    #[arg(long, env = "ELECT_ID", value_name = "LABEL", value_hint = ValueHint::Other, help_heading = ELECTION)]
-    pub id: Option<String>,
-
-    /// Length of the lease [default: 15s]
-    ///
-    /// A leader that is cut off is replaced after it. 1 s to 24 h; refused where leases have no limit.
-    #[arg(long, env = "ELECT_TTL", value_name = "DUR", value_parser = parse_ttl, allow_hyphen_values = true, help_heading = LEASE)]
-    pub ttl: Option<Duration>,
-
-    /// Clocks may differ by so much [default: 10%]
-    ///
-    /// By how much the clocks of this machine and of the store may differ in speed: 0.1 or 10%.
-    #[arg(long, env = "ELECT_MAX_CLOCK_DRIFT", value_name = "SHARE", value_parser = parse_share, allow_hyphen_values = true, help_heading = LEASE)]
-    pub max_clock_drift: Option<f64>,
 
     /// What asks the command to stop
     ///
@@ -158,25 +130,9 @@ pub struct RunArgs {
     #[arg(long, env = "ELECT_OUTCOME", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = COMMAND)]
     pub outcome: Option<PathBuf>,
 
-    /// Show over HTTP how things are
-    ///
-    /// Whether we lead, with probes, events and metrics: PORT, of this machine only, or HOST:PORT.
-    #[arg(long, env = "ELECT_HTTP", value_name = "ADDR", value_hint = ValueHint::Other, help_heading = GENERAL)]
-    pub http: Option<ListenAddress>,
-
-    /// Say nothing but errors
-    #[arg(short, long, env = "ELECT_QUIET", value_parser = BoolishValueParser::new(), help_heading = GENERAL)]
-    pub quiet: bool,
-
-    /// Say everything
-    ///
-    /// Without it, and off a terminal, elect says only what somebody has to know.
-    #[arg(short, long, env = "ELECT_VERBOSE", value_parser = BoolishValueParser::new(), help_heading = GENERAL)]
-    pub verbose: bool,
-
-    /// text or json, on stderr
-    #[arg(long, env = "ELECT_LOG_FORMAT", value_enum, value_name = "FORMAT", default_value_t = LogFormat::Text, help_heading = GENERAL)]
-    pub log_format: LogFormat,
+    /// How elect speaks.
+    #[command(flatten)]
+    pub log: LogArgs,
 
     /// Which configuration file counts.
     #[command(flatten, next_help_heading = GENERAL)]
@@ -196,17 +152,13 @@ impl RunArgs {
         if self.no_wait && self.wait.is_some() {
             all.push(layers.settle("no-wait", "wait")?);
         }
-        if self.quiet && self.verbose {
-            all.push(layers.settle("quiet", "verbose")?);
-        }
         for overruled in &all {
             match overruled.flag {
                 "no-wait" => self.no_wait = false,
-                "wait" => self.wait = None,
-                "quiet" => self.quiet = false,
-                _ => self.verbose = false,
+                _ => self.wait = None,
             }
         }
+        all.extend(self.log.settle(layers)?);
         Ok(all)
     }
 }

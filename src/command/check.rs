@@ -15,6 +15,8 @@ use crate::report;
 pub enum Left {
     /// Nothing: it has ended, or can no longer be proven.
     Nothing,
+    /// Nothing: it has not begun.
+    NotYet,
     /// This much, unless it is renewed.
     For(Duration),
     /// Its lease does not end by time.
@@ -43,19 +45,29 @@ where
 /// There is none, or it cannot be read.
 pub(super) fn read(path: &Path) -> anyhow::Result<Left> {
     let view = lease::read(path)?.context("it is no lease of elect's")?;
-    Ok(match view.until {
-        Until::Unlimited => Left::NoLimit,
-        Until::Over => Left::Nothing,
+    let left = match view.until {
+        Until::Unlimited => None,
+        Until::Over => return Ok(Left::Nothing),
+        Until::NotYet => return Ok(Left::NotYet),
         Until::Instant(end) => {
             let now = now();
-            if now < end { Left::For(end.since(now)) } else { Left::Nothing }
+            if end <= now {
+                return Ok(Left::Nothing);
+            }
+            Some(end.since(now))
         }
+    };
+    Ok(match (left, view.grace) {
+        (left, None) => left.map_or(Left::NoLimit, Left::For),
+        // The end may come at any time, and nobody is killed: the grace is what can be counted on.
+        (Some(left), Some(grace)) if left < grace => Left::Nothing,
+        (_, Some(grace)) => Left::For(grace),
     })
 }
 
 const fn is_enough(left: Left, wanted: Duration) -> bool {
     match left {
-        Left::Nothing => false,
+        Left::Nothing | Left::NotYet => false,
         Left::For(left) => left.as_nanos() >= wanted.as_nanos(),
         Left::NoLimit => true,
     }
@@ -64,6 +76,7 @@ const fn is_enough(left: Left, wanted: Duration) -> bool {
 fn words(left: Left) -> String {
     match left {
         Left::Nothing => "leadership has ended\n".to_owned(),
+        Left::NotYet => "not leading\n".to_owned(),
         Left::For(left) => {
             format!("leading, {}.{:03}s left\n", left.as_secs(), left.subsec_millis())
         }

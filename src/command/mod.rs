@@ -8,13 +8,14 @@ mod manual;
 mod names;
 mod redeem;
 mod run;
+mod sidecar;
 mod status;
 
 use std::process::ExitCode;
 
 use crate::cli::{Command, ConfigArgs, ConfigCommand, Given, LogFormat, Origin, Origins, RunArgs};
 use crate::config::{
-    CheckPlan, ConfigError, RedeemPlan, RunPlan, StatusPlan, Verbosity, over_file,
+    CheckPlan, ConfigError, RedeemPlan, RunPlan, SidecarPlan, StatusPlan, Verbosity, over_file,
 };
 use crate::report::{FAILED, Log, wall_clock};
 
@@ -56,6 +57,9 @@ fn act(given: Given, warnings: &[String]) -> ExitCode {
         Command::Man(args) => manual::man(&args),
         Command::Help(args) => manual::help(&args),
         Command::Names(args) => Ok(names::names(&args)),
+        Command::Sidecar(args) => SidecarPlan::new(*args)
+            .map_err(anyhow::Error::from)
+            .and_then(|plan| sidecar::sidecar(&plan, &log)),
         Command::Dashboard(args) => dashboard::dashboard(args.what),
         Command::Redeem(args) => RedeemPlan::new(args)
             .map_err(anyhow::Error::from)
@@ -78,10 +82,13 @@ fn run(args: RunArgs, log: &Log) -> anyhow::Result<u8> {
 }
 
 fn log_of(command: &Command) -> Log {
-    let (verbosity, format) = match command {
-        Command::Run(args) => (Verbosity::of(args), args.log_format),
-        _ => (Verbosity::Normal, LogFormat::Text),
+    let log = match command {
+        Command::Run(args) => Some(args.log),
+        Command::Sidecar(args) => Some(args.log),
+        _ => None,
     };
+    let (verbosity, format) = log
+        .map_or((Verbosity::Normal, LogFormat::Text), |log| (Verbosity::of(log), log.log_format));
     Log::new(verbosity, format, wall_clock)
 }
 

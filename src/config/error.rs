@@ -71,9 +71,12 @@ pub enum ConfigError {
         /// Where it was looked for, and what there is.
         why: String,
     },
-    /// `elect check` runs outside any `elect run`.
+    /// `elect check` runs outside any `elect run`, and no other lease is named.
     #[error("there is no lease to check: ELECT_LEASE is not set")]
     NoLease,
+    /// `elect sidecar` was not told which election to take part in.
+    #[error("there is no command that the election could be named after")]
+    Unnamed,
 }
 
 impl ConfigError {
@@ -98,14 +101,15 @@ impl ConfigError {
             | Self::Speechless(_)
             | Self::Nameless(_)
             | Self::File { .. }
-            | Self::NoLease => None,
+            | Self::NoLease
+            | Self::Unnamed => None,
         }
     }
 
     /// What to do about it.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Speechless(_) | Self::Nameless(_) | Self::CommandName { .. } => {
+            Self::Speechless(_) | Self::Nameless(_) | Self::CommandName { .. } | Self::Unnamed => {
                 Some("use -e NAME")
             }
             Self::NoScheme(_) => Some("write file:///DIR, etcd://HOST or zk://HOST"),
@@ -115,7 +119,10 @@ impl ConfigError {
             Self::Timeless { .. } => Some(
                 "leave the flag, or its variable, away, and its key to the profiles of other stores",
             ),
-            Self::NoLease => Some("run `elect check` inside a command that `elect run` started"),
+            Self::NoLease => Some(
+                "run `elect check` inside a command that `elect run` started, or name the file of \
+                 another elect with --lease-file",
+            ),
             Self::Election { .. }
             | Self::Label(_)
             | Self::UnknownScheme { .. }

@@ -3,17 +3,24 @@
 //! The environment, the configuration file and the host's name are read here; no store is opened and
 //! nothing is written.
 
+mod campaign;
 mod error;
 mod file;
 mod identity;
 mod naming;
 pub mod nesting;
 mod plan;
+mod sidecar;
 mod stores;
 
-pub use crate::cli::{AfterLoss, BackendUrl, Leftover, ListenAddress, LogFormat, OutputFormat};
+pub use crate::cli::{
+    AfterLoss, BackendUrl, HealthCommand, HealthUrl, Leftover, ListenAddress, LogFormat,
+    OutputFormat,
+};
+pub use campaign::CampaignPlan;
 pub use error::ConfigError;
 pub use file::{Candidates, ConfigFile, candidates, over_chosen, over_file, read_file};
 pub use identity::{candidate_id, host_name};
 pub use plan::{CheckPlan, RedeemPlan, RunPlan, StatusPlan, Verbosity, Wait};
+pub use sidecar::{HealthPlan, SidecarPlan};
 pub use stores::{connect, schemes};

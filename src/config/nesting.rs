@@ -6,9 +6,9 @@ use std::env;
 pub const LEADER_ELECTION: &str = "ELECT_LEADER_ELECTION";
 
 /// The flags that belong to one run. An `elect` in its command has neither their variables nor their
-/// keys: it would take part in its parent's election, overwrite its parent's outcome, take its parent's
-/// work for its own, or want its parent's port.
-pub const OF_ONE_RUN: [&str; 5] = ["election", "id", "once", "outcome", "http"];
+/// keys: it would take part in its parent's election, overwrite its parent's outcome or lease, take its
+/// parent's work for its own, or want its parent's port.
+pub const OF_ONE_RUN: [&str; 6] = ["election", "http", "id", "lease-file", "once", "outcome"];
 
 /// The variable of the flag of this long name.
 pub fn variable(flag: &str) -> String {

@@ -59,8 +59,7 @@ pub struct TooTight {
 impl TooTight {
     fn way_out(&self) -> String {
         let ttl = |ttl| format!("take a TTL of {} or more", humantime::format_duration(ttl));
-        let grace =
-            |grace| format!("a kill grace of at most {}", humantime::format_duration(grace));
+        let grace = |grace| format!("a grace of at most {}", humantime::format_duration(grace));
         match (self.smallest_ttl.map(ttl), self.largest_grace.map(grace)) {
             (Some(ttl), Some(grace)) => format!("{ttl}, or {grace}"),
             (Some(ttl), None) => ttl,
@@ -276,11 +275,9 @@ mod tests {
             let wishes = Wishes { ttl: seconds(ttl), kill_grace: grace, max_clock_drift: drift };
             Timing::new(&wishes, ETCD).expect_err("too tight").to_string()
         };
-        assert!(
-            said(10.0, Some(seconds(9.0)), 0.1).ends_with("or a kill grace of at most 3s 400ms")
-        );
+        assert!(said(10.0, Some(seconds(9.0)), 0.1).ends_with("or a grace of at most 3s 400ms"));
         assert!(said(1.0, Some(seconds(0.0)), 0.1).ends_with("take a TTL of 1s 300ms or more"));
-        assert!(said(15.0, None, 0.5).ends_with("take a kill grace of at most 1s 500ms"));
+        assert!(said(15.0, None, 0.5).ends_with("take a grace of at most 1s 500ms"));
         assert!(said(15.0, None, 1.0).ends_with("take a smaller drift"));
     }
 

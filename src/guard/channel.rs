@@ -15,7 +15,8 @@ pub(super) const MOST_HOLDS: usize = 4;
 
 /// Room for the descriptors of one message, aligned as the kernel wants it.
 #[repr(align(8))]
-struct Control([u8; 64]);
+struct Control([u8; CONTROL as usize]);
+const CONTROL: u32 = 64;
 
 /// Two connected ends that keep message boundaries and see each other's end.
 pub(super) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
@@ -30,7 +31,7 @@ pub(super) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
 /// `WouldBlock` when the other end does not read; `BrokenPipe` or similar when it is gone.
 pub(super) fn send(socket: &OwnedFd, message: &Message, holds: &[RawFd]) -> io::Result<()> {
     let holds = &holds[..holds.len().min(MOST_HOLDS)];
-    let mut control = Control([0; 64]);
+    let mut control = Control([0; CONTROL as usize]);
     // SAFETY: an all-zero msghdr is a valid empty one.
     let mut header: libc::msghdr = unsafe { mem::zeroed() };
     let bytes = message.as_bytes();
@@ -43,11 +44,11 @@ pub(super) fn send(socket: &OwnedFd, message: &Message, holds: &[RawFd]) -> io::
         // SAFETY: the buffer is aligned and has room for MOST_HOLDS descriptors and their header;
         // CMSG_FIRSTHDR points into it as its length is set, and is therefore not null.
         unsafe {
-            header.msg_controllen = libc::CMSG_SPACE(payload) as usize;
+            header.msg_controllen = libc::CMSG_SPACE(payload) as _;
             let first = libc::CMSG_FIRSTHDR(&raw const header);
             (*first).cmsg_level = libc::SOL_SOCKET;
             (*first).cmsg_type = libc::SCM_RIGHTS;
-            (*first).cmsg_len = libc::CMSG_LEN(payload) as usize;
+            (*first).cmsg_len = libc::CMSG_LEN(payload) as _;
             ptr::copy_nonoverlapping(
                 holds.as_ptr().cast::<u8>(),
                 libc::CMSG_DATA(first),
@@ -83,14 +84,14 @@ pub(super) fn receive(
     message: &mut Message,
     holds: &mut [Option<OwnedFd>; MOST_HOLDS],
 ) -> Received {
-    let mut control = Control([0; 64]);
+    let mut control = Control([0; CONTROL as usize]);
     // SAFETY: an all-zero msghdr is a valid empty one.
     let mut header: libc::msghdr = unsafe { mem::zeroed() };
     let mut part = libc::iovec { iov_base: message.room().as_mut_ptr().cast(), iov_len: MAX };
     header.msg_iov = &raw mut part;
     header.msg_iovlen = 1;
     header.msg_control = control.0.as_mut_ptr().cast();
-    header.msg_controllen = control.0.len();
+    header.msg_controllen = CONTROL as _;
     // SAFETY: the header points to a live, writable buffer of each length it names.
     let got = unsafe {
         libc::recvmsg(
@@ -130,8 +131,11 @@ fn take_holds(header: &libc::msghdr, holds: &mut [Option<OwnedFd>; MOST_HOLDS]) 
             return true;
         }
         let data = libc::CMSG_DATA(first);
-        let count = ((*first).cmsg_len - libc::CMSG_LEN(0) as usize) / size_of::<RawFd>();
-        for (index, slot) in holds.iter_mut().enumerate().take(count) {
+        for (index, slot) in holds.iter_mut().enumerate() {
+            let through = u32::try_from((index + 1) * size_of::<RawFd>()).unwrap_or(u32::MAX);
+            if (*first).cmsg_len < libc::CMSG_LEN(through) as _ {
+                break;
+            }
             let number = ptr::read_unaligned(data.add(index * size_of::<RawFd>()).cast::<RawFd>());
             *slot = out_of_the_way(OwnedFd::from_raw_fd(number)).ok();
             kept &= slot.is_some();

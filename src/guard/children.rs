@@ -117,6 +117,11 @@ pub(super) fn wait() -> Waited {
     }
 }
 
+/// Reaps what has ended of the children of a process that awaits none of them: as PID 1, everybody's orphans.
+pub fn reap() {
+    while matches!(wait(), Waited::Ended(..) | Waited::Stopped(..)) {}
+}
+
 /// What the kernel packs into eight bits.
 const fn low_byte(number: i32) -> u8 {
     number.to_le_bytes()[0]

@@ -7,6 +7,7 @@ use std::mem;
 use std::ptr;
 
 use elect_api::Boottime;
+use nix::sys::time::TimeSpec;
 
 /// A timer of this process on `CLOCK_BOOTTIME` that sends it KILL.
 ///
@@ -43,9 +44,7 @@ impl DeadMan {
         // SAFETY: an all-zero itimerspec is valid, and disarms.
         let mut spec: libc::itimerspec = unsafe { mem::zeroed() };
         if let Some(at) = at {
-            let since_boot = at.since_boot();
-            spec.it_value.tv_sec = since_boot.as_secs().try_into().unwrap_or(libc::time_t::MAX);
-            spec.it_value.tv_nsec = since_boot.subsec_nanos().into();
+            spec.it_value = *TimeSpec::from(at.since_boot()).as_ref();
         }
         // SAFETY: the timer is ours, the kernel only reads the live spec.
         let set = unsafe {

@@ -31,6 +31,8 @@ const SWEEP_AGAIN: Duration = Duration::from_millis(5);
 pub struct Settings<'a> {
     /// The program and its arguments.
     pub command: &'a [OsString],
+    /// Whether it runs as a leader's command: then it gets the terminal, and `ELECT_LEASE`.
+    pub leads: bool,
     /// Its environment; `ELECT_LEASE` and `ELECT_TOKEN` are added.
     pub environment: Vec<(OsString, OsString)>,
     /// Whether it gets sockets as systemd hands them over: then `LISTEN_PID` is its own process id.
@@ -73,7 +75,8 @@ pub struct Forked {
 }
 
 impl Forked {
-    /// Forks the guardian. The process must have one thread only: call it before a runtime exists.
+    /// Forks the guardian. The thread that calls it has to live as long as the guardian does. Others may
+    /// exist, as the C libraries of Linux (glibc, musl) let the child of a fork allocate.
     ///
     /// # Errors
     /// When a descriptor, memory or a process is refused, or a word of the command has a NUL in it.
@@ -82,7 +85,8 @@ impl Forked {
         // SAFETY: prctl takes integers here. It lets us adopt the tree if the guardian dies.
         unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
         let (socket, parts) = prepare(settings)?;
-        // SAFETY: with a single thread (the caller's duty) the child may go on as it likes.
+        // SAFETY: the child has this thread only, may allocate (see above), and takes no lock that
+        // another thread may have held: it keeps to system calls.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => {
@@ -122,15 +126,21 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
     let lease = lease::Writer::new()?;
     let mut environment = settings.environment;
     environment.retain(|(name, _)| name != "ELECT_LEASE");
-    environment.push(("ELECT_LEASE".into(), lease.path().into()));
-    let late: &[Late] = if settings.gets_sockets { &[TOKEN, LISTEN_PID] } else { &[TOKEN] };
+    if settings.leads {
+        environment.push(("ELECT_LEASE".into(), lease.path().into()));
+    }
+    let late: &[Late] = match (settings.leads, settings.gets_sockets) {
+        (true, true) => &[TOKEN, LISTEN_PID],
+        (true, false) => &[TOKEN],
+        (false, _) => &[],
+    };
     let image = Image::new(settings.command, environment, late)?;
     let launch = Launch {
         pointers: image.pointers(),
         image,
         mask: settings.inherited.mask,
         dispositions: settings.inherited.dispositions,
-        terminal: Terminal::open(),
+        terminal: settings.leads.then(Terminal::open).flatten(),
         death_read,
         failure_write: Some(descriptors::out_of_the_way(failure_write)?),
     };

@@ -15,6 +15,7 @@ use elect_api::{Boottime, Token};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use super::descriptors::out_of_the_way;
+use super::lease_file;
 
 /// Marks the page as ours: "elect", and the version of the layout.
 const MAGIC: u64 = u64::from_be_bytes(*b"elect\0\0\x01");
@@ -29,6 +30,9 @@ pub struct View {
     pub token: Token,
     /// Until when it may count on it.
     pub until: Until,
+    /// How long after the end of the leadership, as told, nobody else leads; `None` where `until` is the
+    /// end of what leads, as a command is killed.
+    pub grace: Option<Duration>,
 }
 
 /// Until when a command may count on its leadership.
@@ -40,6 +44,8 @@ pub enum Until {
     Instant(Boottime),
     /// No more.
     Over,
+    /// It has not begun.
+    NotYet,
 }
 
 #[repr(C)]
@@ -111,13 +117,15 @@ impl Writer {
     }
 }
 
-/// What the page at `path` says; `None` if it is no lease of elect's, or no leadership began yet.
+/// What the page, or the file of `--lease-file`, at `path` says; `None` if it is no lease of elect's, or a
+/// page of no leadership yet.
 ///
 /// # Errors
 /// When the path cannot be read: then the wrapper is gone, and with it the lease.
 pub fn read(path: &Path) -> io::Result<Option<View>> {
     let mut bytes = [0; LENGTH];
-    match File::open(path)?.read_exact(&mut bytes) {
+    let mut file = File::open(path)?;
+    match file.read_exact(&mut bytes) {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
         result => result?,
     }
@@ -126,13 +134,16 @@ pub fn read(path: &Path) -> io::Result<Option<View>> {
         word.copy_from_slice(&bytes[index * 8..][..8]);
         u64::from_ne_bytes(word)
     };
+    if word(0) == lease_file::MAGIC {
+        return lease_file::view(&file);
+    }
     let until = match (word(0), word(1), word(3)) {
         (MAGIC, HELD, u64::MAX) => Until::Unlimited,
         (MAGIC, HELD, nanos) => Until::Instant(Boottime::from_boot(Duration::from_nanos(nanos))),
         (MAGIC, OVER, _) => Until::Over,
         _ => return Ok(None),
     };
-    Ok(Some(View { token: Token::new(word(2)), until }))
+    Ok(Some(View { token: Token::new(word(2)), until, grace: None }))
 }
 
 #[cfg(test)]
@@ -143,14 +154,15 @@ mod tests {
     fn the_page_tells_what_the_guardian_wrote() {
         let writer = Writer::new().expect("a page");
         let view = || read(&writer.path()).expect("readable");
+        let told = |until| Some(View { token: Token::new(7), until, grace: None });
         assert_eq!(view(), None, "nothing began");
         writer.begin(Token::new(7));
-        assert_eq!(view(), Some(View { token: Token::new(7), until: Until::Unlimited }));
+        assert_eq!(view(), told(Until::Unlimited));
         writer.limit(5);
         let at = Boottime::from_boot(Duration::from_nanos(5));
-        assert_eq!(view(), Some(View { token: Token::new(7), until: Until::Instant(at) }));
+        assert_eq!(view(), told(Until::Instant(at)));
         writer.end();
-        assert_eq!(view(), Some(View { token: Token::new(7), until: Until::Over }));
+        assert_eq!(view(), told(Until::Over));
     }
 
     #[test]

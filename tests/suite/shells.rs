@@ -185,7 +185,10 @@ fn elvish_completes_flags() {
                  echo (str:join ' ' [($edit:completion:arg-completer[elect] elect check -)])";
     let mut elvish = scene.shell("elvish");
     elvish.args(["-norc", "-c", &format!("{editor}{script}\n{calls}")]);
-    scene.offers(elvish, &[("config", "-h --help show"), ("check", "--remaining -h --help")]);
+    scene.offers(
+        elvish,
+        &[("config", "-h --help show"), ("check", "--remaining --lease-file -h --help")],
+    );
 }
 
 #[test]

@@ -36,6 +36,18 @@ pub(super) fn for_redeemer(
     .collect()
 }
 
+/// The variables that only we are to find.
+fn ours_alone() -> impl Iterator<Item = String> {
+    let others = NOTIFYING.into_iter().chain([HEIRLOOM]).map(ToOwned::to_owned);
+    OF_ONE_RUN.into_iter().map(variable).chain(others)
+}
+
+/// Our own environment as a program gets it that helps us, and takes part in nothing.
+pub(in crate::command) fn for_helper() -> Vec<(OsString, OsString)> {
+    let withheld: Vec<String> = ours_alone().collect();
+    env::vars_os().filter(|(name, _)| withheld.iter().all(|other| name != other.as_str())).collect()
+}
+
 /// Whether the service manager has handed sockets over to us. They are the command's.
 pub(super) fn has_sockets() -> bool {
     env::var(LISTENER[0]).is_ok_and(|pid| pid.parse() == Ok(std::process::id()))
@@ -47,18 +59,12 @@ pub(super) fn for_command(
     candidate: &Candidate,
     http: Option<SocketAddr>,
 ) -> Vec<(OsString, OsString)> {
-    let withheld = OF_ONE_RUN.map(variable);
-    let replaced = [LEADER_ELECTION, LEADER_ID, HTTP_ADDRESS, HEIRLOOM];
     let listener: &[&str] = if has_sockets() { &LISTENER } else { &[] };
-    let ours = env::vars_os().filter(|(name, _)| {
-        withheld
-            .iter()
-            .map(String::as_str)
-            .chain(NOTIFYING)
-            .chain(replaced)
-            .chain(listener.iter().copied())
-            .all(|other| name != other)
-    });
+    let replaced = [LEADER_ELECTION, LEADER_ID, HTTP_ADDRESS];
+    let replaced = replaced.iter().chain(listener).map(ToString::to_string);
+    let withheld: Vec<String> = ours_alone().chain(replaced).collect();
+    let ours =
+        env::vars_os().filter(|(name, _)| withheld.iter().all(|other| name != other.as_str()));
     ours.chain([
         (LEADER_ELECTION.into(), election.as_str().into()),
         (LEADER_ID.into(), candidate.id.as_str().into()),

@@ -5,7 +5,7 @@ use crate::election::{Call, Ending, Operation};
 use crate::guard::{Deadlines, Ended};
 use crate::report::http::{Board, Failure, Reason};
 
-pub(super) struct Feed<'a> {
+pub(in crate::command) struct Feed<'a> {
     board: &'a Board,
     steps_down: bool,
     /// Trouble has been told of, and not been over since.
@@ -13,11 +13,11 @@ pub(super) struct Feed<'a> {
 }
 
 impl<'a> Feed<'a> {
-    pub(super) const fn new(board: &'a Board) -> Self {
+    pub(in crate::command) const fn new(board: &'a Board) -> Self {
         Self { board, steps_down: false, in_trouble: false }
     }
 
-    pub(super) fn news(&mut self, news: &News) {
+    pub(in crate::command) fn news(&mut self, news: &News) {
         match news {
             News::Waiting { ahead } => self.board.waiting(*ahead),
             News::Leading(token) => self.board.won(*token),
@@ -41,7 +41,7 @@ impl<'a> Feed<'a> {
         }
     }
 
-    pub(super) fn happened(&mut self, event: &Event) {
+    pub(in crate::command) fn happened(&mut self, event: &Event) {
         match *event {
             Event::Ended(Ended::Exited(code)) => {
                 self.board.metrics().command_ended("exited", code.into());
@@ -57,11 +57,11 @@ impl<'a> Feed<'a> {
         }
     }
 
-    pub(super) fn renewed(&mut self, deadlines: Deadlines) {
+    pub(in crate::command) fn renewed(&mut self, deadlines: Deadlines) {
         self.board.renewed(deadlines.soft, deadlines.hard);
     }
 
-    pub(super) fn called(&mut self, call: &Call) {
+    pub(in crate::command) fn called(&mut self, call: &Call) {
         let metrics = self.board.metrics();
         let outcome = match call.ending {
             Ending::Proven | Ending::Answered => "answered",

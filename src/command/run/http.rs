@@ -3,11 +3,12 @@
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use elect_api::{Candidate, Lease, Profile};
 
-use crate::config::{self, ListenAddress, RunPlan};
+use crate::config::{self, CampaignPlan, ListenAddress};
 use crate::guard::{self, Heirloom};
 use crate::report::http::{Board, Clocks, Identity, Listener, Server, Surveyor};
 use crate::report::wall_clock;
@@ -17,7 +18,10 @@ use crate::report::wall_clock;
 ///
 /// # Errors
 /// When that address cannot be had.
-pub(super) fn listen(address: &ListenAddress, socket: Option<OwnedFd>) -> anyhow::Result<Listener> {
+pub(in crate::command) fn listen(
+    address: &ListenAddress,
+    socket: Option<OwnedFd>,
+) -> anyhow::Result<Listener> {
     let listener = match socket {
         Some(socket) => Listener::adopt(socket.into()),
         None => Listener::bind(address),
@@ -31,30 +35,32 @@ pub(super) fn listen(address: &ListenAddress, socket: Option<OwnedFd>) -> anyhow
 }
 
 /// What is shown of a candidate, and what shows it once [`Page::serve`] is called.
-pub(super) struct Page {
-    pub(super) board: Arc<Board>,
+pub(in crate::command) struct Page {
+    pub(in crate::command) board: Arc<Board>,
     listener: Listener,
 }
 
 impl Page {
-    pub(super) fn new(
+    pub(in crate::command) fn new(
         listener: Listener,
-        plan: &RunPlan,
+        plan: &CampaignPlan,
         candidate: &Candidate,
         store: &Profile,
+        grace: Option<Duration>,
     ) -> Self {
         let identity = Identity {
             election: plan.election.as_str().to_owned(),
             id: candidate.id.clone(),
             store: store.scheme,
             is_timed: store.lease != Lease::Unlimited,
+            grace,
         };
         let board = Board::new(identity, Clocks { now: guard::now, wall: wall_clock });
         Self { board: Arc::new(board), listener }
     }
 
     /// Where it is shown.
-    pub(super) const fn address(&self) -> SocketAddr {
+    pub(in crate::command) const fn address(&self) -> SocketAddr {
         self.listener.address()
     }
 
@@ -62,7 +68,7 @@ impl Page {
     ///
     /// # Errors
     /// When no descriptor is left.
-    pub(super) fn estate(&self) -> anyhow::Result<Estate> {
+    pub(in crate::command) fn estate(&self) -> anyhow::Result<Estate> {
         let socket = self.listener.as_fd().try_clone_to_owned();
         let socket = socket.context("cannot keep the socket of --http")?;
         Ok(Estate { board: Arc::clone(&self.board), socket })
@@ -72,7 +78,7 @@ impl Page {
     ///
     /// # Errors
     /// When a thread or a descriptor is refused, or the store cannot be opened once more.
-    pub(super) fn serve(self, plan: &RunPlan) -> anyhow::Result<Server> {
+    pub(in crate::command) fn serve(self, plan: &CampaignPlan) -> anyhow::Result<Server> {
         let store = config::connect(&plan.backend)?;
         let surveyor = Surveyor::new(store, plan.election.clone(), guard::now);
         let server = Server::start(self.listener, self.board, Some(surveyor));
@@ -81,13 +87,13 @@ impl Page {
 }
 
 /// The socket, which goes on listening, and what was counted so far.
-pub(super) struct Estate {
+pub(in crate::command) struct Estate {
     board: Arc<Board>,
     socket: OwnedFd,
 }
 
 impl Estate {
-    pub(super) fn into_heirloom(self) -> Heirloom {
+    pub(in crate::command) fn into_heirloom(self) -> Heirloom {
         Heirloom { socket: self.socket, note: self.board.metrics().note() }
     }
 }

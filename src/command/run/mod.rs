@@ -1,16 +1,17 @@
 //! `elect run`: a command as the only one of its kind.
 
-mod environment;
-mod feed;
-mod http;
+pub(super) mod environment;
+pub(super) mod feed;
+pub(super) mod http;
 mod job;
 mod kin;
-mod observer;
-mod service;
+pub(super) mod observer;
+pub(super) mod posted;
+pub(super) mod service;
 mod tree;
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -21,15 +22,16 @@ use elect_api::{Boottime, Candidate, Lease, Store, Token};
 use self::feed::Feed;
 use self::http::{Estate, Page};
 use self::observer::{Observer, Shared};
-use self::service::Service;
+use self::posted::{Posted, Poster};
+use self::service::{Charge, Service};
 use self::tree::Watched;
-use crate::config::{self, AfterLoss, RunPlan};
+use crate::config::{self, AfterLoss, CampaignPlan, RunPlan};
 use crate::election::driver::{self, Candidacy, Clock};
 use crate::election::machine::{Machine, Rules, Verdict};
 use crate::election::timing::{Timing, Wishes};
 use crate::guard::{
-    self, Alarm, Containment, Ended, Forked, Guardian, Heirloom, Incoming, Inherited, Redeem,
-    Settings, Whom,
+    self, Alarm, Containment, Ended, Forked, Guardian, Heirloom, Incoming, Inherited, LeaseFile,
+    Redeem, Settings, Whom,
 };
 use crate::report::http::Listener;
 use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
@@ -81,9 +83,10 @@ fn take_part(
     heirloom: Option<Heirloom>,
 ) -> anyhow::Result<Past> {
     let (socket, note) = heirloom.map(|Heirloom { socket, note }| (socket, note)).unzip();
-    let store = config::connect(&plan.backend)?;
-    let listener = plan.http.as_ref().map(|address| http::listen(address, socket)).transpose()?;
-    let run = Run::new(plan, log.about(&plan.election), store)?;
+    let store = config::connect(&plan.campaign.backend)?;
+    let listener =
+        plan.campaign.http.as_ref().map(|address| http::listen(address, socket)).transpose()?;
+    let run = Run::new(plan, log.about(&plan.campaign.election), store)?;
     let page = listener.map(|listener| run.page(listener, note.as_deref()));
     let guardian = run.fork(inherited, page.as_ref().map(Page::address))?;
     if plan.after_loss == AfterLoss::Exit {
@@ -109,6 +112,21 @@ pub(super) fn open_outcome(path: &Path) -> anyhow::Result<OutcomeFile> {
         .with_context(|| format!("cannot write the outcome to {}", path.display()))
 }
 
+/// Makes the file of `--lease-file`, if there is to be one.
+///
+/// # Errors
+/// When it cannot be written, or belongs to another candidate.
+pub(super) fn open_lease_file(
+    plan: &CampaignPlan,
+    grace: Option<Duration>,
+) -> anyhow::Result<Option<LeaseFile>> {
+    let open = |path: &PathBuf| {
+        LeaseFile::create(path, grace)
+            .with_context(|| format!("cannot keep the lease in {}", path.display()))
+    };
+    plan.lease_file.as_ref().map(open).transpose()
+}
+
 fn write_outcome(
     file: &OutcomeFile,
     plan: &RunPlan,
@@ -127,7 +145,7 @@ fn write_outcome(
     let record = OutcomeRecord {
         outcome,
         exit_code: outcome.exit_code(plan.conflict_exit_code),
-        election: &plan.election,
+        election: &plan.campaign.election,
         id: past.map(|past| past.id.as_str()),
         token: past.and_then(|past| past.token),
         reason,
@@ -151,10 +169,10 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn new(plan: &'a RunPlan, log: Log, store: Box<dyn Store>) -> anyhow::Result<Self> {
         let profile = store.profile();
-        let wishes = plan.wishes(&profile)?;
+        let wishes = plan.campaign.wishes(&profile)?;
         let timing = Timing::new(&wishes, profile.lease)?;
         let containment = Containment::detect();
-        let candidate = plan.candidate(std::process::id(), containment.name());
+        let candidate = plan.campaign.candidate(std::process::id(), containment.name());
         log.debug(format_args!(
             "store {}, candidate {}, containment {containment}{}",
             profile.location,
@@ -169,7 +187,8 @@ impl<'a> Run<'a> {
 
     /// What `--http` shows. `note` is of the time before a new start.
     fn page(&self, listener: Listener, note: Option<&str>) -> Page {
-        let page = Page::new(listener, self.plan, &self.candidate, &self.store.profile());
+        let (plan, store) = (&self.plan.campaign, self.store.profile());
+        let page = Page::new(listener, plan, &self.candidate, &store, None);
         if let Some(note) = note {
             page.board.metrics().resume(note);
         }
@@ -180,7 +199,12 @@ impl<'a> Run<'a> {
     fn fork(&self, inherited: &Inherited, http: Option<SocketAddr>) -> anyhow::Result<Forked> {
         Forked::fork(Settings {
             command: &self.plan.command,
-            environment: environment::for_command(&self.plan.election, &self.candidate, http),
+            leads: true,
+            environment: environment::for_command(
+                &self.plan.campaign.election,
+                &self.candidate,
+                http,
+            ),
             gets_sockets: environment::has_sockets(),
             leftover: self.plan.leftover,
             signal: self.plan.signal as i32,
@@ -195,7 +219,10 @@ impl<'a> Run<'a> {
     fn redeem(&self) -> Option<Redeem> {
         (self.store.profile().lease != Lease::Unlimited).then(|| Redeem {
             arguments: vec!["elect".into(), "redeem".into()],
-            environment: environment::for_redeemer(&self.plan.backend, &self.plan.election),
+            environment: environment::for_redeemer(
+                &self.plan.campaign.backend,
+                &self.plan.campaign.election,
+            ),
             variable: "ELECT_TICKET",
         })
     }
@@ -207,17 +234,19 @@ impl<'a> Run<'a> {
         page: Option<Page>,
     ) -> anyhow::Result<Close> {
         let board = page.as_ref().map(|page| Arc::clone(&page.board));
-        let server = page.map(|page| page.serve(self.plan)).transpose()?;
+        let server = page.map(|page| page.serve(&self.plan.campaign)).transpose()?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .context("cannot start the runtime")?;
         let outcome = runtime.block_on(async {
-            let clock = BootClock(Alarm::new().context("cannot make a timer")?);
+            let clock = BootClock::new()?;
             let incoming = Incoming::new(inherited).context("cannot read signals")?;
             let guardian = guardian.attach().context("cannot watch the guardian")?;
-            let service = Service::new(self.plan, guardian.pulse(), &self.log);
-            let mut tree = Watched::new(guardian, incoming);
+            let file = open_lease_file(&self.plan.campaign, None)?;
+            let poster = Poster::new(file, self.log.clone());
+            let service = Service::new(Charge::of(self.plan), Some(guardian.pulse()), &self.log);
+            let mut tree = Posted::new(Watched::new(guardian, incoming), poster);
             let shared = Shared::new(&self.log, clock.now());
             let candidacy = self.candidacy();
             let verdict = {
@@ -231,6 +260,7 @@ impl<'a> Run<'a> {
                 }
             };
             shared.clear();
+            let tree = tree.into_inner();
             let ended_by_key = tree.job().ended_by_key();
             Guardian::dismiss(tree.into_guardian());
             Ok(Close { verdict, token: shared.token(), ended_by_key })
@@ -246,7 +276,7 @@ impl<'a> Run<'a> {
     fn candidacy(&self) -> Candidacy<'_> {
         Candidacy {
             store: &*self.store,
-            election: &self.plan.election,
+            election: &self.plan.campaign.election,
             candidate: &self.candidate,
             ttl: self.wishes.ttl,
             once: self.plan.once.as_deref(),
@@ -259,6 +289,7 @@ impl<'a> Run<'a> {
             signal: self.plan.signal as i32,
             stop_timeout: self.plan.stop_timeout,
             hold: self.plan.hold,
+            insists: false,
             once: self.plan.once.is_some(),
         }
     }
@@ -324,18 +355,26 @@ fn judge(verdict: Verdict, location: &str) -> (Outcome, String) {
             (Outcome::Failed, format!("{:#}", anyhow::Error::from(error)))
         }
         Verdict::Unreached => (Outcome::Failed, format!("{location} did not answer in time")),
-        Verdict::Failed(why) => (Outcome::Failed, why),
+        // Nobody has a command withdraw.
+        Verdict::Failed(why) | Verdict::Withdrawn(why) => (Outcome::Failed, why),
     }
 }
 
-async fn keep_in_touch(service: Option<&Service<'_>>) {
+pub(super) async fn keep_in_touch(service: Option<&Service<'_>>) {
     match service {
         Some(service) => service.keep_in_touch(guard::now).await,
         None => std::future::pending().await,
     }
 }
 
-struct BootClock(Alarm);
+/// The machine's clock that counts suspends.
+pub(super) struct BootClock(Alarm);
+
+impl BootClock {
+    pub(super) fn new() -> anyhow::Result<Self> {
+        Ok(Self(Alarm::new().context("cannot make a timer")?))
+    }
+}
 
 #[async_trait]
 impl Clock for BootClock {

@@ -14,18 +14,18 @@ use crate::guard::{self, Deadlines};
 use crate::report::{Log, Waiting, wall_clock};
 
 /// What the candidacy and the line that shows it have in common.
-pub(super) struct Shared {
+pub(in crate::command) struct Shared {
     waiting: Mutex<Waiting>,
     token: Mutex<Option<Token>>,
 }
 
 impl Shared {
-    pub(super) fn new(log: &Log, now: Boottime) -> Self {
+    pub(in crate::command) fn new(log: &Log, now: Boottime) -> Self {
         Self { waiting: Mutex::new(Waiting::new(log, now)), token: Mutex::default() }
     }
 
     /// Draws the line again and again while there is one. Never ends.
-    pub(super) async fn keep_drawing(&self) {
+    pub(in crate::command) async fn keep_drawing(&self) {
         if !self.waiting().is_wanted() {
             return std::future::pending().await;
         }
@@ -38,12 +38,12 @@ impl Shared {
         }
     }
 
-    pub(super) fn clear(&self) {
+    pub(in crate::command) fn clear(&self) {
         self.waiting().clear();
     }
 
     /// The token of the last leadership, if there was one.
-    pub(super) fn token(&self) -> Option<Token> {
+    pub(in crate::command) fn token(&self) -> Option<Token> {
         *lock(&self.token)
     }
 
@@ -56,7 +56,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-pub(super) struct Observer<'a> {
+pub(in crate::command) struct Observer<'a> {
     log: &'a Log,
     shared: &'a Shared,
     candidate: &'a Candidate,
@@ -68,7 +68,8 @@ pub(super) struct Observer<'a> {
 }
 
 impl<'a> Observer<'a> {
-    pub(super) const fn new(
+    /// `others` are told as well, where there are any.
+    pub(in crate::command) const fn new(
         log: &'a Log,
         shared: &'a Shared,
         candidate: &'a Candidate,

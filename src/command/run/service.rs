@@ -24,16 +24,30 @@ const AFTER_THE_KILL: Duration = Duration::from_secs(15);
 /// A service manager that listens, and what it is to know.
 ///
 /// It has no thread: whoever runs the candidacy calls [`Service::keep_in_touch`] beside it.
-pub(super) struct Service<'a> {
+pub(in crate::command) struct Service<'a> {
     manager: ServiceManager,
     /// The greatest time between two signs of life.
     watchdog: Option<Duration>,
-    guardian: Pulse,
-    election: &'a ElectionName,
-    stop_timeout: Option<Duration>,
-    after_loss: AfterLoss,
+    guardian: Option<Pulse>,
+    charge: Charge<'a>,
     state: Mutex<State>,
     owes: Notify,
+}
+
+/// What we do, as far as it matters here.
+#[derive(Clone, Copy)]
+pub(in crate::command) struct Charge<'a> {
+    pub(in crate::command) election: &'a ElectionName,
+    /// How long a stop may take, if it has a limit.
+    pub(in crate::command) stop_timeout: Option<Duration>,
+    pub(in crate::command) after_loss: AfterLoss,
+}
+
+impl<'a> Charge<'a> {
+    pub(super) const fn of(plan: &'a RunPlan) -> Self {
+        let RunPlan { campaign, stop_timeout, after_loss, .. } = plan;
+        Self { election: &campaign.election, stop_timeout: *stop_timeout, after_loss: *after_loss }
+    }
 }
 
 #[derive(Default)]
@@ -50,7 +64,11 @@ struct State {
 
 impl<'a> Service<'a> {
     /// The manager that has started us; `None` where there is none.
-    pub(super) fn new(plan: &'a RunPlan, guardian: Pulse, log: &Log) -> Option<Self> {
+    pub(in crate::command) fn new(
+        charge: Charge<'a>,
+        guardian: Option<Pulse>,
+        log: &Log,
+    ) -> Option<Self> {
         let manager = ServiceManager::from_environment().unwrap_or_else(|error| {
             log.warn(format_args!(
                 "{} is no address that elect can write to: {error}",
@@ -62,19 +80,17 @@ impl<'a> Service<'a> {
             manager,
             watchdog: ServiceManager::watchdog(),
             guardian,
-            election: &plan.election,
-            stop_timeout: plan.stop_timeout,
-            after_loss: plan.after_loss,
+            charge,
             state: Mutex::default(),
             owes: Notify::new(),
         };
-        service.tell("", format_args!("joining {}", plan.election));
+        service.tell("", format_args!("joining {}", charge.election));
         Some(service)
     }
 
     /// Passes on what is of interest to a service manager and to those who ask it.
     pub(super) fn news(&self, news: &News) {
-        let election = self.election;
+        let election = self.charge.election;
         match news {
             // A standby is as ready as it will be: a start that waits for more would time out.
             News::Waiting { ahead } => {
@@ -109,7 +125,7 @@ impl<'a> Service<'a> {
                 self.tell("", text);
             }
             News::Leaving { for_good } => {
-                let is_end = *for_good || self.after_loss == AfterLoss::Exit;
+                let is_end = *for_good || self.charge.after_loss == AfterLoss::Exit;
                 let milestone = if is_end { "STOPPING=1\n" } else { "" };
                 self.tell(milestone, format_args!("leaving {election}"));
             }
@@ -129,8 +145,14 @@ impl<'a> Service<'a> {
             }
             None => "nobody leads".to_owned(),
         };
-        let election = self.election;
+        let election = self.charge.election;
         self.tell("", format_args!("waiting for {election}, place {place} of {all}, {leader}"));
+    }
+
+    /// We take no part for now, for this reason, and are as ready as we will be.
+    pub(in crate::command) fn rests(&self, why: &str) {
+        self.turns(None);
+        self.tell(self.ready(), format_args!("taking no part in {}: {why}", self.charge.election));
     }
 
     /// The engine's loop turns, and will again by `next`.
@@ -139,7 +161,7 @@ impl<'a> Service<'a> {
     }
 
     /// Gives signs of life while we are well, and tells again what has not arrived. Never ends.
-    pub(super) async fn keep_in_touch(&self, now: impl Fn() -> Boottime) {
+    pub(in crate::command) async fn keep_in_touch(&self, now: impl Fn() -> Boottime) {
         loop {
             let pause = self.touch(now());
             tokio::select! {
@@ -154,7 +176,7 @@ impl<'a> Service<'a> {
         let mut state = self.state();
         // Whoever is killed for a missing sign of life leaves a lease to end by itself, and an engine
         // that is late, or a guardian that cannot act, keeps no deadline.
-        let is_well = state.is_in_time(now) && self.guardian.beats();
+        let is_well = state.is_in_time(now) && self.guardian.is_none_or(Pulse::beats);
         let beat = self.watchdog.filter(|_| is_well);
         let mut lines = if state.owed.is_empty() { String::new() } else { state.lines() };
         if beat.is_some() {
@@ -202,7 +224,7 @@ impl<'a> Service<'a> {
 
     /// A stop that we end ourselves is not to be cut short by the manager's own limit.
     fn more_time(&self) -> String {
-        let needed = self.stop_timeout.map(|timeout| (timeout + AFTER_THE_KILL).as_micros());
+        let needed = self.charge.stop_timeout.map(|timeout| (timeout + AFTER_THE_KILL).as_micros());
         needed.map(|micros| format!("EXTEND_TIMEOUT_USEC={micros}\n")).unwrap_or_default()
     }
 

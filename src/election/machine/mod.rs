@@ -115,6 +115,7 @@ impl Machine {
             }
             Event::Signal(signal) => self.signaled(now, signal),
             Event::StepDown(why) => self.asked_to_step_down(now, why),
+            Event::Withdraw(why) => self.withdraw(now, why),
             Event::SoftPassed => self.soft_passed(now),
             Event::Started | Event::NotStarted(_) | Event::Ended(_) | Event::Empty => {
                 self.tree_changed(now, &event);
@@ -303,6 +304,7 @@ impl Machine {
             (false, Some(wait)) => Some(
                 wait.max(self.began + self.timing.connect_timeout.min(self.timing.entry_timeout)),
             ),
+            (false, None) if self.rules.insists => None,
             (false, None) => Some(self.began + self.timing.connect_timeout),
         }
     }
@@ -316,7 +318,8 @@ impl Machine {
     fn leave(&mut self, now: Boottime, verdict: Verdict) {
         self.verdict.get_or_insert(verdict);
         self.abandon_request();
-        let for_good = self.told_to_end || !matches!(self.verdict, Some(Verdict::Lost(_)));
+        let for_good = self.told_to_end
+            || !matches!(self.verdict, Some(Verdict::Lost(_) | Verdict::Withdrawn(_)));
         self.say(Command::Tell(News::Leaving { for_good }));
         if matches!(self.phase, Phase::Joining) {
             return self.finish();
@@ -324,6 +327,17 @@ impl Machine {
         self.failures = 0;
         self.phase = Phase::Resigning(now + self.timing.entry_timeout * 2);
         self.request = Request::due(now);
+    }
+
+    fn withdraw(&mut self, now: Boottime, why: String) {
+        match self.phase {
+            Phase::Joining | Phase::Campaigning(_) => self.leave(now, Verdict::Withdrawn(why)),
+            Phase::Leading(_) => {
+                self.verdict.get_or_insert(Verdict::Withdrawn(why.clone()));
+                self.asked_to_step_down(now, why);
+            }
+            Phase::Resigning(_) | Phase::Finished => {}
+        }
     }
 
     fn abandon_request(&mut self) {
@@ -348,7 +362,9 @@ impl Machine {
         self.abandon_request();
         self.phase = Phase::Finished;
         let verdict = match self.verdict.take() {
-            Some(Verdict::Lost(why)) if self.told_to_end => Some(Verdict::LostForGood(why)),
+            Some(Verdict::Lost(why) | Verdict::Withdrawn(why)) if self.told_to_end => {
+                Some(Verdict::LostForGood(why))
+            }
             verdict => verdict,
         };
         if let Some(verdict) = verdict {

@@ -17,6 +17,8 @@ pub struct Rules {
     pub stop_timeout: Option<Duration>,
     /// How long after the command's start the lease is kept at least.
     pub hold: Option<Duration>,
+    /// Whether a store that was never reached is tried without end, as long as `wait` lasts.
+    pub insists: bool,
     /// Whether what the command does is to be done once.
     pub once: bool,
 }
@@ -67,6 +69,8 @@ pub enum Event {
     Signal(i32),
     /// Somebody asks us to give leadership up, for this reason.
     StepDown(String),
+    /// We are not to lead, for this reason: leave the queue, or give leadership up.
+    Withdraw(String),
     /// Time has passed.
     Tick,
 }
@@ -179,8 +183,10 @@ pub enum Verdict {
     NotStarted(i32),
     /// Leadership was lost while the command ran.
     Lost(String),
-    /// The same, and we were told to end meanwhile: there is to be no other candidacy.
+    /// The same, or withdrawn, and we were told to end meanwhile: there is to be no other candidacy.
     LostForGood(String),
+    /// We withdrew, for this reason.
+    Withdrawn(String),
     /// What is to be done once was done already.
     AlreadyDone,
     /// Leadership was not to be had in time.

@@ -34,6 +34,8 @@ pub struct Identity {
     pub store: &'static str,
     /// Whether leases end by time: then nobody leads without deadlines.
     pub is_timed: bool,
+    /// Where a leadership may end at any time: how long after its end, as shown, nobody else leads.
+    pub grace: Option<Duration>,
 }
 
 /// What the engine's side writes and the server reads.
@@ -141,7 +143,8 @@ pub struct Leadership {
     pub token: Token,
     /// Since when, by our wall clock.
     pub since: SystemTime,
-    /// How long it lasts without a further renewal: the time to the soft deadline. `None` is without end.
+    /// How long it can be counted on without a further renewal: to the soft deadline, or for the grace.
+    /// `None` is without end.
     pub left: Option<Duration>,
     /// The time to the hard deadline. `None` where there is none.
     pub to_hard: Option<Duration>,
@@ -164,6 +167,12 @@ impl Board {
     /// What is counted and measured.
     pub const fn metrics(&self) -> &Metrics {
         &self.metrics
+    }
+
+    /// We join, or join again.
+    pub fn joins(&self) {
+        let mut facts = self.facts();
+        (facts.phase, facts.joined) = (Phase::Joining, (self.clocks.now)());
     }
 
     /// We wait, with so many before us.
@@ -235,6 +244,10 @@ impl Board {
                         (now < soft, Some(soft.since(now)), Some(hard.since(now)))
                     }
                 };
+                let (leads, left) = match self.identity.grace {
+                    Some(grace) => (leads && to_hard.is_none_or(|hard| grace <= hard), Some(grace)),
+                    None => (leads, left),
+                };
                 (leads.then_some(Leadership { token, since, left, to_hard }), Some(0))
             }
             Phase::Waiting(ahead) => (None, Some(ahead)),
@@ -283,7 +296,7 @@ mod tests {
     use super::*;
 
     fn identity(is_timed: bool) -> Identity {
-        Identity { election: "job".into(), id: "me-1".into(), store: "test", is_timed }
+        Identity { election: "job".into(), id: "me-1".into(), store: "test", is_timed, grace: None }
     }
 
     const fn at(seconds: u64) -> Boottime {
@@ -326,6 +339,27 @@ mod tests {
         let view = board.view();
         assert_eq!((view.leadership, view.place, view.is_ready), (None, None, false));
         assert_eq!(view.changes, 2);
+    }
+
+    #[test]
+    fn a_leadership_that_may_end_at_any_time_is_counted_on_for_its_grace() {
+        let now = || at(100);
+        let grace = Some(Duration::from_secs(4));
+        let identity = Identity { grace, ..identity(true) };
+        let board = Board::new(identity, Clocks { now, wall: || UNIX_EPOCH });
+        board.won(Token::new(7));
+        board.renewed(at(102), at(103));
+        assert_eq!(board.view().leadership, None, "a lease that was granted for too short");
+        board.renewed(at(110), at(114));
+        assert_eq!(board.view().leadership.unwrap().left, grace);
+        board.over(Reason::SteppedDown, None);
+        board.leave();
+        assert_eq!((board.view().leadership, board.view().changes), (None, 2));
+        board.joins();
+        board.waiting(1);
+        assert!(board.view().is_ready);
+        board.leave();
+        assert!(!board.view().is_ready);
     }
 
     #[test]

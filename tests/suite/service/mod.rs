@@ -1,6 +1,7 @@
 //! elect as the main process of a service that notifies its manager.
 
 mod manager;
+mod sidecar;
 mod sockets;
 mod stopping;
 mod unit_file;

@@ -92,6 +92,7 @@ async fn campaign(game: &Game, id: String, seed: u64, mut tree: guardian::SimTre
         signal: libc::SIGTERM,
         stop_timeout: None,
         hold: None,
+        insists: false,
         once: false,
     };
     let candidate = Candidate {

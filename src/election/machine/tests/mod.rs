@@ -98,6 +98,7 @@ fn word(command: &Command) -> Option<String> {
             Verdict::NotStarted(errno) => format!("finish: not started {errno}"),
             Verdict::Lost(_) => "finish: lost".into(),
             Verdict::LostForGood(_) => "finish: lost, for good".into(),
+            Verdict::Withdrawn(_) => "finish: withdrawn".into(),
             Verdict::AlreadyDone => "finish: already done".into(),
             Verdict::NotAcquired => "finish: not acquired".into(),
             Verdict::Interrupted(signal) => format!("finish: interrupted {signal}"),
@@ -109,7 +110,14 @@ fn word(command: &Command) -> Option<String> {
 }
 
 fn rules() -> Rules {
-    Rules { wait: Wait::Forever, signal: TERM, stop_timeout: None, hold: None, once: false }
+    Rules {
+        wait: Wait::Forever,
+        signal: TERM,
+        stop_timeout: None,
+        hold: None,
+        insists: false,
+        once: false,
+    }
 }
 
 fn waiting(ahead: usize) -> Event {
@@ -559,6 +567,51 @@ fn who_is_told_to_end_in_the_middle_of_a_loss_ends() {
         .tell(5.0, gone(), &["kill"])
         .tell(5.1, Event::Empty, &["resign"])
         .tell(5.2, Event::Signal(TERM), &["abandon", "finish: lost, for good"]);
+}
+
+fn withdraw() -> Event {
+    Event::Withdraw("the application is not well".into())
+}
+
+#[test]
+fn who_withdraws_leaves_the_queue_or_resigns_in_good_order() {
+    Transcript::new(ETCD, rules()).tell(0.0, Event::Tick, &["open"]).tell(
+        0.5,
+        withdraw(),
+        &["abandon", "finish: withdrawn"],
+    );
+    Transcript::waiting(ETCD, rules()).tell(1.0, withdraw(), &["resign"]).tell(
+        1.1,
+        Event::Resigned(Ok(())),
+        &["finish: withdrawn"],
+    );
+    Transcript::running(ETCD, rules())
+        .tell(1.0, withdraw(), &["signal 15"])
+        .tell(2.0, Event::Ended(Ended::Exited(0)), &[])
+        .pass(2.5, &["refresh"])
+        .tell(2.5, leading(ETCD, 2.5), &[])
+        .tell(3.0, Event::Empty, &["resign"])
+        .tell(3.1, Event::Resigned(Ok(())), &["finish: withdrawn"]);
+}
+
+#[test]
+fn who_is_told_to_end_while_withdrawing_ends() {
+    Transcript::running(ETCD, rules())
+        .tell(1.0, withdraw(), &["signal 15"])
+        .tell(1.5, Event::Signal(TERM), &["signal 15"])
+        .tell(2.0, Event::Empty, &["resign"])
+        .tell(2.1, Event::Resigned(Ok(())), &["finish: lost, for good"]);
+}
+
+#[test]
+fn who_insists_tries_an_unreached_store_without_end() {
+    let mut transcript = Transcript::new(ETCD, Rules { insists: true, ..rules() });
+    transcript.tell(0.0, Event::Tick, &["open"]);
+    for second in [1.0, 100.0, 10_000.0] {
+        transcript
+            .tell(second, Event::Opened(Err(unreachable())), &[])
+            .pass(second + 1.0, &["open"]);
+    }
 }
 
 /// The parts of a stop that a service manager is told of.

@@ -1,0 +1,113 @@
+//! A tree whose leadership is posted in the file of `--lease-file`.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use async_trait::async_trait;
+use elect_api::{Boottime, Ticket, Token};
+
+use crate::election::driver::Tree;
+use crate::election::machine::Event;
+use crate::guard::{Deadlines, LeaseFile};
+use crate::report::Log;
+
+/// The file, as long as it can be written: without its writer it says nothing any more.
+pub(in crate::command) struct Poster {
+    file: Option<LeaseFile>,
+    log: Log,
+}
+
+impl Poster {
+    pub(in crate::command) const fn new(file: Option<LeaseFile>, log: Log) -> Self {
+        Self { file, log }
+    }
+
+    pub(in crate::command) fn post(
+        &mut self,
+        write: impl FnOnce(&mut LeaseFile) -> io::Result<()>,
+    ) {
+        let Some(file) = &mut self.file else { return };
+        if let Err(error) = write(file) {
+            self.log.warn(format_args!("the file of --lease-file is given up: {error}"));
+            self.file = None;
+        }
+    }
+}
+
+/// Passes everything on, and posts until when the tree may live.
+pub(super) struct Posted<T> {
+    tree: T,
+    poster: Poster,
+    hard: Option<Boottime>,
+    kill_at: Option<Boottime>,
+}
+
+impl<T> Posted<T> {
+    pub(super) const fn new(tree: T, poster: Poster) -> Self {
+        Self { tree, poster, hard: None, kill_at: None }
+    }
+
+    pub(super) fn into_inner(self) -> T {
+        self.tree
+    }
+
+    fn until(&self) -> Option<Boottime> {
+        [self.hard, self.kill_at].into_iter().flatten().min()
+    }
+
+    fn limit(&mut self, kill_at: Option<Boottime>) {
+        self.kill_at = [self.kill_at, kill_at].into_iter().flatten().min();
+        let until = self.until();
+        self.poster.post(|file| file.limit(until));
+    }
+}
+
+#[async_trait]
+impl<T: Tree> Tree for Posted<T> {
+    fn start(&mut self, token: Token, holds: &[BorrowedFd<'_>]) -> io::Result<()> {
+        self.tree.start(token, holds)?;
+        let until = self.until();
+        self.poster.post(|file| file.begin(token, until));
+        Ok(())
+    }
+
+    fn keep(&mut self, ticket: &Ticket) {
+        self.tree.keep(ticket);
+    }
+
+    fn renewed(&mut self, deadlines: Deadlines) {
+        self.tree.renewed(deadlines);
+        self.hard = Some(deadlines.hard);
+        self.limit(None);
+    }
+
+    fn stop(&mut self, kill_at: Boottime) {
+        self.tree.stop(kill_at);
+        self.limit(Some(kill_at));
+    }
+
+    fn signal(&mut self, signal: i32, resume: bool, kill_at: Option<Boottime>) {
+        self.tree.signal(signal, resume, kill_at);
+        self.limit(kill_at);
+    }
+
+    fn kill(&mut self) {
+        self.tree.kill();
+        self.poster.post(LeaseFile::end);
+    }
+
+    fn sweep(&mut self) {
+        self.tree.sweep();
+    }
+
+    async fn next_event(&mut self) -> Event {
+        let event = self.tree.next_event().await;
+        if matches!(
+            event,
+            Event::Ended(_) | Event::NotStarted(_) | Event::Empty | Event::GuardianDied
+        ) {
+            self.poster.post(LeaseFile::end);
+        }
+        event
+    }
+}

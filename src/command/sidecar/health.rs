@@ -1,0 +1,184 @@
+//! Whether the application is well: asked again and again, beside the engine and never in its way.
+
+use std::ffi::OsString;
+use std::io;
+use std::time::Duration;
+
+use elect_api::Token;
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+use super::get::status_of;
+use crate::command::run::environment;
+use crate::config::{HealthCommand, HealthPlan, HealthUrl};
+use crate::guard::{Ended, Forked, Guardian, Inherited, Leftover, Report, Settings};
+use crate::report::Log;
+
+/// What is known of the application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Fitness {
+    /// No check has passed yet.
+    Unknown,
+    /// It is well.
+    Fit,
+    /// It is not, for this reason.
+    Unfit(String),
+}
+
+pub(super) struct Health<'a> {
+    plan: &'a HealthPlan,
+    inherited: &'a Inherited,
+    log: &'a Log,
+    told: watch::Sender<Fitness>,
+}
+
+impl<'a> Health<'a> {
+    pub(super) const fn new(
+        plan: &'a HealthPlan,
+        inherited: &'a Inherited,
+        log: &'a Log,
+        told: watch::Sender<Fitness>,
+    ) -> Self {
+        Self { plan, inherited, log, told }
+    }
+
+    /// Looks, and tells what changes. Never ends.
+    pub(super) async fn keep_looking(&self) {
+        if self.plan.url.is_none() && self.plan.command.is_none() {
+            self.told.send_replace(Fitness::Fit);
+            return std::future::pending().await;
+        }
+        let mut failures = 0_u32;
+        loop {
+            let pause = sleep(self.plan.interval);
+            match self.look().await {
+                Ok(()) => {
+                    failures = 0;
+                    self.passed();
+                }
+                Err(why) => {
+                    failures = failures.saturating_add(1);
+                    self.failed(failures, &why);
+                }
+            }
+            pause.await;
+        }
+    }
+
+    fn passed(&self) {
+        if *self.told.borrow() != Fitness::Fit {
+            self.log.info("the application is well");
+            self.told.send_replace(Fitness::Fit);
+        }
+    }
+
+    fn failed(&self, failures: u32, why: &str) {
+        let is_new = match &*self.told.borrow() {
+            Fitness::Unknown => failures == 1,
+            Fitness::Fit => failures >= self.plan.threshold,
+            Fitness::Unfit(known) => *known != why,
+        };
+        self.log.debug(format_args!("the application did not pass: {why}"));
+        if !is_new {
+            return;
+        }
+        let was_fit = self.told.send_if_modified(|fitness| {
+            let was_fit = *fitness == Fitness::Fit;
+            if *fitness != Fitness::Unknown {
+                *fitness = Fitness::Unfit(why.to_owned());
+            }
+            was_fit
+        });
+        if !was_fit {
+            self.log.warn(format_args!(
+                "the application is not well: {why}; taking no part until it is"
+            ));
+        }
+    }
+
+    async fn look(&self) -> Result<(), String> {
+        let limit = self.plan.timeout;
+        if let Some(url) = &self.plan.url {
+            look_at(url, limit).await?;
+        }
+        match &self.plan.command {
+            Some(command) => self.ask(command, limit).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Runs a health command as commands are run: whatever it does, all of it is dead in the end.
+    async fn ask(&self, command: &HealthCommand, limit: Duration) -> Result<(), String> {
+        let name = command.words().first().map(|word| word.to_string_lossy()).unwrap_or_default();
+        let mut guardian =
+            self.start(command.words()).map_err(|error| format!("cannot start {name}: {error}"))?;
+        let outcome = if let Ok(outcome) = timeout(limit, end_of(&mut guardian)).await {
+            outcome.map_err(|why| format!("{name} {why}"))
+        } else {
+            guardian.kill();
+            Err(format!("{name} did not end within {}", humantime::format_duration(limit)))
+        };
+        // Where a process cannot be killed, its guardian is left to wait for it.
+        if timeout(limit, emptied(&mut guardian)).await.is_ok() {
+            Guardian::dismiss(guardian);
+        }
+        outcome
+    }
+
+    fn start(&self, words: &[OsString]) -> io::Result<Guardian> {
+        let forked = Forked::fork(Settings {
+            command: words,
+            leads: false,
+            environment: environment::for_helper(),
+            gets_sockets: false,
+            leftover: Leftover::Kill,
+            signal: libc::SIGTERM,
+            is_timed: false,
+            inherited: self.inherited,
+            redeem: None,
+        })?;
+        let mut guardian = forked.attach()?;
+        guardian.start(Token::new(0), &[])?;
+        Ok(guardian)
+    }
+}
+
+async fn look_at(url: &HealthUrl, limit: Duration) -> Result<(), String> {
+    let uri = url.uri();
+    match timeout(limit, status_of(uri)).await {
+        Ok(Ok(status)) if status.is_success() => Ok(()),
+        Ok(Ok(status)) => Err(format!("{uri} answered {status}")),
+        Ok(Err(why)) => Err(format!("{uri}: {why}")),
+        Err(_) => Err(format!("{uri} did not answer within {}", humantime::format_duration(limit))),
+    }
+}
+
+async fn end_of(guardian: &mut Guardian) -> Result<(), String> {
+    loop {
+        match guardian.next_report().await {
+            Some(Report::Ended(Ended::Exited(0))) => return Ok(()),
+            Some(Report::Ended(Ended::Exited(code))) => {
+                return Err(format!("exited with code {code}"));
+            }
+            Some(Report::Ended(Ended::Signaled(signal))) => {
+                return Err(format!("was ended by signal {signal}"));
+            }
+            Some(Report::NotStarted(errno)) => {
+                let why = nix::errno::Errno::from_raw(errno).desc();
+                return Err(format!("cannot be executed: {why}"));
+            }
+            None => return Err("was killed with its guardian".to_owned()),
+            Some(_) => {}
+        }
+    }
+}
+
+async fn emptied(guardian: &mut Guardian) {
+    loop {
+        match guardian.next_report().await {
+            Some(Report::Empty) => return,
+            None => return guardian.sweep().await,
+            Some(_) => {}
+        }
+    }
+}

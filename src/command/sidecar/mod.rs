@@ -1,0 +1,222 @@
+//! `elect sidecar`: leads, and says so, on behalf of an application that it has not started.
+//!
+//! Nothing of the application can be killed. What it is told has to be true for as long as it may act on
+//! it: after the end of a leadership, as told, our entry stays for the grace. Whoever asks at least that
+//! often, and stops when we do not lead any more, is never active beside another leader's application.
+
+mod get;
+mod health;
+mod observer;
+mod standing;
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use elect_api::Candidate;
+use tokio::sync::watch;
+
+use self::health::{Fitness, Health};
+use self::observer::Quiet;
+use self::standing::Standing;
+use super::run::feed::Feed;
+use super::run::http::{self, Page};
+use super::run::observer::{Observer, Shared};
+use super::run::posted::Poster;
+use super::run::service::{Charge, Service};
+use super::run::{BootClock, keep_in_touch, open_lease_file};
+use crate::config::{self, AfterLoss, SidecarPlan, Wait};
+use crate::election::driver::{self, Candidacy, Clock};
+use crate::election::machine::{Event, Machine, Rules, Verdict};
+use crate::election::timing::Timing;
+use crate::guard::{Incoming, Inherited};
+use crate::report::Log;
+use crate::report::http::Board;
+
+/// How others see that nothing is contained here.
+const CONTAINMENT: &str = "none";
+
+/// Takes part in the election, again and again, while the application is well. The exit code is 0 when a
+/// signal has ended it.
+///
+/// # Errors
+/// Whatever keeps it from taking part at all.
+pub(super) fn sidecar(plan: &SidecarPlan, log: &Log) -> anyhow::Result<u8> {
+    let inherited = Inherited::take().context("cannot block signals")?;
+    inherited.release().context("cannot open /dev/null")?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    let log = log.about(&plan.campaign.election);
+    let outcome = runtime.block_on(serve(plan, &log, &inherited));
+    // A resolver may keep a thread for minutes.
+    runtime.shutdown_background();
+    outcome.map(|()| 0)
+}
+
+async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::Result<()> {
+    // What is wrong with the plan is said now, not once the application is well.
+    let candidate = plan.campaign.candidate(std::process::id(), CONTAINMENT);
+    let profile = config::connect(&plan.campaign.backend)?.profile();
+    let grace = Timing::new(&plan.campaign.wishes(&profile)?, profile.lease)?.kill_grace;
+    let file = open_lease_file(&plan.campaign, Some(grace))?;
+    let page = plan.campaign.http.as_ref().map(|address| {
+        let listener = http::listen(address, None)?;
+        log.info(format_args!("HTTP is served on http://{}/", listener.address()));
+        anyhow::Ok(Page::new(listener, &plan.campaign, &candidate, &profile, Some(grace)))
+    });
+    let page = page.transpose()?;
+    let board = page.as_ref().map(|page| Arc::clone(&page.board));
+    let server = page.map(|page| page.serve(&plan.campaign)).transpose()?;
+    let poster = Poster::new(file, log.clone());
+    let incoming = Incoming::new(inherited).context("cannot read signals")?;
+    let (told, fitness) = watch::channel(Fitness::Unknown);
+    let standing = Standing::new(&incoming, fitness, poster, board.as_deref(), grace)?;
+    let charge = Charge {
+        election: &plan.campaign.election,
+        stop_timeout: Some(grace),
+        after_loss: AfterLoss::Campaign,
+    };
+    let service = Service::new(charge, None, log);
+    let others = Others { board: board.as_deref(), service: service.as_ref() };
+    let clock = BootClock::new()?;
+    let mut sidecar = Sidecar { plan, log, candidate, others, clock, standing };
+    let health = Health::new(&plan.health, inherited, log, told);
+    let outcome = tokio::select! {
+        outcome = sidecar.campaign() => outcome,
+        () = health.keep_looking() => unreachable!("looking has no end"),
+        () = keep_in_touch(service.as_ref()) => unreachable!("a service has no end"),
+    };
+    if let Some(server) = server {
+        server.stop();
+    }
+    outcome
+}
+
+/// What comes after a candidacy.
+enum Next {
+    Again,
+    End,
+}
+
+/// Who else is told, where there is somebody.
+#[derive(Clone, Copy)]
+struct Others<'a> {
+    board: Option<&'a Board>,
+    service: Option<&'a Service<'a>>,
+}
+
+impl Others<'_> {
+    fn joins(self) {
+        if let Some(board) = self.board {
+            board.joins();
+        }
+    }
+
+    fn rests(self) {
+        if let Some(service) = self.service {
+            service.rests("the application is not well");
+        }
+    }
+}
+
+struct Sidecar<'a> {
+    plan: &'a SidecarPlan,
+    log: &'a Log,
+    candidate: Candidate,
+    others: Others<'a>,
+    clock: BootClock,
+    standing: Standing<'a>,
+}
+
+impl Sidecar<'_> {
+    /// Takes part until a signal ends it.
+    async fn campaign(&mut self) -> anyhow::Result<()> {
+        loop {
+            if let Next::End = self.wait_until_fit().await {
+                return Ok(());
+            }
+            if let Next::End = self.take_part().await? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// A candidate that may not lead has no entry: it would only be in the others' way.
+    async fn wait_until_fit(&mut self) -> Next {
+        while !self.standing.is_fit() {
+            self.others.rests();
+            if let Event::Signal(signal) = self.standing.news().await {
+                self.log.info(format_args!("signal {signal} ended elect"));
+                return Next::End;
+            }
+        }
+        Next::Again
+    }
+
+    async fn take_part(&mut self) -> anyhow::Result<Next> {
+        self.others.joins();
+        let campaign = &self.plan.campaign;
+        let store = config::connect(&campaign.backend)?;
+        let profile = store.profile();
+        let wishes = campaign.wishes(&profile)?;
+        let timing = Timing::new(&wishes, profile.lease)?;
+        let candidate = &self.candidate;
+        self.log.debug(format_args!("store {}, candidate {}", profile.location, candidate.id));
+        let candidacy = Candidacy {
+            store: &*store,
+            election: &campaign.election,
+            candidate,
+            ttl: wishes.ttl,
+            once: None,
+        };
+        let shared = Shared::new(self.log, self.clock.now());
+        let Others { board, service } = self.others;
+        let observer = Observer::new(self.log, &shared, candidate, service, board.map(Feed::new));
+        let mut observer = Quiet::new(observer, self.log, board);
+        let machine = Machine::new(rules(), timing, self.clock.now(), fastrand::u64(..));
+        let drive =
+            driver::drive(&candidacy, machine, &self.clock, &mut self.standing, &mut observer);
+        let verdict = tokio::select! {
+            verdict = drive => verdict,
+            () = shared.keep_drawing() => unreachable!("drawing has no end"),
+        };
+        shared.clear();
+        self.judge(verdict, &profile.location)
+    }
+
+    fn judge(&self, verdict: Verdict, location: &str) -> anyhow::Result<Next> {
+        match verdict {
+            Verdict::Lost(why) | Verdict::Withdrawn(why) => {
+                self.log.info(format_args!("leadership was given up: {why}"));
+                Ok(Next::Again)
+            }
+            Verdict::Ended(_) | Verdict::LostForGood(_) => {
+                self.log.info("leadership was given up as a signal has ended elect");
+                Ok(Next::End)
+            }
+            Verdict::Interrupted(signal) => {
+                self.log.info(format_args!("signal {signal} ended the wait"));
+                Ok(Next::End)
+            }
+            Verdict::StoreFailed(error) => Err(error.into()),
+            Verdict::Failed(why) => Err(anyhow::anyhow!(why)),
+            // No rule of ours allows for any of these.
+            Verdict::NotAcquired
+            | Verdict::Unreached
+            | Verdict::NotStarted(_)
+            | Verdict::AlreadyDone => Err(anyhow::anyhow!("{location} did not answer in time")),
+        }
+    }
+}
+
+fn rules() -> Rules {
+    Rules {
+        wait: Wait::Forever,
+        signal: libc::SIGTERM,
+        stop_timeout: None,
+        hold: None,
+        insists: true,
+        once: false,
+    }
+}

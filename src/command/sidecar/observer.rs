@@ -1,0 +1,75 @@
+//! What people get to see of a sidecar: the same as of any candidate, but no command is stopped.
+
+use elect_api::{Boottime, Survey};
+
+use crate::election::machine::{Event, News};
+use crate::election::{Call, driver};
+use crate::guard::Deadlines;
+use crate::report::Log;
+use crate::report::http::{Board, Reason};
+
+/// Says in other words what another observer would say about a command, and at once that we do not lead
+/// when we begin to give leadership up.
+pub(super) struct Quiet<'a, O> {
+    others: O,
+    log: &'a Log,
+    board: Option<&'a Board>,
+}
+
+impl<'a, O> Quiet<'a, O> {
+    pub(super) const fn new(others: O, log: &'a Log, board: Option<&'a Board>) -> Self {
+        Self { others, log, board }
+    }
+
+    fn over(&self, reason: Reason, why: String) {
+        if let Some(board) = self.board {
+            board.over(reason, Some(why));
+        }
+    }
+}
+
+impl<O: driver::Observer> driver::Observer for Quiet<'_, O> {
+    fn news(&mut self, news: News) {
+        match news {
+            News::Lost(why) => {
+                self.log.warn(format_args!("leadership is lost: {why}"));
+                self.over(Reason::Lost, why);
+            }
+            News::SteppingDown(why) => {
+                self.log.warn(format_args!("giving leadership up: {why}"));
+                self.over(Reason::SteppedDown, why);
+            }
+            News::Stopping(signal) => {
+                self.others.news(News::SteppingDown(format!("signal {signal} came")));
+            }
+            news => self.others.news(news),
+        }
+    }
+
+    fn happened(&mut self, event: &Event) {
+        // There is no command that could end.
+        if !matches!(event, Event::Ended(_) | Event::Empty) {
+            self.others.happened(event);
+        }
+    }
+
+    fn renewed(&mut self, deadlines: Deadlines) {
+        self.others.renewed(deadlines);
+    }
+
+    fn called(&mut self, call: &Call) {
+        self.others.called(call);
+    }
+
+    fn turns(&mut self, next: Option<Boottime>) {
+        self.others.turns(next);
+    }
+
+    fn wants_surveys(&self) -> bool {
+        self.others.wants_surveys()
+    }
+
+    fn survey(&mut self, survey: &Survey) -> Option<Event> {
+        self.others.survey(survey)
+    }
+}

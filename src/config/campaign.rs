@@ -1,0 +1,104 @@
+use std::path::PathBuf;
+use std::time::Duration;
+
+use elect_api::{Candidate, ElectionName, Lease, Profile};
+
+use super::identity::{self, host_name};
+use super::{BackendUrl, ConfigError, ListenAddress, LogFormat, Verbosity, candidate_id, stores};
+use crate::cli::{CampaignArgs, LogArgs};
+use crate::election::timing::Wishes;
+
+/// Who takes part in what: the plan of all that leads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CampaignPlan {
+    /// The store that keeps the election.
+    pub backend: BackendUrl,
+    /// The election to take part in.
+    pub election: ElectionName,
+    /// The length of lease to ask for, 1 s to 24 h; the engine's default if `None`.
+    pub ttl: Option<Duration>,
+    /// The greatest difference between the rates of this machine's clock and the store's, as a share
+    /// of one; the engine's default if `None`.
+    pub max_clock_drift: Option<f64>,
+    /// The time between the soft deadline and the hard one (G); the engine's default if `None`.
+    pub kill_grace: Option<Duration>,
+    /// What people know this candidate by: 1 to 64 graphic ASCII characters without `/`.
+    pub label: String,
+    /// The name of this machine.
+    pub host: String,
+    /// The program without its arguments, as others are to see it.
+    pub command: String,
+    /// Where `elect check` of others finds whether we lead.
+    pub lease_file: Option<PathBuf>,
+    /// Where to show over HTTP how things are.
+    pub http: Option<ListenAddress>,
+    /// How much elect says.
+    pub verbosity: Verbosity,
+    /// In which form.
+    pub log_format: LogFormat,
+}
+
+impl CampaignPlan {
+    /// The plan that these arguments ask for, in this election.
+    ///
+    /// # Errors
+    /// What is wrong with them, with a hint.
+    pub(super) fn new(
+        args: CampaignArgs,
+        log: LogArgs,
+        election: ElectionName,
+        kill_grace: Option<Duration>,
+        command: String,
+    ) -> Result<Self, ConfigError> {
+        let host = host_name();
+        let label = match args.id {
+            Some(label) => identity::label(label)?,
+            None => identity::label_of_host(&host),
+        };
+        stores::check(&args.backend)?;
+        Ok(Self {
+            backend: args.backend,
+            election,
+            ttl: args.ttl,
+            max_clock_drift: args.max_clock_drift,
+            kill_grace,
+            label,
+            host,
+            command,
+            lease_file: args.lease_file,
+            http: args.http,
+            verbosity: Verbosity::of(log),
+            log_format: log.log_format,
+        })
+    }
+
+    /// What this plan wants of leases like those of the store. Flags that mean nothing to it are refused.
+    ///
+    /// # Errors
+    /// [`ConfigError::Timeless`] if one was given about the time of leases that have no limit.
+    pub fn wishes(&self, profile: &Profile) -> Result<Wishes, ConfigError> {
+        let about_time =
+            [("--ttl", self.ttl.is_some()), ("--max-clock-drift", self.max_clock_drift.is_some())];
+        let given = about_time.into_iter().find(|(_, given)| *given);
+        if let (Lease::Unlimited, Some((flag, _))) = (profile.lease, given) {
+            return Err(ConfigError::Timeless { scheme: profile.scheme, flag });
+        }
+        let usual = Wishes::default();
+        Ok(Wishes {
+            ttl: self.ttl.unwrap_or(usual.ttl),
+            kill_grace: self.kill_grace,
+            max_clock_drift: self.max_clock_drift.unwrap_or(usual.max_clock_drift),
+        })
+    }
+
+    /// A candidate for this plan in the process `pid`, with an id of its own: no two are equal.
+    pub fn candidate(&self, pid: u32, containment: &str) -> Candidate {
+        Candidate {
+            id: candidate_id(&self.label),
+            host: self.host.clone(),
+            pid,
+            command: self.command.clone(),
+            containment: containment.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! README's manifests: they fit Kubernetes' schemas, and what they run works as it is written there, in
+//! containers of a sort.
+
+mod manifest;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use elect_testkit::program::{Elect, Running, children, eventually, line_of, name};
+use elect_testkit::servers::Etcd;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tempfile::TempDir;
+
+use self::manifest::{Container, Manifest, words};
+use crate::readme::block;
+use crate::web::{Application, BUSY, WELL, get};
+
+const ELECT: &str = env!("CARGO_BIN_EXE_elect");
+/// The first version with native sidecars, and the newest that the checker knows.
+const VERSIONS: [&str; 2] = ["1.29.1", "1.37.0"];
+const SETUP: &str = "run `tests/run setup` once, which installs it";
+
+fn manifests() -> [String; 2] {
+    ["In front of the entrypoint", "Beside an application"].map(|heading| block(heading, "yaml"))
+}
+
+fn fits(manifest: &str, version: &str) -> Result<(), String> {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let target = target.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("target"));
+    let checker = target.join("python/bin/kubernetes-validate");
+    assert!(checker.exists(), "{} is missing: {SETUP}", checker.display());
+    let folder = TempDir::new().expect("a folder");
+    let file = folder.path().join("manifest.yaml");
+    fs::write(&file, manifest).expect("a file");
+    let mut command = Command::new(checker);
+    let output = command.args(["--strict", "-k", version]).arg(file).output().expect("a checker");
+    let said = [output.stdout, output.stderr].concat();
+    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&said).into_owned()) }
+}
+
+#[test]
+fn the_manifests_fit_the_schemas() {
+    for manifest in manifests() {
+        for version in VERSIONS {
+            fits(&manifest, version).unwrap_or_else(|why| panic!("{version}: {why}"));
+        }
+        let wrong = manifest.replace("terminationGracePeriodSeconds", "terminationGracePeriod");
+        assert!(fits(&wrong, VERSIONS[0]).is_err(), "an unknown key has to be refused");
+    }
+}
+
+/// A node with an etcd that demands a login, and what the pods on it have in common.
+struct Node {
+    etcd: Etcd,
+    folder: TempDir,
+}
+
+impl Node {
+    fn new() -> Self {
+        let etcd = Etcd::start(1);
+        // The "secret" is made of the keys, see above.
+        etcd.demand_logins(&[("user", "password", &["readwrite elect/"])]);
+        let node = Self { etcd, folder: TempDir::new().expect("a folder") };
+        let binaries = node.folder.path().join("bin");
+        fs::create_dir(&binaries).expect("a folder");
+        fs::copy(ELECT, binaries.join("elect")).expect("a copy");
+        let server = "#!/bin/sh\n\
+                      trap 'echo told >/run/elect/told; exit 0' TERM\n\
+                      echo \"$ELECT_LEADER_ID $*\" >/run/elect/serves\n\
+                      while :; do sleep 3600 & wait; done\n";
+        fs::write(binaries.join("server"), server).expect("a file");
+        for program in ["elect", "server"] {
+            let all = fs::Permissions::from_mode(0o755);
+            fs::set_permissions(binaries.join(program), all).expect("ours");
+        }
+        node
+    }
+
+    /// The folder that the containers of this pod share.
+    fn shared(&self, pod: &str) -> PathBuf {
+        let shared = self.folder.path().join(pod);
+        if !shared.exists() {
+            fs::create_dir(&shared).expect("a folder");
+            fs::set_permissions(&shared, fs::Permissions::from_mode(0o777)).expect("ours");
+        }
+        shared
+    }
+
+    /// These words in this container, with addresses of the cluster replaced by those of this machine.
+    fn exec(
+        &self,
+        pod: &str,
+        container: &Container,
+        words: &[String],
+        here: &[(&str, &str)],
+    ) -> Elect {
+        let url = self.etcd.url();
+        let replaced = [("etcd://etcd:2379", url.as_str())].into_iter().chain(here.iter().copied());
+        let words: Vec<String> = words
+            .iter()
+            .map(|word| {
+                replaced.clone().fold(word.clone(), |word, (old, new)| word.replace(old, new))
+            })
+            .collect();
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/suite/kubernetes/container.sh");
+        let elect = Elect::new("unshare").args(["--mount", "--pid", "--fork", "--mount-proc"]);
+        let elect = elect.args(["--kill-child", "sh", script]).arg(self.shared(pod));
+        let elect = elect.arg(self.folder.path().join("bin")).arg(container.access());
+        let variables = container.variables(pod);
+        let elect = elect.arg(container.user()).args(words);
+        variables.iter().fold(elect, |elect, (name, value)| elect.env(name, value))
+    }
+
+    fn start(&self, pod: &str, container: &Container, here: &[(&str, &str)]) -> Running {
+        self.exec(pod, container, &container.words(), here).spawn()
+    }
+
+    /// Who waits, by pod.
+    fn queue(&self, election: &str) -> Vec<String> {
+        let status =
+            Elect::new(ELECT).args(["status", "-o", "json", "-b", &self.etcd.url(), election]);
+        let ended = status.env("ELECT_USER", "user").env("ELECT_PASSWORD", "password").run();
+        let report: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap_or_default();
+        let waiting = report["elections"][0]["waiting"].as_array().cloned().unwrap_or_default();
+        let pod = |entry: &serde_json::Value| {
+            entry["id"].as_str()?.rsplit_once('-').map(|(pod, _)| pod.to_owned())
+        };
+        waiting.iter().filter_map(pod).collect()
+    }
+
+    #[track_caller]
+    fn wait_for_queue(&self, election: &str, pods: &[&str]) {
+        eventually(&format!("the queue {pods:?}"), || (self.queue(election) == pods).then_some(()));
+    }
+}
+
+/// Tells the first process of a container to end, as the kubelet does.
+#[track_caller]
+fn terminate(container: &mut Running) {
+    let unshare = container.pid();
+    let first = eventually("the first process", || {
+        children(unshare).into_iter().find(|&pid| name(pid).as_deref() == Some("elect"))
+    });
+    kill(Pid::from_raw(first), Signal::SIGTERM).expect("it lives");
+}
+
+#[test]
+fn pods_with_elect_before_the_entrypoint_work_as_written() {
+    let manifest = Manifest::read(&manifests()[0]);
+    let container = manifest.container("containers");
+    assert_eq!(manifest.replicas(), 2);
+    let node = Node::new();
+    let probe = words(&container.value()["readinessProbe"]["exec"]["command"]);
+    let is_ready = |pod: &str| node.exec(pod, &container, &probe, &[]).run().code() == 0;
+    let wait_until_ready =
+        |pod: &str| eventually(&format!("{pod} to be ready"), || is_ready(pod).then_some(()));
+
+    for place in ["/tmp/x", "/x", "/run/x"] {
+        let touch = ["touch".to_owned(), place.to_owned()];
+        node.exec("worker-0", &container, &touch, &[]).run().exits(1).says("Read-only file system");
+    }
+    let mut one = node.start("worker-1", &container, &[]);
+    wait_until_ready("worker-1");
+    let mut two = node.start("worker-2", &container, &[]);
+    node.wait_for_queue("worker", &["worker-2"]);
+    assert!(!is_ready("worker-2"));
+    let serves = line_of(&node.shared("worker-1").join("serves"));
+    assert!(serves.starts_with("worker-1-") && serves.ends_with(" --port 8080\n"), "{serves}");
+
+    terminate(&mut one);
+    one.wait().exits(0);
+    assert_eq!(line_of(&node.shared("worker-1").join("told")), "told\n");
+    wait_until_ready("worker-2");
+    let mut three = node.start("worker-3", &container, &[]);
+    node.wait_for_queue("worker", &["worker-3"]);
+    terminate(&mut three);
+    three.wait().exits(143).prints("");
+    terminate(&mut two);
+    two.wait().exits(0);
+}
+
+#[test]
+fn pods_are_given_the_time_that_their_ends_take() {
+    let manifests = manifests();
+    let (worker, web) = (Manifest::read(&manifests[0]), Manifest::read(&manifests[1]));
+    let limit = |manifest: &Manifest| manifest.pod()["terminationGracePeriodSeconds"].as_u64();
+    let command = worker.container("containers").words();
+    let stop = command.iter().skip_while(|word| *word != "--stop-timeout").nth(1).expect("a flag");
+    let stop: u64 = stop.trim_end_matches('s').parse().expect("seconds");
+    assert!(limit(&worker).expect("a limit") >= stop + 5);
+    let web_itself = web.container("containers");
+    let hook = &web_itself.value()["lifecycle"]["preStop"]["sleep"]["seconds"];
+    assert!(limit(&web).expect("a limit") >= hook.as_u64().expect("a number") + 30);
+}
+
+#[test]
+fn pods_with_a_sidecar_work_as_written() {
+    let manifest = Manifest::read(&manifests()[1]);
+    let (sidecar, web) = (manifest.container("initContainers"), manifest.container("containers"));
+    assert_eq!(sidecar.value()["restartPolicy"], "Always");
+    assert_eq!(sidecar.value()["ports"][0]["containerPort"], 9090, "where --http listens");
+    let node = Node::new();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let served = free.local_addr().expect("an address").to_string();
+    drop(free);
+    let probe = |name: &str| {
+        let path = sidecar.value()[name]["httpGet"]["path"].as_str().expect("a path").to_owned();
+        assert_eq!(sidecar.value()[name]["httpGet"]["port"], "elect");
+        get(&served, &path).map_or(0, |(status, _)| status)
+    };
+    let application = Application::start(BUSY);
+    let address = application.address().to_string();
+    let here = [("127.0.0.1:8080", address.as_str()), ("0.0.0.0:9090", served.as_str())];
+    let asks = |pod: &str| {
+        let check = ["elect".to_owned(), "check".to_owned()];
+        node.exec(pod, &web, &check, &[]).run().code()
+    };
+
+    let mut one = node.start("web-1", &sidecar, &here);
+    eventually("a server", || (probe("livenessProbe") == 200).then_some(()));
+    assert_eq!(probe("readinessProbe"), 503, "the application is not well");
+    assert_eq!(asks("web-1"), 1);
+    application.answers(WELL);
+    eventually("a leader", || (asks("web-1") == 0).then_some(()));
+    assert_eq!((probe("readinessProbe"), get(&served, "/leader").map(|it| it.0)), (200, Some(200)));
+
+    let other = Application::start(WELL);
+    let address = other.address().to_string();
+    let there = [("127.0.0.1:8080", address.as_str()), ("0.0.0.0:9090", "127.0.0.1:0")];
+    let mut two = node.start("web-2", &sidecar, &there);
+    node.wait_for_queue("web", &["web-2"]);
+    assert_eq!(asks("web-2"), 1);
+    // The kubelet ends the application first, then its sidecar.
+    application.answers(BUSY);
+    terminate(&mut one);
+    one.wait().exits(0);
+    eventually("the next leader", || (asks("web-2") == 0).then_some(()));
+    terminate(&mut two);
+    two.wait().exits(0);
+}

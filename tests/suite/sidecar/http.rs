@@ -1,0 +1,109 @@
+//! Applications that are asked over HTTP, and sidecars that answer.
+
+use std::net::TcpListener;
+
+use elect_testkit::program::eventually;
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use super::application::Pods;
+use crate::web::{Application, BUSY, WELL, get};
+
+#[test]
+fn an_application_is_well_while_it_answers_with_success() {
+    let pods = Pods::on_disk();
+    let application = Application::start(WELL);
+    let url = format!("http://{}/healthz?full=1", application.address());
+    let elect = pods.sidecar("one").args(["--health-timeout", "200ms", "--health-http", &url]);
+    let mut one = elect.spawn();
+    pods.wait_until_leads("one");
+    let asked = application.asked().to_lowercase();
+    assert!(asked.starts_with("get /healthz?full=1 http/1.1\r\n"), "{asked}");
+    assert!(asked.contains(&format!("host: {}\r\n", application.address())), "{asked}");
+    for sick in [
+        BUSY,
+        b"HTTP/1.1 301 Moved Permanently\r\nLocation: /\r\nContent-Length: 0\r\n\r\n",
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+        b"HTTP/1.1 200 OK\r\n",
+        b"",
+    ] {
+        application.answers(sick);
+        pods.wait_until_leads_no_more("one");
+        application.answers(WELL);
+        pods.wait_until_leads("one");
+    }
+    one.signal(Signal::SIGTERM);
+    let ended = one.wait().exits(0).says("answered 503 Service Unavailable");
+    ended.says("answered 301").says("no proper answer").says("did not answer within 200ms");
+}
+
+#[test]
+fn an_application_that_is_not_there_is_not_well() {
+    let pods = Pods::on_disk();
+    let closed = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = closed.local_addr().expect("an address");
+    drop(closed);
+    let url = format!("http://{address}/");
+    let mut one = pods.sidecar("one").args(["--health-http", &url]).spawn();
+    eventually("a lease file", || (pods.check("one").code() == 1).then_some(()));
+    one.signal(Signal::SIGTERM);
+    one.wait().exits(0).prints("");
+}
+
+#[test]
+fn both_checks_have_to_pass() {
+    let pods = Pods::on_disk();
+    let application = Application::start(WELL);
+    let url = format!("http://{}/", application.address());
+    let one = pods.beside_an_application("one").args(["--health-http", &url]).spawn();
+    pods.wait_until_leads("one");
+    pods.set_well("one", false);
+    pods.wait_until_leads_no_more("one");
+    application.answers(BUSY);
+    pods.set_well("one", true);
+    let others = pods.elect("run").args(["-e", "web", "true"]);
+    others.run().exits(0);
+    pods.check("one").exits(1);
+    application.answers(WELL);
+    pods.wait_until_leads("one");
+    drop(one);
+}
+
+#[test]
+fn a_sidecar_says_over_http_what_check_says() {
+    for pods in [Pods::on_disk(), Pods::on_etcd()] {
+        let free = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = free.local_addr().expect("an address").to_string();
+        drop(free);
+        let elect = pods.beside_an_application("one").args(["--http", &address]);
+        pods.set_well("one", false);
+        let mut one = elect.spawn();
+        let status = |path: &str| get(&address, path).map_or(0, |(status, _)| status);
+        eventually("a server", || (status("/healthz") == 200).then_some(()));
+        assert_eq!((status("/leader"), status("/readyz")), (503, 503), "it takes no part yet");
+        pods.set_well("one", true);
+        pods.wait_until_leads("one");
+        eventually("the lead", || (status("/leader") == 200).then_some(()));
+        assert_eq!(status("/readyz"), 200);
+        let (_, body) = get(&address, "/").expect("an answer");
+        let page: Value = serde_json::from_str(&body).expect("JSON");
+        assert_eq!((&page["name"], &page["is_leader"]), (&"web".into(), &true.into()));
+        assert_eq!(page["valid_for_ms"], 500, "{page}");
+
+        pods.set_well("one", false);
+        eventually("the end", || (status("/leader") == 503).then_some(()));
+        pods.wait_until_leads_no_more("one");
+        eventually("the rest", || (status("/readyz") == 503).then_some(()));
+        assert_eq!(status("/healthz"), 200);
+        pods.set_well("one", true);
+        eventually("the next lead", || (status("/leader") == 200).then_some(()));
+        let (_, metrics) = get(&address, "/metrics").expect("an answer");
+        let ended = "reason=\"stepped_down\"";
+        assert!(
+            metrics.lines().any(|line| line.contains(ended) && line.ends_with(" 1")),
+            "{metrics}"
+        );
+        one.signal(Signal::SIGTERM);
+        one.wait().exits(0);
+    }
+}

@@ -1,0 +1,105 @@
+//! What an application hears of its leadership is true, whatever happens to the sidecar.
+
+use std::time::Duration;
+
+use elect_testkit::oracle::now;
+use elect_testkit::program::{eventually, state};
+use nix::sys::signal::Signal;
+
+use super::application::{Pods, Store};
+use super::witness::Witness;
+
+const GRACE: Duration = Duration::from_millis(500);
+
+#[test]
+fn a_stopped_sidecar_leads_no_longer_than_its_lease() {
+    let pods = Pods::on_etcd();
+    let (mut one, two) = pods.two();
+    let witness = Witness::of(&pods, &["one", "two"]);
+    one.signal(Signal::SIGSTOP);
+    let pid = one.pid();
+    eventually("the stop", || (state(pid) == Some('T')).then_some(()));
+    pods.check("one").exits(0);
+    // Nobody is left to write that it is over.
+    pods.wait_until_leads_no_more("one");
+    assert_eq!(pods.check("two").code(), 1, "the lease itself lasts longer");
+    pods.wait_until_leads("two");
+    one.signal(Signal::SIGCONT);
+    pods.wait_for_queue(&["one"]);
+    pods.check("one").exits(1);
+    witness.assert_apart(GRACE);
+    one.signal(Signal::SIGTERM);
+    one.wait().exits(0).says("leadership is lost");
+    drop(two);
+}
+
+#[test]
+fn a_killed_sidecar_is_told_to_lead_no_more() {
+    let pods = Pods::on_etcd();
+    let (mut one, two) = pods.two();
+    let witness = Witness::of(&pods, &["one", "two"]);
+    let killed = now();
+    one.signal(Signal::SIGKILL);
+    one.wait();
+    pods.check("one").exits(1).prints("leadership has ended\n");
+    pods.wait_until_leads("two");
+    // Whoever was told so a moment before may go on for the grace; nobody cuts that short.
+    assert!(now().since(killed) >= GRACE);
+    witness.assert_apart(GRACE);
+    drop(two);
+}
+
+#[test]
+fn a_silent_store_ends_leadership_and_not_the_sidecar() {
+    let pods = Pods::on_etcd();
+    let mut one = pods.beside_an_application("one").spawn();
+    pods.wait_until_leads("one");
+    let Store::Etcd(etcd) = &pods.store else { unreachable!("it is on etcd") };
+    let stopped = etcd.stop();
+    pods.wait_until_leads_no_more("one");
+    assert!(one.is_running());
+    drop(stopped);
+    pods.wait_until_leads("one");
+    one.signal(Signal::SIGTERM);
+    one.wait().exits(0).says("leadership is lost");
+}
+
+#[test]
+fn whoever_ends_it_waits_for_the_grace_and_the_next_for_nothing_more() {
+    for pods in [Pods::on_disk(), Pods::on_etcd()] {
+        for signal in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM] {
+            let (mut one, mut two) = pods.two();
+            let witness = Witness::of(&pods, &["one", "two"]);
+            one.signal(signal);
+            pods.wait_until_leads("two");
+            one.wait().exits(0).prints("");
+            pods.check("one").exits(1).prints("leadership has ended\n");
+            witness.assert_apart(GRACE);
+            two.signal(signal);
+            two.wait().exits(0).prints("");
+        }
+    }
+}
+
+#[test]
+fn a_waiting_sidecar_leaves_at_once() {
+    let pods = Pods::on_etcd();
+    let (one, mut two) = pods.two();
+    two.signal(Signal::SIGTERM);
+    two.wait().exits(0);
+    assert!(pods.queue().is_empty());
+    drop(one);
+}
+
+#[test]
+fn an_evicted_sidecar_takes_part_again() {
+    let pods = Pods::on_etcd();
+    let (one, two) = pods.two();
+    let Store::Etcd(etcd) = &pods.store else { unreachable!("it is on etcd") };
+    // The oldest key leads.
+    let keys = etcd.ctl(&["get", "elect/web/", "--prefix", "--keys-only", "--sort-by=CREATE"]);
+    etcd.ctl(&["del", keys.lines().next().expect("a leader")]);
+    pods.wait_until_leads("two");
+    pods.wait_for_queue(&["one"]);
+    drop((one, two));
+}

@@ -11,7 +11,7 @@ Examples:
 
 /// The arguments of `elect config`.
 #[derive(Args, Debug)]
-#[command(after_help = SHOW_EXAMPLES)]
+#[command(after_help = SHOW_EXAMPLES, disable_help_subcommand = true)]
 pub struct ConfigArgs {
     /// What to do with the configuration.
     #[command(subcommand)]

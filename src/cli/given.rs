@@ -6,7 +6,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Command as ClapCommand, FromArgMatches};
 
 use super::grammar::{
-    blame_variable, grammar, grammar_over, innermost, is_settable, refusal, refused_flag,
+    bare, blame_variable, grammar, grammar_over, innermost, is_settable, refusal, refused_flag,
 };
 use super::origin::{Layers, Overruled, Rivals};
 use super::value::Value;
@@ -112,14 +112,18 @@ where
 }
 
 fn read(words: Vec<OsString>, extent: Extent) -> Result<Given, clap::Error> {
-    let mut grammar = extent.of(grammar());
-    let matches = grammar
-        .try_get_matches_from_mut(&words)
-        .map_err(|error| blame_variable(&grammar, error))?;
+    let mut grammar = extent.of(bare());
+    let matches = if let Ok(matches) = grammar.try_get_matches_from_mut(&words) {
+        matches
+    } else {
+        grammar = extent.of(self::grammar());
+        let again = grammar.try_get_matches_from_mut(&words);
+        again.map_err(|error| blame_variable(&grammar, error))?
+    };
     let mut command = Cli::from_arg_matches(&matches)?.command;
     let settings = Settings::default();
     let overruled = settle(&mut command, &grammar, &matches, &settings)
-        .map_err(|rivals| usage_error(&mut grammar, &matches, &rivals))?;
+        .map_err(|rivals| usage_error(&mut self::grammar(), &matches, &rivals))?;
     Ok(Given { command, origins: Origins { words, extent, matches, settings, overruled } })
 }
 

@@ -10,9 +10,14 @@ use super::{Cli, Settings, help};
 /// The flags that say which configuration file counts; what is said in one cannot be said in it.
 const ABOUT_THE_FILE: [&str; 2] = ["config", "profile"];
 
-/// The whole grammar, as it is parsed and as `--help` shows it.
+/// The whole grammar as `--help` and errors show it.
 pub fn grammar() -> Command {
-    help::brief(heed_variables(Cli::command()))
+    help::brief(bare())
+}
+
+/// The same for words that are in order, without all that only helps people: every start pays for it.
+pub(super) fn bare() -> Command {
+    heed_variables(Cli::command())
 }
 
 /// The whole grammar with all that there is to say about it, for `elect help` and the manual.
@@ -51,7 +56,7 @@ fn without_hidden(command: &Command) -> Command {
 
 /// The grammar with a configuration file as the defaults of each subcommand that reads one.
 pub(super) fn grammar_over(settings: &Settings) -> Command {
-    grammar().mut_subcommands(|command| over(command, settings))
+    bare().mut_subcommands(|command| over(command, settings))
 }
 
 fn over(command: Command, settings: &Settings) -> Command {

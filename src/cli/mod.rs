@@ -66,7 +66,7 @@ Exit codes:
 
 /// Run a command on exactly one machine at a time.
 #[derive(Debug, Parser)]
-#[command(name = "elect", version, about, after_help = EXAMPLES, after_long_help = MORE)]
+#[command(name = "elect", version, about, after_help = EXAMPLES, after_long_help = MORE, disable_help_subcommand = true)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]

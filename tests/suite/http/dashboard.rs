@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::process::Command;
 
 use elect_testkit::program::{Elect, eventually};
-use elect_testkit::servers::Etcd;
+use elect_testkit::servers::{Etcd, ZooKeeper, ZooKeeperSetup};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -90,6 +90,21 @@ fn all_that_is_mentioned_exists_and_all_that_exists_is_documented() {
     }
     assert_eq!(mentioned(readme), there);
     assert_eq!(mentioned(&grafana), there, "each has its panel");
+}
+
+#[test]
+fn what_zookeeper_is_asked_is_counted_too() {
+    let zookeeper = ZooKeeper::start(&ZooKeeperSetup::default());
+    let server = address();
+    let (url, http) = (format!("zk://{}", zookeeper.address(0)), server.to_string());
+    let flags = ["run", "-b", &url, "-e", "job", "--ttl", "10s", "--http", &http];
+    let _elect = Elect::new(env!("CARGO_BIN_EXE_elect")).args(flags).args(["sleep", "60"]).spawn();
+    for operation in ["connect", "create", "sync", "get_children", "multi"] {
+        let begin = format!("elect_store_round_trips_total{{operation=\"{operation}\"");
+        eventually(operation, || {
+            (sample(&get(server, "/metrics").body, &begin)? > 0.0).then_some(())
+        });
+    }
 }
 
 #[test]

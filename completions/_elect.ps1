@@ -39,8 +39,8 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
         'elect;run' {
             [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Where the election is kept')
             [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Where the election is kept')
-            [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Its name [default: the command''s file name]')
-            [CompletionResult]::new('--election', '--election', [CompletionResultType]::ParameterName, 'Its name [default: the command''s file name]')
+            [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Its name; a sidecar needs one [default: the command''s file name]')
+            [CompletionResult]::new('--election', '--election', [CompletionResultType]::ParameterName, 'Its name; a sidecar needs one [default: the command''s file name]')
             [CompletionResult]::new('--id', '--id', [CompletionResultType]::ParameterName, 'Label of this candidate [default: host name]')
             [CompletionResult]::new('--ttl', '--ttl', [CompletionResultType]::ParameterName, 'Length of the lease [default: 15s]')
             [CompletionResult]::new('--max-clock-drift', '--max-clock-drift', [CompletionResultType]::ParameterName, 'Clocks may differ by so much [default: 10%]')
@@ -76,8 +76,8 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
         'elect;sidecar' {
             [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Where the election is kept')
             [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Where the election is kept')
-            [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Its name [default: the command''s file name]')
-            [CompletionResult]::new('--election', '--election', [CompletionResultType]::ParameterName, 'Its name [default: the command''s file name]')
+            [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Its name; a sidecar needs one [default: the command''s file name]')
+            [CompletionResult]::new('--election', '--election', [CompletionResultType]::ParameterName, 'Its name; a sidecar needs one [default: the command''s file name]')
             [CompletionResult]::new('--id', '--id', [CompletionResultType]::ParameterName, 'Label of this candidate [default: host name]')
             [CompletionResult]::new('--ttl', '--ttl', [CompletionResultType]::ParameterName, 'Length of the lease [default: 15s]')
             [CompletionResult]::new('--max-clock-drift', '--max-clock-drift', [CompletionResultType]::ParameterName, 'Clocks may differ by so much [default: 10%]')

@@ -619,13 +619,36 @@ else
 fi
 
 # Names of profiles and elections, which elect itself knows, in front of the words of the grammar.
+#
+# Bash ends a word at each colon, too: puts together again what no space separates.
+_elect_words() {
+    local rest="${COMP_LINE:0:COMP_POINT}" word gap last=-1
+    words=()
+    for word in "${COMP_WORDS[@]:0:COMP_CWORD}"; do
+        gap="${rest%%[![:space:]]*}"
+        rest="${rest#"${gap}"}"
+        rest="${rest#"${word}"}"
+        if [[ -z ${gap} && ${last} -ge 0 && -n ${COMP_LINE} ]]; then
+            words[last]+="${word}"
+        else
+            ((++last))
+            words[last]="${word}"
+        fi
+    done
+    # As the program gets them.
+    for ((last = 0; last < ${#words[@]}; last++)); do
+        words[last]="${words[last]//[\"\']/}"
+    done
+}
+
 _elect_names() {
-    local name
+    local name words
+    _elect_words
     while IFS= read -r name; do
         if [[ ${name} == "${cur}"* ]]; then
             COMPREPLY+=("${name}")
         fi
-    done < <("${COMP_WORDS[0]}" names "$1" -- "${COMP_WORDS[@]:1:COMP_CWORD-1}" 2>/dev/null </dev/null)
+    done < <("${words[0]}" names "$1" -- "${words[@]:1}" 2>/dev/null </dev/null)
 }
 
 _elect_with_names() {

@@ -35,8 +35,8 @@ set edit:completion:arg-completer[elect] = {|@words|
         &'elect;run'= {
             cand -b 'Where the election is kept'
             cand --backend 'Where the election is kept'
-            cand -e 'Its name [default: the command''s file name]'
-            cand --election 'Its name [default: the command''s file name]'
+            cand -e 'Its name; a sidecar needs one [default: the command''s file name]'
+            cand --election 'Its name; a sidecar needs one [default: the command''s file name]'
             cand --id 'Label of this candidate [default: host name]'
             cand --ttl 'Length of the lease [default: 15s]'
             cand --max-clock-drift 'Clocks may differ by so much [default: 10%]'
@@ -71,8 +71,8 @@ set edit:completion:arg-completer[elect] = {|@words|
         &'elect;sidecar'= {
             cand -b 'Where the election is kept'
             cand --backend 'Where the election is kept'
-            cand -e 'Its name [default: the command''s file name]'
-            cand --election 'Its name [default: the command''s file name]'
+            cand -e 'Its name; a sidecar needs one [default: the command''s file name]'
+            cand --election 'Its name; a sidecar needs one [default: the command''s file name]'
             cand --id 'Label of this candidate [default: host name]'
             cand --ttl 'Length of the lease [default: 15s]'
             cand --max-clock-drift 'Clocks may differ by so much [default: 10%]'

@@ -36,7 +36,7 @@ complete -c elect -n "__fish_elect_needs_command" -f -a "completions" -d 'Print 
 complete -c elect -n "__fish_elect_needs_command" -f -a "man" -d 'Print a page of the manual'
 complete -c elect -n "__fish_elect_needs_command" -f -a "help" -d 'Explain a subcommand in full'
 complete -c elect -n "__fish_elect_using_subcommand run" -s b -l backend -d 'Where the election is kept' -r -f
-complete -c elect -n "__fish_elect_using_subcommand run" -s e -l election -d 'Its name [default: the command\'s file name]' -r -f -a "(__elect_names elections)"
+complete -c elect -n "__fish_elect_using_subcommand run" -s e -l election -d 'Its name; a sidecar needs one [default: the command\'s file name]' -r -f -a "(__elect_names elections)"
 complete -c elect -n "__fish_elect_using_subcommand run" -l id -d 'Label of this candidate [default: host name]' -r -f
 complete -c elect -n "__fish_elect_using_subcommand run" -l ttl -d 'Length of the lease [default: 15s]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l max-clock-drift -d 'Clocks may differ by so much [default: 10%]' -r
@@ -63,7 +63,7 @@ complete -c elect -n "__fish_elect_using_subcommand run" -s q -l quiet -d 'Say n
 complete -c elect -n "__fish_elect_using_subcommand run" -s v -l verbose -d 'Say everything'
 complete -c elect -n "__fish_elect_using_subcommand run" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -s b -l backend -d 'Where the election is kept' -r -f
-complete -c elect -n "__fish_elect_using_subcommand sidecar" -s e -l election -d 'Its name [default: the command\'s file name]' -r -f -a "(__elect_names elections)"
+complete -c elect -n "__fish_elect_using_subcommand sidecar" -s e -l election -d 'Its name; a sidecar needs one [default: the command\'s file name]' -r -f -a "(__elect_names elections)"
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l id -d 'Label of this candidate [default: host name]' -r -f
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l ttl -d 'Length of the lease [default: 15s]' -r
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l max-clock-drift -d 'Clocks may differ by so much [default: 10%]' -r

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! elect (wrapper: command line, runtime, store, signals; a subreaper)
-//!   └─ guardian   forked before any thread exists; one thread, no allocation, no network; a subreaper
+//!   └─ guardian   forked before any other thread exists; one thread, no allocation, no network; a subreaper
 //!        └─ command tree, in a process group of its own
 //! ```
 //!
@@ -47,6 +47,11 @@
 //! an application elsewhere is told, in the file of `--lease-file` and over HTTP. To the engine it is like a
 //! command that takes the whole of its grace to end, as nobody can be killed. Whether the application is
 //! well is asked beside the engine; a health command has a guardian of its own for as long as it runs.
+//!
+//! **Once.** A store keeps notes of an election apart from its entries; only a leader writes one, in one step
+//! with the proof that it leads. What `--once` names is done when it stands in a note: a candidate reads that
+//! before it joins, at each change, and again once it has won; a leader whose command has succeeded writes it
+//! before it resigns ([once](election::once)).
 //!
 //! **What people see.** [`report`] writes logs, the line that shows the waiting, tables, JSON and the
 //! outcome file, and never blocks on a reader that does not read. A service manager, where one listens, is

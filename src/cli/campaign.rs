@@ -19,9 +19,9 @@ pub struct CampaignArgs {
     #[arg(short, long, env = "ELECT_BACKEND", value_name = "URL", value_hint = ValueHint::Url, default_value = "file:", long_help = STORES, help_heading = ELECTION)]
     pub backend: BackendUrl,
 
-    /// Its name [default: the command's file name]
+    /// Its name; a sidecar needs one [default: the command's file name]
     ///
-    /// 1 to 128 letters, digits and . _ - @ : + =, and not of digits only.
+    /// 1 to 128 letters, digits and . _ - @ : + =, first a letter, a digit or _, and not digits only.
     #[arg(short, long, env = "ELECT_ELECTION", value_name = "ELECTION", value_hint = ValueHint::Other, help_heading = ELECTION)]
     pub election: Option<String>,
 

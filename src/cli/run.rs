@@ -24,7 +24,8 @@ const MORE: &str = "\
 Exit codes:
   0-255  the command's own, unchanged
   128+n  signal n ended the command, or made elect leave the queue before
-  124    leadership was lost, and the command was stopped
+  124    leadership was lost, and the command was stopped; or it was lost before
+         a success could be recorded (--once)
   0      it was done already: --once KEY
   75     not acquired: -n, or --wait ran out (-E changes it; -E 0 is silent)
   125    elect itself failed: usage, configuration, the store

@@ -1,7 +1,7 @@
 use clap::{Arg, ArgAction};
 
 use super::origin::{Layers, Origin, Overruled};
-use super::{BackendUrl, Setting};
+use super::{BackendUrl, HealthUrl, Setting};
 
 /// The value of one flag, as it is shown to people: without secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,8 +28,10 @@ impl Value {
             _ => said.map(Into::into),
         };
         let url = layers.matches.try_get_one::<BackendUrl>(arg.get_id().as_str()).ok().flatten();
-        let value = match url {
-            Some(url) => Some(url.to_string()),
+        let health = layers.matches.try_get_one::<HealthUrl>(arg.get_id().as_str()).ok().flatten();
+        let shown = url.map(ToString::to_string).or_else(|| health.map(ToString::to_string));
+        let value = match shown {
+            Some(shown) => Some(shown),
             None => value.map(|value| without_secrets(&value)),
         };
         let key = arg.get_long().unwrap_or_default().to_owned();
@@ -46,8 +48,10 @@ impl Setting {
 }
 
 fn without_secrets(value: &str) -> String {
+    // A command may have a URL among its words.
+    let is_url = value.contains("://") && !value.contains(char::is_whitespace);
     let Ok(url) = value.parse::<BackendUrl>();
-    if value.contains("://") { url.to_string() } else { value.to_owned() }
+    if is_url { url.to_string() } else { value.to_owned() }
 }
 
 /// What help says about a default that only the engine knows.

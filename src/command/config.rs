@@ -26,7 +26,7 @@ pub(super) fn show(args: &ShowArgs, choice: FileChoice) -> anyhow::Result<u8> {
         }
     };
     let choice = asked.origins.file().map(|nearer| nearer.or(choice));
-    let places = choice.as_ref().map(|choice| config::candidates(choice.named()));
+    let places = choice.as_ref().map(|choice| config::places(choice.named()));
     let over = choice.map_or(Ok(None), |choice| config::over_chosen(&asked, &choice))?;
     let (given, file) = match over {
         Some((given, file)) => (given, Some(file)),

@@ -19,7 +19,7 @@ pub use crate::cli::{
 };
 pub use campaign::CampaignPlan;
 pub use error::ConfigError;
-pub use file::{Candidates, ConfigFile, candidates, over_chosen, over_file, read_file};
+pub use file::{ConfigFile, Places, over_chosen, over_file, places, read_file};
 pub use identity::{candidate_id, host_name};
 pub use plan::{CheckPlan, RedeemPlan, RunPlan, StatusPlan, Verbosity, Wait};
 pub use sidecar::{HealthPlan, SidecarPlan};

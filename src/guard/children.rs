@@ -117,7 +117,8 @@ pub(super) fn wait() -> Waited {
     }
 }
 
-/// Reaps what has ended of the children of a process that awaits none of them: as PID 1, everybody's orphans.
+/// Reaps what has ended of the children of a process that learns nothing from their ends: as PID 1,
+/// everybody's orphans.
 pub fn reap() {
     while matches!(wait(), Waited::Ended(..) | Waited::Stopped(..)) {}
 }

@@ -2,7 +2,7 @@
 //! nothing and opens nothing once it runs, so that neither a lack of memory nor of descriptors can
 //! keep it from killing.
 
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 use elect_api::Boottime;
@@ -35,6 +35,8 @@ pub(super) struct Parts {
     pub(super) child_news: SignalFd,
     pub(super) timer: TimerFd,
     pub(super) ladder: Ladder,
+    /// Whether the command is what leads, and not a helper beside it.
+    pub(super) leads: bool,
     /// The signal that asks the command to stop.
     pub(super) ask: i32,
     /// Off only in tests.
@@ -76,7 +78,7 @@ pub(super) fn main(parts: Parts) -> ! {
     // SAFETY: _exit has no preconditions.
     let dead_man = DeadMan::new().unwrap_or_else(|_| unsafe { libc::_exit(1) });
     no_alloc::ban();
-    Guardian {
+    let guardian = Guardian {
         parts,
         list,
         dead_man,
@@ -86,8 +88,11 @@ pub(super) fn main(parts: Parts) -> ! {
         launched: false,
         killing_since: None,
         unsent: [None; 4],
+    };
+    if !guardian.parts.leads {
+        guardian.let_go_of_the_others();
     }
-    .run()
+    guardian.run()
 }
 
 /// The signals that the guardian reads.
@@ -230,6 +235,24 @@ impl Guardian {
     /// Closes all that only the command is to have: its streams, and what else elect inherited.
     fn let_go_of_the_commands(&mut self) {
         descriptors::silence(&self.parts.null, &[0, 1, 2]);
+        // SAFETY: what is closed is the copy of the failure pipe's write end, which `launch` never
+        // touches again as it starts one command only, and what elect inherited from its parent or
+        // had open as wrapper, which no object of the guardian uses.
+        unsafe { self.close_all_but_ours(None) };
+    }
+
+    /// Closes all that a wrapper has open which guards more than this command: neither this command nor its
+    /// guardian is to hold its lease or its connections.
+    fn let_go_of_the_others(&self) {
+        let failure_write = self.parts.launch.failure_write.as_ref().map(AsRawFd::as_raw_fd);
+        // SAFETY: what is closed belongs to objects of the wrapper, none of which the guardian uses.
+        unsafe { self.close_all_but_ours(failure_write) };
+    }
+
+    /// # Safety
+    /// No object of the guardian may use another descriptor than those of `parts`, its list of children and
+    /// `holds`; the write end of the failure pipe only if it is `more`.
+    unsafe fn close_all_but_ours(&self, more: Option<RawFd>) {
         let ours = [
             self.parts.socket.as_raw_fd(),
             self.parts.death_write.as_raw_fd(),
@@ -248,13 +271,11 @@ impl Guardian {
         ];
         let others = optional.into_iter().chain(self.holds.iter().map(Option::as_ref)).flatten();
         let mut count = 0;
-        for fd in ours.into_iter().chain(others.map(AsRawFd::as_raw_fd)) {
+        for fd in ours.into_iter().chain(others.map(AsRawFd::as_raw_fd)).chain(more) {
             keep[count] = fd;
             count += 1;
         }
-        // SAFETY: what is closed is the copy of the failure pipe's write end, which `launch` never
-        // touches again as it starts one command only, and what elect inherited from its parent or
-        // had open as wrapper, which no object of the guardian uses.
+        // SAFETY: the caller vouches for it.
         unsafe { descriptors::close_all_but(&mut keep[..count]) };
     }
 

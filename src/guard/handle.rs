@@ -154,6 +154,7 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
         child_news: signals::descriptor(&guardian::child_news())?,
         timer: clock::timer()?,
         ladder: Ladder::new(settings.leftover, settings.is_timed),
+        leads: settings.leads,
         ask: settings.signal,
         dead_man_is_on: !is_off(Part::DeadMan),
         redeemer: settings.redeem.map(Redeemer::new).transpose()?,

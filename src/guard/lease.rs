@@ -7,6 +7,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -59,7 +60,7 @@ struct Page {
 
 /// The page, for the guardian to write.
 pub(super) struct Writer {
-    /// Mapped for as long as the process lives.
+    /// Mapped for as long as this lives.
     page: &'static Page,
     memory: OwnedFd,
 }
@@ -82,8 +83,8 @@ impl Writer {
         if page == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the mapping is as long as a Page, aligned to a memory page and never unmapped, and
-        // any bytes are valid for its atomic fields.
+        // SAFETY: the mapping is as long as a Page, aligned to a memory page and unmapped only with the
+        // writer, which hands this reference to nobody; any bytes are valid for its atomic fields.
         let page = unsafe { &*page.cast::<Page>() };
         Ok(Self { page, memory })
     }
@@ -117,6 +118,13 @@ impl Writer {
     }
 }
 
+impl Drop for Writer {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and this was the last use of it.
+        unsafe { libc::munmap(std::ptr::from_ref(self.page).cast_mut().cast(), LENGTH) };
+    }
+}
+
 /// What the page, or the file of `--lease-file`, at `path` says; `None` if it is no lease of elect's, or a
 /// page of no leadership yet.
 ///
@@ -124,7 +132,9 @@ impl Writer {
 /// When the path cannot be read: then the wrapper is gone, and with it the lease.
 pub fn read(path: &Path) -> io::Result<Option<View>> {
     let mut bytes = [0; LENGTH];
-    let mut file = File::open(path)?;
+    // Never stuck on a pipe that somebody put there.
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let mut file = File::options().read(true).custom_flags(flags).open(path)?;
     match file.read_exact(&mut bytes) {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
         result => result?,

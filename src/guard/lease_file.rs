@@ -36,31 +36,33 @@ pub struct LeaseFile {
 }
 
 impl LeaseFile {
-    /// Makes the file, in place of one that nobody holds. No leadership has begun yet.
+    /// Makes the file, or takes over one that nobody holds. No leadership has begun yet.
     ///
     /// `grace` is how long after the end of a leadership, as told, nobody else leads; `None` if whoever
     /// reads need not count on that, as what leads is killed in time.
     ///
     /// # Errors
-    /// When it cannot be written, or another candidate of this machine holds it.
+    /// When it cannot be written, there is anything else, or another candidate of this machine holds it.
     pub fn create(path: &Path, grace: Option<Duration>) -> io::Result<Self> {
-        let name = path.file_name().ok_or(ErrorKind::InvalidInput)?.to_string_lossy();
-        if let Ok(other) = File::open(path)
-            && is_held(&other)?
-        {
-            return Err(io::Error::new(ErrorKind::AddrInUse, "another candidate keeps it"));
-        }
-        let draft = path.with_file_name(format!(".{name}.{}", std::process::id()));
-        let _ = fs::remove_file(&draft);
+        // Never through a link, never stuck on a pipe.
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
         let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create_new(true).mode(0o644).open(&draft)?;
-        fcntl(&file, FcntlArg::F_OFD_SETLK(&whole(libc::F_WRLCK)))?;
+        options.read(true).write(true).create(true).truncate(false).mode(0o644).custom_flags(flags);
+        let file = options.open(path)?;
+        if !is_free_to_use(&file)? {
+            let what = "there is something else: remove it, or name another file";
+            return Err(io::Error::new(ErrorKind::AlreadyExists, what));
+        }
+        match fcntl(&file, FcntlArg::F_OFD_SETLK(&whole(libc::F_WRLCK))) {
+            Err(Errno::EAGAIN | Errno::EACCES) => {
+                return Err(io::Error::new(ErrorKind::AddrInUse, "another candidate keeps it"));
+            }
+            locked => locked?,
+        };
         let [high, low] = boot();
         let grace = grace.map_or(u64::MAX, nanos_of);
         let lease = Self { file, words: [MAGIC, NOT_YET, 0, u64::MAX, grace, high, low] };
-        lease.write().and_then(|()| fs::rename(&draft, path)).inspect_err(|_| {
-            let _ = fs::remove_file(&draft);
-        })?;
+        lease.write()?;
         Ok(lease)
     }
 
@@ -95,6 +97,15 @@ impl LeaseFile {
         let bytes: Vec<u8> = self.words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         self.file.write_all_at(&bytes, 0)
     }
+}
+
+/// Whether a file is empty, or was made for a lease.
+fn is_free_to_use(file: &File) -> io::Result<bool> {
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Ok(false);
+    }
+    Ok(found.len() == 0 || read(file).is_ok_and(|words| words[0] == MAGIC))
 }
 
 /// What the file says; `None` if it is none of ours.

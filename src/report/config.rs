@@ -2,7 +2,7 @@ use serde::Serialize;
 
 use super::{Table, escape};
 use crate::cli::{Origin, Origins, Value};
-use crate::config::{Candidates, ConfigFile};
+use crate::config::{ConfigFile, Places};
 
 /// What `elect config show` reports: the same keys in JSON and YAML. They are stable; more may come.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -18,7 +18,7 @@ pub struct ConfigReport {
     /// Every flag of the subcommand.
     pub settings: Vec<SettingReport>,
     #[serde(skip)]
-    places: Option<Candidates>,
+    places: Option<Places>,
 }
 
 /// One flag, and what it is set to.
@@ -42,7 +42,7 @@ pub struct SettingReport {
 
 impl ConfigReport {
     /// What these arguments come to, over this file, which is the first of these places that exists.
-    pub fn new(origins: &Origins, file: Option<ConfigFile>, places: Option<Candidates>) -> Self {
+    pub fn new(origins: &Origins, file: Option<ConfigFile>, places: Option<Places>) -> Self {
         let (file, profile, profiles) = match file {
             Some(file) => (Some(file.path.display().to_string()), file.profile, file.profiles),
             None => (None, None, Vec::new()),

@@ -1,6 +1,7 @@
 //! README, and its blocks that are to be run as they are written.
 
-const README: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md"));
+/// The whole text.
+pub(crate) const README: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md"));
 
 /// The texts of all blocks of this language in the section with this heading.
 pub(crate) fn blocks(heading: &str, language: &str) -> Vec<String> {

@@ -113,6 +113,24 @@ fn bash_completes_flags_and_names() {
     scene.offers(bash, &more);
 }
 
+/// It ends a word at each colon, those of URLs too.
+#[test]
+fn bash_completes_names_of_a_store_whose_url_is_on_the_line() {
+    let scene = Scene::new();
+    let state = scene.ground.state();
+    let line = format!("elect status -b \"file://{}\" re", state.display());
+    let script = format!(
+        "source {}; COMP_LINE='{line}'; COMP_POINT=${{#COMP_LINE}}\n\
+         COMP_WORDS=(elect status -b '\"file' : '//{}\"' re); COMP_CWORD=6\n\
+         _elect_with_names elect re x; echo \"${{COMPREPLY[@]}}\"",
+        kept("elect.bash"),
+        state.display()
+    );
+    let mut bash = scene.shell("bash");
+    bash.env_remove("ELECT_CONFIG").args(["--norc", "--noprofile", "-c", &script]);
+    scene.offers(bash, &[(&line, "report")]);
+}
+
 fn lines_as(lines: &[(&str, &str)], call: impl Fn(&str) -> String) -> String {
     lines.iter().map(|(line, _)| call(line)).collect::<Vec<_>>().join("\n")
 }

@@ -121,10 +121,23 @@ pub(super) fn open_lease_file(
     grace: Option<Duration>,
 ) -> anyhow::Result<Option<LeaseFile>> {
     let open = |path: &PathBuf| {
-        LeaseFile::create(path, grace)
-            .with_context(|| format!("cannot keep the lease in {}", path.display()))
+        LeaseFile::create(path, grace).with_context(|| {
+            match path.parent().filter(|folder| !is_there(folder)) {
+                Some(folder) => format!(
+                    "cannot keep the lease in {}: there is no folder {}",
+                    path.display(),
+                    folder.display()
+                ),
+                None => format!("cannot keep the lease in {}", path.display()),
+            }
+        })
     };
     plan.lease_file.as_ref().map(open).transpose()
+}
+
+/// Whether there is such a folder; the one of a name alone is where we are.
+fn is_there(folder: &Path) -> bool {
+    folder.as_os_str().is_empty() || folder.is_dir()
 }
 
 fn write_outcome(
@@ -303,7 +316,10 @@ impl<'a> Run<'a> {
                 let program = self.candidate.command.as_str();
                 match outcome {
                     Outcome::Failed => self.log.error(reason),
-                    _ => self.log.error(format_args!("cannot execute {program}: {reason}")),
+                    _ => self.log.error(format_args!(
+                        "cannot execute {program}: {reason}{}",
+                        hint(program, outcome)
+                    )),
                 }
             }
             Outcome::Exited(_)
@@ -320,6 +336,17 @@ struct Close {
     verdict: Verdict,
     token: Option<Token>,
     ended_by_key: bool,
+}
+
+/// What is behind an errno that people take for something else.
+fn hint(program: &str, outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::NotFound if !program.contains('/') => " (in no folder of PATH)",
+        Outcome::NotFound if Path::new(program).exists() => {
+            " (the file is there; what its first line names to run it is not)"
+        }
+        _ => "",
+    }
 }
 
 /// What a verdict means to the outside, and why it came to it.

@@ -89,7 +89,7 @@ impl<'a> Service<'a> {
     }
 
     /// Passes on what is of interest to a service manager and to those who ask it.
-    pub(super) fn news(&self, news: &News) {
+    pub(in crate::command) fn news(&self, news: &News) {
         let election = self.charge.election;
         match news {
             // A standby is as ready as it will be: a start that waits for more would time out.
@@ -105,10 +105,9 @@ impl<'a> Service<'a> {
                 self.trouble(Some(chain(error)));
             }
             News::Recovered(_) => self.trouble(None),
-            News::Lost(why) => self.tell(
-                "",
-                format_args!("leadership of {election} is lost, stopping the command: {why}"),
-            ),
+            News::Lost(why) => {
+                self.tell("", format_args!("leadership of {election} is lost, stopping: {why}"));
+            }
             News::SteppingDown(why) => {
                 self.tell(&self.more_time(), format_args!("asked to step down: {why}"));
             }

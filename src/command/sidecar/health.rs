@@ -144,12 +144,11 @@ impl<'a> Health<'a> {
 }
 
 async fn look_at(url: &HealthUrl, limit: Duration) -> Result<(), String> {
-    let uri = url.uri();
-    match timeout(limit, status_of(uri)).await {
+    match timeout(limit, status_of(url.uri())).await {
         Ok(Ok(status)) if status.is_success() => Ok(()),
-        Ok(Ok(status)) => Err(format!("{uri} answered {status}")),
-        Ok(Err(why)) => Err(format!("{uri}: {why}")),
-        Err(_) => Err(format!("{uri} did not answer within {}", humantime::format_duration(limit))),
+        Ok(Ok(status)) => Err(format!("{url} answered {status}")),
+        Ok(Err(why)) => Err(format!("{url}: {why}")),
+        Err(_) => Err(format!("{url} did not answer within {}", humantime::format_duration(limit))),
     }
 }
 

@@ -173,7 +173,7 @@ impl Sidecar<'_> {
         let shared = Shared::new(self.log, self.clock.now());
         let Others { board, service } = self.others;
         let observer = Observer::new(self.log, &shared, candidate, service, board.map(Feed::new));
-        let mut observer = Quiet::new(observer, self.log, board);
+        let mut observer = Quiet::new(observer, self.log, board, service);
         let machine = Machine::new(rules(), timing, self.clock.now(), fastrand::u64(..));
         let drive =
             driver::drive(&candidacy, machine, &self.clock, &mut self.standing, &mut observer);

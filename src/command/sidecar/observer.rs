@@ -2,6 +2,7 @@
 
 use elect_api::{Boottime, Survey};
 
+use crate::command::run::service::Service;
 use crate::election::machine::{Event, News};
 use crate::election::{Call, driver};
 use crate::guard::Deadlines;
@@ -14,11 +15,17 @@ pub(super) struct Quiet<'a, O> {
     others: O,
     log: &'a Log,
     board: Option<&'a Board>,
+    service: Option<&'a Service<'a>>,
 }
 
 impl<'a, O> Quiet<'a, O> {
-    pub(super) const fn new(others: O, log: &'a Log, board: Option<&'a Board>) -> Self {
-        Self { others, log, board }
+    pub(super) const fn new(
+        others: O,
+        log: &'a Log,
+        board: Option<&'a Board>,
+        service: Option<&'a Service<'a>>,
+    ) -> Self {
+        Self { others, log, board, service }
     }
 
     fn over(&self, reason: Reason, why: String) {
@@ -30,6 +37,9 @@ impl<'a, O> Quiet<'a, O> {
 
 impl<O: driver::Observer> driver::Observer for Quiet<'_, O> {
     fn news(&mut self, news: News) {
+        if let (News::Lost(_) | News::SteppingDown(_), Some(service)) = (&news, self.service) {
+            service.news(&news);
+        }
         match news {
             News::Lost(why) => {
                 self.log.warn(format_args!("leadership is lost: {why}"));

@@ -9,7 +9,7 @@ mod walk;
 use std::path::PathBuf;
 
 use self::document::Document;
-pub use self::places::{Candidates, candidates};
+pub use self::places::{Places, places};
 use super::{ConfigError, nesting};
 use crate::cli::{FileChoice, Given, Misfit, Place, Setting, Settings};
 
@@ -65,13 +65,13 @@ pub fn over_chosen(
 /// As [`over_file`].
 pub fn read_file(choice: &FileChoice) -> Result<Option<ConfigFile>, ConfigError> {
     let profile = choice.profile.as_ref().map(|profile| profile.value.as_str());
-    let candidates = candidates(choice.named());
-    let Some(source) = places::first(&candidates)? else {
+    let places = places(choice.named());
+    let Some(source) = places::first(&places)? else {
         return match profile {
             Some(name) => Err(ConfigError::NoProfile {
                 name: name.to_owned(),
                 why: format!(
-                    "there is no configuration file, {candidates}; write one, or leave --profile away"
+                    "there is no configuration file, {places}; write one, or leave --profile away"
                 ),
             }),
             None => Ok(None),
@@ -93,7 +93,7 @@ pub fn read_file(choice: &FileChoice) -> Result<Option<ConfigFile>, ConfigError>
         let (place, key) = (&setting.place, &setting.key);
         warnings.push(format!(
             "{place}: `{key}` has a secret in it, and everybody can read the file: chmod o-r it, or \
-             use `password-file`"
+             name a file with the URL's option password-file"
         ));
     }
     let is_nested = nesting::is_nested();

@@ -14,7 +14,7 @@ const OF_USER: &str = "elect/config.yaml";
 
 /// The places where the configuration file may be, the first that exists being the only one to count.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Candidates {
+pub struct Places {
     /// The only place: it was named.
     pub named: Option<PathBuf>,
     /// The user's, where a home is known.
@@ -23,7 +23,7 @@ pub struct Candidates {
     pub system: PathBuf,
 }
 
-impl fmt::Display for Candidates {
+impl fmt::Display for Places {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.named, &self.user) {
             (Some(named), _) => write!(f, "{}", named.display()),
@@ -36,12 +36,12 @@ impl fmt::Display for Candidates {
 }
 
 /// Where the file may be; `named` if the user said so. Never below the current directory by itself.
-pub fn candidates(named: Option<&Path>) -> Candidates {
+pub fn places(named: Option<&Path>) -> Places {
     let absolute =
         |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let home =
         absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|home| home.join(".config")));
-    Candidates {
+    Places {
         named: named.map(ToOwned::to_owned),
         user: home.map(|home| home.join(OF_USER)),
         system: SYSTEM.into(),
@@ -52,17 +52,17 @@ pub fn candidates(named: Option<&Path>) -> Candidates {
 ///
 /// # Errors
 /// A named one does not exist; one that exists cannot be trusted or read.
-pub(super) fn first(candidates: &Candidates) -> Result<Option<Source>, ConfigError> {
-    if let Some(named) = &candidates.named {
+pub(super) fn first(places: &Places) -> Result<Option<Source>, ConfigError> {
+    if let Some(named) = &places.named {
         let missing = || {
             ConfigError::untrusted(named, "does not exist: create it, or name another one".into())
         };
         return open::open(named)?.ok_or_else(missing).map(Some);
     }
-    if let Some(user) = &candidates.user
+    if let Some(user) = &places.user
         && let Some(source) = open::open_if_in_reach(user)?
     {
         return Ok(Some(source));
     }
-    open::open(&candidates.system)
+    open::open(&places.system)
 }

@@ -95,7 +95,7 @@ impl Machine {
             Ok(Noted::Gone(why)) => self.unrecorded(now, &why),
             Err(error) if error.is_permanent() => {
                 let why = format!("{SUCCEEDED}: {error:#}");
-                self.verdict = Some(Verdict::Failed(why.clone()));
+                self.verdict = None;
                 self.leave(now, Verdict::Failed(why));
             }
             Err(error) => self.failed(now, error),
@@ -105,7 +105,8 @@ impl Machine {
     /// It is done, and nobody will know.
     pub(super) fn unrecorded(&mut self, now: Boottime, why: &str) {
         let why = format!("{SUCCEEDED}: {why}");
-        self.verdict = Some(Verdict::Lost(why.clone()));
+        // It takes the place of the success.
+        self.verdict = None;
         self.leave(now, Verdict::Lost(why));
     }
 }

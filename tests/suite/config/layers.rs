@@ -103,16 +103,17 @@ fn every_flag_can_be_set_in_the_file() {
     let text = "backend: STATE\nelection: a\nno-wait: false\nwait: 15\nconflict-exit-code: 9\n\
                 ttl: 20s\nmax-clock-drift: 10%\nsignal: 15\nkill-grace: 1.5\nid: 7\nleftover: 'wait'\n\
                 stop-timeout: \"1h30m\"\nhold: 0\nafter-loss: campaign\noutcome: /x y\nquiet: no\n\
-                verbose: on\nlog-format: json\noutput: yaml\n";
+                verbose: on\nlog-format: json\noutput: yaml\nonce: today\nhttp: 9090\n\
+                lease-file: /x\ngrace: 2s\nhealth-http: http://127.0.0.1:1/\n\
+                health-cmd: curl -d a@b http://x\nhealth-interval: 1s\nhealth-timeout: 1s\n\
+                health-threshold: 2\n";
     let config = ground.configure(text);
-    for subcommand in ["run", "status"] {
+    for subcommand in ["run", "sidecar", "status"] {
         let report = shown(&Elect::new(ELECT).env("ELECT_CONFIG", &config), &[subcommand]);
         for setting in report["settings"].as_array().unwrap() {
             let (key, value) = (setting["key"].as_str().unwrap(), setting["value"].as_str());
-            // What has been added since is tried by its own tests.
-            let Some(line) = text.lines().find(|line| line.starts_with(&format!("{key}:"))) else {
-                continue;
-            };
+            let line = text.lines().find(|line| line.starts_with(&format!("{key}:")));
+            let line = line.unwrap_or_else(|| panic!("{key} is not tried"));
             assert_eq!(setting["from"], "file", "{key}");
             let written = line.split_once(": ").unwrap().1.trim_matches(['"', '\'']);
             assert!(key == "backend" || value == Some(written), "{key}: {value:?}");

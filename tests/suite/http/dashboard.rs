@@ -83,7 +83,7 @@ fn all_that_is_mentioned_exists_and_all_that_exists_is_documented() {
     promtool(&["check", "metrics"], &page);
     let there = families(&page);
     let (alerts, grafana) = (dashboard(&["alerts"]), dashboard(&["grafana"]));
-    let readme = include_str!("../../../README.md");
+    let readme = crate::readme::README;
     for (what, text) in [("alerts", &*alerts), ("grafana", &*grafana), ("README", readme)] {
         let unknown: Vec<String> = mentioned(text).difference(&there).cloned().collect();
         assert_eq!(unknown, [""; 0], "{what}");

@@ -9,14 +9,14 @@ use std::process::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
-const README: &str = include_str!("../../../README.md");
+use crate::readme::{self, README};
 
 /// The commands of each block of the section.
-fn blocks() -> Vec<Vec<&'static str>> {
-    let section = README.split("\n## ").find(|section| section.starts_with("Watch it\n"));
-    let section = section.expect("the section");
-    let blocks = section.split("```console\n").skip(1).filter_map(|rest| rest.split("```").next());
-    blocks.map(|block| block.lines().filter_map(|line| line.strip_prefix("$ ")).collect()).collect()
+fn blocks() -> Vec<Vec<String>> {
+    let of = |block: &String| {
+        block.lines().filter_map(|line| Some(line.strip_prefix("$ ")?.to_owned())).collect()
+    };
+    readme::blocks("Watch it", "console").iter().map(of).collect()
 }
 
 /// The keys that a line of README shows, and those of the answer.
@@ -26,8 +26,9 @@ fn keys(object: &Value) -> BTreeSet<String> {
 
 #[test]
 fn the_blocks_work_as_they_are_written() {
-    let [server, clients, dashboards] = &blocks()[..] else { panic!("{:?}", blocks()) };
-    let [page, leader, events] = clients[..] else { panic!("{clients:?}") };
+    let blocks = blocks();
+    let [server, clients, dashboards] = &blocks[..] else { panic!("{blocks:?}") };
+    let [page, leader, events] = &clients[..] else { panic!("{clients:?}") };
     let folder = TempDir::new().expect("a temporary folder");
     let path = folder.path().join("server");
     fs::write(&path, "#!/bin/sh\nexec sleep 3600\n").expect("written");

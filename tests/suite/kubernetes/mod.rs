@@ -220,7 +220,7 @@ fn pods_with_a_sidecar_work_as_written() {
     };
 
     let mut one = node.start("web-1", &sidecar, &here);
-    eventually("a server", || (probe("livenessProbe") == 200).then_some(()));
+    eventually("a server", || (probe("readinessProbe") != 0).then_some(()));
     assert_eq!(probe("readinessProbe"), 503, "the application is not well");
     assert_eq!(asks("web-1"), 1);
     application.answers(WELL);

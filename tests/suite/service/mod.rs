@@ -95,7 +95,7 @@ fn whoever_campaigns_again_is_the_same_service() {
     let main = unit.main.pid();
     ground.said("started");
     ground.queue().into_iter().for_each(|entry| fs::remove_file(entry).unwrap());
-    unit.hears("STATUS=leadership of job is lost, stopping the command: ");
+    unit.hears("STATUS=leadership of job is lost, stopping: ");
     // It executes itself anew, as the same process, and says it again, which does no harm.
     unit.hears("STATUS=joining job");
     unit.hears("READY=1");

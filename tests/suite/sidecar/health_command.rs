@@ -83,8 +83,13 @@ fn each_run_is_cleaned_up_after() {
     let mut one = pods.sidecar("one").env("D", pods.path()).args(["--health-cmd", script]).spawn();
     pods.wait_until_leads("one");
     let ran = || fs::read_to_string(pods.path().join("ran")).unwrap_or_default().lines().count();
+    let held = |one: &mut Running| {
+        let maps = fs::read_to_string(format!("/proc/{}/maps", one.pid())).expect("it runs");
+        maps.lines().filter(|line| line.contains("elect-lease")).count()
+    };
     let before = ran();
     while ran() < before + 20 {
+        assert!(held(&mut one) <= 2, "pages of guardians are left");
         let sleeping = children(one.pid()).into_iter().flat_map(children);
         let count = sleeping.filter(|&pid| name(pid).as_deref() == Some("sleep")).count();
         assert!(count <= 1, "{count} are left");

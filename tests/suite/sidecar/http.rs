@@ -43,11 +43,14 @@ fn an_application_that_is_not_there_is_not_well() {
     let closed = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = closed.local_addr().expect("an address");
     drop(closed);
-    let url = format!("http://{address}/");
+    let url = format!("http://{address}/secret-path?token=hush");
     let mut one = pods.sidecar("one").args(["--health-http", &url]).spawn();
     eventually("a lease file", || (pods.check("one").code() == 1).then_some(()));
+    // Nobody is in anybody's way meanwhile.
+    pods.elect("run").args(["-n", "-e", "web", "true"]).run().exits(0);
     one.signal(Signal::SIGTERM);
-    one.wait().exits(0).prints("");
+    let ended = one.wait().exits(0).prints("").says("cannot connect").says("/secret-path");
+    assert!(!ended.stderr.contains("hush"), "{}", ended.stderr);
 }
 
 #[test]

@@ -43,6 +43,23 @@ fn two_do_not_keep_one_file() {
     other.run().exits(125).says("another candidate keeps it");
     pods.check("one").exits(0);
     drop(one);
+    // Nor is anything else replaced, or waited for.
+    let precious = pods.path().join("precious");
+    fs::write(&precious, "precious").expect("a file");
+    let pipe = pods.path().join("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    for path in [&precious, &pipe] {
+        let elect = pods.elect("sidecar").args(["-e", "other", "--lease-file"]).arg(path);
+        elect.run().exits(125).says("there is something else");
+        let check = Elect::new(ELECT).args(["check", "--lease-file"]).arg(path).run();
+        assert_ne!(check.code(), 0);
+    }
+    assert_eq!(fs::read_to_string(&precious).expect("the file"), "precious");
+    pods.elect("run")
+        .args(["-e", "x", "--lease-file", "no/such", "true"])
+        .run()
+        .exits(125)
+        .says("no folder no");
     // It belongs to nobody now.
     let mut other = other.spawn();
     pods.wait_until_leads("one");

@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 pub const KEPT: usize = 64;
 
 /// The keys that are known, the newest last.
+///
+/// A note with more in it is a later version's, which an earlier one must not write over.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Done {
     done: Vec<String>,
 }
@@ -79,7 +82,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_not_taken_for_nothing() {
         assert_eq!(Done::read(None).unwrap(), Done::default());
-        for bad in ["", "{}", "[]", "{\"done\":[1]}", "\u{0}"] {
+        for bad in ["", "{}", "[]", "{\"done\":[1]}", "{\"done\":[],\"more\":[]}", "\u{0}"] {
             let error = Done::read(Some(bad.as_bytes())).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unfit, "{bad:?}");
         }

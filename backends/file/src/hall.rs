@@ -95,6 +95,15 @@ impl Hall {
             .map(|found| found.map(|(file, _)| file))
     }
 
+    /// Whether there is anything of this name.
+    pub(crate) fn has(&self, name: &str) -> Result<bool, Error> {
+        match fstatat(&self.directory, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
+            Ok(_) => Ok(true),
+            Err(Errno::ENOENT) => Ok(false),
+            Err(errno) => Err(failed("examine", &self.path_of(name), errno)),
+        }
+    }
+
     /// Opens an entry of the queue for a look; `None` if there is no such regular file.
     pub(crate) fn look_in_queue(&self, name: &str) -> Result<Option<(File, FileId)>, Error> {
         look(&self.queue, name, &self.path_in_queue(name), self.policy)

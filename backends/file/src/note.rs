@@ -48,7 +48,12 @@ pub(crate) fn read(
         },
     };
     let path = hall.path_of(&file_of(name));
-    let Some(file) = hall.look(&file_of(name))? else { return Ok(Note { text: None, wake }) };
+    let Some(file) = hall.look(&file_of(name))? else {
+        if hall.has(&file_of(name))? {
+            return Err(wrong(ErrorKind::Unfit, &path, "is not a regular file: remove it"));
+        }
+        return Ok(Note { text: None, wake });
+    };
     let mut text = Vec::new();
     let read = file.take(LONGEST + 1).read_to_end(&mut text);
     read.map_err(|error| failed("read", &path, errno_of(&error)))?;

@@ -105,9 +105,9 @@ impl Machine {
     /// It is done, and nobody will know.
     pub(super) fn unrecorded(&mut self, now: Boottime, why: &str) {
         let why = format!("{SUCCEEDED}: {why}");
-        // It takes the place of the success.
+        // It takes the place of the success. Who knows that it is done does not do it again.
         self.verdict = None;
-        self.leave(now, Verdict::Lost(why));
+        self.leave(now, Verdict::LostForGood(why));
     }
 }
 

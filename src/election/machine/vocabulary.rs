@@ -183,7 +183,8 @@ pub enum Verdict {
     NotStarted(i32),
     /// Leadership was lost while the command ran.
     Lost(String),
-    /// The same, or withdrawn, and we were told to end meanwhile: there is to be no other candidacy.
+    /// The same, or withdrawn, and there is to be no other candidacy: we were told to end meanwhile, or the
+    /// command has done what it was for.
     LostForGood(String),
     /// We withdrew, for this reason.
     Withdrawn(String),

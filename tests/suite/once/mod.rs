@@ -218,6 +218,20 @@ fn a_note_that_cannot_be_read_is_no_empty_one() {
     fs::write(&note, "{").expect("a note");
     scene.once("tomorrow").sh(BRIEF).arg("a").run().exits(125).says("remove it");
     assert_eq!(scene.word(), "");
-    fs::remove_file(note).expect("the note");
+    fs::remove_file(&note).expect("the note");
+    std::os::unix::fs::symlink("/nowhere", &note).expect("a link");
+    scene.once("tomorrow").sh(BRIEF).arg("a").run().exits(125).says("remove it");
+    assert_eq!(scene.word(), "");
+    fs::remove_file(note).expect("the link");
     scene.once("tomorrow").sh(BRIEF).arg("a").run().exits(0);
+}
+
+/// Who has done it, and cannot say so, does not do it again.
+#[test]
+fn a_success_that_cannot_be_recorded_is_not_repeated() {
+    let scene = Scene::new(None);
+    let script = r#"echo ran >>$D/word; mkdir "$D/state/nightly/note-once.new" || exit 9"#;
+    let run = scene.once("today").args(["--after-loss", "campaign"]).sh(script).run();
+    assert!([124, 125].contains(&run.code()), "{run:?}");
+    assert_eq!(scene.word(), "ran\n");
 }

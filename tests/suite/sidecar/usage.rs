@@ -145,3 +145,15 @@ fn it_works_as_readme_shows_it() {
     sidecar.wait().exits(0);
     assert!(!leads());
 }
+
+/// Instants mean something else there.
+#[test]
+fn a_lease_is_not_read_in_another_time_namespace() {
+    let pods = Pods::on_disk();
+    let one = pods.sidecar("one").spawn();
+    pods.wait_until_leads("one");
+    let check = Elect::new(ELECT).args(["check", "--lease-file"]).arg(pods.lease("one"));
+    check.run().exits(0);
+    check.under(["unshare", "--time", "--boottime", "-1", "--"]).run().exits(1);
+    drop(one);
+}

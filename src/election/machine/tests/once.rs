@@ -146,7 +146,7 @@ fn a_record_is_tried_until_the_lease_ends() {
     transcript.pass(end + 0.1, &["abandon", "resign"]).tell(
         end + 0.2,
         Event::Resigned(Ok(())),
-        &["finish: lost"],
+        &["finish: lost, for good"],
     );
 }
 
@@ -155,7 +155,7 @@ fn a_success_that_another_may_repeat_is_none() {
     succeeded(ETCD).tell(1.5, recorded(Noted::Gone("removed".into())), &["resign"]).tell(
         1.6,
         Event::Resigned(Ok(())),
-        &["finish: lost"],
+        &["finish: lost, for good"],
     );
     succeeded(ETCD)
         .tell(1.5, Event::Recorded(Err(Error::new(ErrorKind::Denied, "no right"))), &["resign"])
@@ -175,7 +175,7 @@ fn a_success_before_a_loss_is_none_either() {
         .tell(2.6, gone(), &["kill"])
         .tell(2.7, Event::Empty, &["record"])
         .tell(2.8, recorded(Noted::Gone("removed".into())), &["resign"])
-        .tell(2.9, Event::Resigned(Ok(())), &["finish: lost"]);
+        .tell(2.9, Event::Resigned(Ok(())), &["finish: lost, for good"]);
 }
 
 #[test]

@@ -74,8 +74,8 @@ pub(crate) fn enter(hall: &Hall, lease: LeaseId, value: Vec<u8>, room: Room) -> 
 pub(crate) enum Ask<'a> {
     /// Nothing: we lead, and whoever leads goes on leading. Writes this value if there is one.
     Nothing(Option<Vec<u8>>),
-    /// Nothing: writes this note.
-    Note { key: String, text: Vec<u8> },
+    /// Nothing: writes this note, if it was changed last at revision `seen`; else gets it, after the queue.
+    Note { key: String, seen: i64, text: Vec<u8> },
     /// Who is before us.
     Before(Room),
     /// Whether this one is still before us, out of so many that listing them would be dear.
@@ -88,25 +88,28 @@ pub(crate) enum Ask<'a> {
 pub(crate) fn prove(hall: &Hall, lease: LeaseId, revision: i64, ask: Ask<'_>) -> Txn {
     let key = hall.key(lease);
     let ours = || TxnOp::get(key.as_str(), Some(GetOptions::new().with_keys_only()));
+    let mut conditions = vec![
+        Compare::create_revision(key.as_str(), CompareOp::Equal, revision),
+        Compare::lease(key.as_str(), CompareOp::Equal, lease.get()),
+    ];
+    let mut otherwise = vec![list(hall, None, Room::Usual)];
     let operations = match ask {
         Ask::Nothing(None) => vec![ours()],
         Ask::Nothing(Some(value)) => {
             let put = PutOptions::new().with_lease(lease.get());
             vec![ours(), TxnOp::put(key.as_str(), value, Some(put))]
         }
-        Ask::Note { key, text } => vec![TxnOp::put(key, text, None)],
+        Ask::Note { key, seen, text } => {
+            conditions.push(Compare::mod_revision(key.as_str(), CompareOp::Equal, seen));
+            otherwise.push(TxnOp::get(key.as_str(), Some(GetOptions::new().with_keys_only())));
+            vec![TxnOp::put(key, text, None)]
+        }
         Ask::Before(room) => vec![list(hall, Some(revision), room)],
         Ask::Nearest(rival) => {
             vec![TxnOp::get(rival.key.as_str(), Some(GetOptions::new().with_keys_only()))]
         }
     };
-    Txn::new()
-        .when([
-            Compare::create_revision(key.as_str(), CompareOp::Equal, revision),
-            Compare::lease(key.as_str(), CompareOp::Equal, lease.get()),
-        ])
-        .and_then(operations)
-        .or_else([list(hall, None, Room::Usual)])
+    Txn::new().when(conditions).and_then(operations).or_else(otherwise)
 }
 
 /// The answers to the gets of a transaction, in their order.
@@ -116,6 +119,12 @@ pub(crate) fn gets(reply: &TxnResponse) -> VecDeque<GetResponse> {
         _ => None,
     });
     gets.collect()
+}
+
+/// The revision at which a note was changed last, by a transaction that did not write it; 0 if never.
+pub(crate) fn note_seen(reply: &TxnResponse) -> i64 {
+    let note = gets(reply).pop_back();
+    note.and_then(|note| note.kvs().first().map(KeyValue::mod_revision)).unwrap_or(0)
 }
 
 /// The revision of the store at which a transaction was answered.

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use elect_api::{
     Boottime, Candidate, Error, ErrorKind, Note, NoteName, Noted, Seat, Standing, Ticket,
 };
-use etcd_client::{LeaseGrantOptions, TxnResponse};
+use etcd_client::{KeyValue, LeaseGrantOptions, TxnResponse};
 
 use crate::entry::Entry;
 use crate::fault::{Doing, Failure, is_lease_taken, is_lease_unknown};
@@ -34,7 +34,12 @@ pub(crate) struct EtcdSeat {
     stage: Stage,
     /// On the note that was read last.
     note: Option<Watch>,
+    /// When the note that is written was changed last, as far as we know. There is one name of a note.
+    note_seen: i64,
 }
+
+/// More than the notes that a seat may have under way.
+const NOTE_TRIES: usize = 8;
 
 enum Stage {
     /// No entry is known.
@@ -86,6 +91,7 @@ impl EtcdSeat {
             room: Room::Usual,
             stage: Stage::Out(Asked::Never),
             note: None,
+            note_seen: 0,
         }
     }
 
@@ -266,7 +272,9 @@ impl EtcdSeat {
         let reply = attempt.client().get(key.as_str(), None).await;
         let mut reply = reply.map_err(|cause| Failure { doing: Doing::Look, cause })?;
         let seen = reply.header().map_or(0, etcd_client::ResponseHeader::revision);
-        let text = reply.take_kvs().pop().map(|kv| kv.into_key_value().1);
+        let kv = reply.take_kvs().pop();
+        self.note_seen = kv.as_ref().map_or(0, KeyValue::mod_revision);
+        let text = kv.map(|kv| kv.into_key_value().1);
         let wake = watch::look_out(&mut self.note, attempt, seen, Event::Change(key));
         Ok(Note { text, wake })
     }
@@ -323,16 +331,36 @@ impl Seat for EtcdSeat {
             Stage::Lost(why) => return Ok(Noted::Gone(why.clone())),
             Stage::In(_) | Stage::Out(_) => return Ok(Noted::Gone("we do not lead".into())),
         };
-        let ask = Ask::Note { key: self.hall.note(name), text: text.to_vec() };
-        let txn = queue::prove(&self.hall, self.lease, revision, ask);
         let attempt = self.link.attempt(self.hall.notes()).await?;
-        match attempt.client().txn(txn).await {
-            Err(cause) => Err(attempt.fail(&Failure { doing: Doing::Note, cause }).await),
-            Ok(reply) => {
+        // What an earlier call has sent, and was dropped since, may be carried out before this or not at all:
+        // each takes the place of the note that was there when it was sent.
+        for _ in 0..NOTE_TRIES {
+            let ask =
+                Ask::Note { key: self.hall.note(name), seen: self.note_seen, text: text.to_vec() };
+            let txn = queue::prove(&self.hall, self.lease, revision, ask);
+            let reply = match attempt.client().txn(txn).await {
+                Ok(reply) => reply,
+                Err(cause) => {
+                    return Err(attempt.fail(&Failure { doing: Doing::Note, cause }).await);
+                }
+            };
+            if reply.succeeded() {
                 attempt.succeed();
-                Ok(if reply.succeeded() { Noted::Written } else { Noted::Gone(self.lose()) })
+                self.note_seen = queue::revision_of(&reply);
+                return Ok(Noted::Written);
             }
+            let seen = queue::note_seen(&reply);
+            if seen == self.note_seen {
+                attempt.succeed();
+                return Ok(Noted::Gone(self.lose()));
+            }
+            self.note_seen = seen;
         }
+        attempt.succeed();
+        Err(Error::new(
+            ErrorKind::Unreachable,
+            "the note changes as we write it: trying again helps",
+        ))
     }
 
     async fn resign(&mut self) -> Result<(), Error> {

@@ -226,12 +226,16 @@ fn a_note_that_cannot_be_read_is_no_empty_one() {
     scene.once("tomorrow").sh(BRIEF).arg("a").run().exits(0);
 }
 
-/// Who has done it, and cannot say so, does not do it again.
+/// Who has done it, and cannot say so as the disk is full, does not do it again.
 #[test]
 fn a_success_that_cannot_be_recorded_is_not_repeated() {
     let scene = Scene::new(None);
-    let script = r#"echo ran >>$D/word; mkdir "$D/state/nightly/note-once.new" || exit 9"#;
-    let run = scene.once("today").args(["--after-loss", "campaign"]).sh(script).run();
-    assert!([124, 125].contains(&run.code()), "{run:?}");
+    fs::create_dir(scene.folder.path().join("small")).expect("a folder");
+    let script = r#"mount -t tmpfs -o size=100k small "$D/small" || exit 9
+        exec "$E" run -b "file://$D/small/state" -e full --once today --after-loss campaign \
+            sh -c 'echo ran >>$D/word; dd if=/dev/zero of=$D/small/fill bs=1k 2>/dev/null; exit 0'"#;
+    let run = Elect::new("unshare").args(["--mount", "sh", "-c", script]);
+    let run = run.env("D", scene.folder.path()).env("E", env!("CARGO_BIN_EXE_elect")).run();
+    run.exits(124).says("ENOSPC");
     assert_eq!(scene.word(), "ran\n");
 }

@@ -1,7 +1,9 @@
 use std::sync::Arc;
 
 use elect_api::{ElectionName, Error, ErrorKind, Note, NoteName};
-use zookeeper_client::{CheckWriteError, Client, CreateMode, Error as Zk, OneshotWatcher};
+use zookeeper_client::{
+    CheckWriteError, CheckWriter, Client, CreateMode, Error as Zk, OneshotWatcher,
+};
 
 use crate::directory::make;
 use crate::fault::{Action, fault};
@@ -61,7 +63,8 @@ impl Notes {
         text: &[u8],
     ) -> Result<Written, Error> {
         let path = self.path_of(name);
-        match self.replace(client, proof, &path, text).await {
+        let replace = |writer: &mut CheckWriter<'_>| writer.add_set_data(&path, text, None);
+        match while_there(client, proof, replace).await {
             Err(CheckWriteError::OperationFailed { source: Zk::NoNode, .. }) => {}
             other => return written(&path, other),
         }
@@ -69,33 +72,21 @@ impl Notes {
         if let Some((above, _)) = path.rsplit_once('/') {
             make(client, &self.settings, above).await?;
         }
-        written(&path, self.create(client, proof, &path, text).await)
-    }
-
-    async fn replace(
-        &self,
-        client: &Client,
-        proof: &str,
-        path: &str,
-        text: &[u8],
-    ) -> Result<(), CheckWriteError> {
-        let mut writer = client.counting("multi").new_check_writer(proof, None)?;
-        writer.add_set_data(path, text, None)?;
-        writer.commit().await.map(drop)
-    }
-
-    async fn create(
-        &self,
-        client: &Client,
-        proof: &str,
-        path: &str,
-        text: &[u8],
-    ) -> Result<(), CheckWriteError> {
         let options = CreateMode::Persistent.with_acls(self.settings.acls());
-        let mut writer = client.counting("multi").new_check_writer(proof, None)?;
-        writer.add_create(path, text, &options)?;
-        writer.commit().await.map(drop)
+        let create = |writer: &mut CheckWriter<'_>| writer.add_create(&path, text, &options);
+        written(&path, while_there(client, proof, create).await)
     }
+}
+
+/// Does what `add` adds if the node of the path `proof` is there, in one step.
+async fn while_there(
+    client: &Client,
+    proof: &str,
+    add: impl FnOnce(&mut CheckWriter<'_>) -> Result<(), Zk>,
+) -> Result<(), CheckWriteError> {
+    let mut writer = client.counting("multi").new_check_writer(proof, None)?;
+    add(&mut writer)?;
+    writer.commit().await.map(drop)
 }
 
 /// Has us told when the node comes, unless it has come by now.

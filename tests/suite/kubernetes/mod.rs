@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use elect_testkit::program::{Elect, Running, children, eventually, line_of, name};
-use elect_testkit::servers::Etcd;
+use elect_testkit::servers::{Etcd, free_port};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
@@ -203,9 +203,7 @@ fn pods_with_a_sidecar_work_as_written() {
     assert_eq!(sidecar.value()["restartPolicy"], "Always");
     assert_eq!(sidecar.value()["ports"][0]["containerPort"], 9090, "where --http listens");
     let node = Node::new();
-    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    let served = free.local_addr().expect("an address").to_string();
-    drop(free);
+    let served = format!("127.0.0.1:{}", free_port());
     let probe = |name: &str| {
         let path = sidecar.value()[name]["httpGet"]["path"].as_str().expect("a path").to_owned();
         assert_eq!(sidecar.value()[name]["httpGet"]["port"], "elect");

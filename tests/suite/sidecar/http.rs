@@ -1,8 +1,7 @@
 //! Applications that are asked over HTTP, and sidecars that answer.
 
-use std::net::TcpListener;
-
 use elect_testkit::program::eventually;
+use elect_testkit::servers::free_port;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
@@ -40,10 +39,7 @@ fn an_application_is_well_while_it_answers_with_success() {
 #[test]
 fn an_application_that_is_not_there_is_not_well() {
     let pods = Pods::on_disk();
-    let closed = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = closed.local_addr().expect("an address");
-    drop(closed);
-    let url = format!("http://{address}/secret-path?token=hush");
+    let url = format!("http://127.0.0.1:{}/secret-path?token=hush", free_port());
     let mut one = pods.sidecar("one").args(["--health-http", &url]).spawn();
     eventually("a lease file", || (pods.check("one").code() == 1).then_some(()));
     // Nobody is in anybody's way meanwhile.
@@ -75,9 +71,7 @@ fn both_checks_have_to_pass() {
 #[test]
 fn a_sidecar_says_over_http_what_check_says() {
     for pods in [Pods::on_disk(), Pods::on_etcd()] {
-        let free = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = free.local_addr().expect("an address").to_string();
-        drop(free);
+        let address = format!("127.0.0.1:{}", free_port());
         let elect = pods.beside_an_application("one").args(["--http", &address]);
         pods.set_well("one", false);
         let mut one = elect.spawn();

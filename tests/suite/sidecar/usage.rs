@@ -1,9 +1,9 @@
 //! What `elect sidecar` refuses, how README shows it, and the files of `--lease-file` that others keep.
 
 use std::fs;
-use std::net::TcpListener;
 
 use elect_testkit::program::{Elect, eventually};
+use elect_testkit::servers::free_port;
 use nix::sys::signal::Signal;
 
 use super::application::{ELECT, Pods};
@@ -120,9 +120,7 @@ fn a_lease_file_has_the_deadline_of_the_kill() {
 fn it_works_as_readme_shows_it() {
     let pods = Pods::on_disk();
     let application = Application::start(WELL);
-    let free = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let port = free.local_addr().expect("an address").port().to_string();
-    drop(free);
+    let port = free_port().to_string();
     let shown: Vec<String> = blocks("Sidecar", "console");
     let here = |line: &str| {
         let line = line.replace("/run/web", &pods.path().display().to_string());

@@ -1,0 +1,188 @@
+//! What people want of a candidacy: signals, requests, how long to wait and to hold.
+
+use super::*;
+
+#[test]
+fn signals_while_waiting_leave_the_queue() {
+    for signal in [libc::SIGINT, TERM, libc::SIGHUP, libc::SIGQUIT] {
+        Transcript::waiting(Lease::Unlimited, rules())
+            .tell(1.0, Event::Signal(signal), &["resign"])
+            .tell(1.1, Event::Resigned(Ok(())), &[&format!("finish: interrupted {signal}")]);
+    }
+    Transcript::waiting(Lease::Unlimited, rules()).tell(1.0, Event::Signal(libc::SIGUSR1), &[]);
+}
+
+#[test]
+fn a_signal_between_the_request_and_the_win_starts_nothing() {
+    Transcript::joined(Lease::Unlimited, rules())
+        .tell(0.1, Event::Signal(TERM), &["abandon", "resign"])
+        .tell(0.2, Event::Resigned(Ok(())), &["finish: interrupted 15"]);
+}
+
+#[test]
+fn signals_while_leading_are_forwarded() {
+    Transcript::running(Lease::Unlimited, rules())
+        .tell(1.0, Event::Signal(libc::SIGUSR1), &["signal 10"])
+        .tell(1.0, Event::Signal(TERM), &["signal 15"])
+        .tell(1.5, Event::Signal(TERM), &[])
+        .tell(2.0, Event::Signal(TERM), &["signal 15"])
+        .tell(3.0, Event::Ended(Ended::Exited(0)), &[])
+        .tell(3.0, Event::Empty, &["resign"])
+        .tell(3.0, Event::Resigned(Ok(())), &["finish: Exited(0)"]);
+}
+
+#[test]
+fn stop_timeout_escalates_but_not_for_hup() {
+    let rules = Rules { stop_timeout: Some(after(3.0)), ..rules() };
+    Transcript::running(Lease::Unlimited, rules)
+        .tell(1.0, Event::Signal(libc::SIGHUP), &["signal 1"])
+        .tell(2.0, Event::Signal(TERM), &["signal 15, kill at 5.0"]);
+}
+
+#[test]
+fn a_step_down_request_stops_the_command_in_good_order() {
+    let rules = Rules { signal: libc::SIGINT, stop_timeout: Some(after(3.0)), ..rules() };
+    Transcript::running(Lease::Unlimited, rules)
+        .tell(2.0, Event::StepDown("deploy".into()), &["signal 2, kill at 5.0"])
+        .tell(3.0, Event::Ended(Ended::Exited(0)), &[])
+        .tell(3.0, Event::Empty, &["resign"])
+        .tell(3.0, Event::Resigned(Ok(())), &["finish: Exited(0)"]);
+}
+
+#[test]
+fn no_wait_is_decided_by_the_first_answer() {
+    for wait in [Wait::No, Wait::For(Duration::ZERO)] {
+        Transcript::joined(Lease::Unlimited, Rules { wait, ..rules() })
+            .tell(0.1, waiting(1), &["resign"])
+            .tell(0.2, Event::Resigned(Ok(())), &["finish: not acquired"]);
+    }
+}
+
+#[test]
+fn hold_keeps_the_lease_until_a_signal_or_its_end() {
+    let rules = || Rules { hold: Some(after(60.0)), ..rules() };
+    let held = || {
+        let mut transcript = Transcript::running(Lease::Unlimited, rules());
+        transcript.tell(1.0, Event::Ended(Ended::Exited(3)), &[]).tell(1.0, Event::Empty, &[]);
+        transcript
+    };
+    held()
+        .pass(5.0, &["refresh"])
+        .tell(5.0, leading(Lease::Unlimited, 5.0), &[])
+        .tell(9.0, Event::Signal(TERM), &["resign"])
+        .tell(9.0, Event::Resigned(Ok(())), &["finish: Exited(3)"]);
+    held().pass(5.0, &["refresh"]).tell(5.0, gone(), &["resign"]).tell(
+        5.0,
+        Event::Resigned(Ok(())),
+        &["finish: Exited(3)"],
+    );
+    let mut transcript = held();
+    while transcript.machine.next_tick().is_some_and(|tick| tick < at(60.1)) {
+        let tick = transcript.machine.next_tick().expect("a tick");
+        let commands = transcript.machine.step(tick, Event::Tick);
+        assert!(!commands.iter().any(|command| matches!(command, Command::Resign)), "too early");
+        transcript.machine.step(tick, leading(Lease::Unlimited, tick.since(at(0.0)).as_secs_f64()));
+    }
+    transcript.pass(60.1, &["resign"]);
+}
+
+#[test]
+fn nothing_is_held_after_a_request_to_stop() {
+    let rules = || Rules { hold: Some(after(60.0)), ..rules() };
+    for request in [Event::Signal(TERM), Event::StepDown("deploy".into())] {
+        Transcript::running(Lease::Unlimited, rules())
+            .tell(1.0, request, &["signal 15"])
+            .tell(1.1, Event::Ended(Ended::Exited(3)), &[])
+            .tell(1.2, Event::Empty, &["resign"]);
+    }
+    Transcript::running(Lease::Unlimited, rules())
+        .tell(1.0, Event::Signal(libc::SIGHUP), &["signal 1"])
+        .tell(1.1, Event::Ended(Ended::Exited(3)), &[])
+        .tell(1.2, Event::Empty, &[]);
+}
+
+/// Told to end while it is being lost, or afterwards: nobody begins anew then.
+#[test]
+fn who_is_told_to_end_in_the_middle_of_a_loss_ends() {
+    let mut transcript = Transcript::running(ETCD, rules());
+    transcript.pass(2.5, &["refresh"]);
+    transcript.pass(8.7, &["abandon", "refresh", "abandon", "refresh", "stop, kill at 12.6"]);
+    transcript.tell(9.0, Event::Signal(TERM), &["signal 15"]);
+    transcript.tell(9.5, Event::Ended(Ended::Signaled(15)), &[]);
+    transcript.tell(9.5, Event::Empty, &["abandon", "resign"]);
+    transcript.tell(9.6, Event::Resigned(Ok(())), &["finish: lost, for good"]);
+    Transcript::running(Lease::Unlimited, rules())
+        .pass(5.0, &["refresh"])
+        .tell(5.0, gone(), &["kill"])
+        .tell(5.1, Event::Empty, &["resign"])
+        .tell(5.2, Event::Signal(TERM), &["abandon", "finish: lost, for good"]);
+}
+
+fn withdraw() -> Event {
+    Event::Withdraw("the application is not well".into())
+}
+
+#[test]
+fn who_withdraws_leaves_the_queue_or_resigns_in_good_order() {
+    Transcript::new(ETCD, rules()).tell(0.0, Event::Tick, &["open"]).tell(
+        0.5,
+        withdraw(),
+        &["abandon", "finish: withdrawn"],
+    );
+    Transcript::waiting(ETCD, rules()).tell(1.0, withdraw(), &["resign"]).tell(
+        1.1,
+        Event::Resigned(Ok(())),
+        &["finish: withdrawn"],
+    );
+    Transcript::running(ETCD, rules())
+        .tell(1.0, withdraw(), &["signal 15"])
+        .tell(2.0, Event::Ended(Ended::Exited(0)), &[])
+        .pass(2.5, &["refresh"])
+        .tell(2.5, leading(ETCD, 2.5), &[])
+        .tell(3.0, Event::Empty, &["resign"])
+        .tell(3.1, Event::Resigned(Ok(())), &["finish: withdrawn"]);
+}
+
+#[test]
+fn who_is_told_to_end_while_withdrawing_ends() {
+    Transcript::running(ETCD, rules())
+        .tell(1.0, withdraw(), &["signal 15"])
+        .tell(1.5, Event::Signal(TERM), &["signal 15"])
+        .tell(2.0, Event::Empty, &["resign"])
+        .tell(2.1, Event::Resigned(Ok(())), &["finish: lost, for good"]);
+}
+
+#[test]
+fn who_insists_tries_an_unreached_store_without_end() {
+    let mut transcript = Transcript::new(ETCD, Rules { insists: true, ..rules() });
+    transcript.tell(0.0, Event::Tick, &["open"]);
+    for second in [1.0, 100.0, 10_000.0] {
+        transcript
+            .tell(second, Event::Opened(Err(unreachable())), &[])
+            .pass(second + 1.0, &["open"]);
+    }
+}
+
+/// The parts of a stop that a service manager is told of.
+#[test]
+fn a_stop_is_told_when_it_is_passed_on_and_when_nothing_runs_any_more() {
+    let told = |commands: &[Command]| -> Vec<String> {
+        let told = commands.iter().filter_map(|command| match command {
+            Command::Tell(News::Stopping(signal)) => Some(format!("stopping {signal}")),
+            Command::Tell(News::Leaving { for_good: true }) => Some("leaving".to_owned()),
+            Command::Tell(News::Leaving { for_good: false }) => Some("leaving for now".to_owned()),
+            _ => None,
+        });
+        told.collect()
+    };
+    let mut machine = Transcript::running(Lease::Unlimited, rules()).machine;
+    assert_eq!(told(&machine.step(at(1.0), Event::Signal(libc::SIGHUP))), [""; 0]);
+    assert_eq!(told(&machine.step(at(1.0), Event::Signal(libc::SIGTERM))), ["stopping 15"]);
+    assert_eq!(told(&machine.step(at(1.1), Event::Ended(Ended::Signaled(15)))), [""; 0]);
+    assert_eq!(told(&machine.step(at(1.2), Event::Empty)), ["leaving"]);
+
+    let mut machine = Transcript::running(ETCD, rules()).machine;
+    machine.step(at(2.5), Event::Tick);
+    assert_eq!(told(&machine.step(at(2.5), gone())), [""; 0]);
+    assert_eq!(told(&machine.step(at(2.6), Event::Empty)), ["leaving for now"]);
+}

@@ -1,6 +1,7 @@
 //! One file for each subcommand, and what they share: from arguments to a plan to an exit code.
 
 mod attempts;
+mod candidacy;
 mod check;
 mod config;
 mod dashboard;

@@ -37,6 +37,7 @@ mod note;
 mod profile;
 pub mod remote;
 mod seat;
+pub mod stamp;
 mod store;
 mod survey;
 mod ticket;

@@ -53,7 +53,6 @@ mod probe;
 mod queue;
 mod renewal;
 mod seat;
-mod stamp;
 mod store;
 mod survey;
 mod trips;

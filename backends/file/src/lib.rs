@@ -55,7 +55,6 @@ mod note;
 mod queue;
 mod root;
 mod seat;
-mod stamp;
 mod store;
 mod survey;
 mod token;

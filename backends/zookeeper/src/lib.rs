@@ -89,7 +89,6 @@ mod security;
 mod sequence;
 mod session;
 mod settings;
-mod stamp;
 mod store;
 mod survey;
 mod task;

@@ -48,6 +48,7 @@
 mod door;
 mod entry;
 mod fault;
+mod forget;
 mod hall;
 mod lock;
 mod network;

@@ -6,7 +6,7 @@ use elect_api::{Candidate, ElectionName, Error, Lease, Order, Profile, Seat, Sto
 use crate::door::Door;
 use crate::root::Root;
 use crate::seat::FileSeat;
-use crate::{survey, url};
+use crate::{forget, survey, url};
 
 /// The elections under one directory of the local disk.
 pub(crate) struct FileStore {
@@ -42,6 +42,10 @@ impl Store for FileStore {
             candidate.clone(),
             Door::default(),
         )))
+    }
+
+    async fn forget(&self, election: &ElectionName) -> Result<(), Error> {
+        forget::forget(&self.root, election)
     }
 
     async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {

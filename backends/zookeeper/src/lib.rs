@@ -78,6 +78,7 @@ mod dial;
 mod directory;
 mod entry;
 mod fault;
+mod forget;
 mod guid;
 mod layout;
 mod link;

@@ -10,6 +10,7 @@ use zookeeper_client::Client;
 
 use crate::dial::dial;
 use crate::directory::Directory;
+use crate::forget::forget;
 use crate::guid::Guid;
 use crate::seat::ZkSeat;
 use crate::settings::{Settings, expect_no_candidate};
@@ -74,6 +75,11 @@ impl Store for ZkStore {
         let guid = Guid::of_ticket(ticket)?;
         let removed = self.directory(election).remove_all(&self.look().await?, &[guid]).await;
         removed.map_err(|error| self.settings.explain(error))
+    }
+
+    async fn forget(&self, election: &ElectionName) -> Result<(), Error> {
+        let forgotten = forget(&self.look().await?, &self.settings, election).await;
+        forgotten.map_err(|error| self.settings.explain(error))
     }
 
     async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {

@@ -3,6 +3,7 @@
 mod ambiguity;
 mod crowd;
 mod expiry;
+mod forgetting;
 mod notes;
 mod order;
 mod proof;
@@ -14,6 +15,7 @@ mod tokens;
 pub use ambiguity::*;
 pub use crowd::*;
 pub use expiry::*;
+pub use forgetting::*;
 pub use notes::*;
 pub use order::*;
 pub use proof::*;

@@ -72,6 +72,8 @@ pub enum Ask {
     AwaitChange(u64),
     /// Who leads and who waits.
     Survey,
+    /// Remove all that there is of the election, if nobody is in it.
+    Forget,
     /// What the note says.
     ReadNote,
     /// Answer when the note has another version than this.

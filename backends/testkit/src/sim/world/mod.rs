@@ -70,7 +70,11 @@ impl World {
 
     fn ask(&mut self, now: StoreTime, election: &ElectionName, ask: &Ask) -> Option<Reply> {
         let fits = match ask {
-            Ask::Survey | Ask::ReadNote | Ask::AwaitNote(_) | Ask::WriteNote { .. } => true,
+            Ask::Survey
+            | Ask::Forget
+            | Ask::ReadNote
+            | Ask::AwaitNote(_)
+            | Ask::WriteNote { .. } => true,
             Ask::Enter(_) | Ask::Renew(_) | Ask::Leave(_) | Ask::AwaitEnd(_) => {
                 self.options.kind == Kind::Queue
             }
@@ -79,6 +83,15 @@ impl World {
         match ask {
             _ if !fits => Some(Reply::Unfit),
             Ask::Survey => Some(Reply::Survey(self.line(now, election))),
+            Ask::Forget => {
+                let line = self.line(now, election);
+                let others = line.waiting.len() + usize::from(line.leader.is_some());
+                if others > 0 {
+                    return Some(Reply::Ended { others });
+                }
+                self.wipe(now, election);
+                Some(Reply::Left)
+            }
             Ask::Enter(_) | Ask::Renew(_) | Ask::Leave(_) => {
                 Some(self.ask_queue(now, election, ask))
             }

@@ -4,6 +4,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use elect_api::{
     Cadence, Candidate, ElectionName, Error, Lease, Order, Profile, Seat, Store, Survey, Ticket,
+    Wake,
 };
 
 use crate::address::Address;
@@ -11,7 +12,7 @@ use crate::fault::{Doing, Failure, is_lease_unknown};
 use crate::layout::{Hall, LeaseId};
 use crate::link::Link;
 use crate::seat::EtcdSeat;
-use crate::survey;
+use crate::{changes, survey};
 
 /// The elections under one prefix of a cluster.
 pub(crate) struct EtcdStore {
@@ -70,6 +71,18 @@ impl Store for EtcdStore {
             Ok(survey) => {
                 attempt.succeed();
                 Ok(survey)
+            }
+            Err(failure) => Err(attempt.fail(&failure).await),
+        }
+    }
+
+    async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {
+        let hall = Hall::new(&self.prefix, election);
+        let attempt = self.link.casual_attempt(hall.prefix()).await?;
+        match changes::changed(attempt.client(), hall).await {
+            Ok(wake) => {
+                attempt.succeed();
+                Ok(wake)
             }
             Err(failure) => Err(attempt.fail(&failure).await),
         }

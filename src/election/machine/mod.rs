@@ -41,6 +41,8 @@ pub struct Machine {
     reached: bool,
     /// `None` if it does not matter how often it is done.
     inquiry: Option<Inquiry>,
+    /// We had won, and lost it before anything was started: the seat is given up, to enter anew.
+    returns: bool,
     /// Why we are leaving; the first reason that ends the command stays.
     verdict: Option<Verdict>,
     interrupted: Vec<(i32, Boottime)>,
@@ -77,6 +79,7 @@ impl Machine {
             failures: 0,
             misfits: 0,
             reached: false,
+            returns: false,
             verdict: None,
             interrupted: Vec::new(),
             told_to_end: false,
@@ -202,6 +205,7 @@ impl Machine {
     fn send(&mut self, now: Boottime) {
         let (kind, command) = match &self.phase {
             Phase::Joining => (Kind::Open, Command::Open),
+            Phase::Campaigning(_) if self.returns => (Kind::Resign, Command::Resign),
             Phase::Campaigning(_) if matches!(self.inquiry, Some(Inquiry::Due(_))) => {
                 (Kind::Recall, Command::Recall)
             }
@@ -260,7 +264,8 @@ impl Machine {
                     self.say(Command::Tell(News::Waiting { ahead }));
                 }
                 let over = match self.rules.wait {
-                    Wait::No => true,
+                    // With nobody before us we are about to enter.
+                    Wait::No => ahead > 0,
                     Wait::For(limit) => self.began + limit <= now,
                     Wait::Forever => false,
                 };
@@ -268,8 +273,23 @@ impl Machine {
                     self.leave(now, Verdict::NotAcquired);
                 }
             }
-            Answer::Evicted(_) | Answer::Gone(_) => self.ask_again(now),
+            Answer::Evicted(ref why) | Answer::Gone(ref why) => self.lose_unstarted(now, why),
         }
+    }
+
+    /// We had won, and it is lost before anything was started. The seat says so until it is given up.
+    fn lose_unstarted(&mut self, now: Boottime, why: &str) {
+        self.returns = true;
+        let what = format!("leadership was lost before the command was started: {why}");
+        self.failed(now, Error::new(ErrorKind::Unreachable, what));
+    }
+
+    /// The seat is given up: its next refresh comes as a newcomer.
+    fn return_to_the_queue(&mut self, now: Boottime) {
+        self.returns = false;
+        self.phase = Phase::Campaigning(None);
+        self.inquiry = self.rules.once.then_some(Inquiry::Due(None));
+        self.request = Request::due(now);
     }
 
     /// Starts the command if the lease, as granted, leaves it the time that it was promised.
@@ -379,8 +399,11 @@ impl Machine {
 
     fn resigned(&mut self, now: Boottime, outcome: Result<(), Error>) {
         self.request.forget();
+        let is_leaving = matches!(self.phase, Phase::Resigning(_));
         match outcome {
+            Ok(()) if !is_leaving => self.return_to_the_queue(now),
             Ok(()) => self.finish(),
+            Err(error) if !is_leaving => self.failed(now, error),
             Err(error) if error.is_permanent() => {
                 self.say(Command::Tell(News::EntryLeft(error)));
                 self.finish();

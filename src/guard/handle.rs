@@ -20,7 +20,7 @@ use super::ladder::{Deadlines, Ladder, Leftover};
 use super::redeemer::{Redeem, Redeemer};
 use super::signals::{self, Inherited};
 use super::spawn::Launch;
-use super::switches::{Part, is_off};
+use super::switches::is_off;
 use super::wire::{Message, Order, Report};
 use super::{Alarm, Terminal, clock, death_pipe, descriptors, lease};
 
@@ -156,7 +156,7 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
         ladder: Ladder::new(settings.leftover, settings.is_timed),
         leads: settings.leads,
         ask: settings.signal,
-        dead_man_is_on: !is_off(Part::DeadMan),
+        dead_man_is_on: !is_off!(DeadMan),
         redeemer: settings.redeem.map(Redeemer::new).transpose()?,
     };
     Ok((socket, parts))

@@ -40,7 +40,7 @@ mod no_alloc;
 mod redeemer;
 mod signals;
 mod spawn;
-pub mod switches;
+pub(crate) mod switches;
 mod terminal;
 mod wire;
 

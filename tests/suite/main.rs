@@ -16,6 +16,7 @@ mod editor;
 mod environment;
 mod escape;
 mod exit_codes;
+mod exploration;
 mod faults;
 mod flags;
 mod foreign_proc;

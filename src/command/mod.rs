@@ -8,6 +8,7 @@ mod manual;
 mod names;
 mod redeem;
 mod run;
+mod selftest;
 mod sidecar;
 mod status;
 
@@ -15,7 +16,8 @@ use std::process::ExitCode;
 
 use crate::cli::{Command, ConfigArgs, ConfigCommand, Given, LogFormat, Origin, Origins, RunArgs};
 use crate::config::{
-    CheckPlan, ConfigError, RedeemPlan, RunPlan, SidecarPlan, StatusPlan, Verbosity, over_file,
+    CheckPlan, ConfigError, RedeemPlan, RunPlan, SelftestPlan, SidecarPlan, StatusPlan, Verbosity,
+    over_file,
 };
 use crate::report::{FAILED, Log, wall_clock};
 
@@ -60,6 +62,10 @@ fn act(given: Given, warnings: &[String]) -> ExitCode {
         Command::Sidecar(args) => SidecarPlan::new(*args)
             .map_err(anyhow::Error::from)
             .and_then(|plan| sidecar::sidecar(&plan, &log)),
+        Command::Selftest(args) => SelftestPlan::new(args)
+            .map_err(anyhow::Error::from)
+            .and_then(|plan| selftest::selftest(&plan, &log)),
+        Command::Stamp(args) => selftest::stamp(&args),
         Command::Dashboard(args) => dashboard::dashboard(args.what),
         Command::Redeem(args) => RedeemPlan::new(args)
             .map_err(anyhow::Error::from)

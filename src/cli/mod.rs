@@ -60,8 +60,7 @@ pub use values::{AfterLoss, Leftover, LogFormat, OutputFormat, parse_duration, p
 
 const EXAMPLES: &str = "\
 Examples:
-  elect run ./cron-job                     one machine: nothing to set up
-  elect run -b etcd://a,b,c -- ./server    many machines: one leads";
+  elect run ./cron-job    one machine: nothing to set up";
 
 const MORE: &str = "\
 Exit codes:

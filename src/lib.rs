@@ -59,6 +59,10 @@
 //! `--http` a thread of its own [answers](report::http) whoever asks, and works out for each answer whether
 //! we still lead.
 //!
+//! **The self-test.** `elect selftest` has no machinery of its own to run commands: it starts real runs of this
+//! very program as processes bound to it, does to them from outside what the promise has to survive, and
+//! compares the instants at which the processes of their commands say that they ran.
+//!
 //! **The terminal.** Wrapper and command are one job for whoever sits at it, but two process groups: the
 //! command's has the foreground, and what a key does to it alone the wrapper does to the rest of the job.
 //!

@@ -9,6 +9,7 @@ mod manual;
 mod names;
 mod redeem;
 mod run;
+mod selftest;
 mod sidecar;
 mod status;
 
@@ -16,7 +17,7 @@ use std::process::ExitCode;
 
 use crate::cli::{Command, ConfigArgs, ConfigCommand, Given, LogFormat, Origin, Origins, RunArgs};
 use crate::config::{
-    CheckPlan, ConfigError, RedeemPlan, RunPlan, SidecarPlan, StatusPlan, Verbosity,
+    CheckPlan, ConfigError, RedeemPlan, RunPlan, SelftestPlan, SidecarPlan, StatusPlan, Verbosity,
     misspelt_variables, over_file,
 };
 use crate::report::{FAILED, Log, wall_clock};
@@ -65,6 +66,10 @@ fn act(given: Given, mut warnings: Vec<String>) -> ExitCode {
         Command::Sidecar(args) => SidecarPlan::new(*args)
             .map_err(anyhow::Error::from)
             .and_then(|plan| sidecar::sidecar(&plan, &log)),
+        Command::Selftest(args) => SelftestPlan::new(args)
+            .map_err(anyhow::Error::from)
+            .and_then(|plan| selftest::selftest(&plan, &log)),
+        Command::Stamp(args) => selftest::stamp(&args),
         Command::Dashboard(args) => dashboard::dashboard(args.what),
         Command::Redeem(args) => RedeemPlan::new(args)
             .map_err(anyhow::Error::from)

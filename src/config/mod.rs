@@ -22,7 +22,7 @@ pub use campaign::CampaignPlan;
 pub use error::ConfigError;
 pub use file::{ConfigFile, Places, over_chosen, over_file, places, read_file};
 pub use identity::{candidate_id, host_name};
-pub use plan::{CheckPlan, RedeemPlan, RunPlan, StatusPlan, Verbosity, Wait};
+pub use plan::{CheckPlan, RedeemPlan, RunPlan, SelftestPlan, StatusPlan, Verbosity, Wait};
 pub use sidecar::{HealthPlan, SidecarPlan};
 pub use spelling::misspelt_variables;
 pub use stores::{connect, schemes};

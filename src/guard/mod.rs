@@ -21,6 +21,7 @@
 //! This is the only module with unsafe code; each block says why it is sound.
 #![allow(unsafe_code)]
 
+mod bound;
 mod channel;
 mod children;
 mod clock;
@@ -44,6 +45,7 @@ pub(crate) mod switches;
 mod terminal;
 mod wire;
 
+pub use bound::{adopt_orphans, has_children, kill_children};
 pub use children::reap;
 pub use clock::{Alarm, now, rate};
 pub use containment::Containment;

@@ -38,6 +38,7 @@ mod pid_one;
 mod power_cut;
 mod readme;
 mod real;
+mod selftest;
 mod service;
 mod shells;
 mod sidecar;

@@ -52,7 +52,10 @@ pub use settings::{Place, Setting, Settings};
 pub use sidecar::SidecarArgs;
 pub use status::StatusArgs;
 pub use value::Value;
-pub use values::{AfterLoss, Leftover, LogFormat, OutputFormat, parse_duration, parse_signal};
+pub use values::{
+    AfterLoss, Containment, ContainmentChoice, Leftover, LogFormat, OutputFormat, parse_duration,
+    parse_signal,
+};
 
 const EXAMPLES: &str = "\
 Examples:

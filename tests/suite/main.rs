@@ -6,6 +6,7 @@ mod birth;
 mod check;
 mod colours;
 mod config;
+mod containment;
 mod contention;
 #[cfg(feature = "sim")]
 mod deadlines;

@@ -268,7 +268,8 @@ impl Guardian {
     }
 
     /// # Safety
-    /// No object of the guardian may use another descriptor than those of `parts` and `holds`; the write end of the failure pipe only if it is `more`.
+    /// No object of the guardian may use another descriptor than those of `parts` and `holds`; the write end
+    /// of the failure pipe only if it is `more`.
     unsafe fn close_all_but_ours(&self, more: Option<RawFd>) {
         let ours = [
             self.parts.socket.as_raw_fd(),

@@ -22,9 +22,6 @@ struct Arguments {
 
 const FLAG_PARENT: u64 = 0x0000_8000;
 const FLAG_INTO_CGROUP: u64 = 0x2_0000_0000;
-/// A child that its parent hears of.
-const CHILD: u64 = 17;
-
 /// Forks a child of this process's parent: a sibling.
 ///
 /// # Errors
@@ -39,7 +36,7 @@ pub(super) fn sibling() -> Result<i32, i32> {
 /// # Errors
 /// The `errno`.
 pub(super) fn child() -> Result<i32, i32> {
-    clone(&Arguments { exit_signal: CHILD, ..Arguments::default() })
+    clone(&Arguments { exit_signal: heard_of(), ..Arguments::default() })
 }
 
 /// Forks a child that is in this cgroup from its birth.
@@ -49,7 +46,12 @@ pub(super) fn child() -> Result<i32, i32> {
 pub(super) fn child_in(cgroup: &OwnedFd) -> Result<i32, i32> {
     let cgroup = u64::from(cgroup.as_raw_fd().unsigned_abs());
     let flags = FLAG_INTO_CGROUP;
-    clone(&Arguments { flags, exit_signal: CHILD, cgroup, ..Arguments::default() })
+    clone(&Arguments { flags, exit_signal: heard_of(), cgroup, ..Arguments::default() })
+}
+
+/// What a parent gets when its child has ended.
+fn heard_of() -> u64 {
+    libc::SIGCHLD.unsigned_abs().into()
 }
 
 fn clone(arguments: &Arguments) -> Result<i32, i32> {

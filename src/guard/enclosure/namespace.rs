@@ -334,16 +334,21 @@ impl Trouble {
             (_, Errno::ENOSPC) => {
                 "see sysctl user.max_user_namespaces and user.max_pid_namespaces, the limits on them"
             }
-            (_, Errno::EINVAL | Errno::ENOSYS) => "take a kernel that was built with them",
+            (_, Errno::EINVAL | Errno::ENOSYS) => {
+                "it takes Linux 5.3, built with them, and no seccomp filter that hides clone3 (a container's)"
+            }
             (Step::Begin | Step::Init, _) => {
                 "see whether there are enough processes and descriptors"
             }
             (_, Errno::ENOENT) => "mount /proc",
-            _ if self.is_root => "root needs the capability CAP_SYS_ADMIN for it",
+            _ if self.is_root => {
+                "root needs the capability CAP_SYS_ADMIN for it, and no seccomp filter against it (that of a \
+                 container, RestrictNamespaces= of systemd)"
+            }
             _ => {
                 "run elect as root, or have ordinary users permitted to make user namespaces (sysctl \
                  kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0; the \
-                 seccomp profile of a container)"
+                 seccomp filter of a container, RestrictNamespaces= of systemd)"
             }
         }
     }

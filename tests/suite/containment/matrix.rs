@@ -11,10 +11,10 @@ use std::thread;
 use std::time::Duration;
 
 use elect_testkit::oracle::{Flag, Oracle, Run, Stamper};
-use elect_testkit::program::{Running, eventually, is_alive};
+use elect_testkit::program::{Running, children, eventually, is_alive, state};
 use nix::sys::signal::Signal;
 
-use super::Someone;
+use super::{Someone, children_by_name};
 use crate::stage::{send, send_if_alive, stop};
 use crate::support::installed;
 
@@ -81,9 +81,9 @@ enum Act {
     End,
     KillWrapper,
     KillGuardian,
-    /// Both are killed before either can act.
+    /// Both are killed before either can act; they and the init of a pid namespace were stopped.
     KillBoth,
-    /// Both are stopped, and the lease runs out.
+    /// They are stopped, and the lease runs out.
     #[cfg_attr(not(feature = "sim"), expect(dead_code, reason = "it takes the simulated store"))]
     StopBoth,
 }
@@ -201,18 +201,24 @@ impl Cell {
 
     fn act(&self, a: &mut Running, end: &Flag, server: Option<&Server>) {
         let (wrapper, guardian) = (a.pid(), a.guardian());
+        let (init, command) = children_by_name(guardian);
+        if self.escaper == Escaper::Stopped {
+            let escaper = children(command[0])[0];
+            eventually("a stopped child", || (state(escaper) == Some('T')).then_some(()));
+        }
+        let watchers: Vec<i32> = [wrapper, guardian].into_iter().chain(init).collect();
         match self.act {
             Act::End => end.raise(),
             Act::KillWrapper => send(wrapper, Signal::SIGKILL),
             Act::KillGuardian => send(guardian, Signal::SIGKILL),
             Act::KillBoth => {
-                [wrapper, guardian].into_iter().for_each(stop);
+                watchers.into_iter().for_each(stop);
                 send(guardian, Signal::SIGKILL);
                 send_if_alive(wrapper, Signal::SIGKILL);
             }
             Act::StopBoth => {
                 server.expect("leases that end").lose_renewals();
-                [wrapper, guardian].into_iter().for_each(stop);
+                watchers.into_iter().for_each(stop);
                 eventually("the guardian's end", || (!is_alive(guardian)).then_some(()));
             }
         }

@@ -11,7 +11,7 @@ use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 
 use elect_testkit::fault::Cgroup;
-use elect_testkit::program::Elect;
+use elect_testkit::program::{Elect, children, name};
 use tempfile::TempDir;
 
 use crate::usage::{User, as_nobody};
@@ -106,4 +106,16 @@ impl Someone {
         }
         can
     }
+}
+
+/// The guardian's children: the init of a pid namespace, and the command, while they live.
+#[track_caller]
+fn children_by_name(guardian: i32) -> (Option<i32>, Vec<i32>) {
+    let is_called = |pid: i32, other: &str| name(pid).as_deref() == Some(other);
+    // The door may not have ended yet.
+    let all = children(guardian).into_iter().filter(|&child| !is_called(child, "elect-door"));
+    let (init, others): (Vec<i32>, Vec<i32>) =
+        all.partition(|&child| is_called(child, "elect-init"));
+    assert!(init.len() < 2, "{init:?}");
+    (init.first().copied(), others)
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use elect_testkit::program::{Elect, children, eventually, is_alive, name, state};
+use elect_testkit::program::{Elect, children, eventually, is_alive, state};
 use nix::sys::signal::Signal;
 
-use super::Someone;
+use super::{Someone, children_by_name};
 use crate::stage::{Stage, send};
 use crate::support::Ground;
 use crate::terminal::{does, goes_on, shell, wrapper};
@@ -16,15 +16,6 @@ impl Ground {
     fn walled(&self) -> Elect {
         self.job().args(["--containment", "pidns"])
     }
-}
-
-#[track_caller]
-fn children_by_name(guardian: i32) -> (Option<i32>, Vec<i32>) {
-    let (init, others): (Vec<i32>, Vec<i32>) = children(guardian)
-        .into_iter()
-        .partition(|&child| name(child).as_deref() == Some("elect-init"));
-    assert!(init.len() < 2, "{init:?}");
-    (init.first().copied(), others)
 }
 
 #[test]
@@ -138,6 +129,18 @@ fn what_it_leaves_hears_signals_and_is_killed_when_there_is_no_more_time() {
     }
 }
 
+/// Where nobody could find the daemon otherwise, and it would be waited for.
+#[test]
+fn a_daemon_is_killed_where_children_are_not_listed() {
+    let empty = ["unshare", "-m", "sh", "-c", "mount -t tmpfs none /proc && exec \"$@\"", "sh"];
+    let foreign = ["unshare", "-pf", "--kill-child"];
+    for elsewhere in [&empty[..], &foreign] {
+        let ground = Ground::new();
+        let script = "setsid sleep 3600 >/dev/null 2>&1 & exit 3";
+        ground.walled().sh(script).under(elsewhere).run().exits(3).is_silent();
+    }
+}
+
 #[test]
 fn a_kill_of_its_init_ends_the_command() {
     let ground = Ground::new();
@@ -147,6 +150,24 @@ fn a_kill_of_its_init_ends_the_command() {
     send(init.unwrap(), Signal::SIGKILL);
     elect.wait().exits(128 + 9);
     ground.is_left_empty();
+}
+
+/// When it forks the command: the init is there, and nobody was told of it.
+#[test]
+fn a_door_that_is_killed_halfway_leaves_nothing() {
+    let ground = Ground::new();
+    let inject = "inject=clone3:signal=KILL:when=2";
+    let strace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", inject];
+    let ended = ground.walled().env("MARK", ground.path()).sh("echo ran").under(strace).run();
+    ended.exits(125).prints("").says("guardian");
+    ground.is_left_empty();
+    let own = format!("MARK={}", ground.path().display());
+    eventually("the end of all", || {
+        let all = std::fs::read_dir("/proc").ok()?.flatten();
+        let mut environments =
+            all.filter_map(|entry| std::fs::read(entry.path().join("environ")).ok());
+        (!environments.any(|text| String::from_utf8_lossy(&text).contains(&own))).then_some(())
+    });
 }
 
 /// As on kernels that are older than that system call.

@@ -56,7 +56,10 @@ pub use sidecar::SidecarArgs;
 pub use stamp::{StampArgs, Stamping};
 pub use status::StatusArgs;
 pub use value::Value;
-pub use values::{AfterLoss, Leftover, LogFormat, OutputFormat, parse_duration, parse_signal};
+pub use values::{
+    AfterLoss, Containment, ContainmentChoice, Leftover, LogFormat, OutputFormat, parse_duration,
+    parse_signal,
+};
 
 const EXAMPLES: &str = "\
 Examples:

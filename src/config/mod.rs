@@ -15,8 +15,8 @@ mod spelling;
 mod stores;
 
 pub use crate::cli::{
-    AfterLoss, BackendUrl, HealthCommand, HealthUrl, Leftover, ListenAddress, LogFormat,
-    OutputFormat,
+    AfterLoss, BackendUrl, Containment, HealthCommand, HealthUrl, Leftover, ListenAddress,
+    LogFormat, OutputFormat,
 };
 pub use campaign::CampaignPlan;
 pub use error::ConfigError;

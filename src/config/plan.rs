@@ -7,7 +7,8 @@ use elect_api::{ElectionName, Lease, Profile, Ticket};
 use nix::sys::signal::Signal;
 
 use super::{
-    AfterLoss, BackendUrl, CampaignPlan, ConfigError, Leftover, OutputFormat, naming, stores,
+    AfterLoss, BackendUrl, CampaignPlan, ConfigError, Containment, Leftover, OutputFormat, naming,
+    stores,
 };
 use crate::cli::{CheckArgs, LogArgs, RedeemArgs, RunArgs, SelftestArgs, StatusArgs};
 pub use crate::election::machine::Wait;
@@ -49,6 +50,10 @@ pub struct RunPlan {
     pub signal: Signal,
     /// What happens to processes that the command leaves running.
     pub leftover: Leftover,
+    /// What holds the command's descendants; the best that the command cannot see, if `None`.
+    pub containment: Option<Containment>,
+    /// What holds them at least; any will do, if `None`.
+    pub require_containment: Option<Containment>,
     /// The time between the first signal to stop and KILL; `None` is without end.
     pub stop_timeout: Option<Duration>,
     /// How long after the start the lease is kept at least.
@@ -91,6 +96,8 @@ impl RunPlan {
             conflict_exit_code: args.conflict_exit_code,
             signal: args.signal,
             leftover: args.leftover,
+            containment: args.containment.tier(),
+            require_containment: args.require_containment,
             stop_timeout: args.stop_timeout,
             hold: args.hold,
             once: args.once,

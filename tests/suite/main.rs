@@ -8,6 +8,7 @@ mod check;
 mod clocks;
 mod colours;
 mod config;
+mod containment;
 mod contention;
 #[cfg(feature = "sim")]
 mod deadlines;

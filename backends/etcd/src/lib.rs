@@ -46,6 +46,8 @@ mod address;
 mod dial;
 mod entry;
 mod fault;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod layout;
 mod link;
 mod overhear;

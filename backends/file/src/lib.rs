@@ -48,6 +48,8 @@
 mod door;
 mod entry;
 mod fault;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod hall;
 mod lock;
 mod network;

@@ -195,7 +195,8 @@ pub(crate) fn name_of(number: u64) -> String {
     format!("{number:020}")
 }
 
-fn number_of(name: &[u8]) -> Option<u64> {
+/// Reads a [`name_of`].
+pub(crate) fn number_of(name: &[u8]) -> Option<u64> {
     let digits = std::str::from_utf8(name)
         .ok()
         .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?;

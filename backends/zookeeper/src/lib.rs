@@ -78,6 +78,8 @@ mod dial;
 mod directory;
 mod entry;
 mod fault;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod guid;
 mod layout;
 mod link;

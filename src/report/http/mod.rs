@@ -17,6 +17,8 @@ mod board;
 mod body;
 mod crowd;
 mod events;
+#[cfg(feature = "fuzzing")]
+mod fuzzing;
 mod listener;
 mod metrics;
 mod pace;
@@ -26,6 +28,8 @@ mod server;
 mod surveyor;
 
 pub use board::{Board, Clocks, Identity, Leadership, Reason, View};
+#[cfg(feature = "fuzzing")]
+pub use fuzzing::fuzz;
 pub use listener::Listener;
 pub use metrics::{Failure, Metrics};
 pub use server::Server;

@@ -45,7 +45,7 @@ mod terminal;
 mod wire;
 
 pub use children::reap;
-pub use clock::{Alarm, now};
+pub use clock::{Alarm, now, rate};
 pub use containment::Containment;
 pub use handle::{Forked, Guardian, Pulse, Settings};
 pub use heirloom::{HEIRLOOM, Heirloom};

@@ -74,10 +74,12 @@
 //! `server-name` is refused: the library takes the name from the URL.
 
 mod anchor;
+mod changes;
 mod dial;
 mod directory;
 mod entry;
 mod fault;
+mod forget;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod guid;
@@ -91,7 +93,6 @@ mod security;
 mod sequence;
 mod session;
 mod settings;
-mod stamp;
 mod store;
 mod survey;
 mod task;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use elect_api::Boottime;
+use async_trait::async_trait;
 use tokio::net::UnixStream;
 use tokio::sync::watch;
 
@@ -11,7 +11,7 @@ use super::crowd::Crowd;
 use super::pace::Pace;
 use super::pages::Desk;
 use super::server::Guest;
-use super::{Board, Clocks, Identity};
+use super::{Board, Clocks, Identity, Lookout, Sight};
 
 /// What is sent in full: so much fits into the buffers.
 const MOST: usize = 32 * 1024;
@@ -64,16 +64,21 @@ fn guest() -> Guest {
         is_timed: false,
         grace: None,
     };
-    let clocks = Clocks {
-        now: || Boottime::from_boot(Duration::from_secs(60)),
-        wall: || SystemTime::UNIX_EPOCH,
-    };
+    let clocks = Clocks { now: crate::guard::now, wall: || SystemTime::UNIX_EPOCH };
     let (_, stopping) = watch::channel(false);
     let board = Arc::new(Board::new(identity, clocks));
     let pace = Pace::new(clocks.now);
-    Guest::new(
-        Arc::new(Desk { board, surveyor: None, crowd: Crowd::new(), pace, stopping }),
-        0,
-        None,
-    )
+    let lookout = Box::new(Blind);
+    let desk = Desk { board, lookout, crowd: Crowd::new(), pace, stopping };
+    Guest::new(Arc::new(desk), 0, None)
+}
+
+/// Knows of nobody.
+struct Blind;
+
+#[async_trait]
+impl Lookout for Blind {
+    async fn look(&self) -> Option<Sight> {
+        None
+    }
 }

@@ -20,17 +20,17 @@ mod events;
 #[cfg(feature = "fuzzing")]
 mod fuzzing;
 mod listener;
+mod lookout;
 mod metrics;
 mod pace;
 mod pages;
 mod present;
 mod server;
-mod surveyor;
 
 pub use board::{Board, Clocks, Identity, Leadership, Reason, View};
 #[cfg(feature = "fuzzing")]
 pub use fuzzing::fuzz;
 pub use listener::Listener;
+pub use lookout::{Lookout, Sight};
 pub use metrics::{Failure, Metrics};
 pub use server::Server;
-pub use surveyor::Surveyor;

@@ -83,5 +83,7 @@ pub mod cli;
 pub mod command;
 pub mod config;
 pub mod election;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 pub mod guard;
 pub mod report;

@@ -20,6 +20,8 @@ pub use crate::cli::{
 };
 pub use campaign::CampaignPlan;
 pub use error::ConfigError;
+#[cfg(feature = "fuzzing")]
+pub use file::check_text;
 pub use file::{ConfigFile, Places, over_chosen, over_file, places, read_file};
 pub use identity::{candidate_id, host_name};
 pub use plan::{CheckPlan, RedeemPlan, RunPlan, SelftestPlan, StatusPlan, Verbosity, Wait};

@@ -64,4 +64,6 @@ pub use no_alloc::NoAlloc;
 pub use redeemer::Redeem;
 pub use signals::{Incoming, Inherited, Whom, end_by, stop};
 pub use terminal::Terminal;
+#[cfg(feature = "fuzzing")]
+pub use wire::fuzz as fuzz_wire;
 pub use wire::{Ended, Report};

@@ -22,6 +22,8 @@ mod faults;
 mod flags;
 mod foreign_proc;
 mod fork_bomb;
+#[cfg(feature = "sim")]
+mod fuzz;
 mod group_tier;
 mod hang_up;
 mod help;

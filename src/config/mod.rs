@@ -7,6 +7,7 @@ mod campaign;
 mod error;
 mod file;
 mod identity;
+mod looking;
 mod naming;
 pub mod nesting;
 mod plan;
@@ -15,14 +16,15 @@ mod spelling;
 mod stores;
 
 pub use crate::cli::{
-    AfterLoss, BackendUrl, HealthCommand, HealthUrl, Leftover, ListenAddress, LogFormat,
+    AfterLoss, BackendUrl, Goal, HealthCommand, HealthUrl, Leftover, ListenAddress, LogFormat,
     OutputFormat,
 };
 pub use campaign::CampaignPlan;
 pub use error::ConfigError;
 pub use file::{ConfigFile, Places, over_chosen, over_file, places, read_file};
-pub use identity::{candidate_id, host_name};
-pub use plan::{CheckPlan, RedeemPlan, RunPlan, StatusPlan, Verbosity, Wait};
+pub use identity::{candidate_id, host_name, is_known_as};
+pub use looking::{ObservePlan, StatusPlan, WaitPlan};
+pub use plan::{CheckPlan, RedeemPlan, RunPlan, Verbosity, Wait};
 pub use sidecar::{HealthPlan, SidecarPlan};
 pub use spelling::misspelt_variables;
 pub use stores::{connect, schemes};

@@ -6,10 +6,8 @@ use std::time::Duration;
 use elect_api::{ElectionName, Ticket};
 use nix::sys::signal::Signal;
 
-use super::{
-    AfterLoss, BackendUrl, CampaignPlan, ConfigError, Leftover, OutputFormat, naming, stores,
-};
-use crate::cli::{CheckArgs, LogArgs, RedeemArgs, RunArgs, StatusArgs};
+use super::{AfterLoss, BackendUrl, CampaignPlan, ConfigError, Leftover, naming, stores};
+use crate::cli::{CheckArgs, LogArgs, RedeemArgs, RunArgs};
 pub use crate::election::machine::Wait;
 
 /// How much elect says on stderr.
@@ -101,30 +99,6 @@ impl RunPlan {
     }
 }
 
-/// What `elect status` is to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StatusPlan {
-    /// The store that keeps the elections.
-    pub backend: BackendUrl,
-    /// The elections to look at; all if empty.
-    pub elections: Vec<ElectionName>,
-    /// The form of the report.
-    pub output: OutputFormat,
-}
-
-impl StatusPlan {
-    /// The plan that these arguments ask for.
-    ///
-    /// # Errors
-    /// What is wrong with them, with a hint.
-    pub fn new(args: StatusArgs) -> Result<Self, ConfigError> {
-        let elections =
-            args.elections.iter().map(|name| parse_election(name)).collect::<Result<_, _>>()?;
-        stores::check(&args.backend)?;
-        Ok(Self { backend: args.backend, elections, output: args.output })
-    }
-}
-
 /// What `elect check` is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckPlan {
@@ -184,8 +158,9 @@ mod tests {
 
     use elect_api::{Lease, Profile};
 
-    use super::{ConfigError, RunPlan, StatusPlan, Verbosity, Wait};
+    use super::{ConfigError, RunPlan, Verbosity, Wait};
     use crate::cli::{Command, parse};
+    use crate::config::StatusPlan;
 
     fn run(args: &[&str]) -> Result<RunPlan, ConfigError> {
         match parse(["elect", "run"].iter().chain(args)).unwrap().command {

@@ -35,6 +35,7 @@ mod pid_one;
 mod power_cut;
 mod readme;
 mod real;
+mod see;
 mod service;
 mod shells;
 mod sidecar;

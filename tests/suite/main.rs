@@ -41,6 +41,7 @@ mod pid_one;
 mod power_cut;
 mod readme;
 mod real;
+mod see;
 mod selftest;
 mod service;
 mod shells;

@@ -12,6 +12,7 @@ use nix::fcntl::OFlag;
 use nix::unistd::pipe2;
 
 use super::descriptors::out_of_the_way;
+use super::signals::read_now;
 use super::switches::is_off;
 
 /// `F_SETSIG` of `fcntl(2)`, which the libc crate does not name.
@@ -35,4 +36,9 @@ pub(super) fn new() -> io::Result<(OwnedFd, OwnedFd)> {
 pub(super) fn aim(read: &OwnedFd, group: i32) -> bool {
     // SAFETY: F_SETOWN takes an integer and touches no memory of ours.
     unsafe { libc::fcntl(read.as_raw_fd(), libc::F_SETOWN, -group) == 0 }
+}
+
+/// Whether nobody has the write end any more.
+pub(super) fn is_over(read: &OwnedFd) -> bool {
+    matches!(read_now(read, &mut [0]), Ok(Some(0)))
 }

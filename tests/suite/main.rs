@@ -8,6 +8,7 @@ mod check;
 mod clocks;
 mod colours;
 mod config;
+mod containment;
 mod contention;
 #[cfg(feature = "sim")]
 mod deadlines;
@@ -21,6 +22,8 @@ mod faults;
 mod flags;
 mod foreign_proc;
 mod fork_bomb;
+#[cfg(feature = "sim")]
+mod fuzz;
 mod group_tier;
 mod hang_up;
 mod help;
@@ -38,6 +41,8 @@ mod pid_one;
 mod power_cut;
 mod readme;
 mod real;
+mod see;
+mod selftest;
 mod service;
 mod shells;
 mod sidecar;

@@ -80,6 +80,8 @@ mod directory;
 mod entry;
 mod fault;
 mod forget;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod guid;
 mod layout;
 mod link;

@@ -269,7 +269,8 @@ impl Machine {
                     self.say(Command::Tell(News::Waiting { ahead }));
                 }
                 let over = match self.rules.wait {
-                    Wait::No => true,
+                    // With nobody before us we are about to enter.
+                    Wait::No => ahead > 0,
                     Wait::For(limit) => self.began + limit <= now,
                     Wait::Forever => false,
                 };
@@ -277,11 +278,15 @@ impl Machine {
                     self.leave(now, Verdict::NotAcquired);
                 }
             }
-            Answer::Evicted(_) | Answer::Gone(_) => {
-                self.rejoins = !is_off!(Rejoin);
-                self.ask_again(now);
-            }
+            Answer::Evicted(ref why) | Answer::Gone(ref why) => self.lose_unstarted(now, why),
         }
+    }
+
+    /// We had won, and it is lost before anything was started. The seat says so until it is given up.
+    fn lose_unstarted(&mut self, now: Boottime, why: &str) {
+        self.rejoins = !is_off!(Rejoin);
+        let what = format!("leadership was lost before the command was started: {why}");
+        self.failed(now, Error::new(ErrorKind::Unreachable, what));
     }
 
     /// Starts the command if the lease, as granted, leaves it the time that it was promised.

@@ -65,7 +65,9 @@
 //! **The terminal.** Wrapper and command are one job for whoever sits at it, but two process groups: the
 //! command's has the foreground, and what a key does to it alone the wrapper does to the rest of the job.
 //!
-//! Time is `CLOCK_BOOTTIME`, read in `guard/clock.rs` alone; everything else gets it as an argument.
+//! Time is `CLOCK_BOOTTIME`, read in `guard/clock.rs` alone; everything else gets it as an argument. Where
+//! leases end by time, so does the clock's rate: a candidate whose clock is slewed further than its leases
+//! allow for does not lead.
 //! Wall clocks are shown to people, and are never compared.
 
 #[cfg(not(target_os = "linux"))]

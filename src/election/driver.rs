@@ -26,6 +26,11 @@ pub trait Clock: Send {
     /// The present instant.
     fn now(&self) -> Boottime;
 
+    /// How fast it runs, as a share of what it would by itself. 1 where that is not to be known.
+    fn rate(&self) -> f64 {
+        1.0
+    }
+
     /// Ends at `at`, or never.
     ///
     /// # Cancellation
@@ -192,6 +197,9 @@ pub async fn drive<C: Clock + Sync, T: Tree, O: Observer>(
     loop {
         driver.observer.happened(&event);
         let now = driver.clock.now();
+        if machine.counts_time() {
+            machine.clock_runs_at(driver.clock.rate());
+        }
         for command in machine.step(now, event) {
             if let Command::Finish(verdict) = command {
                 return verdict;

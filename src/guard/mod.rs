@@ -51,7 +51,7 @@ mod terminal;
 mod wire;
 
 pub use children::reap;
-pub use clock::{Alarm, now};
+pub use clock::{Alarm, now, rate};
 pub use containment::Containment;
 pub use enclosure::{Enclosure, Unavailable};
 pub use handle::{Forked, Guardian, Pulse, Settings};

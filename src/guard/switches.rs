@@ -31,3 +31,12 @@ pub fn is_off(part: Part) -> bool {
 pub const fn is_off(_part: Part) -> bool {
     false
 }
+
+/// What stands in for the slew of this machine's clock: a tick and a frequency, as `adjtimex(2)` has them,
+/// in the file that `ELECT_TEST_SLEW` names, if it is there.
+#[cfg(feature = "sim")]
+pub(super) fn slew() -> Option<(i64, i64)> {
+    let text = std::fs::read_to_string(std::env::var_os("ELECT_TEST_SLEW")?).ok()?;
+    let mut numbers = text.split_whitespace().map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}

@@ -4,6 +4,8 @@ mod bad_input;
 mod basics;
 mod birth;
 mod check;
+#[cfg(feature = "sim")]
+mod clocks;
 mod colours;
 mod config;
 mod containment;

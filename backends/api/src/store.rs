@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::{Candidate, ElectionName, Error, Profile, Seat, Survey, Ticket};
+use crate::{Candidate, ElectionName, Error, Profile, Seat, Survey, Ticket, Wake, never};
 
 /// A place that keeps elections; one connection to it, as one process has.
 #[async_trait]
@@ -39,12 +39,44 @@ pub trait Store: Send + Sync {
         Ok(())
     }
 
+    /// Removes all that is kept of an election that nobody is in: its notes, and the place that was made for
+    /// it, with what was made above it for nobody else. Whoever enters later finds it as if nobody ever had,
+    /// but for the tokens, which rise all the same. An election that nobody ever entered is left as it is.
+    ///
+    /// A store in which nothing outlives the entries does nothing.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Unreachable`] also while somebody is in it; else as [`Store::open`].
+    ///
+    /// # Cancellation
+    /// Some of it may be gone; the call may be repeated.
+    async fn forget(&self, election: &ElectionName) -> Result<(), Error> {
+        let _ = election;
+        Ok(())
+    }
+
     /// Who leads and who waits, disturbing nobody (law 9). An election that nobody ever entered is
     /// an empty one.
     ///
     /// # Errors
     /// As [`Store::open`]; damaged entries are left out, not reported.
     async fn survey(&self, election: &ElectionName) -> Result<Survey, Error>;
+
+    /// Looks out over an election: the wake ends when a candidate may have come or gone, somebody may have
+    /// begun or ceased to lead, or a note may have been written, since this returned. It is a hint (law 4),
+    /// and to look out disturbs nobody (law 9).
+    ///
+    /// Whoever wants to miss nothing looks out first, surveys then, and surveys now and then in any case.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    ///
+    /// # Cancellation
+    /// Neither the future nor the wake leaves anything behind when it is dropped.
+    async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {
+        let _ = election;
+        Ok(never())
+    }
 
     /// The elections that have, or had, candidates here, by name.
     ///

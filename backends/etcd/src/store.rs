@@ -3,7 +3,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Cadence, Candidate, ElectionName, Error, Lease, Order, Profile, Seat, Store, Survey, Ticket,
+    Cadence, Candidate, ElectionName, Error, ErrorKind, Lease, Order, Profile, Seat, Store, Survey,
+    Ticket, Wake,
 };
 
 use crate::address::Address;
@@ -11,7 +12,7 @@ use crate::fault::{Doing, Failure, is_lease_unknown};
 use crate::layout::{Hall, LeaseId};
 use crate::link::Link;
 use crate::seat::EtcdSeat;
-use crate::survey;
+use crate::{changes, survey};
 
 /// The elections under one prefix of a cluster.
 pub(crate) struct EtcdStore {
@@ -63,6 +64,22 @@ impl Store for EtcdStore {
         }
     }
 
+    async fn forget(&self, election: &ElectionName) -> Result<(), Error> {
+        let hall = Hall::new(&self.prefix, election);
+        let attempt = self.link.attempt(hall.notes()).await?;
+        match survey::forget(&attempt.client(), &hall).await {
+            Ok(is_empty) => {
+                attempt.succeed();
+                if is_empty {
+                    return Ok(());
+                }
+                let what = format!("somebody is in the election {election}");
+                Err(Error::new(ErrorKind::Unreachable, what))
+            }
+            Err(failure) => Err(attempt.fail(&failure).await),
+        }
+    }
+
     async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
         let hall = Hall::new(&self.prefix, election);
         let attempt = self.link.casual_attempt(hall.prefix()).await?;
@@ -70,6 +87,18 @@ impl Store for EtcdStore {
             Ok(survey) => {
                 attempt.succeed();
                 Ok(survey)
+            }
+            Err(failure) => Err(attempt.fail(&failure).await),
+        }
+    }
+
+    async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {
+        let hall = Hall::new(&self.prefix, election);
+        let attempt = self.link.casual_attempt(hall.prefix()).await?;
+        match changes::changed(attempt.client(), hall).await {
+            Ok(wake) => {
+                attempt.succeed();
+                Ok(wake)
             }
             Err(failure) => Err(attempt.fail(&failure).await),
         }

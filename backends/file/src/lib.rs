@@ -45,9 +45,11 @@
 //! able to replace a directory on the way there either. No link is followed below the root, and no file
 //! with a second name is written.
 
+mod changes;
 mod door;
 mod entry;
 mod fault;
+mod forget;
 mod hall;
 mod lock;
 mod network;
@@ -55,7 +57,6 @@ mod note;
 mod queue;
 mod root;
 mod seat;
-mod stamp;
 mod store;
 mod survey;
 mod token;

@@ -1,12 +1,12 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use elect_api::{Candidate, ElectionName, Error, Lease, Order, Profile, Seat, Store, Survey};
+use elect_api::{Candidate, ElectionName, Error, Lease, Order, Profile, Seat, Store, Survey, Wake};
 
 use crate::door::Door;
 use crate::root::Root;
 use crate::seat::FileSeat;
-use crate::{survey, url};
+use crate::{changes, forget, survey, url};
 
 /// The elections under one directory of the local disk.
 pub(crate) struct FileStore {
@@ -44,8 +44,16 @@ impl Store for FileStore {
         )))
     }
 
+    async fn forget(&self, election: &ElectionName) -> Result<(), Error> {
+        forget::forget(&self.root, election)
+    }
+
     async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
         survey::survey(&self.root, election)
+    }
+
+    async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {
+        Ok(changes::changed(&self.root, election))
     }
 
     async fn elections(&self) -> Result<Vec<ElectionName>, Error> {

@@ -87,6 +87,9 @@ macro_rules! conformance {
             surveys_disturb_nobody
             elections_are_listed_by_name
             elections_are_independent
+            each_change_wakes_whoever_looks_out
+            a_note_wakes_whoever_looks_out
+            looking_out_disturbs_nobody
             // Law 10: a note is a leader's.
             a_note_is_there_for_whoever_comes_later
             only_the_leader_writes_a_note
@@ -95,6 +98,9 @@ macro_rules! conformance {
             a_new_note_wakes_all_who_have_read_the_last
             a_note_may_be_long
             a_note_cut_anywhere_may_be_written_again
+            // What is forgotten.
+            an_election_that_somebody_is_in_is_not_forgotten
+            a_forgotten_election_is_as_if_nobody_had_entered
             // All of them, at once.
             contenders_lead_one_at_a_time_with_rising_tokens
             newcomers_and_crashes_in_a_crowd_stop_nobody

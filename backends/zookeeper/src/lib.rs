@@ -74,10 +74,12 @@
 //! `server-name` is refused: the library takes the name from the URL.
 
 mod anchor;
+mod changes;
 mod dial;
 mod directory;
 mod entry;
 mod fault;
+mod forget;
 mod guid;
 mod layout;
 mod link;
@@ -89,7 +91,6 @@ mod security;
 mod sequence;
 mod session;
 mod settings;
-mod stamp;
 mod store;
 mod survey;
 mod task;

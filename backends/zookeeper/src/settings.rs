@@ -83,7 +83,12 @@ impl Settings {
     /// The path of a note: beside the elections, as their programs count all that is below them. No
     /// election has a name that begins with a dot.
     pub(crate) fn path_of_note(&self, election: &ElectionName, name: NoteName) -> String {
-        format!("{}/.notes/{}/{name}", self.directory, election.as_str())
+        format!("{}/{name}", self.path_of_notes(election))
+    }
+
+    /// The node above all notes of an election.
+    pub(crate) fn path_of_notes(&self, election: &ElectionName) -> String {
+        format!("{}/.notes/{}", self.directory, election.as_str())
     }
 
     /// Who may do what with what we create.

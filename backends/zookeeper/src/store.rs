@@ -3,17 +3,19 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Cadence, Candidate, ElectionName, Error, Lease, Order, Profile, Seat, Store, Survey, Ticket,
+    Cadence, Candidate, ElectionName, Error, Lease, NoteName, Order, Profile, Seat, Store, Survey,
+    Ticket, Wake,
 };
 use tokio::sync::Mutex;
 use zookeeper_client::Client;
 
 use crate::dial::dial;
 use crate::directory::Directory;
+use crate::forget::forget;
 use crate::guid::Guid;
 use crate::seat::ZkSeat;
 use crate::settings::{Settings, expect_no_candidate};
-use crate::survey;
+use crate::{changes, survey};
 
 /// For the session that looks and redeems. It has no entry, so that nobody waits for its end.
 const LOOKING: Duration = Duration::from_secs(10);
@@ -76,9 +78,21 @@ impl Store for ZkStore {
         removed.map_err(|error| self.settings.explain(error))
     }
 
+    async fn forget(&self, election: &ElectionName) -> Result<(), Error> {
+        let forgotten = forget(&self.look().await?, &self.settings, election).await;
+        forgotten.map_err(|error| self.settings.explain(error))
+    }
+
     async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
         let survey = survey::survey(&self.look().await?, &self.directory(election)).await;
         survey.map_err(|error| self.settings.explain(error))
+    }
+
+    async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {
+        let queue = self.settings.path_of(election);
+        let notes = NoteName::ALL.map(|name| self.settings.path_of_note(election, name));
+        let wake = changes::changed(&self.look().await?, &queue, &notes).await;
+        wake.map_err(|error| self.settings.explain(error))
     }
 
     async fn elections(&self) -> Result<Vec<ElectionName>, Error> {

@@ -118,6 +118,14 @@ impl Machine {
         self.lose(why);
     }
 
+    /// As long as the store has our entry nobody else can lead: the command may end in good order.
+    pub(super) fn give_up(&mut self, now: Boottime, why: String) {
+        let Phase::Leading(tenure) = &self.phase else { return };
+        let known = self.timing.deadlines(tenure.leadership.validity);
+        let kill_at = now + self.timing.kill_grace;
+        self.lost_with_grace(now, why, known.map_or(kill_at, |known| kill_at.min(known.hard)));
+    }
+
     /// Nobody else can lead before `kill_at`: the command may end in good order until then.
     fn lost_with_grace(&mut self, now: Boottime, why: String, kill_at: Boottime) {
         let Phase::Leading(tenure) = &mut self.phase else { return };

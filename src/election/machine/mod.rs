@@ -26,6 +26,8 @@ const SAME_INTERRUPT: Duration = Duration::from_secs(1);
 pub struct Machine {
     rules: Rules,
     timing: Timing,
+    /// How fast this machine's clock runs, as a share of what it would by itself.
+    rate: f64,
     /// For the spread of repetitions only.
     chance: fastrand::Rng,
     began: Boottime,
@@ -67,6 +69,7 @@ impl Machine {
             inquiry: rules.once.then_some(Inquiry::Due(None)),
             rules,
             timing,
+            rate: 1.0,
             chance: fastrand::Rng::with_seed(seed),
             began: now,
             phase: Phase::Joining,
@@ -90,6 +93,17 @@ impl Machine {
             Phase::Finished => None,
         };
         [own, self.request.next_tick()].into_iter().flatten().min()
+    }
+
+    /// Whether leases end by time here, so that the clock's rate matters.
+    pub fn counts_time(&self) -> bool {
+        !self.timing.is_local()
+    }
+
+    /// Takes in how fast this machine's clock runs, as a share of what it would by itself. It matters from
+    /// the next step on.
+    pub const fn clock_runs_at(&mut self, rate: f64) {
+        self.rate = rate;
     }
 
     /// Takes in what happened and says what to do about it. `now` never goes back.
@@ -150,6 +164,9 @@ impl Machine {
             };
             self.failed(now, Error::new(ErrorKind::Ambiguous, what));
         }
+        if let Err(why) = self.timing.trust(self.rate) {
+            self.clock_is_off(now, why);
+        }
         match &self.phase {
             Phase::Joining | Phase::Campaigning(_)
                 if self.patience_ends().is_some_and(|end| end <= now) =>
@@ -168,6 +185,16 @@ impl Machine {
         }
         if self.request.is_due(now) {
             self.send(now);
+        }
+    }
+
+    /// Nothing may be counted by this clock: not the lease that we have, and none that we might get. A
+    /// candidate does not go on waiting, as others would wait for it once it is next.
+    fn clock_is_off(&mut self, now: Boottime, why: String) {
+        match self.phase {
+            Phase::Joining | Phase::Campaigning(_) => self.leave(now, Verdict::Failed(why)),
+            Phase::Leading(_) => self.give_up(now, why),
+            Phase::Resigning(_) | Phase::Finished => {}
         }
     }
 
@@ -247,6 +274,10 @@ impl Machine {
 
     /// Starts the command if the lease, as granted, leaves it the time that it was promised.
     fn won(&mut self, now: Boottime, token: Token, validity: Validity) {
+        // The step ends with a look at it: we leave.
+        if self.timing.trust(self.rate).is_err() {
+            return;
+        }
         match self.timing.regrant(validity) {
             Err(refusal) => {
                 let what = format!("what the store grants is too little: {refusal}");

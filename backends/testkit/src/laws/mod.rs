@@ -1,8 +1,10 @@
 //! One function for each aspect of each law; [`conformance!`](crate::conformance) lists them.
 
 mod ambiguity;
+mod changes;
 mod crowd;
 mod expiry;
+mod forgetting;
 mod notes;
 mod order;
 mod proof;
@@ -12,8 +14,10 @@ mod tickets;
 mod tokens;
 
 pub use ambiguity::*;
+pub use changes::*;
 pub use crowd::*;
 pub use expiry::*;
+pub use forgetting::*;
 pub use notes::*;
 pub use order::*;
 pub use proof::*;

@@ -1,6 +1,7 @@
 //! Every row of "what happens when", as a transcript: what the machine is told, at which second,
 //! and what it says.
 
+mod clocks;
 mod once;
 mod wishes;
 

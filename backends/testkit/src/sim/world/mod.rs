@@ -7,6 +7,7 @@ mod record;
 mod tests;
 
 use std::collections::{BTreeMap, HashSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use elect_api::ElectionName;
 
@@ -70,7 +71,13 @@ impl World {
 
     fn ask(&mut self, now: StoreTime, election: &ElectionName, ask: &Ask) -> Option<Reply> {
         let fits = match ask {
-            Ask::Survey | Ask::ReadNote | Ask::AwaitNote(_) | Ask::WriteNote { .. } => true,
+            Ask::Survey
+            | Ask::Forget
+            | Ask::Sight
+            | Ask::AwaitSight(_)
+            | Ask::ReadNote
+            | Ask::AwaitNote(_)
+            | Ask::WriteNote { .. } => true,
             Ask::Enter(_) | Ask::Renew(_) | Ask::Leave(_) | Ask::AwaitEnd(_) => {
                 self.options.kind == Kind::Queue
             }
@@ -79,6 +86,17 @@ impl World {
         match ask {
             _ if !fits => Some(Reply::Unfit),
             Ask::Survey => Some(Reply::Survey(self.line(now, election))),
+            Ask::Forget => {
+                let line = self.line(now, election);
+                let others = line.waiting.len() + usize::from(line.leader.is_some());
+                if others > 0 {
+                    return Some(Reply::Ended { others });
+                }
+                self.wipe(now, election);
+                Some(Reply::Left)
+            }
+            Ask::Sight => Some(Reply::Sight(self.sight(election))),
+            Ask::AwaitSight(seen) => (self.sight(election) != *seen).then_some(Reply::Changed),
             Ask::Enter(_) | Ask::Renew(_) | Ask::Leave(_) => {
                 Some(self.ask_queue(now, election, ask))
             }
@@ -100,6 +118,18 @@ impl World {
             }
             Ask::WriteNote { nonce, text } => Some(self.write_note(election, *nonce, text)),
         }
+    }
+
+    /// Of entries that are there and the note.
+    fn sight(&self, election: &ElectionName) -> u64 {
+        let nonces: Vec<u64> = match self.elections.get(election) {
+            Some(Contest::Queue(queue)) => queue.nonces().collect(),
+            Some(Contest::Record(held)) => held.nonce().into_iter().collect(),
+            None => Vec::new(),
+        };
+        let mut hasher = DefaultHasher::new();
+        (nonces, self.slip(election).version).hash(&mut hasher);
+        hasher.finish()
     }
 
     fn slip(&self, election: &ElectionName) -> Slip {

@@ -190,6 +190,12 @@ impl Origins {
         deepest(&self.matches).try_get_one("backend").ok().flatten()
     }
 
+    /// Whether a flag of the subcommand has its value from the variable of this name, or could have.
+    pub fn heeds(&self, variable: &str) -> bool {
+        let flag = variable.trim_start_matches("ELECT_").to_lowercase();
+        deepest(&self.matches).ids().any(|id| id.as_str() == flag)
+    }
+
     /// Where the value of the flag of this long name came from.
     pub fn of(&self, flag: &str) -> Origin {
         let grammar = grammar();

@@ -78,6 +78,16 @@ pub fn keys(grammar: &Command) -> Vec<&Arg> {
     own.chain(grammar.get_subcommands().flat_map(keys)).collect()
 }
 
+/// The variables that stand in for flags, of every subcommand: some come more than once.
+pub fn variables() -> Vec<String> {
+    fn of(command: &Command) -> Vec<String> {
+        let own = command.get_arguments().filter_map(Arg::get_env);
+        let own = own.map(|name| name.to_string_lossy().into_owned());
+        own.chain(command.get_subcommands().flat_map(of)).collect()
+    }
+    of(&Cli::command())
+}
+
 /// Whether a flag can be set in a configuration file.
 pub(super) fn is_settable(arg: &Arg) -> bool {
     arg.get_long().is_some_and(|long| !ABOUT_THE_FILE.contains(&long) && long != "help")

@@ -41,7 +41,7 @@ pub use config::{ConfigArgs, ConfigCommand, ShowArgs};
 pub use dashboard::{Dashboard, DashboardArgs};
 pub use file_args::FileArgs;
 pub use given::{Choice, FileChoice, Given, Misfit, Origins, parse, parse_part};
-pub use grammar::{grammar, keys, manual, try_value};
+pub use grammar::{grammar, keys, manual, try_value, variables};
 pub use health::{HealthArgs, HealthCommand, HealthUrl};
 pub use listen_address::ListenAddress;
 pub use log::LogArgs;

@@ -1,6 +1,7 @@
 //! One file for each subcommand, and what they share: from arguments to a plan to an exit code.
 
 mod attempts;
+mod candidacy;
 mod check;
 mod config;
 mod dashboard;
@@ -17,7 +18,7 @@ use std::process::ExitCode;
 use crate::cli::{Command, ConfigArgs, ConfigCommand, Given, LogFormat, Origin, Origins, RunArgs};
 use crate::config::{
     CheckPlan, ConfigError, RedeemPlan, RunPlan, SelftestPlan, SidecarPlan, StatusPlan, Verbosity,
-    over_file,
+    misspelt_variables, over_file,
 };
 use crate::report::{FAILED, Log, wall_clock};
 
@@ -26,8 +27,8 @@ pub use check::Left;
 /// Does what the command line asks for, over the configuration file. The exit code is elect's.
 pub fn dispatch(given: Given) -> ExitCode {
     match over_file(&given) {
-        Ok(None) => act(given, &[]),
-        Ok(Some((given, file))) => act(given, &file.warnings),
+        Ok(None) => act(given, Vec::new()),
+        Ok(Some((given, file))) => act(given, file.warnings),
         Err(error) => {
             let emptied = empty_outcome(&given.command);
             finish(&log_of(&given.command), &given.origins, emptied.and(Err(error.into())))
@@ -35,13 +36,16 @@ pub fn dispatch(given: Given) -> ExitCode {
     }
 }
 
-fn act(given: Given, warnings: &[String]) -> ExitCode {
+fn act(given: Given, mut warnings: Vec<String>) -> ExitCode {
     let Given { command, origins } = given;
     let log = log_of(&command);
     if let Err(error) = empty_outcome(&command) {
         return finish(&log, &origins, Err(error));
     }
-    for warning in warnings {
+    if origins.file().is_some() {
+        warnings.extend(misspelt_variables(&origins));
+    }
+    for warning in &warnings {
         log.warn(warning);
     }
     let result = match command {

@@ -11,6 +11,7 @@ mod naming;
 pub mod nesting;
 mod plan;
 mod sidecar;
+mod spelling;
 mod stores;
 
 pub use crate::cli::{
@@ -23,4 +24,5 @@ pub use file::{ConfigFile, Places, over_chosen, over_file, places, read_file};
 pub use identity::{candidate_id, host_name};
 pub use plan::{CheckPlan, RedeemPlan, RunPlan, SelftestPlan, StatusPlan, Verbosity, Wait};
 pub use sidecar::{HealthPlan, SidecarPlan};
+pub use spelling::misspelt_variables;
 pub use stores::{connect, schemes};

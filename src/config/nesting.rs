@@ -10,9 +10,12 @@ pub const LEADER_ELECTION: &str = "ELECT_LEADER_ELECTION";
 /// parent's work for its own, or want its parent's port.
 pub const OF_ONE_RUN: [&str; 6] = ["election", "http", "id", "lease-file", "once", "outcome"];
 
+/// How the names of elect's variables begin.
+pub const VARIABLES: &str = "ELECT_";
+
 /// The variable of the flag of this long name.
 pub fn variable(flag: &str) -> String {
-    format!("ELECT_{}", flag.replace('-', "_").to_uppercase())
+    format!("{VARIABLES}{}", flag.replace('-', "_").to_uppercase())
 }
 
 /// Whether we run inside the command of an `elect run`.

@@ -25,7 +25,8 @@
 //!    once. Neither a resign nor a late or stale ticket ever removes another's entry.
 //! 8. **Expiry is the store's to judge**, or, where it has no TTL, judged by "unchanged for the
 //!    holder's recorded TTL on my own clock"; never by comparing two machines' wall clocks.
-//! 9. **A survey disturbs nobody** and needs no candidate's rights.
+//! 9. **A survey disturbs nobody** and needs no candidate's rights. Neither does a look-out
+//!    ([`Store::changed`]): it wakes no waiter, makes nothing, and leaves nothing behind.
 //! 10. **A note is a leader's.** It is written in one step with the proof that the writer leads, and
 //!     whoever leads later reads it. It is no entry, outlasts its writer, and others do not count it.
 
@@ -37,6 +38,7 @@ mod note;
 mod profile;
 pub mod remote;
 mod seat;
+pub mod stamp;
 mod store;
 mod survey;
 mod ticket;
@@ -49,7 +51,7 @@ pub use election_name::{ElectionName, ElectionNameError};
 pub use error::{Error, ErrorKind};
 pub use note::{Note, NoteName, Noted};
 pub use profile::{Cadence, Lease, Order, Profile};
-pub use seat::{Seat, Standing, Validity, Wake, never};
+pub use seat::{Seat, Standing, Validity, Wake, first_of, never};
 pub use store::Store;
 pub use survey::{Entry, Leader, Survey};
 pub use ticket::{Ticket, TicketError};

@@ -12,6 +12,9 @@ impl NoteName {
     /// What `elect run --once` has done.
     pub const ONCE: Self = Self("once");
 
+    /// Every name that there is.
+    pub const ALL: [Self; 1] = [Self::ONCE];
+
     /// The name as text: lower-case letters, and no hexadecimal number.
     pub const fn as_str(self) -> &'static str {
         self.0

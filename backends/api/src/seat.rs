@@ -1,5 +1,6 @@
 use std::os::fd::BorrowedFd;
 use std::pin::Pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -123,6 +124,14 @@ pub type Wake = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// The wake of a store that has nothing to tell.
 pub fn never() -> Wake {
     Box::pin(std::future::pending())
+}
+
+/// A wake that ends with the first of these; never, if there are none.
+pub fn first_of(mut wakes: Vec<Wake>) -> Wake {
+    Box::pin(std::future::poll_fn(move |context| {
+        let is_over = wakes.iter_mut().any(|wake| wake.as_mut().poll(context).is_ready());
+        if is_over { Poll::Ready(()) } else { Poll::Pending }
+    }))
 }
 
 /// How long the store guarantees that nobody else can lead.

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::{Candidate, ElectionName, Error, Profile, Seat, Survey, Ticket};
+use crate::{Candidate, ElectionName, Error, Profile, Seat, Survey, Ticket, Wake, never};
 
 /// A place that keeps elections; one connection to it, as one process has.
 #[async_trait]
@@ -61,6 +61,22 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// As [`Store::open`]; damaged entries are left out, not reported.
     async fn survey(&self, election: &ElectionName) -> Result<Survey, Error>;
+
+    /// Looks out over an election: the wake ends when a candidate may have come or gone, somebody may have
+    /// begun or ceased to lead, or a note may have been written, since this returned. It is a hint (law 4),
+    /// and to look out disturbs nobody (law 9).
+    ///
+    /// Whoever wants to miss nothing looks out first, surveys then, and surveys now and then in any case.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    ///
+    /// # Cancellation
+    /// Neither the future nor the wake leaves anything behind when it is dropped.
+    async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {
+        let _ = election;
+        Ok(never())
+    }
 
     /// The elections that have, or had, candidates here, by name.
     ///

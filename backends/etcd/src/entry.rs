@@ -1,12 +1,11 @@
 use std::time::Duration;
 
-use elect_api::{Boottime, Standing, Token, Validity, Wake};
+use elect_api::{Boottime, Standing, Token, Validity, Wake, stamp};
 use etcd_client::TxnResponse;
 
 use crate::layout::Hall;
 use crate::link::Attempt;
 use crate::queue::{self, Ask, Before, Rival, Room, Unclear};
-use crate::stamp;
 use crate::value::Value;
 use crate::watch::{self, Event, Watch};
 

@@ -43,6 +43,7 @@
 //! its successor has prolonged, before etcd 3.4.31 and 3.5.13 (etcd-io/etcd#15247).
 
 mod address;
+mod changes;
 mod dial;
 mod entry;
 mod fault;
@@ -53,7 +54,6 @@ mod probe;
 mod queue;
 mod renewal;
 mod seat;
-mod stamp;
 mod store;
 mod survey;
 mod trips;

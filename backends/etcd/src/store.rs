@@ -4,7 +4,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use elect_api::{
     Cadence, Candidate, ElectionName, Error, ErrorKind, Lease, Order, Profile, Seat, Store, Survey,
-    Ticket,
+    Ticket, Wake,
 };
 
 use crate::address::Address;
@@ -12,7 +12,7 @@ use crate::fault::{Doing, Failure, is_lease_unknown};
 use crate::layout::{Hall, LeaseId};
 use crate::link::Link;
 use crate::seat::EtcdSeat;
-use crate::survey;
+use crate::{changes, survey};
 
 /// The elections under one prefix of a cluster.
 pub(crate) struct EtcdStore {
@@ -87,6 +87,18 @@ impl Store for EtcdStore {
             Ok(survey) => {
                 attempt.succeed();
                 Ok(survey)
+            }
+            Err(failure) => Err(attempt.fail(&failure).await),
+        }
+    }
+
+    async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {
+        let hall = Hall::new(&self.prefix, election);
+        let attempt = self.link.casual_attempt(hall.prefix()).await?;
+        match changes::changed(attempt.client(), hall).await {
+            Ok(wake) => {
+                attempt.succeed();
+                Ok(wake)
             }
             Err(failure) => Err(attempt.fail(&failure).await),
         }

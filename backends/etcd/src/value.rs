@@ -1,9 +1,7 @@
 //! What the value of a candidate's key says: JSON, or whatever a program of another kind wrote.
 
-use elect_api::{Candidate, Entry};
+use elect_api::{Candidate, Entry, stamp};
 use serde::{Deserialize, Serialize};
-
-use crate::stamp;
 
 /// The longest proposal of another program that is shown.
 const SHOWN: usize = 200;
@@ -40,11 +38,11 @@ impl Value {
     }
 
     pub(crate) fn since(&self) -> Option<std::time::SystemTime> {
-        self.since.map(stamp::read)
+        self.since.and_then(stamp::read)
     }
 
     pub(crate) fn into_entry(self) -> Entry {
-        Entry { joined: Some(stamp::read(self.joined)), candidate: self.candidate }
+        Entry { joined: stamp::read(self.joined), candidate: self.candidate }
     }
 }
 
@@ -66,7 +64,7 @@ mod tests {
         let value = Value::joining(&candidate);
         let read = Value::read(&value.won(12_345).to_bytes()).expect("our own value");
         assert_eq!(read.candidate, candidate);
-        assert_eq!(read.since(), Some(stamp::read(12_345)));
+        assert_eq!(read.since(), stamp::read(12_345));
         assert!(!String::from_utf8(value.to_bytes()).expect("text").contains("since"));
     }
 

@@ -4,10 +4,8 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use elect_api::{Candidate, Entry, Leader, Token};
+use elect_api::{Candidate, Entry, Leader, Token, stamp};
 use serde::{Deserialize, Serialize};
-
-use crate::stamp;
 
 /// More than any honest entry has; a foreign file is not read to its end.
 const MAX_LEN: usize = 64 * 1024;
@@ -65,10 +63,10 @@ fn parse(bytes: &[u8]) -> Option<Reading> {
     let mut lines =
         bytes.split_inclusive(|&byte| byte == b'\n').filter(|line| line.ends_with(b"\n"));
     let Joined { candidate, joined } = serde_json::from_slice(lines.next()?).ok()?;
-    let entry = Entry { candidate, joined: Some(stamp::read(joined)) };
+    let entry = Entry { candidate, joined: stamp::read(joined) };
     Some(match lines.next().and_then(|line| serde_json::from_slice(line).ok()) {
         Some(Won { token, since }) => {
-            Reading::Won(Leader { entry, token, since: Some(stamp::read(since)), remaining: None })
+            Reading::Won(Leader { entry, token, since: stamp::read(since), remaining: None })
         }
         None => Reading::Waiting(entry),
     })

@@ -19,7 +19,7 @@ pub(crate) const LOCK: &str = "lock";
 pub(crate) const ENTER: &str = "enter";
 /// The name of the file that keeps the newest fencing token.
 pub(crate) const TOKEN: &str = "token";
-/// The name of the directory with the candidates.
+/// The name of the directory with the candidates' files.
 pub(crate) const QUEUE: &str = "queue";
 
 /// The directory of one election, held open.

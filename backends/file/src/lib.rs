@@ -45,6 +45,7 @@
 //! able to replace a directory on the way there either. No link is followed below the root, and no file
 //! with a second name is written.
 
+mod changes;
 mod door;
 mod entry;
 mod fault;
@@ -56,7 +57,6 @@ mod note;
 mod queue;
 mod root;
 mod seat;
-mod stamp;
 mod store;
 mod survey;
 mod token;

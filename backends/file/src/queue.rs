@@ -195,6 +195,11 @@ pub(crate) fn name_of(number: u64) -> String {
     format!("{number:020}")
 }
 
+/// Whether a name in the directory of a queue is that of an entry.
+pub(crate) fn is_entry(name: &[u8]) -> bool {
+    number_of(name).is_some()
+}
+
 fn number_of(name: &[u8]) -> Option<u64> {
     let digits = std::str::from_utf8(name)
         .ok()

@@ -3,12 +3,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use elect_api::{Candidate, ElectionName, Error, Lease, Order, Profile, Seat, Store, Survey};
+use elect_api::{Candidate, ElectionName, Error, Lease, Order, Profile, Seat, Store, Survey, Wake};
 
 use crate::door::Door;
 use crate::root::Root;
 use crate::seat::FileSeat;
-use crate::{forget, survey, url};
+use crate::{changes, forget, survey, url};
 
 /// The elections under one directory of the local disk.
 pub(crate) struct FileStore {
@@ -63,6 +63,10 @@ impl Store for FileStore {
             self.is_new.store(true, Ordering::Relaxed);
         }
         Ok(survey)
+    }
+
+    async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {
+        Ok(changes::changed(&self.root, election))
     }
 
     async fn elections(&self) -> Result<Vec<ElectionName>, Error> {

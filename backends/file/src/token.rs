@@ -6,12 +6,12 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use elect_api::{Error, ErrorKind, Token};
 
 use crate::fault::{errno_of, failed, wrong};
 use crate::hall::{Hall, TOKEN};
-use crate::stamp;
 use crate::walk::sync_directory;
 
 const SLOT: usize = 4096;
@@ -24,7 +24,7 @@ const MAGIC: &str = "elect token";
 pub(crate) fn next(hall: &Hall) -> Result<Token, Error> {
     let path = hall.path_of(TOKEN);
     let (file, _) = hall.file(TOKEN)?;
-    let (token, slot, first) = draw(&file, stamp::token_floor(), &path)?;
+    let (token, slot, first) = draw(&file, floor(), &path)?;
     store(&file, slot, token)
         .map_err(|error| failed("write the token to", &path, errno_of(&error)))?;
     if first {
@@ -34,6 +34,15 @@ pub(crate) fn next(hall: &Hall) -> Result<Token, Error> {
 }
 
 /// The next token, the slot that it goes to, and whether none was there before.
+/// Microseconds since 1970: the floor of the next token, so that a wiped directory does not turn
+/// tokens back. A clock that is wrong makes numbers skip, or takes this help away; while the slots
+/// are there, tokens rise whatever it says.
+#[expect(clippy::disallowed_methods, reason = "it does not decide who leads")]
+fn floor() -> u64 {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since_1970.as_micros()).unwrap_or(u64::MAX)
+}
+
 fn draw(file: &File, floor: u64, path: &Path) -> Result<(u64, usize, bool), Error> {
     let slots =
         load(file).map_err(|error| failed("read the token from", path, errno_of(&error)))?;

@@ -87,6 +87,9 @@ macro_rules! conformance {
             surveys_disturb_nobody
             elections_are_listed_by_name
             elections_are_independent
+            each_change_wakes_whoever_looks_out
+            a_note_wakes_whoever_looks_out
+            looking_out_disturbs_nobody
             // Law 10: a note is a leader's.
             a_note_is_there_for_whoever_comes_later
             only_the_leader_writes_a_note

@@ -1,7 +1,5 @@
-use elect_api::{Candidate, Entry};
+use elect_api::{Candidate, Entry, stamp};
 use serde::{Deserialize, Serialize};
-
-use crate::stamp;
 
 /// What the node of a candidate of ours holds. It is written when the node is made and never changed: a
 /// successor in Curator would take the change for the end, and miss its turn.

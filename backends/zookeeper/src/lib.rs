@@ -74,6 +74,7 @@
 //! `server-name` is refused: the library takes the name from the URL.
 
 mod anchor;
+mod changes;
 mod dial;
 mod directory;
 mod entry;
@@ -90,7 +91,6 @@ mod security;
 mod sequence;
 mod session;
 mod settings;
-mod stamp;
 mod store;
 mod survey;
 mod task;

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Cadence, Candidate, ElectionName, Error, Lease, Order, Profile, Seat, Store, Survey, Ticket,
+    Cadence, Candidate, ElectionName, Error, Lease, NoteName, Order, Profile, Seat, Store, Survey,
+    Ticket, Wake,
 };
 use tokio::sync::Mutex;
 use zookeeper_client::Client;
@@ -15,7 +16,7 @@ use crate::forget::{forget, forget_directory, has_directory};
 use crate::guid::Guid;
 use crate::seat::ZkSeat;
 use crate::settings::{Settings, expect_no_candidate};
-use crate::survey;
+use crate::{changes, survey};
 
 /// For the session that looks and redeems. It has no entry, so that nobody waits for its end.
 const LOOKING: Duration = Duration::from_secs(10);
@@ -102,6 +103,13 @@ impl Store for ZkStore {
             self.is_new.store(true, Ordering::Relaxed);
         }
         Ok(survey)
+    }
+
+    async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {
+        let queue = self.settings.path_of(election);
+        let notes = NoteName::ALL.map(|name| self.settings.path_of_note(election, name));
+        let wake = changes::changed(&self.look().await?, &queue, &notes).await;
+        wake.map_err(|error| self.settings.explain(error))
     }
 
     async fn elections(&self) -> Result<Vec<ElectionName>, Error> {

@@ -1,37 +1,30 @@
 //! `elect run`: a command as the only one of its kind.
 
-pub(super) mod environment;
-pub(super) mod feed;
-pub(super) mod http;
 mod job;
-mod kin;
-pub(super) mod observer;
-pub(super) mod posted;
-pub(super) mod service;
+mod posted;
 mod tree;
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use anyhow::Context;
-use async_trait::async_trait;
-use elect_api::{Boottime, Candidate, Lease, Store, Token};
+use elect_api::{Candidate, Lease, Store, Token};
 
-use self::feed::Feed;
-use self::http::{Estate, Page};
-use self::observer::{Observer, Shared};
-use self::posted::{Posted, Poster};
-use self::service::{Charge, Service};
+use self::posted::Posted;
 use self::tree::Watched;
-use crate::config::{self, AfterLoss, CampaignPlan, RunPlan};
-use crate::election::driver::{self, Candidacy, Clock};
+use super::candidacy::{
+    BootClock, Charge, Estate, Feed, Observer, Page, Poster, Service, Shared, environment,
+    keep_in_touch, listen,
+};
+use crate::config::{self, AfterLoss, RunPlan};
+use crate::election::driver::{self, Candidacy, Clock as _};
 use crate::election::machine::{Machine, Rules, Verdict};
 use crate::election::timing::{Timing, Wishes};
 use crate::guard::{
-    self, Alarm, Containment, Ended, Forked, Guardian, Heirloom, Incoming, Inherited, LeaseFile,
-    Redeem, Settings, Whom,
+    self, Containment, Ended, Forked, Guardian, Heirloom, Incoming, Inherited, Redeem, Settings,
+    Whom,
 };
 use crate::report::http::Listener;
 use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
@@ -85,7 +78,7 @@ fn take_part(
     let (socket, note) = heirloom.map(|Heirloom { socket, note }| (socket, note)).unzip();
     let store = config::connect(&plan.campaign.backend)?;
     let listener =
-        plan.campaign.http.as_ref().map(|address| http::listen(address, socket)).transpose()?;
+        plan.campaign.http.as_ref().map(|address| listen(address, socket)).transpose()?;
     let run = Run::new(plan, log.about(&plan.campaign.election), store)?;
     let page = listener.map(|listener| run.page(listener, note.as_deref()));
     let guardian = run.fork(inherited, page.as_ref().map(Page::address))?;
@@ -110,34 +103,6 @@ fn take_part(
 pub(super) fn open_outcome(path: &Path) -> anyhow::Result<OutcomeFile> {
     OutcomeFile::create(path)
         .with_context(|| format!("cannot write the outcome to {}", path.display()))
-}
-
-/// Makes the file of `--lease-file`, if there is to be one.
-///
-/// # Errors
-/// When it cannot be written, or belongs to another candidate.
-pub(super) fn open_lease_file(
-    plan: &CampaignPlan,
-    grace: Option<Duration>,
-) -> anyhow::Result<Option<LeaseFile>> {
-    let open = |path: &PathBuf| {
-        LeaseFile::create(path, grace).with_context(|| {
-            match path.parent().filter(|folder| !is_there(folder)) {
-                Some(folder) => format!(
-                    "cannot keep the lease in {}: there is no folder {}",
-                    path.display(),
-                    folder.display()
-                ),
-                None => format!("cannot keep the lease in {}", path.display()),
-            }
-        })
-    };
-    plan.lease_file.as_ref().map(open).transpose()
-}
-
-/// Whether there is such a folder; the one of a name alone is where we are.
-fn is_there(folder: &Path) -> bool {
-    folder.as_os_str().is_empty() || folder.is_dir()
 }
 
 fn write_outcome(
@@ -256,9 +221,8 @@ impl<'a> Run<'a> {
             let clock = BootClock::new()?;
             let incoming = Incoming::new(inherited).context("cannot read signals")?;
             let guardian = guardian.attach().context("cannot watch the guardian")?;
-            let file = open_lease_file(&self.plan.campaign, None)?;
-            let poster = Poster::new(file, self.log.clone());
-            let service = Service::new(Charge::of(self.plan), Some(guardian.pulse()), &self.log);
+            let poster = Poster::of(&self.plan.campaign, None, &self.log)?;
+            let service = Service::new(self.charge(), Some(guardian.pulse()), &self.log);
             let mut tree = Posted::new(Watched::new(guardian, incoming), poster);
             let shared = Shared::new(&self.log, clock.now());
             let candidacy = self.candidacy();
@@ -293,6 +257,14 @@ impl<'a> Run<'a> {
             candidate: &self.candidate,
             ttl: self.wishes.ttl,
             once: self.plan.once.as_deref(),
+        }
+    }
+
+    fn charge(&self) -> Charge<'_> {
+        Charge {
+            election: &self.plan.campaign.election,
+            stop_timeout: self.plan.stop_timeout,
+            after_loss: self.plan.after_loss,
         }
     }
 
@@ -386,37 +358,3 @@ fn judge(verdict: Verdict, location: &str) -> (Outcome, String) {
         Verdict::Failed(why) | Verdict::Withdrawn(why) => (Outcome::Failed, why),
     }
 }
-
-pub(super) async fn keep_in_touch(service: Option<&Service<'_>>) {
-    match service {
-        Some(service) => service.keep_in_touch(guard::now).await,
-        None => std::future::pending().await,
-    }
-}
-
-/// The machine's clock that counts suspends.
-pub(super) struct BootClock(Alarm);
-
-impl BootClock {
-    pub(super) fn new() -> anyhow::Result<Self> {
-        Ok(Self(Alarm::new().context("cannot make a timer")?))
-    }
-}
-
-#[async_trait]
-impl Clock for BootClock {
-    fn now(&self) -> Boottime {
-        guard::now()
-    }
-
-    fn rate(&self) -> f64 {
-        guard::rate()
-    }
-
-    async fn until(&self, at: Option<Boottime>) {
-        self.0.until(at).await;
-    }
-}
-
-/// How often the line that shows the waiting is drawn anew.
-const REDRAW: Duration = Duration::from_secs(1);

@@ -6,33 +6,10 @@ use std::os::fd::BorrowedFd;
 use async_trait::async_trait;
 use elect_api::{Boottime, Ticket, Token};
 
+use crate::command::candidacy::Poster;
 use crate::election::driver::Tree;
 use crate::election::machine::Event;
 use crate::guard::{Deadlines, LeaseFile};
-use crate::report::Log;
-
-/// The file, as long as it can be written: without its writer it says nothing any more.
-pub(in crate::command) struct Poster {
-    file: Option<LeaseFile>,
-    log: Log,
-}
-
-impl Poster {
-    pub(in crate::command) const fn new(file: Option<LeaseFile>, log: Log) -> Self {
-        Self { file, log }
-    }
-
-    pub(in crate::command) fn post(
-        &mut self,
-        write: impl FnOnce(&mut LeaseFile) -> io::Result<()>,
-    ) {
-        let Some(file) = &mut self.file else { return };
-        if let Err(error) = write(file) {
-            self.log.warn(format_args!("the file of --lease-file is given up: {error}"));
-            self.file = None;
-        }
-    }
-}
 
 /// Passes everything on, and posts until when the tree may live.
 pub(super) struct Posted<T> {

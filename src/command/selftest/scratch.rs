@@ -10,7 +10,7 @@ use elect_api::{ElectionName, Profile, Store};
 use tokio::time::sleep;
 
 use super::stamps::Stamps;
-use crate::command::run::environment;
+use crate::command::candidacy::environment;
 use crate::config::{self, BackendUrl, SelftestPlan};
 use crate::guard::{self, Inherited};
 

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::get::status_of;
-use crate::command::run::environment;
+use crate::command::candidacy::environment;
 use crate::config::{HealthCommand, HealthPlan, HealthUrl};
 use crate::guard::{Ended, Forked, Guardian, Inherited, Leftover, Report, Settings};
 use crate::report::Log;

@@ -18,14 +18,11 @@ use tokio::sync::watch;
 use self::health::{Fitness, Health};
 use self::observer::Quiet;
 use self::standing::Standing;
-use super::run::feed::Feed;
-use super::run::http::{self, Page};
-use super::run::observer::{Observer, Shared};
-use super::run::posted::Poster;
-use super::run::service::{Charge, Service};
-use super::run::{BootClock, keep_in_touch, open_lease_file};
+use super::candidacy::{
+    BootClock, Charge, Feed, Observer, Page, Poster, Service, Shared, keep_in_touch, listen,
+};
 use crate::config::{self, AfterLoss, SidecarPlan, Wait};
-use crate::election::driver::{self, Candidacy, Clock};
+use crate::election::driver::{self, Candidacy, Clock as _};
 use crate::election::machine::{Event, Machine, Rules, Verdict};
 use crate::election::timing::Timing;
 use crate::guard::{Incoming, Inherited};
@@ -59,16 +56,15 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
     let candidate = plan.campaign.candidate(std::process::id(), CONTAINMENT);
     let profile = config::connect(&plan.campaign.backend)?.profile();
     let grace = Timing::new(&plan.campaign.wishes(&profile)?, profile.lease)?.kill_grace;
-    let file = open_lease_file(&plan.campaign, Some(grace))?;
+    let poster = Poster::of(&plan.campaign, Some(grace), log)?;
     let page = plan.campaign.http.as_ref().map(|address| {
-        let listener = http::listen(address, None)?;
+        let listener = listen(address, None)?;
         log.info(format_args!("HTTP is served on http://{}/", listener.address()));
         anyhow::Ok(Page::new(listener, &plan.campaign, &candidate, &profile, Some(grace)))
     });
     let page = page.transpose()?;
     let board = page.as_ref().map(|page| Arc::clone(&page.board));
     let server = page.map(|page| page.serve(&plan.campaign)).transpose()?;
-    let poster = Poster::new(file, log.clone());
     let incoming = Incoming::new(inherited).context("cannot read signals")?;
     let (told, fitness) = watch::channel(Fitness::Unknown);
     let standing = Standing::new(&incoming, fitness, poster, board.as_deref(), grace)?;

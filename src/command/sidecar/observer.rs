@@ -2,7 +2,7 @@
 
 use elect_api::{Boottime, Survey};
 
-use crate::command::run::service::Service;
+use crate::command::candidacy::Service;
 use crate::election::machine::{Event, News};
 use crate::election::{Call, driver};
 use crate::guard::Deadlines;

@@ -12,7 +12,7 @@ use elect_api::{Boottime, Ticket, Token};
 use tokio::sync::watch;
 
 use super::health::Fitness;
-use crate::command::run::posted::Poster;
+use crate::command::candidacy::Poster;
 use crate::election::driver::Tree;
 use crate::election::machine::Event;
 use crate::guard::{self, Alarm, Deadlines, Ended, Incoming, LeaseFile, Whom};

@@ -5,9 +5,7 @@ use std::path::Path;
 use super::document::{Document, Entry, PROFILES};
 use crate::cli::{self, Place, Setting};
 use crate::config::ConfigError;
-
-/// How alike two names must be for one to be meant by the other: 1 is equal.
-const ALIKE: f64 = 0.7;
+use crate::config::spelling::nearest;
 
 /// The most characters of a key or a value that are repeated.
 const SHOWN_MAX: usize = 64;
@@ -86,12 +84,4 @@ fn shown(text: &str) -> String {
         return format!("{text:?}");
     }
     format!("{:?}", text.chars().take(SHOWN_MAX).chain(['…']).collect::<String>())
-}
-
-fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let likeness = known.map(|other| (strsim::jaro(name, other), other));
-    likeness
-        .filter(|(alike, _)| *alike >= ALIKE)
-        .max_by(|one, two| one.0.total_cmp(&two.0))
-        .map(|(_, near)| near)
 }

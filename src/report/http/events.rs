@@ -85,3 +85,44 @@ fn event(board: &Board, number: u64, kind: &str, reason: Option<&str>) -> String
     let present = Present::of(board).because(reason).json();
     format!("id: {number}\nevent: {kind}\ndata: {present}\n\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use elect_api::Boottime;
+
+    use super::*;
+    use crate::report::http::{Clocks, Identity};
+
+    fn board() -> Arc<Board> {
+        let identity = Identity {
+            election: "job".into(),
+            id: "me-1".into(),
+            store: "test",
+            is_timed: false,
+            grace: None,
+        };
+        let now = || Boottime::from_boot(Duration::from_secs(100));
+        Arc::new(Board::new(identity, Clocks { now, wall: || UNIX_EPOCH }))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn while_nothing_changes_there_are_signs_of_life() {
+        let (_stop, stopping) = watch::channel(false);
+        let mut events = stream(board(), stopping, || {});
+        let present = events.recv().await.expect("how things are");
+        assert!(present.starts_with(b"id: 0\nevent: present\n"), "{present:?}");
+        for _ in 0..3 {
+            assert_eq!(events.recv().await.expect("a sign"), Bytes::from(":\n\n"));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_reads_nothing_is_hung_up_on() {
+        let (_stop, stopping) = watch::channel(false);
+        let (hung_up, hangs_up) = tokio::sync::oneshot::channel();
+        let _unread = stream(board(), stopping, || hung_up.send(()).expect("somebody waits"));
+        hangs_up.await.expect("an end");
+    }
+}

@@ -18,15 +18,15 @@ mod body;
 mod crowd;
 mod events;
 mod listener;
+mod lookout;
 mod metrics;
 mod pace;
 mod pages;
 mod present;
 mod server;
-mod surveyor;
 
 pub use board::{Board, Clocks, Identity, Leadership, Reason, View};
 pub use listener::Listener;
+pub use lookout::{Lookout, Sight};
 pub use metrics::{Failure, Metrics};
 pub use server::Server;
-pub use surveyor::Surveyor;

@@ -11,9 +11,9 @@ use super::board::Board;
 use super::body::Body;
 use super::crowd::Crowd;
 use super::events;
+use super::lookout::Lookout;
 use super::pace::Pace;
 use super::present::Present;
-use super::surveyor::Surveyor;
 
 const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
@@ -26,7 +26,7 @@ const UNKNOWN: &str =
 /// What all answers are made of.
 pub(super) struct Desk {
     pub(super) board: Arc<Board>,
-    pub(super) surveyor: Option<Surveyor>,
+    pub(super) lookout: Box<dyn Lookout>,
     pub(super) crowd: Crowd,
     pub(super) pace: Pace,
     pub(super) stopping: watch::Receiver<bool>,
@@ -69,10 +69,7 @@ impl Desk {
     }
 
     async fn candidate(&self) -> Response<Body> {
-        let sight = match &self.surveyor {
-            Some(surveyor) => surveyor.look().await,
-            None => None,
-        };
+        let sight = self.lookout.look().await;
         // Whether we lead comes last: a store that takes its time does not make us lead for longer.
         let present = Present::of(&self.board).among(sight.as_ref());
         page(StatusCode::OK, JSON, present.json() + "\n")

@@ -4,7 +4,7 @@ use elect_api::Boottime;
 use serde::Serialize;
 
 use super::board::{Board, View};
-use super::surveyor::Sight;
+use super::lookout::Sight;
 use crate::report::{LeaderStatus, WaitingStatus, rfc3339};
 
 /// How things are, with stable keys; more may come.

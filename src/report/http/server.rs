@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use super::crowd::{Crowd, Place};
 use super::pace::Pace;
 use super::pages::Desk;
-use super::{Board, Listener, Surveyor};
+use super::{Board, Listener, Lookout};
 
 /// How long the head of a request may take, and how long a connection may be silent before the next.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
@@ -36,20 +36,20 @@ pub struct Server {
 }
 
 impl Server {
-    /// Answers whoever connects to `listener`. `surveyor` knows who else takes part.
+    /// Answers whoever connects to `listener`. `lookout` knows who else takes part.
     ///
     /// # Errors
     /// When a thread, memory or a descriptor is refused.
     pub fn start(
         listener: Listener,
         board: Arc<Board>,
-        surveyor: Option<Surveyor>,
+        lookout: Box<dyn Lookout>,
     ) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stopping, watched) = watch::channel(false);
         let (ending, ended) = mpsc::channel();
         let pace = Pace::new(board.clocks().now);
-        let desk = Desk { board, surveyor, crowd: Crowd::new(), pace, stopping: watched };
+        let desk = Desk { board, lookout, crowd: Crowd::new(), pace, stopping: watched };
         let socket = {
             let _context = runtime.enter();
             TcpListener::from_std(listener.into_socket())?
@@ -58,7 +58,7 @@ impl Server {
             // Dropped last: so the end is seen.
             let _ending: mpsc::Sender<Infallible> = ending;
             runtime.block_on(serve(&socket, &Arc::new(desk)));
-            // A resolver of the surveyor's may keep a thread for minutes.
+            // A resolver of the lookout's may keep a thread for minutes.
             runtime.shutdown_background();
         })?;
         Ok(Self { stopping, ended })

@@ -4,6 +4,7 @@ mod broken;
 mod layers;
 mod nesting;
 mod places;
+mod spelling;
 mod trust;
 
 use std::fs;

@@ -69,3 +69,26 @@ fn events_tell_of_a_change_of_leader() {
     assert!(of_b.next().is_none(), "B is gone");
     b.wait().exits(124);
 }
+
+#[cfg(feature = "sim")]
+#[test]
+fn events_tell_of_troubles_with_the_store_and_of_their_end() {
+    use elect_testkit::sim::{Effect, Kind, Op, Options, Rule, SimServer};
+    let store = SimServer::start(&Options::new(Kind::Queue));
+    let server = address();
+    let flags = ["-b", &store.url(), "-e", "job", "--http", &server.to_string()].map(String::from);
+    let run = Elect::new(env!("CARGO_BIN_EXE_elect")).arg("run").args(&flags);
+    let mut leader = run.args(["sleep", "3600"]).spawn();
+    wait_for_leader(server);
+    let mut events = Events::of(server);
+    assert_eq!(events.next().expect("how things are").kind, "present");
+    store.controls().add(Rule::new(Effect::Refuse).op(Op::Renew).times(2));
+    let trouble = events.next().expect("a change");
+    let shown = show("", &trouble);
+    assert_eq!((trouble.kind.as_str(), &shown["is_leader"]), ("trouble", &true.into()));
+    assert!(shown["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{shown}");
+    let over = events.next().expect("a change");
+    assert_eq!((over.kind.as_str(), &show("", &over)["is_leader"]), ("recovered", &true.into()));
+    leader.signal(Signal::SIGTERM);
+    leader.wait().exits(143);
+}

@@ -36,3 +36,20 @@ fn it_is_ready_and_well_whatever_its_application_is() {
     assert!(!killed && heard.iter().any(|line| line == "STOPPING=1"), "{heard:?}");
     assert_eq!(heard.iter().filter(|line| *line == "READY=1").count(), 1);
 }
+
+#[cfg(feature = "sim")]
+#[test]
+fn a_loss_is_told() {
+    use elect_testkit::program::Elect;
+    use elect_testkit::sim::{Kind, Options, SimServer};
+    let server = SimServer::start(&Options::new(Kind::Queue));
+    let ground = Ground::new();
+    let lease = ground.path().join("lease").display().to_string();
+    let flags = ["sidecar", "-b", &server.url(), "-e", "job", "--id", "me", "--lease-file", &lease];
+    let mut unit = Manager::new().starts(Elect::new(env!("CARGO_BIN_EXE_elect")).args(flags));
+    unit.hears("STATUS=leading job");
+    assert_eq!(server.controls().remove(&"job".parse().expect("a name"), "me"), 1);
+    unit.hears("STATUS=leadership of job is lost");
+    unit.hears("STATUS=leading job");
+    unit.stop(KillMode::ControlGroup, LONG).0.exits(0);
+}

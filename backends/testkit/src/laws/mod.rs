@@ -1,6 +1,7 @@
 //! One function for each aspect of each law; [`conformance!`](crate::conformance) lists them.
 
 mod ambiguity;
+mod changes;
 mod crowd;
 mod expiry;
 mod forgetting;
@@ -13,6 +14,7 @@ mod tickets;
 mod tokens;
 
 pub use ambiguity::*;
+pub use changes::*;
 pub use crowd::*;
 pub use expiry::*;
 pub use forgetting::*;

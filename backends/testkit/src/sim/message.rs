@@ -74,6 +74,10 @@ pub enum Ask {
     Survey,
     /// Remove all that there is of the election, if nobody is in it.
     Forget,
+    /// What there is to see: another number after each change.
+    Sight,
+    /// Answer when there is something else to see than this.
+    AwaitSight(u64),
     /// What the note says.
     ReadNote,
     /// Answer when the note has another version than this.
@@ -124,6 +128,8 @@ pub enum Reply {
     Changed,
     /// Who leads and who waits.
     Survey(Line),
+    /// What there is to see.
+    Sight(u64),
     /// All elections, by name.
     Elections(Vec<ElectionName>),
     /// The connection was refused: nothing was done.

@@ -244,9 +244,10 @@ fn gone(request: &Request) -> Reply {
         Request::In(_, Ask::Read | Ask::Swap { .. }) => {
             Reply::Stands(Record { version: u64::MAX, holder: None })
         }
-        Request::In(_, Ask::AwaitEnd(_) | Ask::AwaitChange(_) | Ask::AwaitNote(_)) => {
-            Reply::Changed
-        }
+        Request::In(
+            _,
+            Ask::AwaitEnd(_) | Ask::AwaitChange(_) | Ask::AwaitNote(_) | Ask::AwaitSight(_),
+        ) => Reply::Changed,
         Request::In(_, Ask::ReadNote) => Reply::Note(Slip::default()),
         _ => Reply::Ended { others: 1 },
     }

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use elect_api::{
     Cadence, Candidate, ElectionName, Entry, Error, ErrorKind, Leader, Lease, Profile, Seat, Store,
-    Survey, Ticket, Token,
+    Survey, Ticket, Token, Wake,
 };
 
 use super::message::{Arrival, Ask, Bid, Envelope, Line, Op, Reply, Request};
@@ -87,6 +87,14 @@ impl Store for SimStore {
     async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
         match self.link(election, "").ask(Op::Survey, Ask::Survey).await? {
             Reply::Survey(line) => Ok(survey(line)),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+
+    async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {
+        let link = self.link(election, "");
+        match link.ask(Op::Survey, Ask::Sight).await? {
+            Reply::Sight(seen) => Ok(link.wake(Ask::AwaitSight(seen))),
             reply => Err(unexpected(&reply)),
         }
     }

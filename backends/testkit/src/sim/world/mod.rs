@@ -7,6 +7,7 @@ mod record;
 mod tests;
 
 use std::collections::{BTreeMap, HashSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use elect_api::ElectionName;
 
@@ -72,6 +73,8 @@ impl World {
         let fits = match ask {
             Ask::Survey
             | Ask::Forget
+            | Ask::Sight
+            | Ask::AwaitSight(_)
             | Ask::ReadNote
             | Ask::AwaitNote(_)
             | Ask::WriteNote { .. } => true,
@@ -92,6 +95,8 @@ impl World {
                 self.wipe(now, election);
                 Some(Reply::Left)
             }
+            Ask::Sight => Some(Reply::Sight(self.sight(election))),
+            Ask::AwaitSight(seen) => (self.sight(election) != *seen).then_some(Reply::Changed),
             Ask::Enter(_) | Ask::Renew(_) | Ask::Leave(_) => {
                 Some(self.ask_queue(now, election, ask))
             }
@@ -113,6 +118,18 @@ impl World {
             }
             Ask::WriteNote { nonce, text } => Some(self.write_note(election, *nonce, text)),
         }
+    }
+
+    /// Of entries that are there and the note.
+    fn sight(&self, election: &ElectionName) -> u64 {
+        let nonces: Vec<u64> = match self.elections.get(election) {
+            Some(Contest::Queue(queue)) => queue.nonces().collect(),
+            Some(Contest::Record(held)) => held.nonce().into_iter().collect(),
+            None => Vec::new(),
+        };
+        let mut hasher = DefaultHasher::new();
+        (nonces, self.slip(election).version).hash(&mut hasher);
+        hasher.finish()
     }
 
     fn slip(&self, election: &ElectionName) -> Slip {

@@ -2,16 +2,18 @@
 //! would notice: that we wait for ourselves.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use elect_api::{Boottime, Candidate, Survey, Token};
 
-use super::feed::Feed;
-use super::service::Service;
-use super::{REDRAW, kin};
+use super::{Feed, Service, kin};
 use crate::election::machine::{Event, News};
 use crate::election::{Call, driver};
 use crate::guard::{self, Deadlines};
 use crate::report::{Log, Waiting, wall_clock};
+
+/// How often the line that shows the waiting is drawn anew.
+const REDRAW: Duration = Duration::from_secs(1);
 
 /// What the candidacy and the line that shows it have in common.
 pub(in crate::command) struct Shared {
@@ -114,7 +116,7 @@ impl driver::Observer for Observer<'_> {
                 self.log.info(format_args!("leading, token {token}"));
             }
             News::Trouble(error, pause) => {
-                let pause = humantime::format_duration(std::time::Duration::from_millis(
+                let pause = humantime::format_duration(Duration::from_millis(
                     u64::try_from(pause.as_millis()).unwrap_or(u64::MAX),
                 ));
                 let text = format!("{:#}", anyhow::Error::from(error));
@@ -149,8 +151,7 @@ impl driver::Observer for Observer<'_> {
             }
             News::Leaving { .. } => self.log.debug("leaving the election"),
             News::Holding(left) => {
-                let left =
-                    humantime::format_duration(std::time::Duration::from_secs(left.as_secs()));
+                let left = humantime::format_duration(Duration::from_secs(left.as_secs()));
                 self.log.info(format_args!("the command has ended; keeping the lease for {left}"));
             }
             News::EntryLeft(error) => {

@@ -9,9 +9,9 @@ use elect_api::{Boottime, ElectionName, Survey};
 use nix::sys::signal::Signal;
 use tokio::sync::Notify;
 
-use crate::config::{AfterLoss, RunPlan};
+use crate::config::AfterLoss;
 use crate::election::machine::News;
-use crate::guard::Pulse;
+use crate::guard::{self, Pulse};
 use crate::report::{Log, ServiceManager, chain, escape, rfc3339, wall_clock};
 
 /// How soon a manager that has not read is told again, and how soon we look again whether we are well.
@@ -23,7 +23,7 @@ const AFTER_THE_KILL: Duration = Duration::from_secs(15);
 
 /// A service manager that listens, and what it is to know.
 ///
-/// It has no thread: whoever runs the candidacy calls [`Service::keep_in_touch`] beside it.
+/// It has no thread: whoever runs the candidacy awaits [`keep_in_touch`] beside it.
 pub(in crate::command) struct Service<'a> {
     manager: ServiceManager,
     /// The greatest time between two signs of life.
@@ -43,10 +43,11 @@ pub(in crate::command) struct Charge<'a> {
     pub(in crate::command) after_loss: AfterLoss,
 }
 
-impl<'a> Charge<'a> {
-    pub(super) const fn of(plan: &'a RunPlan) -> Self {
-        let RunPlan { campaign, stop_timeout, after_loss, .. } = plan;
-        Self { election: &campaign.election, stop_timeout: *stop_timeout, after_loss: *after_loss }
+/// Tells the service manager what it is to know, if there is one. Never ends.
+pub(in crate::command) async fn keep_in_touch(service: Option<&Service<'_>>) {
+    match service {
+        Some(service) => service.keep_in_touch(guard::now).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -160,7 +161,7 @@ impl<'a> Service<'a> {
     }
 
     /// Gives signs of life while we are well, and tells again what has not arrived. Never ends.
-    pub(in crate::command) async fn keep_in_touch(&self, now: impl Fn() -> Boottime) {
+    async fn keep_in_touch(&self, now: impl Fn() -> Boottime) {
         loop {
             let pause = self.touch(now());
             tokio::select! {

@@ -23,7 +23,7 @@ pub(super) const LEADER_ID: &str = "ELECT_LEADER_ID";
 const HTTP_ADDRESS: &str = "ELECT_HTTP_ADDRESS";
 
 /// Our own environment as `elect redeem` gets it, credentials included.
-pub(super) fn for_redeemer(
+pub(in crate::command) fn for_redeemer(
     backend: &BackendUrl,
     election: &ElectionName,
 ) -> Vec<(OsString, OsString)> {
@@ -49,12 +49,12 @@ pub(in crate::command) fn for_helper() -> Vec<(OsString, OsString)> {
 }
 
 /// Whether the service manager has handed sockets over to us. They are the command's.
-pub(super) fn has_sockets() -> bool {
+pub(in crate::command) fn has_sockets() -> bool {
     env::var(LISTENER[0]).is_ok_and(|pid| pid.parse() == Ok(std::process::id()))
 }
 
 /// Our own environment as the command gets it; the guardian adds the token and the lease.
-pub(super) fn for_command(
+pub(in crate::command) fn for_command(
     election: &ElectionName,
     candidate: &Candidate,
     http: Option<SocketAddr>,

@@ -1,9 +1,12 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use elect_api::{Boottime, ElectionName, Store};
 
+use crate::guard;
 use crate::report::ElectionStatus;
+use crate::report::http::{Lookout, Sight};
 
 /// The least time between two questions to the store, however many clients ask.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -11,40 +14,29 @@ const PAUSE: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Who else takes part, asked over a connection of its own: the engine's has better things to do.
-pub struct Surveyor {
+pub(super) struct Surveyor {
     store: Box<dyn Store>,
     election: ElectionName,
-    now: fn() -> Boottime,
     asked: tokio::sync::Mutex<Option<Boottime>>,
     newest: Mutex<Option<Sight>>,
 }
 
-/// An election, and when it looked like this.
-#[derive(Clone, Debug)]
-pub(super) struct Sight {
-    pub(super) at: Boottime,
-    pub(super) status: ElectionStatus,
-}
-
 impl Surveyor {
     /// Of an election in a store. Nothing is asked before somebody wants to know.
-    pub fn new(store: Box<dyn Store>, election: ElectionName, now: fn() -> Boottime) -> Self {
-        Self {
-            store,
-            election,
-            now,
-            asked: tokio::sync::Mutex::default(),
-            newest: Mutex::default(),
-        }
+    pub(super) fn new(store: Box<dyn Store>, election: ElectionName) -> Self {
+        Self { store, election, asked: tokio::sync::Mutex::default(), newest: Mutex::default() }
     }
 
-    /// The newest sight; asks for a newer one if it is time, and does not wait long for it.
-    ///
-    /// # Cancellation
-    /// May be dropped at any time.
-    pub(super) async fn look(&self) -> Option<Sight> {
+    fn newest(&self) -> MutexGuard<'_, Option<Sight>> {
+        self.newest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl Lookout for Surveyor {
+    async fn look(&self) -> Option<Sight> {
         if let Ok(mut asked) = self.asked.try_lock() {
-            let at = (self.now)();
+            let at = guard::now();
             if asked.is_none_or(|asked| asked + PAUSE <= at) {
                 *asked = Some(at);
                 let survey =
@@ -57,9 +49,5 @@ impl Surveyor {
             }
         }
         self.newest().clone()
-    }
-
-    fn newest(&self) -> MutexGuard<'_, Option<Sight>> {
-        self.newest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -8,9 +8,10 @@ use std::time::Duration;
 use anyhow::Context;
 use elect_api::{Candidate, Lease, Profile};
 
+use super::surveyor::Surveyor;
 use crate::config::{self, CampaignPlan, ListenAddress};
 use crate::guard::{self, Heirloom};
-use crate::report::http::{Board, Clocks, Identity, Listener, Server, Surveyor};
+use crate::report::http::{Board, Clocks, Identity, Listener, Server};
 use crate::report::wall_clock;
 
 /// Listens, before anything else is done: who cannot be asked does not take part. After a new start we
@@ -80,8 +81,8 @@ impl Page {
     /// When a thread or a descriptor is refused, or the store cannot be opened once more.
     pub(in crate::command) fn serve(self, plan: &CampaignPlan) -> anyhow::Result<Server> {
         let store = config::connect(&plan.backend)?;
-        let surveyor = Surveyor::new(store, plan.election.clone(), guard::now);
-        let server = Server::start(self.listener, self.board, Some(surveyor));
+        let surveyor = Surveyor::new(store, plan.election.clone());
+        let server = Server::start(self.listener, self.board, Box::new(surveyor));
         server.context("cannot start the HTTP server")
     }
 }

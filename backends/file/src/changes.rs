@@ -1,0 +1,204 @@
+//! The look-out over an election: a thread that sleeps until the kernel tells of something, or nobody wants
+//! to know any more.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use elect_api::{ElectionName, Wake, never};
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, InotifyEvent, WatchDescriptor};
+use nix::unistd::pipe2;
+use tokio::sync::watch;
+
+use crate::hall::{Hall, LOCK, QUEUE};
+use crate::lock;
+use crate::note::is_note;
+use crate::queue::is_entry;
+use crate::root::Root;
+use crate::watch::spawn;
+
+/// The kernel tells of the closing of a file just before it takes its locks away: how often, and how far
+/// apart in milliseconds, we look whether it has.
+const LOOKS: u32 = 200;
+const PAUSE: u16 = 5;
+
+/// Ends when something in the election may have changed. Never, where the kernel has no look-outs left, or
+/// does not let us have one there: they are few, and no promise hangs on one.
+pub(crate) fn changed(root: &Root, election: &ElectionName) -> Wake {
+    let Some((mut look_out, unwanted)) = LookOut::start(root, election) else { return never() };
+    let (ends, mut running) = watch::channel(());
+    let started = spawn("elect-look", move || {
+        look_out.wait();
+        drop(ends);
+    });
+    if started.is_err() {
+        return never();
+    }
+    Box::pin(async move {
+        // Nothing is ever sent: the end of the thread is the message, and that of this pipe tells it to end.
+        let _ = running.changed().await;
+        drop(unwanted);
+    })
+}
+
+struct LookOut {
+    root: Root,
+    election: ElectionName,
+    inotify: Inotify,
+    place: Place,
+    /// At its end as soon as nobody wants to know.
+    wanted: OwnedFd,
+}
+
+/// What is watched.
+enum Place {
+    /// The directory of the election, if it can be, and that of its queue.
+    Here { hall: Option<WatchDescriptor>, queue: WatchDescriptor },
+    /// The nearest directory on the way there that exists, and what is missing in it.
+    Above { nearest: WatchDescriptor, missing: PathBuf },
+}
+
+/// What an event means.
+enum Meaning {
+    Nothing,
+    Change,
+    /// The last copy of the descriptor of this entry is about to be closed.
+    Close(Vec<u8>),
+}
+
+impl LookOut {
+    /// The look-out, and what it lasts as long as.
+    fn start(root: &Root, election: &ElectionName) -> Option<(Self, OwnedFd)> {
+        let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).ok()?;
+        let place = Place::watch(&inotify, &root.path.join(election.as_str()))?;
+        let (wanted, unwanted) = pipe2(OFlag::O_CLOEXEC).ok()?;
+        let (root, election) = (root.clone(), election.clone());
+        Some((Self { root, election, inotify, place, wanted }, unwanted))
+    }
+
+    /// Sleeps until there was a change, or nobody wants to know.
+    fn wait(&mut self) {
+        while self.sleep(PollTimeout::NONE) {
+            let events = match self.inotify.read_events() {
+                Ok(events) => events,
+                Err(Errno::EAGAIN | Errno::EINTR) => continue,
+                Err(_) => return,
+            };
+            let mut is_change = false;
+            for event in events {
+                match self.place.meaning(&event) {
+                    Meaning::Nothing => {}
+                    Meaning::Change => is_change = true,
+                    Meaning::Close(name) => {
+                        self.see_closed(&name);
+                        is_change = true;
+                    }
+                }
+            }
+            if is_change {
+                return;
+            }
+        }
+    }
+
+    /// Whether anybody still wants to know, once there is something to read or the time is over.
+    fn sleep(&self, timeout: PollTimeout) -> bool {
+        let mut fds = [
+            PollFd::new(self.wanted.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.inotify.as_fd(), PollFlags::POLLIN),
+        ];
+        let slept = poll(&mut fds, timeout);
+        !matches!(slept, Ok(1..) if fds[0].any().unwrap_or(true))
+    }
+
+    /// Waits until the entry of this name is locked by nobody. Somebody else may have closed it, and then it
+    /// is locked for good.
+    fn see_closed(&self, name: &[u8]) {
+        let name = String::from_utf8_lossy(name);
+        for _ in 0..LOOKS {
+            let hall = Hall::visit(&self.root, &self.election);
+            let file =
+                hall.ok().flatten().and_then(|hall| hall.look_in_queue(&name).ok().flatten());
+            let is_held = file.is_some_and(|(file, _)| lock::is_held(&file).unwrap_or(false));
+            if !is_held || !self.is_wanted_after(PAUSE) {
+                return;
+            }
+        }
+    }
+
+    fn is_wanted_after(&self, millis: u16) -> bool {
+        let mut fds = [PollFd::new(self.wanted.as_fd(), PollFlags::POLLIN)];
+        matches!(poll(&mut fds, PollTimeout::from(millis)), Ok(0) | Err(_))
+    }
+}
+
+impl Place {
+    /// Has the kernel tell of the election whose directory is, or will be, at `path`.
+    fn watch(inotify: &Inotify, path: &Path) -> Option<Self> {
+        const ITSELF: AddWatchFlags = AddWatchFlags::IN_DELETE_SELF
+            .union(AddWatchFlags::IN_MOVE_SELF)
+            .union(AddWatchFlags::IN_ONLYDIR);
+        let renamed = ITSELF | AddWatchFlags::IN_MOVED_TO | AddWatchFlags::IN_DELETE;
+        let entries = renamed | AddWatchFlags::IN_MODIFY | AddWatchFlags::IN_CLOSE_WRITE;
+        let made = ITSELF | AddWatchFlags::IN_CREATE | AddWatchFlags::IN_MOVED_TO;
+        let queue = path.join(QUEUE);
+        loop {
+            match inotify.add_watch(&queue, entries) {
+                Ok(queue) => {
+                    let hall = inotify.add_watch(path, renamed).ok();
+                    return Some(Self::Here { hall, queue });
+                }
+                Err(Errno::ENOENT) => {}
+                Err(_) => return None,
+            }
+            let mut missing: &Path = &queue;
+            let nearest = loop {
+                let parent = missing.parent()?;
+                match inotify.add_watch(parent, made) {
+                    Ok(watch) => break watch,
+                    Err(Errno::ENOENT) => missing = parent,
+                    Err(_) => return None,
+                }
+            };
+            // It may have been made before the watch stood.
+            if fs::symlink_metadata(missing).is_err() {
+                return Some(Self::Above { nearest, missing: missing.to_owned() });
+            }
+            if fs::metadata(missing).is_err() {
+                // A link that leads nowhere yet.
+                return None;
+            }
+            inotify.rm_watch(nearest).ok()?;
+        }
+    }
+
+    fn meaning(&self, event: &InotifyEvent) -> Meaning {
+        if event.mask.contains(AddWatchFlags::IN_Q_OVERFLOW) {
+            return Meaning::Change;
+        }
+        // Without a name it is about the directory itself.
+        let name = event.name.as_deref().map(OsStr::as_bytes);
+        let is_change = match self {
+            Self::Here { queue, .. } if event.wd == *queue => match name {
+                Some(name) if event.mask == AddWatchFlags::IN_CLOSE_WRITE && is_entry(name) => {
+                    return Meaning::Close(name.to_owned());
+                }
+                name => name.is_none_or(is_entry),
+            },
+            Self::Here { hall, .. } if Some(event.wd) == *hall => {
+                name.is_none_or(|name| is_note(name) || name == LOCK.as_bytes())
+            }
+            Self::Above { nearest, missing } if event.wd == *nearest => {
+                name.is_none_or(|name| missing.file_name().is_some_and(|it| it.as_bytes() == name))
+            }
+            // A watch that was taken back, as what was missing had been made meanwhile.
+            Self::Here { .. } | Self::Above { .. } => false,
+        };
+        if is_change { Meaning::Change } else { Meaning::Nothing }
+    }
+}

@@ -1,0 +1,105 @@
+//! Laws 4 and 9: a look-out tells of changes, and disturbs nobody.
+
+use elect_api::{Order, Store, Survey, Wake};
+
+use crate::{Contender, LineUp, Shared, election, expect_led_by, order, poll_n};
+
+async fn look_out(store: &dyn Store) -> Wake {
+    store.changed(&election()).await.expect("a look-out")
+}
+
+/// Looks again after each wake until there is this to see.
+async fn see(store: &dyn Store, expected: &LineUp) {
+    loop {
+        let wake = look_out(store).await;
+        let survey: Survey = store.survey(&election()).await.expect("a survey");
+        if LineUp::from(survey) == *expected {
+            return;
+        }
+        wake.await;
+    }
+}
+
+/// An arrival where nobody ever was, and behind others; a leader that resigns or crashes, also as the last
+/// one there; a waiter that crashes. Whoever looks whenever it is woken sees each of them.
+pub async fn each_change_wakes_whoever_looks_out(bench: Shared) {
+    let store = bench.connect().await;
+    let store = store.as_ref();
+    let queue = order(&bench).await == Order::Queue;
+    let mut a = Contender::new(&bench, "a").await;
+    let wake = look_out(store).await;
+    a.lead().await;
+    wake.await;
+    see(store, &LineUp::led_by(&["a"])).await;
+    let mut b = Contender::new(&bench, "b").await;
+    let c = Contender::new(&bench, "c").await;
+    if queue {
+        let mut c = c;
+        for (waiter, line) in [(&mut b, &["a", "b"][..]), (&mut c, &["a", "b", "c"])] {
+            let wake = look_out(store).await;
+            waiter.wait_behind(line.len() - 1).await;
+            wake.await;
+            see(store, &LineUp::led_by(line)).await;
+        }
+        let wake = look_out(store).await;
+        c.crash().await;
+        wake.await;
+        see(store, &LineUp::led_by(&["a", "b"])).await;
+    }
+    let wake = look_out(store).await;
+    a.crash().await;
+    wake.await;
+    b.wait_until_leading().await;
+    see(store, &LineUp::led_by(&["b"])).await;
+    let wake = look_out(store).await;
+    b.resign().await;
+    wake.await;
+    see(store, &LineUp::without_leader(&[])).await;
+    b.lead().await;
+    see(store, &LineUp::led_by(&["b"])).await;
+    let wake = look_out(store).await;
+    b.crash().await;
+    wake.await;
+    see(store, &LineUp::without_leader(&[])).await;
+}
+
+/// The first, and one in its place.
+pub async fn a_note_wakes_whoever_looks_out(bench: Shared) {
+    let store = bench.connect().await;
+    let mut leader = Contender::new(&bench, "a").await;
+    leader.lead().await;
+    for text in ["one", "two"] {
+        let wake = look_out(store.as_ref()).await;
+        leader.write_note(text).await;
+        wake.await;
+    }
+}
+
+/// Nothing comes of it in the store, and a change wakes one waiter as ever, however many look out or have
+/// done so.
+pub async fn looking_out_disturbs_nobody(bench: Shared) {
+    let store = bench.connect().await;
+    drop(look_out(store.as_ref()).await);
+    let kept = look_out(store.as_ref()).await;
+    assert_eq!(store.elections().await.expect("a list"), []);
+    let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
+    kept.await;
+    let mut wakes = Vec::new();
+    for _ in 0..5 {
+        wakes.push(look_out(store.as_ref()).await);
+        drop(look_out(store.as_ref()).await);
+    }
+    let first = line[1].sleep_behind(1).await;
+    let mut second = line[2].sleep_behind(2).await;
+    assert!(poll_n(1, &mut second).await.is_none(), "woke up though nothing happened");
+    line[0].resign().await;
+    first.await;
+    if order(&bench).await == Order::Queue {
+        assert!(poll_n(1, &mut second).await.is_none(), "one change woke two waiters");
+    }
+    for wake in wakes {
+        wake.await;
+    }
+    line[1].lead().await;
+    expect_led_by(&bench, &["b", "c"]).await;
+}

@@ -1,0 +1,54 @@
+use elect_api::{Error, Wake, first_of};
+use zookeeper_client::{Client, Error as Zk, OneshotWatcher, StateWatcher};
+
+use crate::fault::{Action, fault};
+use crate::trips::Counted;
+use crate::watch::awake;
+
+/// Looks out over the candidates below `queue` and over these notes, whether they are there or not. Ends with
+/// the first change, and when the connection is lost or comes back.
+pub(crate) async fn changed(client: &Client, queue: &str, notes: &[String]) -> Result<Wake, Error> {
+    let mut states = client.state_watcher();
+    // Only what comes from now on is news.
+    states.state();
+    let mut wakes = vec![interruption(states)];
+    match children(client, queue).await {
+        Ok(Some(watcher)) => wakes.push(wake(watcher)),
+        Ok(None) => return Ok(awake()),
+        Err(error) => return Err(fault(Action::List, queue, error)),
+    }
+    for note in notes {
+        match client.counting("exists").check_and_watch_stat(note).await {
+            Ok((_, watcher)) => wakes.push(wake(watcher)),
+            // Not everybody who may look at an election may read its notes.
+            Err(Zk::NoAuth) => {}
+            Err(error) => return Err(fault(Action::Read, note, error)),
+        }
+    }
+    Ok(first_of(wakes))
+}
+
+/// What tells of a child that comes or goes, or of the node itself that comes; `None` if that has come as we
+/// asked.
+async fn children(client: &Client, path: &str) -> Result<Option<OneshotWatcher>, Zk> {
+    match client.counting("get_children").list_and_watch_children(path).await {
+        Ok((_, watcher)) => Ok(Some(watcher)),
+        Err(Zk::NoNode) => {
+            let (stat, watcher) = client.counting("exists").check_and_watch_stat(path).await?;
+            Ok(stat.is_none().then_some(watcher))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn wake(watcher: OneshotWatcher) -> Wake {
+    Box::pin(async move {
+        watcher.changed().await;
+    })
+}
+
+fn interruption(mut states: StateWatcher) -> Wake {
+    Box::pin(async move {
+        states.changed().await;
+    })
+}

@@ -1,0 +1,18 @@
+//! What every command has that takes part in an election: how its candidacy is shown, told and posted.
+
+mod clock;
+pub(super) mod environment;
+mod feed;
+mod http;
+mod kin;
+mod observer;
+mod poster;
+mod service;
+mod surveyor;
+
+pub(super) use clock::BootClock;
+pub(super) use feed::Feed;
+pub(super) use http::{Estate, Page, listen};
+pub(super) use observer::{Observer, Shared};
+pub(super) use poster::Poster;
+pub(super) use service::{Charge, Service, keep_in_touch};

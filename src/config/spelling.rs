@@ -1,0 +1,94 @@
+//! What somebody meant who wrote a name that there is not.
+
+use std::env;
+
+use super::nesting::{LEADER_ELECTION, VARIABLES};
+use crate::cli::{self, Origins};
+use crate::guard::HEIRLOOM;
+
+/// How alike two names must be for one to be meant by the other: 1 is equal.
+const ALIKE: f64 = 0.7;
+
+/// The same for variables, which others may call as they like.
+const VERY_ALIKE: f64 = 0.85;
+
+/// What a command finds in its environment, and what stands in for parts of a URL.
+const WITHOUT_FLAG: [&str; 9] = [
+    "ELECT_TOKEN",
+    "ELECT_LEADER_ID",
+    "ELECT_LEASE",
+    "ELECT_HTTP_ADDRESS",
+    "ELECT_USER",
+    "ELECT_PASSWORD",
+    "ELECT_PASSWORD_FILE",
+    LEADER_ELECTION,
+    HEIRLOOM,
+];
+
+/// The name that is most like this one, if one is like it.
+pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    nearest_of(ALIKE, name, known)
+}
+
+fn nearest_of<'a>(alike: f64, name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .map(|other| (strsim::jaro(name, other), other))
+        .filter(|(likeness, _)| *likeness >= alike)
+        .max_by(|one, two| one.0.total_cmp(&two.0))
+        .map(|(_, near)| near)
+}
+
+/// A warning for each variable that is nearly one of elect's: whoever means another store, and gets the
+/// one that is used if nothing is said, leads beside the others.
+pub fn misspelt_variables(origins: &Origins) -> Vec<String> {
+    let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let unknown: Vec<String> = names
+        .filter(|name| name.starts_with(VARIABLES))
+        .filter(|name| !WITHOUT_FLAG.contains(&name.as_str()) && !origins.heeds(name))
+        .collect();
+    if unknown.is_empty() {
+        return Vec::new();
+    }
+    // Other subcommands have more of them.
+    let known = cli::variables();
+    let strangers = unknown.iter().filter(|name| !known.contains(name));
+    strangers.filter_map(|name| complaint(name, &known)).collect()
+}
+
+fn complaint(name: &str, known: &[String]) -> Option<String> {
+    let tail = |name: &'_ str| name.trim_start_matches(VARIABLES).to_owned();
+    let tails: Vec<String> =
+        known.iter().map(String::as_str).chain(WITHOUT_FLAG).map(tail).collect();
+    let near = nearest_of(VERY_ALIKE, &tail(name), tails.iter().map(String::as_str))?;
+    Some(format!("the variable {name} means nothing to elect: did you mean {VARIABLES}{near}?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::complaint;
+
+    #[test]
+    fn only_what_is_nearly_right_is_complained_of() {
+        let known = ["ELECT_BACKEND", "ELECT_ELECTION", "ELECT_TTL"].map(String::from);
+        for (name, meant) in [
+            ("ELECT_BACKND", "ELECT_BACKEND"),
+            ("ELECT_ELECTIONS", "ELECT_ELECTION"),
+            ("ELECT_PASWORD", "ELECT_PASSWORD"),
+        ] {
+            let said = complaint(name, &known).expect("a complaint");
+            assert!(said.ends_with(&format!("{meant}?")), "{said}");
+        }
+        for name in [
+            "ELECT_",
+            "ELECT_TEST_ETCD",
+            "ELECT_DEEP_RUNS",
+            // Of a Kubernetes service that is called elect.
+            "ELECT_PORT",
+            "ELECT_PORT_8080_TCP_ADDR",
+            "ELECT_SERVICE_HOST",
+            "ELECT_SERVICE_PORT_HTTP",
+        ] {
+            assert_eq!(complaint(name, &known), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,18 @@
+use crate::support::Ground;
+
+#[test]
+fn a_variable_that_is_nearly_one_of_ours_is_warned_of() {
+    let ground = Ground::new();
+    let run = ground.run().env("ELECT_BACKND", "etcd://10.0.0.1");
+    let said = "the variable ELECT_BACKND means nothing to elect: did you mean ELECT_BACKEND?";
+    run.args(["true"]).run().exits(0).says(said);
+}
+
+#[test]
+fn nobody_is_warned_of_variables_that_others_heed() {
+    let ground = Ground::new();
+    // Of another subcommand; of a backend; of nobody.
+    let run = ground.run().env("ELECT_HEALTH_INTERVAL", "1s").env("ELECT_USER", "me");
+    let run = run.env("ELECT_TEST_WITHOUT", "").env("ELECT_SERVICE_HOST", "10.0.0.1");
+    run.args([env!("CARGO_BIN_EXE_elect"), "status"]).run().exits(0).is_quiet();
+}

@@ -269,7 +269,7 @@ _elect() {
             return 0
             ;;
         elect__subcmd__run)
-            opts="-b -e -n -w -E -s -k -q -v -h --backend --election --id --ttl --max-clock-drift --http --lease-file --no-wait --wait --conflict-exit-code --signal --kill-grace --after-loss --leftover --stop-timeout --hold --once --outcome --quiet --verbose --log-format --config --profile --help"
+            opts="-b -e -n -w -E -s -k -q -v -h --backend --election --id --ttl --max-clock-drift --http --lease-file --no-wait --wait --conflict-exit-code --signal --kill-grace --after-loss --leftover --containment --require-containment --stop-timeout --hold --once --outcome --quiet --verbose --log-format --config --profile --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -372,6 +372,14 @@ _elect() {
                     ;;
                 --leftover)
                     COMPREPLY=($(compgen -W "kill wait" -- "${cur}"))
+                    return 0
+                    ;;
+                --containment)
+                    COMPREPLY=($(compgen -W "auto pidns cgroup scan group" -- "${cur}"))
+                    return 0
+                    ;;
+                --require-containment)
+                    COMPREPLY=($(compgen -W "pidns cgroup scan group" -- "${cur}"))
                     return 0
                     ;;
                 --stop-timeout)

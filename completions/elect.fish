@@ -51,7 +51,16 @@ complete -c elect -n "__fish_elect_using_subcommand run" -l after-loss -d 'Then 
 campaign\t'Take part again, and run the command anew once we lead'"
 complete -c elect -n "__fish_elect_using_subcommand run" -l leftover -d 'kill or wait for leftovers' -r -f -a "kill\t'They are killed before leadership is given up'
 wait\t'Leadership is kept until they have ended by themselves'"
-complete -c elect -n "__fish_elect_using_subcommand run" -l stop-timeout -d 'From INT or TERM to the kill [default: never]' -r
+complete -c elect -n "__fish_elect_using_subcommand run" -l containment -d 'What holds its descendants' -r -f -a "auto\t'The best that changes nothing the command can see'
+pidns\t'A pid namespace: nothing escapes, whoever is killed; other process ids'
+cgroup\t'A cgroup: set-uid programs are killed, too'
+scan\t'All descendants are found and killed, while elect or its guardian lives'
+group\t'The command\'s process group is killed, and nothing else'"
+complete -c elect -n "__fish_elect_using_subcommand run" -l require-containment -d 'Refuse to run with less' -r -f -a "pidns\t'A pid namespace: nothing escapes, whoever is killed; other process ids'
+cgroup\t'A cgroup: set-uid programs are killed, too'
+scan\t'All descendants are found and killed, while elect or its guardian lives'
+group\t'The command\'s process group is killed, and nothing else'"
+complete -c elect -n "__fish_elect_using_subcommand run" -l stop-timeout -d 'From INT or TERM to kill [default: never]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l hold -d 'Keep the lease so long at least [default: 0]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l once -d 'Run once for each KEY' -r -f
 complete -c elect -n "__fish_elect_using_subcommand run" -l outcome -d 'Write what happened there, as JSON' -r -F

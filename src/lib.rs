@@ -32,6 +32,9 @@
 //! says that it has no child left. Only then does the wrapper resign. If the wrapper dies, the guardian
 //! sees the end of its socket and does the same. If the guardian dies, the kernel kills the command
 //! (PDEATHSIG) and its group (the death-pipe), and the wrapper, a subreaper too, sweeps the rest.
+//! What escapes from that when both die is held where it is asked for: by a pid namespace of the command's own,
+//! whose first process dies with the guardian. The [containments](guard::Containment) are ways to start, to
+//! kill and to prove empty; what is tried and not to be had is refused before anything starts.
 //!
 //! **Deadlines.** Where leases end by time, each proof that we lead counts from before its request was
 //! sent, and [timing](election::timing) derives three instants from it: at the soft deadline the command is
@@ -80,5 +83,7 @@ pub mod cli;
 pub mod command;
 pub mod config;
 pub mod election;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 pub mod guard;
 pub mod report;

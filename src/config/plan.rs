@@ -3,13 +3,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use elect_api::{ElectionName, Lease, Profile, Ticket};
+use elect_api::{ElectionName, Ticket};
 use nix::sys::signal::Signal;
 
 use super::{
-    AfterLoss, BackendUrl, CampaignPlan, ConfigError, Leftover, OutputFormat, naming, stores,
+    AfterLoss, BackendUrl, CampaignPlan, ConfigError, Containment, Leftover, naming, stores,
 };
-use crate::cli::{CheckArgs, LogArgs, RedeemArgs, RunArgs, SelftestArgs, StatusArgs};
+use crate::cli::{CheckArgs, LogArgs, RedeemArgs, RunArgs};
 pub use crate::election::machine::Wait;
 
 /// How much elect says on stderr.
@@ -49,6 +49,10 @@ pub struct RunPlan {
     pub signal: Signal,
     /// What happens to processes that the command leaves running.
     pub leftover: Leftover,
+    /// What holds the command's descendants; the best that the command cannot see, if `None`.
+    pub containment: Option<Containment>,
+    /// What holds them at least; any will do, if `None`.
+    pub require_containment: Option<Containment>,
     /// The time between the first signal to stop and KILL; `None` is without end.
     pub stop_timeout: Option<Duration>,
     /// How long after the start the lease is kept at least.
@@ -91,6 +95,8 @@ impl RunPlan {
             conflict_exit_code: args.conflict_exit_code,
             signal: args.signal,
             leftover: args.leftover,
+            containment: args.containment.tier(),
+            require_containment: args.require_containment,
             stop_timeout: args.stop_timeout,
             hold: args.hold,
             once: args.once,
@@ -100,69 +106,6 @@ impl RunPlan {
         })
     }
 }
-
-/// What `elect status` is to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StatusPlan {
-    /// The store that keeps the elections.
-    pub backend: BackendUrl,
-    /// The elections to look at; all if empty.
-    pub elections: Vec<ElectionName>,
-    /// The form of the report.
-    pub output: OutputFormat,
-}
-
-impl StatusPlan {
-    /// The plan that these arguments ask for.
-    ///
-    /// # Errors
-    /// What is wrong with them, with a hint.
-    pub fn new(args: StatusArgs) -> Result<Self, ConfigError> {
-        let elections =
-            args.elections.iter().map(|name| parse_election(name)).collect::<Result<_, _>>()?;
-        stores::check(&args.backend)?;
-        Ok(Self { backend: args.backend, elections, output: args.output })
-    }
-}
-
-/// What `elect selftest` is to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SelftestPlan {
-    /// The store to try it in.
-    pub backend: BackendUrl,
-    /// The length of lease to ask for, 1 s to 24 h; 5 s if `None`.
-    pub ttl: Option<Duration>,
-    /// The form of the report.
-    pub output: OutputFormat,
-}
-
-impl SelftestPlan {
-    /// The plan that these arguments ask for.
-    ///
-    /// # Errors
-    /// What is wrong with them, with a hint.
-    pub fn new(args: SelftestArgs) -> Result<Self, ConfigError> {
-        stores::check(&args.backend)?;
-        Ok(Self { backend: args.backend, ttl: args.ttl, output: args.output })
-    }
-
-    /// The length of lease to ask this store for; `None` where leases do not end by time.
-    ///
-    /// # Errors
-    /// [`ConfigError::Timeless`] if one is asked for there.
-    pub fn lease(&self, store: &Profile) -> Result<Option<Duration>, ConfigError> {
-        match (store.lease, self.ttl) {
-            (Lease::Unlimited, None) => Ok(None),
-            (Lease::Unlimited, Some(_)) => {
-                Err(ConfigError::Timeless { scheme: store.scheme, flag: "--ttl" })
-            }
-            (Lease::Timed(_), ttl) => Ok(Some(ttl.unwrap_or(SHORT_LEASE))),
-        }
-    }
-}
-
-/// Short enough to see several of them end within a minute; no server that is set up as usual refuses it.
-const SHORT_LEASE: Duration = Duration::from_secs(5);
 
 /// What `elect check` is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -221,8 +164,11 @@ mod tests {
 
     use nix::sys::signal::Signal;
 
-    use super::{ConfigError, Lease, Profile, RunPlan, StatusPlan, Verbosity, Wait};
+    use elect_api::{Lease, Profile};
+
+    use super::{ConfigError, RunPlan, Verbosity, Wait};
     use crate::cli::{Command, parse};
+    use crate::config::StatusPlan;
 
     fn run(args: &[&str]) -> Result<RunPlan, ConfigError> {
         match parse(["elect", "run"].iter().chain(args)).unwrap().command {

@@ -1,6 +1,6 @@
 use std::env;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, SystemTime};
 
 use elect_api::{Boottime, Survey};
@@ -28,8 +28,7 @@ pub struct Line {
 impl Line {
     /// A line among those of `log`. Nothing is drawn before the first tick.
     pub fn new(log: &Log) -> Self {
-        let is_wanted = log.wants_progress()
-            && env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb");
+        let is_wanted = log.wants_progress() && can_move_the_cursor();
         Self { log: log.clone(), is_wanted, drawn: None }
     }
 
@@ -41,7 +40,7 @@ impl Line {
     /// Draws the line anew, as `text` has it, if the last drawing is a second old.
     pub fn tick(&mut self, now: Boottime, text: impl FnOnce() -> String) {
         let is_due = self.drawn.is_none_or(|drawn| now.since(drawn) >= TICK);
-        if !self.is_wanted || !is_due || !is_ours_to_draw_on() {
+        if !self.is_wanted || !is_due || !is_ours_to_draw_on(io::stderr().as_fd()) {
             return;
         }
         self.drawn = Some(now);
@@ -157,6 +156,11 @@ impl Scene {
     }
 }
 
+/// Whether the terminal is one that can, as far as its name says.
+pub(super) fn can_move_the_cursor() -> bool {
+    env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb")
+}
+
 /// A bar that draws only when told to.
 fn new_bar() -> ProgressBar {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
@@ -168,10 +172,8 @@ fn new_bar() -> ProgressBar {
 }
 
 /// A terminal that is stuck is left alone, and so is one that a shell has given to another job.
-fn is_ours_to_draw_on() -> bool {
-    let stderr = io::stderr();
-    is_writable(stderr.as_fd())
-        && tcgetpgrp(stderr.as_fd()).is_ok_and(|foreground| foreground == getpgrp())
+pub(super) fn is_ours_to_draw_on(terminal: BorrowedFd<'_>) -> bool {
+    is_writable(terminal) && tcgetpgrp(terminal).is_ok_and(|foreground| foreground == getpgrp())
 }
 
 #[cfg(test)]

@@ -50,6 +50,8 @@ mod door;
 mod entry;
 mod fault;
 mod forget;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod hall;
 mod lock;
 mod network;

@@ -7,9 +7,9 @@ use zookeeper_client::Acls;
 use crate::layout::Layout;
 use crate::security::Security;
 
-const DEFAULT_PORT: u16 = 2181;
+pub(crate) const DEFAULT_PORT: u16 = 2181;
 const DEFAULT_DIRECTORY: &str = "/elect";
-const OWN_OPTIONS: [&str; 2] = ["layout", "acl"];
+pub(crate) const OWN_OPTIONS: [&str; 2] = ["layout", "acl"];
 
 /// What the URL of a store says, checked.
 #[derive(Debug)]

@@ -32,6 +32,9 @@
 //! says that it has no child left. Only then does the wrapper resign. If the wrapper dies, the guardian
 //! sees the end of its socket and does the same. If the guardian dies, the kernel kills the command
 //! (PDEATHSIG) and its group (the death-pipe), and the wrapper, a subreaper too, sweeps the rest.
+//! What escapes from that when both die is held where it is asked for: by a pid namespace of the command's own,
+//! whose first process dies with the guardian. The [containments](guard::Containment) are ways to start, to
+//! kill and to prove empty; what is tried and not to be had is refused before anything starts.
 //!
 //! **Deadlines.** Where leases end by time, each proof that we lead counts from before its request was
 //! sent, and [timing](election::timing) derives three instants from it: at the soft deadline the command is
@@ -58,6 +61,10 @@
 //! told the same, with a sign of life as long as the engine's loop is in time and the guardian can act. With
 //! `--http` a thread of its own [answers](report::http) whoever asks, and works out for each answer whether
 //! we still lead.
+//!
+//! **The self-test.** `elect selftest` has no machinery of its own to run commands: it starts real runs of this
+//! very program as processes bound to it, does to them from outside what the promise has to survive, and
+//! compares the instants at which the processes of their commands say that they ran.
 //!
 //! **The terminal.** Wrapper and command are one job for whoever sits at it, but two process groups: the
 //! command's has the foreground, and what a key does to it alone the wrapper does to the rest of the job.

@@ -231,6 +231,7 @@ fn settle(
     let layers = Layers { command: leaf, matches, settings };
     match command {
         Command::Run(run) => run.settle(layers),
+        Command::Status(status) => status.settle(layers),
         Command::Sidecar(sidecar) => Ok(sidecar.log.settle(layers)?.into_iter().collect()),
         _ => Ok(Vec::new()),
     }

@@ -13,6 +13,7 @@ mod config;
 mod dashboard;
 mod file_args;
 mod given;
+mod goal;
 mod grammar;
 mod health;
 mod help;
@@ -20,14 +21,18 @@ mod listen_address;
 mod log;
 mod man;
 mod names;
+mod observe;
 mod origin;
 mod redeem;
 mod run;
+mod selftest;
 mod settings;
 mod sidecar;
+mod stamp;
 mod status;
 mod value;
 mod values;
+mod wait;
 
 use clap::{Parser, Subcommand};
 
@@ -39,25 +44,32 @@ pub use config::{ConfigArgs, ConfigCommand, ShowArgs};
 pub use dashboard::{Dashboard, DashboardArgs};
 pub use file_args::FileArgs;
 pub use given::{Choice, FileChoice, Given, Misfit, Origins, parse, parse_part};
+pub use goal::Goal;
 pub use grammar::{grammar, keys, manual, try_value, variables};
 pub use health::{HealthArgs, HealthCommand, HealthUrl};
 pub use listen_address::ListenAddress;
 pub use log::LogArgs;
 pub use man::{HelpArgs, ManArgs};
 pub use names::{Named, NamesArgs};
+pub use observe::ObserveArgs;
 pub use origin::{Origin, Rivals};
 pub use redeem::RedeemArgs;
 pub use run::RunArgs;
+pub use selftest::SelftestArgs;
 pub use settings::{Place, Setting, Settings};
 pub use sidecar::SidecarArgs;
+pub use stamp::{StampArgs, Stamping};
 pub use status::StatusArgs;
 pub use value::Value;
-pub use values::{AfterLoss, Leftover, LogFormat, OutputFormat, parse_duration, parse_signal};
+pub use values::{
+    AfterLoss, Containment, ContainmentChoice, Leftover, LogFormat, OutputFormat, parse_duration,
+    parse_signal,
+};
+pub use wait::WaitArgs;
 
 const EXAMPLES: &str = "\
 Examples:
-  elect run ./cron-job                     one machine: nothing to set up
-  elect run -b etcd://a,b,c -- ./server    many machines: one leads";
+  elect run ./cron-job    one machine: nothing to set up";
 
 const MORE: &str = "\
 Exit codes:
@@ -82,8 +94,14 @@ pub enum Command {
     Sidecar(Box<SidecarArgs>),
     /// Show who leads and who waits
     Status(StatusArgs),
+    /// Write a line for each change of an election
+    Observe(ObserveArgs),
+    /// Wait until an election has a leader, or none
+    Wait(WaitArgs),
     /// Say whether the leadership of this command holds
     Check(CheckArgs),
+    /// Try all that elect promises on this machine and store
+    Selftest(SelftestArgs),
     /// Print alerts or a dashboard for the metrics
     Dashboard(DashboardArgs),
     /// Look at the configuration
@@ -97,6 +115,9 @@ pub enum Command {
     /// List names for a shell to complete
     #[command(hide = true)]
     Names(NamesArgs),
+    /// Tell when it ran: a command of `elect selftest`
+    #[command(hide = true)]
+    Stamp(StampArgs),
     /// Give up the entry of an `elect run` that crashed
     #[command(hide = true)]
     Redeem(RedeemArgs),
@@ -204,7 +225,7 @@ mod tests {
     fn every_flag_of_what_reads_the_file_is_a_key_of_it() {
         let grammar = grammar();
         let keys: Vec<_> = super::keys(&grammar).iter().filter_map(|arg| arg.get_long()).collect();
-        for command in ["run", "sidecar", "status"] {
+        for command in ["run", "selftest", "sidecar", "status", "observe", "wait"] {
             let command = grammar.find_subcommand(command).unwrap();
             for (_, arg) in flags(command) {
                 let long = arg.get_long().unwrap();

@@ -1,6 +1,8 @@
+use clap::builder::BoolishValueParser;
 use clap::{Args, ValueHint};
 
 use super::backend_url::STORES;
+use super::origin::{Layers, Overruled, Rivals};
 use super::values::OutputFormat;
 use super::{BackendUrl, FileArgs};
 
@@ -8,6 +10,7 @@ const EXAMPLES: &str = "\
 Examples:
   elect status                          all elections on this machine's disk
   elect status -b etcd://a,b nightly    one election of another store
+  elect status --watch                  kept up to date, until Ctrl-C
   elect status nightly && echo led      its exit code is 1 if nobody leads";
 
 const MORE: &str = "\
@@ -38,6 +41,13 @@ pub struct StatusArgs {
     #[arg(short, long, env = "ELECT_OUTPUT", value_enum, value_name = "FORMAT", default_value_t = OutputFormat::Table)]
     pub output: OutputFormat,
 
+    /// Stay, and keep the table up to date
+    ///
+    /// On a terminal, until Ctrl-C, with exit code 0. While the store does not answer, it says how old what it
+    /// shows is; a leader is "unknown" once its lease could have ended. For programs there is `elect observe`.
+    #[arg(long, env = "ELECT_WATCH", value_parser = BoolishValueParser::new())]
+    pub watch: bool,
+
     /// Which configuration file counts.
     #[command(flatten)]
     pub file: FileArgs,
@@ -45,4 +55,20 @@ pub struct StatusArgs {
     /// The elections to look at [default: all]
     #[arg(value_name = "ELECTION", value_hint = ValueHint::Other)]
     pub elections: Vec<String>,
+}
+
+impl StatusArgs {
+    /// Drops the flag whose rival comes from a nearer layer, and says which: what is kept up to date is a
+    /// table.
+    pub(super) fn settle(&mut self, layers: Layers<'_>) -> Result<Vec<Overruled>, Box<Rivals>> {
+        if !self.watch || self.output == OutputFormat::Table {
+            return Ok(Vec::new());
+        }
+        let overruled = layers.settle("output", "watch")?;
+        match overruled.flag {
+            "watch" => self.watch = false,
+            _ => self.output = OutputFormat::Table,
+        }
+        Ok(vec![overruled])
+    }
 }

@@ -5,19 +5,26 @@ mod candidacy;
 mod check;
 mod config;
 mod dashboard;
+mod look;
 mod manual;
 mod names;
+mod observe;
 mod redeem;
 mod run;
+mod selftest;
 mod sidecar;
 mod status;
+mod wait;
+mod watch;
 
 use std::process::ExitCode;
 
-use crate::cli::{Command, ConfigArgs, ConfigCommand, Given, LogFormat, Origin, Origins, RunArgs};
+use crate::cli::{
+    Command, ConfigArgs, ConfigCommand, Given, LogFormat, Origin, Origins, RunArgs, StatusArgs,
+};
 use crate::config::{
-    CheckPlan, ConfigError, RedeemPlan, RunPlan, SidecarPlan, StatusPlan, Verbosity,
-    misspelt_variables, over_file,
+    CheckPlan, ConfigError, ObservePlan, RedeemPlan, RunPlan, SelftestPlan, SidecarPlan,
+    StatusPlan, Verbosity, WaitPlan, misspelt_variables, over_file,
 };
 use crate::report::{FAILED, Log, wall_clock};
 
@@ -49,9 +56,13 @@ fn act(given: Given, mut warnings: Vec<String>) -> ExitCode {
     }
     let result = match command {
         Command::Run(args) => run(*args, &log),
-        Command::Status(args) => StatusPlan::new(args)
+        Command::Status(args) => status(args, &log),
+        Command::Observe(args) => ObservePlan::new(args)
             .map_err(anyhow::Error::from)
-            .and_then(|plan| status::status(&plan, &log, wall_clock())),
+            .and_then(|plan| observe::observe(&plan)),
+        Command::Wait(args) => WaitPlan::new(args)
+            .map_err(anyhow::Error::from)
+            .and_then(|plan| wait::wait(&plan, &log)),
         Command::Check(args) => CheckPlan::new(&args)
             .map_err(anyhow::Error::from)
             .and_then(|plan| check::check(&plan, check::read)),
@@ -65,6 +76,10 @@ fn act(given: Given, mut warnings: Vec<String>) -> ExitCode {
         Command::Sidecar(args) => SidecarPlan::new(*args)
             .map_err(anyhow::Error::from)
             .and_then(|plan| sidecar::sidecar(&plan, &log)),
+        Command::Selftest(args) => SelftestPlan::new(args)
+            .map_err(anyhow::Error::from)
+            .and_then(|plan| selftest::selftest(&plan, &log)),
+        Command::Stamp(args) => selftest::stamp(&args),
         Command::Dashboard(args) => dashboard::dashboard(args.what),
         Command::Redeem(args) => RedeemPlan::new(args)
             .map_err(anyhow::Error::from)
@@ -84,6 +99,11 @@ fn run(args: RunArgs, log: &Log) -> anyhow::Result<u8> {
     let plan = RunPlan::new(args)?;
     let conflict = plan.conflict_exit_code;
     Ok(run::run(&plan, log)?.exit_code(conflict))
+}
+
+fn status(args: StatusArgs, log: &Log) -> anyhow::Result<u8> {
+    let plan = StatusPlan::new(args)?;
+    if plan.watch { watch::watch(&plan) } else { status::status(&plan, log, wall_clock()) }
 }
 
 fn log_of(command: &Command) -> Log {

@@ -32,6 +32,15 @@ pub fn candidate_id(label: &str) -> String {
     format!("{label}-{nonce}")
 }
 
+/// Whether people may mean the candidate of this id when they write `text`: the id, or its label.
+pub fn is_known_as(id: &str, text: &str) -> bool {
+    let is_nonce = |rest: &str| {
+        rest.len() == NONCE_LEN && rest.bytes().all(|letter| NONCE_LETTERS.contains(&letter))
+    };
+    let rest = id.strip_prefix(text).map(|rest| rest.strip_prefix('-'));
+    id == text || rest.flatten().is_some_and(is_nonce)
+}
+
 /// Checks a label that the user chose.
 pub(super) fn label(text: String) -> Result<String, ConfigError> {
     let fits = (1..=LABEL_MAX).contains(&text.len()) && text.chars().all(is_label_char);
@@ -51,7 +60,7 @@ fn is_label_char(c: char) -> bool {
 mod tests {
     use std::collections::HashSet;
 
-    use super::{ConfigError, candidate_id, host_name, label, label_of_host};
+    use super::{ConfigError, candidate_id, host_name, is_known_as, label, label_of_host};
 
     #[test]
     fn labels_that_stay_one_word_everywhere() {
@@ -75,5 +84,17 @@ mod tests {
         let ids: HashSet<String> = (0..1000).map(|_| candidate_id("web")).collect();
         assert_eq!(ids.len(), 1000);
         assert!(ids.iter().all(|id| id.len() == 14 && id.starts_with("web-")));
+    }
+
+    #[test]
+    fn a_candidate_is_known_by_its_id_and_by_its_label() {
+        let id = candidate_id("web-1");
+        for text in [id.as_str(), "web-1"] {
+            assert!(is_known_as(&id, text), "{text}");
+        }
+        for text in ["", "web", "web-", "web-1-", &id[..id.len() - 1]] {
+            assert!(!is_known_as(&id, text), "{text}");
+        }
+        assert!(is_known_as("7c", "7c") && !is_known_as("web-1-me", "web-1"));
     }
 }

@@ -7,9 +7,9 @@ use elect_api::{ElectionName, Ticket};
 use nix::sys::signal::Signal;
 
 use super::{
-    AfterLoss, BackendUrl, CampaignPlan, ConfigError, Leftover, OutputFormat, naming, stores,
+    AfterLoss, BackendUrl, CampaignPlan, ConfigError, Containment, Leftover, naming, stores,
 };
-use crate::cli::{CheckArgs, LogArgs, RedeemArgs, RunArgs, StatusArgs};
+use crate::cli::{CheckArgs, LogArgs, RedeemArgs, RunArgs};
 pub use crate::election::machine::Wait;
 
 /// How much elect says on stderr.
@@ -49,6 +49,10 @@ pub struct RunPlan {
     pub signal: Signal,
     /// What happens to processes that the command leaves running.
     pub leftover: Leftover,
+    /// What holds the command's descendants; the best that the command cannot see, if `None`.
+    pub containment: Option<Containment>,
+    /// What holds them at least; any will do, if `None`.
+    pub require_containment: Option<Containment>,
     /// The time between the first signal to stop and KILL; `None` is without end.
     pub stop_timeout: Option<Duration>,
     /// How long after the start the lease is kept at least.
@@ -91,6 +95,8 @@ impl RunPlan {
             conflict_exit_code: args.conflict_exit_code,
             signal: args.signal,
             leftover: args.leftover,
+            containment: args.containment.tier(),
+            require_containment: args.require_containment,
             stop_timeout: args.stop_timeout,
             hold: args.hold,
             once: args.once,
@@ -98,30 +104,6 @@ impl RunPlan {
             outcome: args.outcome,
             command: args.command,
         })
-    }
-}
-
-/// What `elect status` is to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StatusPlan {
-    /// The store that keeps the elections.
-    pub backend: BackendUrl,
-    /// The elections to look at; all if empty.
-    pub elections: Vec<ElectionName>,
-    /// The form of the report.
-    pub output: OutputFormat,
-}
-
-impl StatusPlan {
-    /// The plan that these arguments ask for.
-    ///
-    /// # Errors
-    /// What is wrong with them, with a hint.
-    pub fn new(args: StatusArgs) -> Result<Self, ConfigError> {
-        let elections =
-            args.elections.iter().map(|name| parse_election(name)).collect::<Result<_, _>>()?;
-        stores::check(&args.backend)?;
-        Ok(Self { backend: args.backend, elections, output: args.output })
     }
 }
 
@@ -184,8 +166,9 @@ mod tests {
 
     use elect_api::{Lease, Profile};
 
-    use super::{ConfigError, RunPlan, StatusPlan, Verbosity, Wait};
+    use super::{ConfigError, RunPlan, Verbosity, Wait};
     use crate::cli::{Command, parse};
+    use crate::config::StatusPlan;
 
     fn run(args: &[&str]) -> Result<RunPlan, ConfigError> {
         match parse(["elect", "run"].iter().chain(args)).unwrap().command {

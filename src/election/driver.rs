@@ -14,7 +14,7 @@ use elect_api::{
 use tokio::sync::Mutex;
 
 use crate::guard::Deadlines;
-use crate::guard::switches::{Part, is_off};
+use crate::guard::switches::is_off;
 
 use super::machine::{Answer, Command, Event, Machine, News, Verdict};
 use super::once::Done;
@@ -224,7 +224,9 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
         match command {
             Command::Open => self.request = Some(self.open()),
             Command::Refresh => {
-                self.hand_over_ticket();
+                if !is_off!(TicketFirst) {
+                    self.hand_over_ticket();
+                }
                 self.request = self.seat.clone().map(|seat| refresh(seat, now));
             }
             Command::Recall => self.request = self.seat.clone().map(|seat| recall(seat, now)),
@@ -352,7 +354,7 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
     /// As the store says, unless a test wants the mistake of counting from the reply.
     fn anchored(&self, validity: Validity) -> Validity {
         match validity {
-            Validity::Window { window, .. } if is_off(Part::Anchor) => {
+            Validity::Window { window, .. } if is_off!(Anchor) => {
                 Validity::Window { anchor: self.clock.now(), window }
             }
             validity => validity,
@@ -378,6 +380,9 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
             Reply::Refreshed(Err(error)) => Event::Answered(Err(error)),
             Reply::Refreshed(Ok(standing)) => {
                 self.wake = None;
+                if is_off!(TicketFirst) {
+                    self.hand_over_ticket();
+                }
                 Event::Answered(Ok(match standing {
                     Standing::Leading { token, validity, wake } => {
                         self.wake = Some(wake);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use elect_api::{Boottime, Cadence, Lease, Validity};
 
 use crate::guard::Deadlines;
-use crate::guard::switches::{Part, is_off};
+use crate::guard::switches::is_off;
 
 /// What the user may choose.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -119,7 +119,7 @@ impl Timing {
 
     /// V: how long after the anchor leadership may be counted on, by this machine's clock.
     fn counted_on(&self, window: Duration) -> Duration {
-        if is_off(Part::Margin) {
+        if is_off!(Drift) {
             return window;
         }
         window.div_f64(1.0 + self.wishes.max_clock_drift)
@@ -127,7 +127,7 @@ impl Timing {
 
     /// K: how long before the end of V everything must be dead.
     fn safety_margin(window: Duration) -> Duration {
-        if is_off(Part::Margin) {
+        if is_off!(Margin) {
             return Duration::ZERO;
         }
         LEAST_MARGIN.max(window / 15)
@@ -224,6 +224,10 @@ impl Timing {
     /// How long to wait before the `attempt`th repetition (from 1 on) of a failed request: 50 ms,
     /// doubled each time up to the renewal interval, of which between half and all is taken.
     pub fn backoff(&self, attempt: u32, chance: f64) -> Duration {
+        if is_off!(Backoff) {
+            return Duration::from_millis(1);
+        }
+        let chance = if is_off!(Jitter) { 1.0 } else { chance };
         let longest = self
             .renew_interval
             .min(Duration::from_millis(50) * 2_u32.pow(attempt.clamp(1, 16) - 1));
@@ -232,7 +236,7 @@ impl Timing {
 
     /// Whether leadership that was proven like this leaves the command its grace.
     pub fn leaves_grace(&self, validity: Validity, now: Boottime) -> bool {
-        self.deadlines(validity).is_none_or(|deadlines| now < deadlines.soft)
+        is_off!(Reproof) || self.deadlines(validity).is_none_or(|deadlines| now < deadlines.soft)
     }
 }
 

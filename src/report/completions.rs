@@ -47,6 +47,9 @@ fn zsh(script: &str) -> String {
             let about = rest.rsplit_once(':').map_or(rest, |(about, _)| about);
             format!("'*:elections -- {about}:_elect_elections' \\")
         }
+        None if line.starts_with("':election -- ") => {
+            line.replace(":' \\", ":_elect_elections' \\")
+        }
         None => line.to_owned(),
     });
     let mut lines: Vec<String> = lines.collect();

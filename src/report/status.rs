@@ -24,6 +24,15 @@ pub struct ElectionStatus {
     pub leader: Option<LeaderStatus>,
     /// Who waits, the next to lead first.
     pub waiting: Vec<WaitingStatus>,
+    /// What was, where nothing is known of the present.
+    #[serde(skip)]
+    past: Option<Past>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Past {
+    /// The id of whoever was seen leading last, if anybody.
+    leader: Option<String>,
 }
 
 /// The leader of an election.
@@ -85,7 +94,30 @@ impl ElectionStatus {
                 .zip(1..)
                 .map(|(entry, place)| WaitingStatus::new(entry, place))
                 .collect(),
+            past: None,
         }
+    }
+
+    /// What can still be said of it `age` after it was seen, with no word from the store since then. A leader
+    /// is one until its lease could have ended. All else is known for as long as `fresh`, also where leases
+    /// have no limit or the store does not tell of it.
+    #[must_use]
+    pub fn after(mut self, age: Duration, fresh: Duration) -> Self {
+        let leader = self.leader.as_mut();
+        let left = leader.map(|leader| (leader.remaining_ms.map(Duration::from_millis), leader));
+        let is_known = match left {
+            Some((Some(left), leader)) => {
+                let left = left.saturating_sub(age);
+                leader.remaining_ms = u64::try_from(left.as_millis()).ok();
+                !left.is_zero()
+            }
+            Some((None, _)) | None => age < fresh,
+        };
+        if !is_known {
+            self.past = Some(Past { leader: self.leader.take().map(|leader| leader.id) });
+            self.waiting.clear();
+        }
+        self
     }
 }
 
@@ -151,8 +183,13 @@ impl StatusReport {
             if let Some(leader) = &election.leader {
                 table.row(leader.cells(name, now));
             } else {
-                let known = [name.clone(), "no-leader".to_owned()];
-                table.row(known.into_iter().chain(iter::repeat_n(String::new(), 9)));
+                let (role, id) = match &election.past {
+                    None => ("no-leader", String::new()),
+                    Some(Past { leader: None }) => ("unknown", String::new()),
+                    Some(Past { leader: Some(id) }) => ("unknown", format!("was {id}")),
+                };
+                let known = [name.clone(), role.to_owned(), String::new(), id];
+                table.row(known.into_iter().chain(iter::repeat_n(String::new(), 7)));
             }
             for waiting in &election.waiting {
                 table.row(waiting.cells(name, now));

@@ -78,6 +78,8 @@ const LINES: &[(&str, &str)] = &[
     ("elect status ''", "backup report"),
     ("elect status backup re", "report"),
     ("elect status -o j", "json"),
+    ("elect observe re", "report"),
+    ("elect wait ''", "backup report"),
     // What is named before counts.
     ("elect run --profile void -e ''", ""),
     ("elect status --profile void ''", ""),

@@ -1,3 +1,5 @@
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -11,11 +13,13 @@ use crate::{changes, forget, survey, url};
 /// The elections under one directory of the local disk.
 pub(crate) struct FileStore {
     root: Root,
+    /// There was no such directory when we looked: with its last election it goes, too.
+    is_new: AtomicBool,
 }
 
 impl FileStore {
     pub(crate) const fn new(root: Root) -> Self {
-        Self { root }
+        Self { root, is_new: AtomicBool::new(false) }
     }
 }
 
@@ -45,11 +49,20 @@ impl Store for FileStore {
     }
 
     async fn forget(&self, election: &ElectionName) -> Result<(), Error> {
-        forget::forget(&self.root, election)
+        forget::forget(&self.root, election)?;
+        if self.is_new.load(Ordering::Relaxed) {
+            // Not if anybody else is in it.
+            let _ = fs::remove_dir(&self.root.path);
+        }
+        Ok(())
     }
 
     async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
-        survey::survey(&self.root, election)
+        let survey = survey::survey(&self.root, election)?;
+        if survey.leader.is_none() && !self.root.path.exists() {
+            self.is_new.store(true, Ordering::Relaxed);
+        }
+        Ok(survey)
     }
 
     async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {

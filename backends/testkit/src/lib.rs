@@ -20,6 +20,7 @@ pub mod program;
 mod run;
 pub mod servers;
 pub mod sim;
+pub mod switches;
 pub mod terminal;
 
 pub use bench::{Bench, Shared, Stall};

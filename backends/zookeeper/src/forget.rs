@@ -5,11 +5,7 @@ use crate::fault::{Action, fault};
 use crate::settings::Settings;
 use crate::trips::Counted;
 
-/// What ZooKeeper shows as the owner of a container.
-const CONTAINER: i64 = i64::MIN;
-
-/// Removes the node of an election that nobody is in, its notes, and the containers above that are empty
-/// then: ZooKeeper would remove those by itself, some time later. One request after another.
+/// Removes the node of an election that nobody is in, and its notes. One request after another.
 pub(crate) async fn forget(
     client: &Client,
     settings: &Settings,
@@ -24,17 +20,29 @@ pub(crate) async fn forget(
     let notes = settings.path_of_notes(election);
     let children = match client.counting("get_children").list_children(&notes).await {
         Ok(children) => children,
-        Err(Zk::NoNode) => Vec::new(),
+        Err(Zk::NoNode) => return Ok(()),
         Err(error) => return Err(fault(Action::List, &notes, error)),
     };
     for child in children {
         remove(client, &format!("{notes}/{child}")).await?;
     }
-    remove(client, &notes).await?;
-    for path in [&notes, &path] {
-        remove_containers_above(client, path).await?;
+    remove(client, &notes).await.map(drop)
+}
+
+/// Removes the directory of all elections as far as it is empty. ZooKeeper would do that by itself, some time
+/// later, as it is a container.
+pub(crate) async fn forget_directory(client: &Client, settings: &Settings) -> Result<(), Error> {
+    for path in [&settings.path_of_all_notes(), &settings.directory] {
+        remove(client, path).await?;
     }
     Ok(())
+}
+
+/// Whether the directory of all elections is there.
+pub(crate) async fn has_directory(client: &Client, settings: &Settings) -> Result<bool, Error> {
+    let path = &settings.directory;
+    let stat = client.counting("exists").check_stat(path).await;
+    stat.map(|stat| stat.is_some()).map_err(|error| fault(Action::Read, path, error))
 }
 
 /// Removes a node if it has no children; whether it is gone.
@@ -44,20 +52,4 @@ async fn remove(client: &Client, path: &str) -> Result<bool, Error> {
         Err(Zk::NotEmpty) => Ok(false),
         Err(error) => Err(fault(Action::Delete, path, error)),
     }
-}
-
-async fn remove_containers_above(client: &Client, path: &str) -> Result<(), Error> {
-    let mut here = path;
-    while let Some((above, _)) = here.rsplit_once('/').filter(|(above, _)| !above.is_empty()) {
-        let stat = client.counting("exists").check_stat(above).await;
-        let stat = stat.map_err(|error| fault(Action::Read, above, error))?;
-        match stat {
-            // Somebody else made it, and means it to stay.
-            Some(stat) if stat.ephemeral_owner != CONTAINER => return Ok(()),
-            // What we may not remove is removed in time.
-            Some(_) if !matches!(remove(client, above).await, Ok(true)) => return Ok(()),
-            _ => here = above,
-        }
-    }
-    Ok(())
 }

@@ -100,6 +100,7 @@ mod trips;
 mod waiting;
 mod watch;
 
+pub use anchor::Anchors;
 use elect_api::{Error, Store};
 
 /// The scheme of this store's URLs.

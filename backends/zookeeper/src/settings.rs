@@ -88,7 +88,12 @@ impl Settings {
 
     /// The node above all notes of an election.
     pub(crate) fn path_of_notes(&self, election: &ElectionName) -> String {
-        format!("{}/.notes/{}", self.directory, election.as_str())
+        format!("{}/{}", self.path_of_all_notes(), election.as_str())
+    }
+
+    /// The node above the notes of all elections.
+    pub(crate) fn path_of_all_notes(&self) -> String {
+        format!("{}/.notes", self.directory)
     }
 
     /// Who may do what with what we create.

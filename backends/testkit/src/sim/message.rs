@@ -208,6 +208,19 @@ impl From<&Bid> for Arrival {
     }
 }
 
+/// What a store has counted for tests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tally {
+    /// How many candidates in the queue heard at once that the same entry has ended, at most.
+    pub woken_at_once: u32,
+    /// How often a candidate made an entry beside another one of its own.
+    pub doubles: u32,
+    /// How many requests arrived after one that the same client has sent later.
+    pub reordered: u32,
+    /// How many requests were carried out.
+    pub requests: u32,
+}
+
 /// The time that one candidate led, `T` being instants by the store's or by the machine's clock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tenure<T = StoreTime> {

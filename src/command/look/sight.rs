@@ -1,0 +1,164 @@
+use std::time::Duration;
+
+use elect_api::{Boottime, ElectionName, Error, Profile, Store, Survey};
+
+use crate::command::attempts::insist;
+use crate::guard;
+use crate::report::ElectionStatus;
+
+/// How old what is seen may be and count as the present. Whoever looks on has asked again by then, and waited
+/// for the answer.
+pub(in crate::command) const FRESH: Duration = Duration::from_secs(4);
+
+/// What was seen of some elections.
+#[derive(Debug)]
+pub(in crate::command) struct Sight {
+    /// When the question was sent whose answer is the oldest here.
+    pub(in crate::command) at: Boottime,
+    /// Each election, in the order asked for.
+    pub(in crate::command) elections: Vec<(ElectionName, Survey)>,
+    /// Those that nobody asked for by name and of which nothing could be seen.
+    pub(in crate::command) left_out: Vec<(ElectionName, anyhow::Error)>,
+}
+
+impl Sight {
+    /// As a report shows it.
+    pub(in crate::command) fn statuses(&self, store: &Profile) -> Vec<ElectionStatus> {
+        let elections = self.elections.iter();
+        elections.map(|(name, survey)| ElectionStatus::new(name, store, survey)).collect()
+    }
+
+    /// The one that was asked for, where it was one.
+    pub(in crate::command) fn into_only(self) -> Survey {
+        self.elections.into_iter().next().map(|(_, survey)| survey).unwrap_or_default()
+    }
+}
+
+/// Surveys the elections that are named, or else all, each in up to so many attempts.
+///
+/// # Errors
+/// The store does not answer, or refuses us; also if that is so for one election that is named.
+pub(in crate::command) async fn look(
+    store: &dyn Store,
+    named: &[ElectionName],
+    attempts: u32,
+) -> anyhow::Result<Sight> {
+    let location = store.profile().location;
+    let mut sight = Sight { at: guard::now(), elections: Vec::new(), left_out: Vec::new() };
+    let all = match named {
+        [] => insist(&location, attempts, async || store.elections().await).await?,
+        named => named.to_vec(),
+    };
+    let mut oldest = None;
+    for name in all {
+        let mut sent = sight.at;
+        let ask = async || {
+            sent = guard::now();
+            store.survey(&name).await
+        };
+        match insist(&location, attempts, ask).await {
+            Ok(survey) => {
+                oldest.get_or_insert(sent);
+                sight.elections.push((name, survey));
+            }
+            // What is wrong with one election says nothing about the others.
+            Err(error) if named.is_empty() && (attempts > 1 || is_final(&error)) => {
+                sight.left_out.push((name, error));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    sight.at = oldest.unwrap_or(sight.at);
+    Ok(sight)
+}
+
+/// Whether asking again cannot help.
+pub(super) fn is_final(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| cause.downcast_ref::<Error>().is_some_and(Error::is_permanent))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use async_trait::async_trait;
+    use elect_api::{
+        Candidate, ElectionName, Entry, Error, ErrorKind, Leader, Lease, Order, Profile, Seat,
+        Store, Survey, Token,
+    };
+
+    use super::look;
+    use crate::report::StatusReport;
+
+    /// A store with one election that is led and one that is not.
+    struct Fake;
+
+    #[async_trait]
+    impl Store for Fake {
+        fn profile(&self) -> Profile {
+            Profile {
+                scheme: "fake",
+                location: "fake:here".to_owned(),
+                lease: Lease::Unlimited,
+                order: Order::Queue,
+            }
+        }
+
+        async fn open(
+            &self,
+            _: &ElectionName,
+            _: &Candidate,
+            _: Duration,
+        ) -> Result<Box<dyn Seat>, Error> {
+            Err(Error::new(ErrorKind::Denied, "a status must not take part"))
+        }
+
+        async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
+            if election.as_str() != "led" {
+                return Ok(Survey::default());
+            }
+            let candidate = Candidate {
+                id: "a".to_owned(),
+                host: "web".to_owned(),
+                pid: 1,
+                command: "job".to_owned(),
+                containment: "scan".to_owned(),
+            };
+            let entry = Entry { candidate, joined: Some(UNIX_EPOCH) };
+            Ok(Survey {
+                leader: Some(Leader {
+                    entry,
+                    token: Token::new(1),
+                    since: Some(UNIX_EPOCH),
+                    remaining: None,
+                }),
+                waiting: Vec::new(),
+            })
+        }
+
+        async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
+            Ok(["idle", "led"].iter().filter_map(|name| name.parse().ok()).collect())
+        }
+    }
+
+    fn names_seen(named: &[&str]) -> (Vec<String>, bool) {
+        let named: Vec<ElectionName> = named.iter().map(|name| name.parse().unwrap()).collect();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let sight = runtime.block_on(look(&Fake, &named, 1)).unwrap();
+        let report = StatusReport { elections: sight.statuses(&Fake.profile()) };
+        assert!(report.elections.iter().all(|election| election.backend == "fake:here"));
+        let led = report.is_led();
+        (report.elections.into_iter().map(|election| election.election).collect(), led)
+    }
+
+    #[test]
+    fn all_elections_if_none_is_named() {
+        assert_eq!(names_seen(&[]), (vec!["idle".to_owned(), "led".to_owned()], false));
+    }
+
+    #[test]
+    fn a_named_election_that_nobody_entered_has_no_leader() {
+        assert_eq!(names_seen(&["led"]), (vec!["led".to_owned()], true));
+        assert!(!names_seen(&["led", "unheard-of"]).1);
+    }
+}

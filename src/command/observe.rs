@@ -1,0 +1,130 @@
+//! `elect observe`: a line for each change of an election.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use elect_api::Survey;
+
+use super::candidacy::BootClock;
+use super::look::{Look, Lookout, Rhythm, Wish, Wishes};
+use crate::config::{self, ObservePlan, OutputFormat};
+use crate::election::driver::Clock as _;
+use crate::guard::{self, Inherited};
+use crate::report::{self, Change, Observation};
+
+/// How often a reader that does not read is looked at.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Writes until a signal comes, or nobody reads any more. The exit code is 0.
+///
+/// # Errors
+/// The store refuses us, or stdout cannot be written.
+pub(super) fn observe(plan: &ObservePlan) -> anyhow::Result<u8> {
+    let inherited = Inherited::take().context("cannot block signals")?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.context("cannot start the runtime")?;
+    let outcome = runtime.block_on(look_on(plan, &inherited));
+    // A resolver may keep a thread for minutes.
+    runtime.shutdown_background();
+    outcome.map(|()| 0)
+}
+
+async fn look_on(plan: &ObservePlan, inherited: &Inherited) -> anyhow::Result<()> {
+    let store = config::connect(&plan.backend)?;
+    let mut lookout = Lookout::over(store, vec![plan.election.clone()], Rhythm::Calm)?;
+    let paper = Paper { plan, wishes: Wishes::new(inherited)?, clock: BootClock::new()? };
+    let mut tale = Tale::default();
+    loop {
+        let look = tokio::select! {
+            look = lookout.next() => look?,
+            wish = paper.wishes.next() => {
+                if paper.grant(wish?) == Next::End {
+                    return Ok(());
+                }
+                continue;
+            }
+        };
+        for change in tale.go_on(look) {
+            if paper.write(change).await? == Next::End {
+                return Ok(());
+            }
+        }
+        if !report::has_reader() {
+            return Ok(());
+        }
+    }
+}
+
+/// What has been told so far.
+#[derive(Default)]
+struct Tale {
+    last: Option<Survey>,
+    is_in_outage: bool,
+}
+
+impl Tale {
+    /// What is new.
+    fn go_on(&mut self, look: Look) -> Vec<Change> {
+        match look {
+            Look::Seen(sight) => {
+                let survey = sight.into_only();
+                let recovered = std::mem::take(&mut self.is_in_outage).then_some(Change::Recovered);
+                let changes = Change::between(self.last.as_ref(), &survey);
+                self.last = Some(survey);
+                recovered.into_iter().chain(changes).collect()
+            }
+            Look::Silent(silence) if silence.is_outage && !self.is_in_outage => {
+                self.is_in_outage = true;
+                vec![Change::Outage(silence.reason)]
+            }
+            Look::Silent(_) => Vec::new(),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    GoOn,
+    End,
+}
+
+/// Where it is written. Whoever does not read keeps no signal from us.
+struct Paper<'a> {
+    plan: &'a ObservePlan,
+    wishes: Wishes,
+    clock: BootClock,
+}
+
+impl Paper<'_> {
+    async fn write(&self, change: Change) -> anyhow::Result<Next> {
+        let seen = Observation::new(&self.plan.election, report::wall_clock(), change);
+        let text = match self.plan.output {
+            OutputFormat::Table => seen.line(),
+            OutputFormat::Json => serde_json::to_string(&seen)? + "\n",
+            OutputFormat::Yaml => format!("---\n{}", serde_yaml::to_string(&seen)?),
+        };
+        while !report::can_print() {
+            tokio::select! {
+                wish = self.wishes.next() => {
+                    if self.grant(wish?) == Next::End {
+                        return Ok(Next::End);
+                    }
+                }
+                () = self.clock.until(Some(guard::now() + PAUSE)) => {}
+            }
+        }
+        let is_read = report::offer(&text).context("cannot write to stdout")?;
+        Ok(if is_read { Next::GoOn } else { Next::End })
+    }
+
+    fn grant(&self, wish: Wish) -> Next {
+        match wish {
+            Wish::End => Next::End,
+            Wish::Pause => {
+                self.wishes.pause();
+                Next::GoOn
+            }
+            Wish::Redraw => Next::GoOn,
+        }
+    }
+}

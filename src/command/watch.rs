@@ -1,0 +1,173 @@
+//! `elect status --watch`: who leads and who waits, kept up to date on a terminal.
+
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context, bail};
+use elect_api::{Boottime, Profile};
+
+use super::candidacy::BootClock;
+use super::look::{FRESH, Look, Lookout, Rhythm, Wish, Wishes};
+use crate::config::{self, StatusPlan};
+use crate::election::driver::Clock as _;
+use crate::guard::{self, Inherited};
+use crate::report::{Screen, StatusReport, age, escape, wall_clock};
+
+/// The longest time between two drawings: ages are shown in seconds.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Draws until a signal comes. The exit code is 0.
+///
+/// # Errors
+/// stdout is no terminal that can be drawn on, or the store refuses us.
+pub(super) fn watch(plan: &StatusPlan) -> anyhow::Result<u8> {
+    let inherited = Inherited::take().context("cannot block signals")?;
+    let Some(screen) = Screen::of_stdout() else {
+        bail!(
+            "--watch draws on a terminal, and stdout is none that can be drawn on; `elect observe ELECTION` \
+             writes a line for each change"
+        );
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.context("cannot start the runtime")?;
+    let outcome = runtime.block_on(look_on(plan, &inherited, screen));
+    // A resolver may keep a thread for minutes.
+    runtime.shutdown_background();
+    outcome.map(|()| 0)
+}
+
+async fn look_on(
+    plan: &StatusPlan,
+    inherited: &Inherited,
+    mut screen: Screen,
+) -> anyhow::Result<()> {
+    let store = config::connect(&plan.backend)?;
+    let mut scene = Scene::new(store.profile(), guard::now());
+    let mut lookout = Lookout::over(store, plan.elections.clone(), Rhythm::Live)?;
+    let (wishes, clock) = (Wishes::new(inherited)?, BootClock::new()?);
+    loop {
+        let now = guard::now();
+        // A terminal that is gone tells of it with a signal.
+        let _ = screen.draw(&scene.lines(now, wall_clock()));
+        tokio::select! {
+            look = lookout.next() => scene.take_in(look?),
+            wish = wishes.next() => match wish? {
+                Wish::End => return Ok(()),
+                Wish::Pause => {
+                    screen.leave();
+                    wishes.pause();
+                }
+                Wish::Redraw => {}
+            },
+            () = clock.until(Some(now + TICK)) => {}
+        }
+    }
+}
+
+/// What there is to show.
+struct Scene {
+    store: Profile,
+    /// What was seen, and when that was asked for.
+    seen: Option<(Boottime, StatusReport)>,
+    begun: Boottime,
+    trouble: Option<String>,
+}
+
+impl Scene {
+    const fn new(store: Profile, begun: Boottime) -> Self {
+        Self { store, seen: None, begun, trouble: None }
+    }
+
+    fn take_in(&mut self, look: Look) {
+        match look {
+            Look::Seen(sight) => {
+                let report = StatusReport { elections: sight.statuses(&self.store) };
+                (self.seen, self.trouble) = (Some((sight.at, report)), None);
+            }
+            Look::Silent(silence) => self.trouble = Some(silence.reason),
+        }
+    }
+
+    /// The lines as of `now`; `wall` is for showing ages only.
+    fn lines(&self, now: Boottime, wall: SystemTime) -> Vec<String> {
+        let mut lines = vec![format!("backend: {}", escape(&self.store.location))];
+        let silent = now.since(self.seen.as_ref().map_or(self.begun, |(at, _)| *at));
+        if silent >= FRESH {
+            let why = self.trouble.as_deref().map(|why| format!(": {}", escape(why)));
+            let what = if self.seen.is_some() { ", as old is what follows" } else { "" };
+            lines.push(format!("NO ANSWER for {}{what}{}", age(silent), why.unwrap_or_default()));
+        }
+        if let Some((_, report)) = &self.seen {
+            let elections = report.elections.iter();
+            let elections =
+                elections.map(|election| election.clone().after(silent, FRESH)).collect();
+            lines.extend(StatusReport { elections }.table(wall).lines().map(str::to_owned));
+        }
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use elect_api::{
+        Boottime, Cadence, Candidate, Entry, Leader, Lease, Order, Profile, Survey, Token,
+    };
+
+    use super::{FRESH, Look, Scene};
+    use crate::command::look::{Sight, Silence};
+
+    const START: Boottime = Boottime::from_boot(Duration::from_secs(100));
+
+    fn scene(lease: Lease, remaining: Option<Duration>) -> Scene {
+        let profile = Profile { scheme: "x", location: "x://y".into(), lease, order: Order::Queue };
+        let mut scene = Scene::new(profile, START);
+        let entry = |id| Entry { candidate: Candidate::foreign(id), joined: None };
+        let leader = Leader { entry: entry("one"), token: Token::new(7), since: None, remaining };
+        let survey = Survey { leader: Some(leader), waiting: vec![entry("two")] };
+        let elections = vec![("job".parse().unwrap(), survey)];
+        scene.take_in(Look::Seen(Sight { at: START, elections, left_out: Vec::new() }));
+        scene
+    }
+
+    fn shown(scene: &Scene, after: Duration) -> String {
+        scene.lines(START + after, UNIX_EPOCH).join("\n")
+    }
+
+    #[test]
+    fn a_leader_is_one_until_its_lease_could_have_ended() {
+        let timed = Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8 });
+        let second = Duration::from_secs(1);
+        for (lease, remaining, end) in [
+            (timed, Some(second * 10), second * 10),
+            (timed, Some(second), second),
+            // The store does not say.
+            (timed, None, FRESH),
+            (Lease::Unlimited, None, FRESH),
+        ] {
+            let scene = scene(lease, remaining);
+            let before = shown(&scene, end * 9 / 10);
+            assert!(before.contains("leader") && before.contains("waiting"), "{before}");
+            let after = shown(&scene, end);
+            assert!(!after.contains("leader ") && !after.contains("waiting"), "{after}");
+            assert!(after.contains("unknown") && after.contains("was one"), "{after}");
+        }
+    }
+
+    #[test]
+    fn what_is_old_says_so() {
+        let mut scene = scene(Lease::Unlimited, None);
+        let first = |scene: &Scene, after| shown(scene, after).lines().nth(1).unwrap().to_owned();
+        assert!(first(&scene, FRESH / 2).starts_with("ELECTION"));
+        let silence = Silence { reason: "refused\u{1b}".into(), is_outage: false };
+        scene.take_in(Look::Silent(silence));
+        assert_eq!(
+            first(&scene, Duration::from_secs(75)),
+            "NO ANSWER for 1m15s, as old is what follows: refused\\u{1b}"
+        );
+        let profile = scene.store.clone();
+        let never = Scene::new(profile, START);
+        assert_eq!(shown(&never, FRESH), "backend: x://y\nNO ANSWER for 4s");
+        assert_eq!(shown(&never, FRESH / 2), "backend: x://y");
+    }
+}

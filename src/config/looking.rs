@@ -1,0 +1,82 @@
+use std::time::Duration;
+
+use elect_api::ElectionName;
+
+use super::plan::parse_election;
+use super::{BackendUrl, ConfigError, Goal, OutputFormat, stores};
+use crate::cli::{ObserveArgs, StatusArgs, WaitArgs};
+
+/// What `elect status` is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatusPlan {
+    /// The store that keeps the elections.
+    pub backend: BackendUrl,
+    /// The elections to look at; all if empty.
+    pub elections: Vec<ElectionName>,
+    /// The form of the report; a table if it is kept up to date.
+    pub output: OutputFormat,
+    /// Whether to stay and keep the report up to date.
+    pub watch: bool,
+}
+
+impl StatusPlan {
+    /// The plan that these arguments ask for.
+    ///
+    /// # Errors
+    /// What is wrong with them, with a hint.
+    pub fn new(args: StatusArgs) -> Result<Self, ConfigError> {
+        let elections =
+            args.elections.iter().map(|name| parse_election(name)).collect::<Result<_, _>>()?;
+        stores::check(&args.backend)?;
+        let StatusArgs { backend, output, watch, .. } = args;
+        Ok(Self { backend, elections, output, watch })
+    }
+}
+
+/// What `elect observe` is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObservePlan {
+    /// The store that keeps the election.
+    pub backend: BackendUrl,
+    /// The election to look at.
+    pub election: ElectionName,
+    /// The form of what is told of each change.
+    pub output: OutputFormat,
+}
+
+impl ObservePlan {
+    /// The plan that these arguments ask for.
+    ///
+    /// # Errors
+    /// What is wrong with them, with a hint.
+    pub fn new(args: ObserveArgs) -> Result<Self, ConfigError> {
+        let election = parse_election(&args.election)?;
+        stores::check(&args.backend)?;
+        Ok(Self { backend: args.backend, election, output: args.output })
+    }
+}
+
+/// What `elect wait` is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitPlan {
+    /// The store that keeps the election.
+    pub backend: BackendUrl,
+    /// The election to look at.
+    pub election: ElectionName,
+    /// What is to be so.
+    pub goal: Goal,
+    /// How long to wait; without end if `None`. With 0 the store is asked once.
+    pub timeout: Option<Duration>,
+}
+
+impl WaitPlan {
+    /// The plan that these arguments ask for.
+    ///
+    /// # Errors
+    /// What is wrong with them, with a hint.
+    pub fn new(args: WaitArgs) -> Result<Self, ConfigError> {
+        let election = parse_election(&args.election)?;
+        stores::check(&args.backend)?;
+        Ok(Self { backend: args.backend, election, goal: args.goal, timeout: args.timeout })
+    }
+}

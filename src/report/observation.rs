@@ -1,0 +1,240 @@
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::time::SystemTime;
+
+use elect_api::{Candidate, ElectionName, Leader, Survey};
+use serde::Serialize;
+
+use super::{escape, rfc3339};
+
+/// A change of an election, or of what is known of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Somebody leads who did not, or anew: with another token.
+    Leader(Box<Leader>),
+    /// Nobody leads.
+    Vacant,
+    /// A candidate waits that was not there.
+    Joined(Candidate),
+    /// A candidate is not there any more.
+    Left(Candidate),
+    /// The store does not answer, for this reason.
+    Outage(String),
+    /// It answers again.
+    Recovered,
+}
+
+impl Change {
+    /// What is different in `new`, or how things stand in it if there was nothing before: who has left first,
+    /// then who leads, then who has joined.
+    pub fn between(old: Option<&Survey>, new: &Survey) -> Vec<Self> {
+        let mut changes: Vec<Self> =
+            old.map(|old| missing(old, new)).into_iter().flatten().map(Self::Left).collect();
+        let led = |survey: &Survey| survey.leader.as_ref().map(|leader| leader.token);
+        if old.map(led) != Some(led(new)) {
+            changes.push(match &new.leader {
+                Some(leader) => Self::Leader(Box::new(leader.clone())),
+                None => Self::Vacant,
+            });
+        }
+        let nobody = Survey::default();
+        let old = old.unwrap_or(&nobody);
+        // Of a leader that is new it has been told; it is the first of all.
+        let is_told = new.leader.as_ref().is_some_and(|leader| {
+            !candidates(old).any(|candidate| candidate.id == leader.entry.candidate.id)
+        });
+        let joined = missing(new, old).into_iter().skip(usize::from(is_told));
+        changes.extend(joined.map(Self::Joined));
+        changes
+    }
+
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Leader(_) => "leader",
+            Self::Vacant => "vacant",
+            Self::Joined(_) => "joined",
+            Self::Left(_) => "left",
+            Self::Outage(_) => "outage",
+            Self::Recovered => "recovered",
+        }
+    }
+
+    fn candidate(&self) -> Option<&Candidate> {
+        match self {
+            Self::Leader(leader) => Some(&leader.entry.candidate),
+            Self::Joined(candidate) | Self::Left(candidate) => Some(candidate),
+            Self::Vacant | Self::Outage(_) | Self::Recovered => None,
+        }
+    }
+}
+
+/// Who is in `all`, leading or waiting, and not in `others`, by their ids. Programs other than elect may have
+/// several candidates of one id.
+fn missing(all: &Survey, others: &Survey) -> Vec<Candidate> {
+    let mut there = HashMap::<&str, usize>::new();
+    for candidate in candidates(others) {
+        *there.entry(&candidate.id).or_default() += 1;
+    }
+    let is_missing = |candidate: &&Candidate| match there.get_mut(candidate.id.as_str()) {
+        Some(count @ 1..) => {
+            *count -= 1;
+            false
+        }
+        _ => true,
+    };
+    candidates(all).filter(is_missing).cloned().collect()
+}
+
+fn candidates(survey: &Survey) -> impl Iterator<Item = &Candidate> {
+    let leader = survey.leader.iter().map(|leader| &leader.entry);
+    leader.chain(&survey.waiting).map(|entry| &entry.candidate)
+}
+
+/// A change as `elect observe` tells of it: the same keys in JSON and YAML. They are stable; more may come.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Observation {
+    /// When it was seen, by the clock of this machine; RFC 3339 in UTC.
+    pub time: String,
+    /// The election.
+    pub election: String,
+    /// What happened: see [`Change`].
+    pub event: &'static str,
+    /// Whom it is about.
+    pub id: Option<String>,
+    /// The name of its machine; like the next two `null` if it is no `elect run`.
+    pub host: Option<String>,
+    /// The process id of its `elect run` on that machine.
+    pub pid: Option<u32>,
+    /// The program that it runs, or wants to run, without arguments.
+    pub command: Option<String>,
+    /// The fencing token of a leader.
+    pub token: Option<u64>,
+    /// Why the store does not answer.
+    pub reason: Option<String>,
+}
+
+impl Observation {
+    /// What was seen at `time`.
+    pub fn new(election: &ElectionName, time: SystemTime, change: Change) -> Self {
+        let candidate = change.candidate();
+        let known = |text: fn(&Candidate) -> &String| {
+            candidate.map(text).filter(|text| !text.is_empty()).cloned()
+        };
+        Self {
+            time: rfc3339(time),
+            election: election.as_str().to_owned(),
+            event: change.name(),
+            id: candidate.map(|candidate| candidate.id.clone()),
+            host: known(|candidate| &candidate.host),
+            pid: candidate.map(|candidate| candidate.pid).filter(|pid| *pid != 0),
+            command: known(|candidate| &candidate.command),
+            token: match &change {
+                Change::Leader(leader) => Some(leader.token.get()),
+                _ => None,
+            },
+            reason: match change {
+                Change::Outage(reason) => Some(reason),
+                _ => None,
+            },
+        }
+    }
+
+    /// One line for people.
+    pub fn line(&self) -> String {
+        let about = self.id.as_ref().or(self.reason.as_ref()).map(|about| escape(about));
+        let line = format!("{}  {:<9}  {}", self.time, self.event, about.unwrap_or_default());
+        let mut line = line.trim_end().to_owned();
+        let more = [
+            self.token.map(|token| format!("token {token}")),
+            self.host.as_deref().map(|host| format!("on {}", escape(host))),
+            self.pid.map(|pid| format!("pid {pid}")),
+            self.command.as_deref().map(escape),
+        ];
+        let more: Vec<String> = more.into_iter().flatten().collect();
+        if !more.is_empty() {
+            // Writing to a String cannot fail.
+            let _ = write!(line, "  ({})", more.join(", "));
+        }
+        line.push('\n');
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use elect_api::{Candidate, Entry, Leader, Survey, Token};
+
+    use super::{Change, Observation};
+
+    fn entry(id: &str) -> Entry {
+        Entry { candidate: Candidate::foreign(id), joined: None }
+    }
+
+    /// The first leads with this token, if it is not 0.
+    fn survey(token: u64, ids: &[&str]) -> Survey {
+        let mut entries = ids.iter().map(|id| entry(id));
+        let leader = (token != 0).then(|| Leader {
+            entry: entries.next().unwrap(),
+            token: Token::new(token),
+            since: None,
+            remaining: None,
+        });
+        Survey { leader, waiting: entries.collect() }
+    }
+
+    fn told(old: Option<&Survey>, new: &Survey) -> Vec<String> {
+        let tell = |change| {
+            let seen = Observation::new(&"job".parse().unwrap(), UNIX_EPOCH, change);
+            let words = [Some(seen.event.to_owned()), seen.id, seen.token.map(|it| it.to_string())];
+            words.into_iter().flatten().collect::<Vec<_>>().join(" ")
+        };
+        Change::between(old, new).into_iter().map(tell).collect()
+    }
+
+    #[test]
+    fn the_difference_is_told_once() {
+        let line = survey(7, &["a", "b", "c"]);
+        assert_eq!(told(None, &line), ["leader a 7", "joined b", "joined c"]);
+        assert_eq!(told(None, &survey(0, &["b"])), ["vacant", "joined b"]);
+        assert!(told(Some(&line), &line).is_empty());
+        let next = survey(9, &["b", "c", "a"]);
+        assert_eq!(told(Some(&line), &next), ["leader b 9"]);
+        assert_eq!(told(Some(&line), &survey(9, &["b"])), ["left a", "left c", "leader b 9"]);
+        assert_eq!(
+            told(Some(&line), &survey(11, &["d", "a"])),
+            ["left b", "left c", "leader d 11"]
+        );
+        assert_eq!(told(Some(&line), &survey(0, &[])), ["left a", "left b", "left c", "vacant"]);
+        // The same one, in a candidacy of its own.
+        assert_eq!(told(Some(&line), &survey(12, &["a", "b", "c"])), ["leader a 12"]);
+        // Others need not have names of their own.
+        let two = survey(7, &["x", "x"]);
+        assert_eq!(told(Some(&survey(7, &["x"])), &two), ["joined x"]);
+        assert_eq!(told(None, &two), ["leader x 7", "joined x"]);
+    }
+
+    #[test]
+    fn lines_for_people_and_programs() {
+        let mut leader = survey(7, &["a\u{1b}"]).leader.unwrap();
+        leader.entry.candidate.host = "web".to_owned();
+        leader.entry.candidate.pid = 42;
+        leader.entry.candidate.command = "./job".to_owned();
+        let tell = |change| Observation::new(&"job".parse().unwrap(), UNIX_EPOCH, change);
+        let seen = tell(Change::Leader(Box::new(leader)));
+        assert_eq!(
+            seen.line(),
+            "1970-01-01T00:00:00.000Z  leader     a\\u{1b}  (token 7, on web, pid 42, ./job)\n"
+        );
+        assert_eq!(
+            serde_json::to_string(&seen).unwrap(),
+            r#"{"time":"1970-01-01T00:00:00.000Z","election":"job","event":"leader","id":"a\u001b","host":"web","pid":42,"command":"./job","token":7,"reason":null}"#
+        );
+        assert_eq!(tell(Change::Vacant).line(), "1970-01-01T00:00:00.000Z  vacant\n");
+        assert_eq!(
+            tell(Change::Outage("no\nanswer".into())).line(),
+            "1970-01-01T00:00:00.000Z  outage     no\\nanswer\n"
+        );
+    }
+}

@@ -1,0 +1,32 @@
+//! Looking on: `elect wait`, `elect observe` and `elect status --watch`, on each store.
+
+mod arena;
+mod observe;
+mod observer;
+mod record;
+mod wait;
+mod watch;
+
+/// One test for each store.
+macro_rules! on_each_store {
+    ($($case:ident)*) => {
+        mod file {
+            $(#[test] fn $case() { super::$case(&super::Arena::on(super::Ground::File)); })*
+        }
+        on_each_cluster! { $($case)* }
+    };
+}
+
+/// One test for each store that has servers.
+macro_rules! on_each_cluster {
+    ($($case:ident)*) => {
+        mod etcd {
+            $(#[test] fn $case() { super::$case(&super::Arena::on(super::Ground::Etcd)); })*
+        }
+        mod zookeeper {
+            $(#[test] fn $case() { super::$case(&super::Arena::on(super::Ground::ZooKeeper)); })*
+        }
+    };
+}
+
+use {on_each_cluster, on_each_store};

@@ -1,0 +1,87 @@
+//! `elect wait`: until it is so, or the time is over.
+
+use std::fs::{self, File};
+
+use elect_testkit::program::{Elect, Running, eventually};
+use elect_testkit::servers::free_port;
+
+use super::arena::{Arena, Ground, crash};
+use super::{on_each_cluster, on_each_store};
+
+on_each_store! {
+    it_ends_when_it_is_so
+    it_ends_when_the_time_is_over
+}
+
+mod outage {
+    use super::{Arena, Ground, it_outlasts_an_outage, on_each_cluster};
+    on_each_cluster! { it_outlasts_an_outage }
+}
+
+fn wait(arena: &Arena, words: &[&str]) -> Elect {
+    arena.elect("wait").arg("job").args(words)
+}
+
+fn it_ends_when_it_is_so(arena: &Arena) {
+    wait(arena, &["--for", "vacant"]).run().exits(0).is_silent();
+    let waiting = wait(arena, &[]).spawn();
+    let one = arena.leader("one", 15);
+    waiting.wait().exits(0).is_silent();
+    let two = arena.candidate("two", 15);
+    arena.wait_for_waiter("two");
+    let waiting = wait(arena, &["--for", "two", "--timeout", "5m"]).spawn();
+    crash(one);
+    waiting.wait().exits(0).is_silent();
+    let id = arena.wait_for_leader("two");
+    wait(arena, &["--for", &id, "--timeout", "0"]).run().exits(0).is_silent();
+    let waiting = wait(arena, &["--for", "vacant"]).spawn();
+    crash(two);
+    waiting.wait().exits(0).is_silent();
+}
+
+fn it_ends_when_the_time_is_over(arena: &Arena) {
+    wait(arena, &["--timeout", "0"]).run().exits(75).prints("").says("nobody leads");
+    wait(arena, &["--timeout", "200ms"]).run().exits(75).says("not so within 200ms");
+    let one = arena.leader("one", 15);
+    let id = arena.wait_for_leader("one");
+    for goal in ["vacant", "on", "one-", "two", &id[..id.len() - 1]] {
+        let ended = wait(arena, &["--for", goal, "--timeout", "0"]).run().exits(75);
+        ended.prints("").says(&format!("{id} leads"));
+    }
+    crash(one);
+}
+
+fn it_outlasts_an_outage(arena: &Arena) {
+    let log = arena.path("log");
+    let mut command = wait(arena, &["--for", "one"]).command();
+    command.stderr(File::create(&log).unwrap());
+    let waiting = Running::new(command.spawn().unwrap());
+    let silence = arena.silence();
+    let said = || fs::read_to_string(&log).unwrap();
+    eventually("word of the outage", || said().contains("waiting for the store").then_some(()));
+    drop(silence);
+    let _one = arena.leader("one", 15);
+    waiting.wait().exits(0);
+    assert_eq!(said().lines().count(), 1, "{}", said());
+}
+
+/// That the store says it is not so is one thing, that it says nothing another.
+#[test]
+fn a_store_that_never_answers_is_a_failure() {
+    for scheme in ["etcd", "zk"] {
+        let url = format!("{scheme}://127.0.0.1:{}", free_port());
+        for timeout in ["0", "500ms"] {
+            let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).args(["wait", "-b", &url, "job"]);
+            elect.args(["--timeout", timeout]).run().exits(125).says("no answer within");
+        }
+    }
+}
+
+#[test]
+fn what_is_refused_says_why() {
+    let arena = Arena::on(Ground::File);
+    wait(&arena, &["--timeout", "soon"]).run().exits(125).says("1h30m");
+    arena.elect("wait").run().exits(125).says("ELECTION");
+    arena.elect("wait").arg("0").run().exits(125).says("cannot name an election");
+    assert!(!arena.path("state").exists(), "a look creates nothing");
+}

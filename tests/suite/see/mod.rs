@@ -3,6 +3,7 @@
 mod arena;
 mod observe;
 mod observer;
+mod readme;
 mod record;
 mod wait;
 mod watch;

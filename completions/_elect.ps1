@@ -31,6 +31,7 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('observe', 'observe', [CompletionResultType]::ParameterValue, 'Write a line for each change of an election')
             [CompletionResult]::new('wait', 'wait', [CompletionResultType]::ParameterValue, 'Wait until an election has a leader, or none')
             [CompletionResult]::new('check', 'check', [CompletionResultType]::ParameterValue, 'Say whether the leadership of this command holds')
+            [CompletionResult]::new('selftest', 'selftest', [CompletionResultType]::ParameterValue, 'Try all that elect promises on this machine and store')
             [CompletionResult]::new('dashboard', 'dashboard', [CompletionResultType]::ParameterValue, 'Print alerts or a dashboard for the metrics')
             [CompletionResult]::new('config', 'config', [CompletionResultType]::ParameterValue, 'Look at the configuration')
             [CompletionResult]::new('completions', 'completions', [CompletionResultType]::ParameterValue, 'Print a shell''s script that completes what is typed')
@@ -58,7 +59,9 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('--kill-grace', '--kill-grace', [CompletionResultType]::ParameterName, 'From that to the kill [default: 4/15 of TTL]')
             [CompletionResult]::new('--after-loss', '--after-loss', [CompletionResultType]::ParameterName, 'Then exit, or campaign anew')
             [CompletionResult]::new('--leftover', '--leftover', [CompletionResultType]::ParameterName, 'kill or wait for leftovers')
-            [CompletionResult]::new('--stop-timeout', '--stop-timeout', [CompletionResultType]::ParameterName, 'From INT or TERM to the kill [default: never]')
+            [CompletionResult]::new('--containment', '--containment', [CompletionResultType]::ParameterName, 'What holds its descendants')
+            [CompletionResult]::new('--require-containment', '--require-containment', [CompletionResultType]::ParameterName, 'Refuse to run with less')
+            [CompletionResult]::new('--stop-timeout', '--stop-timeout', [CompletionResultType]::ParameterName, 'From INT or TERM to kill [default: never]')
             [CompletionResult]::new('--hold', '--hold', [CompletionResultType]::ParameterName, 'Keep the lease so long at least [default: 0]')
             [CompletionResult]::new('--once', '--once', [CompletionResultType]::ParameterName, 'Run once for each KEY')
             [CompletionResult]::new('--outcome', '--outcome', [CompletionResultType]::ParameterName, 'Write what happened there, as JSON')
@@ -139,6 +142,18 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
         'elect;check' {
             [CompletionResult]::new('--remaining', '--remaining', [CompletionResultType]::ParameterName, 'How long it must still hold [default: 0]')
             [CompletionResult]::new('--lease-file', '--lease-file', [CompletionResultType]::ParameterName, 'Whose lease it is [default: the command''s own]')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
+            break
+        }
+        'elect;selftest' {
+            [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'The store to try it in')
+            [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'The store to try it in')
+            [CompletionResult]::new('--ttl', '--ttl', [CompletionResultType]::ParameterName, 'Length of the leases [default: 5s]')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'table, json or yaml')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'table, json or yaml')
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'The profile in it to use')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
             break

@@ -28,6 +28,7 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand observe 'Write a line for each change of an election'
             cand wait 'Wait until an election has a leader, or none'
             cand check 'Say whether the leadership of this command holds'
+            cand selftest 'Try all that elect promises on this machine and store'
             cand dashboard 'Print alerts or a dashboard for the metrics'
             cand config 'Look at the configuration'
             cand completions 'Print a shell''s script that completes what is typed'
@@ -54,7 +55,9 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand --kill-grace 'From that to the kill [default: 4/15 of TTL]'
             cand --after-loss 'Then exit, or campaign anew'
             cand --leftover 'kill or wait for leftovers'
-            cand --stop-timeout 'From INT or TERM to the kill [default: never]'
+            cand --containment 'What holds its descendants'
+            cand --require-containment 'Refuse to run with less'
+            cand --stop-timeout 'From INT or TERM to kill [default: never]'
             cand --hold 'Keep the lease so long at least [default: 0]'
             cand --once 'Run once for each KEY'
             cand --outcome 'Write what happened there, as JSON'
@@ -130,6 +133,17 @@ set edit:completion:arg-completer[elect] = {|@words|
         &'elect;check'= {
             cand --remaining 'How long it must still hold [default: 0]'
             cand --lease-file 'Whose lease it is [default: the command''s own]'
+            cand -h 'Print this help'
+            cand --help 'Print this help'
+        }
+        &'elect;selftest'= {
+            cand -b 'The store to try it in'
+            cand --backend 'The store to try it in'
+            cand --ttl 'Length of the leases [default: 5s]'
+            cand -o 'table, json or yaml'
+            cand --output 'table, json or yaml'
+            cand --config 'Configuration file, in place of the usual ones'
+            cand --profile 'The profile in it to use'
             cand -h 'Print this help'
             cand --help 'Print this help'
         }

@@ -32,6 +32,7 @@ complete -c elect -n "__fish_elect_needs_command" -f -a "status" -d 'Show who le
 complete -c elect -n "__fish_elect_needs_command" -f -a "observe" -d 'Write a line for each change of an election'
 complete -c elect -n "__fish_elect_needs_command" -f -a "wait" -d 'Wait until an election has a leader, or none'
 complete -c elect -n "__fish_elect_needs_command" -f -a "check" -d 'Say whether the leadership of this command holds'
+complete -c elect -n "__fish_elect_needs_command" -f -a "selftest" -d 'Try all that elect promises on this machine and store'
 complete -c elect -n "__fish_elect_needs_command" -f -a "dashboard" -d 'Print alerts or a dashboard for the metrics'
 complete -c elect -n "__fish_elect_needs_command" -f -a "config" -d 'Look at the configuration'
 complete -c elect -n "__fish_elect_needs_command" -f -a "completions" -d 'Print a shell\'s script that completes what is typed'
@@ -52,7 +53,16 @@ complete -c elect -n "__fish_elect_using_subcommand run" -l after-loss -d 'Then 
 campaign\t'Take part again, and run the command anew once we lead'"
 complete -c elect -n "__fish_elect_using_subcommand run" -l leftover -d 'kill or wait for leftovers' -r -f -a "kill\t'They are killed before leadership is given up'
 wait\t'Leadership is kept until they have ended by themselves'"
-complete -c elect -n "__fish_elect_using_subcommand run" -l stop-timeout -d 'From INT or TERM to the kill [default: never]' -r
+complete -c elect -n "__fish_elect_using_subcommand run" -l containment -d 'What holds its descendants' -r -f -a "auto\t'The best that changes nothing the command can see'
+pidns\t'A pid namespace: nothing escapes, whoever is killed; other process ids'
+cgroup\t'A cgroup: set-uid programs are killed, too'
+scan\t'All descendants are found and killed, while elect or its guardian lives'
+group\t'The command\'s process group is killed, and nothing else'"
+complete -c elect -n "__fish_elect_using_subcommand run" -l require-containment -d 'Refuse to run with less' -r -f -a "pidns\t'A pid namespace: nothing escapes, whoever is killed; other process ids'
+cgroup\t'A cgroup: set-uid programs are killed, too'
+scan\t'All descendants are found and killed, while elect or its guardian lives'
+group\t'The command\'s process group is killed, and nothing else'"
+complete -c elect -n "__fish_elect_using_subcommand run" -l stop-timeout -d 'From INT or TERM to kill [default: never]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l hold -d 'Keep the lease so long at least [default: 0]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l once -d 'Run once for each KEY' -r -f
 complete -c elect -n "__fish_elect_using_subcommand run" -l outcome -d 'Write what happened there, as JSON' -r -F
@@ -108,6 +118,14 @@ complete -c elect -n "__fish_elect_using_subcommand wait" -s h -l help -d 'Print
 complete -c elect -n "__fish_elect_using_subcommand check" -l remaining -d 'How long it must still hold [default: 0]' -r
 complete -c elect -n "__fish_elect_using_subcommand check" -l lease-file -d 'Whose lease it is [default: the command\'s own]' -r -F
 complete -c elect -n "__fish_elect_using_subcommand check" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand selftest" -s b -l backend -d 'The store to try it in' -r -f
+complete -c elect -n "__fish_elect_using_subcommand selftest" -l ttl -d 'Length of the leases [default: 5s]' -r
+complete -c elect -n "__fish_elect_using_subcommand selftest" -s o -l output -d 'table, json or yaml' -r -f -a "table\t'For people; may change'
+json\t'For programs; stable'
+yaml\t'For programs; the same keys as JSON'"
+complete -c elect -n "__fish_elect_using_subcommand selftest" -l config -d 'Configuration file, in place of the usual ones' -r -F
+complete -c elect -n "__fish_elect_using_subcommand selftest" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
+complete -c elect -n "__fish_elect_using_subcommand selftest" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand dashboard; and not __fish_seen_subcommand_from alerts grafana" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand dashboard; and not __fish_seen_subcommand_from alerts grafana" -f -a "alerts" -d 'Alerting rules for Prometheus'
 complete -c elect -n "__fish_elect_using_subcommand dashboard; and not __fish_seen_subcommand_from alerts grafana" -f -a "grafana" -d 'A dashboard for Grafana'

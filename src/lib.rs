@@ -32,6 +32,9 @@
 //! says that it has no child left. Only then does the wrapper resign. If the wrapper dies, the guardian
 //! sees the end of its socket and does the same. If the guardian dies, the kernel kills the command
 //! (PDEATHSIG) and its group (the death-pipe), and the wrapper, a subreaper too, sweeps the rest.
+//! What escapes from that when both die is held where it is asked for: by a pid namespace of the command's own,
+//! whose first process dies with the guardian. The [containments](guard::Containment) are ways to start, to
+//! kill and to prove empty; what is tried and not to be had is refused before anything starts.
 //!
 //! **Deadlines.** Where leases end by time, each proof that we lead counts from before its request was
 //! sent, and [timing](election::timing) derives three instants from it: at the soft deadline the command is
@@ -63,10 +66,16 @@
 //! `--http` a thread of its own [answers](report::http) whoever asks, and works out for each answer whether
 //! we still lead.
 //!
+//! **The self-test.** `elect selftest` has no machinery of its own to run commands: it starts real runs of this
+//! very program as processes bound to it, does to them from outside what the promise has to survive, and
+//! compares the instants at which the processes of their commands say that they ran.
+//!
 //! **The terminal.** Wrapper and command are one job for whoever sits at it, but two process groups: the
 //! command's has the foreground, and what a key does to it alone the wrapper does to the rest of the job.
 //!
-//! Time is `CLOCK_BOOTTIME`, read in `guard/clock.rs` alone; everything else gets it as an argument.
+//! Time is `CLOCK_BOOTTIME`, read in `guard/clock.rs` alone; everything else gets it as an argument. Where
+//! leases end by time, so does the clock's rate: a candidate whose clock is slewed further than its leases
+//! allow for does not lead.
 //! Wall clocks are shown to people, and are never compared.
 
 #[cfg(not(target_os = "linux"))]
@@ -78,5 +87,7 @@ pub mod cli;
 pub mod command;
 pub mod config;
 pub mod election;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 pub mod guard;
 pub mod report;

@@ -1,5 +1,6 @@
 use std::convert::Infallible;
 use std::fmt;
+use std::net::SocketAddr;
 use std::str::FromStr;
 
 /// Words in the name of a query parameter that mark its value as a secret.
@@ -21,6 +22,17 @@ impl BackendUrl {
     /// What it starts with, up to the colon; `None` if that is no scheme.
     pub fn scheme(&self) -> Option<&str> {
         scheme(&self.0)
+    }
+
+    /// The same store by way of other machines: these take the place of its own. `None` if it names none.
+    pub fn through(&self, ways: &[SocketAddr]) -> Option<Self> {
+        let start = self.0.find("://")? + 3;
+        let rest = &self.0[start..];
+        let end = start + rest.find(['/', '?']).unwrap_or(rest.len());
+        let hosts = self.0[start..end].rfind('@').map_or(start, |at| start + at + 1);
+        let ways: Vec<String> = ways.iter().map(ToString::to_string).collect();
+        let has_hosts = hosts < end && !ways.is_empty();
+        has_hosts.then(|| Self(format!("{}{}{}", &self.0[..hosts], ways.join(","), &self.0[end..])))
     }
 
     /// All of it, for whoever opens the store.
@@ -114,6 +126,23 @@ mod tests {
         assert_eq!(scheme("etcd+tls://a"), Some("etcd+tls"));
         for none in ["", ":", "file", "/var/lib", "./a:b", "1a:b", "a b:c"] {
             assert_eq!(scheme(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn other_ways_to_the_same_store() {
+        let ways: Vec<_> = ["127.0.0.1:1", "[::1]:2"].map(|way| way.parse().unwrap()).into();
+        for (url, through) in [
+            ("etcd://a,b:7", "etcd://127.0.0.1:1,[::1]:2"),
+            ("zk://me:p@w@[::1]/x?acl=open", "zk://me:p@w@127.0.0.1:1,[::1]:2/x?acl=open"),
+            ("etcd://a?user=b", "etcd://127.0.0.1:1,[::1]:2?user=b"),
+        ] {
+            let Ok(parsed) = url.parse::<BackendUrl>();
+            assert_eq!(parsed.through(&ways).unwrap().with_secrets(), through, "{url}");
+        }
+        for none in ["file:", "file:///var/lib", "etcd:a"] {
+            let Ok(parsed) = none.parse::<BackendUrl>();
+            assert_eq!(parsed.through(&ways), None, "{none}");
         }
     }
 

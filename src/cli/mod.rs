@@ -25,8 +25,10 @@ mod observe;
 mod origin;
 mod redeem;
 mod run;
+mod selftest;
 mod settings;
 mod sidecar;
+mod stamp;
 mod status;
 mod value;
 mod values;
@@ -53,17 +55,21 @@ pub use observe::ObserveArgs;
 pub use origin::{Origin, Rivals};
 pub use redeem::RedeemArgs;
 pub use run::RunArgs;
+pub use selftest::SelftestArgs;
 pub use settings::{Place, Setting, Settings};
 pub use sidecar::SidecarArgs;
+pub use stamp::{StampArgs, Stamping};
 pub use status::StatusArgs;
 pub use value::Value;
-pub use values::{AfterLoss, Leftover, LogFormat, OutputFormat, parse_duration, parse_signal};
+pub use values::{
+    AfterLoss, Containment, ContainmentChoice, Leftover, LogFormat, OutputFormat, parse_duration,
+    parse_signal,
+};
 pub use wait::WaitArgs;
 
 const EXAMPLES: &str = "\
 Examples:
-  elect run ./cron-job                     one machine: nothing to set up
-  elect run -b etcd://a,b,c -- ./server    many machines: one leads";
+  elect run ./cron-job    one machine: nothing to set up";
 
 const MORE: &str = "\
 Exit codes:
@@ -94,6 +100,8 @@ pub enum Command {
     Wait(WaitArgs),
     /// Say whether the leadership of this command holds
     Check(CheckArgs),
+    /// Try all that elect promises on this machine and store
+    Selftest(SelftestArgs),
     /// Print alerts or a dashboard for the metrics
     Dashboard(DashboardArgs),
     /// Look at the configuration
@@ -107,6 +115,9 @@ pub enum Command {
     /// List names for a shell to complete
     #[command(hide = true)]
     Names(NamesArgs),
+    /// Tell when it ran: a command of `elect selftest`
+    #[command(hide = true)]
+    Stamp(StampArgs),
     /// Give up the entry of an `elect run` that crashed
     #[command(hide = true)]
     Redeem(RedeemArgs),
@@ -214,7 +225,7 @@ mod tests {
     fn every_flag_of_what_reads_the_file_is_a_key_of_it() {
         let grammar = grammar();
         let keys: Vec<_> = super::keys(&grammar).iter().filter_map(|arg| arg.get_long()).collect();
-        for command in ["run", "sidecar", "status", "observe", "wait"] {
+        for command in ["run", "selftest", "sidecar", "status", "observe", "wait"] {
             let command = grammar.find_subcommand(command).unwrap();
             for (_, arg) in flags(command) {
                 let long = arg.get_long().unwrap();

@@ -9,7 +9,9 @@ use nix::sys::signal::Signal;
 use super::campaign::{ELECTION, LEASE};
 use super::help::GENERAL;
 use super::origin::{Layers, Overruled, Rivals};
-use super::values::{AfterLoss, Leftover, parse_duration, parse_once, parse_signal};
+use super::values::{
+    AfterLoss, Containment, ContainmentChoice, Leftover, parse_duration, parse_once, parse_signal,
+};
 use super::{CampaignArgs, FileArgs, LogArgs};
 
 const COMMAND: &str = "Command";
@@ -109,7 +111,21 @@ pub struct RunArgs {
     #[arg(long, env = "ELECT_LEFTOVER", value_enum, value_name = "WHAT", default_value_t = Leftover::Kill, help_heading = COMMAND)]
     pub leftover: Leftover,
 
-    /// From INT or TERM to the kill [default: never]
+    /// What holds its descendants
+    ///
+    /// How surely all of them can be killed. What is better than `auto` changes what the command sees: its
+    /// process ids, or its cgroup.
+    #[arg(long, env = "ELECT_CONTAINMENT", value_enum, value_name = "TIER", default_value_t = ContainmentChoice::Auto, help_heading = COMMAND)]
+    pub containment: ContainmentChoice,
+
+    /// Refuse to run with less
+    ///
+    /// What is to hold its descendants at least, the best first. It is enough by itself: `auto` then is what changes
+    /// the least of what would do.
+    #[arg(long, env = "ELECT_REQUIRE_CONTAINMENT", value_enum, value_name = "TIER", help_heading = COMMAND)]
+    pub require_containment: Option<Containment>,
+
+    /// From INT or TERM to kill [default: never]
     ///
     /// Counted from the first INT, QUIT or TERM that elect passes on.
     #[arg(long, env = "ELECT_STOP_TIMEOUT", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = COMMAND)]

@@ -5,7 +5,7 @@ use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use nix::sys::signal::Signal;
 
-pub use crate::guard::Leftover;
+pub use crate::guard::{Containment, Leftover};
 
 impl ValueEnum for Leftover {
     fn value_variants<'a>() -> &'a [Self] {
@@ -20,6 +20,61 @@ impl ValueEnum for Leftover {
             Self::Wait => PossibleValue::new("wait")
                 .help("Leadership is kept until they have ended by themselves"),
         })
+    }
+}
+
+impl ValueEnum for Containment {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.name()).help(match self {
+            Self::Pidns => "A pid namespace: nothing escapes, whoever is killed; other process ids",
+            Self::Cgroup => "A cgroup: set-uid programs are killed, too",
+            Self::Scan => "All descendants are found and killed, while elect or its guardian lives",
+            Self::Group => "The command's process group is killed, and nothing else",
+        }))
+    }
+}
+
+/// The containment that is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContainmentChoice {
+    /// The best that changes nothing that the command could see.
+    Auto,
+    /// This one.
+    Only(Containment),
+}
+
+impl ContainmentChoice {
+    const ALL: [Self; 5] = {
+        let [a, b, c, d] = Containment::ALL;
+        [Self::Auto, Self::Only(a), Self::Only(b), Self::Only(c), Self::Only(d)]
+    };
+
+    /// The one that it has to be, if it has to be a certain one.
+    pub const fn tier(self) -> Option<Containment> {
+        match self {
+            Self::Auto => None,
+            Self::Only(containment) => Some(containment),
+        }
+    }
+}
+
+impl ValueEnum for ContainmentChoice {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self {
+            Self::Auto => Some(
+                PossibleValue::new("auto")
+                    .help("The best that changes nothing the command can see"),
+            ),
+            Self::Only(containment) => containment.to_possible_value(),
+        }
     }
 }
 

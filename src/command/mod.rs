@@ -11,6 +11,7 @@ mod names;
 mod observe;
 mod redeem;
 mod run;
+mod selftest;
 mod sidecar;
 mod status;
 mod wait;
@@ -22,8 +23,8 @@ use crate::cli::{
     Command, ConfigArgs, ConfigCommand, Given, LogFormat, Origin, Origins, RunArgs, StatusArgs,
 };
 use crate::config::{
-    CheckPlan, ConfigError, ObservePlan, RedeemPlan, RunPlan, SidecarPlan, StatusPlan, Verbosity,
-    WaitPlan, misspelt_variables, over_file,
+    CheckPlan, ConfigError, ObservePlan, RedeemPlan, RunPlan, SelftestPlan, SidecarPlan,
+    StatusPlan, Verbosity, WaitPlan, misspelt_variables, over_file,
 };
 use crate::report::{FAILED, Log, wall_clock};
 
@@ -75,6 +76,10 @@ fn act(given: Given, mut warnings: Vec<String>) -> ExitCode {
         Command::Sidecar(args) => SidecarPlan::new(*args)
             .map_err(anyhow::Error::from)
             .and_then(|plan| sidecar::sidecar(&plan, &log)),
+        Command::Selftest(args) => SelftestPlan::new(args)
+            .map_err(anyhow::Error::from)
+            .and_then(|plan| selftest::selftest(&plan, &log)),
+        Command::Stamp(args) => selftest::stamp(&args),
         Command::Dashboard(args) => dashboard::dashboard(args.what),
         Command::Redeem(args) => RedeemPlan::new(args)
             .map_err(anyhow::Error::from)

@@ -11,20 +11,24 @@ mod looking;
 mod naming;
 pub mod nesting;
 mod plan;
+mod selftest;
 mod sidecar;
 mod spelling;
 mod stores;
 
 pub use crate::cli::{
-    AfterLoss, BackendUrl, Goal, HealthCommand, HealthUrl, Leftover, ListenAddress, LogFormat,
-    OutputFormat,
+    AfterLoss, BackendUrl, Containment, Goal, HealthCommand, HealthUrl, Leftover, ListenAddress,
+    LogFormat, OutputFormat,
 };
 pub use campaign::CampaignPlan;
 pub use error::ConfigError;
+#[cfg(feature = "fuzzing")]
+pub use file::check_text;
 pub use file::{ConfigFile, Places, over_chosen, over_file, places, read_file};
 pub use identity::{candidate_id, host_name, is_known_as};
 pub use looking::{ObservePlan, StatusPlan, WaitPlan};
 pub use plan::{CheckPlan, RedeemPlan, RunPlan, Verbosity, Wait};
+pub use selftest::SelftestPlan;
 pub use sidecar::{HealthPlan, SidecarPlan};
 pub use spelling::misspelt_variables;
 pub use stores::{connect, schemes};

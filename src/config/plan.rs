@@ -6,7 +6,9 @@ use std::time::Duration;
 use elect_api::{ElectionName, Ticket};
 use nix::sys::signal::Signal;
 
-use super::{AfterLoss, BackendUrl, CampaignPlan, ConfigError, Leftover, naming, stores};
+use super::{
+    AfterLoss, BackendUrl, CampaignPlan, ConfigError, Containment, Leftover, naming, stores,
+};
 use crate::cli::{CheckArgs, LogArgs, RedeemArgs, RunArgs};
 pub use crate::election::machine::Wait;
 
@@ -47,6 +49,10 @@ pub struct RunPlan {
     pub signal: Signal,
     /// What happens to processes that the command leaves running.
     pub leftover: Leftover,
+    /// What holds the command's descendants; the best that the command cannot see, if `None`.
+    pub containment: Option<Containment>,
+    /// What holds them at least; any will do, if `None`.
+    pub require_containment: Option<Containment>,
     /// The time between the first signal to stop and KILL; `None` is without end.
     pub stop_timeout: Option<Duration>,
     /// How long after the start the lease is kept at least.
@@ -89,6 +95,8 @@ impl RunPlan {
             conflict_exit_code: args.conflict_exit_code,
             signal: args.signal,
             leftover: args.leftover,
+            containment: args.containment.tier(),
+            require_containment: args.require_containment,
             stop_timeout: args.stop_timeout,
             hold: args.hold,
             once: args.once,

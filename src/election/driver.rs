@@ -14,7 +14,7 @@ use elect_api::{
 use tokio::sync::Mutex;
 
 use crate::guard::Deadlines;
-use crate::guard::switches::{Part, is_off};
+use crate::guard::switches::is_off;
 
 use super::machine::{Answer, Command, Event, Machine, News, Verdict};
 use super::once::Done;
@@ -25,6 +25,11 @@ use super::{Call, Ending, Operation};
 pub trait Clock: Send {
     /// The present instant.
     fn now(&self) -> Boottime;
+
+    /// How fast it runs, as a share of what it would by itself. 1 where that is not to be known.
+    fn rate(&self) -> f64 {
+        1.0
+    }
 
     /// Ends at `at`, or never.
     ///
@@ -192,6 +197,9 @@ pub async fn drive<C: Clock + Sync, T: Tree, O: Observer>(
     loop {
         driver.observer.happened(&event);
         let now = driver.clock.now();
+        if machine.counts_time() {
+            machine.clock_runs_at(driver.clock.rate());
+        }
         for command in machine.step(now, event) {
             if let Command::Finish(verdict) = command {
                 return verdict;
@@ -216,7 +224,9 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
         match command {
             Command::Open => self.request = Some(self.open()),
             Command::Refresh => {
-                self.hand_over_ticket();
+                if !is_off!(TicketFirst) {
+                    self.hand_over_ticket();
+                }
                 self.request = self.seat.clone().map(|seat| refresh(seat, now));
             }
             Command::Recall => self.request = self.seat.clone().map(|seat| recall(seat, now)),
@@ -344,7 +354,7 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
     /// As the store says, unless a test wants the mistake of counting from the reply.
     fn anchored(&self, validity: Validity) -> Validity {
         match validity {
-            Validity::Window { window, .. } if is_off(Part::Anchor) => {
+            Validity::Window { window, .. } if is_off!(Anchor) => {
                 Validity::Window { anchor: self.clock.now(), window }
             }
             validity => validity,
@@ -370,6 +380,9 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
             Reply::Refreshed(Err(error)) => Event::Answered(Err(error)),
             Reply::Refreshed(Ok(standing)) => {
                 self.wake = None;
+                if is_off!(TicketFirst) {
+                    self.hand_over_ticket();
+                }
                 Event::Answered(Ok(match standing {
                     Standing::Leading { token, validity, wake } => {
                         self.wake = Some(wake);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use elect_api::{Boottime, Cadence, Lease, Validity};
 
 use crate::guard::Deadlines;
-use crate::guard::switches::{Part, is_off};
+use crate::guard::switches::is_off;
 
 /// What the user may choose.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,6 +74,8 @@ const UNLIMITED_INTERVAL: Duration = Duration::from_secs(5);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const LEAST_ENTRY_TIMEOUT: Duration = Duration::from_secs(2);
 const GREATEST_ENTRY_TIMEOUT: Duration = Duration::from_secs(5);
+/// How far the kernel lets a clock be steered to make it run right, as a share: 500 millionths.
+const STEERED: f64 = 0.0005;
 const LEAST_MARGIN: Duration = Duration::from_millis(500);
 
 impl Timing {
@@ -117,7 +119,7 @@ impl Timing {
 
     /// V: how long after the anchor leadership may be counted on, by this machine's clock.
     fn counted_on(&self, window: Duration) -> Duration {
-        if is_off(Part::Margin) {
+        if is_off!(Drift) {
             return window;
         }
         window.div_f64(1.0 + self.wishes.max_clock_drift)
@@ -125,7 +127,7 @@ impl Timing {
 
     /// K: how long before the end of V everything must be dead.
     fn safety_margin(window: Duration) -> Duration {
-        if is_off(Part::Margin) {
+        if is_off!(Margin) {
             return Duration::ZERO;
         }
         LEAST_MARGIN.max(window / 15)
@@ -147,6 +149,27 @@ impl Timing {
     /// Whether the lease is held by processes of this machine, without any limit of time.
     pub fn is_local(&self) -> bool {
         self.lease == Lease::Unlimited
+    }
+
+    /// Whether leases may be counted by a clock that runs at this rate, as a share of what it would by itself.
+    /// What makes a clock run right is within [`STEERED`], whatever drift is asked for.
+    ///
+    /// # Errors
+    /// Why not, and what to do, for people.
+    pub fn trust(&self, rate: f64) -> Result<(), String> {
+        let (off, most) = (rate - 1.0, self.wishes.max_clock_drift.max(STEERED));
+        // A share is not exact to the last bit.
+        if self.is_local() || off.abs() <= most + 1e-9 {
+            return Ok(());
+        }
+        Err(format!(
+            "this machine's clock is slewed to run {:.2} % too {}, and leases are counted for {:.2} % at most: \
+             see `adjtimex --print` or `chronyc tracking` for what slews it, or allow for more with \
+             --max-clock-drift",
+            off.abs() * 100.0,
+            if off < 0.0 { "slow" } else { "fast" },
+            most * 100.0
+        ))
     }
 
     /// When another may lead, by this machine's clock; `None` where leases do not end by time.
@@ -201,6 +224,10 @@ impl Timing {
     /// How long to wait before the `attempt`th repetition (from 1 on) of a failed request: 50 ms,
     /// doubled each time up to the renewal interval, of which between half and all is taken.
     pub fn backoff(&self, attempt: u32, chance: f64) -> Duration {
+        if is_off!(Backoff) {
+            return Duration::from_millis(1);
+        }
+        let chance = if is_off!(Jitter) { 1.0 } else { chance };
         let longest = self
             .renew_interval
             .min(Duration::from_millis(50) * 2_u32.pow(attempt.clamp(1, 16) - 1));
@@ -209,7 +236,7 @@ impl Timing {
 
     /// Whether leadership that was proven like this leaves the command its grace.
     pub fn leaves_grace(&self, validity: Validity, now: Boottime) -> bool {
-        self.deadlines(validity).is_none_or(|deadlines| now < deadlines.soft)
+        is_off!(Reproof) || self.deadlines(validity).is_none_or(|deadlines| now < deadlines.soft)
     }
 }
 
@@ -267,6 +294,24 @@ mod tests {
             Timing::new(&Wishes { kill_grace: Some(grace + seconds(0.1)), ..wishes }, ETCD)
                 .is_err()
         );
+    }
+
+    #[test]
+    fn a_clock_is_trusted_within_the_drift_and_as_far_as_it_is_steered() {
+        let trusts = |drift, lease, rate| {
+            let wishes = Wishes { max_clock_drift: drift, ..Wishes::default() };
+            Timing::new(&wishes, lease).expect("it holds").trust(rate)
+        };
+        for rate in [0.9, 0.95, 1.0, 1.1] {
+            assert_eq!(trusts(0.1, ETCD, rate), Ok(()));
+        }
+        for (rate, words) in [(0.8995, "10.05 % too slow"), (1.1005, "10.05 % too fast")] {
+            let why = trusts(0.1, ETCD, rate).expect_err("too far off");
+            assert!(why.contains(words) && why.contains("10.00 % at most"), "{why}");
+            assert_eq!(trusts(0.1, Lease::Unlimited, rate), Ok(()));
+        }
+        assert_eq!(trusts(0.0, ETCD, 1.0005), Ok(()));
+        assert!(trusts(0.0, ETCD, 1.0006).is_err());
     }
 
     #[test]

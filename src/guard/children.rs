@@ -8,6 +8,8 @@
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
+use elect_api::Boottime;
+
 use super::wire::Ended;
 
 /// Signals every child of the thread behind `list` (a `/proc/.../children` file).
@@ -20,19 +22,36 @@ pub(super) fn signal_each(list: RawFd, signal: i32, spare: &[i32]) {
     });
 }
 
-/// Kills every child behind `list` that is not dead yet; says whether there was none. If nobody is
-/// reaped meanwhile, none says that no descendant lives: a living one has a living ancestor among our
-/// children, as the dead have no children; and the list only grows, at its end.
-pub(super) fn kill_living(list: RawFd, spare: &[i32]) -> bool {
-    let mut all_dead = true;
+/// Which children lived at one look, as far as can be told apart without memory for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Living {
+    count: u32,
+    sum: u64,
+}
+
+impl Living {
+    /// No child.
+    pub(super) const NONE: Self = Self { count: 0, sum: 0 };
+
+    fn add(&mut self, pid: i32) {
+        self.count += 1;
+        self.sum += u64::from(pid.unsigned_abs());
+    }
+}
+
+/// Kills every child behind `list` that is not dead yet, and says which. If nobody is reaped meanwhile,
+/// none says that no descendant lives: a living one has a living ancestor among our children, as the dead
+/// have no children; and the list only grows, at its end.
+pub(super) fn kill_living(list: RawFd, spare: &[i32]) -> Living {
+    let mut living = Living::NONE;
     each(list, |pid| {
         if !spare.contains(&pid) && !is_dead(pid) {
-            all_dead = false;
+            living.add(pid);
             // SAFETY: as above.
             unsafe { libc::kill(pid, libc::SIGKILL) };
         }
     });
-    all_dead
+    living
 }
 
 /// Whether a process is stopped, by a signal or a debugger, as far as `/proc` tells. Allocates: for the
@@ -76,7 +95,39 @@ fn each(list: RawFd, mut visit: impl FnMut(i32)) {
 
 /// How long the dead are reaped while there is killing. A tree that is not gone by then may fork faster
 /// than one look at it kills, and have room for that only as long as its dead are taken away.
-pub(super) const REAP_AT_ONCE: Duration = Duration::from_millis(200);
+const REAP_AT_ONCE: Duration = Duration::from_millis(200);
+/// How long after that the same children live until the dead are reaped all the same: then nobody forks,
+/// and one of the living may wait for just that, as the init of a pid namespace does for its dead.
+const THE_SAME: Duration = Duration::from_millis(100);
+
+/// Whether the dead are to keep the places of processes that others of the tree would take.
+#[derive(Debug, Default)]
+pub(super) struct Wake {
+    killing_since: Option<Boottime>,
+    /// Who lived at the last looks, and since when these.
+    seen: Option<(Living, Boottime)>,
+}
+
+impl Wake {
+    /// There is killing at `now`.
+    pub(super) fn begin(&mut self, now: Boottime) {
+        self.killing_since.get_or_insert(now);
+    }
+
+    /// Whether nobody is to be reaped at `now`. `kill_living` may look and kill for that.
+    pub(super) fn is_kept(&mut self, now: Boottime, kill_living: impl FnOnce() -> Living) -> bool {
+        if self.killing_since.is_none_or(|since| now < since + REAP_AT_ONCE) {
+            return false;
+        }
+        let living = kill_living();
+        if living == Living::NONE {
+            return false;
+        }
+        let since = self.seen.filter(|&(seen, _)| seen == living).map_or(now, |(_, since)| since);
+        self.seen = Some((living, since));
+        now < since + THE_SAME
+    }
+}
 
 /// What `wait` had to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,10 +215,13 @@ pub(super) fn kill_all_but(spare: &[i32]) {
 }
 
 /// As [`kill_living`], for every thread. Allocates: for the wrapper only.
-pub(super) fn kill_all_living_but(spare: &[i32]) -> bool {
-    let mut all_dead = true;
-    each_list(|list| all_dead &= kill_living(list, spare));
-    all_dead
+pub(super) fn kill_all_living_but(spare: &[i32]) -> Living {
+    let mut living = Living::NONE;
+    each_list(|list| {
+        let Living { count, sum } = kill_living(list, spare);
+        living = Living { count: living.count + count, sum: living.sum + sum };
+    });
+    living
 }
 
 fn each_list(mut visit: impl FnMut(RawFd)) {
@@ -176,5 +230,27 @@ fn each_list(mut visit: impl FnMut(RawFd)) {
         if let Ok(list) = std::fs::File::open(thread.path().join("children")) {
             visit(list.as_raw_fd());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_dead_keep_their_places_as_long_as_others_come() {
+        let at = |millis| Boottime::from_boot(Duration::from_millis(millis));
+        let living = |pid| Living { count: 1, sum: pid };
+        let mut wake = Wake::default();
+        assert!(!wake.is_kept(at(1), || unreachable!("there is no killing")));
+        wake.begin(at(1000));
+        wake.begin(at(1100));
+        assert!(!wake.is_kept(at(1199), || unreachable!("it is too early")));
+        assert!(wake.is_kept(at(1200), || living(7)));
+        assert!(wake.is_kept(at(1290), || living(7)));
+        assert!(wake.is_kept(at(1310), || living(8)), "another has come");
+        assert!(wake.is_kept(at(1400), || living(8)));
+        assert!(!wake.is_kept(at(1410), || living(8)), "nobody forks");
+        assert!(!wake.is_kept(at(1420), || Living::NONE), "all are dead");
     }
 }

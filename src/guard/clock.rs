@@ -13,6 +13,8 @@ use nix::time::{ClockId, clock_gettime};
 use tokio::io::unix::AsyncFd;
 
 use super::descriptors;
+#[cfg(feature = "sim")]
+use super::switches;
 
 /// The present instant on `CLOCK_BOOTTIME`.
 ///
@@ -21,6 +23,28 @@ use super::descriptors;
 pub fn now() -> Boottime {
     let spec = clock_gettime(ClockId::CLOCK_BOOTTIME).expect("Linux has CLOCK_BOOTTIME");
     Boottime::from_boot(Duration::from(spec))
+}
+
+/// How fast the clock runs, as a share of what it would by itself: what the kernel was told (`adjtimex(2)`)
+/// to make of it. From 0.9 to 1.1, and some parts in a thousand. 1 where that is not to be known.
+pub fn rate() -> f64 {
+    #[cfg(feature = "sim")]
+    if let Some((tick, frequency)) = switches::slew() {
+        return rate_of(tick, frequency);
+    }
+    // SAFETY: all zero is a valid timex, which asks for no change; the kernel fills it in.
+    let (state, told) = unsafe {
+        let mut told = std::mem::zeroed::<libc::timex>();
+        (libc::adjtimex(&raw mut told), told)
+    };
+    // A service may be forbidden to look.
+    if state < 0 { 1.0 } else { rate_of(told.tick, told.freq) }
+}
+
+/// `tick`: microseconds for each hundredth of a second; `frequency`: millionths, times 65536.
+#[expect(clippy::cast_precision_loss, reason = "the kernel lets neither be large")]
+fn rate_of(tick: i64, frequency: i64) -> f64 {
+    tick as f64 / 10_000.0 + frequency as f64 / 65_536.0 / 1_000_000.0
 }
 
 /// A timer on `CLOCK_BOOTTIME`: unlike the runtime's own it goes off in time after a suspend.
@@ -82,4 +106,25 @@ pub(super) fn arm(timer: &TimerFd, at: Option<Boottime>) -> io::Result<()> {
         None => timer.unset()?,
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{rate, rate_of};
+
+    #[test]
+    fn the_rate_is_what_the_kernel_was_told() {
+        let is = |tick, millionths: i64, rate: f64| {
+            assert!((rate_of(tick, millionths * 65_536) - rate).abs() < 1e-9);
+        };
+        is(10_000, 0, 1.0);
+        is(9_000, -500, 0.8995);
+        is(11_000, 500, 1.1005);
+    }
+
+    /// Within what the kernel takes at all.
+    #[test]
+    fn the_rate_of_this_machine_can_be_read() {
+        assert!((0.89..1.11).contains(&rate()), "{}", rate());
+    }
 }

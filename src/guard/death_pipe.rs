@@ -12,7 +12,8 @@ use nix::fcntl::OFlag;
 use nix::unistd::pipe2;
 
 use super::descriptors::out_of_the_way;
-use super::switches::{Part, is_off};
+use super::signals::read_now;
+use super::switches::is_off;
 
 /// `F_SETSIG` of `fcntl(2)`, which the libc crate does not name.
 const F_SETSIG: libc::c_int = 10;
@@ -21,7 +22,7 @@ const F_SETSIG: libc::c_int = 10;
 pub(super) fn new() -> io::Result<(OwnedFd, OwnedFd)> {
     let (read, write) = pipe2(OFlag::O_CLOEXEC)?;
     let (read, write) = (out_of_the_way(read)?, out_of_the_way(write)?);
-    let flags = if is_off(Part::DeathPipe) { 0 } else { libc::O_ASYNC };
+    let flags = if is_off!(DeathPipe) { 0 } else { libc::O_ASYNC };
     // SAFETY: both commands take an integer and touch no memory of ours.
     let failed = unsafe {
         libc::fcntl(read.as_raw_fd(), F_SETSIG, libc::SIGKILL) < 0
@@ -35,4 +36,9 @@ pub(super) fn new() -> io::Result<(OwnedFd, OwnedFd)> {
 pub(super) fn aim(read: &OwnedFd, group: i32) -> bool {
     // SAFETY: F_SETOWN takes an integer and touches no memory of ours.
     unsafe { libc::fcntl(read.as_raw_fd(), libc::F_SETOWN, -group) == 0 }
+}
+
+/// Whether nobody has the write end any more.
+pub(super) fn is_over(read: &OwnedFd) -> bool {
+    matches!(read_now(read, &mut [0]), Ok(Some(0)))
 }

@@ -5,18 +5,18 @@
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-use elect_api::Boottime;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::SignalFd;
 use nix::sys::timerfd::TimerFd;
 
 use super::channel::{self, MOST_HOLDS, Received};
-use super::children::{self, REAP_AT_ONCE, Waited};
+use super::children::{self, Waited, Wake};
 use super::dead_man::DeadMan;
+use super::enclosure::Enclosure;
 use super::ladder::{Action, Event, Ladder};
 use super::redeemer::Redeemer;
-use super::spawn::{self, Launch};
+use super::spawn::{self, Birth, Launch};
 use super::wire::{Ended, Message, Order, Report, TicketText, nanos};
 use super::{clock, descriptors, lease, no_alloc, signals};
 
@@ -30,6 +30,7 @@ pub(super) struct Parts {
     pub(super) death_write: OwnedFd,
     pub(super) failure_read: OwnedFd,
     pub(super) launch: Launch,
+    pub(super) enclosure: Enclosure,
     pub(super) null: OwnedFd,
     pub(super) lease: lease::Writer,
     pub(super) child_news: SignalFd,
@@ -47,8 +48,6 @@ pub(super) struct Parts {
 
 struct Guardian {
     parts: Parts,
-    /// `/proc/.../children`; without it only the command's group can be killed.
-    list: Option<OwnedFd>,
     dead_man: DeadMan,
     /// The entry to be given up if the wrapper dies.
     ticket: Option<TicketText>,
@@ -57,13 +56,13 @@ struct Guardian {
     command: Option<i32>,
     /// Whether it is known whether the exec worked.
     launched: bool,
-    killing_since: Option<Boottime>,
+    wake: Wake,
     /// Reports that the socket had no room for yet: a command has at most three of these.
     unsent: [Option<Report>; 4],
 }
 
 /// Turns this freshly forked process into the guardian.
-pub(super) fn main(parts: Parts) -> ! {
+pub(super) fn main(mut parts: Parts) -> ! {
     // SAFETY: prctl takes integers, and a NUL-terminated name for PR_SET_NAME.
     unsafe {
         libc::prctl(libc::PR_SET_NAME, c"elect-guardian".as_ptr());
@@ -73,20 +72,19 @@ pub(super) fn main(parts: Parts) -> ! {
     }
     // A signal that it does not handle must not end it: blocked, all of them.
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None);
-    let list = children::list();
+    parts.enclosure.settle();
     // Without it there is no guarding a lease that ends by time. The wrapper sees the end of us.
     // SAFETY: _exit has no preconditions.
     let dead_man = DeadMan::new().unwrap_or_else(|_| unsafe { libc::_exit(1) });
     no_alloc::ban();
     let guardian = Guardian {
         parts,
-        list,
         dead_man,
         ticket: None,
         holds: [const { None }; MOST_HOLDS],
         command: None,
         launched: false,
-        killing_since: None,
+        wake: Wake::default(),
         unsent: [None; 4],
     };
     if !guardian.parts.leads {
@@ -119,14 +117,19 @@ impl Guardian {
                 self.reap();
             }
             if ready[3] {
+                // Until it is read again it is news.
+                let _ = self.parts.enclosure.is_empty();
+                self.reap();
+            }
+            if ready[4] {
                 self.learn_of_launch();
             }
             self.send_unsent();
         }
     }
 
-    /// Which of socket, child news, timer and launch result has something to say.
-    fn wait(&self) -> [bool; 4] {
+    /// Which of socket, child news, timer, news of the enclosure and launch result has something to say.
+    fn wait(&self) -> [bool; 5] {
         let wanted = if self.unsent[0].is_some() {
             PollFlags::POLLIN | PollFlags::POLLOUT
         } else {
@@ -137,14 +140,19 @@ impl Guardian {
         } else {
             PollFlags::empty()
         };
+        let (enclosure, urgent) = match self.parts.enclosure.news() {
+            Some(news) => (news.as_fd(), PollFlags::POLLPRI),
+            None => (self.parts.timer.as_fd(), PollFlags::empty()),
+        };
         let mut polled = [
             PollFd::new(self.parts.socket.as_fd(), wanted),
             PollFd::new(self.parts.child_news.as_fd(), PollFlags::POLLIN),
             PollFd::new(self.parts.timer.as_fd(), PollFlags::POLLIN),
+            PollFd::new(enclosure, urgent),
             PollFd::new(self.parts.failure_read.as_fd(), launching),
         ];
         // With nothing to poll on the launch result, its hang-up must not wake us for ever.
-        let count = if launching.is_empty() { 3 } else { 4 };
+        let count = if launching.is_empty() { 4 } else { 5 };
         let _ = poll(&mut polled[..count], PollTimeout::NONE);
         polled.map(|fd| fd.revents().is_some_and(|events| !events.is_empty()))
     }
@@ -173,6 +181,7 @@ impl Guardian {
         if let (Some(redeemer), Some(ticket)) = (&mut self.parts.redeemer, &self.ticket) {
             redeemer.start(ticket, &self.parts.launch.mask, &self.parts.null);
         }
+        self.parts.enclosure.remove();
         // SAFETY: _exit has no preconditions. It skips what the wrapper registered with atexit.
         unsafe { libc::_exit(0) }
     }
@@ -223,7 +232,16 @@ impl Guardian {
     }
 
     fn spawn(&mut self) {
-        match spawn::spawn(&mut self.parts.launch, &self.holds, &self.parts.death_write) {
+        let birth = Birth {
+            launch: &mut self.parts.launch,
+            holds: &self.holds,
+            death_write: Some(self.parts.death_write.as_raw_fd()),
+            lease: self.parts.lease.memory(),
+            null: &self.parts.null,
+            // SAFETY: getpid has no preconditions.
+            guardian: unsafe { libc::getpid() },
+        };
+        match spawn::spawn(birth, &mut self.parts.enclosure) {
             Ok(pid) => {
                 self.command = Some(pid);
                 self.let_go_of_the_commands();
@@ -250,8 +268,8 @@ impl Guardian {
     }
 
     /// # Safety
-    /// No object of the guardian may use another descriptor than those of `parts`, its list of children and
-    /// `holds`; the write end of the failure pipe only if it is `more`.
+    /// No object of the guardian may use another descriptor than those of `parts` and `holds`; the write end
+    /// of the failure pipe only if it is `more`.
     unsafe fn close_all_but_ours(&self, more: Option<RawFd>) {
         let ours = [
             self.parts.socket.as_raw_fd(),
@@ -263,9 +281,8 @@ impl Guardian {
             self.parts.child_news.as_fd().as_raw_fd(),
             self.parts.timer.as_fd().as_raw_fd(),
         ];
-        let mut keep = [0; 16];
+        let mut keep = [0; 24];
         let optional = [
-            self.list.as_ref(),
             self.parts.launch.terminal.as_ref().map(super::Terminal::device),
             self.parts.redeemer.as_ref().map(Redeemer::program),
         ];
@@ -275,6 +292,10 @@ impl Guardian {
             keep[count] = fd;
             count += 1;
         }
+        self.parts.enclosure.each_descriptor(|fd| {
+            keep[count] = fd;
+            count += 1;
+        });
         // SAFETY: the caller vouches for it.
         unsafe { descriptors::close_all_but(&mut keep[..count]) };
     }
@@ -313,12 +334,7 @@ impl Guardian {
     }
 
     fn signal(&mut self, signal: i32, resume: bool) {
-        // While the command is unreaped its group's number is ours; after that only children are.
-        let send = |signal| match (self.command, &self.list) {
-            (Some(command), _) => signals::signal_command(command, signal),
-            (None, Some(list)) => children::signal_each(list.as_raw_fd(), signal, &[]),
-            (None, None) => {}
-        };
+        let send = |signal| self.parts.enclosure.signal(self.command, signal);
         send(signal);
         if resume {
             send(libc::SIGCONT);
@@ -327,17 +343,15 @@ impl Guardian {
 
     fn kill_all(&mut self) {
         self.parts.lease.end();
-        self.killing_since.get_or_insert_with(clock::now);
-        if let Some(command) = self.command {
-            signals::signal_command(command, libc::SIGKILL);
-        }
-        if let Some(list) = &self.list {
-            children::signal_each(list.as_raw_fd(), libc::SIGKILL, &[]);
-        }
+        self.wake.begin(clock::now());
+        self.parts.enclosure.kill_all(self.command);
     }
 
     fn reap(&mut self) {
-        if self.parts.ladder.is_idle() || self.must_leave_the_dead() {
+        let enclosure = &self.parts.enclosure;
+        if self.parts.ladder.is_idle()
+            || self.wake.is_kept(clock::now(), || enclosure.kill_living())
+        {
             return;
         }
         let mut news = false;
@@ -345,6 +359,7 @@ impl Guardian {
             match children::wait() {
                 Waited::Ended(pid, ended) => {
                     news = true;
+                    self.parts.enclosure.reaped(pid);
                     if self.command == Some(pid) {
                         self.command_ended(ended);
                     }
@@ -362,16 +377,12 @@ impl Guardian {
                     self.step(Event::Tick);
                     news = false;
                 }
-                Waited::None => return self.step(Event::NoChildren),
+                Waited::None if self.parts.enclosure.is_empty() => {
+                    return self.step(Event::NoChildren);
+                }
+                Waited::None => return,
             }
         }
-    }
-
-    /// Whether the dead are to keep the places of processes that others of the tree would take.
-    fn must_leave_the_dead(&self) -> bool {
-        let Some(list) = &self.list else { return false };
-        self.killing_since.is_some_and(|since| since + REAP_AT_ONCE <= clock::now())
-            && !children::kill_living(list.as_raw_fd(), &[])
     }
 
     /// A stop that comes before the exec is taken back: there is no command yet that could be continued.
@@ -387,6 +398,7 @@ impl Guardian {
     fn command_ended(&mut self, ended: Ended) {
         self.learn_of_launch();
         self.command = None;
+        self.parts.enclosure.command_ended();
         self.report(Report::Ended(ended));
         self.step(Event::CommandEnded);
     }

@@ -13,14 +13,15 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::channel::{self, MOST_HOLDS, Received};
-use super::children::{self, REAP_AT_ONCE, Waited};
+use super::children::{self, Waited, Wake};
+use super::enclosure::Enclosure;
 use super::guardian::{self, Parts};
-use super::image::{Image, LISTEN_PID, Late, TOKEN};
+use super::image::{Image, LEASE, LISTEN_PID, Late, TOKEN};
 use super::ladder::{Deadlines, Ladder, Leftover};
 use super::redeemer::{Redeem, Redeemer};
 use super::signals::{self, Inherited};
 use super::spawn::Launch;
-use super::switches::{Part, is_off};
+use super::switches::is_off;
 use super::wire::{Message, Order, Report};
 use super::{Alarm, Terminal, clock, death_pipe, descriptors, lease};
 
@@ -45,6 +46,8 @@ pub struct Settings<'a> {
     pub is_timed: bool,
     /// What elect was started with.
     pub inherited: &'a Inherited,
+    /// What holds its descendants.
+    pub enclosure: Enclosure,
     /// How to have an entry given up, if its store has tickets.
     pub redeem: Option<Redeem>,
 }
@@ -70,6 +73,7 @@ pub struct Forked {
     death_read: OwnedFd,
     /// Held because its path in `/proc` is the command's `ELECT_LEASE`.
     lease: lease::Writer,
+    enclosure: Enclosure,
     /// Children that elect inherited from whoever executed it; not part of the tree.
     spare: Vec<i32>,
 }
@@ -94,8 +98,9 @@ impl Forked {
                 guardian::main(parts)
             }
             pid => {
-                let Parts { launch: Launch { death_read, .. }, lease, .. } = parts;
-                Ok(Self { pid, socket, death_read, lease, spare })
+                let Parts { launch: Launch { death_read, .. }, lease, enclosure, .. } = parts;
+                let enclosure = enclosure.for_wrapper();
+                Ok(Self { pid, socket, death_read, lease, enclosure, spare })
             }
         }
     }
@@ -112,8 +117,9 @@ impl Forked {
             pid: self.pid,
             socket,
             _held: held,
+            enclosure: self.enclosure,
             spare: self.spare,
-            sweeping_since: None,
+            wake: Wake::default(),
             unsent: VecDeque::new(),
         })
     }
@@ -126,21 +132,26 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
     let lease = lease::Writer::new()?;
     let mut environment = settings.environment;
     environment.retain(|(name, _)| name != "ELECT_LEASE");
-    if settings.leads {
+    let has_init = settings.enclosure.has_init();
+    if settings.leads && !has_init {
         environment.push(("ELECT_LEASE".into(), lease.path().into()));
     }
-    let late: &[Late] = match (settings.leads, settings.gets_sockets) {
-        (true, true) => &[TOKEN, LISTEN_PID],
-        (true, false) => &[TOKEN],
-        (false, _) => &[],
-    };
-    let image = Image::new(settings.command, environment, late)?;
+    let late: Vec<Late> = [
+        (settings.leads, TOKEN),
+        (settings.leads && has_init, LEASE),
+        (settings.leads && settings.gets_sockets, LISTEN_PID),
+    ]
+    .into_iter()
+    .filter_map(|(is_there, late)| is_there.then_some(late))
+    .collect();
+    let image = Image::new(settings.command, environment, &late)?;
     let launch = Launch {
         pointers: image.pointers(),
         image,
         mask: settings.inherited.mask,
         dispositions: settings.inherited.dispositions,
         terminal: settings.leads.then(Terminal::open).flatten(),
+        in_front: false,
         death_read,
         failure_write: Some(descriptors::out_of_the_way(failure_write)?),
     };
@@ -149,6 +160,7 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
         death_write,
         failure_read: descriptors::out_of_the_way(failure_read)?,
         launch,
+        enclosure: settings.enclosure,
         null: descriptors::null()?,
         lease,
         child_news: signals::descriptor(&guardian::child_news())?,
@@ -156,7 +168,7 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
         ladder: Ladder::new(settings.leftover, settings.is_timed),
         leads: settings.leads,
         ask: settings.signal,
-        dead_man_is_on: !is_off(Part::DeadMan),
+        dead_man_is_on: !is_off!(DeadMan),
         redeemer: settings.redeem.map(Redeemer::new).transpose()?,
     };
     Ok((socket, parts))
@@ -169,8 +181,9 @@ pub struct Guardian {
     pid: i32,
     socket: AsyncFd<OwnedFd>,
     _held: (OwnedFd, lease::Writer),
+    enclosure: Enclosure,
     spare: Vec<i32>,
-    sweeping_since: Option<Boottime>,
+    wake: Wake,
     /// Orders that the socket had no room for, as the guardian is stopped.
     unsent: VecDeque<Order>,
 }
@@ -300,9 +313,8 @@ impl Guardian {
 
     /// Reaps what has ended: the guardian, orphans of the tree, and, as PID 1, everybody's.
     pub fn reap(&mut self) -> bool {
-        let outrun = self.sweeping_since.is_some_and(|since| since + REAP_AT_ONCE <= clock::now());
-        if outrun && !children::kill_all_living_but(&self.spare) {
-            // The dead are to keep the places of processes that others of the tree would take.
+        let Self { wake, enclosure, spare, .. } = self;
+        if wake.is_kept(clock::now(), || enclosure.kill_living_but(spare)) {
             return true;
         }
         loop {
@@ -321,15 +333,15 @@ impl Guardian {
     /// May be called again.
     pub async fn sweep(&mut self) {
         let alarm = Alarm::new();
-        self.sweeping_since.get_or_insert_with(clock::now);
+        self.wake.begin(clock::now());
         loop {
-            children::kill_all_but(&self.spare);
+            self.enclosure.sweep(&self.spare);
             // Where children are not listed, only `wait` can say that none is left.
             let has_children = self.reap();
             let left = children::all();
-            if !has_children
-                || left.is_some_and(|left| left.iter().all(|pid| self.spare.contains(pid)))
-            {
+            let is_childless = !has_children
+                || left.is_some_and(|left| left.iter().all(|pid| self.spare.contains(pid)));
+            if is_childless && self.enclosure.is_empty() {
                 return;
             }
             match &alarm {

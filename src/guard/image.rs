@@ -23,6 +23,8 @@ pub(super) struct Late {
 pub(super) const TOKEN: Late = Late { name: "ELECT_TOKEN", room: DIGITS };
 /// Who is to take sockets from the service manager, the command itself: known after its fork.
 pub(super) const LISTEN_PID: Late = Late { name: "LISTEN_PID", room: DIGITS };
+/// Where `elect check` looks, if that is known only when the command is forked.
+pub(super) const LEASE: Late = Late { name: "ELECT_LEASE", room: 2 * DIGITS + "/proc//fd/".len() };
 /// The number of digits of the greatest number.
 const DIGITS: usize = 20;
 
@@ -151,18 +153,22 @@ impl Image {
         self.set_number(LISTEN_PID.name, own.unsigned_abs().into());
     }
 
-    fn set_number(&mut self, name: &str, number: u64) {
-        let mut digits = [0; DIGITS];
-        let mut rest = number;
-        let mut first = DIGITS;
-        loop {
-            first -= 1;
-            digits[first] = b'0' + (rest % 10).to_le_bytes()[0];
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
+    /// For the command's own process: says that its lease is this descriptor of this process, as `/proc`
+    /// numbers it. Without allocating.
+    pub(super) fn set_lease(&mut self, pid: i32, descriptor: i32) {
+        let [(pid, pids), (descriptor, descriptors)] =
+            [pid, descriptor].map(|number| digits(number.unsigned_abs().into()));
+        let mut path = [0; LEASE.room];
+        let mut length = 0;
+        for part in [&b"/proc/"[..], &pid[pids..], b"/fd/", &descriptor[descriptors..]] {
+            path[length..length + part.len()].copy_from_slice(part);
+            length += part.len();
         }
+        self.set_late(LEASE.name, &path[..length]);
+    }
+
+    fn set_number(&mut self, name: &str, number: u64) {
+        let (digits, first) = digits(number);
         self.set_late(name, &digits[first..]);
     }
 
@@ -197,6 +203,21 @@ impl Image {
             }
         }
         denied.unwrap_or(libc::ENOENT)
+    }
+}
+
+/// A number in decimal, and where it begins.
+fn digits(number: u64) -> ([u8; DIGITS], usize) {
+    let mut digits = [0; DIGITS];
+    let mut rest = number;
+    let mut first = DIGITS;
+    loop {
+        first -= 1;
+        digits[first] = b'0' + (rest % 10).to_le_bytes()[0];
+        rest /= 10;
+        if rest == 0 {
+            return (digits, first);
+        }
     }
 }
 
@@ -253,6 +274,15 @@ mod tests {
             ["ELECT_TOKEN=5", "LISTEN_PID=4194304"]
         );
         assert_eq!(image.environment.len(), 1);
+    }
+
+    #[test]
+    fn the_lease_of_another_process_is_named() {
+        let mut image = Image::new(&["true".into()], Vec::new(), &[LEASE]).expect("no NUL");
+        image.set_lease(i32::MAX, i32::MAX);
+        assert_eq!(text(&image.late[0]), "ELECT_LEASE=/proc/2147483647/fd/2147483647");
+        image.set_lease(4_194_304, 103);
+        assert_eq!(text(&image.late[0]), "ELECT_LEASE=/proc/4194304/fd/103");
     }
 
     #[test]

@@ -12,6 +12,8 @@
 
 use elect_api::Boottime;
 
+use super::switches::is_off;
+
 /// What is done with processes that the command leaves running when it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leftover {
@@ -104,7 +106,7 @@ pub enum Action {
 }
 
 /// What the guardian knows of the tree and means to do about it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Ladder {
     phase: Phase,
     leftover: Leftover,
@@ -170,6 +172,12 @@ impl Ladder {
         if is_order && runs && self.kill_at().is_some_and(|at| at <= now) {
             return Some(self.kill());
         }
+        if is_off!(OneWay) && event == Event::Start {
+            return Some(self.start(now));
+        }
+        if is_off!(TicketAfter) && event == Event::WrapperGone {
+            return Some(Action::Exit);
+        }
         match (self.phase, event) {
             (Phase::Idle, Event::Start) => Some(self.start(now)),
             (Phase::Idle | Phase::Running, Event::NotStarted) => {
@@ -221,7 +229,7 @@ impl Ladder {
     /// A guardian that was stopped may get its order too late.
     fn start(&mut self, now: Boottime) -> Action {
         let is_late = self.deadlines.map_or(self.is_timed, |deadlines| deadlines.soft <= now);
-        if is_late {
+        if is_late && !is_off!(LateStart) {
             return Action::Refuse;
         }
         self.phase = Phase::Running;
@@ -241,7 +249,7 @@ impl Ladder {
     fn renew(&mut self, now: Boottime, new: Deadlines) -> Option<Action> {
         let is_late =
             self.deadlines.is_some_and(|known| known.soft <= now || new.soft <= known.soft);
-        if is_late {
+        if is_late && !is_off!(Rising) {
             return None;
         }
         self.deadlines = Some(new);

@@ -2,7 +2,7 @@
 //! leadership. `elect check` reads it without asking anybody.
 //!
 //! It is memory that the wrapper holds open, named by a path in `/proc`: it costs no disk, leaves
-//! nothing behind, and is gone when the wrapper is.
+//! nothing behind, and is gone when the wrapper is. In a pid namespace its init holds it for the command.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -129,7 +129,7 @@ impl Drop for Writer {
 /// page of no leadership yet.
 ///
 /// # Errors
-/// When the path cannot be read: then the wrapper is gone, and with it the lease.
+/// When the path cannot be read: then whoever held it open is gone, and with it the lease.
 pub fn read(path: &Path) -> io::Result<Option<View>> {
     let mut bytes = [0; LENGTH];
     // Never stuck on a pipe that somebody put there.

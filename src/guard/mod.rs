@@ -4,23 +4,29 @@
 //! ```text
 //! elect (wrapper)      a subreaper; holds one end of the socket and the read end of the death-pipe
 //!   └─ guardian        single-threaded, allocates nothing, a subreaper; the death-pipe's only writer
-//!        └─ command    leads a process group of its own; PDEATHSIG; inherits what holds the lease
+//!        ├─ command    leads a process group of its own; PDEATHSIG; inherits what holds the lease
+//!        └─ elect-init with `pidns` only: the first process of the command's pid namespace; PDEATHSIG
 //! ```
 //!
 //! What may die or stop, and what then kills the tree:
 //!
 //! | gone or stopped | what acts |
 //! |---|---|
-//! | nothing | the guardian: signal, CONT, then KILL of every child until `wait` says there are none |
+//! | nothing | the guardian: signal, CONT, then KILL of all that the [enclosure](Enclosure) holds until it is empty |
 //! | wrapper dead | the guardian sees end-of-file on its socket, kills the tree, and has the entry given up by a ticket |
-//! | guardian dead | the kernel: PDEATHSIG for the command, the death-pipe for its group; the wrapper sweeps the rest |
-//! | both dead | the kernel, as above; a `setsid` escaper lives on, but it inherited what holds a local lease |
+//! | guardian dead | the kernel: PDEATHSIG for the command, the death-pipe for its group, the end of the init for its namespace; the wrapper sweeps the rest |
+//! | both dead | the kernel, as above; without a namespace a `setsid` escaper lives on, but it inherited what holds a local lease |
 //! | any of them stopped or frozen | the kernel: at the last deadline the dead-man timer kills the guardian |
+//!
+//! How surely descendants are held is the [`Containment`]. The guardian and its loop are the same for all: an
+//! enclosure knows how the command comes into it, how all in it are killed, and how it is known to be empty.
+//! Nothing but that depends on the containment.
 //!
 //! The guardian is one-way: it starts one command, and once it began to kill it starts nothing.
 //! This is the only module with unsafe code; each block says why it is sound.
 #![allow(unsafe_code)]
 
+mod bound;
 mod channel;
 mod children;
 mod clock;
@@ -29,6 +35,7 @@ mod dead_man;
 mod death_pipe;
 mod descriptors;
 mod dispositions;
+mod enclosure;
 mod guardian;
 mod handle;
 mod heirloom;
@@ -40,13 +47,15 @@ mod no_alloc;
 mod redeemer;
 mod signals;
 mod spawn;
-pub mod switches;
+pub(crate) mod switches;
 mod terminal;
 mod wire;
 
+pub use bound::{adopt_orphans, has_children, kill_children};
 pub use children::reap;
-pub use clock::{Alarm, now};
+pub use clock::{Alarm, now, rate};
 pub use containment::Containment;
+pub use enclosure::{Enclosure, Unavailable};
 pub use handle::{Forked, Guardian, Pulse, Settings};
 pub use heirloom::{HEIRLOOM, Heirloom};
 pub use ladder::{Deadlines, Leftover};
@@ -55,4 +64,6 @@ pub use no_alloc::NoAlloc;
 pub use redeemer::Redeem;
 pub use signals::{Incoming, Inherited, Whom, end_by, stop};
 pub use terminal::Terminal;
+#[cfg(feature = "fuzzing")]
+pub use wire::fuzz as fuzz_wire;
 pub use wire::{Ended, Report};

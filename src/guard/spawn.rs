@@ -1,13 +1,14 @@
 //! From the guardian to the command: fork, make it killable, exec.
 
-use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
+use nix::errno::Errno;
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 
 use super::channel::MOST_HOLDS;
 use super::descriptors::inherit;
 use super::dispositions::Dispositions;
+use super::enclosure::Enclosure;
 use super::image::{Image, Pointers};
 use super::{Terminal, death_pipe};
 
@@ -20,81 +21,96 @@ pub(super) struct Launch {
     /// What PIPE and CHLD did when elect was started.
     pub(super) dispositions: Dispositions,
     pub(super) terminal: Option<Terminal>,
+    /// Whether the terminal's foreground is due to the command at its start, and ours to give.
+    pub(super) in_front: bool,
     pub(super) death_read: OwnedFd,
     /// Closed by the exec, or written to when that fails.
     pub(super) failure_write: Option<OwnedFd>,
 }
 
-/// Forks the command, which inherits `holds`. Its process id is also the id of its group, which
-/// exists when this returns.
-///
-/// # Errors
-/// The `errno` of the fork.
-pub(super) fn spawn(
-    launch: &mut Launch,
-    holds: &[Option<OwnedFd>; MOST_HOLDS],
-    death_write: &OwnedFd,
-) -> Result<i32, i32> {
-    // SAFETY: getpid and fork have no preconditions; the guardian has one thread, so the child may
-    // call anything, and it keeps to system calls all the same.
-    let (guardian, pid) = unsafe { (libc::getpid(), libc::fork()) };
-    match pid {
-        -1 => Err(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EAGAIN)),
-        0 => {
-            let errno = become_command(launch, holds, death_write, guardian);
-            let place = launch.failure_write.as_ref().map_or(-1, AsRawFd::as_raw_fd);
-            // SAFETY: the buffer lives for the call; _exit has no preconditions.
-            unsafe {
-                libc::write(place, errno.to_ne_bytes().as_ptr().cast(), size_of::<i32>());
-                libc::_exit(127)
-            }
-        }
-        pid => {
-            // Here and in the child: whoever comes first, the group exists before it is needed.
-            // SAFETY: setpgid has no preconditions.
-            unsafe { libc::setpgid(pid, pid) };
-            // Ours must not keep the exec from being seen.
-            launch.failure_write = None;
-            Ok(pid)
-        }
-    }
+/// What one process needs to become the command, once it is forked.
+pub(super) struct Birth<'a> {
+    pub(super) launch: &'a mut Launch,
+    /// What the command inherits.
+    pub(super) holds: &'a [Option<OwnedFd>; MOST_HOLDS],
+    /// The guardian's end of the death-pipe, until it is closed here.
+    pub(super) death_write: Option<RawFd>,
+    pub(super) lease: &'a OwnedFd,
+    pub(super) null: &'a OwnedFd,
+    /// What the command's parent is called by it.
+    pub(super) guardian: i32,
 }
 
-/// Runs in the child; returns the `errno` of what failed.
-fn become_command(
-    launch: &mut Launch,
-    holds: &[Option<OwnedFd>; MOST_HOLDS],
-    death_write: &OwnedFd,
-    guardian: i32,
-) -> i32 {
-    // SAFETY: none of these has memory preconditions. Our copy of the write end must not keep the
-    // death-pipe alive; nothing uses that number afterwards, as this process executes or exits.
-    let own = unsafe {
-        libc::close(death_write.as_raw_fd());
-        libc::setpgid(0, 0);
-        libc::getpid()
-    };
-    if !death_pipe::aim(&launch.death_read, own) {
-        return nix::errno::Errno::last_raw();
-    }
-    // SAFETY: as above. A guardian that died before the prctl has left us another parent.
-    unsafe {
-        if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
-            return nix::errno::Errno::last_raw();
-        }
-        if libc::getppid() != guardian {
-            libc::_exit(127);
+/// Forks the command into `enclosure`. Its process id is also the id of its group, which exists when this
+/// returns.
+///
+/// # Errors
+/// The `errno` of what failed; then nothing of the command's own has run.
+pub(super) fn spawn(mut birth: Birth<'_>, enclosure: &mut Enclosure) -> Result<i32, i32> {
+    birth.launch.in_front = birth.launch.terminal.as_ref().is_some_and(Terminal::is_due);
+    let pid = enclosure.start(&mut birth)?;
+    // Here and in the child: whoever comes first, the group exists before it is needed.
+    // SAFETY: setpgid has no preconditions.
+    unsafe { libc::setpgid(pid, pid) };
+    // Ours must not keep the exec from being seen.
+    birth.launch.failure_write = None;
+    Ok(pid)
+}
+
+impl Birth<'_> {
+    /// Our copy of the write end must not keep the death-pipe alive.
+    pub(super) fn let_go_of_the_death_pipe(&mut self) {
+        if let Some(write) = self.death_write.take() {
+            // SAFETY: nothing uses that number afterwards, as this process executes or exits.
+            unsafe { libc::close(write) };
         }
     }
-    if let Some(terminal) = &launch.terminal {
-        terminal.give_at_start(own);
+
+    /// Makes this process, freshly forked, the command; or reports what failed, and ends.
+    pub(super) fn become_command(&mut self) -> ! {
+        let errno = self.execute();
+        let place = self.launch.failure_write.as_ref().map_or(-1, AsRawFd::as_raw_fd);
+        // SAFETY: the buffer lives for the call; _exit has no preconditions.
+        unsafe {
+            libc::write(place, errno.to_ne_bytes().as_ptr().cast(), size_of::<i32>());
+            libc::_exit(127)
+        }
     }
-    inherit(&launch.death_read);
-    holds.iter().flatten().for_each(inherit);
-    launch.image.set_listener(own);
-    launch.dispositions.restore();
-    if sigprocmask(SigmaskHow::SIG_SETMASK, Some(&launch.mask), None).is_err() {
-        return libc::EINVAL;
+
+    /// Returns the `errno` of what failed.
+    fn execute(&mut self) -> i32 {
+        self.let_go_of_the_death_pipe();
+        let launch = &mut *self.launch;
+        // SAFETY: neither has preconditions.
+        let own = unsafe {
+            libc::setpgid(0, 0);
+            libc::getpid()
+        };
+        if !death_pipe::aim(&launch.death_read, own) {
+            return Errno::last_raw();
+        }
+        // SAFETY: prctl takes integers here.
+        if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } != 0 {
+            return Errno::last_raw();
+        }
+        // A guardian that died before that has left us another parent, which in a namespace of our own
+        // has no number either; but then nobody has the other end of the pipe.
+        // SAFETY: neither has preconditions.
+        unsafe {
+            if libc::getppid() != self.guardian || death_pipe::is_over(&launch.death_read) {
+                libc::_exit(127);
+            }
+        }
+        if let Some(terminal) = launch.terminal.as_ref().filter(|_| launch.in_front) {
+            terminal.give(own);
+        }
+        inherit(&launch.death_read);
+        self.holds.iter().flatten().for_each(inherit);
+        launch.image.set_listener(own);
+        launch.dispositions.restore();
+        if sigprocmask(SigmaskHow::SIG_SETMASK, Some(&launch.mask), None).is_err() {
+            return libc::EINVAL;
+        }
+        launch.image.exec(&mut launch.pointers)
     }
-    launch.image.exec(&mut launch.pointers)
 }

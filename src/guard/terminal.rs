@@ -80,11 +80,14 @@ impl Terminal {
         }
     }
 
-    /// For the command before its exec: takes the foreground if it is due at once and ours to give.
-    pub(super) fn give_at_start(&self, group: i32) {
-        if self.at_once && self.is_ours() {
-            self.put_in_front(Pid::from_raw(group));
-        }
+    /// Whether the foreground is due to the command at its start, and ours to give.
+    pub(super) fn is_due(&self) -> bool {
+        self.at_once && self.is_ours()
+    }
+
+    /// For the command before its exec: takes the foreground. `group` is its own, as it calls it.
+    pub(super) fn give(&self, group: i32) {
+        self.put_in_front(Pid::from_raw(group));
     }
 
     /// Needs TTOU blocked, as it is in wrapper, guardian and the command before its exec. That a group

@@ -256,6 +256,24 @@ impl Report {
     }
 }
 
+/// What wrapper and guardian take for a message, they would say so themselves.
+///
+/// # Panics
+/// When they would not.
+#[cfg(feature = "fuzzing")]
+pub fn fuzz(bytes: &[u8]) {
+    let mut message = Message::EMPTY;
+    let length = bytes.len().min(MAX);
+    message.room()[..length].copy_from_slice(&bytes[..length]);
+    message.came(length);
+    if let Some(order) = Order::decode(&message) {
+        assert_eq!(Order::decode(&order.encode()), Some(order));
+    }
+    if let Some(report) = Report::decode(&message) {
+        assert_eq!(Report::decode(&report.encode()), Some(report));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

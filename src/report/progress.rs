@@ -13,62 +13,39 @@ use super::{Log, age, escape};
 /// The least time between two drawings.
 const TICK: Duration = Duration::from_secs(1);
 
-/// The line in a terminal that shows how the waiting goes.
+/// A line in a terminal that shows how something goes.
 ///
-/// It has no thread and no clock: whoever waits calls [`Waiting::tick`]. Off a terminal, on a dumb
-/// one, with `-q`, and with a log in JSON it is never drawn. It has no colours that `NO_COLOR` would
-/// have to take away.
+/// It has no thread and no clock: whoever waits calls [`Line::tick`]. Off a terminal, on a dumb one, with
+/// `-q`, and with a log in JSON it is never drawn. It has no colours that `NO_COLOR` would have to take
+/// away.
 #[derive(Debug)]
-pub struct Waiting {
+pub struct Line {
     log: Log,
     is_wanted: bool,
-    since: Boottime,
     drawn: Option<Boottime>,
-    scene: Option<Scene>,
 }
 
-/// What is known of the election, in words fit for a terminal.
-#[derive(Debug)]
-struct Scene {
-    leader: Option<(String, Option<SystemTime>)>,
-    place: Option<usize>,
-    candidates: usize,
-}
-
-impl Waiting {
-    /// A line for a waiting that begins `now`. Nothing is drawn before the first tick.
-    pub fn new(log: &Log, now: Boottime) -> Self {
+impl Line {
+    /// A line among those of `log`. Nothing is drawn before the first tick.
+    pub fn new(log: &Log) -> Self {
         let is_wanted = log.wants_progress() && can_move_the_cursor();
-        Self { log: log.clone(), is_wanted, since: now, drawn: None, scene: None }
+        Self { log: log.clone(), is_wanted, drawn: None }
     }
 
-    /// Whether anything will ever be drawn; if not, no survey need be made for it.
+    /// Whether anything will ever be drawn.
     pub fn is_wanted(&self) -> bool {
         self.is_wanted
     }
 
-    /// Takes in what a survey has shown. `our_id` is the id of our candidate.
-    pub fn update(&mut self, survey: &Survey, our_id: &str) {
-        self.scene = Some(Scene::new(survey, our_id));
-    }
-
-    /// Draws the line anew if the last drawing is a second old. `wall` is for showing ages only.
-    pub fn tick(&mut self, now: Boottime, wall: SystemTime) {
+    /// Draws the line anew, as `text` has it, if the last drawing is a second old.
+    pub fn tick(&mut self, now: Boottime, text: impl FnOnce() -> String) {
         let is_due = self.drawn.is_none_or(|drawn| now.since(drawn) >= TICK);
         if !self.is_wanted || !is_due || !is_ours_to_draw_on(io::stderr().as_fd()) {
             return;
         }
         self.drawn = Some(now);
-        let mut line = self.log.line();
-        let bar = line.get_or_insert_with(new_bar);
-        bar.set_message(self.text(now, wall));
-    }
-
-    fn text(&self, now: Boottime, wall: SystemTime) -> String {
-        let election = self.log.election().map(|name| format!(" for {name}")).unwrap_or_default();
-        let scene =
-            self.scene.as_ref().map(|scene| format!(", {}", scene.text(wall))).unwrap_or_default();
-        format!("waiting {}{election}{scene}", age(now.since(self.since)))
+        let text = text();
+        self.log.line().get_or_insert_with(new_bar).set_message(text);
     }
 
     /// Takes the line away. A later tick brings it back.
@@ -84,10 +61,67 @@ impl Waiting {
     }
 }
 
-impl Drop for Waiting {
+impl Drop for Line {
     fn drop(&mut self) {
         self.clear();
     }
+}
+
+/// The line that shows how the waiting for leadership goes.
+#[derive(Debug)]
+pub struct Waiting {
+    line: Line,
+    election: Option<String>,
+    since: Boottime,
+    scene: Option<Scene>,
+}
+
+/// What is known of the election, in words fit for a terminal.
+#[derive(Debug)]
+struct Scene {
+    leader: Option<(String, Option<SystemTime>)>,
+    place: Option<usize>,
+    candidates: usize,
+}
+
+impl Waiting {
+    /// A line for a waiting that begins `now`. Nothing is drawn before the first tick.
+    pub fn new(log: &Log, now: Boottime) -> Self {
+        let election = log.election().map(ToOwned::to_owned);
+        Self { line: Line::new(log), election, since: now, scene: None }
+    }
+
+    /// Whether anything will ever be drawn; if not, no survey need be made for it.
+    pub fn is_wanted(&self) -> bool {
+        self.line.is_wanted()
+    }
+
+    /// Takes in what a survey has shown. `our_id` is the id of our candidate.
+    pub fn update(&mut self, survey: &Survey, our_id: &str) {
+        self.scene = Some(Scene::new(survey, our_id));
+    }
+
+    /// Draws the line anew if the last drawing is a second old. `wall` is for showing ages only.
+    pub fn tick(&mut self, now: Boottime, wall: SystemTime) {
+        let Self { line, election, since, scene } = self;
+        line.tick(now, || text(election.as_deref(), now.since(*since), scene.as_ref(), wall));
+    }
+
+    /// Takes the line away. A later tick brings it back.
+    pub fn clear(&mut self) {
+        self.line.clear();
+    }
+}
+
+fn text(
+    election: Option<&str>,
+    waited: Duration,
+    scene: Option<&Scene>,
+    wall: SystemTime,
+) -> String {
+    let election = election.map(|name| format!(" for {name}")).unwrap_or_default();
+    let scene = scene.map(|scene| format!(", {}", scene.text(wall))).unwrap_or_default();
+    format!("waiting {}{election}{scene}", age(waited))
 }
 
 impl Scene {
@@ -144,12 +178,12 @@ pub(super) fn is_ours_to_draw_on(terminal: BorrowedFd<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, UNIX_EPOCH};
+    use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
     use elect_api::{Boottime, Candidate, Entry, Leader, Survey, Token};
     use indicatif::ProgressStyle;
 
-    use super::{Log, Waiting};
+    use super::{Log, Waiting, text};
     use crate::config::{LogFormat, Verbosity};
 
     const START: Boottime = Boottime::from_boot(Duration::from_secs(5));
@@ -157,6 +191,11 @@ mod tests {
     fn waiting() -> Waiting {
         let log = Log::new(Verbosity::Quiet, LogFormat::Text, || UNIX_EPOCH);
         Waiting::new(&log.about(&"job".parse().unwrap()), START)
+    }
+
+    fn shown(waiting: &Waiting, now: Boottime, wall: SystemTime) -> String {
+        let scene = waiting.scene.as_ref();
+        text(waiting.election.as_deref(), now.since(waiting.since), scene, wall)
     }
 
     fn entry(id: &str) -> Entry {
@@ -184,15 +223,17 @@ mod tests {
         let mut waiting = waiting();
         waiting.update(&survey, "me");
         let (now, wall) = (START + Duration::from_secs(7), UNIX_EPOCH + Duration::from_secs(192));
-        let text = waiting.text(now, wall);
-        assert_eq!(text, "waiting 7s for job, place 2 of 2, led by a\\u{1b} for 3m12s");
+        assert_eq!(
+            shown(&waiting, now, wall),
+            "waiting 7s for job, place 2 of 2, led by a\\u{1b} for 3m12s"
+        );
         waiting.update(&Survey { leader: None, waiting: vec![entry("b")] }, "me");
-        assert_eq!(waiting.text(now, wall), "waiting 7s for job, nobody leads");
+        assert_eq!(shown(&waiting, now, wall), "waiting 7s for job, nobody leads");
     }
 
     #[test]
     fn before_the_first_survey_it_says_what_it_knows() {
-        assert_eq!(waiting().text(START, UNIX_EPOCH), "waiting 0s for job");
+        assert_eq!(shown(&waiting(), START, UNIX_EPOCH), "waiting 0s for job");
         assert!(ProgressStyle::with_template("elect: {wide_msg}").is_ok());
     }
 
@@ -200,6 +241,6 @@ mod tests {
     fn where_nobody_wants_it_nothing_is_drawn() {
         let mut waiting = waiting();
         waiting.tick(START, UNIX_EPOCH);
-        assert!(!waiting.is_wanted() && waiting.drawn.is_none());
+        assert!(!waiting.is_wanted() && waiting.line.drawn.is_none());
     }
 }

@@ -1,11 +1,17 @@
 //! Tests of the program that take long, and print figures. They have the harness of the others.
 
 mod crowd;
+#[path = "../suite/exploration/mod.rs"]
+mod exploration;
 mod faults;
+mod guards;
 mod havoc;
 #[path = "../suite/real/mod.rs"]
 #[allow(unused_imports, reason = "the other tests use the rest of it")]
 mod real;
+mod schedules;
+#[path = "../suite/simulation/mod.rs"]
+mod simulation;
 #[path = "../suite/stage.rs"]
 #[allow(dead_code, reason = "the other tests use the rest of it")]
 mod stage;
@@ -13,3 +19,4 @@ mod stage;
 #[allow(dead_code, reason = "the other tests use the rest of it")]
 mod support;
 mod turns;
+mod ways;

@@ -1,5 +1,6 @@
 //! The moments between the fork of the command and its exec, stretched by `strace`: whoever is
-//! killed then, the command is gone before the next one starts.
+//! killed then, the command is gone before the next one starts. With a pid namespace a door is forked first,
+//! which forks two more.
 
 use elect_testkit::program::{children, eventually, is_alive, name};
 use nix::sys::signal::Signal;
@@ -10,16 +11,23 @@ use crate::stage::{Stage, send_if_alive};
 /// spends this long, in microseconds, in its first one.
 const CALLS: [&str; 5] = ["setpgid", "fcntl", "prctl", "rt_sigprocmask", "execve"];
 const DELAY: u32 = 200_000;
+/// What only a door calls.
+const CALLS_OF_A_DOOR: [&str; 2] = ["unshare", "clone3"];
 
-/// Kills some of wrapper, guardian and command (in this order), when the command was just forked.
+/// Kills some of wrapper, guardian and command or door (in this order), when the latter was just forked.
 fn kill_at_birth(victims: [bool; 3]) {
-    for call in CALLS {
-        println!("in {call}");
+    kill_in("scan", &CALLS, victims);
+}
+
+fn kill_in(containment: &str, calls: &[&str], victims: [bool; 3]) {
+    for call in calls {
+        println!("{containment}: in {call}");
         let stage = Stage::new();
         let (trace, inject) =
             (format!("trace={call}"), format!("inject={call}:delay_enter={DELAY}:when=1"));
         let strace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", &trace, "-e", &inject];
-        let mut a = stage.run(&stage.stamper("A").children(1)).under(strace).spawn();
+        let flags = ["--containment", containment];
+        let mut a = stage.run_with(&flags, &stage.stamper("A").children(1)).under(strace).spawn();
         let tracer = a.pid();
         let newborn = eventually("a command that was forked", || {
             let wrapper = *children(tracer).first()?;
@@ -61,4 +69,18 @@ fn wrapper_and_guardian_killed_at_the_birth_of_the_command_take_it_along() {
 #[test]
 fn a_command_killed_at_its_birth_lets_the_next_start() {
     kill_at_birth([false, false, true]);
+}
+
+#[test]
+fn whoever_is_killed_at_the_birth_in_a_namespace_the_command_is_gone() {
+    for victims in [[false, true, false], [true, false, false], [true, true, false]] {
+        kill_in("pidns", &CALLS, victims);
+        kill_in("pidns", &CALLS_OF_A_DOOR, victims);
+    }
+}
+
+/// Its guardian cannot know what it has forked, and ends with all of that.
+#[test]
+fn a_door_killed_at_its_work_lets_the_next_start() {
+    kill_in("pidns", &["prctl", "unshare", "clone3"], [false, false, true]);
 }

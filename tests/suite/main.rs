@@ -4,8 +4,11 @@ mod bad_input;
 mod basics;
 mod birth;
 mod check;
+#[cfg(feature = "sim")]
+mod clocks;
 mod colours;
 mod config;
+mod containment;
 mod contention;
 #[cfg(feature = "sim")]
 mod deadlines;
@@ -14,10 +17,13 @@ mod editor;
 mod environment;
 mod escape;
 mod exit_codes;
+mod exploration;
 mod faults;
 mod flags;
 mod foreign_proc;
 mod fork_bomb;
+#[cfg(feature = "sim")]
+mod fuzz;
 mod group_tier;
 mod hang_up;
 mod help;
@@ -36,6 +42,7 @@ mod power_cut;
 mod readme;
 mod real;
 mod see;
+mod selftest;
 mod service;
 mod shells;
 mod sidecar;

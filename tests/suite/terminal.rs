@@ -108,8 +108,9 @@ pub(crate) fn goes_on(terminal: &mut Terminal) {
             next += 1;
         }
         let is_guardian = |pid: &i32| name(*pid).as_deref() == Some("elect-guardian");
-        let command = *children(below.into_iter().find(is_guardian)?).first()?;
-        (terminal.foreground() == command && state(command) != Some('T')).then_some(())
+        let of_guardian = children(below.into_iter().find(is_guardian)?);
+        let command = terminal.foreground();
+        (of_guardian.contains(&command) && state(command) != Some('T')).then_some(())
     });
 }
 

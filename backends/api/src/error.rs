@@ -1,14 +1,15 @@
 use std::error::Error as StdError;
 use std::fmt;
+use std::sync::Arc;
 
 /// What went wrong in a store, in words for a person and a kind for the engine.
 ///
 /// The message says what was tried and where; the source keeps what came back.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Error {
     kind: ErrorKind,
     message: String,
-    source: Option<Box<dyn StdError + Send + Sync>>,
+    source: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
 /// What the engine may conclude from an error.
@@ -33,7 +34,7 @@ impl Error {
     /// The same error with what came back.
     #[must_use]
     pub fn because(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        self.source = Some(source.into());
+        self.source = Some(Arc::from(source.into()));
         self
     }
 

@@ -39,6 +39,22 @@ pub trait Store: Send + Sync {
         Ok(())
     }
 
+    /// Removes all that is kept of an election that nobody is in: its notes, and the place that was made for
+    /// it, with what was made above it for nobody else. Whoever enters later finds it as if nobody ever had,
+    /// but for the tokens, which rise all the same. An election that nobody ever entered is left as it is.
+    ///
+    /// A store in which nothing outlives the entries does nothing.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Unreachable`] also while somebody is in it; else as [`Store::open`].
+    ///
+    /// # Cancellation
+    /// Some of it may be gone; the call may be repeated.
+    async fn forget(&self, election: &ElectionName) -> Result<(), Error> {
+        let _ = election;
+        Ok(())
+    }
+
     /// Who leads and who waits, disturbing nobody (law 9). An election that nobody ever entered is
     /// an empty one.
     ///

@@ -1,7 +1,8 @@
 use elect_api::remote::{Credentials, Host, Tls, Url};
 use elect_api::{Error, ErrorKind};
 
-const DEFAULT_PORT: u16 = 2379;
+/// Of URLs that name none.
+pub(crate) const DEFAULT_PORT: u16 = 2379;
 const DEFAULT_PREFIX: &str = "elect/";
 const TLS_SCHEME: &str = "etcd+tls";
 

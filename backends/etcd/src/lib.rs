@@ -47,6 +47,8 @@ mod changes;
 mod dial;
 mod entry;
 mod fault;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod layout;
 mod link;
 mod overhear;

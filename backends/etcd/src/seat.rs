@@ -298,6 +298,10 @@ impl Seat for EtcdSeat {
         match self.step(&attempt, now).await {
             Ok(standing) => {
                 attempt.succeed();
+                // Notes are not looked at here.
+                if let Some(watch) = &self.note {
+                    watch.wake_if_deaf();
+                }
                 Ok(standing)
             }
             Err(Trouble::Failed(failure)) => Err(attempt.fail(&failure).await),

@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Cadence, Candidate, ElectionName, Error, Lease, Order, Profile, Seat, Store, Survey, Ticket,
-    Wake,
+    Cadence, Candidate, ElectionName, Error, ErrorKind, Lease, Order, Profile, Seat, Store, Survey,
+    Ticket, Wake,
 };
 
 use crate::address::Address;
@@ -61,6 +61,22 @@ impl Store for EtcdStore {
                 attempt.succeed();
                 Ok(())
             }
+        }
+    }
+
+    async fn forget(&self, election: &ElectionName) -> Result<(), Error> {
+        let hall = Hall::new(&self.prefix, election);
+        let attempt = self.link.attempt(hall.notes()).await?;
+        match survey::forget(&attempt.client(), &hall).await {
+            Ok(is_empty) => {
+                attempt.succeed();
+                if is_empty {
+                    return Ok(());
+                }
+                let what = format!("somebody is in the election {election}");
+                Err(Error::new(ErrorKind::Unreachable, what))
+            }
+            Err(failure) => Err(attempt.fail(&failure).await),
         }
     }
 

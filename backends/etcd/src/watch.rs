@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use elect_api::Wake;
 use etcd_client::{Client, WatchFilterType, WatchOptions};
 use tokio::sync::watch;
@@ -35,7 +37,7 @@ impl Event {
 pub(crate) struct Watch {
     event: Event,
     generation: u64,
-    rung: watch::Receiver<bool>,
+    bell: Arc<watch::Sender<bool>>,
     task: AbortHandle,
 }
 
@@ -45,16 +47,17 @@ impl Watch {
     /// A look-out that breaks off after it stood wakes once if it is `loud`: one that takes the place of
     /// another that broke off is not, or the two would keep each other busy.
     fn start(client: Client, generation: u64, event: Event, revision: i64, loud: bool) -> Self {
-        let (bell, rung) = watch::channel(false);
+        let bell = Arc::new(watch::Sender::new(false));
         let looked_for = event.clone();
+        let rings = Arc::clone(&bell);
         let task = tokio::spawn(async move {
             match listen(client, looked_for, revision + 1).await {
-                End::Came => bell.send_replace(true),
-                End::BrokeOff if loud => bell.send_replace(true),
+                End::Came => rings.send_replace(true),
+                End::BrokeOff if loud => rings.send_replace(true),
                 End::BrokeOff | End::NeverStood => false,
             };
         });
-        Self { event, generation, rung, task: task.abort_handle() }
+        Self { event, generation, bell, task: task.abort_handle() }
     }
 
     /// Whether it still looks out for this, over this connection.
@@ -67,12 +70,19 @@ impl Watch {
         self.event == *event && self.task.is_finished()
     }
 
+    /// Wakes if it has broken off in silence: for what no refresh looks at.
+    pub(crate) fn wake_if_deaf(&self) {
+        if self.task.is_finished() {
+            self.bell.send_replace(true);
+        }
+    }
+
     /// Ends when it has come, or when asking again is wise for another reason.
     fn wake(&self) -> Wake {
-        let mut rung = self.rung.clone();
+        let mut rung = self.bell.subscribe();
         Box::pin(async move {
             if rung.wait_for(|rung| *rung).await.is_err() {
-                // Replaced, or broken off in silence: the next refresh comes anyway.
+                // Replaced.
                 std::future::pending::<()>().await;
             }
         })

@@ -32,9 +32,14 @@ pub(crate) enum Reading {
 
 /// Writes who joins, and returns where the next line goes.
 pub(crate) fn write_joined(file: &File, candidate: &Candidate) -> io::Result<u64> {
-    let line = line(&Joined { candidate: candidate.clone(), joined: stamp::display() })?;
+    let line = joining(candidate)?;
     file.write_all_at(&line, 0)?;
     Ok(line.len() as u64)
+}
+
+/// The line of a candidate that joins now.
+pub(crate) fn joining(candidate: &Candidate) -> io::Result<Vec<u8>> {
+    line(&Joined { candidate: candidate.clone(), joined: stamp::display() })
 }
 
 /// Writes that the candidate won, at `offset`. What an earlier attempt left there is overwritten.
@@ -58,7 +63,8 @@ pub(crate) fn read(file: &File) -> Option<Reading> {
     parse(&bytes[..len])
 }
 
-fn parse(bytes: &[u8]) -> Option<Reading> {
+/// Reads the bytes of an entry.
+pub(crate) fn parse(bytes: &[u8]) -> Option<Reading> {
     // Only complete lines count: one without its end is still being written.
     let mut lines =
         bytes.split_inclusive(|&byte| byte == b'\n').filter(|line| line.ends_with(b"\n"));

@@ -49,6 +49,9 @@ mod changes;
 mod door;
 mod entry;
 mod fault;
+mod forget;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod hall;
 mod lock;
 mod network;

@@ -200,7 +200,8 @@ pub(crate) fn is_entry(name: &[u8]) -> bool {
     number_of(name).is_some()
 }
 
-fn number_of(name: &[u8]) -> Option<u64> {
+/// Reads a [`name_of`].
+pub(crate) fn number_of(name: &[u8]) -> Option<u64> {
     let digits = std::str::from_utf8(name)
         .ok()
         .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?;

@@ -1,3 +1,5 @@
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -6,16 +8,18 @@ use elect_api::{Candidate, ElectionName, Error, Lease, Order, Profile, Seat, Sto
 use crate::door::Door;
 use crate::root::Root;
 use crate::seat::FileSeat;
-use crate::{changes, survey, url};
+use crate::{changes, forget, survey, url};
 
 /// The elections under one directory of the local disk.
 pub(crate) struct FileStore {
     root: Root,
+    /// There was no such directory when we looked: with its last election it goes, too.
+    is_new: AtomicBool,
 }
 
 impl FileStore {
     pub(crate) const fn new(root: Root) -> Self {
-        Self { root }
+        Self { root, is_new: AtomicBool::new(false) }
     }
 }
 
@@ -44,8 +48,21 @@ impl Store for FileStore {
         )))
     }
 
+    async fn forget(&self, election: &ElectionName) -> Result<(), Error> {
+        forget::forget(&self.root, election)?;
+        if self.is_new.load(Ordering::Relaxed) {
+            // Not if anybody else is in it.
+            let _ = fs::remove_dir(&self.root.path);
+        }
+        Ok(())
+    }
+
     async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
-        survey::survey(&self.root, election)
+        let survey = survey::survey(&self.root, election)?;
+        if survey.leader.is_none() && !self.root.path.exists() {
+            self.is_new.store(true, Ordering::Relaxed);
+        }
+        Ok(survey)
     }
 
     async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {

@@ -84,12 +84,14 @@ fn store(file: &File, slot: usize, token: u64) -> io::Result<()> {
     file.sync_data()
 }
 
-fn encode(token: u64) -> String {
+/// A slot, as far as it counts.
+pub(crate) fn encode(token: u64) -> String {
     let body = format!("{MAGIC} {token:020}");
     format!("{body} {:08x}\n", crc32fast::hash(body.as_bytes()))
 }
 
-fn decode(block: &[u8]) -> Option<u64> {
+/// The token in a slot; `None` if it holds none, or was torn.
+pub(crate) fn decode(block: &[u8]) -> Option<u64> {
     let line = block.split(|&byte| byte == b'\n').next()?;
     let number = line.get(MAGIC.len() + 1..MAGIC.len() + 21)?;
     let token = std::str::from_utf8(number).ok()?.parse().ok()?;

@@ -20,6 +20,7 @@ pub mod program;
 mod run;
 pub mod servers;
 pub mod sim;
+pub mod switches;
 pub mod terminal;
 
 pub use bench::{Bench, Shared, Stall};
@@ -98,6 +99,9 @@ macro_rules! conformance {
             a_new_note_wakes_all_who_have_read_the_last
             a_note_may_be_long
             a_note_cut_anywhere_may_be_written_again
+            // What is forgotten.
+            an_election_that_somebody_is_in_is_not_forgotten
+            a_forgotten_election_is_as_if_nobody_had_entered
             // All of them, at once.
             contenders_lead_one_at_a_time_with_rising_tokens
             newcomers_and_crashes_in_a_crowd_stop_nobody

@@ -12,7 +12,7 @@ use elect_api::Boottime;
 ///
 /// No clock is read: that a request was acknowledged is only known to have been so by the next call.
 #[derive(Debug)]
-pub(crate) struct Anchors {
+pub struct Anchors {
     quarter: Duration,
     proven: Boottime,
     /// Acknowledged and not confirmed yet, the oldest first.
@@ -29,12 +29,12 @@ struct Acknowledged {
 impl Anchors {
     /// Those of a session with this timeout, whose connect was sent at `sent` or later: the leader itself
     /// begins to track it then.
-    pub(crate) fn new(window: Duration, sent: Boottime) -> Self {
+    pub fn new(window: Duration, sent: Boottime) -> Self {
         Self { quarter: window / 4, proven: sent, pending: VecDeque::new() }
     }
 
     /// A call begins: whatever was acknowledged until now has been so by `now`.
-    pub(crate) fn begin(&mut self, now: Boottime) {
+    pub fn begin(&mut self, now: Boottime) {
         for known in self.pending.iter_mut().rev().take_while(|known| known.by.is_none()) {
             known.by = Some(now);
         }
@@ -45,14 +45,14 @@ impl Anchors {
     }
 
     /// A request of the call that began at `sent` was acknowledged.
-    pub(crate) fn acknowledged(&mut self, sent: Boottime) {
+    pub fn acknowledged(&mut self, sent: Boottime) {
         if self.pending.back().is_none_or(|newest| newest.sent < sent) {
             self.pending.push_back(Acknowledged { sent, by: None });
         }
     }
 
     /// A quorum write of the call that began at `sent` was acknowledged.
-    pub(crate) fn confirmed(&mut self, sent: Boottime) {
+    pub fn confirmed(&mut self, sent: Boottime) {
         while let Some(oldest) = self.pending.front().copied()
             && self.is_ripe(oldest, sent)
         {
@@ -63,7 +63,7 @@ impl Anchors {
     }
 
     /// The newest instant that counts.
-    pub(crate) const fn proven(&self) -> Boottime {
+    pub const fn proven(&self) -> Boottime {
         self.proven
     }
 

@@ -1,4 +1,5 @@
 use std::fmt;
+use std::hash::{BuildHasher, Hasher, RandomState};
 
 use elect_api::{Error, ErrorKind, Ticket};
 
@@ -9,8 +10,9 @@ pub(crate) struct Guid(u128);
 
 impl Guid {
     pub(crate) fn fresh() -> Self {
+        // The bits are the kernel's: a clock would give machines that started together the same ones.
+        let random = u128::from(random()) << 64 | u128::from(random());
         // The form of a random UUID, as Curator and kazoo use them: version 4, variant 1.
-        let random = fastrand::u128(..);
         Self(random & !(0xf << 76) & !(0x3 << 62) | (0x4 << 76) | (0x2 << 62))
     }
 
@@ -44,6 +46,10 @@ impl Guid {
             Error::new(ErrorKind::Unfit, "this ticket is not one of a ZooKeeper election")
         })
     }
+}
+
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
 }
 
 impl fmt::Debug for Guid {

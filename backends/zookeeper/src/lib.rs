@@ -83,6 +83,9 @@ mod dial;
 mod directory;
 mod entry;
 mod fault;
+mod forget;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod guid;
 mod layout;
 mod link;
@@ -101,6 +104,7 @@ mod trips;
 mod waiting;
 mod watch;
 
+pub use anchor::Anchors;
 use elect_api::{Error, Store};
 
 /// The scheme of this store's URLs.

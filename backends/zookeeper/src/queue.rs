@@ -1,9 +1,7 @@
-use std::cmp::Ordering;
-
 use elect_api::{Error, ErrorKind};
 
 use crate::layout::Layout;
-use crate::sequence::Sequence;
+use crate::sequence::{Circle, Sequence};
 
 /// The candidates of one election, the first to lead first.
 #[derive(Debug)]
@@ -37,10 +35,10 @@ impl Queue {
                 None => {}
             }
         }
-        queue.candidates.sort_by(|(a, a_name), (b, b_name)| match a.order(*b) {
-            // Only those that were made by hand share a number.
-            Ordering::Equal => a_name.cmp(b_name),
-            order => order,
+        let circle = Circle::of(queue.candidates.iter().map(|(number, _)| *number));
+        // Only those that were made by hand share a number.
+        queue.candidates.sort_by(|(a, a_name), (b, b_name)| {
+            (circle.place(*a), a_name).cmp(&(circle.place(*b), b_name))
         });
         queue
     }

@@ -84,6 +84,15 @@ impl ZkSeat {
         self.state = State::Out;
     }
 
+    /// The session of a waiter has ended. Whether there was a place in it, or may have been.
+    fn lose_place(&mut self) -> bool {
+        let has_place = self.is_in_flight || matches!(self.state, State::Waiting(_));
+        if has_place {
+            self.start_over();
+        }
+        has_place
+    }
+
     fn lost(&mut self, why: &str) -> Standing {
         let why = format!("{}: {why}", self.directory.path_of(&self.node()));
         self.state = State::Gone(why.clone());
@@ -403,10 +412,10 @@ impl Seat for ZkSeat {
 }
 
 impl ZkSeat {
-    /// The end of a session in which there is a place is not told of: that is for the next refresh.
+    /// The end of a session in which we lead is not told of: that is for the next refresh.
     async fn look_up(&mut self, now: Boottime, name: NoteName) -> Result<Note, Error> {
-        if matches!(self.state, State::Out) && !self.is_in_flight {
-            self.link.take_end();
+        if matches!(self.state, State::Out | State::Waiting(_)) && self.link.take_end().is_some() {
+            self.lose_place();
         }
         let client = match self.link.session(now).await?.client() {
             Ok(client) => client,
@@ -450,11 +459,7 @@ impl ZkSeat {
                 None => self.renew(now, place).await,
             };
         }
-        let has_place = self.is_in_flight || matches!(self.state, State::Waiting(_));
-        let starts_over = end.is_some() && has_place;
-        if starts_over {
-            self.start_over();
-        }
+        let starts_over = end.is_some() && self.lose_place();
         self.campaign(now, !starts_over).await
     }
 

@@ -8,26 +8,32 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sequence(i64);
 
-impl Sequence {
-    /// Whether a node with this number was made before one with the `other`, under the same parent.
-    ///
-    /// The numbers of those who wait at one time are close together, so the shorter way round the circle
-    /// is the right one. Read as plain numbers the first one after the wrap would lead beside a living
-    /// leader.
-    pub(crate) fn is_before(self, other: Self) -> bool {
-        match (i32::try_from(self.0), i32::try_from(other.0)) {
-            (Ok(this), Ok(other)) => this.wrapping_sub(other) < 0,
-            // A counter of 64 bits, which ZooKeeper may get one day, does not come round.
-            _ => self.0 < other.0,
-        }
+/// Where the circle of numbers is cut open, so that it has an order.
+///
+/// The numbers of those who wait at one time are close together, so the shorter way round the circle is
+/// the right one. Read as plain numbers the first one after the wrap would lead beside a living leader.
+/// Numbers from all around the circle can only have been made by hand: what comes of them is an order
+/// all the same, and one for all who see the same numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Circle {
+    /// The least as a plain number.
+    origin: i32,
+}
+
+impl Circle {
+    /// Of these numbers, which are under one parent.
+    pub(crate) fn of(numbers: impl Iterator<Item = Sequence>) -> Self {
+        let of_32_bits = numbers.filter_map(|number| i32::try_from(number.0).ok());
+        Self { origin: of_32_bits.min().unwrap_or_default() }
     }
 
-    /// As [`Sequence::is_before`], for sorting.
-    pub(crate) fn order(self, other: Self) -> std::cmp::Ordering {
-        match (self == other, self.is_before(other)) {
-            (true, _) => std::cmp::Ordering::Equal,
-            (_, true) => std::cmp::Ordering::Less,
-            _ => std::cmp::Ordering::Greater,
+    /// What sorts a number: one with a lesser place was made before.
+    pub(crate) fn place(self, number: Sequence) -> (i8, i64) {
+        match i32::try_from(number.0) {
+            Ok(small) => (0, small.wrapping_sub(self.origin).into()),
+            // A counter of 64 bits, which ZooKeeper may get one day, does not come round.
+            Err(_) if number.0 < 0 => (-1, number.0),
+            Err(_) => (1, number.0),
         }
     }
 }
@@ -44,19 +50,36 @@ impl FromStr for Sequence {
 mod tests {
     use super::*;
 
+    fn sorted(numbers: &[&str]) -> Vec<String> {
+        let mut numbers: Vec<(Sequence, String)> = numbers
+            .iter()
+            .map(|&text| (text.parse().expect("a number"), text.to_owned()))
+            .collect();
+        let circle = Circle::of(numbers.iter().map(|(number, _)| *number));
+        numbers.sort_by_key(|(number, _)| circle.place(*number));
+        numbers.into_iter().map(|(_, text)| text).collect()
+    }
+
     #[test]
     fn the_counter_goes_round() {
-        let sequence = |text: &str| text.parse::<Sequence>().expect("a number");
-        let rising = ["2147483646", "2147483647", "-2147483648", "-2147483647"];
-        for pair in rising.windows(2) {
-            assert!(sequence(pair[0]).is_before(sequence(pair[1])), "{pair:?}");
-            assert!(!sequence(pair[1]).is_before(sequence(pair[0])), "{pair:?}");
+        for rising in [
+            ["2147483646", "2147483647", "-2147483648", "-2147483647"],
+            ["-000000002", "-000000001", "0000000000", "0000000010"],
+            ["-1000000000", "-1", "0", "1147483646"],
+            ["2147483646", "2147483647", "2147483648", "9223372036854775807"],
+        ] {
+            let mut mixed = rising;
+            mixed.rotate_left(1);
+            mixed.swap(0, 1);
+            assert_eq!(sorted(&mixed), rising);
         }
-        let rising = ["-000000002", "-000000001", "0000000000", "0000000001", "0000000010"];
-        for pair in rising.windows(2) {
-            assert!(sequence(pair[0]).is_before(sequence(pair[1])), "{pair:?}");
-        }
-        assert!(sequence("2147483647").is_before(sequence("2147483648")));
-        assert!(!sequence("7").is_before(sequence("7")));
+    }
+
+    #[test]
+    fn numbers_from_all_around_have_one_order() {
+        let numbers = ["0", "1500000000", "-1500000000", "3000000000", "-3000000000", "7"];
+        let mut backwards = numbers;
+        backwards.reverse();
+        assert_eq!(sorted(&numbers), sorted(&backwards));
     }
 }

@@ -7,9 +7,9 @@ use zookeeper_client::Acls;
 use crate::layout::Layout;
 use crate::security::Security;
 
-const DEFAULT_PORT: u16 = 2181;
+pub(crate) const DEFAULT_PORT: u16 = 2181;
 const DEFAULT_DIRECTORY: &str = "/elect";
-const OWN_OPTIONS: [&str; 2] = ["layout", "acl"];
+pub(crate) const OWN_OPTIONS: [&str; 2] = ["layout", "acl"];
 
 /// What the URL of a store says, checked.
 #[derive(Debug)]
@@ -83,7 +83,17 @@ impl Settings {
     /// The path of a note: beside the elections, as their programs count all that is below them. No
     /// election has a name that begins with a dot.
     pub(crate) fn path_of_note(&self, election: &ElectionName, name: NoteName) -> String {
-        format!("{}/.notes/{}/{name}", self.directory, election.as_str())
+        format!("{}/{name}", self.path_of_notes(election))
+    }
+
+    /// The node above all notes of an election.
+    pub(crate) fn path_of_notes(&self, election: &ElectionName) -> String {
+        format!("{}/{}", self.path_of_all_notes(), election.as_str())
+    }
+
+    /// The node above the notes of all elections.
+    pub(crate) fn path_of_all_notes(&self) -> String {
+        format!("{}/.notes", self.directory)
     }
 
     /// Who may do what with what we create.

@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -11,6 +12,7 @@ use zookeeper_client::Client;
 
 use crate::dial::dial;
 use crate::directory::Directory;
+use crate::forget::{forget, forget_directory, has_directory};
 use crate::guid::Guid;
 use crate::seat::ZkSeat;
 use crate::settings::{Settings, expect_no_candidate};
@@ -28,11 +30,17 @@ pub(crate) struct ZkStore {
     settings: Arc<Settings>,
     /// The session that looks. It never has an entry.
     looking: Mutex<Option<Client>>,
+    /// There was no such directory when we looked: with its last election it goes, too.
+    is_new: AtomicBool,
 }
 
 impl ZkStore {
     pub(crate) fn new(settings: Settings) -> Self {
-        Self { settings: Arc::new(settings), looking: Mutex::new(None) }
+        Self {
+            settings: Arc::new(settings),
+            looking: Mutex::new(None),
+            is_new: AtomicBool::new(false),
+        }
     }
 
     fn directory(&self, election: &ElectionName) -> Directory {
@@ -77,9 +85,24 @@ impl Store for ZkStore {
         removed.map_err(|error| self.settings.explain(error))
     }
 
+    async fn forget(&self, election: &ElectionName) -> Result<(), Error> {
+        let client = self.look().await?;
+        let forgotten = forget(&client, &self.settings, election).await;
+        forgotten.map_err(|error| self.settings.explain(error))?;
+        if self.is_new.load(Ordering::Relaxed) {
+            forget_directory(&client, &self.settings).await?;
+        }
+        Ok(())
+    }
+
     async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
-        let survey = survey::survey(&self.look().await?, &self.directory(election)).await;
-        survey.map_err(|error| self.settings.explain(error))
+        let client = self.look().await?;
+        let survey = survey::survey(&client, &self.directory(election)).await;
+        let survey = survey.map_err(|error| self.settings.explain(error))?;
+        if survey.leader.is_none() && !has_directory(&client, &self.settings).await? {
+            self.is_new.store(true, Ordering::Relaxed);
+        }
+        Ok(survey)
     }
 
     async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {

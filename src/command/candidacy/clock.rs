@@ -24,6 +24,10 @@ impl Clock for BootClock {
         guard::now()
     }
 
+    fn rate(&self) -> f64 {
+        guard::rate()
+    }
+
     async fn until(&self, at: Option<Boottime>) {
         self.0.until(at).await;
     }

@@ -23,8 +23,8 @@ use crate::election::driver::{self, Candidacy, Clock as _};
 use crate::election::machine::{Machine, Rules, Verdict};
 use crate::election::timing::{Timing, Wishes};
 use crate::guard::{
-    self, Containment, Ended, Forked, Guardian, Heirloom, Incoming, Inherited, Redeem, Settings,
-    Whom,
+    self, Containment, Enclosure, Ended, Forked, Guardian, Heirloom, Incoming, Inherited, Redeem,
+    Settings, Whom,
 };
 use crate::report::http::Listener;
 use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
@@ -79,9 +79,11 @@ fn take_part(
     let store = config::connect(&plan.campaign.backend)?;
     let listener =
         plan.campaign.http.as_ref().map(|address| listen(address, socket)).transpose()?;
-    let run = Run::new(plan, log.about(&plan.campaign.election), store)?;
+    let enclosure = Enclosure::choose(plan.containment, plan.require_containment)?;
+    let containment = enclosure.containment();
+    let run = Run::new(plan, log.about(&plan.campaign.election), store, containment)?;
     let page = listener.map(|listener| run.page(listener, note.as_deref()));
-    let guardian = run.fork(inherited, page.as_ref().map(Page::address))?;
+    let guardian = run.fork(inherited, enclosure, page.as_ref().map(Page::address))?;
     if plan.after_loss == AfterLoss::Exit {
         inherited.release().context("cannot open /dev/null")?;
     }
@@ -145,11 +147,15 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(plan: &'a RunPlan, log: Log, store: Box<dyn Store>) -> anyhow::Result<Self> {
+    fn new(
+        plan: &'a RunPlan,
+        log: Log,
+        store: Box<dyn Store>,
+        containment: Containment,
+    ) -> anyhow::Result<Self> {
         let profile = store.profile();
         let wishes = plan.campaign.wishes(&profile)?;
         let timing = Timing::new(&wishes, profile.lease)?;
-        let containment = Containment::detect();
         let candidate = plan.campaign.candidate(std::process::id(), containment.name());
         log.debug(format_args!(
             "store {}, candidate {}, containment {containment}{}",
@@ -157,7 +163,7 @@ impl<'a> Run<'a> {
             candidate.id,
             if plan.named_after_command { ", election named after the command" } else { "" }
         ));
-        if containment == Containment::Group {
+        if containment == Containment::Group && plan.containment.is_none() {
             log.warn("processes that leave the command's process group cannot be found here: /proc does not list children");
         }
         Ok(Self { plan, log, store, wishes, timing, candidate })
@@ -174,7 +180,12 @@ impl<'a> Run<'a> {
         page
     }
 
-    fn fork(&self, inherited: &Inherited, http: Option<SocketAddr>) -> anyhow::Result<Forked> {
+    fn fork(
+        &self,
+        inherited: &Inherited,
+        enclosure: Enclosure,
+        http: Option<SocketAddr>,
+    ) -> anyhow::Result<Forked> {
         Forked::fork(Settings {
             command: &self.plan.command,
             leads: true,
@@ -188,6 +199,7 @@ impl<'a> Run<'a> {
             signal: self.plan.signal as i32,
             is_timed: self.store.profile().lease != Lease::Unlimited,
             inherited,
+            enclosure,
             redeem: self.redeem(),
         })
         .context("cannot start the guardian")

@@ -11,7 +11,7 @@ use tokio::time::{sleep, timeout};
 use super::get::status_of;
 use crate::command::candidacy::environment;
 use crate::config::{HealthCommand, HealthPlan, HealthUrl};
-use crate::guard::{Ended, Forked, Guardian, Inherited, Leftover, Report, Settings};
+use crate::guard::{Enclosure, Ended, Forked, Guardian, Inherited, Leftover, Report, Settings};
 use crate::report::Log;
 
 /// What is known of the application.
@@ -132,6 +132,7 @@ impl<'a> Health<'a> {
             environment: environment::for_helper(),
             gets_sockets: false,
             leftover: Leftover::Kill,
+            enclosure: Enclosure::unseen(),
             signal: libc::SIGTERM,
             is_timed: false,
             inherited: self.inherited,

@@ -59,6 +59,15 @@ pub fn over_chosen(
     Ok(Some((over, file)))
 }
 
+/// Reads what a configuration file at `path` would say, and holds it against the grammar.
+///
+/// # Errors
+/// The first mistake, with its place and the way out.
+#[cfg(feature = "fuzzing")]
+pub fn check_text(path: &std::path::Path, text: &str) -> Result<(), ConfigError> {
+    check::check(&Document::parse(path, text)?)
+}
+
 /// The configuration file that counts; `None` if there is none.
 ///
 /// # Errors

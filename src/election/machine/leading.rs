@@ -4,9 +4,10 @@ use elect_api::{Boottime, Token, Validity};
 
 use super::{Answer, Command, Event, Machine, News, Phase, Verdict};
 use crate::election::leadership::Leadership;
+use crate::guard::switches::is_off;
 
 /// A leadership and how far the command has come.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Tenure {
     leadership: Leadership,
     started: Option<Boottime>,
@@ -47,6 +48,11 @@ impl Tenure {
 
     pub(super) const fn is_empty(&self) -> bool {
         matches!(self.stage, Stage::Recording(_) | Stage::Holding(_))
+    }
+
+    /// Whether the command is on its way out.
+    pub(super) const fn is_ending(&self) -> bool {
+        self.told_to_stop || !matches!(self.stage, Stage::Running)
     }
 
     pub(super) const fn is_recording(&self) -> bool {
@@ -90,7 +96,9 @@ impl Machine {
     pub(super) fn renewed(&mut self, now: Boottime, answer: Answer) {
         let Phase::Leading(tenure) = &mut self.phase else { return };
         match answer {
-            Answer::Leading { token, validity } if token == tenure.leadership.token => {
+            Answer::Leading { token, validity }
+                if token == tenure.leadership.token || is_off!(Token) =>
+            {
                 tenure.leadership.renew(validity);
                 let validity = tenure.leadership.validity;
                 self.announce_deadlines(validity);
@@ -108,7 +116,12 @@ impl Machine {
 
     /// Another may lead already: there is no grace left to give, and nothing to renew.
     fn lost_for_good(&mut self, now: Boottime, why: String) {
-        self.request.forget();
+        if is_off!(KillAtOnce) {
+            return self.lost_with_grace(now, why, now + self.timing.kill_grace);
+        }
+        if !is_off!(LossIsFinal) {
+            self.request.forget();
+        }
         let Phase::Leading(tenure) = &mut self.phase else { return };
         if tenure.is_empty() {
             return self.leave(now, Verdict::Lost(why));
@@ -116,6 +129,14 @@ impl Machine {
         tenure.kill();
         self.say(Command::Kill);
         self.lose(why);
+    }
+
+    /// As long as the store has our entry nobody else can lead: the command may end in good order.
+    pub(super) fn give_up(&mut self, now: Boottime, why: String) {
+        let Phase::Leading(tenure) = &self.phase else { return };
+        let known = self.timing.deadlines(tenure.leadership.validity);
+        let kill_at = now + self.timing.kill_grace;
+        self.lost_with_grace(now, why, known.map_or(kill_at, |known| kill_at.min(known.hard)));
     }
 
     /// Nobody else can lead before `kill_at`: the command may end in good order until then.
@@ -182,6 +203,9 @@ impl Machine {
                     tenure.stage = Stage::Lingering;
                 }
                 self.verdict.get_or_insert(Verdict::Ended(ended));
+                if is_off!(EmptyTree) {
+                    self.emptied(now);
+                }
             }
             Event::Empty => self.emptied(now),
             _ => {}

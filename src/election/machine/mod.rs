@@ -15,6 +15,7 @@ use self::leading::Tenure;
 use self::once::Inquiry;
 use self::request::{Kind, Request};
 use super::timing::Timing;
+use crate::guard::switches::is_off;
 pub use vocabulary::{Answer, Command, Event, News, Rules, Verdict, Wait};
 
 /// A repetition of the same INT or TERM within this time is the same request, delivered twice:
@@ -22,10 +23,12 @@ pub use vocabulary::{Answer, Command, Event, News, Rules, Verdict, Wait};
 const SAME_INTERRUPT: Duration = Duration::from_secs(1);
 
 /// One candidacy, from joining to its verdict.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Machine {
     rules: Rules,
     timing: Timing,
+    /// How fast this machine's clock runs, as a share of what it would by itself.
+    rate: f64,
     /// For the spread of repetitions only.
     chance: fastrand::Rng,
     began: Boottime,
@@ -37,6 +40,8 @@ pub struct Machine {
     misfits: u32,
     /// Whether the store ever answered.
     reached: bool,
+    /// We won and lost it before the command could start: what the seat still has of that is given up first.
+    rejoins: bool,
     /// `None` if it does not matter how often it is done.
     inquiry: Option<Inquiry>,
     /// Why we are leaving; the first reason that ends the command stays.
@@ -47,7 +52,7 @@ pub struct Machine {
     commands: Vec<Command>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Phase {
     /// There is no seat yet.
     Joining,
@@ -67,6 +72,7 @@ impl Machine {
             inquiry: rules.once.then_some(Inquiry::Due(None)),
             rules,
             timing,
+            rate: 1.0,
             chance: fastrand::Rng::with_seed(seed),
             began: now,
             phase: Phase::Joining,
@@ -74,6 +80,7 @@ impl Machine {
             failures: 0,
             misfits: 0,
             reached: false,
+            rejoins: false,
             verdict: None,
             interrupted: Vec::new(),
             told_to_end: false,
@@ -90,6 +97,17 @@ impl Machine {
             Phase::Finished => None,
         };
         [own, self.request.next_tick()].into_iter().flatten().min()
+    }
+
+    /// Whether leases end by time here, so that the clock's rate matters.
+    pub fn counts_time(&self) -> bool {
+        !self.timing.is_local()
+    }
+
+    /// Takes in how fast this machine's clock runs, as a share of what it would by itself. It matters from
+    /// the next step on.
+    pub const fn clock_runs_at(&mut self, rate: f64) {
+        self.rate = rate;
     }
 
     /// Takes in what happened and says what to do about it. `now` never goes back.
@@ -150,6 +168,9 @@ impl Machine {
             };
             self.failed(now, Error::new(ErrorKind::Ambiguous, what));
         }
+        if let Err(why) = self.timing.trust(self.rate) {
+            self.clock_is_off(now, why);
+        }
         match &self.phase {
             Phase::Joining | Phase::Campaigning(_)
                 if self.patience_ends().is_some_and(|end| end <= now) =>
@@ -171,14 +192,29 @@ impl Machine {
         }
     }
 
+    /// Nothing may be counted by this clock: not the lease that we have, and none that we might get. A
+    /// candidate does not go on waiting, as others would wait for it once it is next.
+    fn clock_is_off(&mut self, now: Boottime, why: String) {
+        match self.phase {
+            Phase::Joining | Phase::Campaigning(_) => self.leave(now, Verdict::Failed(why)),
+            Phase::Leading(_) => self.give_up(now, why),
+            Phase::Resigning(_) | Phase::Finished => {}
+        }
+    }
+
     /// Sends the request that the phase wants.
     fn send(&mut self, now: Boottime) {
         let (kind, command) = match &self.phase {
             Phase::Joining => (Kind::Open, Command::Open),
+            Phase::Campaigning(_) if self.rejoins => (Kind::Resign, Command::Resign),
             Phase::Campaigning(_) if matches!(self.inquiry, Some(Inquiry::Due(_))) => {
                 (Kind::Recall, Command::Recall)
             }
             Phase::Leading(tenure) if tenure.is_recording() => (Kind::Record, Command::Record),
+            Phase::Leading(tenure) if is_off!(RenewToEnd) && tenure.is_ending() => {
+                self.request.forget();
+                return;
+            }
             Phase::Campaigning(_) | Phase::Leading(_) => (Kind::Refresh, Command::Refresh),
             Phase::Resigning(_) => (Kind::Resign, Command::Resign),
             Phase::Finished => return,
@@ -233,7 +269,8 @@ impl Machine {
                     self.say(Command::Tell(News::Waiting { ahead }));
                 }
                 let over = match self.rules.wait {
-                    Wait::No => true,
+                    // With nobody before us we are about to enter.
+                    Wait::No => ahead > 0,
                     Wait::For(limit) => self.began + limit <= now,
                     Wait::Forever => false,
                 };
@@ -241,12 +278,23 @@ impl Machine {
                     self.leave(now, Verdict::NotAcquired);
                 }
             }
-            Answer::Evicted(_) | Answer::Gone(_) => self.ask_again(now),
+            Answer::Evicted(ref why) | Answer::Gone(ref why) => self.lose_unstarted(now, why),
         }
+    }
+
+    /// We had won, and it is lost before anything was started. The seat says so until it is given up.
+    fn lose_unstarted(&mut self, now: Boottime, why: &str) {
+        self.rejoins = !is_off!(Rejoin);
+        let what = format!("leadership was lost before the command was started: {why}");
+        self.failed(now, Error::new(ErrorKind::Unreachable, what));
     }
 
     /// Starts the command if the lease, as granted, leaves it the time that it was promised.
     fn won(&mut self, now: Boottime, token: Token, validity: Validity) {
+        // The step ends with a look at it: we leave.
+        if self.timing.trust(self.rate).is_err() {
+            return;
+        }
         match self.timing.regrant(validity) {
             Err(refusal) => {
                 let what = format!("what the store grants is too little: {refusal}");
@@ -346,7 +394,22 @@ impl Machine {
         }
     }
 
+    /// What we had won is given up; from here on we are a newcomer.
+    fn rejoined(&mut self, now: Boottime) {
+        self.heard();
+        self.rejoins = false;
+        self.inquiry = self.inquiry.map(|_| Inquiry::Due(None));
+        self.phase = Phase::Campaigning(None);
+        self.request = Request::due(now);
+    }
+
     fn resigned(&mut self, now: Boottime, outcome: Result<(), Error>) {
+        if matches!(self.phase, Phase::Campaigning(_)) {
+            return match outcome {
+                Ok(()) => self.rejoined(now),
+                Err(error) => self.failed(now, error),
+            };
+        }
         self.request.forget();
         match outcome {
             Ok(()) => self.finish(),

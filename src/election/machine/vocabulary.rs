@@ -35,7 +35,7 @@ pub enum Wait {
 }
 
 /// What happened.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Event {
     /// The store opened a seat for us, or did not.
     Opened(Result<(), Error>),
@@ -97,7 +97,7 @@ pub enum Answer {
 }
 
 /// What is to be done, in order.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Command {
     /// Open a seat in the store.
     Open,
@@ -137,7 +137,7 @@ pub enum Command {
 }
 
 /// Something that people may want to know.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum News {
     /// We wait, with so many before us.
     Waiting {
@@ -175,7 +175,7 @@ pub enum News {
 }
 
 /// How a candidacy ended.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Verdict {
     /// The command ran and ended like this.
     Ended(Ended),

@@ -17,6 +17,8 @@ mod board;
 mod body;
 mod crowd;
 mod events;
+#[cfg(feature = "fuzzing")]
+mod fuzzing;
 mod listener;
 mod lookout;
 mod metrics;
@@ -26,6 +28,8 @@ mod present;
 mod server;
 
 pub use board::{Board, Clocks, Identity, Leadership, Reason, View};
+#[cfg(feature = "fuzzing")]
+pub use fuzzing::fuzz;
 pub use listener::Listener;
 pub use lookout::{Lookout, Sight};
 pub use metrics::{Failure, Metrics};

@@ -7,6 +7,7 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
@@ -94,7 +95,7 @@ async fn take_in(listener: &TcpListener, desk: &Arc<Desk>) {
         match listener.accept().await {
             Ok((stream, _)) => {
                 let place = desk.crowd.place().await;
-                let guest = Guest { desk: Arc::clone(desk), number, _place: place };
+                let guest = Guest::new(Arc::clone(desk), number, place);
                 let task = tokio::spawn(async move { guest.attend(stream).await });
                 desk.crowd.enter(number, task.abort_handle());
             }
@@ -106,16 +107,28 @@ async fn take_in(listener: &TcpListener, desk: &Arc<Desk>) {
 }
 
 /// One connection, from its begin to its end.
-struct Guest {
+pub(super) struct Guest {
     desk: Arc<Desk>,
     number: u64,
     _place: Option<Place>,
 }
 
 impl Guest {
+    pub(super) const fn new(desk: Arc<Desk>, number: u64, place: Option<Place>) -> Self {
+        Self { desk, number, _place: place }
+    }
+
     async fn attend(self, stream: TcpStream) {
         // Small answers are not to wait for more of them.
         let _ = stream.set_nodelay(true);
+        self.converse(stream).await;
+    }
+
+    /// Answers whatever comes over a stream, to its end.
+    pub(super) async fn converse(
+        self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    ) {
         let number = self.number;
         let service = service_fn(|request| {
             let answer = Arc::clone(&self.desk).answer(number, request);

@@ -1,53 +1,74 @@
-//! A machine that runs `elect` again and again: wrapper, guardian, redeemer.
+//! A computer that runs `elect` again and again: wrapper, guardian, redeemer.
 
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-use async_trait::async_trait;
+use elect::election::Call;
 use elect::election::driver::{self, Candidacy};
-use elect::election::machine::{Event, Machine, News, Rules, Wait};
+use elect::election::machine::{Event, Machine, News, Rules, Verdict, Wait};
 use elect::election::timing::{Timing, Wishes};
-use elect_api::{Boottime, Candidate, Store, Survey, Ticket};
-use elect_testkit::sim::{Clock, TokioClock};
-use tokio::sync::mpsc::WeakUnboundedSender;
+use elect_api::{Candidate, Store, Survey, Ticket};
+use elect_testkit::sim::Clock;
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinHandle};
 
 use super::Game;
-use super::guardian::{self, Order};
-use super::stores::LateStore;
+use super::guardian::{self, Strings};
+use super::host::{EngineClock, Host};
+use super::plan::Scene;
+use super::stores::SeenStore;
+use super::witness::Witness;
+
+/// What befalls a wrapper as it goes on after its nth await.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Doom {
+    Crash,
+    Stop(Duration),
+}
+
+pub(crate) type Fate = Arc<Mutex<Option<(u32, Doom)>>>;
 
 /// The handles by which fate takes hold of one `elect run`.
 pub(crate) struct Run {
     pub(crate) wrapper: AbortHandle,
-    /// Does not keep the guardian from seeing that its wrapper is gone.
-    pub(crate) guardian: WeakUnboundedSender<Order>,
+    pub(crate) strings: Strings,
     /// Whether the wrapper is stopped.
     pub(crate) stopped: Arc<watch::Sender<bool>>,
+    pub(crate) fate: Fate,
 }
 
-struct EngineClock(Arc<TokioClock>);
+/// Tells the story of a seed that is played again with `ELECT_SIM_STORY` set.
+struct Narrator {
+    id: String,
+    host: Arc<Host>,
+    is_heard: bool,
+}
 
-#[async_trait]
-impl driver::Clock for EngineClock {
-    fn now(&self) -> Boottime {
-        self.0.now()
-    }
-
-    async fn until(&self, at: Option<Boottime>) {
-        guardian::until(&self.0, at).await;
+impl Narrator {
+    fn say(&self, what: &dyn std::fmt::Debug) {
+        if self.is_heard {
+            println!("{:?} {} by {:?}: {what:?}", self.host.world.now(), self.id, self.host.now());
+        }
     }
 }
 
-struct Nobody;
+impl driver::Observer for Narrator {
+    fn news(&mut self, news: News) {
+        self.say(&news);
+    }
 
-impl driver::Observer for Nobody {
-    fn news(&mut self, _news: News) {}
+    fn happened(&mut self, event: &Event) {
+        self.say(event);
+    }
 
-    fn turns(&mut self, _next: Option<Boottime>) {}
+    fn called(&mut self, call: &Call) {
+        self.say(call);
+    }
+
+    fn turns(&mut self, _next: Option<elect_api::Boottime>) {}
 
     fn wants_surveys(&self) -> bool {
         false
@@ -59,32 +80,70 @@ impl driver::Observer for Nobody {
 }
 
 /// Starts one `elect run` of the candidate with this id; the handle ends with its wrapper.
-pub(crate) fn start(game: &Arc<Game>, id: String, seed: u64) -> (Run, JoinHandle<()>) {
+pub(crate) fn start(
+    game: &Arc<Game>,
+    host: &Arc<Host>,
+    id: String,
+    seed: u64,
+    fate: Option<(u32, Doom)>,
+) -> (Run, JoinHandle<()>) {
     let chance = fastrand::Rng::with_seed(seed);
-    let (tree, guardian, process) =
-        guardian::pair(Arc::clone(&game.clock), game.stage.clone(), chance, game.switches);
+    let punctual = game.plan.scene == Scene::Removals;
+    let witness = Witness::new(
+        Arc::clone(host),
+        game.stage.clone(),
+        &id,
+        punctual.then_some(game.plan.dying),
+    );
+    let (tree, strings, process) = guardian::pair(Arc::clone(&witness), chance, &game.plan);
     tokio::spawn({
-        let game = Arc::clone(game);
+        let (game, host, presence) = (Arc::clone(game), Arc::clone(host), game.presence());
         async move {
             if let Some(ticket) = process.run().await {
-                redeem(&game, &ticket).await;
+                let (_never, stops) = watch::channel(false);
+                on(&host, &stops, &Fate::default(), redeem(&game, &ticket)).await;
             }
+            drop(presence);
         }
     });
     let (stopped, stops) = watch::channel(false);
-    let game = Arc::clone(game);
-    let wrapper =
-        tokio::spawn(async move { stoppable(stops, campaign(&game, id, seed, tree)).await });
-    (Run { wrapper: wrapper.abort_handle(), guardian, stopped: Arc::new(stopped) }, wrapper)
+    let stopped = Arc::new(stopped);
+    let fate: Fate = Arc::new(Mutex::new(fate));
+    let wrapper = tokio::spawn({
+        let (game, host, presence) = (Arc::clone(game), Arc::clone(host), game.presence());
+        let (fate, stopper) = (Arc::clone(&fate), Arc::clone(&stopped));
+        async move {
+            let work = campaign(&game, id, seed, tree, witness);
+            let mut work = pin!(work);
+            while let Some(Doom::Stop(span)) = on(&host, &stops, &fate, work.as_mut()).await {
+                stopper.send_replace(true);
+                let stopper = Arc::clone(&stopper);
+                tokio::spawn(async move {
+                    tokio::time::sleep(span).await;
+                    stopper.send_replace(false);
+                });
+            }
+            drop(presence);
+        }
+    });
+    (Run { wrapper: wrapper.abort_handle(), strings, stopped, fate }, wrapper)
 }
 
-async fn campaign(game: &Game, id: String, seed: u64, mut tree: guardian::SimTree) {
-    let store: Box<dyn Store> = if game.switches.anchor_at_send {
-        game.sim.connect()
-    } else {
-        Box::new(LateStore(game.sim.connect(), Arc::clone(&game.clock)))
+async fn campaign(
+    game: &Game,
+    id: String,
+    seed: u64,
+    mut tree: guardian::SimTree,
+    witness: Arc<Witness>,
+) {
+    let host = Arc::clone(&witness.host);
+    let store = SeenStore {
+        inner: game.sim.connect(),
+        witness: Arc::clone(&witness),
+        confirms: game.plan.confirms,
+        returns: game.plan.returns,
     };
-    let wishes = Wishes { ttl: game.ttl, ..Wishes::default() };
+    let wishes = Wishes { ttl: game.plan.ttl, ..Wishes::default() };
     let timing =
         Timing::new(&wishes, store.profile().lease).expect("the default grace fits every TTL");
     let rules = Rules {
@@ -92,8 +151,13 @@ async fn campaign(game: &Game, id: String, seed: u64, mut tree: guardian::SimTre
         signal: libc::SIGTERM,
         stop_timeout: None,
         hold: None,
-        insists: false,
+        insists: true,
         once: false,
+    };
+    let mut narrator = Narrator {
+        id: id.clone(),
+        host: Arc::clone(&host),
+        is_heard: std::env::var_os("ELECT_SIM_STORY").is_some(),
     };
     let candidate = Candidate {
         id,
@@ -103,15 +167,19 @@ async fn campaign(game: &Game, id: String, seed: u64, mut tree: guardian::SimTre
         containment: "scan".into(),
     };
     let candidacy = Candidacy {
-        store: &*store,
+        store: &store,
         election: &game.election,
         candidate: &candidate,
-        ttl: game.ttl,
+        ttl: game.plan.ttl,
         once: None,
     };
-    let machine = Machine::new(rules, timing, game.clock.now(), seed);
-    let clock = EngineClock(Arc::clone(&game.clock));
-    driver::drive(&candidacy, machine, &clock, &mut tree, &mut Nobody).await;
+    let machine = Machine::new(rules, timing, host.now(), seed);
+    let clock = EngineClock(host);
+    let verdict = driver::drive(&candidacy, machine, &clock, &mut tree, &mut narrator).await;
+    if game.is_long_calm() && !matches!(verdict, Verdict::Ended(_) | Verdict::Interrupted(_)) {
+        let how = format!("{verdict:?}");
+        witness.blame("without any fault leadership is lost", &how);
+    }
 }
 
 /// As `elect redeem` does.
@@ -125,25 +193,58 @@ async fn redeem(game: &Game, ticket: &Ticket) {
     }
 }
 
-/// The same future, which makes no step while it is stopped.
-async fn stoppable(mut stops: watch::Receiver<bool>, work: impl Future<Output = ()>) {
+/// Lets a process of this computer work, which makes no step while it is stopped or the computer is
+/// suspended, until it is done, or doomed.
+async fn on(
+    host: &Host,
+    stops: &watch::Receiver<bool>,
+    fate: &Fate,
+    work: impl Future<Output = ()>,
+) -> Option<Doom> {
+    let (mut stops, mut suspends) = (stops.clone(), host.suspends());
     let mut work = pin!(work);
     loop {
-        let is_stopped = *stops.borrow_and_update();
-        let mut change = pin!(stops.changed());
-        let is_over = poll_fn(|cx| {
-            if !is_stopped && work.as_mut().poll(cx).is_ready() {
-                return Poll::Ready(true);
+        let (stopped, suspended) = (*stops.borrow_and_update(), *suspends.borrow_and_update());
+        let is_still = stopped || suspended;
+        let mut change = pin!(async {
+            tokio::select! {
+                // Whose senders are gone, nobody stops any more.
+                Ok(()) = stops.changed() => {}
+                Ok(()) = suspends.changed() => {}
+                else => std::future::pending().await,
             }
-            match change.as_mut().poll(cx) {
-                Poll::Ready(Ok(())) => Poll::Ready(false),
-                // Nobody is left to stop or continue us.
-                Poll::Ready(Err(_)) | Poll::Pending => Poll::Pending,
+        });
+        let end = poll_fn(|cx| {
+            if !is_still {
+                if let Some(doom) = next_doom(fate) {
+                    return Poll::Ready(Some(Some(doom)));
+                }
+                if work.as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(Some(None));
+                }
             }
+            change.as_mut().poll(cx).map(|()| None)
         })
         .await;
-        if is_over {
-            return;
+        if let Some(end) = end {
+            return end;
         }
+    }
+}
+
+/// Counts one await more.
+fn next_doom(fate: &Fate) -> Option<Doom> {
+    let mut fate = fate.lock().unwrap_or_else(PoisonError::into_inner);
+    match &mut *fate {
+        Some((0, doom)) => {
+            let doom = *doom;
+            *fate = None;
+            Some(doom)
+        }
+        Some((awaits, _)) => {
+            *awaits -= 1;
+            None
+        }
+        None => None,
     }
 }

@@ -1,122 +1,244 @@
-//! What befalls the candidates and the store: crashes, stops, losses, delays, partitions.
+//! What befalls the candidates and the store: crashes, stops, suspends, losses, delays, partitions.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use elect::election::machine::Event;
 use elect_testkit::sim::{Clock, Effect, Rule};
 
-use super::candidate::{self, Run};
+use super::Game;
+use super::candidate::{self, Doom, Run};
 use super::guardian::Order;
-use super::{CANDIDATES, Game, PLAY};
+use super::host::Host;
+use super::plan::Scene;
 
-/// How long anybody is stopped at most, in leases.
+/// How long anybody is stopped or suspended at most, in leases.
 pub(crate) const LONGEST_STOP: u32 = 3;
+/// Within how many awaits of its wrapper a run may be doomed: an entry takes some ten.
+const AWAITS: u32 = 60;
 
-/// What runs on each machine at present.
-pub(crate) type Crew = Vec<Arc<Mutex<Option<Run>>>>;
+/// A computer, and what runs on it at present.
+pub(crate) struct Berth {
+    host: Arc<Host>,
+    run: Mutex<Option<Run>>,
+}
+
+impl Berth {
+    pub(crate) fn run(&self) -> MutexGuard<'_, Option<Run>> {
+        self.run.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub(crate) type Crew = Vec<Arc<Berth>>;
 
 /// The candidates' ids begin like this, so that rules can be about one of them.
 fn label(machine: usize) -> String {
     format!("c{machine}-")
 }
 
-fn lock(berth: &Mutex<Option<Run>>) -> MutexGuard<'_, Option<Run>> {
-    berth.lock().unwrap_or_else(PoisonError::into_inner)
+/// Sets up the computers: on each, one run follows another.
+pub(crate) fn crew(game: &Arc<Game>) -> Crew {
+    let setting_up = |(machine, &rate): (usize, &u32)| {
+        let host = Host::new(Arc::clone(&game.clock), rate);
+        let berth = Arc::new(Berth { host, run: Mutex::new(None) });
+        let seed = game.plan.seed.wrapping_mul(31).wrapping_add(machine as u64);
+        let chance = fastrand::Rng::with_seed(seed);
+        tokio::spawn(keep_running(Arc::clone(game), machine, chance, Arc::clone(&berth)));
+        berth
+    };
+    game.plan.rates.iter().enumerate().map(setting_up).collect()
 }
 
-/// Sets up the machines: on each, one run follows another.
-pub(crate) fn crew(game: &Arc<Game>, seed: u64) -> Crew {
-    (0..CANDIDATES)
-        .map(|machine| {
-            let berth = Arc::new(Mutex::new(None));
-            let chance =
-                fastrand::Rng::with_seed(seed.wrapping_mul(31).wrapping_add(machine as u64));
-            tokio::spawn(keep_running(Arc::clone(game), machine, chance, Arc::clone(&berth)));
-            berth
-        })
-        .collect()
-}
-
+/// Once nobody is to come any more there is one last run, which does not get far.
 async fn keep_running(
     game: Arc<Game>,
     machine: usize,
     mut chance: fastrand::Rng,
-    berth: Arc<Mutex<Option<Run>>>,
+    berth: Arc<Berth>,
 ) {
+    let _presence = game.presence();
     for count in 0_u32.. {
         let id = format!("{}{count}", label(machine));
-        let (run, wrapper) = candidate::start(&game, id, chance.u64(..));
-        *lock(&berth) = Some(run);
+        let is_last = game.is_closing();
+        let doom = match chance.u8(0..12) {
+            _ if is_last => Some(Doom::Crash),
+            _ if game.plan.scene != Scene::Faults || game.is_calm() => None,
+            0 => Some(Doom::Crash),
+            1..4 => Some(Doom::Stop(span(&game, &mut chance))),
+            _ => None,
+        };
+        let fate = doom.map(|doom| (chance.u32(0..AWAITS), doom));
+        let (run, wrapper) = candidate::start(&game, &berth.host, id, chance.u64(..), fate);
+        *berth.run() = Some(run);
         // An abort is a crash, and comes out as an error.
         let _ = wrapper.await;
+        if is_last {
+            return;
+        }
         tokio::time::sleep(Duration::from_millis(chance.u64(1..2_000))).await;
     }
 }
 
+fn span(game: &Game, chance: &mut fastrand::Rng) -> Duration {
+    game.plan.ttl.mul_f64(chance.f64() * f64::from(LONGEST_STOP))
+}
+
 /// Plays on until the time is over. Whoever is stopped then goes on in time.
-pub(crate) async fn play(game: &Arc<Game>, crew: &Crew, seed: u64) {
-    let mut chance = fastrand::Rng::with_seed(!seed);
-    let end = game.clock.now() + PLAY;
-    while game.clock.now() < end {
+pub(crate) async fn play(game: &Arc<Game>, crew: &Crew) {
+    let mut chance = fastrand::Rng::with_seed(!game.plan.seed);
+    let end = game.clock.now() + game.plan.play;
+    while game.clock.now() < end && game.stage.is_sound() {
         tokio::time::sleep(Duration::from_millis(chance.u64(10..6_000))).await;
-        if chance.bool() {
-            let berth = &crew[chance.usize(..crew.len())];
-            if let Some(run) = &*lock(berth) {
-                befall_process(game, run, &mut chance);
+        match game.plan.scene {
+            Scene::Herd => {}
+            Scene::Removals => _ = game.controls().remove(&game.election, ""),
+            Scene::Faults if chance.bool() => {
+                let berth = &crew[chance.usize(..crew.len())];
+                if let Some(run) = &*berth.run() {
+                    befall_process(game, &berth.host, run, &mut chance);
+                }
             }
-        } else {
-            befall_store(game, &mut chance);
+            Scene::Faults => befall_store(game, &mut chance),
         }
     }
 }
 
-fn befall_process(game: &Game, run: &Run, chance: &mut fastrand::Rng) {
-    let span = game.ttl.mul_f64(chance.f64() * f64::from(LONGEST_STOP));
+fn befall_process(game: &Game, host: &Arc<Host>, run: &Run, chance: &mut fastrand::Rng) {
+    let span = span(game, chance);
     let tell_guardian = |order| {
-        if let Some(guardian) = run.guardian.upgrade() {
+        if let Some(guardian) = run.strings.guardian.upgrade() {
             let _ = guardian.send(order);
         }
     };
-    let what = chance.u8(0..6);
-    if matches!(what, 0 | 1) {
-        run.wrapper.abort();
-    }
-    if matches!(what, 1 | 2) {
-        tell_guardian(Order::Die);
-    }
-    if matches!(what, 3 | 4) {
+    let tell_wrapper = |event| {
+        if let Some(wrapper) = run.strings.wrapper.upgrade() {
+            let _ = wrapper.send(event);
+        }
+    };
+    let stop_wrapper = || {
         let stopped = Arc::clone(&run.stopped);
         stopped.send_replace(true);
         tokio::spawn(async move {
             tokio::time::sleep(span).await;
             stopped.send_replace(false);
         });
-    }
-    if matches!(what, 4 | 5) {
-        tell_guardian(Order::PauseUntil(game.clock.now() + span));
-    }
+    };
+    let pause = || Order::PauseUntil(game.clock.now() + span);
+    let what = match chance.u8(0..9) {
+        0 => {
+            run.wrapper.abort();
+            "wrapper killed"
+        }
+        1 => {
+            run.wrapper.abort();
+            tell_guardian(Order::Die);
+            "wrapper and guardian killed"
+        }
+        2 => {
+            tell_guardian(Order::Die);
+            "guardian killed"
+        }
+        3 => {
+            stop_wrapper();
+            "wrapper stopped"
+        }
+        4 => {
+            stop_wrapper();
+            tell_guardian(pause());
+            "wrapper and guardian stopped"
+        }
+        5 => {
+            tell_guardian(pause());
+            "guardian stopped"
+        }
+        6 => {
+            let host = Arc::clone(host);
+            tokio::spawn(async move { host.suspend(span).await });
+            "machine suspended"
+        }
+        7 => {
+            tell_wrapper(Event::Signal(libc::SIGTERM));
+            "told to end"
+        }
+        _ => {
+            tell_wrapper(Event::StepDown("it is another's turn".into()));
+            "asked to step down"
+        }
+    };
+    game.count(what);
 }
 
 fn befall_store(game: &Game, chance: &mut fastrand::Rng) {
-    let delay = game.ttl.mul_f64(chance.f64() * 1.5);
-    let effect = match chance.u8(0..9) {
-        0 | 1 => Effect::LoseRequest,
-        2 | 3 => Effect::LoseReply,
-        4 => Effect::DelayRequest(delay),
-        5 => Effect::DelayReply(delay),
-        6 => Effect::Duplicate(delay),
-        7 => Effect::Refuse,
-        _ => Effect::Break,
+    let delay = game.plan.ttl.mul_f64(chance.f64() * 1.5);
+    let span = game.plan.ttl.mul_f64(chance.f64() * 2.0);
+    let one = label(chance.usize(..game.plan.rates.len()));
+    let controls = game.controls();
+    let (what, effects): (_, &[_]) = match chance.u8(0..14) {
+        0 | 1 => ("requests lost", &[Effect::LoseRequest]),
+        2 | 3 => ("replies lost", &[Effect::LoseReply]),
+        4 => ("requests late", &[Effect::DelayRequest(delay)]),
+        5 => ("replies late", &[Effect::DelayReply(delay)]),
+        6 => ("requests twice", &[Effect::Duplicate(delay)]),
+        7 => ("connections refused", &[Effect::Refuse]),
+        8 => ("connections broken", &[Effect::Break]),
+        9 | 10 => return change_store_leader(game, span, chance),
+        11 => ("cut off", &[Effect::Deafen, Effect::LoseRequest]),
+        12 => ("cut off from the store's answers", &[Effect::Deafen]),
+        _ => {
+            // The member dies, and there is no other for some time.
+            controls.lose_member(&one);
+            ("member lost", &[Effect::Deafen, Effect::LoseRequest])
+        }
     };
-    let mut rule = Rule::new(effect).chance_per_mille(chance.u32(100..=1000));
-    if chance.u8(0..4) > 0 {
-        rule = rule.client(&label(chance.usize(..CANDIDATES)));
+    game.count(what);
+    for &effect in effects {
+        let is_cut = effects.contains(&Effect::Deafen);
+        let mut rule = Rule::new(effect);
+        if !is_cut {
+            rule = rule.chance_per_mille(chance.u32(100..=1000));
+        }
+        if is_cut || chance.u8(0..4) > 0 {
+            rule = rule.client(&one);
+        }
+        impose(game, rule, span);
     }
+}
+
+/// For some time the store has no leader. Leases go on being counted, or last for their whole time from the
+/// end of that on.
+fn change_store_leader(game: &Game, span: Duration, chance: &mut fastrand::Rng) {
+    game.count("store without a leader");
+    let effects = [Effect::Refuse, Effect::LoseRequest, Effect::Hold, Effect::Break];
+    impose(game, Rule::new(effects[chance.usize(..effects.len())]), span);
+    game.controls().change_leader(chance.bool().then_some(span));
+}
+
+fn impose(game: &Game, rule: Rule, span: Duration) {
     let controls = game.controls();
     let id = controls.add(rule);
-    let span = game.ttl.mul_f64(chance.f64() * 2.0);
     tokio::spawn(async move {
         tokio::time::sleep(span).await;
         controls.lift(id);
     });
+}
+
+/// Nothing befalls anybody from now on.
+pub(crate) fn spare(crew: &Crew) {
+    for run in crew.iter().filter_map(|berth| berth.run().as_ref().map(|run| run.fate.clone())) {
+        *run.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+/// All are told to end, or crash.
+pub(crate) fn close(game: &Game, crew: &Crew) {
+    let mut chance = fastrand::Rng::with_seed(game.plan.seed ^ 0x5eed);
+    for berth in crew {
+        let run = berth.run();
+        let Some(run) = &*run else { continue };
+        if chance.bool() {
+            run.wrapper.abort();
+        } else if let Some(wrapper) = run.strings.wrapper.upgrade() {
+            let _ = wrapper.send(Event::Signal(libc::SIGTERM));
+        }
+    }
 }

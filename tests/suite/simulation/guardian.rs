@@ -12,20 +12,24 @@ use elect::election::machine;
 use elect::guard::ladder::{Action, Deadlines, Event, Ladder};
 use elect::guard::{Ended, Leftover};
 use elect_api::{Boottime, Ticket, Token};
-use elect_testkit::sim::{Clock, TokioClock};
+use elect_testkit::sim::Clock;
+use elect_testkit::switches::{Part, is_off};
+use tokio::sync::Notify;
 use tokio::sync::mpsc::{
     UnboundedReceiver, UnboundedSender, WeakUnboundedSender, unbounded_channel,
 };
+use tokio::sync::watch;
 
-use super::Switches;
-use super::stage::Stage;
+use super::host::Host;
+use super::plan::Plan;
+use super::witness::Witness;
 
 /// What the wrapper, or the one who plays fate, wants of the guardian.
 pub(crate) enum Order {
     Start(Token),
     Ladder(Event),
     Keep(Ticket),
-    /// The guardian is stopped until then; the kernel is not. Stops do not add up.
+    /// The guardian is stopped until then, by the time of the world; the kernel is not. Stops do not add up.
     PauseUntil(Boottime),
     /// The guardian is killed.
     Die,
@@ -35,59 +39,102 @@ pub(crate) enum Order {
 pub(crate) struct SimTree {
     orders: UnboundedSender<Order>,
     events: UnboundedReceiver<machine::Event>,
+    witness: Arc<Witness>,
+    broom: Arc<Notify>,
+    soft: Option<Boottime>,
+}
+
+/// By what fate takes hold of a guardian, and talks to its wrapper. Neither keeps the one from seeing that
+/// the other is gone.
+#[derive(Clone)]
+pub(crate) struct Strings {
+    pub(crate) guardian: WeakUnboundedSender<Order>,
+    pub(crate) wrapper: WeakUnboundedSender<machine::Event>,
 }
 
 /// The guardian's end, with all that it decides.
 pub(crate) struct SimGuardian {
-    pub(crate) clock: Arc<TokioClock>,
-    pub(crate) stage: Stage,
-    pub(crate) chance: fastrand::Rng,
-    pub(crate) switches: Switches,
+    host: Arc<Host>,
+    witness: Arc<Witness>,
+    chance: fastrand::Rng,
+    suspends: watch::Receiver<bool>,
     orders: UnboundedReceiver<Order>,
     events: UnboundedSender<machine::Event>,
+    broom: Arc<Notify>,
     ladder: Ladder,
     wrapper_gone: bool,
     ticket: Option<Ticket>,
+    tree: Option<Tree>,
     token: Option<Token>,
-    /// When the command ends, by itself or by a signal.
-    ends: Option<Boottime>,
     obeys: bool,
+    /// How long a process takes to die of a KILL, at most.
+    longest_dying: Duration,
+    longest_command: Duration,
     paused_until: Option<Boottime>,
+    slept_since: Option<Boottime>,
     dead_man: Option<Boottime>,
 }
 
+/// When the command and the last of the others end, by themselves or by a signal; `None` once they have.
+#[derive(Clone, Copy)]
+struct Tree {
+    token: Token,
+    command: Option<Boottime>,
+    others: Option<Boottime>,
+}
+
+impl Tree {
+    fn end(&self) -> Option<Boottime> {
+        self.command.max(self.others)
+    }
+
+    /// They end by then.
+    fn hurry(&mut self, at: Boottime) {
+        for end in [&mut self.command, &mut self.others] {
+            *end = end.map(|known| known.min(at));
+        }
+    }
+}
+
 pub(crate) fn pair(
-    clock: Arc<TokioClock>,
-    stage: Stage,
+    witness: Arc<Witness>,
     mut chance: fastrand::Rng,
-    switches: Switches,
-) -> (SimTree, WeakUnboundedSender<Order>, SimGuardian) {
+    plan: &Plan,
+) -> (SimTree, Strings, SimGuardian) {
     let (order_sender, orders) = unbounded_channel();
     let (event_sender, events) = unbounded_channel();
+    let strings = Strings { guardian: order_sender.downgrade(), wrapper: event_sender.downgrade() };
+    let broom = Arc::new(Notify::new());
     let obeys = chance.bool();
+    let leftover = if chance.u8(0..4) == 0 { Leftover::Wait } else { Leftover::Kill };
+    let host = Arc::clone(&witness.host);
     let guardian = SimGuardian {
-        clock,
-        stage,
+        suspends: host.suspends(),
+        host,
+        witness: Arc::clone(&witness),
         chance,
-        switches,
         orders,
         events: event_sender,
-        ladder: Ladder::new(Leftover::Kill, true),
+        broom: Arc::clone(&broom),
+        ladder: Ladder::new(leftover, true),
         wrapper_gone: false,
         ticket: None,
+        tree: None,
         token: None,
-        ends: None,
         obeys,
+        longest_dying: plan.dying,
+        longest_command: plan.longest_command,
         paused_until: None,
+        slept_since: None,
         dead_man: None,
     };
-    let weak = order_sender.downgrade();
-    (SimTree { orders: order_sender, events }, weak, guardian)
+    (SimTree { orders: order_sender, events, witness, broom, soft: None }, strings, guardian)
 }
 
 #[async_trait]
 impl driver::Tree for SimTree {
     fn start(&mut self, token: Token, _holds: &[BorrowedFd<'_>]) -> io::Result<()> {
+        self.witness.starts(token, self.soft);
         self.send(Order::Start(token));
         Ok(())
     }
@@ -97,6 +144,8 @@ impl driver::Tree for SimTree {
     }
 
     fn renewed(&mut self, deadlines: Deadlines) {
+        self.witness.renewed();
+        self.soft = Some(deadlines.soft);
         self.send(Order::Ladder(Event::Renewed(deadlines)));
     }
 
@@ -112,8 +161,9 @@ impl driver::Tree for SimTree {
         self.send(Order::Ladder(Event::Kill));
     }
 
-    /// The kernel has killed the tree with the guardian, before it told anybody.
-    fn sweep(&mut self) {}
+    fn sweep(&mut self) {
+        self.broom.notify_one();
+    }
 
     async fn next_event(&mut self) -> machine::Event {
         match self.events.recv().await {
@@ -134,20 +184,23 @@ impl SimGuardian {
     /// Runs to the guardian's end. The ticket is returned if the entry is to be given up.
     pub(crate) async fn run(mut self) -> Option<Ticket> {
         loop {
-            let now = self.clock.now();
+            if *self.suspends.borrow_and_update() {
+                self.sleep().await;
+                continue;
+            }
+            let now = self.host.now();
             if self.dead_man.is_some_and(|at| at <= now) {
                 return self.die(now);
             }
-            self.paused_until = self.paused_until.filter(|&until| until > now);
-            let flow = if self.is_due(self.ends, now) {
-                self.command_ended(now)
-            } else if self.is_due(self.ladder.next_tick(), now) {
-                self.step(now, Event::Tick)
-            } else {
-                match self.next_order().await {
-                    Some(order) => self.obey(self.clock.now(), order),
+            self.wake_up();
+            self.paused_until = self.paused_until.filter(|&until| until > self.host.world.now());
+            let flow = match self.next_of_tree(now) {
+                Some(flow) => flow,
+                None if self.is_due(self.ladder.next_tick(), now) => self.step(now, Event::Tick),
+                None => match self.next_order().await {
+                    Some(order) => self.obey(self.host.now(), order),
                     None => continue,
-                }
+                },
             };
             if let ControlFlow::Break(ticket) = flow {
                 return ticket;
@@ -155,23 +208,75 @@ impl SimGuardian {
         }
     }
 
+    async fn sleep(&mut self) {
+        self.slept_since.get_or_insert(self.host.now());
+        if let Some(tree) = &self.tree {
+            self.witness.stage.sleep(self.host.world.now(), tree.token);
+        }
+        // The sender lives as long as the host.
+        let _ = self.suspends.wait_for(|suspended| !suspended).await;
+    }
+
+    fn wake_up(&mut self) {
+        self.slept_since = None;
+        if let Some(tree) = &self.tree {
+            self.witness.stage.wake(self.host.world.now(), tree.token);
+        }
+    }
+
     fn is_due(&self, at: Option<Boottime>, now: Boottime) -> bool {
         self.paused_until.is_none() && at.is_some_and(|at| at <= now)
+    }
+
+    /// What the guardian hears of its children, if there is news.
+    fn next_of_tree(&mut self, now: Boottime) -> Option<ControlFlow<Option<Ticket>>> {
+        let tree = self.tree?;
+        if self.is_due(tree.others, now) {
+            self.tree = Some(Tree { others: None, ..tree });
+            return Some(ControlFlow::Continue(()));
+        }
+        if self.is_due(tree.command, now) {
+            self.tree = Some(Tree { command: None, ..tree });
+            self.tell(machine::Event::Ended(Ended::Exited(0)));
+            return Some(self.step(now, Event::CommandEnded));
+        }
+        (tree.end().is_none()).then(|| {
+            self.tree = None;
+            self.leave_stage(now, tree.token);
+            self.step(now, Event::NoChildren)
+        })
+    }
+
+    fn leave_stage(&self, now: Boottime, token: Token) {
+        self.witness.stage.leave(self.host.world.now(), token);
+        self.witness.tree_ends(now);
     }
 
     /// Waits for an order, or for an instant that matters.
     async fn next_order(&mut self) -> Option<Order> {
         let is_awake = self.paused_until.is_none();
-        let waking =
-            if is_awake { [self.ends, self.ladder.next_tick()] } else { [self.paused_until, None] };
-        let next = waking.into_iter().chain([self.dead_man]).flatten().min();
-        let clock = Arc::clone(&self.clock);
+        let mut own = vec![self.dead_man];
+        if is_awake {
+            own.push(self.ladder.next_tick());
+            own.extend(self.tree.map(|tree| tree.command));
+            own.extend(self.tree.map(|tree| tree.others));
+        }
+        let next = own.into_iter().flatten().min();
+        let host = Arc::clone(&self.host);
+        let pause_ends = async {
+            match self.paused_until {
+                Some(at) => host.world.until(at).await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             biased;
+            _ = self.suspends.changed() => None,
             order = self.orders.recv(), if is_awake && !self.wrapper_gone => {
                 Some(order.unwrap_or(Order::Ladder(Event::WrapperGone)))
             }
-            () = until(&clock, next) => None,
+            () = pause_ends => None,
+            () = host.until(next) => None,
         }
     }
 
@@ -190,7 +295,7 @@ impl SimGuardian {
                 ControlFlow::Continue(())
             }
             Order::PauseUntil(until) => {
-                self.paused_until = Some(until).filter(|&until| until > now);
+                self.paused_until = Some(until);
                 ControlFlow::Continue(())
             }
             Order::Die => ControlFlow::Break(self.die(now)),
@@ -212,69 +317,90 @@ impl SimGuardian {
             Action::Signal { .. } => self.ask(now),
             Action::Rearm => {
                 let dead_man = self.ladder.deadlines().map(|deadlines| deadlines.dead_man);
-                self.dead_man = dead_man.filter(|_| self.switches.dead_man);
+                self.dead_man = dead_man.filter(|_| !is_off(Part::DeadMan));
             }
-            Action::KillAll => match self.ends {
-                Some(ends) => {
-                    let dying = Duration::from_millis(self.chance.u64(0..50));
-                    self.ends = Some(ends.min(now + dying));
+            Action::KillAll => {
+                let at = now + self.dying();
+                match &mut self.tree {
+                    Some(tree) => tree.hurry(at),
+                    None => return self.step(now, Event::NoChildren),
                 }
-                None => return self.step(now, Event::NoChildren),
-            },
+            }
             Action::Release => {
                 self.dead_man = None;
                 self.tell(machine::Event::Empty);
             }
-            Action::Exit => return ControlFlow::Break(self.ticket.take()),
+            Action::Exit => {
+                // What still lives dies with us.
+                self.leave_to_kernel(now);
+                return ControlFlow::Break(self.ticket.take());
+            }
         }
         ControlFlow::Continue(())
     }
 
+    fn dying(&mut self) -> Duration {
+        self.longest_dying.mul_f64(self.chance.f64())
+    }
+
     fn spawn(&mut self, now: Boottime) {
-        if let Some(token) = self.token {
-            self.stage.enter(now, token);
+        let Some(token) = self.token else { return };
+        if self.ladder.deadlines().is_none_or(|deadlines| deadlines.soft <= now) {
+            self.witness.blame("a command starts that has no grace left", "");
         }
-        self.ends = Some(now + Duration::from_millis(self.chance.u64(100..60_000)));
+        self.witness.stage.enter(self.host.world.now(), token);
+        let lasts = self.longest_command.mul_f64(self.chance.f64());
+        let command = now + lasts.max(Duration::from_millis(100));
+        let longest = self.longest_command / 3;
+        let others = self.chance.bool().then(|| command + longest.mul_f64(self.chance.f64()));
+        self.tree = Some(Tree { token, command: Some(command), others });
         self.tell(machine::Event::Started);
     }
 
     fn ask(&mut self, now: Boottime) {
         if self.obeys {
             let soon = now + Duration::from_millis(self.chance.u64(0..6_000));
-            self.ends = self.ends.map(|ends| ends.min(soon));
+            if let Some(tree) = &mut self.tree {
+                tree.hurry(soon);
+            }
         }
     }
 
-    fn command_ended(&mut self, now: Boottime) -> ControlFlow<Option<Ticket>> {
-        self.ends = None;
-        self.leave_stage(now);
-        self.tell(machine::Event::Ended(Ended::Exited(0)));
-        self.step(now, Event::CommandEnded)
-    }
-
-    /// The guardian is no more, and the kernel has killed the tree with it.
+    /// The guardian is no more.
     fn die(&mut self, now: Boottime) -> Option<Ticket> {
-        self.leave_stage(now);
         self.tell(machine::Event::GuardianDied);
-        self.tell(machine::Event::Empty);
+        self.leave_to_kernel(now);
         None
     }
 
-    fn leave_stage(&mut self, now: Boottime) {
-        if let Some(token) = self.token {
-            self.stage.leave(now, token);
+    /// The kernel kills the tree of a guardian that is dead, and so does the wrapper, if there is one.
+    fn leave_to_kernel(&mut self, now: Boottime) {
+        let Some(mut tree) = self.tree.take() else {
+            return self.tell(machine::Event::Empty);
+        };
+        let (dying, slept_since) = (self.dying(), self.slept_since);
+        if !is_off(Part::DeathPipe) {
+            tree.hurry(now + dying);
         }
+        let (host, witness) = (Arc::clone(&self.host), Arc::clone(&self.witness));
+        let (broom, events) = (Arc::clone(&self.broom), self.events.clone());
+        tokio::spawn(async move {
+            tokio::select! {
+                () = host.until(tree.end()) => {}
+                () = broom.notified() => {
+                    tree.hurry(host.now() + dying);
+                    host.until(tree.end()).await;
+                }
+            }
+            // A process with a KILL does not run on after a suspend.
+            witness.stage.leave(host.world.now(), tree.token);
+            witness.tree_ends(slept_since.or(tree.end()).unwrap_or(now));
+            let _ = events.send(machine::Event::Empty);
+        });
     }
 
     fn tell(&self, event: machine::Event) {
         // A wrapper that is dead hears nothing.
         let _ = self.events.send(event);
-    }
-}
-
-pub(crate) async fn until(clock: &TokioClock, at: Option<Boottime>) {
-    match at {
-        Some(at) => clock.until(at).await,
-        None => std::future::pending().await,
     }
 }

@@ -1,74 +1,111 @@
-//! The engine, whole, against a simulated store: three candidates, faults by a seed, virtual time.
+//! The engine, whole, against a simulated store: one to five candidates, faults by a seed, virtual time.
 //!
 //! A seed that breaks an invariant is replayed by the command that its failure prints.
 
 mod candidate;
 mod fate;
 mod guardian;
+mod herd;
+mod host;
+#[cfg(feature = "sim")]
+pub(crate) mod mutations;
+#[cfg(feature = "sim")]
+mod orders;
+pub(crate) mod plan;
 mod stage;
 mod stores;
+mod tests;
+mod witness;
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use elect_api::ElectionName;
-use elect_testkit::sim::{Cause, Clock, Controls, Expiry, Kind, Options, Sim, TokioClock};
+use elect_api::{Boottime, ElectionName};
+use elect_testkit::sim::{Cause, Clock, Controls, Sim, TokioClock};
 
-use self::stage::{Stage, Tree};
+use self::plan::{Plan, Scene};
+use self::stage::{Breach, Stage};
 
-/// How long each seed is played with faults.
-const PLAY: Duration = Duration::from_secs(300);
 /// How soon after the last fault somebody leads, in leases: the old one ends, and whoever is in the
 /// middle of giving up, or of a pause between attempts, comes to an end with it.
 const LEASES_TO_RECOVER: u32 = 3;
-/// How many candidates take part.
-const CANDIDATES: usize = 3;
+/// After how many leases without a fault nothing of them is felt any more.
+const LEASES_TO_FORGET: u32 = 2;
+/// How long the slowest command takes to end by itself, with all that it leaves running, and more.
+const LONGEST_END: Duration = Duration::from_secs(200);
 
-/// What keeps the promise, to be turned off one by one.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Switches {
-    pub(crate) dead_man: bool,
-    /// Leases are counted from the send of a renewal, not from its reply.
-    pub(crate) anchor_at_send: bool,
-    /// How fast the store's clock may run, in thousandths of ours; 1100 is the bound.
-    pub(crate) fastest: u32,
+/// How often each kind of fault occurred.
+pub(crate) type Faults = BTreeMap<&'static str, u32>;
+
+/// What came of a game.
+pub(crate) struct Outcome {
+    /// What went wrong, if anything did.
+    pub(crate) broken: Vec<Breach>,
+    pub(crate) trees: usize,
+    pub(crate) faults: Faults,
 }
 
-const ALL: Switches = Switches { dead_man: true, anchor_at_send: true, fastest: 1100 };
-
-/// Everything that one seed decides.
+/// A game that is being played.
 struct Game {
+    plan: Plan,
     sim: Sim,
     clock: Arc<TokioClock>,
     stage: Stage,
     election: ElectionName,
-    ttl: Duration,
-    switches: Switches,
+    faults: Mutex<Faults>,
+    calm_since: Mutex<Option<Boottime>>,
+    closing: AtomicBool,
+    present: Arc<()>,
 }
 
 impl Game {
-    fn new(seed: u64, switches: Switches) -> Self {
-        let mut chance = fastrand::Rng::with_seed(seed);
-        let kind = match chance.u8(0..4) {
-            0 | 1 => Kind::Queue,
-            2 => Kind::Record(Expiry::Store),
-            _ => Kind::Record(Expiry::Holder),
-        };
-        let options =
-            Options::new(kind).seed(seed).rate_per_mille(chance.u32(900..=switches.fastest));
+    fn new(plan: Plan) -> Self {
         let clock = Arc::new(TokioClock::new());
         Self {
-            sim: Sim::new(options, Arc::clone(&clock) as Arc<dyn Clock>),
+            sim: Sim::new(plan.options.clone(), Arc::clone(&clock) as Arc<dyn Clock>),
+            plan,
             clock,
             stage: Stage::default(),
             election: "game".parse().expect("a name"),
-            ttl: Duration::from_secs(chance.u64(5..=20)),
-            switches,
+            faults: Mutex::default(),
+            calm_since: Mutex::default(),
+            closing: AtomicBool::new(false),
+            present: Arc::new(()),
         }
     }
 
     fn controls(&self) -> Controls {
         self.sim.controls()
+    }
+
+    /// Whoever has one of these takes part.
+    fn presence(&self) -> Arc<()> {
+        Arc::clone(&self.present)
+    }
+
+    fn count(&self, what: &'static str) {
+        *self.faults.lock().unwrap_or_else(PoisonError::into_inner).entry(what).or_default() += 1;
+    }
+
+    fn calm_since(&self) -> Option<Boottime> {
+        *self.calm_since.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether nothing befalls anybody any more.
+    fn is_calm(&self) -> bool {
+        self.calm_since().is_some()
+    }
+
+    /// Whether nobody is stopped any more either, for so long that nothing of it is felt.
+    fn is_long_calm(&self) -> bool {
+        let forgotten = self.calm_since().map(|since| since + self.plan.ttl * LEASES_TO_FORGET);
+        forgotten.is_some_and(|at| at < self.clock.now())
+    }
+
+    fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
     }
 
     /// That every tree was dead when its lease was over, whoever ended it.
@@ -81,96 +118,91 @@ impl Game {
             // A record that nobody takes over goes on being its holder's: there its end is no limit.
             let Some((over, Cause::Expired | Cause::Replaced)) = tenure.over else { continue };
             if tree.dead.is_none_or(|dead| dead > over) {
-                self.stage
-                    .blame(format!("lease of {tenure:?} was over before the end of {tree:?}"));
+                let how = format!("{tenure:?}, {tree:?}");
+                self.stage.blame("a lease ends before its tree", how);
             }
+        }
+        let tally = self.controls().tally();
+        if tally.woken_at_once > 1 {
+            self.stage.blame("one change wakes several waiters", format!("{tally:?}"));
+        }
+        if tally.doubles > 0 {
+            self.stage.blame("a candidate has two entries", format!("{tally:?}"));
+        }
+        if tally.reordered > 0 {
+            self.faults
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert("requests reordered", tally.reordered);
+        }
+    }
+
+    /// Lets time pass, unless something is wrong already.
+    async fn pass(&self, span: Duration) {
+        let end = self.clock.now() + span;
+        while self.clock.now() < end && self.stage.is_sound() {
+            self.clock.until(end.min(self.clock.now() + self.plan.ttl / 4)).await;
+        }
+    }
+
+    /// That somebody leads soon once the faults are over.
+    async fn recover(&self, crew: &fate::Crew) {
+        self.controls().lift_all();
+        fate::spare(crew);
+        // Whoever was stopped last goes on by then.
+        let still = self.plan.ttl * fate::LONGEST_STOP;
+        let calm = self.clock.now() + still;
+        *self.calm_since.lock().unwrap_or_else(PoisonError::into_inner) = Some(calm);
+        self.pass(still).await;
+        self.pass(self.plan.ttl * LEASES_TO_RECOVER).await;
+        if !self.stage.trees().iter().any(|tree| tree.dead.is_none_or(|dead| dead >= calm)) {
+            self.stage.blame("nobody leads after the last fault", format!("{calm:?}"));
+        }
+    }
+
+    /// That all leave and nothing is left of them.
+    async fn close(&self, crew: &fate::Crew) {
+        self.closing.store(true, Ordering::Relaxed);
+        fate::close(self, crew);
+        let patience = self.clock.now() + LONGEST_END + self.plan.ttl * 2;
+        while Arc::strong_count(&self.present) > 1 && self.stage.is_sound() {
+            if self.clock.now() > patience {
+                return self.stage.blame("somebody does not leave", String::new());
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        match self.sim.connect().survey(&self.election).await {
+            Ok(survey) if survey.leader.is_none() && survey.waiting.is_empty() => {}
+            other => self.stage.blame("all have left, and an entry is there", format!("{other:?}")),
         }
     }
 }
 
-/// Plays one seed and returns what went wrong.
-fn play(seed: u64, switches: Switches) -> (Vec<String>, Vec<Tree>) {
+/// Plays one game.
+pub(crate) fn play(plan: Plan) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
         .build()
         .expect("a runtime");
     // Stores draw their nonces from the thread.
-    fastrand::seed(seed);
+    fastrand::seed(plan.seed);
     runtime.block_on(async {
-        let game = Arc::new(Game::new(seed, switches));
-        let crew = fate::crew(&game, seed);
-        fate::play(&game, &crew, seed).await;
-        game.controls().lift_all();
-        // Whoever was stopped last goes on by then.
-        game.clock.until(game.clock.now() + game.ttl * fate::LONGEST_STOP).await;
-        let calm = game.clock.now();
-        game.clock.until(calm + game.ttl * LEASES_TO_RECOVER).await;
-        if !game.stage.trees().iter().any(|tree| tree.dead.is_none_or(|dead| dead >= calm)) {
-            game.stage.blame(format!("nobody led after the last fault at {calm:?}"));
+        let game = Arc::new(Game::new(plan));
+        match game.plan.scene {
+            Scene::Herd => herd::play(&game).await,
+            Scene::Faults | Scene::Removals => {
+                let crew = fate::crew(&game);
+                fate::play(&game, &crew).await;
+                game.recover(&crew).await;
+                game.close(&crew).await;
+                game.compare_with_the_store();
+            }
         }
-        game.compare_with_the_store();
-        (game.stage.broken(), game.stage.trees())
+        Outcome {
+            broken: game.stage.broken(),
+            trees: game.stage.trees().len(),
+            faults: game.faults.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        }
     })
-}
-
-fn seeds_from(first: u64) -> impl Iterator<Item = u64> {
-    let asked = std::env::var("ELECT_SIM_SEED").ok().and_then(|seed| seed.parse().ok());
-    asked.map_or(first..u64::MAX, |seed: u64| seed..seed + 1)
-}
-
-#[track_caller]
-fn expect_peace(seed: u64, switches: Switches) -> usize {
-    let (broken, trees) = play(seed, switches);
-    assert!(
-        broken.is_empty(),
-        "seed {seed}: {broken:#?}\nplay it again: ELECT_SIM_SEED={seed} tests/run simulation::"
-    );
-    trees.len()
-}
-
-/// How many seeds it takes until a violation is found without this part.
-fn seeds_until_broken(switches: Switches) -> u64 {
-    (0..2_000)
-        .find(|&seed| !play(seed, switches).0.is_empty())
-        .expect("a violation, as a part is missing")
-        + 1
-}
-
-#[test]
-fn no_seed_breaks_the_promise() {
-    let (mut games, mut runs) = (0_u32, 0);
-    let began = elect_testkit::sim::boottime();
-    let play_for = Duration::from_secs(120);
-    for seed in seeds_from(1) {
-        runs += expect_peace(seed, ALL);
-        games += 1;
-        let passed = elect_testkit::sim::boottime().since(began);
-        if passed >= play_for {
-            println!(
-                "{games} seeds, {runs} command trees, {:.1} seeds a second, each {} s long",
-                f64::from(games) / passed.as_secs_f64(),
-                PLAY.as_secs()
-            );
-            break;
-        }
-    }
-}
-
-#[test]
-fn without_the_dead_man_timer_the_promise_breaks() {
-    let seeds = seeds_until_broken(Switches { dead_man: false, ..ALL });
-    println!("found after {seeds} seeds");
-}
-
-#[test]
-fn leases_counted_from_the_reply_break_the_promise() {
-    let seeds = seeds_until_broken(Switches { anchor_at_send: false, ..ALL });
-    println!("found after {seeds} seeds");
-}
-
-#[test]
-fn a_clock_beyond_the_bound_breaks_the_promise() {
-    let seeds = seeds_until_broken(Switches { fastest: 1400, ..ALL });
-    println!("found after {seeds} seeds");
 }

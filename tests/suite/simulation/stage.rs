@@ -9,7 +9,24 @@ use elect_api::{Boottime, Token};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tree {
     pub(crate) token: Token,
+    /// Since when its computer is suspended: nothing of it runs.
+    pub(crate) asleep: Option<Boottime>,
     pub(crate) dead: Option<Boottime>,
+}
+
+/// A law that was broken, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct Breach {
+    pub(crate) law: &'static str,
+    /// Read by people.
+    #[expect(dead_code, reason = "failures print it")]
+    how: String,
+}
+
+impl Breach {
+    pub(crate) fn new(law: &'static str, how: String) -> Self {
+        Self { law, how }
+    }
 }
 
 #[derive(Clone, Default)]
@@ -18,7 +35,20 @@ pub(crate) struct Stage(Arc<Mutex<Inner>>);
 #[derive(Default)]
 struct Inner {
     trees: BTreeMap<u64, Tree>,
-    broken: Vec<String>,
+    broken: Vec<Breach>,
+}
+
+impl Inner {
+    /// One more tree runs from now on.
+    fn begin(&mut self, now: Boottime, token: Token, how: &str) {
+        let runs =
+            |tree: &&Tree| tree.dead.is_none() && tree.asleep.is_none() && tree.token != token;
+        let alive: Vec<Tree> = self.trees.values().filter(runs).copied().collect();
+        if !alive.is_empty() {
+            let how = format!("tree {token} {how} at {now:?} beside {alive:?}");
+            self.broken.push(Breach::new("two command trees run at a time", how));
+        }
+    }
 }
 
 impl Stage {
@@ -28,27 +58,42 @@ impl Stage {
 
     pub(crate) fn enter(&self, now: Boottime, token: Token) {
         let mut inner = self.inner();
-        let alive: Vec<Tree> =
-            inner.trees.values().filter(|tree| tree.dead.is_none()).copied().collect();
-        if !alive.is_empty() {
-            inner.broken.push(format!("tree {token} starts at {now:?} beside {alive:?}"));
-        }
+        inner.begin(now, token, "starts");
         if let Some((&last, _)) = inner.trees.last_key_value()
             && last >= token.get()
         {
-            inner.broken.push(format!("token {token} comes after {last}"));
+            let how = format!("{token} comes after {last}");
+            inner.broken.push(Breach::new("tokens do not rise", how));
         }
-        inner.trees.insert(token.get(), Tree { token, dead: None });
+        inner.trees.insert(token.get(), Tree { token, asleep: None, dead: None });
     }
 
+    pub(crate) fn sleep(&self, now: Boottime, token: Token) {
+        if let Some(tree) = self.inner().trees.get_mut(&token.get()) {
+            tree.asleep.get_or_insert(now);
+        }
+    }
+
+    pub(crate) fn wake(&self, now: Boottime, token: Token) {
+        let mut inner = self.inner();
+        if let Some(tree) = inner.trees.get_mut(&token.get())
+            && tree.asleep.take().is_some()
+            && tree.dead.is_none()
+        {
+            inner.begin(now, token, "goes on");
+        }
+    }
+
+    /// The tree is dead. Whoever sleeps in the end has run until then.
     pub(crate) fn leave(&self, now: Boottime, token: Token) {
         if let Some(tree) = self.inner().trees.get_mut(&token.get()) {
-            tree.dead.get_or_insert(now);
+            let end = tree.asleep.unwrap_or(now);
+            tree.dead.get_or_insert(end);
         }
     }
 
-    pub(crate) fn blame(&self, what: String) {
-        self.inner().broken.push(what);
+    pub(crate) fn blame(&self, law: &'static str, how: String) {
+        self.inner().broken.push(Breach::new(law, how));
     }
 
     pub(crate) fn trees(&self) -> Vec<Tree> {
@@ -56,7 +101,11 @@ impl Stage {
     }
 
     /// What went wrong, if anything did.
-    pub(crate) fn broken(&self) -> Vec<String> {
+    pub(crate) fn broken(&self) -> Vec<Breach> {
         self.inner().broken.clone()
+    }
+
+    pub(crate) fn is_sound(&self) -> bool {
+        self.inner().broken.is_empty()
     }
 }

@@ -1,23 +1,64 @@
-//! A store whose seats count their leases from the reply: what elect must not do.
+//! The simulated store as a candidate has it: with a witness, perhaps with sessions as in `ZooKeeper`, and
+//! perhaps with a client that makes an entry anew on its own.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, ElectionName, Error, Note, NoteName, Noted, Profile, Seat, Standing,
-    Store, Survey, Ticket, Validity,
+    Boottime, Cadence, Candidate, ElectionName, Error, Lease, Note, NoteName, Noted, Profile, Seat,
+    Standing, Store, Survey, Ticket, Validity,
 };
-use elect_testkit::sim::{Clock, TokioClock};
+use elect_testkit::switches::{Part, is_off};
+use elect_zookeeper::Anchors;
 
-pub(crate) struct LateStore(pub(crate) Box<dyn Store>, pub(crate) Arc<TokioClock>);
+use super::witness::Witness;
 
-struct LateSeat(Box<dyn Seat>, Arc<TokioClock>);
+pub(crate) struct SeenStore {
+    pub(crate) inner: Box<dyn Store>,
+    pub(crate) witness: Arc<Witness>,
+    /// Whether leases are sessions, and only what is confirmed counts.
+    pub(crate) confirms: bool,
+    /// Whether a seat whose entry is gone enters anew in the same call.
+    pub(crate) returns: bool,
+}
+
+struct SeenSeat {
+    inner: Box<dyn Seat>,
+    witness: Arc<Witness>,
+    session: Option<Session>,
+    returns: bool,
+}
+
+/// What counts of the session in which the entry with this ticket is.
+struct Session {
+    ttl: Duration,
+    ticket: Option<Ticket>,
+    anchors: Option<Anchors>,
+}
+
+impl Session {
+    /// A refresh begins. The session of an entry is as old as the first attempt at it.
+    fn begin(&mut self, now: Boottime, ticket: Option<Ticket>) {
+        if self.anchors.is_none() || self.ticket != ticket {
+            (self.ticket, self.anchors) = (ticket, Some(Anchors::new(self.ttl, now)));
+        }
+        if let Some(anchors) = &mut self.anchors {
+            anchors.begin(now);
+        }
+    }
+}
 
 #[async_trait]
-impl Store for LateStore {
+impl Store for SeenStore {
     fn profile(&self) -> Profile {
-        self.0.profile()
+        let profile = self.inner.profile();
+        let lease = if self.confirms {
+            Lease::Timed(Cadence { anchor_lag_48ths: 15, renew_48ths: 3 })
+        } else {
+            profile.lease
+        };
+        Profile { lease, ..profile }
     }
 
     async fn open(
@@ -26,38 +67,74 @@ impl Store for LateStore {
         candidate: &Candidate,
         ttl: Duration,
     ) -> Result<Box<dyn Seat>, Error> {
-        let seat = self.0.open(election, candidate, ttl).await?;
-        Ok(Box::new(LateSeat(seat, Arc::clone(&self.1))))
+        let inner = self.inner.open(election, candidate, ttl).await?;
+        let session = self.confirms.then_some(Session { ttl, ticket: None, anchors: None });
+        let witness = Arc::clone(&self.witness);
+        Ok(Box::new(SeenSeat { inner, witness, session, returns: self.returns }))
     }
 
     async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
-        self.0.survey(election).await
+        self.inner.survey(election).await
     }
 
     async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
-        self.0.elections().await
+        self.inner.elections().await
     }
 
     async fn redeem(&self, election: &ElectionName, ticket: &Ticket) -> Result<(), Error> {
-        self.0.redeem(election, ticket).await
+        self.inner.redeem(election, ticket).await
+    }
+}
+
+impl SeenSeat {
+    /// What counts of an answer that was acknowledged to the call of `now`.
+    fn acknowledged(&mut self, now: Boottime, leads: bool) -> Boottime {
+        let Some(anchors) = self.session.as_mut().and_then(|session| session.anchors.as_mut())
+        else {
+            return now;
+        };
+        if leads {
+            anchors.confirmed(now);
+        } else {
+            anchors.acknowledged(now);
+        }
+        anchors.proven()
     }
 }
 
 #[async_trait]
-impl Seat for LateSeat {
+impl Seat for SeenSeat {
     async fn refresh(&mut self, now: Boottime) -> Result<Standing, Error> {
-        let standing = self.0.refresh(now).await?;
+        self.witness.refreshes();
+        let ticket = self.inner.ticket();
+        if let Some(session) = &mut self.session {
+            session.begin(now, ticket);
+        }
+        let mut standing = self.inner.refresh(now).await?;
+        if self.returns && matches!(standing, Standing::Gone(_)) {
+            self.inner.resign().await?;
+            standing = self.inner.refresh(now).await?;
+        }
         Ok(match standing {
             Standing::Leading { token, validity: Validity::Window { window, .. }, wake } => {
-                let validity = Validity::Window { anchor: self.1.now(), window };
-                Standing::Leading { token, validity, wake }
+                let proven = self.acknowledged(now, true);
+                self.witness.leads(token, proven, window);
+                let anchor = if is_off(Part::Confirmation) { now } else { proven };
+                Standing::Leading { token, validity: Validity::Window { anchor, window }, wake }
             }
-            other => other,
+            Standing::Gone(why) => {
+                self.witness.is_over(true);
+                Standing::Gone(why)
+            }
+            other => {
+                self.acknowledged(now, false);
+                other
+            }
         })
     }
 
     async fn read_note(&mut self, now: Boottime, name: NoteName) -> Result<Note, Error> {
-        self.0.read_note(now, name).await
+        self.inner.read_note(now, name).await
     }
 
     async fn write_note(
@@ -66,14 +143,15 @@ impl Seat for LateSeat {
         name: NoteName,
         text: &[u8],
     ) -> Result<Noted, Error> {
-        self.0.write_note(now, name, text).await
+        self.inner.write_note(now, name, text).await
     }
 
     async fn resign(&mut self) -> Result<(), Error> {
-        self.0.resign().await
+        self.witness.is_over(false);
+        self.inner.resign().await
     }
 
     fn ticket(&self) -> Option<Ticket> {
-        self.0.ticket()
+        self.inner.ticket()
     }
 }

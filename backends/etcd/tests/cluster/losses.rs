@@ -3,11 +3,12 @@
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
+use std::time::Duration;
 
-use elect_api::Standing;
+use elect_api::{NoteName, Standing};
 use elect_testkit::fault::{Mode, TcpProxy};
-use elect_testkit::run;
 use elect_testkit::servers::Etcd;
+use elect_testkit::{oracle, run};
 
 use crate::support::{Runner, in_words};
 
@@ -50,7 +51,7 @@ fn whatever_reply_is_lost_a_newcomer_has_one_entry() {
             let url = etcd.url_through(&[proxy.address()]);
             let mut leader = Runner::new(&url, "leader").await;
             let ticket = leader.seat.ticket();
-            let now = elect_testkit::oracle::now();
+            let now = oracle::now();
             drop(lose_after(&proxy, replies, leader.seat.refresh(now)).await);
             match leader.within(2).await {
                 Standing::Leading { .. } => assert_eq!(leader.seat.ticket(), ticket),
@@ -84,7 +85,7 @@ fn whatever_reply_is_lost_a_renewal_loses_nothing() {
         let mut waiter = Runner::new(&etcd.url(), "waiter").await;
         drop(waiter.wait_behind(1).await);
         for replies in 0..REPLIES {
-            let now = elect_testkit::oracle::now();
+            let now = oracle::now();
             drop(lose_after(&proxy, replies, leader.seat.refresh(now)).await);
             match leader.within(2).await {
                 Standing::Leading { token: same, .. } => assert_eq!(same, token),
@@ -113,6 +114,40 @@ fn a_resign_whose_reply_is_lost_has_happened_and_may_be_repeated() {
             }
             assert_eq!(next.lead().await, token);
             next.seat.resign().await.expect("a resign");
+        }
+    });
+}
+
+/// No refresh looks at a note: whoever waits for a change of one is to hear of it however often the look-out
+/// breaks off.
+#[test]
+fn a_note_is_looked_out_for_after_every_break() {
+    run("notes", async {
+        let etcd = Etcd::start(1);
+        let proxy = TcpProxy::start(etcd.endpoints()[0]);
+        let _leader = {
+            let mut leader = Runner::new(&etcd.url(), "leader").await;
+            leader.lead().await;
+            leader
+        };
+        let mut waiter = Runner::new(&etcd.url_through(&[proxy.address()]), "waiter").await;
+        waiter.within(2).await;
+        for _ in 0..4 {
+            let note = waiter.seat.read_note(oracle::now(), NoteName::ONCE).await.expect("a note");
+            let mut wake = pin!(note.wake);
+            proxy.cut();
+            // As the engine does, until it is woken.
+            let woken = async {
+                loop {
+                    tokio::select! {
+                        () = &mut wake => break,
+                        () = tokio::time::sleep(Duration::from_millis(50)) => {}
+                    }
+                    let _ = waiter.attempt().await;
+                }
+            };
+            tokio::time::timeout(Duration::from_secs(60), woken).await.expect("a wake");
+            waiter.within(2).await;
         }
     });
 }

@@ -12,8 +12,8 @@ use std::time::Duration;
 use elect_api::Boottime;
 use nix::sys::mman::{MapFlags, ProtFlags, mmap};
 
-/// More processes than any test starts; the file is sparse.
-const CAPACITY: usize = 1 << 15;
+/// More processes than a soak of a day starts; the file is sparse.
+const CAPACITY: usize = 1 << 18;
 /// The longest tag, in bytes.
 pub(super) const TAG: usize = 32;
 

@@ -65,6 +65,16 @@ impl Oracle {
         Stamper::new(&self.path, tag)
     }
 
+    /// Lets every user's processes stamp.
+    ///
+    /// # Panics
+    /// When the file is not ours.
+    pub fn open_to_all(&self) {
+        use std::os::unix::fs::PermissionsExt;
+        let all = std::fs::Permissions::from_mode(0o666);
+        std::fs::set_permissions(&self.path, all).expect("our own file");
+    }
+
     /// A path beside the stamps that nobody uses yet, for [`Stamper::until`].
     pub fn flag(&self, name: &str) -> Flag {
         let mut path = self.path.to_path_buf().into_os_string();

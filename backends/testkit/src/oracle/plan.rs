@@ -29,6 +29,8 @@ pub(super) struct Plan {
     pub(super) daemons: u32,
     /// Children in a process group of their own.
     pub(super) groups: u32,
+    /// Children in a session of their own.
+    pub(super) sessions: u32,
     /// The main process moves to its parent's process group.
     pub(super) joins: bool,
     pub(super) closes: bool,
@@ -52,6 +54,7 @@ impl Plan {
             depth: 1,
             daemons: 0,
             groups: 0,
+            sessions: 0,
             joins: false,
             closes: false,
             deaf: false,
@@ -65,7 +68,7 @@ impl Plan {
 
     /// How many processes the tree has.
     pub(super) const fn processes(&self) -> u32 {
-        1 + self.children * self.depth + self.daemons + self.groups
+        1 + self.children * self.depth + self.daemons + self.groups + self.sessions
     }
 
     /// The words of the command line after the program.
@@ -79,6 +82,7 @@ impl Plan {
             ("depth", self.depth),
             ("daemons", self.daemons),
             ("groups", self.groups),
+            ("sessions", self.sessions),
             ("code", self.code.into()),
         ] {
             say(key, &number.to_string());
@@ -124,6 +128,7 @@ impl Plan {
                 "depth" => plan.depth = small?,
                 "daemons" => plan.daemons = small?,
                 "groups" => plan.groups = small?,
+                "sessions" => plan.sessions = small?,
                 "joins" => plan.joins = true,
                 "closes" => plan.closes = true,
                 "deaf" => plan.deaf = true,
@@ -155,6 +160,7 @@ mod tests {
                 depth: 2,
                 daemons: 1,
                 groups: 4,
+                sessions: 2,
                 joins: true,
                 closes: true,
                 deaf: true,

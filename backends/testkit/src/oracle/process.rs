@@ -117,6 +117,13 @@ impl Tree<'_> {
                 self.other(1);
             });
         }
+        for _ in 0..plan.sessions {
+            made &= fork(|| {
+                // SAFETY: setsid has no preconditions.
+                unsafe { libc::setsid() };
+                self.other(1);
+            });
+        }
         for _ in 0..plan.children {
             made &= fork(|| self.other(plan.depth));
         }

@@ -52,6 +52,13 @@ impl Stamper {
         self
     }
 
+    /// With children that make sessions of their own.
+    #[must_use]
+    pub fn sessions(mut self, sessions: u32) -> Self {
+        self.0.sessions = sessions;
+        self
+    }
+
     /// Its main process moves to the process group of its parent.
     #[must_use]
     pub fn joining_its_parents_group(mut self) -> Self {
@@ -122,8 +129,12 @@ impl Stamper {
 
     /// The program and its arguments.
     pub fn command(&self) -> Vec<OsString> {
-        let program = std::env::current_exe().expect("the test's own executable");
+        self.command_of(&std::env::current_exe().expect("the test's own executable"))
+    }
+
+    /// The same with a copy of the program, for a user who may not read where it was built.
+    pub fn command_of(&self, program: &Path) -> Vec<OsString> {
         let words = self.0.words().into_iter().map(OsString::from);
-        std::iter::once(program.into_os_string()).chain(words).collect()
+        std::iter::once(program.into()).chain(words).collect()
     }
 }

@@ -1,8 +1,10 @@
 use std::sync::Arc;
 
+use std::time::Duration;
+
 use elect_api::{Boottime, ElectionName, Ticket};
 
-use super::message::Tenure;
+use super::message::{Tally, Tenure};
 use super::service::{Command, Outcome};
 use super::{Rule, RuleId, ticket};
 
@@ -61,6 +63,26 @@ impl Controls {
     /// Removes all that the store has of an election, but for its counters.
     pub fn wipe(&self, election: &ElectionName) {
         self.0.steer(Command::Wipe(election.clone()));
+    }
+
+    /// The store gets another leader of its own: whoever waits for news does so in vain, and, where the new one
+    /// gives all leases their whole time anew, from `prolonged_by` from now on.
+    pub fn change_leader(&self, prolonged_by: Option<Duration>) {
+        self.0.steer(Command::ChangeLeader(prolonged_by));
+    }
+
+    /// The member of the store dies that the candidates talk to whose id begins with `candidate`, with all
+    /// that it has not told the others.
+    pub fn lose_member(&self, candidate: &str) {
+        self.0.steer(Command::LoseMember(candidate.to_owned()));
+    }
+
+    /// What was counted since the store began.
+    pub fn tally(&self) -> Tally {
+        match self.0.steer(Command::Tally) {
+            Outcome::Tally(tally) => tally,
+            other => panic!("the tally is {other:?}"),
+        }
     }
 
     /// Everybody who has led any election, in the order of leading, by the machine's clock.

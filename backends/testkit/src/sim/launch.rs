@@ -2,7 +2,9 @@
 //!
 //! So a test needs no further binary to be built and found.
 
+use std::fs::Permissions;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -56,6 +58,16 @@ impl SimServer {
     /// Its URL, for `elect -b`.
     pub fn url(&self) -> String {
         format!("sim://{}{}", self.socket().display(), self.options.kind.query())
+    }
+
+    /// Lets every user's candidates connect.
+    ///
+    /// # Panics
+    /// When its socket is not ours.
+    pub fn open_to_all(&self) {
+        for (path, mode) in [(self.folder.path(), 0o755), (&self.socket(), 0o666)] {
+            std::fs::set_permissions(path, Permissions::from_mode(mode)).expect("our own socket");
+        }
     }
 
     /// A new connection to it.

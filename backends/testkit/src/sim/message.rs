@@ -72,6 +72,8 @@ pub enum Ask {
     AwaitChange(u64),
     /// Who leads and who waits.
     Survey,
+    /// Remove all that there is of the election, if nobody is in it.
+    Forget,
     /// What there is to see: another number after each change.
     Sight,
     /// Answer when there is something else to see than this.
@@ -204,6 +206,19 @@ impl From<&Bid> for Arrival {
     fn from(bid: &Bid) -> Self {
         Self { candidate: bid.candidate.clone(), joined: bid.joined }
     }
+}
+
+/// What a store has counted for tests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tally {
+    /// How many candidates in the queue heard at once that the same entry has ended, at most.
+    pub woken_at_once: u32,
+    /// How often a candidate made an entry beside another one of its own.
+    pub doubles: u32,
+    /// How many requests arrived after one that the same client has sent later.
+    pub reordered: u32,
+    /// How many requests were carried out.
+    pub requests: u32,
 }
 
 /// The time that one candidate led, `T` being instants by the store's or by the machine's clock.

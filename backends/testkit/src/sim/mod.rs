@@ -55,7 +55,8 @@ pub use controls::Controls;
 pub use launch::SimServer;
 pub use local::Sim;
 pub use message::{
-    Arrival, Ask, Bid, Cause, Envelope, Holder, Line, Op, Place, Record, Reply, Request, Tenure,
+    Arrival, Ask, Bid, Cause, Envelope, Holder, Line, Op, Place, Record, Reply, Request, Tally,
+    Tenure,
 };
 pub use options::{Expiry, Kind, Options};
 pub use remote::connect;

@@ -54,6 +54,11 @@ pub struct Options {
     pub max_ttl: Duration,
     /// How fast its clock runs. Default: as the machine's.
     pub rate: Rate,
+    /// How long a message takes at most, each way, by the seed. Default: no time.
+    pub latency: Duration,
+    /// How often the member of the store that a candidate talks to tells the others whom it has heard of:
+    /// a lease in a queue is prolonged only then, as `ZooKeeper`'s sessions are. Default: at once.
+    pub tells_every: Option<Duration>,
     /// The seed of all rules that work by chance. Default 0.
     pub seed: u64,
 }
@@ -66,6 +71,8 @@ impl Options {
             min_ttl: Duration::from_millis(1),
             max_ttl: Duration::from_secs(86_400),
             rate: Rate::SAME,
+            latency: Duration::ZERO,
+            tells_every: None,
             seed: 0,
         }
     }
@@ -81,6 +88,20 @@ impl Options {
     #[must_use]
     pub const fn ttl_within(mut self, min: Duration, max: Duration) -> Self {
         (self.min_ttl, self.max_ttl) = (min, max);
+        self
+    }
+
+    /// Whose messages take up to `longest` each way.
+    #[must_use]
+    pub const fn latency(mut self, longest: Duration) -> Self {
+        self.latency = longest;
+        self
+    }
+
+    /// Whose members tell each other so often whom they have heard of.
+    #[must_use]
+    pub const fn telling_every(mut self, span: Duration) -> Self {
+        self.tells_every = Some(span);
         self
     }
 

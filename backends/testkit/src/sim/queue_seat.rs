@@ -9,6 +9,7 @@ use super::notes;
 use super::store::{Application, draw};
 use super::ticket;
 use super::transport::{Link, unexpected};
+use crate::switches::{Part, is_off};
 
 /// A candidate's place in a queue.
 pub(super) struct QueueSeat {
@@ -85,6 +86,9 @@ impl Seat for QueueSeat {
             State::Gone => return Ok(Standing::Gone(GONE.into())),
             // The same request again: however often it arrives, and however late, it is one entry.
             State::Out | State::Unknown => {
+                if matches!(self.state, State::Unknown) && is_off(Part::Ambiguity) {
+                    self.start_over();
+                }
                 self.state = State::Unknown;
                 (Op::Enter, Ask::Enter(self.application.bid(self.nonce)))
             }

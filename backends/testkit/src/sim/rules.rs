@@ -41,6 +41,9 @@ pub enum Effect {
     Break,
     /// Nothing is done, and the answer is that the client's entry is gone.
     AnswerGone,
+    /// While this is in force nothing reaches the client, whatever it has asked for: neither replies that
+    /// were on their way nor news. What it says arrives.
+    Deafen,
 }
 
 /// A rule that was given to the store.
@@ -84,6 +87,7 @@ impl Rule {
 
     fn fits(&self, envelope: &Envelope) -> bool {
         self.times != Some(0)
+            && self.effect != Effect::Deafen
             && (self.ops.is_empty() || self.ops.contains(&envelope.op))
             && envelope.client.starts_with(&self.client)
     }
@@ -117,6 +121,20 @@ impl Rules {
     /// How many requests a rule that is in force has met.
     pub(super) fn hits(&self, which: RuleId) -> u32 {
         self.in_force.iter().find(|(id, ..)| *id == which).map_or(0, |(.., hits)| *hits)
+    }
+
+    /// Whether nothing reaches this client.
+    pub(super) fn deafen(&mut self, client: &str) -> bool {
+        let rule = self
+            .in_force
+            .iter_mut()
+            .find(|(_, rule, _)| rule.effect == Effect::Deafen && client.starts_with(&rule.client));
+        rule.map(|(_, _, hits)| *hits += 1).is_some()
+    }
+
+    /// How long a message takes, of at most this.
+    pub(super) fn transit(&mut self, longest: Duration) -> Duration {
+        longest.mul_f64(self.chance.f64())
     }
 
     /// What happens to this request.

@@ -1,9 +1,10 @@
 use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
 
 use elect_api::{Boottime, ElectionName};
 use serde::{Deserialize, Serialize};
 
-use super::message::{Ask, Envelope, Record, Reply, Request, Slip, Tenure};
+use super::message::{Ask, Envelope, Record, Reply, Request, Slip, Tally, Tenure};
 use super::rules::Rules;
 use super::{Effect, Options, Rule, RuleId, World};
 
@@ -20,6 +21,9 @@ pub(super) enum Command {
     Remove(ElectionName, String),
     Bury(ElectionName, u64),
     Wipe(ElectionName),
+    ChangeLeader(Option<Duration>),
+    LoseMember(String),
+    Tally,
     History,
 }
 
@@ -28,6 +32,7 @@ pub(super) enum Command {
 pub(super) enum Outcome {
     Rule(RuleId),
     Count(u32),
+    Tally(Tally),
     History(Vec<Tenure<Boottime>>),
 }
 
@@ -41,19 +46,34 @@ pub(super) struct Service {
     world: World,
     rules: Rules,
     jobs: BTreeMap<(Boottime, u64), Job>,
-    held: Vec<(RuleId, Option<CallId>, Request)>,
-    watches: Vec<(CallId, Request)>,
+    held: Vec<(RuleId, Letter)>,
+    watches: Vec<Letter>,
     replies: HashMap<CallId, Reply>,
+    tally: Tally,
+    /// The number of the newest letter of each client that was carried out.
+    newest: HashMap<String, u64>,
+    /// The instant of the last look.
+    looked: Boottime,
     /// Replies have come that nobody was told of.
     news: bool,
     next: u64,
 }
 
+/// A request on its way.
+#[derive(Clone, Debug)]
+struct Letter {
+    /// Rises in the order of sending.
+    number: u64,
+    client: String,
+    /// `None` is to be answered to nobody.
+    call: Option<CallId>,
+    request: Request,
+}
+
 #[derive(Debug)]
 enum Job {
-    /// `None` is to be answered to nobody.
-    Apply(Option<CallId>, Request),
-    Deliver(CallId, Reply),
+    Apply(Letter),
+    Deliver(CallId, String, Reply),
 }
 
 impl Service {
@@ -66,6 +86,9 @@ impl Service {
             held: Vec::new(),
             watches: Vec::new(),
             replies: HashMap::new(),
+            tally: Tally::default(),
+            newest: HashMap::new(),
+            looked: Boottime::from_boot(Duration::ZERO),
             news: false,
             next: 0,
         }
@@ -79,42 +102,64 @@ impl Service {
     /// A request has arrived.
     pub(super) fn receive(&mut self, now: Boottime, envelope: Envelope) -> CallId {
         self.run(now);
-        let call = CallId(self.number());
-        let Some((rule, effect)) = self.rules.judge(&envelope) else {
-            self.apply(now, Some(call), envelope.request);
+        let number = self.number();
+        let call = CallId(number);
+        let judgement = self.rules.judge(&envelope);
+        let Envelope { client, request, .. } = envelope;
+        let letter = Letter { number, client, call: Some(call), request };
+        let Some((rule, effect)) = judgement else {
+            let transit = self.transit();
+            self.send(now + transit, letter);
             return call;
         };
-        let request = envelope.request;
         match effect {
-            Effect::LoseRequest => {}
-            Effect::LoseReply => self.apply(now, None, request),
-            Effect::DelayRequest(span) => {
-                self.schedule(now + span, Job::Apply(Some(call), request));
-            }
+            Effect::LoseRequest | Effect::Deafen => {}
+            Effect::LoseReply => self.send(now, Letter { call: None, ..letter }),
+            Effect::DelayRequest(span) => self.send(now + span, letter),
             Effect::DelayReply(span) => {
-                self.apply(now, Some(call), request);
+                let client = letter.client.clone();
+                self.apply(now, letter);
                 if let Some(reply) = self.replies.remove(&call) {
-                    self.schedule(now + span, Job::Deliver(call, reply));
+                    self.schedule(now + span, Job::Deliver(call, client, reply));
                 }
             }
             Effect::Duplicate(span) => {
-                self.schedule(now + span, Job::Apply(None, request.clone()));
-                self.apply(now, Some(call), request);
+                self.schedule(now + span, Job::Apply(Letter { call: None, ..letter.clone() }));
+                self.apply(now, letter);
             }
-            Effect::Hold => self.held.push((rule, Some(call), request)),
-            Effect::Refuse => self.answer(call, Reply::Refused),
+            Effect::Hold => self.held.push((rule, letter)),
+            Effect::Refuse => self.answer(call, &letter.client, Reply::Refused),
             Effect::Break => {
-                self.apply(now, None, request);
-                self.answer(call, Reply::Broken);
+                let client = letter.client.clone();
+                self.apply(now, Letter { call: None, ..letter });
+                self.answer(call, &client, Reply::Broken);
             }
-            Effect::AnswerGone => self.answer(call, gone(&request)),
+            Effect::AnswerGone => self.answer(call, &letter.client, gone(&letter.request)),
         }
         call
     }
 
-    fn answer(&mut self, call: CallId, reply: Reply) {
-        self.replies.insert(call, reply);
-        self.news = true;
+    fn transit(&mut self) -> Duration {
+        match self.options.latency {
+            Duration::ZERO => Duration::ZERO,
+            longest => self.rules.transit(longest),
+        }
+    }
+
+    /// The request arrives at `at`, and at once if that is now.
+    fn send(&mut self, at: Boottime, letter: Letter) {
+        if at <= self.looked {
+            self.apply(at, letter);
+        } else {
+            self.schedule(at, Job::Apply(letter));
+        }
+    }
+
+    fn answer(&mut self, call: CallId, client: &str, reply: Reply) {
+        if !self.rules.deafen(client) {
+            self.replies.insert(call, reply);
+            self.news = true;
+        }
     }
 
     fn schedule(&mut self, at: Boottime, job: Job) {
@@ -122,26 +167,63 @@ impl Service {
         self.jobs.insert((at, number), job);
     }
 
-    fn apply(&mut self, now: Boottime, call: Option<CallId>, request: Request) {
-        let reply = self.world.apply(self.options.rate.store(now), &request);
-        match (call, reply) {
-            (Some(call), Some(reply)) => self.answer(call, reply),
-            (Some(call), None) => self.watches.push((call, request)),
+    fn apply(&mut self, now: Boottime, letter: Letter) {
+        self.count(now, &letter);
+        let reply = self.world.apply(self.options.rate.store(now), &letter.request);
+        match (letter.call, reply) {
+            (Some(call), Some(reply)) => self.reply(now, call, letter.client, reply),
+            (Some(_), None) => self.watches.push(letter),
             (None, _) => {}
         }
         self.look(now);
     }
 
+    fn reply(&mut self, now: Boottime, call: CallId, client: String, reply: Reply) {
+        let transit = self.transit();
+        if transit.is_zero() {
+            return self.answer(call, &client, reply);
+        }
+        self.schedule(now + transit, Job::Deliver(call, client, reply));
+        // Whoever waits for it has to see when it comes.
+        self.news = true;
+    }
+
+    fn count(&mut self, now: Boottime, letter: &Letter) {
+        self.tally.requests += 1;
+        if let Some(newest) = self.newest.get_mut(&letter.client) {
+            self.tally.reordered += u32::from(letter.number < *newest);
+            *newest = letter.number.max(*newest);
+        } else {
+            self.newest.insert(letter.client.clone(), letter.number);
+        }
+        if self.world.would_double(self.options.rate.store(now), &letter.request) {
+            self.tally.doubles += 1;
+        }
+    }
+
     /// Answers those whose wait is over.
     fn look(&mut self, now: Boottime) {
-        let now = self.options.rate.store(now);
-        self.world.settle(now);
-        for (call, request) in std::mem::take(&mut self.watches) {
-            match self.world.apply(now, &request) {
-                Some(reply) => self.answer(call, reply),
-                None => self.watches.push((call, request)),
+        self.looked = now;
+        let at = self.options.rate.store(now);
+        self.world.settle(at);
+        let mut woken: HashMap<u64, u32> = HashMap::new();
+        for letter in std::mem::take(&mut self.watches) {
+            let reply = self.world.apply(at, &letter.request);
+            match (letter.call, reply) {
+                (Some(call), Some(reply)) => {
+                    if let Request::In(election, Ask::AwaitEnd(nonce)) = &letter.request
+                        && self.world.queues(election, &letter.client)
+                    {
+                        *woken.entry(*nonce).or_default() += 1;
+                    }
+                    self.reply(now, call, letter.client, reply);
+                }
+                (Some(_), None) => self.watches.push(letter),
+                (None, _) => {}
             }
         }
+        let most = woken.into_values().max().unwrap_or_default();
+        self.tally.woken_at_once = self.tally.woken_at_once.max(most);
     }
 
     /// Does all that is due at `now`.
@@ -149,8 +231,8 @@ impl Service {
         while let Some(next) = self.jobs.first_entry().filter(|next| next.key().0 <= now) {
             let ((at, _), job) = next.remove_entry();
             match job {
-                Job::Apply(call, request) => self.apply(at, call, request),
-                Job::Deliver(call, reply) => self.answer(call, reply),
+                Job::Apply(letter) => self.apply(at, letter),
+                Job::Deliver(call, client, reply) => self.answer(call, &client, reply),
             }
         }
         self.look(now);
@@ -182,14 +264,14 @@ impl Service {
     /// Nobody waits for this reply any more. What was sent is on its way all the same.
     pub(super) fn abandon(&mut self, call: CallId) {
         self.replies.remove(&call);
-        self.watches.retain(|(watch, _)| *watch != call);
-        self.jobs.retain(|_, job| !matches!(job, Job::Deliver(to, _) if *to == call));
+        self.watches.retain(|watch| watch.call != Some(call));
+        self.jobs.retain(|_, job| !matches!(job, Job::Deliver(to, ..) if *to == call));
         let jobs = self.jobs.values_mut().filter_map(|job| match job {
-            Job::Apply(to, _) => Some(to),
+            Job::Apply(letter) => Some(letter),
             Job::Deliver(..) => None,
         });
-        for to in jobs.chain(self.held.iter_mut().map(|(_, to, _)| to)) {
-            *to = to.filter(|to| *to != call);
+        for letter in jobs.chain(self.held.iter_mut().map(|(_, letter)| letter)) {
+            letter.call = letter.call.filter(|to| *to != call);
         }
     }
 
@@ -217,6 +299,18 @@ impl Service {
                 self.world.wipe(store, &election);
                 Outcome::Count(0)
             }
+            Command::ChangeLeader(prolonged_by) => {
+                self.watches.clear();
+                if let Some(span) = prolonged_by {
+                    self.world.prolong(self.options.rate.store(now + span));
+                }
+                Outcome::Count(0)
+            }
+            Command::LoseMember(candidate) => {
+                self.world.lose_member(store, &candidate);
+                Outcome::Count(0)
+            }
+            Command::Tally => Outcome::Tally(self.tally),
             Command::History => {
                 let rate = self.options.rate;
                 let tenures = self.world.history().iter().cloned();
@@ -228,11 +322,11 @@ impl Service {
     }
 
     fn release(&mut self, now: Boottime, which: Option<RuleId>) {
-        for (rule, call, request) in std::mem::take(&mut self.held) {
+        for (rule, letter) in std::mem::take(&mut self.held) {
             if which.is_none_or(|which| which == rule) {
-                self.apply(now, call, request);
+                self.apply(now, letter);
             } else {
-                self.held.push((rule, call, request));
+                self.held.push((rule, letter));
             }
         }
     }

@@ -3,8 +3,8 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use elect_api::{
-    Cadence, Candidate, ElectionName, Entry, Error, Leader, Lease, Profile, Seat, Store, Survey,
-    Ticket, Token, Wake,
+    Cadence, Candidate, ElectionName, Entry, Error, ErrorKind, Leader, Lease, Profile, Seat, Store,
+    Survey, Ticket, Token, Wake,
 };
 
 use super::message::{Arrival, Ask, Bid, Envelope, Line, Op, Reply, Request};
@@ -70,6 +70,17 @@ impl Store for SimStore {
                 reply => Err(unexpected(&reply)),
             },
             Kind::Record(_) => record_seat::redeem(&link, nonce).await,
+        }
+    }
+
+    async fn forget(&self, election: &ElectionName) -> Result<(), Error> {
+        match self.link(election, "").ask(Op::Leave, Ask::Forget).await? {
+            Reply::Left => Ok(()),
+            Reply::Ended { others } => {
+                let what = format!("{others} are in the election {election}");
+                Err(Error::new(ErrorKind::Unreachable, what))
+            }
+            reply => Err(unexpected(&reply)),
         }
     }
 

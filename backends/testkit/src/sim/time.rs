@@ -28,6 +28,12 @@ impl StoreTime {
     pub const fn since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
     }
+
+    /// The first instant from this one on that is a whole number of `spans` after the clock began.
+    pub(super) fn next_multiple_of(self, span: Duration) -> Self {
+        let span = span.as_nanos().max(1);
+        Self(nanoseconds(self.0.as_nanos().div_ceil(span) * span))
+    }
 }
 
 /// How fast the store's clock runs, in thousandths of the machine's: 1100 ends leases early, as the

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use elect_api::{Seat, Standing};
+use elect_api::{NoteName, Seat, Standing};
 use elect_testkit::fault::{Mode, TcpProxy};
 use elect_testkit::servers::ZooKeeper;
 use elect_testkit::{election, run};
+use tokio::time::timeout;
 use zookeeper_client::{Acls, Client, CreateMode};
 
-use crate::common::{TTL, nodes, raw};
+use crate::common::{TTL, nodes, now, raw};
 use crate::support::{attempt, lead, lead_in_time, seat};
 
 /// Replies take so long that there is time to lose them.
@@ -38,7 +39,7 @@ impl Stage {
     async fn enter_unheard(&mut self) {
         self.proxy.replies(Mode::Delay(SLOW));
         let Self { seat, onlooker, .. } = self;
-        let refresh = seat.refresh(crate::common::now());
+        let refresh = seat.refresh(now());
         let made = async {
             while nodes(onlooker, &election()).await.is_empty() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -191,5 +192,38 @@ fn a_ticket_removes_what_a_dead_one_left() {
         assert!(stage.nodes().await.is_empty());
         lead(seat_of(&stage.servers).await.as_mut()).await;
         store.redeem(&election(), &ticket).await.expect("nothing to redeem");
+    });
+}
+
+/// Whoever only asks for a note, and does not refresh, gets a new session all the same.
+#[test]
+fn a_note_can_be_read_after_the_end_of_the_session_with_the_entry() {
+    run("a note", async {
+        let mut stage = Stage::new().await;
+        stage.enter_unheard().await;
+        let ticket = stage.seat.ticket();
+        stage.proxy.refuse(true);
+        stage.proxy.cut();
+        while !stage.nodes().await.is_empty() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        let began = now();
+        while now().since(began) < TTL * 2 {
+            // Our own end of the session ends later than the server's.
+            let _ = timeout(TTL / 16, stage.seat.read_note(now(), NoteName::ONCE)).await;
+            tokio::time::sleep(TTL / 64).await;
+        }
+        stage.proxy.refuse(false);
+        let note = async {
+            loop {
+                match timeout(TTL, stage.seat.read_note(now(), NoteName::ONCE)).await {
+                    Ok(Ok(note)) => break note,
+                    _ => tokio::time::sleep(TTL / 64).await,
+                }
+            }
+        };
+        let note = timeout(Duration::from_secs(60), note).await.expect("a note in time");
+        assert_eq!(note.text, None);
+        assert_ne!(stage.seat.ticket(), ticket, "the old one stands for an entry that was lost");
     });
 }

@@ -1,6 +1,7 @@
 //! Every row of "what happens when", as a transcript: what the machine is told, at which second,
 //! and what it says.
 
+mod clocks;
 mod once;
 mod wishes;
 
@@ -256,7 +257,8 @@ fn definite_loss_while_waiting_joins_again() {
     Transcript::waiting(Lease::Unlimited, rules())
         .tell(1.0, Event::Woken, &["refresh"])
         .tell(1.0, gone(), &[])
-        .pass(1.1, &["refresh"])
+        .pass(1.1, &["resign"])
+        .tell(1.1, Event::Resigned(Ok(())), &["refresh"])
         .tell(1.2, leading(Lease::Unlimited, 1.1), &["start 7"]);
 }
 

@@ -196,3 +196,30 @@ fn a_lease_is_held_after_the_record() {
         .tell(1.2, leading(LOCAL, 1.1), &[])
         .pass(5.1, &["resign"]);
 }
+
+#[test]
+fn a_winner_that_loses_it_while_it_asks_enters_anew() {
+    asked(ETCD)
+        .tell(0.0, leading(ETCD, 0.0), &["recall"])
+        .tell(1.0, Event::Recalled(Err(unreachable())), &[])
+        .pass(2.0, &["refresh"])
+        .tell(16.0, gone(), &[])
+        .pass(17.0, &["resign"])
+        .tell(17.0, Event::Resigned(Err(unreachable())), &[])
+        .pass(18.0, &["resign"])
+        .tell(18.0, Event::Resigned(Ok(())), &["recall"])
+        .tell(18.1, recalled(false), &["refresh"])
+        .tell(18.2, waiting(1), &[]);
+}
+
+#[test]
+fn a_winner_that_has_lost_it_and_is_told_to_end_leaves() {
+    asked(ETCD)
+        .tell(0.0, leading(ETCD, 0.0), &["recall"])
+        .tell(1.0, Event::Recalled(Err(unreachable())), &[])
+        .pass(2.0, &["refresh"])
+        .tell(16.0, gone(), &[])
+        .pass(17.0, &["resign"])
+        .tell(17.1, Event::Signal(TERM), &["abandon", "resign"])
+        .tell(17.2, Event::Resigned(Ok(())), &["finish: interrupted 15"]);
+}

@@ -59,6 +59,14 @@ fn no_wait_is_decided_by_the_first_answer() {
 }
 
 #[test]
+fn with_nobody_before_us_the_election_is_not_taken_yet() {
+    Transcript::joined(ETCD, Rules { wait: Wait::No, ..rules() })
+        .tell(0.1, waiting(0), &[])
+        .tell(0.1, Event::Woken, &["refresh"])
+        .tell(0.2, leading(ETCD, 0.1), &["start 7"]);
+}
+
+#[test]
 fn hold_keeps_the_lease_until_a_signal_or_its_end() {
     let rules = || Rules { hold: Some(after(60.0)), ..rules() };
     let held = || {

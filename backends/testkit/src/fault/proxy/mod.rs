@@ -103,8 +103,8 @@ impl Shared {
 }
 
 impl TcpProxy {
-    /// Towards this address, with everything passed on. A target that does not let in at once holds up all
-    /// connections for as long, up to five seconds.
+    /// Towards this address, with everything passed on. A target that does not let in within five seconds
+    /// has the client reset.
     ///
     /// It is there on the machine where it was started, as by
     /// [`Network::inside`](crate::fault::Network::inside), on the loopback interface.

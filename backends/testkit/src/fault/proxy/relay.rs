@@ -8,17 +8,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use elect_api::Boottime;
+use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{
-    AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, getsockname, listen, setsockopt,
-    socket, sockopt,
+    AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, SockaddrStorage, bind, connect,
+    getsockname, listen, setsockopt, socket, sockopt,
 };
 
 use super::lane::Lane;
 use super::{Mode, Orders, Shared, Traffic};
 use crate::oracle::now;
 
-/// A target on this machine answers at once, unless its own queue is full.
+/// How long a target may take to let somebody in.
 const CONNECT: Duration = Duration::from_secs(5);
 
 /// The port: it stays taken while nobody listens there.
@@ -68,21 +69,37 @@ struct Connection {
     target: TcpStream,
     requests: Lane,
     replies: Lane,
+    /// Until then the target is to let us in; `None` once it has.
+    patience: Option<Boottime>,
     is_broken: bool,
 }
 
 impl Connection {
-    fn new(client: TcpStream, target: SocketAddr) -> io::Result<Self> {
+    fn new(client: TcpStream, target: SocketAddr, now: Boottime) -> io::Result<Self> {
         // Until both are there, the end of one is a reset.
         reset_on_close(&client, true);
-        let target = TcpStream::connect_timeout(&target, CONNECT)?;
+        let target = begin_to_connect(target)?;
         for stream in [&client, &target] {
             stream.set_nonblocking(true)?;
             stream.set_nodelay(true)?;
         }
-        reset_on_close(&client, false);
         let (requests, replies) = (Lane::default(), Lane::default());
-        Ok(Self { client, target, requests, replies, is_broken: false })
+        let patience = Some(now + CONNECT);
+        Ok(Self { client, target, requests, replies, patience, is_broken: false })
+    }
+
+    /// Whether the target has let us in; it counts when it does.
+    fn is_let_in(&mut self, now: Boottime, traffic: &mut Traffic) -> bool {
+        let Some(patience) = self.patience else { return true };
+        if self.target.peer_addr().is_ok() {
+            self.patience = None;
+            reset_on_close(&self.client, false);
+            traffic.connections += 1;
+            return true;
+        }
+        self.is_broken =
+            now >= patience || self.target.take_error().is_ok_and(|error| error.is_some());
+        false
     }
 
     fn is_over(&self) -> bool {
@@ -96,6 +113,9 @@ impl Connection {
 
     /// What client and target are to be ready for.
     fn interests(&self, orders: &Orders, now: Boottime) -> [PollFlags; 2] {
+        if self.patience.is_some() {
+            return [PollFlags::empty(), PollFlags::POLLOUT];
+        }
         let interest = |reads: &Lane, read_mode, writes: &Lane, write_mode| {
             let mut flags = PollFlags::empty();
             flags.set(PollFlags::POLLIN, reads.wants_to_read(read_mode));
@@ -110,13 +130,17 @@ impl Connection {
     }
 
     fn next_due(&self, orders: &Orders) -> Option<Boottime> {
-        let dues = [self.requests.due(orders.requests), self.replies.due(orders.replies)];
+        let dues =
+            [self.requests.due(orders.requests), self.replies.due(orders.replies), self.patience];
         dues.into_iter().flatten().min()
     }
 
     /// Everything that can be done without waiting.
     fn turn(&mut self, orders: &Orders, now: Boottime, traffic: &mut Traffic) {
-        let Self { client, target, requests, replies, is_broken } = self;
+        if !self.is_let_in(now, traffic) {
+            return;
+        }
+        let Self { client, target, requests, replies, is_broken, .. } = self;
         let (client, target) = (&*client, &*target);
         let lanes: [(_, _, _, Mode, _); 2] = [
             (requests, client, target, orders.requests, &mut traffic.requests),
@@ -133,6 +157,17 @@ impl Connection {
             *is_broken = true;
             self.reset();
         }
+    }
+}
+
+/// Without waiting: a target that is out of reach is to hold up nobody.
+fn begin_to_connect(target: SocketAddr) -> io::Result<TcpStream> {
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let family = if target.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+    let socket = socket(family, SockType::Stream, flags, None)?;
+    match connect(socket.as_raw_fd(), &SockaddrStorage::from(target)) {
+        Ok(()) | Err(Errno::EINPROGRESS) => Ok(socket.into()),
+        Err(errno) => Err(errno.into()),
     }
 }
 
@@ -199,10 +234,7 @@ impl Relay {
 
     fn let_in(&mut self) {
         while let Some(Ok((client, _))) = self.door.listener.as_ref().map(TcpListener::accept) {
-            if let Ok(connection) = Connection::new(client, self.target) {
-                self.connections.push(connection);
-                self.shared.lock().traffic.connections += 1;
-            }
+            self.connections.extend(Connection::new(client, self.target, now()));
         }
     }
 

@@ -6,8 +6,9 @@ use std::panic::{catch_unwind, resume_unwind};
 use std::path::Path;
 use std::time::Duration;
 
-use crate::fault::{Direction, Network, TcpProxy};
-use crate::program::{Elect, PATIENCE};
+use crate::fault::{Direction, Mode, Network, TcpProxy};
+use crate::oracle::now;
+use crate::program::{Elect, PATIENCE, eventually};
 
 /// Longer than a way over two links can take, and shorter than the kernel waits before it asks again.
 const SOON: Duration = Duration::from_millis(700);
@@ -152,4 +153,28 @@ fn a_proxy_stands_on_a_machine() {
     assert_eq!(&bytes, b"ping");
     proxy.cut();
     assert_eq!(server.read(&mut bytes).expect_err("it is cut").kind(), ErrorKind::ConnectionReset);
+}
+
+#[test]
+fn a_proxy_obeys_while_its_target_is_out_of_reach() {
+    let network = Network::new(2);
+    let (listener, address) = listen(&network, 1);
+    let proxy = network.inside(0, || TcpProxy::start(address));
+    network.cut(0, Direction::Both);
+    let clients = [(); 3].map(|()| connect(&network, 0, proxy.address()).expect("a way"));
+    let start = now();
+    proxy.both(Mode::Hold);
+    proxy.both(Mode::Pass);
+    assert!(now().since(start) < Duration::from_secs(1), "held up");
+    assert_eq!(proxy.traffic().connections, 0);
+    drop(clients);
+    network.heal(0);
+    let mut client = connect(&network, 0, proxy.address()).expect("a way");
+    client.write_all(b"ping").unwrap();
+    let heard = || {
+        let (mut server, _) = listener.accept().unwrap();
+        let mut bytes = [0; 4];
+        (server.read_exact(&mut bytes).is_ok() && &bytes == b"ping").then_some(())
+    };
+    eventually("who came after the cut", heard);
 }

@@ -6,7 +6,7 @@ mod record;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use elect_api::ElectionName;
@@ -16,6 +16,7 @@ use self::queue::Queue;
 use self::record::Held;
 use super::message::{Ask, Cause, Line, Reply, Request, Slip, Tenure};
 use super::{Kind, Options, StoreTime};
+use crate::switches::{Part, is_off};
 
 /// All that a simulated store knows. It has no clock, does no I/O and knows no chance: the same
 /// requests at the same times give the same replies.
@@ -28,7 +29,7 @@ pub struct World {
     notes: BTreeMap<ElectionName, Slip>,
     /// The nonces of entries that have been, and of those that must never be. As with sessions of a
     /// real store: what has ended does not come to life again, however late a request for it comes.
-    ended: HashSet<u64>,
+    ended: BTreeSet<u64>,
     history: History,
 }
 
@@ -54,7 +55,7 @@ impl World {
             revision: 0,
             elections: BTreeMap::new(),
             notes: BTreeMap::new(),
-            ended: HashSet::new(),
+            ended: BTreeSet::new(),
             history: History::default(),
         }
     }
@@ -72,6 +73,7 @@ impl World {
     fn ask(&mut self, now: StoreTime, election: &ElectionName, ask: &Ask) -> Option<Reply> {
         let fits = match ask {
             Ask::Survey
+            | Ask::Forget
             | Ask::Sight
             | Ask::AwaitSight(_)
             | Ask::ReadNote
@@ -85,6 +87,15 @@ impl World {
         match ask {
             _ if !fits => Some(Reply::Unfit),
             Ask::Survey => Some(Reply::Survey(self.line(now, election))),
+            Ask::Forget => {
+                let line = self.line(now, election);
+                let others = line.waiting.len() + usize::from(line.leader.is_some());
+                if others > 0 {
+                    return Some(Reply::Ended { others });
+                }
+                self.wipe(now, election);
+                Some(Reply::Left)
+            }
             Ask::Sight => Some(Reply::Sight(self.sight(election))),
             Ask::AwaitSight(seen) => (self.sight(election) != *seen).then_some(Reply::Changed),
             Ask::Enter(_) | Ask::Renew(_) | Ask::Leave(_) => {
@@ -167,11 +178,16 @@ impl World {
                 queue.enter(self.revision, now, bid, self.options.grant(bid.ttl))
             }
             Ask::Enter(super::message::Bid { nonce, .. }) | Ask::Renew(nonce) => {
-                queue.renew(now, *nonce)
+                queue.renew(now, *nonce, self.options.tells_every)
             }
             Ask::Leave(nonce) => {
                 self.ended.insert(*nonce);
-                self.revision += u64::from(queue.remove(*nonce).is_some());
+                let gone = if is_off(Part::TicketOwn) && !queue.has(*nonce) {
+                    queue.nonces().next()
+                } else {
+                    Some(*nonce)
+                };
+                self.revision += u64::from(gone.is_some_and(|gone| queue.remove(gone).is_some()));
                 Reply::Left
             }
             _ => Reply::Unfit,
@@ -202,6 +218,41 @@ impl World {
         let reply = Reply::Swapped(held.view());
         self.note(now, election, cause);
         reply
+    }
+
+    /// Whether this request would make an entry for a candidate that has one in the same queue.
+    pub(super) fn would_double(&mut self, now: StoreTime, request: &Request) -> bool {
+        self.settle(now);
+        let Request::In(election, Ask::Enter(bid)) = request else { return false };
+        !self.ended.contains(&bid.nonce)
+            && self.queue(election).is_some_and(|queue| {
+                !queue.has(bid.nonce) && queue.has_candidate(&bid.candidate.id)
+            })
+    }
+
+    /// Whether this candidate is in the queue.
+    pub(super) fn queues(&self, election: &ElectionName, candidate: &str) -> bool {
+        self.queue(election).is_some_and(|queue| queue.has_candidate(candidate))
+    }
+
+    /// From `from` on all leases that last run for their whole time anew.
+    pub(super) fn prolong(&mut self, from: StoreTime) {
+        for contest in self.elections.values_mut() {
+            match contest {
+                Contest::Queue(queue) => queue.prolong(from),
+                Contest::Record(held) => held.prolong(from),
+            }
+        }
+    }
+
+    /// What the member that this candidate talks to has not told yet, it never will.
+    pub(super) fn lose_member(&mut self, now: StoreTime, candidate: &str) {
+        self.settle(now);
+        for contest in self.elections.values_mut() {
+            if let Contest::Queue(queue) = contest {
+                queue.lose_member(now, candidate);
+            }
+        }
     }
 
     /// Ends, each at its own time, all leases that are over at `now`.

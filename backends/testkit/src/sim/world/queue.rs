@@ -4,6 +4,7 @@ use std::time::Duration;
 use super::Leads;
 use crate::sim::StoreTime;
 use crate::sim::message::{Arrival, Bid, Line, Place, Reply};
+use crate::switches::{Part, is_off};
 
 /// Entries by the revision that made them; the lowest leads.
 #[derive(Clone, Debug, Default)]
@@ -17,7 +18,39 @@ struct Entry {
     ttl: Duration,
     entered: StoreTime,
     led_since: Option<StoreTime>,
+    /// When the lease ends, as far as was told.
     ends: StoreTime,
+    /// When it will be told that the candidate was heard of.
+    told: Option<StoreTime>,
+    /// Its member died: it talks to another, which asks after it at once.
+    reconnects: bool,
+}
+
+impl Entry {
+    /// When the lease ends, if nothing further is heard of the candidate.
+    fn end(&self) -> StoreTime {
+        match self.told {
+            Some(told) if told <= self.ends => told.plus(self.ttl),
+            _ => self.ends,
+        }
+    }
+
+    fn heard(&mut self, now: StoreTime, tells_every: Option<Duration>) {
+        match tells_every {
+            Some(span) if !self.reconnects => {
+                self.tell(now);
+                self.told = Some(self.told.unwrap_or_else(|| now.next_multiple_of(span)));
+            }
+            _ => (self.ends, self.told, self.reconnects) = (now.plus(self.ttl), None, false),
+        }
+    }
+
+    /// Takes in what was told until `now`.
+    fn tell(&mut self, now: StoreTime) {
+        if self.told.is_some_and(|told| told <= now) {
+            (self.ends, self.told) = (self.end(), None);
+        }
+    }
 }
 
 impl Queue {
@@ -40,24 +73,56 @@ impl Queue {
         bid: &Bid,
         ttl: Duration,
     ) -> Reply {
-        let entry =
-            Entry { bid: bid.clone(), ttl, entered: now, led_since: None, ends: now.plus(ttl) };
+        let entry = Entry {
+            bid: bid.clone(),
+            ttl,
+            entered: now,
+            led_since: None,
+            ends: now.plus(ttl),
+            told: None,
+            reconnects: false,
+        };
         self.entries.insert(revision, entry);
         self.place(revision)
     }
 
-    pub(super) fn renew(&mut self, now: StoreTime, nonce: u64) -> Reply {
+    pub(super) fn has_candidate(&self, id: &str) -> bool {
+        self.entries.values().any(|entry| entry.bid.candidate.id == id)
+    }
+
+    pub(super) fn prolong(&mut self, from: StoreTime) {
+        for entry in self.entries.values_mut() {
+            (entry.ends, entry.told) = (entry.end().max(from.plus(entry.ttl)), None);
+        }
+    }
+
+    pub(super) fn lose_member(&mut self, now: StoreTime, candidate: &str) {
+        for entry in self.entries.values_mut() {
+            if entry.bid.candidate.id.starts_with(candidate) {
+                entry.tell(now);
+                (entry.told, entry.reconnects) = (None, true);
+            }
+        }
+    }
+
+    pub(super) fn renew(
+        &mut self,
+        now: StoreTime,
+        nonce: u64,
+        tells_every: Option<Duration>,
+    ) -> Reply {
         let Some(key) = self.find(nonce) else {
             return Reply::Ended { others: self.entries.len() };
         };
         if let Some(entry) = self.entries.get_mut(&key) {
-            entry.ends = now.plus(entry.ttl);
+            entry.heard(now, tells_every);
         }
         self.place(key)
     }
 
     fn place(&self, key: u64) -> Reply {
-        let before = self.entries.range(..key).next_back();
+        let mut before = self.entries.range(..key);
+        let before = if is_off(Part::OneWake) { before.next() } else { before.next_back() };
         Reply::Placed(Place {
             token: key,
             ahead: self.entries.range(..key).count(),
@@ -80,12 +145,12 @@ impl Queue {
     }
 
     pub(super) fn remove_one_ending(&mut self, at: StoreTime) -> Option<u64> {
-        let key = self.entries.iter().find(|(_, entry)| entry.ends == at).map(|(key, _)| *key)?;
+        let key = self.entries.iter().find(|(_, entry)| entry.end() == at).map(|(key, _)| *key)?;
         self.entries.remove(&key).map(|entry| entry.bid.nonce)
     }
 
     pub(super) fn first_end(&self) -> Option<StoreTime> {
-        self.entries.values().map(|entry| entry.ends).min()
+        self.entries.values().map(Entry::end).min()
     }
 
     pub(super) fn leads(&mut self, now: StoreTime) -> Option<Leads> {
@@ -93,14 +158,14 @@ impl Queue {
         let token = *first.key();
         let entry = first.get_mut();
         entry.led_since.get_or_insert(now);
-        Some(Leads { token, candidate: entry.bid.candidate.id.clone(), lease_end: entry.ends })
+        Some(Leads { token, candidate: entry.bid.candidate.id.clone(), lease_end: entry.end() })
     }
 
     pub(super) fn line(&self, now: StoreTime) -> Line {
         let mut entries = self.entries.iter();
         let Some((&token, first)) = entries.next() else { return Line::default() };
         Line {
-            leader: Some((Arrival::from(&first.bid), token, first.ends.since(now))),
+            leader: Some((Arrival::from(&first.bid), token, first.end().since(now))),
             led_after: first.led_since.unwrap_or(now).since(first.entered),
             waiting: entries.map(|(_, entry)| Arrival::from(&entry.bid)).collect(),
         }

@@ -60,6 +60,12 @@ impl Held {
         });
     }
 
+    pub(super) fn prolong(&mut self, from: StoreTime) {
+        if let Some(holding) = &mut self.holder {
+            holding.ends = holding.ends.max(from.plus(holding.ttl));
+        }
+    }
+
     pub(super) fn leads(&self) -> Option<Leads> {
         let holding = self.holder.as_ref()?;
         Some(Leads {

@@ -1,0 +1,57 @@
+//! What this store reads that somebody else wrote, for fuzzing.
+
+use std::str;
+
+use elect_api::remote::{Credentials, Tls, Url};
+use elect_api::{ElectionName, Ticket};
+
+use crate::address::{Address, DEFAULT_PORT};
+use crate::layout::{self, Hall, LeaseId};
+use crate::value::{self, Value};
+
+/// A reader: it panics where it does not hold what it promises.
+pub type Reader = fn(&[u8]);
+
+/// All readers by name.
+pub const TARGETS: &[(&str, Reader)] =
+    &[("etcd-key", key), ("etcd-ticket", ticket), ("etcd-url", url), ("etcd-value", value)];
+
+fn url(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    let known = [&["prefix"], Credentials::OPTIONS, Tls::OPTIONS].concat();
+    let Ok(url) = Url::parse(text, DEFAULT_PORT, &known) else { return };
+    // Not to read any file that a mutation may name.
+    if ["password-file", "ca", "cert", "key"].iter().all(|option| url.option(option).is_none())
+        && let Ok(address) = Address::parse(text, |_| None)
+    {
+        assert!(!address.hosts.is_empty());
+        assert!(!address.location.is_empty());
+    }
+}
+
+fn value(bytes: &[u8]) {
+    let Some(value) = Value::read(bytes) else {
+        let entry = value::foreign(bytes, "a1");
+        assert!(!entry.candidate.id.is_empty());
+        return;
+    };
+    let again = Value::read(&value.to_bytes()).expect("what was printed is a value");
+    assert_eq!(again.since(), value.since());
+    assert_eq!(again.into_entry(), value.into_entry());
+}
+
+fn key(bytes: &[u8]) {
+    let Some(election) = layout::election_of("elect/", bytes) else { return };
+    let hall = Hall::new("elect/", &election);
+    let lease = hall.lease_of(bytes).expect("a candidate of its own election");
+    let other: ElectionName = "another".parse().expect("a name");
+    assert!(election == other || Hall::new("elect/", &other).lease_of(bytes).is_none());
+    assert!(bytes.ends_with(lease.as_bytes()));
+}
+
+fn ticket(bytes: &[u8]) {
+    let Ok(Ok(ticket)) = str::from_utf8(bytes).map(str::parse::<Ticket>) else { return };
+    let Ok(lease) = LeaseId::redeemed(&ticket) else { return };
+    let again = lease.ticket().expect("a lease has a ticket");
+    assert!(LeaseId::redeemed(&again).is_ok_and(|again| again == lease));
+}

@@ -1,0 +1,77 @@
+use std::fs::File;
+use std::os::fd::OwnedFd;
+
+use elect_api::{ElectionName, Error, ErrorKind};
+use nix::dir::Dir;
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, openat};
+use nix::sys::stat::Mode;
+use nix::unistd::{UnlinkatFlags, unlinkat};
+
+use crate::fault::{failed, wrong};
+use crate::hall::{ENTER, Hall, LOCK, QUEUE};
+use crate::root::Root;
+use crate::{lock, queue};
+
+/// Removes the directory of an election that nobody is in, with all that a candidate left there.
+pub(crate) fn forget(root: &Root, election: &ElectionName) -> Result<(), Error> {
+    let Some(mut hall) = Hall::visit(root, election)? else { return Ok(()) };
+    // While we hold these nobody gets in, and nobody leads. Whoever waits for them finds out that they are gone.
+    let _held = [hold(&hall, ENTER)?, hold(&hall, LOCK)?];
+    for number in queue::list(&mut hall)?.entries {
+        let name = queue::name_of(number);
+        let Some((file, _)) = hall.look_in_queue(&name)? else { continue };
+        let path = hall.path_in_queue(&name);
+        if lock::is_held(&file).map_err(|errno| failed("examine the lock of", &path, errno))? {
+            return Err(occupied(&hall));
+        }
+    }
+    let queue = hall.path_in_queue("");
+    // The directory that we look around in is read to its end.
+    let again = openat(&hall.queue, ".", FOLDER, Mode::empty());
+    empty(again.map_err(|errno| failed("read", &queue, errno))?, &hall)?;
+    let again = openat(&hall.directory, ".", FOLDER, Mode::empty());
+    empty(again.map_err(|errno| failed("read", hall.path(), errno))?, &hall)?;
+    let gone = |result| match result {
+        Ok(()) | Err(Errno::ENOENT) => Ok(()),
+        Err(errno) => Err(failed("remove", hall.path(), errno)),
+    };
+    gone(unlinkat(&hall.directory, QUEUE, UnlinkatFlags::RemoveDir))?;
+    let Some((top, _)) = root.open(false)? else { return Ok(()) };
+    gone(unlinkat(&top, election.as_str(), UnlinkatFlags::RemoveDir))
+}
+
+const FOLDER: OFlag = OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_CLOEXEC);
+
+fn occupied(hall: &Hall) -> Error {
+    wrong(ErrorKind::Unreachable, hall.path(), "is in use: somebody is in the election")
+}
+
+/// One of the election's own files with its lock.
+fn hold(hall: &Hall, name: &str) -> Result<File, Error> {
+    let (file, _) = hall.file(name)?;
+    let path = hall.path_of(name);
+    if lock::try_write(&file).map_err(|errno| failed("lock", &path, errno))? {
+        Ok(file)
+    } else {
+        Err(occupied(hall))
+    }
+}
+
+/// Removes all that is no directory.
+fn empty(directory: OwnedFd, hall: &Hall) -> Result<(), Error> {
+    let failed = |errno| failed("empty", hall.path(), errno);
+    let mut directory = Dir::from_fd(directory).map_err(failed)?;
+    let names: Vec<_> = directory
+        .iter()
+        .filter_map(|found| Some(found.ok()?.file_name().to_owned()))
+        .filter(|name| ![&b"."[..], b"..", QUEUE.as_bytes()].contains(&name.to_bytes()))
+        .collect();
+    for name in names {
+        match unlinkat(&directory, name.as_c_str(), UnlinkatFlags::NoRemoveDir) {
+            Ok(()) | Err(Errno::ENOENT) => {}
+            Err(errno) => return Err(failed(errno)),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,45 @@
+//! What this store reads that somebody else wrote, for fuzzing.
+
+use std::str;
+
+use crate::{entry, queue, token, url};
+
+/// A reader: it panics where it does not hold what it promises.
+pub type Reader = fn(&[u8]);
+
+/// All readers by name.
+pub const TARGETS: &[(&str, Reader)] =
+    &[("file-entry", entry), ("file-queue", queue), ("file-token", token), ("file-url", url)];
+
+fn url(bytes: &[u8]) {
+    let Ok(Ok(address)) = str::from_utf8(bytes).map(url::parse) else { return };
+    if let Some(directory) = &address.directory {
+        let again = url::parse(&url::of(directory)).expect("what was printed is a URL");
+        assert_eq!(again.directory.as_ref(), Some(directory));
+    }
+}
+
+fn entry(bytes: &[u8]) {
+    let candidate = match entry::parse(bytes) {
+        None => return,
+        Some(entry::Reading::Waiting(entry)) => entry.candidate,
+        Some(entry::Reading::Won(leader)) => leader.entry.candidate,
+    };
+    let printed = entry::joining(&candidate).expect("text becomes JSON");
+    let Some(entry::Reading::Waiting(again)) = entry::parse(&printed) else {
+        panic!("what was printed is no entry")
+    };
+    assert_eq!(again.candidate, candidate);
+}
+
+fn token(bytes: &[u8]) {
+    if let Some(token) = token::decode(bytes) {
+        assert_eq!(token::decode(token::encode(token).as_bytes()), Some(token));
+    }
+}
+
+fn queue(bytes: &[u8]) {
+    if let Some(number) = queue::number_of(bytes) {
+        assert_eq!(queue::name_of(number).as_bytes(), bytes);
+    }
+}

@@ -1,0 +1,256 @@
+use std::time::Duration;
+
+use elect_api::Validity;
+use nix::sys::signal::Signal;
+use tokio::time::sleep;
+
+use super::duel::{Duel, Setting, one_after_another, until};
+use super::processes::signal;
+use super::proxy::Mode;
+use super::scratch::Scratch;
+use crate::command::attempts;
+use crate::election::timing::{Timing, Wishes};
+use crate::guard;
+use crate::report::CheckReport;
+
+/// How often a silent store is asked before it counts as out of reach.
+const ATTEMPTS: u32 = 5;
+/// For so long a leader whose lease has no limit has to lead on while it is stopped.
+const STANDSTILL: Duration = Duration::from_secs(1);
+/// So many connections break, each at one reply more than the last.
+const FRAGILE: u32 = 8;
+
+/// One of the checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Check {
+    Store,
+    HandOver,
+    WrapperKilled,
+    GuardianKilled,
+    WrapperStopped,
+    BothStopped,
+    Escape,
+    CutOff,
+    LateReply,
+    LostReplies,
+}
+
+/// All of them, those first that tell most if they fail.
+pub(super) const CHECKS: &[Check] = &[
+    Check::Store,
+    Check::HandOver,
+    Check::WrapperKilled,
+    Check::GuardianKilled,
+    Check::WrapperStopped,
+    Check::BothStopped,
+    Check::Escape,
+    Check::CutOff,
+    Check::LateReply,
+    Check::LostReplies,
+];
+
+/// What a check has found.
+#[derive(Debug)]
+pub(super) enum Finding {
+    /// It is as it has to be.
+    Holds {
+        /// From what was done to the leader to the next one's command.
+        handover: Option<Duration>,
+        /// From the end of the leader's tree to the next one's command.
+        slack: Option<Duration>,
+        /// What was seen, in words.
+        seen: String,
+    },
+    /// It cannot be tried here, for this reason.
+    Skipped(&'static str),
+}
+
+/// Why a check does not hold.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// It was tried, and this is what came of it.
+    Broken(String),
+    /// The leader lost its lease before anything was done to it.
+    Lost,
+    /// It cannot be tried.
+    Unable(anyhow::Error),
+}
+
+impl From<anyhow::Error> for Trouble {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Unable(error)
+    }
+}
+
+impl Check {
+    /// What people know it by.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Store => "store",
+            Self::HandOver => "hand-over",
+            Self::WrapperKilled => "wrapper killed",
+            Self::GuardianKilled => "guardian killed",
+            Self::WrapperStopped => "wrapper stopped",
+            Self::BothStopped => "both stopped",
+            Self::Escape => "escape",
+            Self::CutOff => "cut off",
+            Self::LateReply => "late reply",
+            Self::LostReplies => "lost replies",
+        }
+    }
+
+    pub(super) async fn make(self, scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
+        if matches!(self, Self::CutOff | Self::LateReply | Self::LostReplies) {
+            if scratch.machines().is_empty() {
+                return Ok(Finding::Skipped("no network leads to this store"));
+            }
+            if scratch.is_secret() {
+                return Ok(Finding::Skipped("the store's certificate would not name the proxy"));
+            }
+        }
+        match self {
+            Self::Store => store(scratch).await,
+            Self::HandOver => hand_over(scratch).await,
+            Self::WrapperKilled => killed(scratch, |duel| Ok(duel.leader.wrapper())).await,
+            Self::GuardianKilled => killed(scratch, |duel| Ok(duel.leader.guardian()?)).await,
+            Self::WrapperStopped => wrapper_stopped(scratch).await,
+            Self::BothStopped => both_stopped(scratch).await,
+            Self::Escape => escape(scratch).await,
+            Self::CutOff => cut_off(scratch).await,
+            Self::LateReply => late_reply(scratch).await,
+            Self::LostReplies => one_after_another(scratch, FRAGILE).await,
+        }
+    }
+}
+
+async fn store(scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
+    let election = scratch.nobodys()?;
+    let ask = async || scratch.store.survey(&election).await;
+    attempts::insist(&scratch.profile.location, ATTEMPTS, ask).await?;
+    // The first one has connected.
+    let began = guard::now();
+    attempts::insist(&scratch.profile.location, ATTEMPTS, ask).await?;
+    let took = guard::now().since(began);
+    let seen = format!("it is reached, and answers within {took:.1?}");
+    Ok(Finding::Holds { handover: None, slack: None, seen })
+}
+
+async fn hand_over(scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
+    let duel = Duel::start(scratch, Setting::PLAIN).await?;
+    duel.end()?;
+    duel.follows(None, "the command ended, and what it left running was killed").await
+}
+
+/// Kills one process of the leader's.
+async fn killed(
+    scratch: &Scratch<'_>,
+    victim: impl Fn(&mut Duel<'_>) -> Result<i32, Trouble>,
+) -> Result<Finding, Trouble> {
+    let mut duel = Duel::start(scratch, Setting::PLAIN).await?;
+    let pid = victim(&mut duel)?;
+    duel.expect_leading()?;
+    let at = guard::now();
+    signal(pid, Signal::SIGKILL);
+    duel.follows(Some(at), "the command was dead before the next one led").await
+}
+
+async fn wrapper_stopped(scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
+    let mut duel = Duel::start(scratch, Setting::PLAIN).await?;
+    let (wrapper, at) = (duel.leader.wrapper(), guard::now());
+    duel.stop(wrapper).await?;
+    if scratch.ttl.is_some() {
+        return duel
+            .follows(Some(at), "its guardian killed the command before the lease ended")
+            .await;
+    }
+    duel.expect_standstill(STANDSTILL).await?;
+    signal(wrapper, Signal::SIGCONT);
+    duel.end()?;
+    duel.follows(None, "the command ran on, and nobody else's did").await
+}
+
+/// Only the kernel is left to act.
+async fn both_stopped(scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
+    let mut duel = Duel::start(scratch, Setting::PLAIN).await?;
+    let (wrapper, guardian) = (duel.leader.wrapper(), duel.leader.guardian()?);
+    let at = guard::now();
+    duel.stop(guardian).await?;
+    duel.stop(wrapper).await?;
+    if scratch.ttl.is_some() {
+        return duel
+            .follows(Some(at), "the kernel killed the command before the lease ended")
+            .await;
+    }
+    duel.expect_standstill(STANDSTILL).await?;
+    let at = guard::now();
+    signal(wrapper, Signal::SIGKILL);
+    signal(guardian, Signal::SIGKILL);
+    let seen = "the command ran on; when they were killed, the kernel killed it";
+    duel.follows(Some(at), seen).await
+}
+
+/// A process that leaves its session, and whose parent ends, dies with the others.
+async fn escape(scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
+    let setting = Setting { tree: "escaping-tree", processes: 3, ..Setting::PLAIN };
+    let mut duel = Duel::start(scratch, setting).await?;
+    if duel.containment == "group" {
+        return Ok(Finding::Skipped(
+            "the containment here, group, does not hold who leaves the group",
+        ));
+    }
+    let seen = format!("containment {}: who left the session died with the rest", duel.containment);
+    let wrapper = duel.leader.wrapper();
+    duel.expect_leading()?;
+    let at = guard::now();
+    signal(wrapper, Signal::SIGKILL);
+    duel.follows(Some(at), seen).await
+}
+
+async fn cut_off(scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
+    let mut duel = Duel::start(scratch, Setting { proxied: true, ..Setting::PLAIN }).await?;
+    duel.expect_leading()?;
+    let at = guard::now();
+    if let Some(proxy) = &duel.proxy {
+        proxy.order(Mode::Drop, Mode::Drop);
+    }
+    duel.follows(Some(at), "the command was dead before the lease ended").await
+}
+
+/// The last reply comes as late as it may. A lease that counted from then on, and not from its request,
+/// would be longer than the store's.
+async fn late_reply(scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
+    // A longer lease, by clocks that are taken for equal and without a grace: all that would hide it.
+    let setting = Setting {
+        proxied: true,
+        leases: 3,
+        flags: &["--max-clock-drift", "0", "-k", "0"],
+        ..Setting::PLAIN
+    };
+    let window = scratch.ttl.unwrap_or_default() * setting.leases;
+    let wishes = Wishes { ttl: window, kill_grace: Some(Duration::ZERO), max_clock_drift: 0.0 };
+    let timing = Timing::new(&wishes, scratch.profile.lease).map_err(anyhow::Error::from)?;
+    let late = timing.attempt_timeout.mul_f64(0.85);
+    let anchor = guard::now();
+    let deadlines = timing.deadlines(Validity::Window { anchor, window });
+    if deadlines.is_none_or(|deadlines| deadlines.hard + late <= anchor + window) {
+        return Ok(Finding::Skipped("a reply is not waited for so long here that it could matter"));
+    }
+    let mut duel = Duel::start(scratch, setting).await?;
+    let Some(proxy) = &duel.proxy else { return Err(Trouble::Lost) };
+    let mut heard = None;
+    // What comes then is a renewal.
+    while heard != Some(proxy.heard()) {
+        heard = Some(proxy.heard());
+        sleep(timing.renew_interval / 8).await;
+    }
+    proxy.order(Mode::Pass, Mode::Hold);
+    let renewal = until(window, || (heard != Some(proxy.heard())).then_some(())).await;
+    renewal.ok_or(Trouble::Lost)?;
+    let at = guard::now();
+    sleep(late).await;
+    proxy.order(Mode::Drop, Mode::Pass);
+    duel.expect_leading()?;
+    let late = humantime::format_duration(Duration::from_millis(CheckReport::whole_ms(late)));
+    duel.follows(Some(at), format!("a reply that came {late} late did not lengthen the lease"))
+        .await
+}

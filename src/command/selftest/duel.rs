@@ -1,0 +1,288 @@
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use elect_api::{Boottime, ElectionName};
+use nix::sys::signal::Signal;
+use tokio::time::sleep;
+
+use super::candidate::{Candidate, Role};
+use super::check::{Finding, Trouble};
+use super::processes;
+use super::proxy::Proxy;
+use super::scratch::Scratch;
+use super::stamps::Stamps;
+use crate::guard;
+use crate::report::FAILED;
+
+/// What the two are called in the stamps.
+const LEADER: &str = "A";
+const NEXT: &str = "B";
+
+/// How long a candidate may take to lead where nobody is before it, and to get into the queue.
+const START: Duration = Duration::from_secs(30);
+/// How long a signal to stop may take.
+const STOP: Duration = Duration::from_secs(5);
+/// From one look at the stamps to the next.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// How a duel is set up.
+#[derive(Clone, Copy)]
+pub(super) struct Setting {
+    /// The kind of tree that the leader runs.
+    pub(super) tree: &'static str,
+    /// How many processes it has.
+    pub(super) processes: usize,
+    /// How many times as long as usual its leases are.
+    pub(super) leases: u32,
+    /// Flags for the leader.
+    pub(super) flags: &'static [&'static str],
+    /// Whether the leader talks to the store through a proxy.
+    pub(super) proxied: bool,
+}
+
+impl Setting {
+    /// A command with a child.
+    pub(super) const PLAIN: Self =
+        Self { tree: "tree", processes: 2, leases: 1, flags: &[], proxied: false };
+}
+
+/// One leads, and another waits for what comes.
+pub(super) struct Duel<'a> {
+    scratch: &'a Scratch<'a>,
+    stamps: Stamps,
+    pub(super) leader: Candidate,
+    next: Candidate,
+    pub(super) proxy: Option<Proxy>,
+    /// What holds the leader's tree.
+    pub(super) containment: String,
+}
+
+impl<'a> Duel<'a> {
+    pub(super) async fn start(scratch: &'a Scratch<'a>, setting: Setting) -> Result<Self, Trouble> {
+        let (election, stamps) = scratch.election()?;
+        let proxy = if setting.proxied { Some(proxy(scratch, 0).await?) } else { None };
+        let way = proxy.as_ref().and_then(|proxy| scratch.backend.through(proxy.addresses()));
+        let backend = way.as_ref().unwrap_or(scratch.backend);
+        let Setting { tree, processes, leases, flags, .. } = setting;
+        let role = Role { tag: LEADER, tree, leases, flags, backend };
+        let mut leader = Candidate::start(scratch, &election, &stamps, role)?;
+        until(START, || {
+            let is_complete = stamps.tree(LEADER).is_some_and(|tree| tree.processes >= processes);
+            is_complete
+                .then_some(Ok(()))
+                .or_else(|| leader.ended().map(|_| Err(early(&mut leader))))
+        })
+        .await
+        .unwrap_or_else(|| Err(unable("no candidate leads, though nobody is before it")))?;
+        let role =
+            Role { tag: NEXT, tree: "brief", leases: 1, flags: &[], backend: scratch.backend };
+        let mut next = Candidate::start(scratch, &election, &stamps, role)?;
+        let containment = in_line(scratch, &election, &mut leader, &mut next).await?;
+        leader.guardian()?;
+        Ok(Self { scratch, stamps, leader, next, proxy, containment })
+    }
+
+    /// Stops a process, and waits until it is.
+    pub(super) async fn stop(&mut self, pid: i32) -> Result<(), Trouble> {
+        self.expect_leading()?;
+        processes::signal(pid, Signal::SIGSTOP);
+        let stopped = until(STOP, || processes::is_stopped(pid).then_some(())).await;
+        stopped.ok_or_else(|| unable("a process cannot be stopped"))
+    }
+
+    /// The leader still leads: nothing was done to it yet.
+    pub(super) fn expect_leading(&mut self) -> Result<(), Trouble> {
+        match self.leader.ended() {
+            None => Ok(()),
+            Some(_) => Err(early(&mut self.leader)),
+        }
+    }
+
+    /// Has the leader's command end.
+    pub(super) fn end(&self) -> Result<(), Trouble> {
+        let end = self.stamps.end_of(LEADER);
+        std::fs::write(&end, "")
+            .with_context(|| format!("cannot write {}", end.display()))
+            .map_err(Trouble::Unable)
+    }
+
+    /// For so long the leader's tree runs on, and nobody follows.
+    pub(super) async fn expect_standstill(&self, span: Duration) -> Result<(), Trouble> {
+        let until = guard::now() + span;
+        loop {
+            if self.stamps.tree(NEXT).is_some() {
+                return Err(Trouble::Broken(
+                    "the next command was started though the first one may run on".into(),
+                ));
+            }
+            let Some(tree) = self.stamps.tree(LEADER).filter(|tree| tree.is_alive) else {
+                let why = "the command was killed though its lease has no limit of time";
+                return Err(Trouble::Broken(why.into()));
+            };
+            if tree.last >= until {
+                return Ok(());
+            }
+            if guard::now() > until + STOP {
+                return Err(Trouble::Broken("the command stands still".into()));
+            }
+            sleep(LOOK).await;
+        }
+    }
+
+    /// Waits until the next one has led and ended. Nothing of the leader ran beside it. The hand-over counts
+    /// from `since`, or else from the end of the leader's tree.
+    pub(super) async fn follows(
+        mut self,
+        since: Option<Boottime>,
+        seen: impl Into<String>,
+    ) -> Result<Finding, Trouble> {
+        let patience = patience(self.scratch);
+        let ended = until(patience, || self.next.ended()).await;
+        match ended {
+            Some(status) if status.success() => {}
+            Some(_) => return Err(early(&mut self.next)),
+            None => {
+                let why =
+                    format!("nobody followed within {}", humantime::format_duration(patience));
+                return Err(Trouble::Broken(why));
+            }
+        }
+        verdict(&self.stamps, since, seen.into())
+    }
+}
+
+/// A way to each machine of the store.
+async fn proxy(scratch: &Scratch<'_>, fragile: u32) -> Result<Proxy, Trouble> {
+    let proxy = Proxy::start(&scratch.machines(), fragile).await;
+    Ok(proxy.context("cannot listen on the loopback interface")?)
+}
+
+/// One candidate alone, whose first connections break at a reply each; then another. What the first leaves
+/// behind may not block the second.
+pub(super) async fn one_after_another(
+    scratch: &Scratch<'_>,
+    fragile: u32,
+) -> Result<Finding, Trouble> {
+    let (election, stamps) = scratch.election()?;
+    let proxy = proxy(scratch, fragile).await?;
+    let way = scratch.backend.through(proxy.addresses());
+    let way = way.context("the URL of the store names no machine")?;
+    for (tag, backend) in [(LEADER, &way), (NEXT, scratch.backend)] {
+        let role = Role { tag, tree: "brief", leases: 1, flags: &[], backend };
+        let mut candidate = Candidate::start(scratch, &election, &stamps, role)?;
+        match until(patience(scratch), || candidate.ended()).await {
+            Some(status) if status.success() => {}
+            Some(_) => return Err(early(&mut candidate)),
+            None => {
+                let why = if tag == LEADER {
+                    "a candidate whose replies are lost does not lead when no more are"
+                } else {
+                    "a candidate whose replies were lost has left something that blocks the next"
+                };
+                return Err(Trouble::Broken(why.into()));
+            }
+        }
+        if tag == LEADER {
+            let survey = scratch.store.survey(&election).await.map_err(anyhow::Error::from)?;
+            if survey.leader.is_some() || !survey.waiting.is_empty() {
+                let why = "a candidate whose replies were lost has left an entry behind";
+                return Err(Trouble::Broken(why.into()));
+            }
+        }
+    }
+    let broken = proxy.connections().min(fragile);
+    let seen = format!("{broken} connections broke at a reply; it led once, and left nothing");
+    verdict(&stamps, None, seen)
+}
+
+/// What the stamps say of a leader and of who followed it.
+fn verdict(stamps: &Stamps, since: Option<Boottime>, seen: String) -> Result<Finding, Trouble> {
+    let broken = |why: String| Err(Trouble::Broken(why));
+    let trees = stamps.tree(LEADER).zip(stamps.tree(NEXT));
+    let Some((leader, next)) = trees else {
+        return broken("a command has exited with code 0, and never ran".into());
+    };
+    if leader.last >= next.first {
+        let span = leader.last.since(next.first);
+        return broken(format!("the command ran beside the next one, for {span:.0?} at least"));
+    }
+    if leader.is_alive || next.is_beside {
+        return broken("a process of the command was not dead when the next one started".into());
+    }
+    if leader.token >= next.token {
+        return broken(format!("the token {} was followed by {}", leader.token, next.token));
+    }
+    let handover = next.first.since(since.unwrap_or(leader.last));
+    let slack = next.first.since(leader.last);
+    Ok(Finding::Holds { handover: Some(handover), slack: Some(slack), seen })
+}
+
+/// How long a change of the leader may take, in the worst case.
+fn patience(scratch: &Scratch<'_>) -> Duration {
+    // A store may grant more than was asked for.
+    scratch.ttl.map_or(Duration::from_secs(15), |ttl| ttl * 6 + Duration::from_secs(40))
+}
+
+/// Waits until the next one stands in the queue; returns what holds the leader's tree.
+async fn in_line(
+    scratch: &Scratch<'_>,
+    election: &ElectionName,
+    leader: &mut Candidate,
+    next: &mut Candidate,
+) -> Result<String, Trouble> {
+    let began = guard::now();
+    loop {
+        for candidate in [&mut *leader, &mut *next] {
+            if candidate.ended().is_some() {
+                return Err(early(candidate));
+            }
+        }
+        let survey = scratch.store.survey(election).await;
+        let waited = guard::now().since(began);
+        match survey {
+            Ok(survey) => {
+                let leader = survey.leader.filter(|_| !survey.waiting.is_empty());
+                if let Some(leader) = leader {
+                    return Ok(leader.entry.candidate.containment);
+                }
+            }
+            Err(error) if waited > START => {
+                return Err(Trouble::Unable(anyhow::Error::from(error)));
+            }
+            Err(_) => {}
+        }
+        if waited > START {
+            return Err(unable("the store shows no candidate that waits"));
+        }
+        sleep(LOOK * 10).await;
+    }
+}
+
+/// Why a candidate has ended before its time.
+fn early(candidate: &mut Candidate) -> Trouble {
+    let said = candidate.said();
+    match candidate.ended().and_then(|status| status.code()) {
+        Some(code) if code == i32::from(FAILED) => Trouble::Unable(anyhow!("elect run: {said}")),
+        Some(code) if code == i32::from(crate::report::LOST) => Trouble::Lost,
+        Some(code) => Trouble::Broken(format!("elect run exited with code {code}: {said}")),
+        None => Trouble::Broken(format!("elect run was killed: {said}")),
+    }
+}
+
+fn unable(why: &'static str) -> Trouble {
+    Trouble::Unable(anyhow!(why))
+}
+
+/// The first that `look` finds within `patience`.
+pub(super) async fn until<T>(patience: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    let end = guard::now() + patience;
+    loop {
+        if let Some(found) = look() {
+            return Some(found);
+        }
+        if guard::now() >= end {
+            return None;
+        }
+        sleep(LOOK).await;
+    }
+}

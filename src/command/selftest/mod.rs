@@ -1,0 +1,200 @@
+//! `elect selftest`: whether elect keeps its promise on this machine and store.
+//!
+//! It has no machinery of its own: what is tried are real runs of this very program, as processes that are
+//! stopped, killed and cut off from outside. Only their [stamps](stamps) count.
+
+mod candidate;
+mod check;
+mod duel;
+mod processes;
+mod proxy;
+mod scratch;
+mod stamp;
+mod stamps;
+
+use std::cell::Cell;
+
+use anyhow::Context;
+use elect_api::Boottime;
+use nix::sys::signal::Signal;
+
+use self::check::{CHECKS, Check, Finding, Trouble};
+use self::scratch::Scratch;
+pub(super) use self::stamp::stamp;
+use crate::config::{OutputFormat, SelftestPlan};
+use crate::guard::{self, Incoming, Inherited, Whom};
+use crate::report::{self, CheckReport, CheckResult, Line, Log, SelftestReport, age};
+
+/// This very program, whatever has become of its file.
+const OURSELVES: &str = "/proc/self/exe";
+/// The subcommand of ours that stamps.
+const SUBCOMMAND: &str = "stamp";
+
+/// How often a check is made whose candidate lost its lease before anything was done to it.
+const TRIES: u32 = 3;
+
+/// Makes all checks. The exit code is 0 if all of them hold that can be made here, else 1; or 128 and the
+/// number of the signal that ended it.
+///
+/// # Errors
+/// The checks cannot be made: the store cannot be reached, or refuses; or stdout cannot be written.
+pub(super) fn selftest(plan: &SelftestPlan, log: &Log) -> anyhow::Result<u8> {
+    let inherited = Inherited::take().context("cannot block signals")?;
+    // Whoever is left without a parent is ours to end.
+    guard::adopt_orphans();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.context("cannot start the runtime")?;
+    let outcome = runtime.block_on(examine(plan, &inherited, log));
+    // A resolver may keep a thread for minutes.
+    runtime.shutdown_background();
+    match outcome? {
+        Ended::Whole(report) => {
+            let text = match plan.output {
+                OutputFormat::Table => report.table(),
+                OutputFormat::Json => serde_json::to_string_pretty(&report)? + "\n",
+                OutputFormat::Yaml => serde_yaml::to_string(&report)?,
+            };
+            report::print(&text).context("cannot write to stdout")?;
+            Ok(u8::from(!report.holds))
+        }
+        Ended::By(signal) => {
+            if let Ok(known @ (Signal::SIGINT | Signal::SIGQUIT)) = Signal::try_from(signal) {
+                // A shell is to know what ended the loop around us.
+                guard::end_by(known, Whom::Ourselves);
+            }
+            Ok(u8::try_from(128 + signal).unwrap_or(u8::MAX))
+        }
+    }
+}
+
+/// How it went.
+enum Ended {
+    /// All checks were made.
+    Whole(SelftestReport),
+    /// This signal came.
+    By(i32),
+}
+
+async fn examine(plan: &SelftestPlan, inherited: &Inherited, log: &Log) -> anyhow::Result<Ended> {
+    let incoming = Incoming::new(inherited).context("cannot read signals")?;
+    let scratch = Scratch::new(plan, inherited)?;
+    let stage = Cell::new(Stage { number: 0, name: "", began: guard::now() });
+    let outcome = tokio::select! {
+        checks = check_all(&scratch, &stage) => checks.map(Ok),
+        signal = interruption(&incoming) => Ok(Err(signal)),
+        () = keep_drawing(log, &stage) => unreachable!("drawing has no end"),
+    };
+    // Nobody is left in the elections now but those that are about to die.
+    let left = tokio::select! {
+        left = scratch.clear_away() => left,
+        _ = interruption(&incoming) => vec![scratch.whole()],
+    };
+    for what in &left {
+        log.warn(format_args!("left behind: {what}"));
+    }
+    Ok(match outcome? {
+        Ok(checks) => Ended::Whole(SelftestReport::new(scratch.location(), checks, left)),
+        Err(signal) => Ended::By(signal),
+    })
+}
+
+/// The check that is being made.
+#[derive(Clone, Copy)]
+struct Stage {
+    number: usize,
+    name: &'static str,
+    began: Boottime,
+}
+
+async fn check_all(scratch: &Scratch<'_>, stage: &Cell<Stage>) -> anyhow::Result<Vec<CheckReport>> {
+    let mut reports = Vec::with_capacity(CHECKS.len());
+    for (number, check) in (1..).zip(CHECKS) {
+        let began = guard::now();
+        stage.set(Stage { number, name: check.name(), began });
+        let found = insist(*check, scratch).await;
+        let took = guard::now().since(began);
+        reports.push(told(*check, found, took)?);
+        // Where something does not hold, there may be somebody who disturbs the next check.
+        scratch.settle().await;
+    }
+    Ok(reports)
+}
+
+/// A machine that is busy may cost a leader its lease: that is no answer.
+async fn insist(check: Check, scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
+    let mut found = check.make(scratch).await;
+    for _ in 1..TRIES {
+        if !matches!(found, Err(Trouble::Lost)) {
+            break;
+        }
+        scratch.settle().await;
+        found = check.make(scratch).await;
+    }
+    found
+}
+
+fn told(
+    check: Check,
+    found: Result<Finding, Trouble>,
+    took: std::time::Duration,
+) -> anyhow::Result<CheckReport> {
+    let report = |result, seen| CheckReport {
+        check: check.name(),
+        result,
+        took_ms: CheckReport::whole_ms(took),
+        handover_ms: None,
+        slack_ms: None,
+        seen,
+    };
+    Ok(match found {
+        Ok(Finding::Holds { handover, slack, seen }) => CheckReport {
+            handover_ms: handover.map(CheckReport::fine_ms),
+            slack_ms: slack.map(CheckReport::fine_ms),
+            ..report(CheckResult::Holds, seen)
+        },
+        Ok(Finding::Skipped(why)) => report(CheckResult::Skipped, why.to_owned()),
+        Err(Trouble::Broken(why)) => report(CheckResult::Fails, why),
+        Err(Trouble::Lost) => {
+            let why = format!(
+                "the lease was lost {TRIES} times before anything was done: machine or store is \
+                 too busy for it, a longer --ttl may help"
+            );
+            report(CheckResult::Fails, why)
+        }
+        Err(Trouble::Unable(error)) => {
+            return Err(error.context(format!("the check \"{}\" cannot be made", check.name())));
+        }
+    })
+}
+
+/// The next signal that is to end us.
+async fn interruption(incoming: &Incoming) -> i32 {
+    loop {
+        match incoming.next().await {
+            Ok(signal @ (libc::SIGHUP | libc::SIGINT | libc::SIGQUIT | libc::SIGTERM)) => {
+                return signal;
+            }
+            Ok(_) => {}
+            // The descriptor cannot fail; if it does, the checks go on.
+            Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+async fn keep_drawing(log: &Log, stage: &Cell<Stage>) {
+    let mut line = Line::new(log);
+    if !line.is_wanted() {
+        return std::future::pending().await;
+    }
+    let mut beat = tokio::time::interval(std::time::Duration::from_millis(250));
+    loop {
+        beat.tick().await;
+        let (now, Stage { number, name, began }) = (guard::now(), stage.get());
+        if number > 0 {
+            let whole = CHECKS.len();
+            line.tick(now, || {
+                format!("check {number} of {whole}: {name}, {}", age(now.since(began)))
+            });
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The way from a candidate to the store, which fails as it is told to.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+/// What becomes of the bytes of one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// They are passed on.
+    Pass,
+    /// They wait until the mode is another.
+    Hold,
+    /// They are dropped, as by a network that is cut.
+    Drop,
+}
+
+/// A way to each machine of a store. Dropping it closes all connections.
+pub(super) struct Proxy {
+    addresses: Vec<SocketAddr>,
+    shared: Arc<Shared>,
+    _doors: JoinSet<()>,
+}
+
+struct Shared {
+    requests: watch::Sender<Mode>,
+    replies: watch::Sender<Mode>,
+    /// How many times a candidate was heard.
+    heard: AtomicU64,
+    /// How many connections break at their first replies: the first at its first one, the second at its
+    /// second, and so on.
+    fragile: u32,
+    connections: AtomicU32,
+}
+
+impl Proxy {
+    /// One way to each of `targets`, `HOST:PORT`, all of them passing everything on but the replies that
+    /// the first `fragile` connections break at.
+    pub(super) async fn start(targets: &[String], fragile: u32) -> io::Result<Self> {
+        let shared = Arc::new(Shared {
+            requests: watch::Sender::new(Mode::Pass),
+            replies: watch::Sender::new(Mode::Pass),
+            heard: AtomicU64::new(0),
+            fragile,
+            connections: AtomicU32::new(0),
+        });
+        let mut doors = JoinSet::new();
+        let mut addresses = Vec::new();
+        for target in targets {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+            addresses.push(listener.local_addr()?);
+            doors.spawn(let_in(listener, target.clone(), Arc::clone(&shared)));
+        }
+        Ok(Self { addresses, shared, _doors: doors })
+    }
+
+    /// Where candidates connect to.
+    pub(super) fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Treats what the candidate sends, and what the store answers, like this from now on.
+    pub(super) fn order(&self, requests: Mode, replies: Mode) {
+        self.shared.requests.send_replace(requests);
+        self.shared.replies.send_replace(replies);
+    }
+
+    /// How many times the candidate was heard so far.
+    pub(super) fn heard(&self) -> u64 {
+        self.shared.heard.load(Ordering::Relaxed)
+    }
+
+    /// How many connections there were.
+    pub(super) fn connections(&self) -> u32 {
+        self.shared.connections.load(Ordering::Relaxed)
+    }
+}
+
+async fn let_in(listener: TcpListener, target: String, shared: Arc<Shared>) {
+    // They end with the door.
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            client = listener.accept() => {
+                if let Ok((client, _)) = client {
+                    connections.spawn(connect(client, target.clone(), Arc::clone(&shared)));
+                }
+            }
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+/// One connection. However it ends, both of its ends see it.
+async fn connect(client: TcpStream, target: String, shared: Arc<Shared>) {
+    let number = shared.connections.fetch_add(1, Ordering::Relaxed);
+    let Ok(store) = TcpStream::connect(&target).await else { return };
+    for stream in [&client, &store] {
+        // Nothing else would come to fill a packet.
+        let _ = stream.set_nodelay(true);
+    }
+    let (from_client, to_client) = client.into_split();
+    let (from_store, to_store) = store.into_split();
+    let breaks_at = (number < shared.fragile).then_some(number + 1);
+    let requests = async {
+        let mode = shared.requests.subscribe();
+        let heard = || shared.heard.fetch_add(1, Ordering::Relaxed);
+        pass_on(from_client, to_store, mode, || {
+            heard();
+            true
+        })
+        .await;
+    };
+    let mut replies = 0;
+    let replies = async {
+        let mode = shared.replies.subscribe();
+        pass_on(from_store, to_client, mode, || {
+            replies += 1;
+            Some(replies) != breaks_at
+        })
+        .await;
+    };
+    tokio::select! {
+        () = requests => {}
+        () = replies => {}
+    }
+}
+
+/// Passes on what comes, as the mode has it and as long as `goes_on`, which is asked at each chunk.
+async fn pass_on(
+    from: OwnedReadHalf,
+    to: OwnedWriteHalf,
+    mut mode: watch::Receiver<Mode>,
+    mut goes_on: impl FnMut() -> bool,
+) {
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        let Ok(got @ 1..) = read(&from, &mut buffer).await else { return };
+        if !goes_on() {
+            return;
+        }
+        let Ok(now) = mode.wait_for(|mode| *mode != Mode::Hold).await.map(|mode| *mode) else {
+            return;
+        };
+        if now == Mode::Pass && write_all(&to, &buffer[..got]).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn read(stream: &OwnedReadHalf, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        stream.readable().await?;
+        match stream.try_read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            other => return other,
+        }
+    }
+}
+
+async fn write_all(stream: &OwnedWriteHalf, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        stream.writable().await?;
+        match stream.try_write(bytes) {
+            Ok(written) => bytes = &bytes[written..],
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,203 @@
+use std::cell::{Cell, RefCell};
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+use elect_api::{ElectionName, Profile, Store};
+use tokio::time::sleep;
+
+use super::stamps::Stamps;
+use crate::command::candidacy::environment;
+use crate::config::{self, BackendUrl, SelftestPlan};
+use crate::guard::{self, Inherited};
+
+/// What the names of all that we make begin with.
+const PREFIX: &str = "elect-selftest-";
+
+/// The variables of elect that its candidates are to find.
+const HANDED_ON: [&str; 3] = ["ELECT_USER", "ELECT_PASSWORD", "ELECT_PASSWORD_FILE"];
+/// What tests of this program set.
+const OF_TESTS: &str = "ELECT_TEST_";
+
+/// How long what a check leaves may go on: guardians that give up entries which are gone already.
+const AFTER_A_CHECK: Duration = Duration::from_millis(500);
+/// The same in the end, where there may be an entry to give up.
+const IN_THE_END: Duration = Duration::from_secs(5);
+/// From one look to the next.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// The place where all is tried: a folder of this machine, and elections in the store.
+pub(super) struct Scratch<'a> {
+    pub(super) backend: &'a BackendUrl,
+    pub(super) inherited: &'a Inherited,
+    pub(super) store: Box<dyn Store>,
+    pub(super) profile: Profile,
+    /// The length of lease to ask for; `None` where leases do not end by time.
+    pub(super) ttl: Option<Duration>,
+    folder: PathBuf,
+    name: String,
+    elections: RefCell<Vec<ElectionName>>,
+    number: Cell<u32>,
+}
+
+impl<'a> Scratch<'a> {
+    /// Makes the folder. Nothing is made in the store yet.
+    ///
+    /// # Errors
+    /// When it cannot be made, or the plan does not fit the store.
+    pub(super) fn new(plan: &'a SelftestPlan, inherited: &'a Inherited) -> anyhow::Result<Self> {
+        let store = config::connect(&plan.backend)?;
+        let profile = store.profile();
+        let ttl = plan.lease(&profile)?;
+        let name = format!("{PREFIX}{:08x}", fastrand::u32(..));
+        let folder = make_folder(&name)?;
+        let scratch = Self {
+            backend: &plan.backend,
+            inherited,
+            store,
+            profile,
+            ttl,
+            folder,
+            name,
+            elections: RefCell::default(),
+            number: Cell::new(0),
+        };
+        // In the place of the user's: no key of it counts for the candidates.
+        let config = scratch.config();
+        File::create(&config).with_context(|| format!("cannot make {}", config.display()))?;
+        Ok(scratch)
+    }
+
+    fn config(&self) -> PathBuf {
+        self.folder.join("config.yaml")
+    }
+
+    /// Where the store is, as people may see it.
+    pub(super) fn location(&self) -> String {
+        self.profile.location.clone()
+    }
+
+    /// All elections of ours, in words.
+    pub(super) fn whole(&self) -> String {
+        format!("what there is of the elections {}-... at {}", self.name, self.profile.location)
+    }
+
+    /// An election that nobody ever enters.
+    pub(super) fn nobodys(&self) -> anyhow::Result<ElectionName> {
+        self.name_of(0)
+    }
+
+    fn name_of(&self, number: u32) -> anyhow::Result<ElectionName> {
+        format!("{}-{number}", self.name).parse().context("no name for an election")
+    }
+
+    /// Another election, which is removed in the end, and a folder for its stamps.
+    pub(super) fn election(&self) -> anyhow::Result<(ElectionName, Stamps)> {
+        let number = self.number.get() + 1;
+        self.number.set(number);
+        let election = self.name_of(number)?;
+        self.elections.borrow_mut().push(election.clone());
+        let folder = self.folder.join(number.to_string());
+        fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        Ok((election, Stamps::new(folder)))
+    }
+
+    /// Our environment as a candidate gets it that goes this way to the store.
+    pub(super) fn environment(&self, backend: &BackendUrl) -> Vec<(OsString, OsString)> {
+        let is_theirs = |name: &OsString| {
+            let name = name.to_string_lossy();
+            !name.starts_with("ELECT_") || HANDED_ON.contains(&&*name) || name.starts_with(OF_TESTS)
+        };
+        let ours = environment::for_helper().into_iter().filter(|(name, _)| is_theirs(name));
+        ours.chain([
+            ("ELECT_BACKEND".into(), backend.with_secrets().into()),
+            ("ELECT_CONFIG".into(), self.config().into()),
+        ])
+        .collect()
+    }
+
+    /// The machines of the store, `HOST:PORT`; empty where its URL names none.
+    pub(super) fn machines(&self) -> Vec<String> {
+        let location = &self.profile.location;
+        let rest = location.split_once("://").map_or("", |(_, rest)| rest);
+        let hosts = rest.split(['/', '?']).next().unwrap_or_default();
+        hosts.split(',').filter(|host| !host.is_empty()).map(ToOwned::to_owned).collect()
+    }
+
+    /// Whether the store is talked to in secret.
+    pub(super) fn is_secret(&self) -> bool {
+        self.backend.scheme().is_some_and(|scheme| scheme.ends_with("+tls"))
+    }
+
+    /// Waits until nothing of the last check lives. Its candidates are reaped before.
+    pub(super) async fn settle(&self) {
+        end_children(AFTER_A_CHECK).await;
+    }
+
+    /// Removes all that was made, and says in words what could not be.
+    pub(super) async fn clear_away(&self) -> Vec<String> {
+        end_children(IN_THE_END).await;
+        let began = guard::now();
+        // The lease of a candidate that could give nothing up has to end.
+        let patience = self.ttl.unwrap_or_default() * 3 + Duration::from_secs(10);
+        let elections = self.elections.take();
+        let mut left = Vec::new();
+        for election in elections {
+            loop {
+                let Err(error) = self.store.forget(&election).await else { break };
+                if error.is_permanent() || guard::now().since(began) > patience {
+                    let error = anyhow::Error::from(error);
+                    left.push(format!(
+                        "election {election} at {}: {error:#}",
+                        self.profile.location
+                    ));
+                    break;
+                }
+                sleep(LOOK * 20).await;
+            }
+        }
+        if let Err(error) = fs::remove_dir_all(&self.folder) {
+            left.push(format!("{}: {error}", self.folder.display()));
+        }
+        left
+    }
+}
+
+impl Drop for Scratch<'_> {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Waits until all children have ended, and kills those that have not by the end of `patience`.
+async fn end_children(patience: Duration) {
+    let began = guard::now();
+    while guard::has_children() {
+        let waited = guard::now().since(began);
+        if waited > patience {
+            guard::kill_children();
+        }
+        // They cannot be killed, or are not to be found: nobody waits for them.
+        if waited > patience + IN_THE_END {
+            return;
+        }
+        sleep(LOOK).await;
+    }
+}
+
+/// Makes a folder for us alone, in memory where there is a place for that: stamps on a disk would wait for
+/// it now and then.
+fn make_folder(name: &str) -> anyhow::Result<PathBuf> {
+    let make = |place: &Path| {
+        let folder = place.join(name);
+        DirBuilder::new().mode(0o700).create(&folder).map(|()| folder)
+    };
+    if let Ok(folder) = make(Path::new("/dev/shm")) {
+        return Ok(folder);
+    }
+    let place = std::env::temp_dir();
+    make(&place).with_context(|| format!("cannot make a folder in {}", place.display()))
+}

@@ -1,0 +1,63 @@
+//! Programs that do not outlive us, whatever becomes of us.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+
+use nix::sys::signal::{SigmaskHow, sigprocmask};
+
+use super::Inherited;
+use super::children::{self, Waited};
+
+impl Inherited {
+    /// Starts a program in a session of its own, out of reach of the terminal's keys, with the signals as
+    /// elect was started with them. It is killed when the thread that calls this ends, however that comes
+    /// about.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn spawn_bound(&self, command: &mut Command) -> io::Result<Child> {
+        // SAFETY: getpid has no preconditions.
+        let us = unsafe { libc::getpid() };
+        let (mask, dispositions) = (self.mask, self.dispositions);
+        let bind = move || {
+            // SAFETY: none of these has memory preconditions. Who died before the prctl has left the child
+            // another parent.
+            unsafe {
+                if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
+                    return Err(io::Error::last_os_error());
+                }
+                if libc::getppid() != us {
+                    libc::_exit(127);
+                }
+                libc::setsid();
+            }
+            dispositions.restore();
+            Ok(sigprocmask(SigmaskHow::SIG_SETMASK, Some(&mask), None)?)
+        };
+        // SAFETY: what runs between fork and exec keeps to system calls.
+        unsafe { command.pre_exec(bind) }.spawn()
+    }
+}
+
+/// Makes this process the parent of all whose parents, our descendants, die.
+pub fn adopt_orphans() {
+    // SAFETY: prctl takes integers here.
+    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
+}
+
+/// Reaps the dead, whosever children they were; whether a child is left. Nobody else may wait for one.
+pub fn has_children() -> bool {
+    loop {
+        match children::wait() {
+            Waited::Ended(..) | Waited::Stopped(..) => {}
+            Waited::Quiet => return true,
+            Waited::None => return false,
+        }
+    }
+}
+
+/// Kills every child. Those of theirs come to us if [`adopt_orphans`] was called before.
+pub fn kill_children() {
+    children::kill_all_living_but(&[]);
+}

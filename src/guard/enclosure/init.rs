@@ -1,0 +1,89 @@
+//! The first process of the command's pid namespace. It runs no code of others: it reaps the orphans, and
+//! all that is in the namespace dies with it.
+
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, Signal};
+
+use crate::guard::children::{self, Waited};
+use crate::guard::{death_pipe, descriptors, signals};
+
+/// The order to end as soon as no process is left. Any other byte is a signal for all that are.
+pub(super) const LEAVE: u8 = 0;
+
+/// What it keeps open.
+pub(super) struct Kept<'a> {
+    pub(super) orders: &'a OwnedFd,
+    /// For `ELECT_LEASE`: programs in a user namespace may look at descriptors of this process only.
+    pub(super) lease: &'a OwnedFd,
+    pub(super) death_read: &'a OwnedFd,
+    pub(super) null: &'a OwnedFd,
+}
+
+/// Turns this process, freshly forked as the first of its namespace, with all signals blocked, into that.
+pub(super) fn main(kept: &Kept<'_>) -> ! {
+    // SAFETY: prctl takes integers, and a NUL-terminated name for PR_SET_NAME.
+    let is_tied = unsafe {
+        libc::prctl(libc::PR_SET_NAME, c"elect-init".as_ptr());
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0
+    };
+    // A guardian that died before that sends nothing any more.
+    if !is_tied || death_pipe::is_over(kept.death_read) {
+        end();
+    }
+    descriptors::silence(kept.null, &[0, 1, 2]);
+    let mut open = [kept.orders.as_raw_fd(), kept.lease.as_raw_fd()];
+    // SAFETY: no other descriptor is used from here on, and no object that owns one is dropped.
+    unsafe { descriptors::close_all_but(&mut open) };
+    let Ok(news) = signals::descriptor(&SigSet::from(Signal::SIGCHLD)) else { end() };
+    let mut leaves = false;
+    loop {
+        let mut polled = [
+            PollFd::new(news.as_fd(), PollFlags::POLLIN),
+            PollFd::new(kept.orders.as_fd(), PollFlags::POLLIN),
+        ];
+        let _ = poll(&mut polled, PollTimeout::NONE);
+        while let Ok(Some(_)) = news.read_signal() {}
+        leaves |= obey(kept.orders);
+        if is_childless() && leaves {
+            end();
+        }
+    }
+}
+
+/// Does what it is told to; says whether that is to leave.
+fn obey(orders: &OwnedFd) -> bool {
+    let mut leaves = false;
+    let mut order = [LEAVE];
+    loop {
+        match signals::read_now(orders, &mut order) {
+            // The guardian is gone.
+            Ok(Some(0)) | Err(_) => end(),
+            Ok(None) => return leaves,
+            Ok(Some(_)) if order[0] == LEAVE => leaves = true,
+            Ok(Some(_)) => {
+                // SAFETY: kill has no memory preconditions. From here, all are those of the namespace
+                // but this one.
+                unsafe { libc::kill(-1, order[0].into()) };
+            }
+        }
+    }
+}
+
+/// Reaps who has ended; says whether nobody is left.
+fn is_childless() -> bool {
+    loop {
+        match children::wait() {
+            Waited::None => return true,
+            Waited::Quiet => return false,
+            Waited::Ended(..) | Waited::Stopped(..) => {}
+        }
+    }
+}
+
+/// Whatever is in the namespace dies with it.
+fn end() -> ! {
+    // SAFETY: _exit has no preconditions.
+    unsafe { libc::_exit(0) }
+}

@@ -1,0 +1,293 @@
+//! What holds the command's descendants: how the command comes into it, how all in it are killed, and
+//! how it is known to be empty.
+//!
+//! | containment | the command is started by | all are killed by | empty once |
+//! |---|---|---|---|
+//! | `group` | fork | KILL of its group | `wait` knows no child |
+//! | `scan` | fork | that, and KILL of each child, again and again | the same |
+//! | `cgroup` | fork into the cgroup | that, and `cgroup.kill` | the same, and nothing populates the cgroup |
+//! | `pidns` | fork into the namespace, by a door | that, and KILL of the init | the same; the init is a child |
+
+mod cgroup;
+mod clone;
+mod init;
+mod namespace;
+
+use std::fmt::{self, Display};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use nix::errno::Errno;
+
+use self::cgroup::Cgroup;
+use self::namespace::Namespace;
+use super::children::{self, Living};
+use super::containment::Containment;
+use super::signals;
+use super::spawn::Birth;
+
+/// What holds the descendants of one command.
+pub struct Enclosure {
+    containment: Containment,
+    /// `/proc/.../children` of the guardian, for the guardian.
+    list: Option<OwnedFd>,
+    walls: Walls,
+}
+
+enum Walls {
+    None,
+    Cgroup(Cgroup),
+    Namespace(Namespace),
+}
+
+impl Enclosure {
+    /// Makes what was asked for; by default the best that changes nothing that the command could see, and if
+    /// that is less than `required`, what changes the least of the rest. What a containment needs is tried, so
+    /// that one that is made can be had.
+    ///
+    /// # Errors
+    /// When it is not to be had, and why.
+    pub fn choose(
+        wish: Option<Containment>,
+        required: Option<Containment>,
+    ) -> Result<Self, Unavailable> {
+        use Containment::{Cgroup, Group, Pidns, Scan};
+        let required = required.unwrap_or(Group);
+        if let Some(wish) = wish.filter(|&wish| wish < required) {
+            return Err(Unavailable { wish: Some(wish), required, refusals: Vec::new() });
+        }
+        let by_visibility = [Scan, Group, Cgroup, Pidns];
+        let mut refusals = Vec::new();
+        for containment in by_visibility {
+            if wish.map_or(containment >= required, |wish| wish == containment) {
+                match Self::make(containment) {
+                    Ok(enclosure) => return Ok(enclosure),
+                    Err(refusal) => refusals.push((containment, refusal)),
+                }
+            }
+        }
+        Err(Unavailable { wish, required, refusals })
+    }
+
+    /// The best that changes nothing that the command could see.
+    pub fn unseen() -> Self {
+        let containment =
+            if children::are_listed() { Containment::Scan } else { Containment::Group };
+        Self { containment, list: None, walls: Walls::None }
+    }
+
+    fn make(containment: Containment) -> Result<Self, Refusal> {
+        let walls = match containment {
+            Containment::Scan if !children::are_listed() => return Err(Refusal::Unlisted),
+            Containment::Group | Containment::Scan => Walls::None,
+            Containment::Cgroup => Walls::Cgroup(Cgroup::new().map_err(Refusal::Cgroup)?),
+            Containment::Pidns => Walls::Namespace(Namespace::new().map_err(Refusal::Namespace)?),
+        };
+        Ok(Self { containment, list: None, walls })
+    }
+
+    /// The containment in force.
+    pub const fn containment(&self) -> Containment {
+        self.containment
+    }
+
+    /// Whether children are looked for, where they are listed.
+    fn scans(&self) -> bool {
+        self.containment != Containment::Group
+    }
+
+    /// Whether programs that it holds may look at no descriptors but those of its init.
+    pub(super) const fn has_init(&self) -> bool {
+        matches!(self.walls, Walls::Namespace(_))
+    }
+}
+
+/// For the guardian: none of these allocates, but the first.
+impl Enclosure {
+    /// The guardian has come to be: it is its children that will be looked for.
+    pub(super) fn settle(&mut self) {
+        self.list = self.scans().then(children::list).flatten();
+    }
+
+    /// Forks the command into it.
+    ///
+    /// # Errors
+    /// The `errno` of what failed; then nothing of the command's own has run.
+    pub(super) fn start(&mut self, birth: &mut Birth<'_>) -> Result<i32, i32> {
+        let pid = match &mut self.walls {
+            Walls::Namespace(namespace) => return namespace.start(birth),
+            Walls::Cgroup(cgroup) => cgroup.fork()?,
+            // SAFETY: fork has no preconditions; the guardian has one thread, so the child may call
+            // anything, and it keeps to system calls all the same.
+            Walls::None => match unsafe { libc::fork() } {
+                -1 => return Err(Errno::last_raw()),
+                pid => pid,
+            },
+        };
+        if pid == 0 { birth.become_command() } else { Ok(pid) }
+    }
+
+    /// Signals the command's group, while it lives, and else what it has left.
+    pub(super) fn signal(&self, command: Option<i32>, signal: i32) {
+        // While the command is unreaped its group's number is ours; after that only children are.
+        match (command, &self.walls, &self.list) {
+            (Some(command), ..) => signals::signal_command(command, signal),
+            (None, Walls::Namespace(namespace), _) => namespace.signal(signal),
+            (None, _, Some(list)) => children::signal_each(list.as_raw_fd(), signal, &[]),
+            (None, _, None) => {}
+        }
+    }
+
+    /// Kills all in it that can be found.
+    pub(super) fn kill_all(&self, command: Option<i32>) {
+        if let Some(command) = command {
+            signals::signal_command(command, libc::SIGKILL);
+        }
+        self.kill_walled();
+        if let Some(list) = &self.list {
+            children::signal_each(list.as_raw_fd(), libc::SIGKILL, &[]);
+        }
+    }
+
+    /// Kills all children that live, where they are listed; says which.
+    pub(super) fn kill_living(&self) -> Living {
+        self.list.as_ref().map_or(Living::NONE, |list| children::kill_living(list.as_raw_fd(), &[]))
+    }
+
+    /// The command has ended.
+    pub(super) fn command_ended(&self) {
+        if let Walls::Namespace(namespace) = &self.walls {
+            namespace.command_ended();
+        }
+    }
+
+    /// This child of the guardian's is reaped.
+    pub(super) fn reaped(&mut self, pid: i32) {
+        if let Walls::Namespace(namespace) = &mut self.walls {
+            namespace.reaped(pid);
+        }
+    }
+
+    /// Readable, as urgent data is, when others than our children have come or gone.
+    pub(super) const fn news(&self) -> Option<&OwnedFd> {
+        match &self.walls {
+            Walls::Cgroup(cgroup) => Some(cgroup.events()),
+            Walls::None | Walls::Namespace(_) => None,
+        }
+    }
+
+    /// Nobody will need it again.
+    pub(super) fn remove(&self) {
+        if let Walls::Cgroup(cgroup) = &self.walls {
+            cgroup.remove();
+        }
+    }
+
+    /// Calls `keep` with each descriptor of it.
+    pub(super) fn each_descriptor(&self, mut keep: impl FnMut(RawFd)) {
+        self.list.iter().map(AsRawFd::as_raw_fd).for_each(&mut keep);
+        match &self.walls {
+            Walls::None => {}
+            Walls::Cgroup(cgroup) => cgroup.descriptors().into_iter().for_each(keep),
+            Walls::Namespace(namespace) => namespace.descriptors().for_each(keep),
+        }
+    }
+}
+
+/// For both.
+impl Enclosure {
+    fn kill_walled(&self) {
+        match &self.walls {
+            Walls::None => {}
+            Walls::Cgroup(cgroup) => cgroup.kill(),
+            Walls::Namespace(namespace) => namespace.kill(),
+        }
+    }
+
+    /// Whether nothing is in it of which `wait` does not know.
+    pub(super) fn is_empty(&self) -> bool {
+        match &self.walls {
+            Walls::Cgroup(cgroup) => cgroup.is_empty(),
+            Walls::None | Walls::Namespace(_) => true,
+        }
+    }
+}
+
+/// For the wrapper.
+impl Enclosure {
+    /// Lets go of what is the guardian's alone.
+    #[must_use]
+    pub(super) fn for_wrapper(self) -> Self {
+        let walls = match self.walls {
+            Walls::Namespace(_) => Walls::None,
+            walls => walls,
+        };
+        Self { walls, ..self }
+    }
+
+    /// After the guardian's death: kills all in it that can be found, but those in `spare`.
+    pub(super) fn sweep(&self, spare: &[i32]) {
+        self.kill_walled();
+        if self.scans() {
+            children::kill_all_but(spare);
+        }
+    }
+
+    /// Then kills all children that live, but those in `spare`, where they are looked for; says which.
+    pub(super) fn kill_living_but(&self, spare: &[i32]) -> Living {
+        if self.scans() { children::kill_all_living_but(spare) } else { Living::NONE }
+    }
+}
+
+/// Waits for the end of a child, and reaps it.
+fn wait_for(child: i32) {
+    loop {
+        let mut status = 0;
+        // SAFETY: status is a valid place for the kernel to write to.
+        let reaped = unsafe { libc::waitpid(child, &raw mut status, libc::__WALL) };
+        if reaped == child || Errno::last_raw() != libc::EINTR {
+            return;
+        }
+    }
+}
+
+/// Why no containment that would do is to be had.
+#[derive(Debug, thiserror::Error)]
+pub struct Unavailable {
+    wish: Option<Containment>,
+    required: Containment,
+    refusals: Vec<(Containment, Refusal)>,
+}
+
+#[derive(Debug)]
+enum Refusal {
+    Unlisted,
+    Cgroup(cgroup::Trouble),
+    Namespace(namespace::Trouble),
+}
+
+impl Display for Unavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { wish, required, refusals } = self;
+        match wish {
+            Some(wish) if wish < required => {
+                return write!(f, "containment {wish} is less than {required}, which is required");
+            }
+            Some(wish) => write!(f, "containment {wish} cannot be had here")?,
+            None => write!(f, "containment {required}, which is required, cannot be had here")?,
+        }
+        for (index, (containment, refusal)) in refusals.iter().enumerate() {
+            f.write_str(if index == 0 { ": " } else { "; " })?;
+            if refusals.len() > 1 {
+                write!(f, "{containment}: ")?;
+            }
+            match refusal {
+                Refusal::Unlisted => f.write_str(
+                    "/proc does not list our children: mount it for the pid namespace that elect is in",
+                )?,
+                Refusal::Cgroup(trouble) => trouble.fmt(f)?,
+                Refusal::Namespace(trouble) => trouble.fmt(f)?,
+            }
+        }
+        Ok(())
+    }
+}

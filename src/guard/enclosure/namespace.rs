@@ -1,0 +1,355 @@
+//! A pid namespace of the command's own.
+//!
+//! ```text
+//! guardian           stays outside, so that its own KILL is obeyed and its children are as before
+//!   ├─ elect-door    goes into the namespaces, forks the next two as its siblings, ends
+//!   ├─ elect-init    the first process of the namespace; PDEATHSIG
+//!   └─ command       the second, so that it gets TERM as anywhere else
+//! ```
+//!
+//! Both are the guardian's children, under numbers that are good outside: it signals the command, and
+//! hears of its stops and its end, as it does without a namespace. Once it has reaped the init, nothing
+//! of the namespace is left: the kernel ends no init before.
+//!
+//! An ordinary user needs a user namespace for it, in which only that user and its group exist.
+
+use std::ffi::CStr;
+use std::fmt::{self, Display};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::unistd::pipe2;
+
+use super::init::{self, Kept, LEAVE};
+use super::{clone, wait_for};
+use crate::guard::descriptors::out_of_the_way;
+use crate::guard::signals;
+use crate::guard::spawn::Birth;
+
+/// What the guardian has of it.
+pub(super) struct Namespace {
+    user: Option<User>,
+    /// Until the command is started: how the door tells what it has forked, and the init's end of `orders`.
+    entrance: Option<Entrance>,
+    orders: OwnedFd,
+    init: Option<i32>,
+}
+
+struct Entrance {
+    told: OwnedFd,
+    tell: OwnedFd,
+    orders: OwnedFd,
+}
+
+/// An ordinary user, as the maps of a user namespace want it.
+struct User {
+    user: String,
+    group: String,
+}
+
+impl User {
+    /// `None` for root, who needs no user namespace, and would lose its rights in one.
+    fn current() -> Option<Self> {
+        let (user, group) = (nix::unistd::geteuid(), nix::unistd::getegid());
+        let map = |id: String| format!("{id} {id} 1");
+        (!user.is_root())
+            .then(|| Self { user: map(user.to_string()), group: map(group.to_string()) })
+    }
+}
+
+/// What the door has to say.
+#[derive(Clone, Copy, Default)]
+struct Told {
+    errno: i32,
+    init: i32,
+    command: i32,
+}
+
+impl Told {
+    const SIZE: usize = 3 * size_of::<i32>();
+
+    fn bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        let numbers = [self.errno, self.init, self.command];
+        for (place, number) in bytes.chunks_exact_mut(size_of::<i32>()).zip(numbers) {
+            place.copy_from_slice(&number.to_ne_bytes());
+        }
+        bytes
+    }
+
+    fn from(bytes: [u8; Self::SIZE]) -> Self {
+        let number = |index: usize| {
+            let mut number = [0; size_of::<i32>()];
+            number.copy_from_slice(&bytes[index * size_of::<i32>()..][..size_of::<i32>()]);
+            i32::from_ne_bytes(number)
+        };
+        Self { errno: number(0), init: number(1), command: number(2) }
+    }
+}
+
+impl Namespace {
+    /// Nothing is in it yet.
+    ///
+    /// # Errors
+    /// When there is none to be had, as a process that went ahead has found out, or no descriptor.
+    pub(super) fn new() -> Result<Self, Trouble> {
+        let user = User::current();
+        try_out(user.as_ref())?;
+        let pipe = || {
+            let (read, write) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
+            Ok::<_, io::Error>((out_of_the_way(read)?, out_of_the_way(write)?))
+        };
+        let trouble = |error: io::Error| Trouble {
+            step: Step::Begin,
+            errno: error.raw_os_error().unwrap_or(libc::EMFILE),
+            is_root: user.is_none(),
+        };
+        let (told, tell) = pipe().map_err(trouble)?;
+        let (theirs, orders) = pipe().map_err(trouble)?;
+        let entrance = Some(Entrance { told, tell, orders: theirs });
+        Ok(Self { user, entrance, orders, init: None })
+    }
+
+    /// Forks the command in a new namespace.
+    ///
+    /// # Errors
+    /// The `errno` of what failed; then nothing of the command's own has run.
+    pub(super) fn start(&mut self, birth: &mut Birth<'_>) -> Result<i32, i32> {
+        let Some(entrance) = self.entrance.take() else { return Err(libc::EINVAL) };
+        // SAFETY: fork has no preconditions; the guardian has one thread.
+        match unsafe { libc::fork() } {
+            -1 => return Err(Errno::last_raw()),
+            0 => go_ahead(self.user.as_ref(), &entrance, birth),
+            door => wait_for(door),
+        }
+        let mut bytes = [0; Told::SIZE];
+        let told = match signals::read_now(&entrance.told, &mut bytes) {
+            Ok(Some(Told::SIZE)) => Told::from(bytes),
+            // It was killed, and what it has forked is not known: with the guardian the kernel ends that,
+            // too, and the wrapper sees to the rest.
+            // SAFETY: _exit has no preconditions.
+            _ => unsafe { libc::_exit(1) },
+        };
+        self.init = Some(told.init).filter(|&init| init > 0);
+        if told.errno != 0 {
+            self.kill();
+            return Err(told.errno);
+        }
+        Ok(told.command)
+    }
+
+    /// Kills all that is in it.
+    pub(super) fn kill(&self) {
+        if let Some(init) = self.init {
+            // SAFETY: kill has no memory preconditions; the number is an unreaped child's.
+            unsafe { libc::kill(init, libc::SIGKILL) };
+        }
+    }
+
+    /// Signals all that the command, which has ended, has left in it.
+    pub(super) fn signal(&self, signal: i32) {
+        self.order(signal.to_le_bytes()[0]);
+    }
+
+    /// The command has ended: the namespace ends with its last process.
+    pub(super) fn command_ended(&self) {
+        self.order(LEAVE);
+    }
+
+    /// This child of the guardian's is reaped.
+    pub(super) fn reaped(&mut self, pid: i32) {
+        self.init = self.init.filter(|&init| init != pid);
+    }
+
+    fn order(&self, order: u8) {
+        let _ = nix::unistd::write(&self.orders, &[order]);
+    }
+
+    pub(super) fn descriptors(&self) -> impl Iterator<Item = RawFd> {
+        let entrance = self.entrance.iter().flat_map(|it| [&it.told, &it.tell, &it.orders]);
+        entrance.chain([&self.orders]).map(AsRawFd::as_raw_fd)
+    }
+}
+
+/// The door's process.
+fn go_ahead(user: Option<&User>, entrance: &Entrance, birth: &mut Birth<'_>) -> ! {
+    // SAFETY: prctl takes a NUL-terminated name here.
+    unsafe { libc::prctl(libc::PR_SET_NAME, c"elect-door".as_ptr()) };
+    // Whoever comes after it sees by the death-pipe whether the guardian lives.
+    birth.let_go_of_the_death_pipe();
+    let mut told = Told::default();
+    let tell = |told: Told| -> ! {
+        let _ = nix::unistd::write(&entrance.tell, &told.bytes());
+        // SAFETY: _exit has no preconditions.
+        unsafe { libc::_exit(0) }
+    };
+    told.errno = enter(user).err().map_or(0, |(_, errno)| errno);
+    if told.errno != 0 {
+        tell(told);
+    }
+    match clone::sibling() {
+        Ok(0) => {
+            // Even where descriptors cannot be closed by range, the exec is to be seen.
+            birth.launch.failure_write = None;
+            init::main(&Kept {
+                orders: &entrance.orders,
+                lease: birth.lease,
+                death_read: &birth.launch.death_read,
+                null: birth.null,
+            })
+        }
+        Ok(init) => told.init = init,
+        Err(errno) => tell(Told { errno, ..told }),
+    }
+    birth.launch.image.set_lease(told.init, birth.lease.as_raw_fd());
+    // What its parent is called cannot be seen from within.
+    birth.guardian = 0;
+    match clone::sibling() {
+        Ok(0) => birth.become_command(),
+        Ok(command) => tell(Told { command, ..told }),
+        Err(errno) => tell(Told { errno, ..told }),
+    }
+}
+
+/// On the way into the namespaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Begin,
+    User,
+    Map,
+    Pid,
+    Init,
+}
+
+impl Step {
+    const ALL: [Self; 5] = [Self::Begin, Self::User, Self::Map, Self::Pid, Self::Init];
+}
+
+/// The next fork of this process, which has one thread, is the first process of a new pid namespace, and
+/// what it forks after that is in there with it. Allocates nothing.
+fn enter(user: Option<&User>) -> Result<(), (Step, i32)> {
+    let unshare = |flags, step| {
+        // SAFETY: unshare has no memory preconditions.
+        if unsafe { libc::unshare(flags) } == 0 { Ok(()) } else { Err((step, Errno::last_raw())) }
+    };
+    if let Some(user) = user {
+        unshare(libc::CLONE_NEWUSER, Step::User)?;
+        // As the kernel wants it of whoever has no right to give up groups.
+        write_to(c"/proc/self/setgroups", "deny").map_err(|errno| (Step::Map, errno))?;
+        write_to(c"/proc/self/uid_map", &user.user).map_err(|errno| (Step::Map, errno))?;
+        write_to(c"/proc/self/gid_map", &user.group).map_err(|errno| (Step::Map, errno))?;
+    }
+    unshare(libc::CLONE_NEWPID, Step::Pid)?;
+    if user.is_some() {
+        give_up_capabilities().map_err(|errno| (Step::Map, errno))?;
+    }
+    Ok(())
+}
+
+fn write_to(path: &CStr, text: &str) -> Result<(), i32> {
+    use nix::sys::stat::Mode;
+    let file = nix::fcntl::open(path, OFlag::O_WRONLY | OFlag::O_CLOEXEC, Mode::empty())
+        .map_err(|errno| errno as i32)?;
+    nix::unistd::write(&file, text.as_bytes()).map(|_| ()).map_err(|errno| errno as i32)
+}
+
+/// The rights that a new user namespace gives go no further: the command has none, and programs without
+/// any may look at the init's descriptors only if it has none either.
+fn give_up_capabilities() -> Result<(), i32> {
+    const VERSION_3: u32 = 0x2008_0522;
+    let header: [u32; 2] = [VERSION_3, 0];
+    let none = [0_u32; 6];
+    // SAFETY: the kernel reads the header, of version and process, and twice three words.
+    let result = unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), none.as_ptr()) };
+    if result == 0 { Ok(()) } else { Err(Errno::last_raw()) }
+}
+
+/// Sends a process ahead that tries it, and ends.
+fn try_out(user: Option<&User>) -> Result<(), Trouble> {
+    let begin = |errno| Trouble { step: Step::Begin, errno, is_root: user.is_none() };
+    let (read, write) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK).map_err(|e| begin(e as i32))?;
+    // SAFETY: fork has no preconditions; the child keeps to system calls.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        let result = enter(user).and_then(|()| match clone::child() {
+            // SAFETY: _exit has no preconditions.
+            Ok(0) => unsafe { libc::_exit(0) },
+            Ok(init) => {
+                wait_for(init);
+                Ok(())
+            }
+            Err(errno) => Err((Step::Init, errno)),
+        });
+        let (step, errno) = result.err().unwrap_or((Step::Begin, 0));
+        let told = Told { errno, init: step as i32, command: 0 };
+        let _ = nix::unistd::write(&write, &told.bytes());
+        // SAFETY: _exit has no preconditions.
+        unsafe { libc::_exit(0) }
+    }
+    if pid < 0 {
+        return Err(begin(Errno::last_raw()));
+    }
+    wait_for(pid);
+    let mut bytes = [0; Told::SIZE];
+    match signals::read_now(&read, &mut bytes) {
+        Ok(Some(Told::SIZE)) => {
+            let Told { errno, init, .. } = Told::from(bytes);
+            let step =
+                Step::ALL.into_iter().find(|&step| step as i32 == init).unwrap_or(Step::Begin);
+            if errno == 0 { Ok(()) } else { Err(Trouble { step, errno, is_root: user.is_none() }) }
+        }
+        _ => Err(begin(libc::EAGAIN)),
+    }
+}
+
+/// Why there is no pid namespace to be had.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trouble {
+    step: Step,
+    errno: i32,
+    is_root: bool,
+}
+
+impl Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.step {
+            Step::Begin => "it cannot be tried",
+            Step::User => {
+                "the kernel refuses a user namespace, which an ordinary user needs for it"
+            }
+            Step::Map => "the kernel refuses to map our user into a new user namespace",
+            Step::Pid => "the kernel refuses a pid namespace",
+            Step::Init => "the kernel refuses a process in a new pid namespace",
+        };
+        let errno = Errno::from_raw(self.errno);
+        write!(f, "{what}: {}; {}", errno.desc(), self.way_out(errno))
+    }
+}
+
+impl Trouble {
+    fn way_out(self, errno: Errno) -> &'static str {
+        match (self.step, errno) {
+            (_, Errno::ENOSPC) => {
+                "see sysctl user.max_user_namespaces and user.max_pid_namespaces, the limits on them"
+            }
+            (_, Errno::EINVAL | Errno::ENOSYS) => {
+                "it takes Linux 5.3, built with them, and no seccomp filter that hides clone3 (a container's)"
+            }
+            (Step::Begin | Step::Init, _) => {
+                "see whether there are enough processes and descriptors"
+            }
+            (_, Errno::ENOENT) => "mount /proc",
+            _ if self.is_root => {
+                "root needs the capability CAP_SYS_ADMIN for it, and no seccomp filter against it (that of a \
+                 container, RestrictNamespaces= of systemd)"
+            }
+            _ => {
+                "run elect as root, or have ordinary users permitted to make user namespaces (sysctl \
+                 kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0; the \
+                 seccomp filter of a container, RestrictNamespaces= of systemd)"
+            }
+        }
+    }
+}

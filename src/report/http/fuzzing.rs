@@ -1,0 +1,84 @@
+//! Whatever a client may send, for fuzzing.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use async_trait::async_trait;
+use tokio::net::UnixStream;
+use tokio::sync::watch;
+
+use super::crowd::Crowd;
+use super::pace::Pace;
+use super::pages::Desk;
+use super::server::Guest;
+use super::{Board, Clocks, Identity, Lookout, Sight};
+
+/// What is sent in full: so much fits into the buffers.
+const MOST: usize = 32 * 1024;
+/// Longer than any answer takes; who sends many requests has to wait for their turns.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Sends `bytes`, and nothing more, over a connection of their own. The server ends it in time.
+///
+/// # Panics
+/// When it does not.
+pub fn fuzz(bytes: &[u8]) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(async {
+        let (client, server) = std::os::unix::net::UnixStream::pair().expect("a pair of sockets");
+        send(&client, &bytes[..bytes.len().min(MOST)]);
+        for end in [&client, &server] {
+            end.set_nonblocking(true).expect("a mode");
+        }
+        let server = UnixStream::from_std(server).expect("a socket");
+        let client = UnixStream::from_std(client).expect("a socket");
+        let talk = async { tokio::join!(guest().converse(server), listen(&client)) };
+        let over = tokio::time::timeout(PATIENCE, talk).await;
+        assert!(over.is_ok(), "the connection does not end");
+    });
+}
+
+fn send(mut client: &std::os::unix::net::UnixStream, bytes: &[u8]) {
+    use std::io::Write as _;
+    client.write_all(bytes).expect("it fits into the buffer");
+    client.shutdown(std::net::Shutdown::Write).expect("an end");
+}
+
+/// Takes all that is said, to the end.
+async fn listen(client: &UnixStream) {
+    let mut buffer = [0; 4096];
+    while client.readable().await.is_ok() {
+        match client.try_read(&mut buffer) {
+            Ok(0) => return,
+            Err(error) if error.kind() != std::io::ErrorKind::WouldBlock => return,
+            _ => {}
+        }
+    }
+}
+
+fn guest() -> Guest {
+    let identity = Identity {
+        election: "job".to_owned(),
+        id: "me".to_owned(),
+        store: "file",
+        is_timed: false,
+        grace: None,
+    };
+    let clocks = Clocks { now: crate::guard::now, wall: || SystemTime::UNIX_EPOCH };
+    let (_, stopping) = watch::channel(false);
+    let board = Arc::new(Board::new(identity, clocks));
+    let pace = Pace::new(clocks.now);
+    let lookout = Box::new(Blind);
+    let desk = Desk { board, lookout, crowd: Crowd::new(), pace, stopping };
+    Guest::new(Arc::new(desk), 0, None)
+}
+
+/// Knows of nobody.
+struct Blind;
+
+#[async_trait]
+impl Lookout for Blind {
+    async fn look(&self) -> Option<Sight> {
+        None
+    }
+}

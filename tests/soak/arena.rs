@@ -1,0 +1,170 @@
+//! The store, the machines around it, and each candidate's ways to it.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use elect_testkit::fault::{Network, TcpProxy};
+use elect_testkit::program::Elect;
+use elect_testkit::servers::{Etcd, Place, ZooKeeper, ZooKeeperSetup};
+use tempfile::TempDir;
+
+use crate::cluster::{Brand, Cluster};
+
+/// The candidates.
+pub(crate) const CANDIDATES: usize = 8;
+const MEMBERS: usize = 3;
+/// The machine of the store; those of the candidates come after it.
+const STORE: usize = 0;
+/// Whoever soaks is gone: no program is to wait for ever.
+const DIES_WITH_US: [&str; 4] = ["setpriv", "--pdeathsig", "KILL", "--"];
+
+/// Which store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Backend {
+    File,
+    Remote(Brand),
+}
+
+impl Backend {
+    pub(crate) fn parse(word: &str) -> Option<Self> {
+        match word {
+            "file" => Some(Self::File),
+            "etcd" => Some(Self::Remote(Brand::Etcd)),
+            "zookeeper" => Some(Self::Remote(Brand::ZooKeeper)),
+            _ => None,
+        }
+    }
+
+    /// Whether its leases end by time.
+    pub(crate) fn is_timed(self) -> bool {
+        self != Self::File
+    }
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::File => "file",
+            Self::Remote(Brand::Etcd) => "etcd",
+            Self::Remote(Brand::ZooKeeper) => "zookeeper",
+        })
+    }
+}
+
+/// A store of three members on a machine of its own.
+struct Remote {
+    brand: Brand,
+    cluster: Box<dyn Cluster>,
+    network: Arc<Network>,
+}
+
+pub(crate) struct Arena {
+    pub(crate) backend: Backend,
+    remote: Option<Remote>,
+    folder: TempDir,
+    binary: PathBuf,
+}
+
+impl Arena {
+    pub(crate) fn new(backend: Backend) -> Self {
+        let folder = TempDir::new().expect("a temporary folder");
+        let binary = folder.path().join("elect");
+        std::fs::copy(env!("CARGO_BIN_EXE_elect"), &binary).expect("a copy of elect");
+        let remote = match backend {
+            Backend::File => None,
+            Backend::Remote(brand) => {
+                let network = Arc::new(Network::new(1 + CANDIDATES));
+                let cluster = start(brand, &Place::on(&network, STORE));
+                Some(Remote { brand, cluster, network })
+            }
+        };
+        Self { backend, remote, folder, binary }
+    }
+
+    /// For whatever is written besides.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Ends the store, and keeps what was written.
+    pub(crate) fn keep(self) -> PathBuf {
+        self.folder.keep()
+    }
+
+    pub(crate) fn network(&self) -> Option<&Network> {
+        self.remote.as_ref().map(|remote| &*remote.network)
+    }
+
+    /// The members of the store, where it has any.
+    pub(crate) fn cluster(&mut self) -> Option<&mut dyn Cluster> {
+        Some(&mut *self.remote.as_mut()?.cluster)
+    }
+
+    /// A candidate's ways to the store: a proxy before each member.
+    pub(crate) fn ways(&self, candidate: usize) -> Vec<TcpProxy> {
+        let Some(remote) = &self.remote else { return Vec::new() };
+        let targets = remote.cluster.addresses();
+        remote
+            .network
+            .inside(machine(candidate), move || targets.into_iter().map(TcpProxy::start).collect())
+    }
+
+    /// The store, as somebody sees it who has these ways to it.
+    pub(crate) fn url(&self, ways: &[TcpProxy]) -> String {
+        let addresses: Vec<SocketAddr> = ways.iter().map(TcpProxy::address).collect();
+        self.url_at(&addresses)
+    }
+
+    fn url_at(&self, addresses: &[SocketAddr]) -> String {
+        match &self.remote {
+            Some(remote) => remote.brand.url(addresses),
+            None => format!("file://{}", self.folder().join("state").display()),
+        }
+    }
+
+    /// The store, as it is seen on its own machine.
+    pub(crate) fn near_url(&self) -> String {
+        let addresses = self.remote.as_ref().map(|remote| remote.cluster.addresses());
+        self.url_at(&addresses.unwrap_or_default())
+    }
+
+    /// `elect` on a candidate's machine, with this before it.
+    pub(crate) fn elect(&self, candidate: usize, before: &[String]) -> Elect {
+        self.elect_on(machine(candidate), before)
+    }
+
+    /// `elect` on the machine of the store.
+    pub(crate) fn near_elect(&self) -> Elect {
+        self.elect_on(STORE, &[])
+    }
+
+    fn elect_on(&self, machine: usize, before: &[String]) -> Elect {
+        let elect = Elect::new(&self.binary).under(DIES_WITH_US).under(before);
+        match &self.remote {
+            Some(remote) => elect.under(remote.network.enter(machine)),
+            None => elect,
+        }
+    }
+}
+
+/// The machine of a candidate.
+pub(crate) const fn machine(candidate: usize) -> usize {
+    STORE + 1 + candidate
+}
+
+/// With sessions as long as any TTL here, and quick elections among the members.
+fn start(brand: Brand, place: &Place) -> Box<dyn Cluster> {
+    match brand {
+        Brand::Etcd => Box::new(Etcd::start_at(MEMBERS, place)),
+        Brand::ZooKeeper => Box::new(ZooKeeper::start(&ZooKeeperSetup {
+            members: MEMBERS,
+            tick: Duration::from_millis(500),
+            lines: vec!["maxSessionTimeout=60000".into(), "syncLimit=4".into()],
+            place: place.clone(),
+            ..ZooKeeperSetup::default()
+        })),
+    }
+}

@@ -1,0 +1,76 @@
+//! What happened, as it happened.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use elect_api::Boottime;
+use elect_testkit::oracle::Run;
+
+use crate::candidate::Term;
+use crate::fault::{Active, Kind};
+
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    pub(crate) faults: BTreeMap<Kind, usize>,
+    pub(crate) exits: BTreeMap<i32, usize>,
+    /// When at the earliest the lease of each token could end.
+    leases: BTreeMap<u64, Boottime>,
+    /// From the begin of a fault to its end.
+    troubled: Vec<(Boottime, Boottime)>,
+}
+
+impl Ledger {
+    pub(crate) fn begin(&mut self, kind: Kind) {
+        *self.faults.entry(kind).or_default() += 1;
+    }
+
+    pub(crate) fn end(&mut self, active: &Active, now: Boottime) {
+        self.troubled.push((active.since, now));
+    }
+
+    pub(crate) fn exit(&mut self, code: i32) {
+        *self.exits.entry(code).or_default() += 1;
+    }
+
+    /// The end of a lease only moves on. A command that is asked to stop may be killed earlier.
+    pub(crate) fn term(&mut self, term: Term) {
+        let end = self.leases.entry(term.token).or_insert(term.end);
+        *end = term.end.max(*end);
+    }
+
+    /// How long before the end of its lease each of these runs was dead, in nanoseconds, as far as that
+    /// is known.
+    pub(crate) fn slacks<'a>(&'a self, runs: &'a [Run]) -> impl Iterator<Item = (i128, &'a Run)> {
+        let nanos = |instant: Boottime| instant.since_boot().as_nanos().cast_signed();
+        runs.iter().filter_map(move |run| {
+            let end = self.leases.get(&run.token)?;
+            Some((nanos(*end) - nanos(run.last), run))
+        })
+    }
+
+    /// The longest time between two runs in which no fault was on.
+    pub(crate) fn longest_vacancy(&self, runs: &[Run]) -> Duration {
+        let mut latest: Option<Boottime> = None;
+        let mut longest = Duration::ZERO;
+        for run in runs {
+            if let Some(from) = latest {
+                longest = longest.max(self.longest_quiet(from, run.first));
+            }
+            latest = latest.max(Some(run.last));
+        }
+        longest
+    }
+
+    /// The longest time without any fault between two instants.
+    fn longest_quiet(&self, from: Boottime, to: Boottime) -> Duration {
+        let mut troubled: Vec<_> =
+            self.troubled.iter().filter(|(begin, end)| *begin < to && *end > from).collect();
+        troubled.sort();
+        let (mut longest, mut quiet_since) = (Duration::ZERO, from);
+        for (begin, end) in troubled {
+            longest = longest.max(begin.since(quiet_since));
+            quiet_since = quiet_since.max(*end);
+        }
+        longest.max(to.since(quiet_since))
+    }
+}

@@ -1,0 +1,119 @@
+//! A command in a cgroup of its own.
+
+use std::fs;
+use std::path::PathBuf;
+
+use elect_testkit::program::{Running, eventually, is_alive};
+use nix::sys::signal::Signal;
+
+use super::Someone;
+use crate::stage::{send, stop};
+use crate::usage::STAY;
+
+impl Someone {
+    /// The cgroups that elect has made.
+    fn cgroups(&self) -> Vec<PathBuf> {
+        let all = fs::read_dir(self.cgroup.folder()).unwrap().flatten();
+        all.filter(|entry| entry.file_type().unwrap().is_dir()).map(|entry| entry.path()).collect()
+    }
+
+    fn leads_in_a_cgroup(&self, flags: &[&str], script: &str) -> Running {
+        let leader = self.run().args(["--containment", "cgroup"]).args(flags).sh(script).spawn();
+        elect_testkit::program::line_of(&self.path("started"));
+        leader
+    }
+}
+
+#[test]
+fn it_is_removed_however_the_run_ends() {
+    for someone in [Someone::root(), Someone::ordinary()] {
+        someone.run().args(["--containment", "cgroup"]).sh("exit 7").run().exits(7).is_silent();
+        assert!(someone.cgroups().is_empty());
+        for victim in 0..3 {
+            let mut leader = someone.leads_in_a_cgroup(&[], STAY);
+            assert_eq!(someone.cgroups().len(), 1);
+            match victim {
+                0 => leader.signal(Signal::SIGTERM),
+                1 => leader.signal(Signal::SIGKILL),
+                _ => send(leader.guardian(), Signal::SIGKILL),
+            }
+            leader.wait();
+            eventually("the end of the cgroup", || someone.cgroups().is_empty().then_some(()));
+            fs::remove_file(someone.path("started")).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_is_left_of_the_dead_is_removed_by_the_next_and_nothing_else() {
+    let someone = Someone::ordinary();
+    let mut leader = someone.leads_in_a_cgroup(&[], STAY);
+    let (left, mut waiters) = (someone.cgroups(), Vec::new());
+    for waiting in 1..=2 {
+        waiters.push(someone.run().args(["--containment", "cgroup", "true"]).spawn());
+        eventually("a waiter's cgroup", || (someone.cgroups().len() == 1 + waiting).then_some(()));
+    }
+    let (wrapper, guardian) = (leader.pid(), leader.guardian());
+    [wrapper, guardian].into_iter().for_each(stop);
+    send(guardian, Signal::SIGKILL);
+    send(wrapper, Signal::SIGKILL);
+    leader.wait().exits(128 + 9);
+    for waiter in waiters {
+        waiter.wait().exits(0);
+    }
+    // Nobody came since who could have.
+    assert_eq!(someone.cgroups(), left);
+    let other = someone.cgroup.folder().join("elect-of-somebody-else");
+    fs::create_dir(&other).unwrap();
+    someone.run().args(["--containment", "cgroup", "true"]).run().exits(0).is_silent();
+    assert_eq!(someone.cgroups(), std::slice::from_ref(&other));
+    fs::remove_dir(other).unwrap();
+}
+
+#[test]
+fn who_was_moved_into_it_is_killed_with_it() {
+    let someone = Someone::root();
+    let mut stranger =
+        Running::new(std::process::Command::new("sleep").arg("3600").spawn().unwrap());
+    let leader = someone.leads_in_a_cgroup(
+        &[],
+        "echo >\"$D/started\"; until [ -e \"$D/go\" ]; do sleep 0.01; done",
+    );
+    fs::write(someone.cgroups()[0].join("cgroup.procs"), stranger.pid().to_string()).unwrap();
+    fs::write(someone.path("go"), "").unwrap();
+    leader.wait().exits(0);
+    assert!(!is_alive(stranger.pid()));
+    stranger.wait().exits(128 + 9);
+}
+
+#[test]
+fn who_was_moved_into_it_is_awaited_where_that_is_asked_for() {
+    let someone = Someone::root();
+    let mut stranger =
+        Running::new(std::process::Command::new("sleep").arg("3600").spawn().unwrap());
+    let script = "echo $$ >\"$D/started\"; until [ -e \"$D/go\" ]; do sleep 0.01; done";
+    let mut leader = someone.leads_in_a_cgroup(&["--leftover", "wait"], script);
+    let command: i32 = fs::read_to_string(someone.path("started")).unwrap().trim().parse().unwrap();
+    fs::write(someone.cgroups()[0].join("cgroup.procs"), stranger.pid().to_string()).unwrap();
+    fs::write(someone.path("go"), "").unwrap();
+    eventually("the command's end", || {
+        elect_testkit::program::state(command).is_none().then_some(())
+    });
+    someone.run().args(["-n", "true"]).run().exits(75);
+    assert!(leader.is_running() && is_alive(stranger.pid()));
+    stranger.signal(Signal::SIGTERM);
+    stranger.wait().exits(128 + 15);
+    leader.wait().exits(0);
+}
+
+#[test]
+fn cgroups_that_the_command_made_below_are_killed_and_removed() {
+    let someone = Someone::root();
+    let script = "own=$(echo \"$C\"/elect-run-*); mkdir \"$own/below\"; sleep 3600 >/dev/null 2>&1 & \
+                  echo $! >\"$own/below/cgroup.procs\"; echo $! >\"$D/started\"";
+    let run = someone.run().args(["--containment", "cgroup"]).env("C", someone.cgroup.folder());
+    run.sh(script).run().exits(0).is_silent();
+    let left: i32 = fs::read_to_string(someone.path("started")).unwrap().trim().parse().unwrap();
+    assert!(!is_alive(left));
+    assert!(someone.cgroups().is_empty());
+}

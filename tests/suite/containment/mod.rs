@@ -1,0 +1,121 @@
+//! What holds the command's descendants.
+
+mod cgroup;
+mod matrix;
+mod pidns;
+mod refusals;
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::chown;
+use std::path::{Path, PathBuf};
+
+use elect_testkit::fault::Cgroup;
+use elect_testkit::program::{Elect, children, name};
+use tempfile::TempDir;
+
+use crate::usage::{User, as_nobody};
+
+/// Whoever runs elect: root or an ordinary user, with a folder of its own and a cgroup that it may divide.
+struct Someone {
+    user: Option<User>,
+    folder: TempDir,
+    cgroup: Cgroup,
+}
+
+impl Someone {
+    fn root() -> Self {
+        Self::new(None)
+    }
+
+    fn ordinary() -> Self {
+        Self::new(Some(as_nobody()))
+    }
+
+    fn new(user: Option<User>) -> Self {
+        let (folder, cgroup) = (TempDir::new().unwrap(), Cgroup::v2());
+        if let Some(User { id, .. }) = user {
+            // As systemd does it with Delegate=yes.
+            let delegated = ["cgroup.procs", "cgroup.threads", "cgroup.subtree_control"];
+            let delegated = delegated.map(|file| cgroup.folder().join(file));
+            for path in
+                delegated.iter().map(PathBuf::as_path).chain([cgroup.folder(), folder.path()])
+            {
+                chown(path, Some(id), Some(id)).unwrap();
+            }
+        }
+        Self { user, folder, cgroup }
+    }
+
+    fn path(&self, below: &str) -> PathBuf {
+        self.folder.path().join(below)
+    }
+
+    /// Without any argument. Its process is the one that is started.
+    fn elect(&self) -> Elect {
+        let elect = match &self.user {
+            Some(user) => user.elect(),
+            None => Elect::new(env!("CARGO_BIN_EXE_elect")),
+        };
+        elect.env("D", self.folder.path()).under(self.cgroup.enter())
+    }
+
+    fn url(&self) -> String {
+        format!("file://{}", self.path("state").display())
+    }
+
+    /// `elect run` in the election "job"; flags and the command are to be added.
+    fn run(&self) -> Elect {
+        self.elect().args(["run", "-e", "job", "-b", &self.url()])
+    }
+
+    /// A copy of a program that this user may execute.
+    fn copy_of(&self, program: &Path, name: &str) -> PathBuf {
+        let copy = self.path(name);
+        if !copy.exists() {
+            fs::copy(program, &copy).unwrap();
+        }
+        copy
+    }
+
+    /// The stamper's command, as this user may execute it.
+    fn command_of(&self, stamper: &elect_testkit::oracle::Stamper) -> Vec<OsString> {
+        match self.user {
+            Some(_) => {
+                stamper.command_of(&self.copy_of(&std::env::current_exe().unwrap(), "stamper"))
+            }
+            None => stamper.command(),
+        }
+    }
+
+    /// Whether this user can have a containment, as elect says; and as other programs say that need the same.
+    fn can_have(&self, tier: &str) -> bool {
+        let ended = self.run().args(["--containment", tier, "true"]).run();
+        let can = ended.code() == 0;
+        if !can {
+            ended.exits(125).says(&format!("containment {tier} cannot be had here: "));
+        }
+        if tier == "pidns" {
+            let id = self.user.as_ref().map_or(0, |user| user.id).to_string();
+            let as_them = ["setpriv", "--reuid", &id, "--regid", &id, "--clear-groups", "--"];
+            let flags = if self.user.is_some() { "-Upf" } else { "-pf" };
+            let other = Elect::new("unshare").args([flags, "true"]).under(as_them).run();
+            assert_eq!(other.code() == 0, can, "{other:?}");
+        } else {
+            assert!(can, "{tier} can be had");
+        }
+        can
+    }
+}
+
+/// The guardian's children: the init of a pid namespace, and the command, while they live.
+#[track_caller]
+fn children_by_name(guardian: i32) -> (Option<i32>, Vec<i32>) {
+    let is_called = |pid: i32, other: &str| name(pid).as_deref() == Some(other);
+    // The door may not have ended yet.
+    let all = children(guardian).into_iter().filter(|&child| !is_called(child, "elect-door"));
+    let (init, others): (Vec<i32>, Vec<i32>) =
+        all.partition(|&child| is_called(child, "elect-init"));
+    assert!(init.len() < 2, "{init:?}");
+    (init.first().copied(), others)
+}

@@ -1,0 +1,97 @@
+//! What cannot be had is refused before anything starts, with what failed and the way out.
+
+use elect_testkit::program::{Elect, Ended};
+
+use super::Someone;
+use crate::usage::as_nobody;
+
+fn forbidding(call: &str, error: &str) -> [String; 7] {
+    let inject = format!("inject={call}:error={error}");
+    ["strace", "-f", "-qq", "-o", "/dev/null", "-e", &inject].map(ToOwned::to_owned)
+}
+
+/// Without the right to make namespaces, as root has it in most containers.
+const CONTAINED: [&str; 6] =
+    ["setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin", "--"];
+
+#[track_caller]
+fn is_refused(run: &Elect, says: &[&str]) {
+    let ended: Ended = run.clone().sh("echo ran").run().exits(125).prints("");
+    for text in says {
+        assert!(ended.stderr.contains(text), "{text}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_pid_namespace_that_is_forbidden_is_refused() {
+    let (root, user) = (Someone::root(), Someone::ordinary());
+    let walled = |someone: &Someone| someone.run().args(["--containment", "pidns"]);
+    let why = "containment pidns cannot be had here: ";
+    is_refused(&walled(&root).under(CONTAINED), &[why, "refuses a pid namespace", "CAP_SYS_ADMIN"]);
+    for (error, way_out) in [("EPERM", "run elect as root"), ("ENOSPC", "user.max_user_namespaces")]
+    {
+        let forbidden = walled(&user).under(forbidding("unshare", error));
+        is_refused(&forbidden, &[why, "refuses a user namespace", way_out]);
+    }
+    is_refused(
+        &walled(&root).under(forbidding("clone3", "ENOSYS")),
+        &[why, "Function not implemented"],
+    );
+}
+
+#[test]
+fn a_cgroup_that_may_not_be_made_is_refused() {
+    let user = Someone::new(Some(as_nobody()));
+    std::os::unix::fs::chown(user.cgroup.folder(), Some(0), Some(0)).unwrap();
+    let run = user.run().args(["--containment", "cgroup"]);
+    is_refused(
+        &run,
+        &["containment cgroup cannot be had here: ", "Permission denied", "Delegate=yes"],
+    );
+    let root = Someone::root();
+    let run = root.run().args(["--containment", "cgroup"]);
+    is_refused(&run.under(forbidding("clone3", "ENOSYS")), &["cgroup cannot be had", "Linux 5.14"]);
+}
+
+#[test]
+fn auto_takes_what_the_command_does_not_see_and_never_fails() {
+    let (root, user) = (Someone::root(), Someone::ordinary());
+    for someone in [&root, &user] {
+        for forbidden in [
+            vec![],
+            CONTAINED.map(ToOwned::to_owned).to_vec(),
+            forbidding("clone3,unshare", "EPERM").to_vec(),
+        ] {
+            let run = someone.run().args(["-v", "true"]).under(forbidden);
+            run.run().exits(0).says("containment scan");
+        }
+    }
+    let run =
+        root.run().args(["-v", "--containment", "auto", "--require-containment", "scan", "true"]);
+    run.run().exits(0).says("containment scan");
+}
+
+#[test]
+fn what_is_required_is_had_or_refused() {
+    let user = Someone::ordinary();
+    let requiring = |tier: &str| user.run().args(["-v", "--require-containment", tier]);
+    let had = |run: &Elect, tier: &str| {
+        run.clone().arg("true").run().exits(0).says(&format!("containment {tier}"));
+    };
+    had(&requiring("group"), "scan");
+    had(&requiring("scan"), "scan");
+    had(&requiring("cgroup"), "cgroup");
+    if user.can_have("pidns") {
+        had(&requiring("pidns"), "pidns");
+        had(&user.run().args(["-v", "true"]).env("ELECT_CONTAINMENT", "pidns"), "pidns");
+        // What changes more will do where the other is not to be had.
+        had(&requiring("cgroup").under(forbidding("mkdir,mkdirat", "EROFS")), "pidns");
+    }
+    let too_weak = requiring("pidns").args(["--containment", "scan"]);
+    is_refused(&too_weak, &["containment scan is less than pidns, which is required"]);
+    let neither = requiring("cgroup").under(forbidding("clone3", "ENOSYS"));
+    is_refused(&neither, &["cgroup, which is required", "cgroup: ", "; pidns: "]);
+    let variable =
+        user.run().env("ELECT_REQUIRE_CONTAINMENT", "pidns").args(["--containment", "group"]);
+    is_refused(&variable, &["containment group is less than pidns"]);
+}

@@ -1,0 +1,371 @@
+//! One candidate as a state: the real machine and the real ladder, and what is between them.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use elect::election::machine::{Command, Event, Machine, Rules, Wait};
+use elect::election::timing::{Timing, Wishes};
+use elect::guard::ladder::{Action, Deadlines, Event as Order, Ladder};
+use elect::guard::{Ended, Leftover};
+use elect_api::{Boottime, Cadence, Lease, Token};
+use elect_testkit::sim::{Ask, Reply};
+
+use super::seat::Seat;
+
+/// How long each message takes.
+pub(super) const TRANSIT: Duration = Duration::from_millis(10);
+/// How long a process takes to die.
+const DYING: Duration = Duration::from_millis(20);
+
+/// A process, and until when it is stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Process {
+    Runs,
+    StoppedUntil(Boottime),
+    Dead,
+}
+
+impl Process {
+    fn runs_at(self, now: Boottime) -> bool {
+        match self {
+            Self::Runs => true,
+            Self::StoppedUntil(until) => until <= now,
+            Self::Dead => false,
+        }
+    }
+}
+
+/// What a request is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    Refresh,
+    Resign,
+}
+
+/// A request on its way to the store.
+#[derive(Clone, Debug)]
+pub(super) struct Letter {
+    pub(super) arrives: Boottime,
+    pub(super) ask: Ask,
+    /// The number of the call that waits for the answer, and how long that takes; `None` if it gets lost.
+    pub(super) answer: Option<(u32, Duration)>,
+}
+
+#[derive(Clone, Debug)]
+struct Call {
+    number: u32,
+    purpose: Purpose,
+    sent: Boottime,
+    answer: Option<(Boottime, Reply)>,
+}
+
+/// What the store carried out for somebody else.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tree {
+    pub(super) token: Token,
+    /// When it is dead, once it is being killed.
+    pub(super) dies: Option<Boottime>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    ttl: Duration,
+    machine: Machine,
+    seat: Seat,
+    ladder: Ladder,
+    pub(super) wrapper: Process,
+    pub(super) guardian: Process,
+    events: VecDeque<Event>,
+    orders: VecDeque<Order>,
+    token: Option<Token>,
+    ticket: Option<u64>,
+    dead_man: Option<Boottime>,
+    pub(super) tree: Option<Tree>,
+    /// What the guardian has not reaped yet.
+    unreaped: bool,
+    swept: bool,
+    calls: u32,
+    call: Option<Call>,
+    pub(super) letters: Vec<Letter>,
+    /// Nobody wants it to take part any more.
+    pub(super) is_done: bool,
+    pub(super) broken: Option<String>,
+}
+
+impl Candidate {
+    pub(super) fn new(id: usize, ttl: Duration, now: Boottime) -> Self {
+        let rules = Rules {
+            wait: Wait::Forever,
+            signal: libc::SIGTERM,
+            stop_timeout: None,
+            hold: None,
+            insists: true,
+            once: false,
+        };
+        let lease = Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8 });
+        let timing =
+            Timing::new(&Wishes { ttl, ..Wishes::default() }, lease).expect("the defaults fit");
+        Self {
+            ttl,
+            machine: Machine::new(rules, timing, now, id as u64),
+            seat: Seat::new(id),
+            ladder: Ladder::new(Leftover::Kill, true),
+            wrapper: Process::Runs,
+            guardian: Process::Runs,
+            events: VecDeque::new(),
+            orders: VecDeque::new(),
+            token: None,
+            ticket: None,
+            dead_man: None,
+            tree: None,
+            unreaped: false,
+            swept: false,
+            calls: 0,
+            call: None,
+            letters: Vec::new(),
+            is_done: false,
+            broken: None,
+        }
+    }
+
+    /// When something is to be done next: now, or later.
+    pub(super) fn next(&self, now: Boottime) -> Option<Boottime> {
+        let mut at = vec![self.dead_man, self.tree.and_then(|tree| tree.dies)];
+        match self.wrapper {
+            Process::Dead => {}
+            Process::StoppedUntil(until) if until > now => at.push(Some(until)),
+            _ if self.is_done => {}
+            _ => {
+                at.push(self.machine.next_tick());
+                at.push(self.call.as_ref().and_then(|call| Some(call.answer.as_ref()?.0)));
+                at.push((!self.events.is_empty()).then_some(now));
+            }
+        }
+        match self.guardian {
+            Process::Dead => {}
+            Process::StoppedUntil(until) if until > now => at.push(Some(until)),
+            _ => {
+                at.push(self.ladder.next_tick());
+                let has_news = !self.orders.is_empty() || self.unreaped;
+                at.push(has_news.then_some(now));
+            }
+        }
+        at.into_iter().flatten().min().map(|at| at.max(now))
+    }
+
+    /// Does the first thing that is due, if any is: the kernel's before others', the wrapper's before the
+    /// guardian's.
+    pub(super) fn step(&mut self, now: Boottime) -> bool {
+        if self.tree.and_then(|tree| tree.dies).is_some_and(|at| at <= now) {
+            self.tree = None;
+            self.unreaped = self.guardian != Process::Dead;
+            if self.guardian == Process::Dead {
+                self.events.push_back(Event::Empty);
+            }
+            return true;
+        }
+        if self.dead_man.is_some_and(|at| at <= now) {
+            self.kill_guardian(now);
+            return true;
+        }
+        self.step_of_wrapper(now) || self.step_of_guardian(now)
+    }
+
+    fn step_of_wrapper(&mut self, now: Boottime) -> bool {
+        if !self.wrapper.runs_at(now) || self.is_done {
+            return false;
+        }
+        self.wrapper = Process::Runs;
+        let event = if self.is_answered(now) {
+            self.answer()
+        } else if let Some(event) = self.events.pop_front() {
+            event
+        } else if self.machine.next_tick().is_some_and(|at| at <= now) {
+            Event::Tick
+        } else {
+            return false;
+        };
+        self.tell_machine(now, event);
+        true
+    }
+
+    fn is_answered(&self, now: Boottime) -> bool {
+        let answer = self.call.as_ref().and_then(|call| call.answer.as_ref());
+        answer.is_some_and(|(at, _)| *at <= now)
+    }
+
+    fn answer(&mut self) -> Event {
+        match self.call.take() {
+            Some(Call { purpose: Purpose::Refresh, sent, answer: Some((_, reply)), .. }) => {
+                Event::Answered(self.seat.answered(sent, &reply))
+            }
+            _ => {
+                self.seat.start_over();
+                Event::Resigned(Ok(()))
+            }
+        }
+    }
+
+    fn tell_machine(&mut self, now: Boottime, event: Event) {
+        let commands = self.machine.step(now, event);
+        for command in commands {
+            self.execute(now, command);
+        }
+    }
+
+    fn execute(&mut self, now: Boottime, command: Command) {
+        match command {
+            Command::Open => self.events.push_back(Event::Opened(Ok(()))),
+            Command::Refresh => {
+                self.ticket = Some(self.seat.nonce()).filter(|_| self.guardian != Process::Dead);
+                match self.seat.refresh(self.ttl) {
+                    Some(ask) => self.send(now, Purpose::Refresh, ask),
+                    None => self.events.push_back(Event::Answered(Ok(Seat::gone()))),
+                }
+            }
+            Command::Resign => match self.seat.resign() {
+                Some(ask) => self.send(now, Purpose::Resign, ask),
+                None => self.events.push_back(Event::Resigned(Ok(()))),
+            },
+            Command::Abandon => self.call = None,
+            Command::Start(token) => {
+                self.token = Some(token);
+                self.orders.push_back(Order::Start);
+            }
+            Command::Renewed(deadlines) => self.orders.push_back(Order::Renewed(deadlines)),
+            Command::Stop(kill_at) => self.orders.push_back(Order::Stop { kill_at }),
+            Command::Signal { signal, resume, kill_at } => {
+                self.orders.push_back(Order::Signal { signal, resume, kill_at });
+            }
+            Command::Kill => self.orders.push_back(Order::Kill),
+            Command::Sweep => {
+                self.swept = true;
+                self.kill_tree(now);
+                if self.tree.is_none() {
+                    self.events.push_back(Event::Empty);
+                }
+            }
+            Command::Finish(_) => {
+                self.is_done = true;
+                self.orders.push_back(Order::WrapperGone);
+            }
+            Command::Tell(_) | Command::Recall | Command::Record => {}
+        }
+    }
+
+    fn send(&mut self, now: Boottime, purpose: Purpose, ask: Ask) {
+        self.calls += 1;
+        let number = self.calls;
+        self.call = Some(Call { number, purpose, sent: now, answer: None });
+        self.letters.push(Letter { arrives: now + TRANSIT, ask, answer: Some((number, TRANSIT)) });
+    }
+
+    /// The answer to a letter comes at `at`, if anybody waits for it.
+    pub(super) fn deliver(&mut self, number: u32, at: Boottime, reply: Reply) {
+        if let Some(call) = self.call.as_mut().filter(|call| call.number == number) {
+            call.answer = Some((at, reply));
+        }
+    }
+
+    fn step_of_guardian(&mut self, now: Boottime) -> bool {
+        if !self.guardian.runs_at(now) {
+            return false;
+        }
+        self.guardian = Process::Runs;
+        if self.unreaped {
+            self.unreaped = false;
+            self.events.push_back(Event::Ended(Ended::Exited(0)));
+            self.order(now, Order::CommandEnded);
+            self.order(now, Order::NoChildren);
+        } else if self.ladder.next_tick().is_some_and(|at| at <= now) {
+            self.order(now, Order::Tick);
+        } else if let Some(order) = self.orders.pop_front() {
+            self.order(now, order);
+        } else {
+            return false;
+        }
+        true
+    }
+
+    fn order(&mut self, now: Boottime, order: Order) {
+        match self.ladder.step(now, order) {
+            Some(Action::Spawn) => self.spawn(now),
+            Some(Action::Refuse) => {
+                self.events.push_back(Event::NotStarted(libc::ETIME));
+                self.order(now, Order::NotStarted);
+            }
+            Some(Action::Ask) => self.events.push_back(Event::SoftPassed),
+            Some(Action::Rearm) => {
+                self.dead_man = self.ladder.deadlines().map(|deadlines| deadlines.dead_man);
+            }
+            Some(Action::KillAll) if self.tree.is_none() && !self.unreaped => {
+                self.order(now, Order::NoChildren);
+            }
+            Some(Action::KillAll) => self.kill_tree(now),
+            Some(Action::Release) => {
+                self.dead_man = None;
+                self.events.push_back(Event::Empty);
+            }
+            Some(Action::Exit) => {
+                self.guardian = Process::Dead;
+                self.dead_man = None;
+                if let Some(nonce) = self.ticket.take().filter(|_| !self.is_done) {
+                    let arrives = now + TRANSIT;
+                    self.letters.push(Letter { arrives, ask: Ask::Leave(nonce), answer: None });
+                }
+            }
+            Some(Action::Signal { .. }) => self.kill_tree(now),
+            None => {}
+        }
+    }
+
+    fn spawn(&mut self, now: Boottime) {
+        if self.ladder.deadlines().is_none_or(|Deadlines { soft, .. }| soft <= now) {
+            self.broken = Some("a command starts that has no grace left".into());
+        }
+        if let Some(token) = self.token {
+            self.tree = Some(Tree { token, dies: None });
+            self.events.push_back(Event::Started);
+        }
+    }
+
+    fn kill_tree(&mut self, now: Boottime) {
+        if let Some(tree) = &mut self.tree {
+            let at = now + DYING;
+            tree.dies = Some(tree.dies.map_or(at, |known| known.min(at)));
+        }
+    }
+
+    pub(super) fn kill_guardian(&mut self, now: Boottime) {
+        if self.guardian == Process::Dead {
+            return;
+        }
+        (self.guardian, self.dead_man) = (Process::Dead, None);
+        self.orders.clear();
+        self.events.push_back(Event::GuardianDied);
+        if self.unreaped {
+            self.events.push_back(Event::Empty);
+            self.unreaped = false;
+        }
+        self.kill_tree(now);
+    }
+
+    /// A dead wrapper leaves the socket's end to the guardian.
+    pub(super) fn kill_wrapper(&mut self) {
+        if self.wrapper != Process::Dead {
+            self.wrapper = Process::Dead;
+            self.call = None;
+            self.orders.push_back(Order::WrapperGone);
+        }
+    }
+
+    /// The command ends by itself.
+    pub(super) fn end_command(&mut self, now: Boottime) {
+        self.kill_tree(now);
+    }
+
+    /// Somebody tells elect to end.
+    pub(super) fn tell_to_end(&mut self) {
+        self.events.push_back(Event::Signal(libc::SIGTERM));
+    }
+}

@@ -1,0 +1,336 @@
+//! Every way that the pure parts can go, within bounds: two or three machines and their ladders, a queue
+//! whose clock runs a tenth faster than theirs, messages that take their time, and so many faults, of any
+//! kind, at any step.
+//!
+//! Who takes which step first is a choice only where it matters: when requests reach the store in the same
+//! instant. All else that is due in one instant commutes.
+
+mod candidate;
+mod seat;
+
+use std::collections::HashSet;
+use std::fmt::{self, Write};
+use std::hash::{DefaultHasher, Hasher};
+use std::time::Duration;
+
+use elect_api::{Boottime, ElectionName, Token};
+use elect_testkit::sim::{Ask, Kind, Options, Rate, Reply, Request, World};
+
+use self::candidate::{Candidate, Letter, Process};
+
+const TTL: Duration = Duration::from_secs(5);
+/// By then, in leases, after the last fault somebody leads again: who was stopped goes on after two.
+const PATIENCE: u32 = 5;
+
+/// How far to look.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bound {
+    pub(crate) candidates: usize,
+    pub(crate) faults: u32,
+    /// Within how many milliseconds from the start there are faults.
+    pub(crate) window: u64,
+}
+
+/// What was seen.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    /// States in which there was a choice, each once.
+    pub(crate) choices: usize,
+    /// States in all.
+    pub(crate) states: u64,
+    /// Ways to the end.
+    pub(crate) ends: u64,
+}
+
+/// What may befall a candidate before its next step.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    KillWrapper,
+    KillGuardian,
+    KillBoth,
+    StopWrapper(Duration),
+    StopGuardian(Duration),
+    StopBoth(Duration),
+    EndCommand,
+    TellToEnd,
+    LoseRequest,
+    LoseReply,
+    LateRequest,
+    LateReply,
+}
+
+const TO_PROCESSES: &[Fault] = &[
+    Fault::KillWrapper,
+    Fault::KillGuardian,
+    Fault::KillBoth,
+    Fault::StopWrapper(Duration::from_millis(2_500)),
+    Fault::StopWrapper(Duration::from_secs(10)),
+    Fault::StopGuardian(Duration::from_millis(2_500)),
+    Fault::StopGuardian(Duration::from_secs(10)),
+    Fault::StopBoth(Duration::from_secs(10)),
+    Fault::EndCommand,
+    Fault::TellToEnd,
+];
+const TO_LETTERS: &[Fault] =
+    &[Fault::LoseRequest, Fault::LoseReply, Fault::LateRequest, Fault::LateReply];
+
+#[derive(Clone, Debug)]
+struct State {
+    now: Boottime,
+    candidates: Vec<Candidate>,
+    world: World,
+    faults: u32,
+    newest: Option<Token>,
+    /// The way here, for a person.
+    story: Vec<(Boottime, usize, Fault)>,
+}
+
+/// A state's text becomes a number without being written down.
+struct Digest(DefaultHasher);
+
+impl Write for Digest {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.write(text.as_bytes());
+        Ok(())
+    }
+}
+
+fn election() -> ElectionName {
+    "game".parse().expect("a name")
+}
+
+fn rate() -> Rate {
+    Rate::per_mille(1100)
+}
+
+/// What comes next.
+enum Next {
+    /// One of these letters arrives: of this candidate, and at that place among its letters.
+    Letters(Vec<(usize, usize)>),
+    Candidate(usize),
+    Time(Boottime),
+    Nothing,
+}
+
+impl State {
+    fn new(bound: Bound) -> Self {
+        let now = Boottime::from_boot(Duration::from_secs(1000));
+        Self {
+            now,
+            candidates: (0..bound.candidates).map(|id| Candidate::new(id, TTL, now)).collect(),
+            world: World::new(Options::new(Kind::Queue)),
+            faults: bound.faults,
+            newest: None,
+            story: Vec::new(),
+        }
+    }
+
+    fn digest(&self) -> u64 {
+        let mut digest = Digest(DefaultHasher::new());
+        let Self { now, candidates, world, faults, newest, .. } = self;
+        write!(digest, "{now:?}{candidates:?}{world:?}{faults}{newest:?}").expect("no I/O");
+        digest.0.finish()
+    }
+
+    fn next(&self) -> Next {
+        let letters = || {
+            let each = self.candidates.iter().enumerate();
+            each.flat_map(|(of, candidate)| {
+                candidate.letters.iter().enumerate().map(move |(place, letter)| (of, place, letter))
+            })
+        };
+        let due: Vec<(usize, usize)> = letters()
+            .filter(|(.., letter)| letter.arrives <= self.now)
+            .map(|(of, place, _)| (of, place))
+            .collect();
+        if !due.is_empty() {
+            return Next::Letters(due);
+        }
+        let steps = self.candidates.iter().map(|candidate| candidate.next(self.now));
+        let first = steps.enumerate().filter_map(|(of, at)| Some((at?, of))).min();
+        let arrival = letters().map(|(.., letter)| letter.arrives).min();
+        match first {
+            Some((at, of)) if at <= self.now => Next::Candidate(of),
+            _ => {
+                let at = [first.map(|(at, _)| at), arrival].into_iter().flatten().min();
+                at.map_or(Next::Nothing, Next::Time)
+            }
+        }
+    }
+
+    fn arrive(&mut self, of: usize, place: usize) {
+        let Letter { ask, answer, .. } = self.candidates[of].letters.remove(place);
+        let request = Request::In(election(), ask);
+        let reply = self.world.apply(rate().store(self.now), &request);
+        if let (Some((call, takes)), Some(reply)) = (answer, reply) {
+            self.candidates[of].deliver(call, self.now + takes, reply);
+        }
+    }
+
+    /// What may go wrong before the next step of this candidate.
+    fn faults_for(&self, of: usize, until: Boottime) -> impl Iterator<Item = State> {
+        let may = self.faults > 0 && self.now < until;
+        let faults = may.then_some(TO_PROCESSES).into_iter().flatten();
+        faults.filter(move |fault| self.is_felt(of, **fault)).map(move |&fault| {
+            let mut state = self.clone();
+            state.befall(of, fault);
+            state
+        })
+    }
+
+    /// Whether it makes a difference.
+    fn is_felt(&self, of: usize, fault: Fault) -> bool {
+        let Candidate { wrapper, guardian, tree, is_done, .. } = &self.candidates[of];
+        let (wrapper, guardian) = (*wrapper == Process::Runs, *guardian == Process::Runs);
+        match fault {
+            Fault::KillWrapper | Fault::StopWrapper(_) | Fault::TellToEnd => wrapper && !is_done,
+            Fault::KillGuardian | Fault::StopGuardian(_) => guardian,
+            Fault::KillBoth | Fault::StopBoth(_) => wrapper && guardian,
+            Fault::EndCommand => tree.is_some_and(|tree| tree.dies.is_none()),
+            _ => true,
+        }
+    }
+
+    fn befall(&mut self, of: usize, fault: Fault) {
+        self.faults -= 1;
+        self.story.push((self.now, of, fault));
+        let (now, candidate) = (self.now, &mut self.candidates[of]);
+        let stopped = |span| Process::StoppedUntil(now + span);
+        match fault {
+            Fault::KillWrapper => candidate.kill_wrapper(),
+            Fault::KillGuardian => candidate.kill_guardian(now),
+            Fault::KillBoth => {
+                candidate.kill_guardian(now);
+                candidate.kill_wrapper();
+            }
+            Fault::StopWrapper(span) => candidate.wrapper = stopped(span),
+            Fault::StopGuardian(span) => candidate.guardian = stopped(span),
+            Fault::StopBoth(span) => {
+                (candidate.wrapper, candidate.guardian) = (stopped(span), stopped(span));
+            }
+            Fault::EndCommand => candidate.end_command(now),
+            Fault::TellToEnd => candidate.tell_to_end(),
+            Fault::LoseRequest => _ = candidate.letters.pop(),
+            Fault::LoseReply => {
+                if let Some(letter) = candidate.letters.last_mut() {
+                    letter.answer = None;
+                }
+            }
+            Fault::LateRequest => {
+                if let Some(letter) = candidate.letters.last_mut() {
+                    letter.arrives = now + TTL / 2;
+                }
+            }
+            Fault::LateReply => {
+                if let Some((_, takes)) =
+                    candidate.letters.last_mut().and_then(|letter| letter.answer.as_mut())
+                {
+                    // Just before a leader gives up on it.
+                    *takes = TTL / 7;
+                }
+            }
+        }
+    }
+
+    /// Panics if a law is broken.
+    fn judge(&mut self) {
+        let trees: Vec<Token> =
+            self.candidates.iter().filter_map(|candidate| Some(candidate.tree?.token)).collect();
+        assert!(trees.len() < 2, "two command trees, {trees:?}: {self:#?}");
+        if let Some(&token) = trees.first() {
+            assert!(self.newest.is_none_or(|newest| newest <= token), "tokens fall: {self:#?}");
+            self.newest = Some(token);
+            self.world.settle(rate().store(self.now));
+            let tenure = self.world.history().iter().find(|known| known.token == token.get());
+            let over = tenure.and_then(|tenure| tenure.over);
+            assert!(over.is_none(), "the lease of {token} is over, {over:?}: {self:#?}");
+        }
+        for candidate in &self.candidates {
+            assert!(candidate.broken.is_none(), "{:?}: {self:#?}", candidate.broken);
+        }
+    }
+
+    fn judge_the_end(&mut self) {
+        let wants =
+            |candidate: &Candidate| candidate.wrapper != Process::Dead && !candidate.is_done;
+        let leads = self.candidates.iter().any(|candidate| candidate.tree.is_some());
+        if self.candidates.iter().any(wants) {
+            assert!(leads, "nobody leads in the end: {self:#?}");
+            return;
+        }
+        let survey = Request::In(election(), Ask::Survey);
+        match self.world.apply(rate().store(self.now), &survey) {
+            Some(Reply::Survey(line)) if line.leader.is_none() && line.waiting.is_empty() => {}
+            left => panic!("all have left, and there is {left:?}: {self:#?}"),
+        }
+    }
+}
+
+/// Goes every way there is, and panics on one that breaks a law.
+pub(crate) fn explore(bound: Bound) -> Seen {
+    let first = State::new(bound);
+    let until = first.now + Duration::from_millis(bound.window);
+    let end = until + TTL * PATIENCE;
+    let (mut seen, mut known, mut open) = (Seen::default(), HashSet::new(), vec![first]);
+    while let Some(mut state) = open.pop() {
+        loop {
+            seen.states += 1;
+            state.judge();
+            match state.next() {
+                Next::Letters(due) => {
+                    if let [(of, place)] = due[..] {
+                        state.arrive(of, place);
+                        continue;
+                    }
+                    if known.insert(state.digest()) {
+                        open.extend(due.into_iter().map(|(of, place)| {
+                            let mut next = state.clone();
+                            next.arrive(of, place);
+                            next
+                        }));
+                    }
+                    break;
+                }
+                Next::Candidate(of) => {
+                    if state.faults > 0 && state.now < until {
+                        if !known.insert(state.digest()) {
+                            break;
+                        }
+                        open.extend(state.faults_for(of, until));
+                    }
+                    let now = state.now;
+                    let letters = state.candidates[of].letters.len();
+                    assert!(state.candidates[of].step(now), "{of} has nothing to do: {state:#?}");
+                    let has_sent = state.candidates[of].letters.len() > letters;
+                    if has_sent && state.faults > 0 && state.now < until {
+                        open.extend(TO_LETTERS.iter().map(|&fault| {
+                            let mut next = state.clone();
+                            next.befall(of, fault);
+                            next
+                        }));
+                    }
+                }
+                Next::Time(at) if at <= end => state.now = at,
+                Next::Time(_) | Next::Nothing => {
+                    seen.ends += 1;
+                    state.now = state.now.max(end);
+                    state.judge_the_end();
+                    break;
+                }
+            }
+        }
+    }
+    seen.choices = known.len();
+    seen
+}
+
+/// More of them are played by `tests/deep`.
+#[test]
+fn two_candidates_and_a_fault() {
+    println!("{:?}", explore(Bound { candidates: 2, faults: 1, window: 2_000 }));
+}
+
+#[test]
+fn three_candidates_and_a_fault_at_the_start() {
+    println!("{:?}", explore(Bound { candidates: 3, faults: 1, window: 50 }));
+}

@@ -1,0 +1,77 @@
+//! Whatever ends it, nothing of it lives on.
+
+use std::fs;
+
+use elect_testkit::program::{Running, eventually};
+use elect_testkit::servers::Etcd;
+use nix::sys::signal::Signal;
+
+use super::selftest;
+use crate::support::Ground;
+
+/// The pids of all processes with this on their command line.
+fn processes(word: &str) -> Vec<i32> {
+    let pids = fs::read_dir("/proc").expect("a proc").flatten();
+    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(|pid: &i32| {
+        fs::read(format!("/proc/{pid}/cmdline"))
+            .is_ok_and(|line| String::from_utf8_lossy(&line).contains(word))
+    })
+    .collect()
+}
+
+/// Waits until a candidate of it leads; returns what the names of its elections begin with.
+#[track_caller]
+fn leads(selftest: &mut Running) -> String {
+    let pid = selftest.pid();
+    eventually("a command that stamps", || {
+        let line = processes("elect-selftest-").into_iter().find_map(|candidate| {
+            let stat = fs::read_to_string(format!("/proc/{candidate}/stat")).ok()?;
+            let parent = stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse::<i32>().ok()?;
+            (parent == pid).then(|| fs::read(format!("/proc/{candidate}/cmdline")).ok()).flatten()
+        })?;
+        let line = String::from_utf8_lossy(&line).into_owned();
+        let start = line.find("elect-selftest-")?;
+        let name = line[start..].split('\0').next()?.rsplit_once('-')?.0.to_owned();
+        let stamping = processes(&name).len();
+        // Two candidates, their guardians, two processes of a tree.
+        (stamping >= 6).then_some(name)
+    })
+}
+
+#[test]
+fn a_key_in_the_terminal_ends_it_and_all_that_it_has_made() {
+    let ground = Ground::new();
+    for (signal, code) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143)] {
+        let url = format!("file://{}", ground.state().display());
+        let mut running = selftest(&url).spawn();
+        let name = leads(&mut running);
+        running.signal(signal);
+        running.wait().exits(code).prints("");
+        assert_eq!(processes(&name), [0; 0]);
+        assert!(!ground.state().exists());
+        assert!(!fs::exists(format!("/dev/shm/{name}")).expect("an answer"));
+    }
+    let etcd = Etcd::start(1);
+    let mut running = selftest(&etcd.url()).spawn();
+    let name = leads(&mut running);
+    running.signal(Signal::SIGINT);
+    running.wait().exits(130).prints("");
+    assert_eq!(processes(&name), [0; 0]);
+    assert_eq!(etcd.ctl(&["get", "--prefix", "", "--keys-only"]), "");
+}
+
+/// It cannot tidy up then; but nothing runs on, and no candidate is left.
+#[test]
+fn a_kill_ends_all_that_runs() {
+    let etcd = Etcd::start(1);
+    let mut running = selftest(&etcd.url()).spawn();
+    let name = leads(&mut running);
+    running.signal(Signal::SIGKILL);
+    running.wait();
+    eventually("the end of all its processes", || processes(&name).is_empty().then_some(()));
+    eventually("the end of its entries", || {
+        etcd.ctl(&["get", "--prefix", "", "--keys-only"]).is_empty().then_some(())
+    });
+    fs::remove_dir_all(format!("/dev/shm/{name}")).expect("its folder");
+}

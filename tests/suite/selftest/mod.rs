@@ -1,0 +1,60 @@
+//! `elect selftest`: it tells the truth, and leaves nothing behind.
+
+mod bites;
+mod interrupted;
+mod places;
+mod stores;
+mod terminal;
+
+use elect_testkit::program::{Elect, Ended};
+use serde_json::Value;
+
+/// All checks, in order.
+const CHECKS: [&str; 10] = [
+    "store",
+    "hand-over",
+    "wrapper killed",
+    "guardian killed",
+    "wrapper stopped",
+    "both stopped",
+    "escape",
+    "cut off",
+    "late reply",
+    "lost replies",
+];
+
+fn selftest(url: &str) -> Elect {
+    Elect::new(env!("CARGO_BIN_EXE_elect")).args(["selftest", "-b", url])
+}
+
+/// What a run with `-o json` has reported.
+#[track_caller]
+fn report(ended: &Ended) -> Value {
+    serde_json::from_str(&ended.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", ended.stdout, ended.stderr))
+}
+
+/// The names of the checks with this result.
+#[track_caller]
+fn with_result(report: &Value, result: &str) -> Vec<String> {
+    let checks = report["checks"].as_array().expect("a list");
+    let found = checks.iter().filter(|check| check["result"] == result);
+    found.map(|check| check["check"].as_str().expect("a name").to_owned()).collect()
+}
+
+/// That it holds, but for what is skipped, and that nobody had to wait for slack.
+#[track_caller]
+fn holds(ended: Ended, skipped: &[&str]) {
+    let report = report(&ended);
+    let rest: Vec<_> = CHECKS.into_iter().filter(|check| !skipped.contains(check)).collect();
+    assert_eq!(with_result(&report, "holds"), rest, "{report:#}");
+    assert_eq!(with_result(&report, "skipped"), skipped, "{report:#}");
+    assert_eq!(report["left"], Value::Array(Vec::new()));
+    assert_eq!(report["holds"], true);
+    for check in report["checks"].as_array().expect("a list") {
+        let is_duel = check["result"] == "holds" && check["check"] != "store";
+        assert_eq!(check["slack_ms"].as_f64().is_some_and(|slack| slack > 0.0), is_duel, "{check}");
+        assert_eq!(check["handover_ms"].is_number(), is_duel, "{check}");
+    }
+    ended.exits(0).is_quiet();
+}

@@ -1,0 +1,55 @@
+//! Where people try it.
+
+use std::fs;
+use std::os::unix::fs::chown;
+use std::process::Command;
+
+use elect_testkit::program::Elect;
+
+use super::{CHECKS, selftest};
+use crate::readme;
+use crate::support::Ground;
+use crate::usage::as_nobody;
+
+#[test]
+fn as_the_first_process_of_a_container() {
+    let ground = Ground::new();
+    let url = format!("file://{}", ground.state().display());
+    let unshare = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"];
+    selftest(&url).under(unshare).run().exits(0).is_quiet();
+    assert!(!ground.state().exists());
+}
+
+/// With a home, and nothing set up.
+#[test]
+fn as_an_ordinary_user() {
+    let (user, ground) = (as_nobody(), Ground::new());
+    chown(ground.path(), Some(user.id), Some(user.id)).expect("we are root");
+    let elect = user.elect().arg("selftest").env("HOME", ground.path()).env("XDG_STATE_HOME", "");
+    let ended = elect.run().exits(0).is_quiet();
+    assert!(ended.stdout.contains("/.local/state/elect\n"), "{}", ended.stdout);
+    assert!(!fs::exists(ground.path().join(".local/state/elect")).expect("an answer"));
+}
+
+/// What README has people type, as it stands there.
+#[test]
+fn readme_shows_how_to_try_it() {
+    let ground = Ground::new();
+    let block = readme::block("Is it true here?", "console");
+    let bin = ground.path().join("bin");
+    fs::create_dir(&bin).expect("a folder");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_elect"), bin.join("elect")).expect("a link");
+    let path = std::env::var("PATH").expect("a path");
+    let mut bash: Command = Elect::new("bash").args(["-euc", &readme::commands(&block)]).command();
+    bash.env("PATH", format!("{}:{path}", bin.display()));
+    bash.env("STATE_DIRECTORY", ground.state());
+    let output = bash.output().expect("bash");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    // It prints what is shown there, but for times.
+    let words = |text: &str| {
+        let lines = text.lines().filter(|line| CHECKS.iter().any(|check| line.starts_with(check)));
+        lines.map(|line| line.split("  ").take(2).collect::<Vec<_>>().join(" ")).collect::<Vec<_>>()
+    };
+    assert_eq!(words(&said), words(&block));
+}

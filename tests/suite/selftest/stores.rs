@@ -1,0 +1,92 @@
+//! Against each kind of store.
+
+use std::fs;
+
+use elect_testkit::program::eventually;
+use elect_testkit::servers::{Authority, Etcd, ZooKeeper, ZooKeeperSetup};
+use zookeeper_client::Client;
+
+use super::{CHECKS, holds, selftest};
+use crate::support::Ground;
+
+#[test]
+fn all_holds_on_the_local_disk() {
+    let ground = Ground::new();
+    // It is made for the test, and goes with it.
+    let url = format!("file://{}", ground.state().display());
+    holds(selftest(&url).args(["-o", "json"]).run(), &CHECKS[7..]);
+    assert!(!ground.state().exists());
+    // What was there before stays.
+    ground.run().arg("true").run().exits(0);
+    let ended = selftest(&url).run().exits(0).is_quiet();
+    assert_eq!(fs::read_dir(ground.state()).expect("it is there").count(), 1);
+    let lines: Vec<&str> = ended.stdout.lines().collect();
+    assert_eq!(lines[0], format!("backend: {url}"));
+    for (line, check) in lines[2..].iter().zip(CHECKS) {
+        assert!(line.starts_with(check), "{line}");
+    }
+}
+
+/// As a user with the rights that README names.
+#[test]
+fn all_holds_on_etcd() {
+    let etcd = Etcd::start(1);
+    etcd.demand_logins(&[("me", "hush", &["readwrite elect/"])]);
+    let ctl = |words: &[&str]| etcd.ctl(&[&["--user", "root:root"], words].concat());
+    ctl(&["put", "elect/other", "x"]);
+    let elect = selftest(&etcd.url()).env("ELECT_USER", "me").env("ELECT_PASSWORD", "hush");
+    holds(elect.args(["-o", "json"]).run(), &[]);
+    assert_eq!(ctl(&["get", "--prefix", "", "--keys-only"]).trim(), "elect/other");
+}
+
+/// Each node of a server but its own.
+fn nodes(url: &str) -> Vec<String> {
+    let cluster = url.strip_prefix("zk://").expect("a URL").to_owned();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(async {
+        let client = Client::connect(&cluster).await.expect("a session");
+        let (mut todo, mut found) = (vec![String::new()], Vec::new());
+        while let Some(path) = todo.pop() {
+            let children = client.list_children(if path.is_empty() { "/" } else { &path }).await;
+            let children = children.expect("it is there").into_iter();
+            let children: Vec<_> = children.map(|child| format!("{path}/{child}")).collect();
+            todo.extend(children.iter().filter(|path| *path != "/zookeeper").cloned());
+            found.extend(children);
+        }
+        found.sort();
+        found
+    })
+}
+
+#[test]
+fn all_holds_on_zookeeper() {
+    // Sessions end sooner after their time with this.
+    let setup =
+        ZooKeeperSetup { tick: std::time::Duration::from_secs(1), ..ZooKeeperSetup::default() };
+    let zookeeper = ZooKeeper::start(&setup);
+    let url = zookeeper.url();
+    let before = nodes(&url);
+    // A reply is given up there before it is late enough to matter.
+    holds(selftest(&url).args(["-o", "json"]).run(), &["late reply"]);
+    eventually("the nodes as they were", || (nodes(&url) == before).then_some(()));
+}
+
+/// A proxy is not who a certificate names: that is said, and the rest is tried.
+#[test]
+fn with_tls_nothing_is_cut() {
+    let authority = Authority::new();
+    let pem = authority.server(&["127.0.0.1"]);
+    let (cert, key) = (pem.cert.display(), pem.key.display());
+    let etcd = Etcd::start_with(1, &[&format!("--cert-file={cert}"), &format!("--key-file={key}")]);
+    let url = format!("{}?ca={}", etcd.url(), authority.ca().display());
+    holds(selftest(&url).args(["-o", "json"]).run(), &CHECKS[7..]);
+}
+
+#[test]
+fn a_store_out_of_reach_is_said() {
+    let ended = selftest("etcd://127.0.0.1:1").run().exits(125).prints("");
+    ended.says("the check \"store\" cannot be made").says("127.0.0.1:1");
+    selftest("file:").args(["--ttl", "9s"]).run().exits(125).says("no time limit");
+    let etcd = Etcd::start(1);
+    selftest(&etcd.url()).args(["--ttl", "2s"]).run().exits(125).says("take a TTL of");
+}

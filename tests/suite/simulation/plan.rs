@@ -1,0 +1,105 @@
+//! What a seed decides before a game begins.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use elect_testkit::sim::{Expiry, Kind, Options};
+
+/// How long a game is played with faults.
+const PLAY: Duration = Duration::from_secs(300);
+
+/// What a game is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scene {
+    /// One to five candidates, and every fault.
+    Faults,
+    /// One candidate, whose entry somebody removes again and again, and whose client may make a new one.
+    Removals,
+    /// A crowd that comes to a store which is out of reach.
+    Herd,
+}
+
+/// How a game is set up.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) seed: u64,
+    pub(crate) scene: Scene,
+    pub(crate) options: Options,
+    pub(crate) ttl: Duration,
+    /// For how long there are faults.
+    pub(crate) play: Duration,
+    /// How long a process takes to die of a KILL, at most.
+    pub(crate) dying: Duration,
+    /// How long a command takes to end by itself, at most.
+    pub(crate) longest_command: Duration,
+    /// How fast the candidates' clocks run, in thousandths.
+    pub(crate) rates: Vec<u32>,
+    /// Whether leases are sessions, and only what is confirmed counts.
+    pub(crate) confirms: bool,
+    /// Whether a seat whose entry is gone enters anew on its own.
+    pub(crate) returns: bool,
+}
+
+impl Plan {
+    /// With clocks that differ by up to a tenth, which is the bound.
+    pub(crate) fn new(scene: Scene, seed: u64) -> Self {
+        Self::drawn(scene, seed, 1100, 5..=20)
+    }
+
+    /// With clocks of which the fastest runs at so many thousandths of the slowest.
+    pub(crate) fn with_clocks(seed: u64, fastest: u32) -> Self {
+        Self::drawn(Scene::Faults, seed, fastest, 5..=20)
+    }
+
+    /// A short game of many.
+    pub(crate) fn short(seed: u64) -> Self {
+        Self {
+            play: Duration::from_secs(15),
+            longest_command: Duration::from_secs(8),
+            ..Self::drawn(Scene::Faults, seed, 1100, 5..=6)
+        }
+    }
+
+    fn drawn(scene: Scene, seed: u64, fastest: u32, ttl: RangeInclusive<u64>) -> Self {
+        let mut chance = fastrand::Rng::with_seed(seed);
+        let kind = match chance.u8(0..5) {
+            0 | 1 => (Kind::Queue, false),
+            2 => (Kind::Queue, true),
+            3 => (Kind::Record(Expiry::Store), false),
+            _ => (Kind::Record(Expiry::Holder), false),
+        };
+        let (kind, confirms) = if scene == Scene::Faults { kind } else { (Kind::Queue, false) };
+        let ttl = Duration::from_secs(chance.u64(ttl));
+        let slowest = chance.u32(900..=1000);
+        let mut rate = || match chance.u8(0..4) {
+            0 => slowest,
+            1 => slowest * fastest / 1000,
+            _ => chance.u32(slowest..=slowest * fastest / 1000),
+        };
+        let mut options = Options::new(kind).seed(seed).rate_per_mille(rate());
+        let candidates = match scene {
+            Scene::Faults => 1 + seed % 5,
+            Scene::Removals => 1,
+            Scene::Herd => 12,
+        };
+        let is_herd = scene == Scene::Herd;
+        let rates = (0..candidates).map(|_| if is_herd { 1000 } else { rate() }).collect();
+        if confirms {
+            options = options.telling_every(ttl / 4);
+        }
+        let longest = chance.u64(0..=20);
+        let play = if is_herd { Duration::from_secs(10) } else { PLAY };
+        Self {
+            seed,
+            scene,
+            options: options.latency(Duration::from_millis(longest)),
+            ttl,
+            play,
+            dying: Duration::from_millis(if scene == Scene::Removals { 2_000 } else { 50 }),
+            longest_command: Duration::from_secs(60),
+            rates,
+            confirms,
+            returns: scene == Scene::Removals && seed % 2 == 1,
+        }
+    }
+}

@@ -1,0 +1,76 @@
+use std::time::Duration;
+
+use elect_testkit::sim::boottime;
+
+use super::plan::{Plan, Scene};
+use super::{Faults, Outcome, play};
+
+fn seeds_from(first: u64) -> impl Iterator<Item = u64> {
+    let asked = std::env::var("ELECT_SIM_SEED").ok().and_then(|seed| seed.parse().ok());
+    asked.map_or(first..u64::MAX, |seed: u64| seed..seed + 1)
+}
+
+#[track_caller]
+fn expect_peace(plan: Plan) -> Outcome {
+    let seed = plan.seed;
+    let outcome = play(plan);
+    assert!(
+        outcome.broken.is_empty(),
+        "seed {seed}: {:#?}\nplay it again: ELECT_SIM_SEED={seed} tests/run simulation::",
+        outcome.broken
+    );
+    outcome
+}
+
+#[test]
+fn no_seed_breaks_the_promise() {
+    let (mut games, mut trees, mut faults) = (0_u32, 0, Faults::new());
+    let began = boottime();
+    let play_for = Duration::from_secs(60);
+    for seed in seeds_from(1) {
+        let outcome = expect_peace(Plan::new(Scene::Faults, seed));
+        games += 1;
+        trees += outcome.trees;
+        outcome
+            .faults
+            .into_iter()
+            .for_each(|(what, count)| *faults.entry(what).or_default() += count);
+        let passed = boottime().since(began);
+        if passed >= play_for {
+            println!(
+                "{games} seeds, {trees} command trees, {:.1} seeds a second; {faults:?}",
+                f64::from(games) / passed.as_secs_f64()
+            );
+            break;
+        }
+    }
+}
+
+/// As `tests/deep` plays a million of.
+#[test]
+fn short_games_keep_the_promise_too() {
+    for seed in seeds_from(1).take(30) {
+        expect_peace(Plan::short(seed));
+    }
+}
+
+#[test]
+fn a_leader_whose_entry_is_removed_again_and_again_stops_at_once() {
+    for seed in seeds_from(1).take(5) {
+        expect_peace(Plan::new(Scene::Removals, seed));
+    }
+}
+
+#[test]
+fn a_crowd_does_not_fall_upon_a_store_that_is_out_of_reach() {
+    for seed in seeds_from(1).take(20) {
+        expect_peace(Plan::new(Scene::Herd, seed));
+    }
+}
+
+#[test]
+fn clocks_beyond_the_bound_break_the_promise() {
+    let breaks = |&seed: &u64| !play(Plan::with_clocks(seed, 1400)).broken.is_empty();
+    let seed = (0..100).find(breaks).expect("a violation");
+    println!("found after {} seeds", seed + 1);
+}

@@ -1,0 +1,121 @@
+//! What one `elect run` asks of the store and does about the answers, as a stranger sees it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use elect_api::{Boottime, Token};
+use elect_testkit::sim::Clock;
+
+use super::host::Host;
+use super::stage::Stage;
+
+/// As long as it takes to send an order and to hear of its end.
+const AT_ONCE: Duration = Duration::from_millis(200);
+
+#[derive(Default)]
+struct Seen {
+    /// The token of the newest answer that says that we lead.
+    token: Option<Token>,
+    /// With which token the command was started.
+    started: Option<Token>,
+    /// s + V, of the newest proof.
+    proven_until: Option<Boottime>,
+    /// When the store said that our entry is gone, or we gave it up, of one that led our command.
+    over: Option<Boottime>,
+    /// Our entry is gone, and the seat was not resigned since.
+    gone: bool,
+}
+
+/// All instants are by the clock of the host.
+pub(crate) struct Witness {
+    pub(crate) host: Arc<Host>,
+    pub(crate) stage: Stage,
+    id: String,
+    /// How long a tree takes to die, where nobody is stopped or suspended: what is to happen at once does.
+    dying: Option<Duration>,
+    seen: Mutex<Seen>,
+}
+
+impl Witness {
+    pub(crate) fn new(
+        host: Arc<Host>,
+        stage: Stage,
+        id: &str,
+        dying: Option<Duration>,
+    ) -> Arc<Self> {
+        Arc::new(Self { host, stage, id: id.to_owned(), dying, seen: Mutex::default() })
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn blame(&self, law: &'static str, how: &str) {
+        self.stage.blame(law, format!("{} at {:?}: {how}", self.id, self.host.world.now()));
+    }
+
+    pub(crate) fn refreshes(&self) {
+        let (over, gone) = (self.seen().over, self.seen().gone);
+        if let Some(over) = over {
+            self.blame("a leader renews what it has lost or given up", &format!("at {over:?}"));
+        }
+        if gone {
+            self.blame("a candidate asks again and again for an entry that is gone", "");
+        }
+    }
+
+    /// The store has said that we lead, by a request sent at `sent`.
+    pub(crate) fn leads(&self, token: Token, sent: Boottime, window: Duration) {
+        let mut seen = self.seen();
+        seen.token = Some(token);
+        if seen.started.is_some_and(|started| started != token) {
+            seen.over.get_or_insert(self.host.now());
+        }
+        let until = sent + window.div_f64(1.1);
+        seen.proven_until = Some(seen.proven_until.map_or(until, |known| known.max(until)));
+    }
+
+    /// The entry is gone, or is being given up.
+    pub(crate) fn is_over(&self, is_gone: bool) {
+        let mut seen = self.seen();
+        seen.gone = is_gone;
+        if seen.started.is_some() {
+            seen.over.get_or_insert(self.host.now());
+        }
+    }
+
+    pub(crate) fn starts(&self, token: Token, soft: Option<Boottime>) {
+        if soft.is_none_or(|soft| soft <= self.host.now()) {
+            self.blame("a start is ordered on a proof that leaves no grace", &format!("{soft:?}"));
+        }
+        self.seen().started = Some(token);
+    }
+
+    pub(crate) fn renewed(&self) {
+        let seen = self.seen();
+        if let (Some(started), Some(token)) = (seen.started, seen.token)
+            && started != token
+        {
+            drop(seen);
+            let how = format!("{token} prolongs the tree of {started}");
+            self.blame("a renewal with another token prolongs a tree", &how);
+        }
+    }
+
+    /// The last process of the tree ended at `dead`.
+    pub(crate) fn tree_ends(&self, dead: Boottime) {
+        let (until, over) = {
+            let seen = self.seen();
+            (seen.proven_until, seen.over)
+        };
+        if until.is_none_or(|until| until < dead) {
+            let how = format!("it lived until {dead:?}, proven was {until:?}");
+            self.blame("a tree outlives what was proven of its lease", &how);
+        }
+        if let Some((dying, over)) = self.dying.zip(over)
+            && over + dying + AT_ONCE < dead
+        {
+            self.blame("a tree outlives its entry", &format!("{dead:?}, {over:?}"));
+        }
+    }
+}

@@ -176,6 +176,12 @@ impl Running {
         })
     }
 
+    /// Lets go of its streams: who writes to them writes to closed pipes from now on.
+    pub fn close_streams(&mut self) {
+        let child = self.child();
+        (child.stdout, child.stderr) = (None, None);
+    }
+
     /// Whether it has not ended yet.
     pub fn is_running(&mut self) -> bool {
         self.child().try_wait().is_ok_and(|status| status.is_none())

@@ -30,7 +30,8 @@ const OURSELVES: &str = "/proc/self/exe";
 /// The subcommand of ours that stamps.
 const SUBCOMMAND: &str = "stamp";
 
-/// How often a check is made whose candidate lost its lease before anything was done to it.
+/// How often a check is made that did not come to anything: its candidate lost its lease before anything was
+/// done to it, or could not reach the store.
 const TRIES: u32 = 3;
 
 /// Makes all checks. The exit code is 0 if all of them hold that can be made here, else 1; or 128 and the
@@ -120,11 +121,11 @@ async fn check_all(scratch: &Scratch<'_>, stage: &Cell<Stage>) -> anyhow::Result
     Ok(reports)
 }
 
-/// A machine that is busy may cost a leader its lease: that is no answer.
+/// A machine that is busy may cost a leader its lease, or a candidate its patience: that is no answer.
 async fn insist(check: Check, scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
     let mut found = check.make(scratch).await;
     for _ in 1..TRIES {
-        if !matches!(found, Err(Trouble::Lost)) {
+        if !matches!(found, Err(Trouble::Lost | Trouble::Unable(_))) {
             break;
         }
         scratch.settle().await;

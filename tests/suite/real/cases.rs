@@ -8,8 +8,9 @@ use elect_testkit::oracle::now;
 use elect_testkit::program::eventually;
 use nix::sys::signal::Signal;
 
-use super::cluster::Brand;
 use super::duel::{Duel, Freezer, Route, Setting};
+use super::store::Store;
+use super::surroundings::{Surroundings, Tree};
 use crate::stage::{send, stop};
 
 /// A fault.
@@ -19,7 +20,10 @@ pub(crate) struct Case {
     pub(crate) words: &'static str,
     setting: Setting,
     strike: fn(&mut Duel),
+    /// Where leases end by time.
     ending: Ending,
+    /// On the local disk, if it applies there.
+    local: Option<Ending>,
 }
 
 /// How it has to end.
@@ -29,6 +33,8 @@ enum Ending {
     Expires,
     /// A, or its guardian, gives the lease up after the tree's death.
     Resigns,
+    /// Nobody leads beside A while it cannot act; then its command goes on.
+    Holds,
     /// A loses its lease while nobody can have it.
     Outlasts,
     /// A's command does not notice.
@@ -38,12 +44,22 @@ enum Ending {
 }
 
 const TTL: Duration = Duration::from_secs(5);
-const ALONE: Setting =
-    Setting { members: 1, route: Route::Direct, freezer: Freezer::None, ttl: TTL };
+const ALONE: Setting = Setting {
+    members: 1,
+    route: Route::Direct,
+    freezer: Freezer::None,
+    ttl: TTL,
+    tree: Tree::Plain,
+    surroundings: Surroundings::Plain,
+};
 /// With time enough for an election within the store.
 const THREE: Setting = Setting { members: 3, ttl: Duration::from_secs(15), ..ALONE };
 const PROXY: Setting = Setting { route: Route::Proxy, ..ALONE };
 const NETWORK: Setting = Setting { route: Route::Network, ..ALONE };
+const LEAVING: Setting = Setting { tree: Tree::Leaves, ..ALONE };
+const OTHER_USER: Setting = Setting { tree: Tree::OfAnotherUser, ..ALONE };
+/// How long nobody may lead beside one who cannot act.
+const HOLD: Duration = Duration::from_secs(2);
 
 const fn case(
     name: &'static str,
@@ -52,47 +68,109 @@ const fn case(
     ending: Ending,
     strike: fn(&mut Duel),
 ) -> Case {
-    Case { name, words, setting, strike, ending }
+    Case { name, words, setting, strike, ending, local: None }
+}
+
+impl Case {
+    /// The same on the local disk, where it has to end like this.
+    const fn locally(mut self, ending: Ending) -> Self {
+        self.local = Some(ending);
+        self
+    }
+
+    /// Whether it applies to a store.
+    pub(crate) const fn is_about(&self, store: Store) -> bool {
+        matches!(store, Store::Remote(_)) || self.local.is_some()
+    }
 }
 
 const KILL: Signal = Signal::SIGKILL;
+const TERM: Signal = Signal::SIGTERM;
 
 pub(crate) const CASES: &[Case] = &[
-    case("wrapper_stopped", "1 wrapper stopped", ALONE, Ending::Expires, |duel| stop(duel.wrapper)),
+    case("wrapper_stopped", "1 wrapper stopped", ALONE, Ending::Expires, |duel| stop(duel.wrapper))
+        .locally(Ending::Holds),
     case("guardian_stopped", "2 guardian stopped", ALONE, Ending::Resigns, |duel| {
         stop(duel.guardian);
-    }),
+    })
+    .locally(Ending::Holds),
     case("all_stopped", "3 wrapper, guardian and tree stopped", ALONE, Ending::Expires, |duel| {
         stop(duel.wrapper);
         stop(duel.guardian);
-        let run = duel.oracle.newest("A").expect("A runs");
-        run.processes.iter().for_each(|process| stop(process.pid));
-    }),
+        stop_the_command(duel);
+    })
+    .locally(Ending::Holds),
     case(
         "all_frozen",
         "4 all frozen, cgroup v2",
         Setting { freezer: Freezer::All, ..ALONE },
         Ending::Expires,
         |duel| duel.freeze(true),
-    ),
+    )
+    .locally(Ending::Holds),
     case(
         "command_frozen",
         "5 command frozen, cgroup v1",
         Setting { freezer: Freezer::Command, ..ALONE },
         Ending::Resigns,
         freeze_the_command,
-    ),
+    )
+    .locally(Ending::Resigns),
     case("wrapper_killed", "6 wrapper killed", ALONE, Ending::Resigns, |duel| {
         send(duel.wrapper, KILL);
-    }),
+    })
+    .locally(Ending::Resigns),
     case("guardian_killed", "7 guardian killed", ALONE, Ending::Resigns, |duel| {
         send(duel.guardian, KILL);
-    }),
+    })
+    .locally(Ending::Resigns),
     case("both_killed", "8 wrapper and guardian killed", ALONE, Ending::Expires, |duel| {
         stop(duel.guardian);
         send(duel.wrapper, KILL);
         send(duel.guardian, KILL);
-    }),
+    })
+    .locally(Ending::Resigns),
+    case("term_ignored", "10 command deaf to TERM", ALONE, Ending::Resigns, |duel| {
+        send(duel.wrapper, TERM);
+    })
+    .locally(Ending::Resigns),
+    case("command_stopped", "10 command stopped, then TERM", ALONE, Ending::Resigns, |duel| {
+        stop_the_command(duel);
+        send(duel.wrapper, TERM);
+    })
+    .locally(Ending::Resigns),
+    case(
+        "leavers_lose_the_wrapper",
+        "11 setsid and a double fork, wrapper killed",
+        LEAVING,
+        Ending::Resigns,
+        |duel| send(duel.wrapper, KILL),
+    )
+    .locally(Ending::Resigns),
+    case(
+        "leavers_lose_the_guardian",
+        "11 setsid and a double fork, guardian killed",
+        LEAVING,
+        Ending::Resigns,
+        |duel| send(duel.guardian, KILL),
+    )
+    .locally(Ending::Resigns),
+    case(
+        "another_user_loses_the_wrapper",
+        "12 command of another user, wrapper killed",
+        OTHER_USER,
+        Ending::Resigns,
+        |duel| send(duel.wrapper, KILL),
+    )
+    .locally(Ending::Resigns),
+    case(
+        "another_user_loses_the_guardian",
+        "12 command of another user, guardian killed",
+        OTHER_USER,
+        Ending::Resigns,
+        |duel| send(duel.guardian, KILL),
+    )
+    .locally(Ending::Resigns),
     case("packets_dropped", "14 packets dropped", NETWORK, Ending::Expires, |duel| {
         duel.network().cut(Duel::A, Direction::Both);
     }),
@@ -114,30 +192,73 @@ pub(crate) const CASES: &[Case] = &[
     }),
     case("member_stopped", "19 a member of three stopped", THREE, Ending::Rides, |duel| {
         let far = duel.far();
-        duel.cluster.member(far).signal(Signal::SIGSTOP);
+        duel.cluster().member(far).signal(Signal::SIGSTOP);
     }),
     case("store_leader_stopped", "19 the leader of three stopped", THREE, Ending::Rides, |duel| {
         let near = duel.near;
-        duel.cluster.member(near).signal(Signal::SIGSTOP);
+        duel.cluster().member(near).signal(Signal::SIGSTOP);
     }),
     case("quorum_stopped", "19 two of three stopped", THREE, Ending::Outlasts, |duel| {
         let (near, far) = (duel.near, duel.far());
-        duel.cluster.member(near).signal(Signal::SIGSTOP);
-        duel.cluster.member(far).signal(Signal::SIGSTOP);
+        duel.cluster().member(near).signal(Signal::SIGSTOP);
+        duel.cluster().member(far).signal(Signal::SIGSTOP);
     }),
     case("store_leader_killed", "20 the leader of three killed", THREE, Ending::Rides, |duel| {
         let near = duel.near;
-        duel.cluster.member(near).kill();
+        duel.cluster().member(near).kill();
     }),
+    case(
+        "wall_clock_stepped",
+        "22 wall clock an hour ahead, then behind",
+        Setting { surroundings: Surroundings::WrongClock, ..ALONE },
+        Ending::Rides,
+        |duel| {
+            assert!(duel.world.is_the_clock_of(duel.wrapper), "the clock is not in use");
+            duel.world.set_clock(-3600);
+        },
+    )
+    .locally(Ending::Rides),
+    case(
+        "log_full",
+        "23 log on a full disk, TERM",
+        Setting { surroundings: Surroundings::FullLog, ..ALONE },
+        Ending::Resigns,
+        |duel| send(duel.wrapper, TERM),
+    )
+    .locally(Ending::Resigns),
+    case("log_closed", "23 stderr a closed pipe, TERM", ALONE, Ending::Resigns, |duel| {
+        duel.a.close_streams();
+        send(duel.wrapper, TERM);
+    })
+    .locally(Ending::Resigns),
+    case("descriptors_gone", "24 no descriptor left", ALONE, Ending::Rides, leave_no_descriptor)
+        .locally(Ending::Rides),
+    case(
+        "crowded_out",
+        "25 nice 19 among 40 that spin, wrapper stopped",
+        ALONE,
+        Ending::Expires,
+        |duel| {
+            let mut pids = duel.living();
+            pids.extend([duel.wrapper, duel.guardian]);
+            duel.world.crowd_out(&pids);
+            stop(duel.wrapper);
+        },
+    )
+    .locally(Ending::Holds),
 ];
 
 impl Case {
     /// Has a duel survive it.
     #[track_caller]
-    pub(crate) fn survive(&self, brand: Brand) -> Outcome {
-        let mut duel = Duel::start(brand, &self.setting);
+    pub(crate) fn survive(&self, store: Store) -> Outcome {
+        let mut duel = Duel::start(store, &self.setting);
         (self.strike)(&mut duel);
-        match self.ending {
+        let ending = match store {
+            Store::File => self.local.expect("it applies"),
+            Store::Remote(_) => self.ending,
+        };
+        match ending {
             Ending::Expires => {
                 let (run, outcome) = duel.hand_over();
                 let alive = outcome.lease_end.expect("it was seen");
@@ -166,6 +287,13 @@ impl Case {
                 let (_, outcome) = duel.hand_over();
                 Outcome { lease_end: None, ..outcome }
             }
+            Ending::Holds => {
+                let end = now() + HOLD;
+                eventually("the end of a while", || (now() > end).then_some(()));
+                assert!(duel.oracle.newest("B").is_none(), "B runs beside A");
+                duel.heal();
+                ride(duel, Duration::ZERO)
+            }
             Ending::Rides => ride(duel, self.setting.ttl),
         }
     }
@@ -189,6 +317,17 @@ fn ride(mut duel: Duel, ttl: Duration) -> Outcome {
     let (_, outcome) = duel.hand_over();
     duel.heal();
     Outcome { lease_end: None, ..outcome }
+}
+
+fn stop_the_command(duel: &mut Duel) {
+    duel.living().into_iter().for_each(stop);
+}
+
+/// What it has is all that the wrapper has from now on.
+fn leave_no_descriptor(duel: &mut Duel) {
+    let mut prlimit = Command::new("prlimit");
+    prlimit.args(["--pid", &duel.wrapper.to_string(), "--nofile=0"]);
+    assert!(prlimit.status().expect("prlimit runs: apt-get install util-linux").success());
 }
 
 /// A is told to end, with little patience; its command cannot die before it thaws.

@@ -9,10 +9,9 @@ use elect_testkit::program::{Running, eventually};
 use elect_testkit::servers::{ZooKeeper, ZooKeeperSetup};
 use nix::sys::signal::Signal;
 
-use super::cluster::Brand;
 use super::duel::{elect, wait_in_line};
-use super::report;
 use super::witness::Witness;
+use super::{ZOOKEEPER, report};
 use crate::stage::{send, stop};
 
 /// A talks to the first member, which follows another one; everybody else talks to the others.
@@ -101,17 +100,17 @@ fn stall_win_and_lose_the_follower(share: f64) -> Outcome {
 #[test]
 fn who_leads_through_a_follower_that_is_cut_off_is_dead_in_time() {
     let outcome = lead_through_a_cut_off_follower();
-    report("a follower cut off from its leader", Brand::ZooKeeper, &outcome);
+    report("a follower cut off from its leader", ZOOKEEPER, &outcome);
 }
 
 #[test]
 fn who_wins_after_a_short_stall_and_loses_its_follower_is_dead_in_time() {
     let outcome = stall_win_and_lose_the_follower(0.25);
-    report("waiter stalled for S/4, won, lost its follower", Brand::ZooKeeper, &outcome);
+    report("waiter stalled for S/4, won, lost its follower", ZOOKEEPER, &outcome);
 }
 
 #[test]
 fn who_wins_after_a_long_stall_and_loses_its_follower_is_dead_in_time() {
     let outcome = stall_win_and_lose_the_follower(0.5);
-    report("waiter stalled for S/2, won, lost its follower", Brand::ZooKeeper, &outcome);
+    report("waiter stalled for S/2, won, lost its follower", ZOOKEEPER, &outcome);
 }

@@ -10,7 +10,9 @@ use elect_testkit::program::{Elect, Running, eventually};
 use elect_testkit::servers::Place;
 use nix::sys::signal::Signal;
 
-use super::cluster::{Brand, Cluster};
+use super::cluster::Cluster;
+use super::store::{Ground, Store};
+use super::surroundings::{Surroundings, Tree, World};
 use super::witness::Witness;
 use crate::stage::send_if_alive;
 
@@ -42,6 +44,8 @@ pub(crate) struct Setting {
     pub(crate) route: Route,
     pub(crate) freezer: Freezer,
     pub(crate) ttl: Duration,
+    pub(crate) tree: Tree,
+    pub(crate) surroundings: Surroundings,
 }
 
 pub(crate) struct Duel {
@@ -57,7 +61,8 @@ pub(crate) struct Duel {
     /// The member that A talks to, which leads the others.
     pub(crate) near: usize,
     pub(crate) witness: Witness,
-    pub(crate) cluster: Box<dyn Cluster>,
+    pub(crate) world: World,
+    pub(crate) ground: Ground,
 }
 
 const STORE: usize = 0;
@@ -65,18 +70,18 @@ const A: usize = 1;
 const B: usize = 2;
 
 impl Duel {
-    pub(crate) fn start(brand: Brand, setting: &Setting) -> Self {
+    pub(crate) fn start(store: Store, setting: &Setting) -> Self {
         let network = (setting.route == Route::Network).then(|| Arc::new(Network::new(3)));
         let place = network.as_ref().map_or_else(Place::here, |net| Place::on(net, STORE));
-        let cluster = brand.start(setting.members, &place);
-        let near = cluster.leader();
-        let addresses = cluster.addresses();
+        let ground = Ground::start(store, setting.members, &place);
+        let (near, addresses) = (ground.leader(), ground.addresses());
         let proxy = (setting.route == Route::Proxy).then(|| TcpProxy::start(addresses[near]));
-        let others = brand.url(&turned(&addresses, near + 1));
+        let others = ground.url(&turned(&addresses, near + 1));
         let own = match &proxy {
-            Some(proxy) => brand.url(&[proxy.address()]),
-            None => brand.url(&turned(&addresses, near)),
+            Some(proxy) => ground.url(&[proxy.address()]),
+            None => ground.url(&turned(&addresses, near)),
         };
+        let world = World::new(setting.surroundings);
         let oracle = Oracle::new();
         let end = oracle.flag("end");
         let cgroup = match setting.freezer {
@@ -85,13 +90,14 @@ impl Duel {
             Freezer::Command => Some(Cgroup::v1()),
         };
         let tree = oracle.stamper("A").children(2).depth(2).deaf().until(&end);
-        let mut leader = elect(&own, "A", setting.ttl, network.as_deref().map(|net| (net, A)));
+        let on_a = network.as_deref().map(|net| (net, A));
+        let mut leader = world.around(elect(&own, "A", setting.ttl, on_a));
         leader = match (&cgroup, setting.freezer) {
             (Some(cgroup), Freezer::All) => leader.under(cgroup.enter()).arg("--"),
             (Some(cgroup), _) => leader.arg("--").args(cgroup.enter()),
             (None, _) => leader.arg("--"),
         };
-        let mut a = leader.args(tree.command()).spawn();
+        let mut a = leader.args(world.command(tree, setting.tree)).spawn();
         oracle.wait_for_run("A");
         let next = oracle.stamper("B").children(1).lasting(Duration::from_millis(50));
         let on_b = network.as_deref().map(|net| (net, B));
@@ -112,8 +118,14 @@ impl Duel {
             network,
             near,
             witness,
-            cluster,
+            world,
+            ground,
         }
+    }
+
+    /// The members of the store.
+    pub(crate) fn cluster(&mut self) -> &mut dyn Cluster {
+        self.ground.cluster().expect("a store with members")
     }
 
     pub(crate) fn proxy(&self) -> &TcpProxy {
@@ -133,25 +145,33 @@ impl Duel {
 
     /// A member that A does not talk to.
     pub(crate) fn far(&self) -> usize {
-        (self.near + 1) % self.cluster.addresses().len()
+        (self.near + 1) % self.ground.addresses().len()
+    }
+
+    /// The processes of A's command that live.
+    pub(crate) fn living(&self) -> Vec<i32> {
+        let run = self.oracle.newest("A").expect("A ran");
+        run.processes.iter().filter(|process| process.is_alive).map(|process| process.pid).collect()
     }
 
     /// Ends what is stopped, frozen or cut off.
     pub(crate) fn heal(&mut self) {
-        for index in 0..self.cluster.addresses().len() {
-            if self.cluster.member(index).is_alive() {
-                self.cluster.member(index).signal(Signal::SIGCONT);
+        for index in 0..self.ground.addresses().len() {
+            let member = self.cluster().member(index);
+            if member.is_alive() {
+                member.signal(Signal::SIGCONT);
             } else {
-                self.cluster.member(index).restart();
+                member.restart();
             }
         }
         if let Some(network) = &self.network {
             network.heal(A);
         }
+        self.world.disperse();
         if let Some(cgroup) = &self.cgroup {
             cgroup.freeze(false);
         }
-        for pid in [self.guardian, self.wrapper] {
+        for pid in self.living().into_iter().chain([self.guardian, self.wrapper]) {
             send_if_alive(pid, Signal::SIGCONT);
         }
     }
@@ -180,20 +200,12 @@ pub(crate) fn elect(url: &str, id: &str, ttl: Duration, on: Option<(&Network, us
         Some((network, machine)) => elect.under(network.enter(machine)),
         None => elect,
     };
-    let ttl = format!("{}s", ttl.as_secs());
-    elect.args([
-        "run",
-        "-b",
-        url,
-        "-e",
-        "job",
-        "--id",
-        id,
-        "--ttl",
-        &ttl,
-        "--stop-timeout",
-        "500ms",
-    ])
+    let elect = elect.args(["run", "-b", url, "-e", "job", "--id", id, "--stop-timeout", "500ms"]);
+    if url.starts_with("file:") {
+        // Its leases do not end by time.
+        return elect;
+    }
+    elect.args(["--ttl", &format!("{}s", ttl.as_secs())])
 }
 
 /// Waits until a candidate whose id begins like this has an entry.
@@ -212,7 +224,7 @@ pub(crate) fn wait_in_line(url: &str, id: &str, on: Option<(&Network, usize)>) {
 /// The same addresses, from another one on.
 fn turned(addresses: &[SocketAddr], first: usize) -> Vec<SocketAddr> {
     let mut turned = addresses.to_vec();
-    turned.rotate_left(first % addresses.len());
+    turned.rotate_left(first % addresses.len().max(1));
     turned
 }
 

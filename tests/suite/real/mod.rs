@@ -1,5 +1,6 @@
 //! The program on real stores: the faults of every kind, on each of them.
 
+mod birth;
 mod cases;
 mod cluster;
 mod crowd;
@@ -7,6 +8,8 @@ mod cut_off;
 mod duel;
 mod gone;
 mod queue;
+mod store;
+mod surroundings;
 mod turns;
 mod witness;
 mod words;
@@ -15,28 +18,43 @@ use elect_testkit::fault::{Outcome, Table};
 
 pub(crate) use self::cases::CASES;
 pub(crate) use self::cluster::{Brand, Cluster};
+pub(crate) use self::store::Store;
 #[allow(unused_imports, reason = "for the tests that run by hand")]
 pub(crate) use self::turns::{assert_no_growth, take_turns};
 
-/// One test for each fault on each store. Each prints what came of it.
+/// One test for each fault on each store that it is about. Each prints what came of it.
 macro_rules! faults {
-    ($($case:ident)*) => {
+    (anywhere: $($any:ident)* ; on servers: $($remote:ident)*) => {
         mod etcd {
-            $(#[test] fn $case() { super::survive(super::Brand::Etcd, stringify!($case)); })*
+            $(#[test] fn $any() { super::survive(super::ETCD, stringify!($any)); })*
+            $(#[test] fn $remote() { super::survive(super::ETCD, stringify!($remote)); })*
         }
         mod zookeeper {
-            $(#[test] fn $case() { super::survive(super::Brand::ZooKeeper, stringify!($case)); })*
+            $(#[test] fn $any() { super::survive(super::ZOOKEEPER, stringify!($any)); })*
+            $(#[test] fn $remote() { super::survive(super::ZOOKEEPER, stringify!($remote)); })*
+        }
+        mod file {
+            $(#[test] fn $any() { super::survive(super::Store::File, stringify!($any)); })*
         }
 
         #[test]
         fn every_fault_has_its_tests() {
-            let named = [$(stringify!($case)),*];
-            assert_eq!(CASES.iter().map(|case| case.name).collect::<Vec<_>>(), named);
+            let is_local = |case: &&cases::Case| case.is_about(Store::File);
+            let (local, remote): (Vec<_>, Vec<_>) = CASES.iter().partition(is_local);
+            let names = |cases: Vec<&cases::Case>| -> Vec<_> {
+                cases.into_iter().map(|case| case.name).collect()
+            };
+            assert_eq!(names(local), [$(stringify!($any)),*]);
+            assert_eq!(names(remote), [$(stringify!($remote)),*]);
         }
     };
 }
 
+const ETCD: Store = Store::Remote(Brand::Etcd);
+const ZOOKEEPER: Store = Store::Remote(Brand::ZooKeeper);
+
 faults! {
+    anywhere:
     wrapper_stopped
     guardian_stopped
     all_stopped
@@ -45,6 +63,19 @@ faults! {
     wrapper_killed
     guardian_killed
     both_killed
+    term_ignored
+    command_stopped
+    leavers_lose_the_wrapper
+    leavers_lose_the_guardian
+    another_user_loses_the_wrapper
+    another_user_loses_the_guardian
+    wall_clock_stepped
+    log_full
+    log_closed
+    descriptors_gone
+    crowded_out
+    ;
+    on servers:
     packets_dropped
     packets_rejected
     link_down
@@ -58,18 +89,18 @@ faults! {
     store_leader_killed
 }
 
-fn survive(brand: Brand, name: &str) {
+fn survive(store: Store, name: &str) {
     let case = CASES.iter().find(|case| case.name == name).expect("a case");
-    report(case.words, brand, &case.survive(brand));
+    report(case.words, store, &case.survive(store));
 }
 
 /// Where a row of the table goes as JSON, if anywhere.
 pub(crate) const ROW: &str = "ELECT_TEST_ROW";
 
 /// Shows what came of a fault.
-fn report(fault: &str, brand: Brand, outcome: &Outcome) {
+fn report(fault: &str, store: Store, outcome: &Outcome) {
     let table = Table::new();
-    table.add(fault, brand.name(), outcome);
+    table.add(fault, store.name(), outcome);
     println!("{table}");
     if let Some(file) = std::env::var_os(ROW) {
         std::fs::write(file, table.json()).expect("a row");

@@ -93,6 +93,22 @@ impl Table {
         Ok(table)
     }
 
+    /// One that was written as Markdown, wherever in the text it stands: figures to a tenth of a
+    /// millisecond.
+    pub fn from_markdown(text: &str) -> Self {
+        let table = Self::new();
+        text.lines().filter_map(read_line).for_each(|row| table.take(&row));
+        table
+    }
+
+    /// Has these rows instead of its own for the same faults and backends.
+    pub fn replace(&self, other: &Self) {
+        for row in other.rows() {
+            let key = (row.fault.clone(), row.backend.clone());
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, row);
+        }
+    }
+
     /// Notes one run.
     pub fn add(&self, fault: &str, backend: &str, outcome: &Outcome) {
         self.take(&outcome.row(fault, backend));
@@ -109,9 +125,13 @@ impl Table {
         rows.entry(key).or_insert_with(|| Row::new(&row.fault, &row.backend)).take(row);
     }
 
-    /// The rows, in the order of faults and backends.
+    /// The rows, in the order of faults and backends: by the number that a fault begins with, if it does.
     pub fn rows(&self) -> Vec<Row> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        let rows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rows: Vec<Row> = rows.values().cloned().collect();
+        let number = |row: &Row| row.fault.split(' ').next().and_then(|word| word.parse().ok());
+        rows.sort_by_cached_key(|row| number(row).unwrap_or(u64::MAX));
+        rows
     }
 
     /// As a list of objects, one for each row, with a line feed at the end.
@@ -162,6 +182,24 @@ fn cells(row: &Row) -> [String; 6] {
         }),
         row.next_us.map_or_else(none, |next| millis(next, "")),
     ]
+}
+
+/// The opposite of [`cells`] and [`line`]; `None` for the head, the rule, and all that is no row.
+fn read_line(line: &str) -> Option<Row> {
+    let line = line.strip_prefix("| ")?.strip_suffix(" |")?;
+    let cells: Vec<&str> = line.split(" | ").map(str::trim).collect();
+    let [fault, backend, runs, overlap, slack, next] = cells[..] else { return None };
+    let millis = |text: &str| text.strip_suffix(" ms")?.parse::<f64>().ok();
+    #[expect(clippy::cast_possible_truncation, reason = "a float this size has no more to tell")]
+    let micros = |text: &str| millis(text).map(|millis| (millis * 1000.0).round() as i64);
+    Some(Row {
+        fault: fault.replace("\\|", "|"),
+        backend: backend.replace("\\|", "|"),
+        runs: runs.parse().ok()?,
+        overlap_us: micros(overlap).unwrap_or_default().unsigned_abs(),
+        slack_us: micros(slack),
+        next_us: micros(next).map(i64::unsigned_abs),
+    })
 }
 
 fn millis(micros: u64, sign: &str) -> String {

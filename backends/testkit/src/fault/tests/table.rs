@@ -52,3 +52,25 @@ fn json_is_read_back() {
     assert_eq!(back.rows()[3].runs, 4);
     assert!(Table::from_json("[{}]").is_err());
 }
+
+#[test]
+fn what_is_written_as_markdown_is_read_again() {
+    let table = Table::new();
+    let at = |millis| Boottime::from_boot(Duration::from_millis(millis));
+    for (fault, last, lease_end, next) in
+        [("20 last", 5, Some(9), Some(8)), ("3 a|b", 9, Some(7), None), ("none", 1, None, Some(0))]
+    {
+        table.add(
+            fault,
+            "x",
+            &Outcome { last: at(last), lease_end: lease_end.map(at), next: next.map(at) },
+        );
+    }
+    let text = format!("# Head\n\n{table}\nwords | and | more\n");
+    let again = Table::from_markdown(&text);
+    assert_eq!(again.rows(), table.rows());
+    assert_eq!(
+        again.rows().iter().map(|row| &*row.fault).collect::<Vec<_>>(),
+        ["3 a|b", "20 last", "none"]
+    );
+}

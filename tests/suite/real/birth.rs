@@ -1,0 +1,75 @@
+//! Between the fork of the command and its exec, in moments that `strace` makes long.
+
+use elect_testkit::fault::Outcome;
+use elect_testkit::oracle::{Oracle, now};
+use elect_testkit::program::{children, eventually, is_alive, name};
+use elect_testkit::servers::Place;
+use nix::sys::signal::Signal;
+use std::time::Duration;
+
+use super::duel::elect;
+use super::store::{Ground, Store};
+use super::{ETCD, ZOOKEEPER, report};
+use crate::stage::send_if_alive;
+
+const TTL: Duration = Duration::from_secs(5);
+/// What the command's process calls on its way.
+const CALLS: [&str; 5] = ["setpgid", "fcntl", "prctl", "rt_sigprocmask", "execve"];
+/// How long it spends in the first of each, in microseconds.
+const DELAY: u32 = 200_000;
+/// Who is killed, of wrapper, guardian and command.
+const VICTIMS: [&[usize]; 4] = [&[1], &[0], &[1, 0], &[2]];
+
+/// Kills somebody at some step, which chance chooses; B leads next.
+fn kill_at_birth(store: Store) -> Outcome {
+    let call = CALLS[fastrand::usize(..CALLS.len())];
+    let victims = VICTIMS[fastrand::usize(..VICTIMS.len())];
+    println!("in {call}, {victims:?} killed");
+    let ground = Ground::start(store, 1, &Place::here());
+    let url = ground.url(&ground.addresses());
+    let oracle = Oracle::new();
+    let (trace, inject) =
+        (format!("trace={call}"), format!("inject={call}:delay_enter={DELAY}:when=1"));
+    let strace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", &trace, "-e", &inject];
+    let tree = oracle.stamper("A").children(1);
+    let mut a = elect(&url, "A", TTL, None).under(strace).arg("--").args(tree.command()).spawn();
+    let tracer = a.pid();
+    let newborn = eventually("a command that was forked", || {
+        let wrapper = *children(tracer).first()?;
+        let mut below = children(wrapper).into_iter();
+        let guardian = below.find(|&pid| name(pid).as_deref() == Some("elect-guardian"))?;
+        Some([wrapper, guardian, *children(guardian).first()?])
+    });
+    let last = now();
+    for &victim in victims {
+        send_if_alive(newborn[victim], Signal::SIGKILL);
+    }
+    let next = oracle.stamper("B").children(1).lasting(Duration::from_millis(50));
+    elect(&url, "B", TTL, None).arg("--").args(next.command()).run().exits(0);
+    let runs = oracle.assert_sound();
+    assert!(runs.last().is_some_and(|run| run.tag == "B"), "{runs:?}");
+    eventually("the end of all", || newborn.iter().all(|&pid| !is_alive(pid)).then_some(()));
+    assert_ne!(a.wait().code(), 0);
+    let last = oracle.newest("A").map_or(last, |run| run.last);
+    let next = oracle.newest("B").map(|run| run.first);
+    Outcome { last, lease_end: None, next }
+}
+
+fn survive(store: Store) {
+    report("13 killed between fork and exec", store, &kill_at_birth(store));
+}
+
+#[test]
+fn in_etcd() {
+    survive(ETCD);
+}
+
+#[test]
+fn in_zookeeper() {
+    survive(ZOOKEEPER);
+}
+
+#[test]
+fn on_the_local_disk() {
+    survive(Store::File);
+}

@@ -1,0 +1,71 @@
+//! The stores of the table of faults: those with servers, and the local disk.
+
+use std::net::SocketAddr;
+
+use elect_testkit::servers::Place;
+use tempfile::TempDir;
+
+use super::cluster::{Brand, Cluster};
+
+/// Which store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Store {
+    File,
+    Remote(Brand),
+}
+
+impl Store {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Remote(brand) => brand.name(),
+        }
+    }
+}
+
+/// A store that is there.
+pub(crate) enum Ground {
+    Folder(TempDir),
+    Cluster(Brand, Box<dyn Cluster>),
+}
+
+impl Ground {
+    /// With so many members at a place, if it is one that has members.
+    pub(crate) fn start(store: Store, members: usize, place: &Place) -> Self {
+        match store {
+            Store::File => Self::Folder(TempDir::new().expect("a temporary folder")),
+            Store::Remote(brand) => Self::Cluster(brand, brand.start(members, place)),
+        }
+    }
+
+    pub(crate) fn cluster(&mut self) -> Option<&mut dyn Cluster> {
+        match self {
+            Self::Folder(_) => None,
+            Self::Cluster(_, cluster) => Some(&mut **cluster),
+        }
+    }
+
+    /// Where its members serve clients.
+    pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
+        match self {
+            Self::Folder(_) => Vec::new(),
+            Self::Cluster(_, cluster) => cluster.addresses(),
+        }
+    }
+
+    /// The member that leads the others, or 0.
+    pub(crate) fn leader(&self) -> usize {
+        match self {
+            Self::Folder(_) => 0,
+            Self::Cluster(_, cluster) => cluster.leader(),
+        }
+    }
+
+    /// Its URL, for somebody who sees its members at these addresses.
+    pub(crate) fn url(&self, addresses: &[SocketAddr]) -> String {
+        match self {
+            Self::Folder(folder) => format!("file://{}", folder.path().join("state").display()),
+            Self::Cluster(brand, _) => brand.url(addresses),
+        }
+    }
+}

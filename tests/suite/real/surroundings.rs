@@ -1,0 +1,145 @@
+//! What A runs in, and what its command is: another user's, a crowd beside it, a clock that is wrong.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use elect_testkit::oracle::Stamper;
+use elect_testkit::program::{Elect, Running};
+use tempfile::TempDir;
+
+/// What A's command does besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tree {
+    Plain,
+    /// Some of it leave its session, by a double fork.
+    Leaves,
+    /// It becomes another user's.
+    OfAnotherUser,
+}
+
+/// What A runs in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Surroundings {
+    Plain,
+    /// What it says goes to a disk that is full.
+    FullLog,
+    /// Its wall clock is what the test makes it.
+    WrongClock,
+}
+
+/// Nobody has this user id.
+const STRANGER: &str = "2000001";
+const SPINNERS: usize = 40;
+const NICE: [&str; 3] = ["nice", "-n", "19"];
+
+/// What there is around A, until it is dropped.
+pub(crate) struct World {
+    surroundings: Surroundings,
+    folder: TempDir,
+    spinners: Vec<Running>,
+}
+
+impl World {
+    pub(crate) fn new(surroundings: Surroundings) -> Self {
+        let folder = TempDir::new().expect("a temporary folder");
+        let world = Self { surroundings, folder, spinners: Vec::new() };
+        if surroundings == Surroundings::WrongClock {
+            world.make_clock();
+        }
+        world
+    }
+
+    /// A, in it.
+    pub(crate) fn around(&self, elect: Elect) -> Elect {
+        match self.surroundings {
+            Surroundings::Plain => elect,
+            Surroundings::FullLog => {
+                elect.under(["sh", "-c", "exec \"$@\" 2>/dev/full", "sh"]).arg("-v")
+            }
+            Surroundings::WrongClock => {
+                elect.env("LD_PRELOAD", self.clock()).env("WALL_CLOCK_OFFSET", self.offset())
+            }
+        }
+    }
+
+    /// A's command.
+    pub(crate) fn command(&self, stamper: Stamper, tree: Tree) -> Vec<OsString> {
+        match tree {
+            Tree::Plain => stamper.command(),
+            Tree::Leaves => stamper.daemons(2).command(),
+            Tree::OfAnotherUser => self.of_another_user(stamper.command()),
+        }
+    }
+
+    /// The other user may execute a copy of the stamper, and write to its map.
+    fn of_another_user(&self, mut words: Vec<OsString>) -> Vec<OsString> {
+        let open = |path: &std::path::Path, mode| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("our own");
+        };
+        open(self.folder.path(), 0o755);
+        let copy = self.folder.path().join("stamper");
+        fs::copy(&words[0], &copy).expect("a copy of this program");
+        let map = words.iter().find_map(|word| word.to_str()?.strip_prefix("map="));
+        open(map.expect("a map").as_ref(), 0o666);
+        words[0] = copy.into();
+        let user = ["setpriv", "--reuid", STRANGER, "--regid", STRANGER, "--clear-groups", "--"];
+        user.into_iter().map(OsString::from).chain(words).collect()
+    }
+
+    /// These processes, and many others that spin, have the least share of the processors from now on.
+    pub(crate) fn crowd_out(&mut self, pids: &[i32]) {
+        self.spinners.extend((0..SPINNERS).map(|_| spin()));
+        let mut renice = Command::new("renice");
+        renice.args(["-n", "19", "-p"]).args(pids.iter().map(ToString::to_string));
+        let done = renice.stdout(Stdio::null()).status();
+        assert!(done.expect("renice runs: apt-get install util-linux").success());
+    }
+
+    /// Ends the others that spin.
+    pub(crate) fn disperse(&mut self) {
+        self.spinners.clear();
+    }
+
+    fn clock(&self) -> PathBuf {
+        self.folder.path().join("wall-clock.so")
+    }
+
+    fn offset(&self) -> PathBuf {
+        self.folder.path().join("offset")
+    }
+
+    fn make_clock(&self) {
+        let source = self.folder.path().join("wall-clock.c");
+        fs::write(&source, include_str!("wall_clock.c")).expect("a file");
+        self.set_clock(3600);
+        let mut cc = Command::new("cc");
+        cc.args(["-shared", "-fPIC", "-O1", "-o"]).arg(self.clock()).arg(source);
+        let status = cc.status().expect("there is no cc: apt-get install gcc libc6-dev");
+        assert!(status.success(), "cc fails");
+    }
+
+    /// A's wall clock is so many seconds ahead from now on.
+    pub(crate) fn set_clock(&self, seconds: i64) {
+        fs::write(self.offset(), seconds.to_string()).expect("a file");
+    }
+
+    /// Whether a process has its wall clock from here.
+    pub(crate) fn is_the_clock_of(&self, pid: i32) -> bool {
+        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+        maps.contains(&*self.clock().to_string_lossy())
+    }
+}
+
+fn spin() -> Running {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--"]).args(NICE).args([
+        "sh",
+        "-c",
+        "while :; do :; done",
+    ]);
+    command.stdin(Stdio::null());
+    Running::new(command.spawn().expect("setpriv runs: apt-get install util-linux"))
+}

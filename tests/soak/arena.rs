@@ -90,7 +90,13 @@ impl Arena {
     }
 
     /// Ends the store, and keeps what was written.
-    pub(crate) fn keep(self) -> PathBuf {
+    pub(crate) fn keep(mut self) -> PathBuf {
+        if let Some(remote) = &mut self.remote {
+            for index in 0..MEMBERS {
+                let log = self.folder.path().join(format!("member{index}.log"));
+                let _ = std::fs::write(log, remote.cluster.member(index).log());
+            }
+        }
         self.folder.keep()
     }
 

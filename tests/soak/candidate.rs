@@ -75,6 +75,10 @@ impl Candidate {
         &self.log
     }
 
+    pub(crate) fn tag(&self) -> String {
+        format!("c{}", self.number)
+    }
+
     pub(crate) fn is_running(&self) -> bool {
         self.running.is_some()
     }
@@ -95,7 +99,7 @@ impl Candidate {
             return;
         }
         let escapes = rng.u8(0..4) == 0;
-        let tree = tree(oracle.stamper(&format!("c{}", self.number)), escapes, rng);
+        let tree = tree(oracle.stamper(&self.tag()), escapes, rng);
         let flags = self.flags(arena.backend.is_timed(), rng);
         let elect = arena.elect(self.number, &self.cgroup.enter());
         let mut command = elect.args(flags).arg("--").args(tree.command()).command();
@@ -107,9 +111,9 @@ impl Candidate {
     }
 
     fn flags(&self, is_timed: bool, rng: &mut Rng) -> Vec<String> {
-        let words = ["run", "-b", &self.url, "-e", "job", "--id", &format!("c{}", self.number)];
+        let words = ["run", "-b", &self.url, "-e", "job", "--id", &self.tag()];
         let mut flags: Vec<String> = words.map(str::to_owned).into();
-        flags.extend(["--stop-timeout", "1s", "-v"].map(str::to_owned));
+        flags.extend(["--stop-timeout", "1s", "-v", "--log-format", "json"].map(str::to_owned));
         if is_timed {
             flags.push(format!("--ttl={}s", self.ttl.as_secs()));
             flags.push(format!("--kill-grace={}ms", self.grace.as_millis()));

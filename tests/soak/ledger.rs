@@ -1,6 +1,9 @@
 //! What happened, as it happened.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
 use std::time::Duration;
 
 use elect_api::Boottime;
@@ -9,8 +12,10 @@ use elect_testkit::oracle::Run;
 use crate::candidate::Term;
 use crate::fault::{Active, Kind};
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Ledger {
+    /// What was done when and to whom, for whoever has to find out why.
+    diary: File,
     pub(crate) faults: BTreeMap<Kind, usize>,
     pub(crate) exits: BTreeMap<i32, usize>,
     /// When at the earliest the lease of each token could end.
@@ -20,12 +25,36 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    pub(crate) fn begin(&mut self, kind: Kind) {
-        *self.faults.entry(kind).or_default() += 1;
+    pub(crate) fn new(diary: &Path) -> Self {
+        Self {
+            diary: File::create(diary).expect("a diary"),
+            faults: BTreeMap::new(),
+            exits: BTreeMap::new(),
+            leases: BTreeMap::new(),
+            troubled: Vec::new(),
+        }
     }
 
-    pub(crate) fn end(&mut self, active: &Active, now: Boottime) {
+    fn note(&mut self, at: Boottime, whom: &str, what: &str) {
+        let _ = writeln!(self.diary, "{:.3?} {whom}: {what}", at.since_boot());
+    }
+
+    pub(crate) fn begin(&mut self, whom: &str, kind: Kind, now: Boottime) {
+        *self.faults.entry(kind).or_default() += 1;
+        self.note(now, whom, &kind.words());
+    }
+
+    pub(crate) fn end(&mut self, whom: &str, active: &Active, now: Boottime) {
         self.troubled.push((active.since, now));
+        self.note(now, whom, &format!("end of: {}", active.kind.words()));
+    }
+
+    /// Of each run, and when its lease could have ended.
+    pub(crate) fn note_runs(&mut self, runs: &[Run]) {
+        for run in runs {
+            let end = self.leases.get(&run.token).map(|end| end.since_boot());
+            let _ = writeln!(self.diary, "{run}; its lease could end at {end:.3?}");
+        }
     }
 
     pub(crate) fn exit(&mut self, code: i32) {

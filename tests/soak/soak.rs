@@ -57,6 +57,7 @@ impl Soak {
         let oracle = Oracle::new();
         let arena = Arena::new(order.backend);
         let bystanders = Bystanders::start(&arena);
+        let diary = arena.folder().join("diary.log");
         let start = now();
         let candidates =
             (0..CANDIDATES).map(|number| Candidate::new(&arena, &mut rng, number, start)).collect();
@@ -67,7 +68,7 @@ impl Soak {
             bystanders,
             arena,
             oracle,
-            ledger: Ledger::default(),
+            ledger: Ledger::new(&diary),
             store_fault: None,
             next_store_fault: start,
             start,
@@ -123,7 +124,7 @@ impl Soak {
             if candidate.fault.as_ref().is_some_and(|fault| all || fault.until <= now)
                 && let Some(active) = fault::heal(&self.arena, candidate)
             {
-                self.ledger.end(&active, now);
+                self.ledger.end(&candidate.tag(), &active, now);
             }
         }
         if self.store_fault.as_ref().is_some_and(|fault| all || fault.until <= now)
@@ -131,7 +132,7 @@ impl Soak {
         {
             fault::heal_store(self.arena.cluster().expect("a remote store"));
             self.next_store_fault = now + RECOVERY;
-            self.ledger.end(&active, now);
+            self.ledger.end("store", &active, now);
         }
     }
 
@@ -151,7 +152,7 @@ impl Soak {
         let Some(index) = self.victim() else { return };
         let candidate = &mut self.candidates[index];
         let kind = Kind::of_candidate(&mut self.rng, is_remote, candidate.escapes());
-        self.ledger.begin(kind);
+        self.ledger.begin(&candidate.tag(), kind, now);
         fault::strike(&self.arena, candidate, index, kind, &mut self.rng, now);
     }
 
@@ -172,7 +173,7 @@ impl Soak {
             let kind = Kind::of_store(&mut self.rng);
             let cluster = self.arena.cluster().expect("a remote store");
             self.store_fault = Some(fault::strike_store(cluster, kind, &mut self.rng, now));
-            self.ledger.begin(kind);
+            self.ledger.begin("store", kind, now);
         }
     }
 
@@ -199,7 +200,9 @@ impl Soak {
         if !self.oracle.living().is_empty() {
             troubles.push(format!("stampers live on: {:?}", self.oracle.living()));
         }
-        let mut report = Report::new(self.oracle.verdict(), self.ledger, lives);
+        let verdict = self.oracle.verdict();
+        self.ledger.note_runs(&verdict.runs);
+        let mut report = Report::new(verdict, self.ledger, lives);
         report.add(troubles);
         if !report.is_good() {
             println!("what elect said: {}", self.arena.keep().display());

@@ -29,6 +29,8 @@ complete -c elect -n "__fish_elect_needs_command" -s V -l version -d 'Print vers
 complete -c elect -n "__fish_elect_needs_command" -f -a "run" -d 'Run a command while leading an election'
 complete -c elect -n "__fish_elect_needs_command" -f -a "sidecar" -d 'Lead on behalf of an application, and say so'
 complete -c elect -n "__fish_elect_needs_command" -f -a "status" -d 'Show who leads and who waits'
+complete -c elect -n "__fish_elect_needs_command" -f -a "observe" -d 'Write a line for each change of an election'
+complete -c elect -n "__fish_elect_needs_command" -f -a "wait" -d 'Wait until an election has a leader, or none'
 complete -c elect -n "__fish_elect_needs_command" -f -a "check" -d 'Say whether the leadership of this command holds'
 complete -c elect -n "__fish_elect_needs_command" -f -a "selftest" -d 'Try all that elect promises on this machine and store'
 complete -c elect -n "__fish_elect_needs_command" -f -a "dashboard" -d 'Print alerts or a dashboard for the metrics'
@@ -98,7 +100,21 @@ json\t'For programs; stable'
 yaml\t'For programs; the same keys as JSON'"
 complete -c elect -n "__fish_elect_using_subcommand status" -l config -d 'Configuration file, in place of the usual ones' -r -F
 complete -c elect -n "__fish_elect_using_subcommand status" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
+complete -c elect -n "__fish_elect_using_subcommand status" -l watch -d 'Stay, and keep the table up to date'
 complete -c elect -n "__fish_elect_using_subcommand status" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand observe" -s b -l backend -d 'Where the election is kept' -r -f
+complete -c elect -n "__fish_elect_using_subcommand observe" -s o -l output -d 'table (lines for people), json or yaml' -r -f -a "table\t'For people; may change'
+json\t'For programs; stable'
+yaml\t'For programs; the same keys as JSON'"
+complete -c elect -n "__fish_elect_using_subcommand observe" -l config -d 'Configuration file, in place of the usual ones' -r -F
+complete -c elect -n "__fish_elect_using_subcommand observe" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
+complete -c elect -n "__fish_elect_using_subcommand observe" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand wait" -s b -l backend -d 'Where the election is kept' -r -f
+complete -c elect -n "__fish_elect_using_subcommand wait" -l for -d 'leader, vacant, or who is to lead' -r -f
+complete -c elect -n "__fish_elect_using_subcommand wait" -l timeout -d 'Wait at most so long [default: without end]' -r
+complete -c elect -n "__fish_elect_using_subcommand wait" -l config -d 'Configuration file, in place of the usual ones' -r -F
+complete -c elect -n "__fish_elect_using_subcommand wait" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
+complete -c elect -n "__fish_elect_using_subcommand wait" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand check" -l remaining -d 'How long it must still hold [default: 0]' -r
 complete -c elect -n "__fish_elect_using_subcommand check" -l lease-file -d 'Whose lease it is [default: the command\'s own]' -r -F
 complete -c elect -n "__fish_elect_using_subcommand check" -s h -l help -d 'Print this help'
@@ -136,4 +152,4 @@ function __elect_names
     command elect names $argv[1] -- $before[2..-1] 2>/dev/null </dev/null
 end
 
-complete -c elect -n "__fish_elect_using_subcommand status" -f -a "(__elect_names elections)"
+complete -c elect -n "__fish_elect_using_subcommand observe status wait" -f -a "(__elect_names elections)"

@@ -56,6 +56,10 @@
 //! before it joins, at each change, and again once it has won; a leader whose command has succeeded writes it
 //! before it resigns ([once](election::once)).
 //!
+//! **Looking on.** `status`, `observe` and `wait` take no part. A store tells [when something may have
+//! changed](elect_api::Store::changed), a survey then what is so; while there is no answer nothing is made up, and
+//! what is old says so.
+//!
 //! **What people see.** [`report`] writes logs, the line that shows the waiting, tables, JSON and the
 //! outcome file, and never blocks on a reader that does not read. A service manager, where one listens, is
 //! told the same, with a sign of life as long as the engine's loop is in time and the guardian can act. With

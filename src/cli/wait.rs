@@ -49,6 +49,6 @@ pub struct WaitArgs {
     pub file: FileArgs,
 
     /// The election to look at
-    #[arg(value_name = "ELECTION", value_hint = ValueHint::Other)]
-    pub election: String,
+    #[arg(value_name = "ELECTION", required = true, value_hint = ValueHint::Other)]
+    pub election: Option<String>,
 }

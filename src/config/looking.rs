@@ -50,7 +50,7 @@ impl ObservePlan {
     /// # Errors
     /// What is wrong with them, with a hint.
     pub fn new(args: ObserveArgs) -> Result<Self, ConfigError> {
-        let election = parse_election(&args.election)?;
+        let election = parse_election(&args.election.unwrap_or_default())?;
         stores::check(&args.backend)?;
         Ok(Self { backend: args.backend, election, output: args.output })
     }
@@ -75,7 +75,7 @@ impl WaitPlan {
     /// # Errors
     /// What is wrong with them, with a hint.
     pub fn new(args: WaitArgs) -> Result<Self, ConfigError> {
-        let election = parse_election(&args.election)?;
+        let election = parse_election(&args.election.unwrap_or_default())?;
         stores::check(&args.backend)?;
         Ok(Self { backend: args.backend, election, goal: args.goal, timeout: args.timeout })
     }

@@ -58,6 +58,10 @@ pub trait Store: Send + Sync {
     /// Who leads and who waits, disturbing nobody (law 9). An election that nobody ever entered is
     /// an empty one.
     ///
+    /// # Ordering
+    /// What it shows was so after the call: no server answers from what it happens to know. A store that
+    /// cannot rule that out in full says so in its documentation.
+    ///
     /// # Errors
     /// As [`Store::open`]; damaged entries are left out, not reported.
     async fn survey(&self, election: &ElectionName) -> Result<Survey, Error>;

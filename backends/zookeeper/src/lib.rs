@@ -70,6 +70,10 @@
 //!
 //! # Limits
 //!
+//! A survey is a `sync` and reads behind it. A follower that is cut off cannot answer the `sync`; a leader that
+//! has lost the others does, until it notices, at most `syncLimit` ticks later. Only a write would tell, which
+//! whoever may only look cannot be asked for.
+//!
 //! ZooKeeper 3.5 or newer, for containers and for what a `create` returns. No SASL. The option
 //! `server-name` is refused: the library takes the name from the URL.
 

@@ -236,9 +236,14 @@ pub(crate) const CASES: &[Case] = &[
     case(
         "crowded_out",
         "25 nice 19 among 40 that spin, wrapper stopped",
-        Setting { surroundings: Surroundings::Crowd, ..ALONE },
+        ALONE,
         Ending::Expires,
-        |duel| stop(duel.wrapper),
+        |duel| {
+            let mut pids = duel.living();
+            pids.extend([duel.wrapper, duel.guardian]);
+            duel.world.crowd_out(&pids);
+            stop(duel.wrapper);
+        },
     )
     .locally(Ending::Holds),
 ];

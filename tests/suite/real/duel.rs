@@ -167,6 +167,7 @@ impl Duel {
         if let Some(network) = &self.network {
             network.heal(A);
         }
+        self.world.disperse();
         if let Some(cgroup) = &self.cgroup {
             cgroup.freeze(false);
         }

@@ -26,8 +26,6 @@ pub(crate) enum Surroundings {
     Plain,
     /// What it says goes to a disk that is full.
     FullLog,
-    /// It and many others that spin have the least share of the processors.
-    Crowd,
     /// Its wall clock is what the test makes it.
     WrongClock,
 }
@@ -41,14 +39,13 @@ const NICE: [&str; 3] = ["nice", "-n", "19"];
 pub(crate) struct World {
     surroundings: Surroundings,
     folder: TempDir,
-    _spinners: Vec<Running>,
+    spinners: Vec<Running>,
 }
 
 impl World {
     pub(crate) fn new(surroundings: Surroundings) -> Self {
         let folder = TempDir::new().expect("a temporary folder");
-        let count = if surroundings == Surroundings::Crowd { SPINNERS } else { 0 };
-        let world = Self { surroundings, folder, _spinners: (0..count).map(|_| spin()).collect() };
+        let world = Self { surroundings, folder, spinners: Vec::new() };
         if surroundings == Surroundings::WrongClock {
             world.make_clock();
         }
@@ -62,7 +59,6 @@ impl World {
             Surroundings::FullLog => {
                 elect.under(["sh", "-c", "exec \"$@\" 2>/dev/full", "sh"]).arg("-v")
             }
-            Surroundings::Crowd => elect.under(NICE),
             Surroundings::WrongClock => {
                 elect.env("LD_PRELOAD", self.clock()).env("WALL_CLOCK_OFFSET", self.offset())
             }
@@ -91,6 +87,20 @@ impl World {
         words[0] = copy.into();
         let user = ["setpriv", "--reuid", STRANGER, "--regid", STRANGER, "--clear-groups", "--"];
         user.into_iter().map(OsString::from).chain(words).collect()
+    }
+
+    /// These processes, and many others that spin, have the least share of the processors from now on.
+    pub(crate) fn crowd_out(&mut self, pids: &[i32]) {
+        self.spinners.extend((0..SPINNERS).map(|_| spin()));
+        let mut renice = Command::new("renice");
+        renice.args(["-n", "19", "-p"]).args(pids.iter().map(ToString::to_string));
+        let done = renice.stdout(Stdio::null()).status();
+        assert!(done.expect("renice runs: apt-get install util-linux").success());
+    }
+
+    /// Ends the others that spin.
+    pub(crate) fn disperse(&mut self) {
+        self.spinners.clear();
     }
 
     fn clock(&self) -> PathBuf {

@@ -3,7 +3,9 @@
 mod arena;
 mod observe;
 mod observer;
+mod readme;
 mod record;
+mod truth;
 mod wait;
 mod watch;
 

@@ -29,9 +29,13 @@ fn observer(arena: &Arena) -> Observer {
     Observer::start(&arena.elect("observe"), arena.path("observed"))
 }
 
-/// Between two leaders there may be a moment without one.
-fn without_vacancies(told: &[String]) -> Vec<&str> {
-    told.iter().map(String::as_str).filter(|told| *told != "vacant").collect()
+/// Between two leaders there may be a moment without one, and on the disk the first to come is there for a moment
+/// before it leads.
+fn without_moments(told: &[String]) -> Vec<&str> {
+    told.iter()
+        .map(String::as_str)
+        .filter(|told| !["vacant", "joined one"].contains(told))
+        .collect()
 }
 
 fn changes_are_told_in_their_order(arena: &Arena) {
@@ -48,7 +52,7 @@ fn changes_are_told_in_their_order(arena: &Arena) {
     two.wait().exits(143);
     observer.wait_for_last("vacant");
     let expected = ["leader one", "joined two", "left one", "leader two", "left two"];
-    assert_eq!(without_vacancies(&observer.told()), expected);
+    assert_eq!(without_moments(&observer.told()), expected);
     assert_eq!(observer.leaders(), arena.record());
     // Whoever comes later is told how it stands.
     let _three = arena.leader("three", 15);
@@ -139,7 +143,7 @@ fn a_reader_that_does_not_read_keeps_no_signal_away() {
     let arena = Arena::on(Ground::File);
     let fifo: PathBuf = arena.path("fifo");
     // A pipe that is full before elect starts.
-    let script = "mkfifo \"$F\"; exec 3<>\"$F\"; dd if=/dev/zero bs=4096 count=16 >&3 2>/dev/null; \
+    let script = "mkfifo \"$F\"; exec 3<>\"$F\"; dd if=/dev/zero of=\"$F\" oflag=nonblock bs=4096 count=4096 2>/dev/null; \
                   env --default-signal \"$@\" >&3 & \
                   until grep -q '^SigBlk:.*[1-9a-f]' /proc/$!/status; do sleep 0.01; done; \
                   kill -TERM $!; wait $!";

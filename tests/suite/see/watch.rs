@@ -25,7 +25,7 @@ mod outage {
 }
 
 /// A terminal with a shell in it, whose elect looks at the arena.
-fn shell(arena: &Arena) -> Terminal {
+pub(super) fn shell(arena: &Arena) -> Terminal {
     let mut terminal = crate::terminal::shell(&crate::support::Ground::new());
     does(&mut terminal, &format!("export ELECT_BACKEND='{}'", arena.url()));
     terminal
@@ -33,34 +33,53 @@ fn shell(arena: &Arena) -> Terminal {
 
 #[track_caller]
 fn start(terminal: &mut Terminal, words: &str) {
-    terminal.types(&format!("$E status --watch {words}; echo \"status=$?;\"\r"));
+    start_line(terminal, &format!("$E status --watch {words}"));
+}
+
+/// Types a line that has it look on.
+#[track_caller]
+pub(super) fn start_line(terminal: &mut Terminal, line: &str) {
+    terminal.types(&format!("{line}\r"));
     terminal.shows(ENTER);
 }
 
-/// Ends it, and returns what was shown until then.
+/// Has it end, and returns what was shown until then.
 #[track_caller]
-fn end(terminal: &mut Terminal, key: &str) -> String {
-    terminal.types(key);
+pub(super) fn end(terminal: &mut Terminal) -> String {
+    terminal.types("\x03");
     let shown = terminal.shows(LEAVE);
-    terminal.shows("status=0;");
     terminal.shows("READY> ");
+    assert!(does(terminal, "(exit $?)").ends_with("status=0"));
     shown
+}
+
+/// Waits for a picture with a line that has these words: role, place, and what the id begins with.
+#[track_caller]
+fn sees(terminal: &mut Terminal, role: &str, place: &str, id: &str) {
+    eventually(&format!("{role} {id}"), || {
+        let picture = terminal.shows(HOME);
+        let is_it = |line: &str| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            words.len() > 3 && (words[1], words[2]) == (role, place) && words[3].starts_with(id)
+        };
+        picture.lines().any(is_it).then_some(())
+    });
 }
 
 fn the_picture_follows_the_election(arena: &Arena) {
     let mut terminal = shell(arena);
     let modes = terminal.modes();
     start(&mut terminal, "job");
-    terminal.shows("no-leader");
+    sees(&mut terminal, "no-leader", "-", "-");
     let one = arena.leader("one", 15);
-    terminal.shows("leader   -      one-");
+    sees(&mut terminal, "leader", "-", "one-");
     let two = arena.candidate("two", 15);
-    terminal.shows("waiting  1      two-");
+    sees(&mut terminal, "waiting", "1", "two-");
     crash(one);
-    terminal.shows("leader  -      two-");
+    sees(&mut terminal, "leader", "-", "two-");
     crash(two);
-    terminal.shows("no-leader");
-    end(&mut terminal, "\x03");
+    sees(&mut terminal, "no-leader", "-", "-");
+    end(&mut terminal);
     let all = terminal.all();
     let drawn = &all[all.find(ENTER).unwrap()..all.find(LEAVE).unwrap()];
     assert!(!drawn.contains(CLEAR) && drawn.matches(ENTER).count() == 1, "{drawn:?}");
@@ -68,30 +87,25 @@ fn the_picture_follows_the_election(arena: &Arena) {
 }
 
 fn an_old_picture_says_so_and_recovers(arena: &Arena) {
-    let one = arena.leader("one", 5);
+    let _one = arena.leader("one", 15);
     let mut terminal = shell(arena);
     start(&mut terminal, "job");
-    terminal.shows("leader  -      one-");
-    for _ in 0..2 {
-        let silence = arena.silence();
-        terminal.shows("NO ANSWER for ");
-        terminal.shows("unknown  -      was ");
-        // Until there is an answer nobody is said to lead.
-        terminal.shows(HOME);
-        let later = terminal.shows(HOME);
-        assert!(!later.contains("leader ") && later.contains("unknown"), "{later:?}");
-        drop(silence);
-        eventually("a picture that is new", || {
-            let frame = terminal.shows(HOME);
-            (!frame.contains("NO ANSWER") && frame.contains("job")).then_some(())
-        });
-        // Whoever led could not prove it, and leads no more.
-        let next = arena.leader("next", 5);
-        terminal.shows("leader  -      next-");
-        std::mem::forget(next);
-    }
-    end(&mut terminal, "\x03");
-    drop(one);
+    sees(&mut terminal, "leader", "-", "one-");
+    let silence = arena.silence();
+    terminal.shows("NO ANSWER for ");
+    sees(&mut terminal, "unknown", "-", "was");
+    // Until there is an answer nobody is said to lead.
+    let later = terminal.shows(HOME);
+    assert!(!later.contains(" leader ") && later.contains(" unknown "), "{later:?}");
+    drop(silence);
+    eventually("a picture that is new", || {
+        let picture = terminal.shows(HOME);
+        (!picture.contains("NO ANSWER") && picture.contains("job")).then_some(())
+    });
+    // Whoever led could not prove it, and leads no more.
+    let _two = arena.leader("two", 15);
+    sees(&mut terminal, "leader", "-", "two-");
+    end(&mut terminal);
 }
 
 #[test]
@@ -114,7 +128,7 @@ fn it_gives_the_terminal_back_and_takes_it_again() {
     }
     // What was typed meanwhile is not for the shell.
     terminal.types("echo nonsense\r");
-    let shown = end(&mut terminal, "\x03");
+    let shown = end(&mut terminal);
     assert!(!shown.contains("nonsense"), "{shown:?}");
     assert!(does(&mut terminal, "(exit 9)").ends_with("status=9"), "the shell reads");
     assert_eq!(terminal.modes(), modes);
@@ -125,9 +139,7 @@ fn it_gives_the_terminal_back_and_takes_it_again() {
     assert!(shown.ends_with("status=9") && !shown.contains(ENTER), "{shown:?}");
     terminal.types("fg\r");
     terminal.shows(ENTER);
-    terminal.types("\x03");
-    terminal.shows(LEAVE);
-    terminal.shows("READY> ");
+    end(&mut terminal);
 }
 
 /// The terminal that a program has.
@@ -162,13 +174,13 @@ fn it_follows_the_size_of_the_terminal() {
     let frame = terminal.shows(HOME);
     let lines: Vec<String> = frame
         .split("\r\n")
-        .map(|line| line.replace("\u{1b}[K", "").replace("\u{1b}[J", ""))
+        .map(|line| line.replace("\u{1b}[K", "").replace("\u{1b}[J", "").replace('\r', ""))
         .collect();
     assert_eq!(lines.len(), 6, "{frame:?}");
     assert!(lines.iter().all(|line| line.chars().count() <= 20), "{lines:?}");
     resize("40", "100");
     terminal.shows("election-8");
-    end(&mut terminal, "\x03");
+    end(&mut terminal);
 }
 
 #[test]

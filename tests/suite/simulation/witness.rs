@@ -55,7 +55,10 @@ impl Witness {
     }
 
     pub(crate) fn refreshes(&self) {
-        let (over, gone) = (self.seen().over, self.seen().gone);
+        let (over, gone) = {
+            let seen = self.seen();
+            (seen.over, seen.gone)
+        };
         if let Some(over) = over {
             self.blame("a leader renews what it has lost or given up", &format!("at {over:?}"));
         }

@@ -1,0 +1,26 @@
+//! README's words about looking on, as they are written.
+
+use super::arena::{Arena, Ground};
+use super::watch::{end, shell, start_line};
+use crate::readme;
+use crate::terminal::does;
+
+#[test]
+fn its_commands_look_on_as_they_are_written() {
+    let arena = Arena::on(Ground::File);
+    let mut terminal = shell(&arena);
+    does(&mut terminal, "elect() { \"$E\" \"$@\"; }");
+    let commands = readme::commands(&readme::block("Look at it", "console"));
+    let commands: Vec<&str> = commands.lines().collect();
+    let [status, observe, wait] = commands[..] else { panic!("{commands:?}") };
+    start_line(&mut terminal, status);
+    end(&mut terminal);
+    terminal.types(&format!("{observe}\r"));
+    terminal.shows("vacant");
+    terminal.types("\x03");
+    terminal.shows("READY> ");
+    assert!(does(&mut terminal, "(exit $?)").ends_with("status=0"));
+    terminal.types(&format!("{wait}\r"));
+    terminal.shows("READY> ");
+    assert!(does(&mut terminal, "(exit $?)").ends_with("status=0"));
+}

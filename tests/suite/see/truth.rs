@@ -1,0 +1,90 @@
+//! A server that knows only what was, shows nobody as leading who does so no more.
+
+use std::time::Duration;
+
+use elect_testkit::program::{Elect, Running, eventually};
+use elect_testkit::servers::{Etcd, ZooKeeper, ZooKeeperSetup};
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+fn elect(subcommand: &str, url: &str) -> Elect {
+    Elect::new(env!("CARGO_BIN_EXE_elect")).args([subcommand, "-b", url])
+}
+
+fn candidate(url: &str, label: &str) -> Running {
+    elect("run", url).args(["-e", "job", "--id", label]).sh("exec sleep 3600").spawn()
+}
+
+/// The label of who leads, as this way to the store shows it; `None` if it shows nobody.
+fn leader(url: &str) -> Option<String> {
+    let ended = elect("status", url).args(["-o", "json", "job"]).run();
+    let report: Value = serde_json::from_str(&ended.stdout).ok()?;
+    let id = report["elections"][0]["leader"]["id"].as_str()?.to_owned();
+    Some(id.rsplit_once('-')?.0.to_owned())
+}
+
+#[track_caller]
+fn wait_for_leader(url: &str, label: &str) {
+    eventually(&format!("{label} to lead"), || {
+        (leader(url).as_deref() == Some(label)).then_some(())
+    });
+}
+
+#[track_caller]
+fn wait_for_waiter(url: &str, label: &str) {
+    eventually(&format!("{label} to wait"), || {
+        let ended = elect("status", url).args(["-o", "json", "job"]).run();
+        let report: Value = serde_json::from_str(&ended.stdout).ok()?;
+        let waiting = report["elections"][0]["waiting"].to_string();
+        waiting.contains(&format!("\"{label}-")).then_some(())
+    });
+}
+
+/// One that sleeps while leaders change knows the old one when it wakes.
+#[test]
+fn a_member_of_etcd_that_was_stopped_shows_no_old_leader() {
+    let etcd = Etcd::start(3);
+    let endpoints = etcd.endpoints();
+    let (near, far) = (etcd.url_through(&endpoints[..1]), etcd.url_through(&endpoints[1..]));
+    let mut leads = candidate(&far, "l0");
+    wait_for_leader(&far, "l0");
+    for round in 1..=3 {
+        let label = format!("l{round}");
+        let next = candidate(&far, &label);
+        wait_for_waiter(&far, &label);
+        let stopped = etcd.stop_member(0);
+        leads.signal(Signal::SIGKILL);
+        std::mem::replace(&mut leads, next).wait();
+        wait_for_leader(&far, &label);
+        drop(stopped);
+        eventually("an answer", || leader(&near).map(|shown| assert_eq!(shown, label)));
+    }
+}
+
+/// One that its leader has lost goes on answering reads for five ticks; it is asked for more than that.
+#[test]
+fn a_server_of_zookeeper_that_is_cut_off_shows_no_old_leader() {
+    let setup = ZooKeeperSetup {
+        members: 3,
+        tick: Duration::from_secs(2),
+        proxied: true,
+        ..ZooKeeperSetup::default()
+    };
+    let servers = ZooKeeper::start(&setup);
+    eventually("the first member to follow", || {
+        (servers.mode(0).as_deref() == Some("follower")).then_some(())
+    });
+    let [near, one, other] = [0, 1, 2].map(|index| servers.address(index));
+    let (near, far) = (format!("zk://{near}"), format!("zk://{one},{other}"));
+    let mut first = candidate(&far, "first");
+    wait_for_leader(&near, "first");
+    let _second = candidate(&far, "second");
+    wait_for_waiter(&far, "second");
+    servers.cut_off();
+    first.signal(Signal::SIGKILL);
+    first.wait();
+    wait_for_leader(&far, "second");
+    elect("status", &near).args(["-o", "json", "job"]).run().exits(125).prints("");
+    servers.rejoin();
+    wait_for_leader(&near, "second");
+}

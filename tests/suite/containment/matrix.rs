@@ -175,9 +175,7 @@ impl Cell {
         let stamper = self.escaper.tree(self.oracle.stamper("A"), &end);
         let url = server.map_or_else(|| self.someone.url(), Server::url);
         let run = self.someone.elect().args(["run", "-e", "job", "-b", &url]);
-        let run = run
-            .args(["--containment", self.tier])
-            .args(server.map_or(&[][..], |_| &["--ttl", "5s"]));
+        let run = run.args(["--containment", self.tier]);
         let mut a = run.arg("--").args(self.command(&stamper, end.path())).spawn();
         self.oracle.wait_for_run("A");
         self.act(&mut a, &end, server);
@@ -326,6 +324,7 @@ fn after_the_death_of_both_all_is_as_the_table_says() {
 #[cfg(feature = "sim")]
 #[test]
 fn at_the_deadline_of_both_while_stopped_all_is_as_the_table_says() {
-    // Each waits for seconds until its lease is over.
-    all_are_as_said(Act::StopBoth, 14);
+    // Each waits until its lease is over. It has the default length, whose margin a machine that others load
+    // does not use up.
+    all_are_as_said(Act::StopBoth, 26);
 }

@@ -69,7 +69,8 @@ pub use wait::WaitArgs;
 
 const EXAMPLES: &str = "\
 Examples:
-  elect run ./cron-job    one machine: nothing to set up";
+  elect run ./cron-job                     one machine: nothing to set up
+  elect run -b etcd://a,b,c -- ./server    many machines: one leads";
 
 const MORE: &str = "\
 Exit codes:

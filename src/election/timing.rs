@@ -152,7 +152,7 @@ impl Timing {
     }
 
     /// Whether leases may be counted by a clock that runs at this rate, as a share of what it would by itself.
-    /// What makes a clock run right is within [`STEERED`], whatever drift is asked for.
+    /// What makes a clock run right is within `STEERED`, whatever drift is asked for.
     ///
     /// # Errors
     /// Why not, and what to do, for people.

@@ -16,7 +16,7 @@ pub fn print(text: &str) -> io::Result<()> {
 /// Writes to stdout, and says whether somebody is there to read it.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn offer(text: &str) -> io::Result<bool> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {

@@ -195,26 +195,24 @@ impl Candidate {
     }
 
     fn answer(&mut self) -> Event {
-        match self.call.take() {
-            Some(Call { purpose: Purpose::Refresh, sent, answer: Some((_, reply)), .. }) => {
-                Event::Answered(self.seat.answered(sent, &reply))
-            }
-            _ => {
-                self.seat.start_over();
-                Event::Resigned(Ok(()))
-            }
+        if let Some(Call { purpose: Purpose::Refresh, sent, answer: Some((_, reply)), .. }) =
+            self.call.take()
+        {
+            return Event::Answered(self.seat.answered(sent, &reply));
         }
+        self.seat.start_over();
+        Event::Resigned(Ok(()))
     }
 
     fn tell_machine(&mut self, now: Boottime, event: Event) {
         let commands = self.machine.step(now, event);
         for command in commands {
-            self.execute(now, command);
+            self.execute(now, &command);
         }
     }
 
-    fn execute(&mut self, now: Boottime, command: Command) {
-        match command {
+    fn execute(&mut self, now: Boottime, command: &Command) {
+        match *command {
             Command::Open => self.events.push_back(Event::Opened(Ok(()))),
             Command::Refresh => {
                 self.ticket = Some(self.seat.nonce()).filter(|_| self.guardian != Process::Dead);
@@ -301,7 +299,7 @@ impl Candidate {
             Some(Action::KillAll) if self.tree.is_none() && !self.unreaped => {
                 self.order(now, Order::NoChildren);
             }
-            Some(Action::KillAll) => self.kill_tree(now),
+            Some(Action::KillAll | Action::Signal { .. }) => self.kill_tree(now),
             Some(Action::Release) => {
                 self.dead_man = None;
                 self.events.push_back(Event::Empty);
@@ -314,7 +312,6 @@ impl Candidate {
                     self.letters.push(Letter { arrives, ask: Ask::Leave(nonce), answer: None });
                 }
             }
-            Some(Action::Signal { .. }) => self.kill_tree(now),
             None => {}
         }
     }

@@ -111,16 +111,16 @@ pub(crate) fn start(
     let fate: Fate = Arc::new(Mutex::new(fate));
     let wrapper = tokio::spawn({
         let (game, host, presence) = (Arc::clone(game), Arc::clone(host), game.presence());
-        let (fate, stopper) = (Arc::clone(&fate), Arc::clone(&stopped));
+        let (fate, brake) = (Arc::clone(&fate), Arc::clone(&stopped));
         async move {
             let work = campaign(&game, id, seed, tree, witness);
             let mut work = pin!(work);
             while let Some(Doom::Stop(span)) = on(&host, &stops, &fate, work.as_mut()).await {
-                stopper.send_replace(true);
-                let stopper = Arc::clone(&stopper);
+                brake.send_replace(true);
+                let brake = Arc::clone(&brake);
                 tokio::spawn(async move {
                     tokio::time::sleep(span).await;
-                    stopper.send_replace(false);
+                    brake.send_replace(false);
                 });
             }
             drop(presence);

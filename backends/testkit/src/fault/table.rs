@@ -184,7 +184,7 @@ fn cells(row: &Row) -> [String; 6] {
     ]
 }
 
-/// The opposite of [`cells`] and [`line`]; `None` for the head, the rule, and all that is no row.
+/// The opposite of [`cells`] and [`line()`]; `None` for the head, the rule, and all that is no row.
 fn read_line(line: &str) -> Option<Row> {
     let line = line.strip_prefix("| ")?.strip_suffix(" |")?;
     let cells: Vec<&str> = line.split(" | ").map(str::trim).collect();

@@ -7,10 +7,30 @@ use crate::seat::{Trouble, odd};
 
 /// What a renewal has shown of our entry.
 pub(crate) enum Proof {
-    /// It is there and ours, and its lease runs its full length from now.
+    /// It is there and ours, and its lease was kept alive, if by whom it should be (see [`Heard`]).
     There(TxnResponse),
     /// It is not.
     Missing(TxnResponse),
+}
+
+/// The member that has answered, and the term of the leader whose entries it knew.
+///
+/// A member that led, and stood still while the others chose another leader, goes on keeping leases alive for
+/// a moment when it wakes up, and nobody else knows of it: the new leader ends them a TTL after it was chosen.
+/// So a renewal counts only if the member that it went to had already shown the very term in which our entry
+/// is then proven. Then that term's leader has kept the lease alive, and still led after we had asked; and
+/// whoever leads after it lets leases run their full length anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Heard {
+    member: u64,
+    term: u64,
+}
+
+impl Heard {
+    pub(crate) fn of(reply: &TxnResponse) -> Option<Self> {
+        let header = reply.header()?;
+        Some(Self { member: header.member_id(), term: header.raft_term() })
+    }
 }
 
 /// Keeps a lease alive and asks `proof`, which succeeds if the entry is ours, at the same time.

@@ -12,7 +12,7 @@ use crate::fault::{Doing, Failure, is_lease_taken, is_lease_unknown};
 use crate::layout::{Hall, LeaseId};
 use crate::link::{Attempt, Link};
 use crate::queue::{self, Ask, Before, Rival, Room, Unclear};
-use crate::renewal::{Proof, renew};
+use crate::renewal::{Heard, Proof, renew};
 use crate::value::Value;
 use crate::watch::{self, Event, Watch};
 
@@ -32,11 +32,16 @@ pub(crate) struct EtcdSeat {
     stale: Option<LeaseId>,
     room: Room,
     stage: Stage,
+    /// Who answered last, and in which term of etcd's leaders.
+    heard: Option<Heard>,
     /// On the note that was read last.
     note: Option<Watch>,
     /// When the note that is written was changed last, as far as we know. There is one name of a note.
     note_seen: i64,
 }
+
+/// One to hear who answers, one that counts, and one more for a change meanwhile.
+const ROUNDS: usize = 3;
 
 /// More than the notes that a seat may have under way.
 const NOTE_TRIES: usize = 8;
@@ -90,6 +95,7 @@ impl EtcdSeat {
             stale: None,
             room: Room::Usual,
             stage: Stage::Out(Asked::Never),
+            heard: None,
             note: None,
             note_seen: 0,
         }
@@ -130,6 +136,7 @@ impl EtcdSeat {
             Err(cause) if is_lease_unknown(&cause) => return Err(self.too_late()),
             Err(cause) => return Err(Failure { doing: Doing::Enter, cause }.into()),
         };
+        self.heard = Heard::of(&reply);
         let Some(revision) = self.revision_in(&reply) else {
             self.start_over();
             return Err(odd("our lease is another's too: trying again takes a new one"));
@@ -208,13 +215,23 @@ impl EtcdSeat {
     async fn renew(&mut self, attempt: &Attempt, now: Boottime) -> Result<Standing, Trouble> {
         let Stage::In(entry) = &mut self.stage else { return Err(odd("our entry is not there")) };
         let revision = entry.revision();
-        let ask = entry.ask(&self.value, self.room);
-        let txn = queue::prove(&self.hall, self.lease, revision, ask);
-        let mut reply = match renew(attempt.client(), self.lease.get(), txn).await? {
-            Proof::There(reply) => reply,
-            Proof::Missing(reply) => return Ok(self.vanished(&reply)),
+        let mut rounds = 0;
+        let mut reply = loop {
+            let ask = entry.ask(&self.value, self.room);
+            let txn = queue::prove(&self.hall, self.lease, revision, ask);
+            let reply = match renew(attempt.client(), self.lease.get(), txn).await? {
+                Proof::There(reply) => reply,
+                Proof::Missing(reply) => return Ok(self.vanished(&reply)),
+            };
+            let known = std::mem::replace(&mut self.heard, Heard::of(&reply));
+            if known.is_some() && known == self.heard {
+                break reply;
+            }
+            rounds += 1;
+            if rounds == ROUNDS {
+                return Err(odd("etcd changes its leader: trying again helps"));
+            }
         };
-        let Stage::In(entry) = &self.stage else { return Err(odd("our entry is not there")) };
         let mut before = entry.read(&self.hall, self.room, &reply);
         while let Err(Unclear(room)) = before {
             self.room = room;

@@ -1,11 +1,12 @@
 //! Members that are dead, stopped, or cut off from the others.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use elect_api::Standing;
+use elect_api::{Standing, Validity};
 use elect_testkit::fault::Network;
-use elect_testkit::run;
 use elect_testkit::servers::{Etcd, free_port};
+use elect_testkit::{oracle, run};
 
 use crate::support::{Runner, in_words};
 
@@ -79,6 +80,62 @@ fn who_is_stopped_in_the_middle_of_it_is_left() {
             other => panic!("it {}", in_words(&other)),
         }
         drop(stopped);
+    });
+}
+
+/// It may still take itself for the leader when it goes on, and keep a lease alive that only the new leader
+/// can keep.
+#[test]
+fn a_stopped_leader_of_etcd_that_goes_on_keeps_no_lease_alive() {
+    const CROWD: usize = 40;
+    run("members", async {
+        let etcd = Etcd::start(3);
+        let first = etcd.leader();
+        let url = etcd.url_through(&[etcd.endpoints()[first]]);
+        let mut crowd = Vec::new();
+        for number in 0..CROWD {
+            let election = format!("job{number}").parse().expect("a name");
+            let mut runner = Runner::in_election(&url, &election, "ours").await;
+            runner.lead().await;
+            crowd.push((election, runner));
+        }
+        let other = elect_etcd::connect(&etcd.url_through(&[etcd.endpoints()[(first + 1) % 3]]));
+        let other = other.expect("a good URL");
+        let stopped = etcd.stop_member(first);
+        let began = oracle::now();
+        // Long enough that the others have chosen a leader, and shorter than the leases.
+        while oracle::now().since(began) < Duration::from_secs(8) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let asked = oracle::now();
+        tokio::spawn(async {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            drop(stopped);
+        });
+        let mut set = tokio::task::JoinSet::new();
+        for (election, mut runner) in crowd {
+            set.spawn(async move { (runner.seat.refresh(asked).await, election, runner) });
+        }
+        let mut claims = Vec::new();
+        while let Some(claim) = set.join_next().await {
+            let (standing, election, runner) = claim.expect("no panic");
+            if let Ok(Standing::Leading { validity: Validity::Window { anchor, window }, .. }) =
+                standing
+            {
+                claims.push((election, anchor + window, runner));
+            }
+        }
+        println!("{} of {CROWD} claim to lead", claims.len());
+        while let Some((_, end, _)) = claims.iter().max_by_key(|(_, end, _)| *end)
+            && oracle::now() < *end
+        {
+            for (election, end, _) in &claims {
+                let is_led = other.survey(election).await.expect("a survey").leader.is_some();
+                let now = oracle::now();
+                assert!(is_led || now >= *end, "over {:?} early", end.since(now));
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     });
 }
 

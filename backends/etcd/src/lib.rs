@@ -16,7 +16,7 @@
 //! **Token**: the revision at which our own key was created. Revisions rise with every write to the
 //! cluster and are never given twice.
 //!
-//! **Window**: the TTL in the *reply* to the grant. Every acknowledged renewal anchors, at the instant
+//! **Window**: the TTL in the *reply* to the grant. Every renewal that counts anchors, at the instant
 //! before it was sent. etcd ends no lease before its TTL; where its leader changes, later.
 //!
 //! **Ticket**: the lease's id, drawn by us for each candidacy before etcd hears of it. To resign is to
@@ -28,7 +28,11 @@
 //! **Renewing** is a keep-alive on a fresh stream, and beside it a transaction that compares our key's
 //! creation and lease. Neither is enough alone: keep-alives go on being answered when the key has been
 //! deleted, and the key goes on being there when nobody renews. The transaction is a linearizable read,
-//! which a member that is cut off cannot answer, and it writes nothing.
+//! which a member that is cut off cannot answer, and it writes nothing. Both together count only if the
+//! member had shown before, over this or another connection, the term of etcd's leader in which the
+//! transaction is then answered: a leader that stood still while another was chosen acknowledges
+//! keep-alives for a moment when it goes on (3.5.16, with the mend of its PR 16822), which nobody heeds.
+//! So the first renewal at a member, and the first after a change of etcd's leader, is made twice.
 //!
 //! **Waiting** is for the one nearest before us: one watch on its key, for its deletion only, which all
 //! wakes share. So a change of leader concerns one waiter. Every renewal looks at those before us anew,

@@ -172,7 +172,7 @@ mod tests {
                 ..plan
             };
         }
-        assert_eq!(plan.processes(), 12);
+        assert_eq!(plan.processes(), 14);
         assert_eq!(Plan::parse(["--nocapture"].into_iter()), None);
     }
 }

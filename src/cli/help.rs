@@ -18,8 +18,17 @@ pub(super) fn brief(root: Command) -> Command {
             let has_value = arg.get_action().takes_values();
             arg.hide_env(true).hide_possible_values(has_value)
         });
+        let command = if path == name { without_usual_flags(command) } else { command };
         command.after_help(help.unwrap_or(more))
     })
+}
+
+/// Leaves the room for subcommands: everybody knows `-h` and `-V`, and the usage names them.
+fn without_usual_flags(root: Command) -> Command {
+    let version = Arg::new("version").short('V').long("version").action(ArgAction::Version);
+    let root = root.disable_version_flag(true).arg(version.help("Print version"));
+    root.mut_args(|arg| arg.hide(true))
+        .override_usage("elect <COMMAND>\n       elect --help | --version")
 }
 
 /// Gives every subcommand all that there is to say about it.

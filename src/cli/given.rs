@@ -10,7 +10,7 @@ use super::grammar::{
 };
 use super::origin::{Layers, Overruled, Rivals};
 use super::value::Value;
-use super::{BackendUrl, Cli, Command, Origin, Settings};
+use super::{BackendUrl, Cli, Command, Origin, Settings, VARIABLES};
 
 /// What elect is to do, and where each word of it came from.
 #[derive(Debug)]
@@ -192,8 +192,8 @@ impl Origins {
 
     /// Whether a flag of the subcommand has its value from the variable of this name, or could have.
     pub fn heeds(&self, variable: &str) -> bool {
-        let flag = variable.trim_start_matches("ELECT_").to_lowercase();
-        deepest(&self.matches).ids().any(|id| id.as_str() == flag)
+        let flag = variable.strip_prefix(VARIABLES).map(str::to_lowercase);
+        deepest(&self.matches).ids().any(|id| flag.as_deref() == Some(id.as_str()))
     }
 
     /// Where the value of the flag of this long name came from.

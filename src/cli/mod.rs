@@ -67,6 +67,9 @@ pub use values::{
 };
 pub use wait::WaitArgs;
 
+/// How the names of elect's variables begin.
+pub const VARIABLES: &str = "ELECT_";
+
 const EXAMPLES: &str = "\
 Examples:
   elect run ./cron-job                     one machine: nothing to set up

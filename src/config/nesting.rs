@@ -2,6 +2,8 @@
 
 use std::env;
 
+use crate::cli::VARIABLES;
+
 /// What tells a command who leads.
 pub const LEADER_ELECTION: &str = "ELECT_LEADER_ELECTION";
 
@@ -9,9 +11,6 @@ pub const LEADER_ELECTION: &str = "ELECT_LEADER_ELECTION";
 /// keys: it would take part in its parent's election, overwrite its parent's outcome or lease, take its
 /// parent's work for its own, or want its parent's port.
 pub const OF_ONE_RUN: [&str; 6] = ["election", "http", "id", "lease-file", "once", "outcome"];
-
-/// How the names of elect's variables begin.
-pub const VARIABLES: &str = "ELECT_";
 
 /// The variable of the flag of this long name.
 pub fn variable(flag: &str) -> String {

@@ -2,8 +2,8 @@
 
 use std::env;
 
-use super::nesting::{LEADER_ELECTION, VARIABLES};
-use crate::cli::{self, Origins};
+use super::nesting::LEADER_ELECTION;
+use crate::cli::{self, Origins, VARIABLES};
 use crate::guard::HEIRLOOM;
 
 /// How alike two names must be for one to be meant by the other: 1 is equal.
@@ -56,7 +56,7 @@ pub fn misspelt_variables(origins: &Origins) -> Vec<String> {
 }
 
 fn complaint(name: &str, known: &[String]) -> Option<String> {
-    let tail = |name: &'_ str| name.trim_start_matches(VARIABLES).to_owned();
+    let tail = |name: &'_ str| name.strip_prefix(VARIABLES).unwrap_or(name).to_owned();
     let tails: Vec<String> =
         known.iter().map(String::as_str).chain(WITHOUT_FLAG).map(tail).collect();
     let near = nearest_of(VERY_ALIKE, &tail(name), tails.iter().map(String::as_str))?;

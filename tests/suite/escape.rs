@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use elect_testkit::oracle::{Oracle, Stamper};
+use elect_testkit::oracle::{Flag, Oracle, Stamper};
+use elect_testkit::program::Running;
 use nix::sys::signal::Signal;
 
 use crate::stage::{Stage, send, send_if_alive, stop};
@@ -128,6 +129,17 @@ fn a_stopped_command_that_is_told_to_end_goes_on_to_its_end() {
     a.wait().exits(128 + 15);
 }
 
+/// A's command is dead and the rest of its tree lives: B leads once that has ended.
+pub(crate) fn leftovers_are_awaited(stage: &Stage, a: Running, b: Running, end: &Flag) {
+    let run = stage.oracle.wait_for_stamps("A", Duration::from_millis(30));
+    assert!(!run.main().is_alive && run.others().iter().all(|process| process.is_alive));
+    assert!(stage.oracle.newest("B").is_none(), "B did not wait");
+    end.raise();
+    a.wait().exits(128 + 9);
+    b.wait().exits(0);
+    stage.assert_runs(&["A", "B"]);
+}
+
 /// The lease is kept as long as anything of the command runs, wherever it went.
 #[test]
 fn leftovers_are_awaited_where_that_is_asked_for() {
@@ -137,13 +149,7 @@ fn leftovers_are_awaited_where_that_is_asked_for() {
     let (a, run) = stage.lead(&["--leftover", "wait"], &stamper, "A");
     let b = stage.wait_in_line(&stage.brief("B"), 0);
     send(run.main().pid, Signal::SIGKILL);
-    let run = stage.oracle.wait_for_stamps("A", Duration::from_millis(30));
-    assert!(!run.main().is_alive && run.others().iter().all(|process| process.is_alive));
-    assert!(stage.oracle.newest("B").is_none(), "B did not wait");
-    end.raise();
-    a.wait().exits(128 + 9);
-    b.wait().exits(0);
-    stage.assert_runs(&["A", "B"]);
+    leftovers_are_awaited(&stage, a, b, &end);
 }
 
 /// Who left the group survives the death of both wrapper and guardian. It inherited the lock, so

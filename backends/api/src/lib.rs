@@ -51,7 +51,7 @@ pub use election_name::{ElectionName, ElectionNameError};
 pub use error::{Error, ErrorKind};
 pub use note::{Note, NoteName, Noted};
 pub use profile::{Cadence, Lease, Order, Profile};
-pub use seat::{Seat, Standing, Validity, Wake, first_of, never};
+pub use seat::{Seat, Standing, Validity, Wake, awake, first_of, never};
 pub use store::Store;
 pub use survey::{Entry, Leader, Survey};
 pub use ticket::{Ticket, TicketError};

@@ -126,6 +126,11 @@ pub fn never() -> Wake {
     Box::pin(std::future::pending())
 }
 
+/// A wake that has come already: it is worth asking again at once.
+pub fn awake() -> Wake {
+    Box::pin(std::future::ready(()))
+}
+
 /// A wake that ends with the first of these; never, if there are none.
 pub fn first_of(mut wakes: Vec<Wake>) -> Wake {
     Box::pin(std::future::poll_fn(move |context| {

@@ -1,4 +1,4 @@
-use elect_api::{Wake, never};
+use elect_api::{Wake, awake, never};
 use etcd_client::{Client, WatchOptions, WatchResponse, WatchStream};
 
 use crate::fault::{Doing, Failure};
@@ -41,9 +41,4 @@ fn tells(hall: &Hall, reply: &WatchResponse) -> bool {
     let is_ours =
         |key: &[u8]| hall.lease_of(key).is_some() || key.starts_with(hall.notes().as_bytes());
     reply.events().iter().filter_map(|event| event.kv()).any(|kv| is_ours(kv.key()))
-}
-
-/// A wake that has come already.
-fn awake() -> Wake {
-    Box::pin(std::future::ready(()))
 }

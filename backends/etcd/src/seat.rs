@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, Error, ErrorKind, Note, NoteName, Noted, Seat, Standing, Ticket,
+    Boottime, Candidate, Error, ErrorKind, Note, NoteName, Noted, Seat, Standing, Ticket, awake,
 };
 use etcd_client::{KeyValue, LeaseGrantOptions, TxnResponse};
 
@@ -280,7 +280,7 @@ impl EtcdSeat {
         let ahead = queue::gets(reply).front().map_or(0, |all| queue::count(&self.hall, all));
         self.stale = Some(self.lease);
         self.start_over();
-        Standing::Waiting { ahead, wake: Box::pin(std::future::ready(())) }
+        Standing::Waiting { ahead, wake: awake() }
     }
 
     /// What the store has under the key of a note.

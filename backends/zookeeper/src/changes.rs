@@ -1,9 +1,8 @@
-use elect_api::{Error, Wake, first_of};
+use elect_api::{Error, Wake, awake, first_of};
 use zookeeper_client::{Client, Error as Zk, OneshotWatcher, StateWatcher};
 
 use crate::fault::{Action, fault};
 use crate::trips::Counted;
-use crate::watch::awake;
 
 /// Looks out over the candidates below `queue` and over these notes, whether they are there or not. Ends with
 /// the first change, and when the connection is lost or comes back.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use elect_api::{
     Boottime, Candidate, ElectionName, Error, ErrorKind, Note, NoteName, Noted, Seat, Standing,
-    Ticket, Token, Validity, never,
+    Ticket, Token, Validity, awake, never,
 };
 use zookeeper_client::{CheckWriteError, Client, Error as Zk};
 
@@ -19,7 +19,7 @@ use crate::queue::{Position, Queue};
 use crate::settings::Settings;
 use crate::trips::Counted;
 use crate::waiting::Waiting;
-use crate::watch::{Watch, awake};
+use crate::watch::Watch;
 
 /// One candidate's place in one election.
 pub(crate) struct ZkSeat {

@@ -1,10 +1,10 @@
-use elect_api::{Error, Standing};
+use elect_api::{Error, Standing, awake};
 use zookeeper_client::Client;
 
 use crate::directory::{Directory, Place};
 use crate::fault::{Action, fault};
 use crate::trips::Counted;
-use crate::watch::{Watch, awake};
+use crate::watch::Watch;
 
 /// Up to this many ahead of us we count them at every refresh; beyond it only now and then.
 const EXACT: usize = 100;

@@ -40,8 +40,3 @@ impl Watch {
         })
     }
 }
-
-/// A wake that has come already.
-pub(crate) fn awake() -> Wake {
-    Box::pin(std::future::ready(()))
-}

@@ -11,7 +11,7 @@ use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 
 use elect_testkit::fault::Cgroup;
-use elect_testkit::program::{Elect, children, name};
+use elect_testkit::program::{Elect, children, eventually, name};
 use tempfile::TempDir;
 
 use crate::usage::{User, as_nobody};
@@ -112,10 +112,13 @@ impl Someone {
 #[track_caller]
 fn children_by_name(guardian: i32) -> (Option<i32>, Vec<i32>) {
     let is_called = |pid: i32, other: &str| name(pid).as_deref() == Some(other);
-    // The door may not have ended yet.
-    let all = children(guardian).into_iter().filter(|&child| !is_called(child, "elect-door"));
+    // The door may not have ended yet, and the init has its name until it takes its own.
+    let all = eventually("the end of the door", || {
+        let all = children(guardian);
+        (!all.iter().any(|&child| is_called(child, "elect-door"))).then_some(all)
+    });
     let (init, others): (Vec<i32>, Vec<i32>) =
-        all.partition(|&child| is_called(child, "elect-init"));
+        all.into_iter().partition(|&child| is_called(child, "elect-init"));
     assert!(init.len() < 2, "{init:?}");
     (init.first().copied(), others)
 }

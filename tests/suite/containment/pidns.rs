@@ -1,11 +1,10 @@
 //! A command in a pid namespace of its own is in all else a command as any other.
 
-use std::time::Duration;
-
 use elect_testkit::program::{Elect, children, eventually, is_alive, state};
 use nix::sys::signal::Signal;
 
 use super::{Someone, children_by_name};
+use crate::escape::leftovers_are_awaited;
 use crate::stage::{Stage, send};
 use crate::support::Ground;
 use crate::terminal::{does, goes_on, shell, wrapper};
@@ -99,13 +98,7 @@ fn what_it_leaves_is_awaited_where_that_is_asked_for() {
     let (_, command) = children_by_name(a.guardian());
     send(command[0], Signal::SIGKILL);
     eventually("the command's end", || (!is_alive(command[0])).then_some(()));
-    let run = stage.oracle.wait_for_stamps("A", Duration::from_millis(30));
-    assert!(!run.main().is_alive && run.others().iter().all(|process| process.is_alive));
-    assert!(stage.oracle.newest("B").is_none(), "B did not wait");
-    end.raise();
-    a.wait().exits(128 + 9);
-    b.wait().exits(0);
-    stage.assert_runs(&["A", "B"]);
+    leftovers_are_awaited(&stage, a, b, &end);
 }
 
 #[test]

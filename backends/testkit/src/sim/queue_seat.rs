@@ -1,7 +1,7 @@
 use async_trait::async_trait;
 use elect_api::{
     Boottime, Error, ErrorKind, Note, NoteName, Noted, Seat, Standing, Ticket, Token, Validity,
-    never,
+    awake, never,
 };
 
 use super::message::{Ask, Op, Place, Reply};
@@ -66,7 +66,7 @@ impl QueueSeat {
             // Whoever guards us has to see the new ticket before there is an entry for it.
             State::Waiting => {
                 self.start_over();
-                Ok(Standing::Waiting { ahead: others, wake: Box::pin(std::future::ready(())) })
+                Ok(Standing::Waiting { ahead: others, wake: awake() })
             }
             State::Out | State::Unknown => {
                 self.start_over();

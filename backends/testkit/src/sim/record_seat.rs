@@ -3,7 +3,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use elect_api::{
     Boottime, Error, ErrorKind, Note, NoteName, Noted, Seat, Standing, Ticket, Token, Validity,
-    never,
+    awake, never,
 };
 
 use super::message::{Ask, Holder, Op, Record, Reply};
@@ -48,8 +48,7 @@ struct Patience {
 const GONE: &str = "the record is not ours any more";
 
 /// The record changes as often as we look: there is always the next refresh.
-const WOKEN: fn() -> Standing =
-    || Standing::Waiting { ahead: 1, wake: Box::pin(std::future::ready(())) };
+const WOKEN: fn() -> Standing = || Standing::Waiting { ahead: 1, wake: awake() };
 
 impl RecordSeat {
     pub(super) fn new(link: Link, application: Application, holder_expires: bool) -> Self {

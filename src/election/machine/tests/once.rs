@@ -197,14 +197,21 @@ fn a_lease_is_held_after_the_record() {
         .pass(5.1, &["resign"]);
 }
 
-#[test]
-fn a_winner_that_loses_it_while_it_asks_enters_anew() {
-    asked(ETCD)
+/// A winner that had no answer before its entry was gone, and gives its seat up.
+fn lost_while_asking() -> Transcript {
+    let mut transcript = asked(ETCD);
+    transcript
         .tell(0.0, leading(ETCD, 0.0), &["recall"])
         .tell(1.0, Event::Recalled(Err(unreachable())), &[])
         .pass(2.0, &["refresh"])
         .tell(16.0, gone(), &[])
-        .pass(17.0, &["resign"])
+        .pass(17.0, &["resign"]);
+    transcript
+}
+
+#[test]
+fn a_winner_that_loses_it_while_it_asks_enters_anew() {
+    lost_while_asking()
         .tell(17.0, Event::Resigned(Err(unreachable())), &[])
         .pass(18.0, &["resign"])
         .tell(18.0, Event::Resigned(Ok(())), &["recall"])
@@ -214,12 +221,9 @@ fn a_winner_that_loses_it_while_it_asks_enters_anew() {
 
 #[test]
 fn a_winner_that_has_lost_it_and_is_told_to_end_leaves() {
-    asked(ETCD)
-        .tell(0.0, leading(ETCD, 0.0), &["recall"])
-        .tell(1.0, Event::Recalled(Err(unreachable())), &[])
-        .pass(2.0, &["refresh"])
-        .tell(16.0, gone(), &[])
-        .pass(17.0, &["resign"])
-        .tell(17.1, Event::Signal(TERM), &["abandon", "resign"])
-        .tell(17.2, Event::Resigned(Ok(())), &["finish: interrupted 15"]);
+    lost_while_asking().tell(17.1, Event::Signal(TERM), &["abandon", "resign"]).tell(
+        17.2,
+        Event::Resigned(Ok(())),
+        &["finish: interrupted 15"],
+    );
 }

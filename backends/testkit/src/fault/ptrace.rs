@@ -67,11 +67,15 @@ fn stop(pid: Pid) -> Result<()> {
     })
 }
 
-/// Whether it has ended; that is left to see for its parent.
+/// Whether it has ended; that is left to see for its parent. A tracer is shown stops as well, asked for or
+/// not.
 fn is_over(pid: Pid) -> bool {
     let flags =
         WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT | WaitPidFlag::WNOHANG | WaitPidFlag::__WALL;
-    waitid(Id::Pid(pid), flags) != Ok(WaitStatus::StillAlive)
+    match waitid(Id::Pid(pid), flags) {
+        Ok(status) => matches!(status, WaitStatus::Exited(..) | WaitStatus::Signaled(..)),
+        Err(_) => true,
+    }
 }
 
 /// Until told to end, or the process has. The end of this thread detaches it in any case, and a dead one

@@ -18,6 +18,7 @@ use crate::guard::switches::is_off;
 
 use super::machine::{Answer, Command, Event, Machine, News, Verdict};
 use super::once::Done;
+use super::orders::Orders;
 use super::{Call, Ending, Operation};
 
 /// Time, as the engine sees it.
@@ -159,6 +160,8 @@ struct Driver<'a, C, T, O> {
     /// What is known to be done, as last read, and what ends when there may be more.
     done: Done,
     noted: Option<Wake>,
+    /// The version of the orders that the machine knows.
+    ordered: u64,
     /// The ticket that the guardian has.
     ticket: Option<Ticket>,
     /// What came of a command at once.
@@ -190,6 +193,7 @@ pub async fn drive<C: Clock + Sync, T: Tree, O: Observer>(
         wake: None,
         done: Done::default(),
         noted: None,
+        ordered: 0,
         ticket: None,
         pending: VecDeque::new(),
     };
@@ -361,6 +365,24 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
         }
     }
 
+    /// What people ask of the election, if that is not what it was.
+    fn new_orders(&mut self) -> Option<Orders> {
+        let seat = self.seat.as_ref()?;
+        // No request is under way: the answer to it is here.
+        let seat = seat.try_lock().ok()?;
+        let kept = seat.orders();
+        if std::mem::replace(&mut self.ordered, kept.version) == kept.version {
+            return None;
+        }
+        match Orders::read(kept.text.as_deref()) {
+            Ok(orders) => Some(orders),
+            Err(error) => {
+                self.observer.news(News::OrdersUnread(error));
+                None
+            }
+        }
+    }
+
     fn recalled(&mut self, note: Note) -> Result<bool, Error> {
         self.done = Done::read(note.text.as_deref())?;
         self.noted = Some(note.wake);
@@ -383,7 +405,7 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
                 if is_off!(TicketFirst) {
                     self.hand_over_ticket();
                 }
-                Event::Answered(Ok(match standing {
+                let answer = Event::Answered(Ok(match standing {
                     Standing::Leading { token, validity, wake } => {
                         self.wake = Some(wake);
                         Answer::Leading { token, validity: self.anchored(validity) }
@@ -394,7 +416,10 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
                     }
                     Standing::Evicted(why) => Answer::Evicted(why),
                     Standing::Gone(why) => Answer::Gone(why),
-                }))
+                }));
+                let Some(orders) = self.new_orders() else { return answer };
+                self.pending.push_back(answer);
+                Event::Ordered(orders)
             }
         }
     }

@@ -24,6 +24,7 @@ pub mod driver;
 pub mod leadership;
 pub mod machine;
 pub mod once;
+pub mod orders;
 pub mod timing;
 
 pub use call::{Call, Ending, Operation};

@@ -22,7 +22,10 @@ pub enum Outcome {
     AlreadyDone,
     /// Leadership was lost while the command ran: [`LOST`].
     Lost,
-    /// Another candidate leads, and waiting was not asked for or is over: [`NOT_ACQUIRED`], or `-E`.
+    /// Leadership was given up as somebody asked for that, and the command was stopped: [`LOST`].
+    SteppedDown,
+    /// Another candidate leads, or the election is paused, and waiting was not asked for or is over:
+    /// [`NOT_ACQUIRED`], or `-E`.
     NotAcquired,
     /// elect itself failed: [`FAILED`].
     Failed,
@@ -43,7 +46,7 @@ impl Outcome {
                 u8::try_from(signal.saturating_add(128)).unwrap_or(u8::MAX)
             }
             Self::AlreadyDone => 0,
-            Self::Lost => LOST,
+            Self::Lost | Self::SteppedDown => LOST,
             Self::NotAcquired => conflict,
             Self::Failed => FAILED,
             Self::NotExecutable => NOT_EXECUTABLE,
@@ -70,6 +73,7 @@ impl Outcome {
             Self::Signaled(_) => "signaled",
             Self::AlreadyDone => "already_done",
             Self::Lost => "lost",
+            Self::SteppedDown => "stepped_down",
             Self::NotAcquired => "not_acquired",
             Self::Failed => "failed",
             Self::NotExecutable => "not_executable",
@@ -92,6 +96,7 @@ mod tests {
             (Outcome::Signaled(64), 192),
             (Outcome::AlreadyDone, 0),
             (Outcome::Lost, 124),
+            (Outcome::SteppedDown, 124),
             (Outcome::NotAcquired, 75),
             (Outcome::Failed, 125),
             (Outcome::NotExecutable, 126),

@@ -28,6 +28,10 @@ impl<'a> Feed<'a> {
             }
             News::Stopping(_) => self.board.remark("stopping", None),
             News::Leaving { .. } => self.board.leave(),
+            News::Paused(why) => {
+                self.board.waiting(0);
+                self.board.remark("paused", Some(why.clone()));
+            }
             News::Trouble(error, _) => {
                 if !std::mem::replace(&mut self.in_trouble, true) {
                     self.board.remark("trouble", Some(error.to_string()));
@@ -37,7 +41,10 @@ impl<'a> Feed<'a> {
                 self.in_trouble = false;
                 self.board.remark("recovered", None);
             }
-            News::Granted { .. } | News::Holding(_) | News::EntryLeft(_) => {}
+            News::Granted { .. }
+            | News::Holding(_)
+            | News::EntryLeft(_)
+            | News::OrdersUnread(_) => {}
         }
     }
 

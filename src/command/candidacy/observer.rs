@@ -145,6 +145,12 @@ impl driver::Observer for Observer<'_> {
             News::Lost(why) => {
                 self.log.warn(format_args!("leadership is lost, stopping the command: {why}"));
             }
+            News::Paused(why) => {
+                self.log.info(format_args!("next to lead, and starting nothing: {why}"));
+            }
+            News::OrdersUnread(error) => {
+                self.log.warn(format_args!("{:#}", anyhow::Error::from(error)));
+            }
             News::SteppingDown(why) => self.log.info(format_args!("asked to step down: {why}")),
             News::Stopping(signal) => {
                 self.log.debug(format_args!("signal {signal} is passed on to the command"));

@@ -97,6 +97,9 @@ impl<'a> Service<'a> {
             News::Waiting { ahead } => {
                 self.tell(self.ready(), format_args!("waiting for {election}, {ahead} ahead"));
             }
+            News::Paused(why) => {
+                self.tell(self.ready(), format_args!("next to lead {election}, {why}"));
+            }
             News::Leading(token) => {
                 let since = rfc3339(wall_clock());
                 let text = format_args!("leading {election} since {since}, token {token}");
@@ -129,7 +132,7 @@ impl<'a> Service<'a> {
                 let milestone = if is_end { "STOPPING=1\n" } else { "" };
                 self.tell(milestone, format_args!("leaving {election}"));
             }
-            News::Granted { .. } | News::EntryLeft(_) => {}
+            News::Granted { .. } | News::EntryLeft(_) | News::OrdersUnread(_) => {}
         }
     }
 

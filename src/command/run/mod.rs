@@ -61,7 +61,7 @@ struct Past {
     reason: String,
     id: String,
     token: Option<Token>,
-    /// Leadership was lost, and nobody wants us to end.
+    /// Leadership was lost or given up, and nobody wants us to end.
     may_campaign: bool,
     /// For that.
     heirloom: Option<Heirloom>,
@@ -90,7 +90,7 @@ fn take_part(
     let starts_over = plan.after_loss == AfterLoss::Campaign;
     let estate = page.as_ref().filter(|_| starts_over).map(Page::estate).transpose()?;
     let Close { verdict, token, ended_by_key } = run.campaign(guardian, inherited, page)?;
-    let may_campaign = matches!(verdict, Verdict::Lost(_));
+    let may_campaign = matches!(verdict, Verdict::Lost(_) | Verdict::SteppedDown(_));
     let (outcome, reason) = judge(verdict, &run.store.profile().location);
     run.tell(outcome, &reason);
     let heirloom = estate.map(Estate::into_heirloom);
@@ -310,6 +310,7 @@ impl<'a> Run<'a> {
             | Outcome::Signaled(_)
             | Outcome::AlreadyDone
             | Outcome::Lost
+            | Outcome::SteppedDown
             | Outcome::Interrupted(_) => self.log.info(reason),
         }
     }
@@ -357,8 +358,10 @@ fn judge(verdict: Verdict, location: &str) -> (Outcome, String) {
         Verdict::Lost(why) | Verdict::LostForGood(why) => {
             (Outcome::Lost, format!("leadership was lost: {why}"))
         }
+        Verdict::SteppedDown(why) => (Outcome::SteppedDown, why),
         Verdict::AlreadyDone => (Outcome::AlreadyDone, "it was done already".to_owned()),
         Verdict::NotAcquired => (Outcome::NotAcquired, "another candidate leads".to_owned()),
+        Verdict::Paused(why) => (Outcome::NotAcquired, format!("the election is {why}")),
         Verdict::Interrupted(signal) => {
             (Outcome::Interrupted(signal), format!("signal {signal} ended the wait"))
         }

@@ -183,7 +183,7 @@ impl Sidecar<'_> {
 
     fn judge(&self, verdict: Verdict, location: &str) -> anyhow::Result<Next> {
         match verdict {
-            Verdict::Lost(why) | Verdict::Withdrawn(why) => {
+            Verdict::Lost(why) | Verdict::SteppedDown(why) | Verdict::Withdrawn(why) => {
                 self.log.info(format_args!("leadership was given up: {why}"));
                 Ok(Next::Again)
             }
@@ -199,6 +199,7 @@ impl Sidecar<'_> {
             Verdict::Failed(why) => Err(anyhow::anyhow!(why)),
             // No rule of ours allows for any of these.
             Verdict::NotAcquired
+            | Verdict::Paused(_)
             | Verdict::Unreached
             | Verdict::NotStarted(_)
             | Verdict::AlreadyDone => Err(anyhow::anyhow!("{location} did not answer in time")),

@@ -14,6 +14,8 @@ pub(super) struct Tenure {
     stage: Stage,
     /// Whether somebody wants us to end: the lease is not kept for longer than the command runs.
     told_to_stop: bool,
+    /// Whether we were asked to give leadership up: that is asked of the command once.
+    steps_down: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +38,10 @@ impl Tenure {
     /// From here on everything is being killed.
     pub(super) const fn kill(&mut self) {
         self.stage = Stage::Emptying;
+    }
+
+    pub(super) const fn token(&self) -> Token {
+        self.leadership.token
     }
 
     pub(super) const fn validity(&self) -> Validity {
@@ -62,11 +68,13 @@ impl Tenure {
 
 impl Machine {
     pub(super) fn begin_to_lead(&mut self, token: Token, validity: Validity) {
+        self.is_held = false;
         self.phase = Phase::Leading(Tenure {
             leadership: Leadership { token, validity },
             started: None,
             stage: Stage::Running,
             told_to_stop: false,
+            steps_down: false,
         });
         self.say(Command::Tell(News::Leading(token)));
         self.announce_deadlines(validity);
@@ -253,7 +261,7 @@ impl Machine {
     pub(super) fn asked_to_step_down(&mut self, now: Boottime, why: String) {
         let Phase::Leading(tenure) = &mut self.phase else { return };
         tenure.told_to_stop = true;
-        if tenure.is_recording() {
+        if std::mem::replace(&mut tenure.steps_down, true) || tenure.is_recording() {
             return;
         }
         if tenure.is_empty() {

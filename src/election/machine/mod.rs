@@ -2,6 +2,7 @@
 
 mod leading;
 mod once;
+mod orders;
 mod request;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ use elect_api::{Boottime, Error, ErrorKind, Token, Validity};
 use self::leading::Tenure;
 use self::once::Inquiry;
 use self::request::{Kind, Request};
+use super::orders::Orders;
 use super::timing::Timing;
 use crate::guard::switches::is_off;
 pub use vocabulary::{Answer, Command, Event, News, Rules, Verdict, Wait};
@@ -44,6 +46,10 @@ pub struct Machine {
     rejoins: bool,
     /// `None` if it does not matter how often it is done.
     inquiry: Option<Inquiry>,
+    /// What people ask of the election, as last read.
+    orders: Orders,
+    /// Leadership is ours and nothing is started, as the election is paused.
+    is_held: bool,
     /// Why we are leaving; the first reason that ends the command stays.
     verdict: Option<Verdict>,
     interrupted: Vec<(i32, Boottime)>,
@@ -70,6 +76,8 @@ impl Machine {
     pub fn new(rules: Rules, timing: Timing, now: Boottime, seed: u64) -> Self {
         Self {
             inquiry: rules.once.then_some(Inquiry::Due(None)),
+            orders: Orders::default(),
+            is_held: false,
             rules,
             timing,
             rate: 1.0,
@@ -132,7 +140,8 @@ impl Machine {
                 }
             }
             Event::Signal(signal) => self.signaled(now, signal),
-            Event::StepDown(why) => self.asked_to_step_down(now, why),
+            Event::StepDown(why) => self.step_down(now, why),
+            Event::Ordered(orders) => self.ordered(now, orders),
             Event::Withdraw(why) => self.withdraw(now, why),
             Event::SoftPassed => self.soft_passed(now),
             Event::Started | Event::NotStarted(_) | Event::Ended(_) | Event::Empty => {
@@ -258,8 +267,10 @@ impl Machine {
     fn placed(&mut self, now: Boottime, answer: &Answer, known: Option<usize>) {
         match *answer {
             Answer::Leading { token, .. } if self.has_to_ask(now, token) => {}
+            Answer::Leading { token, .. } if self.is_kept_from_it(now, token) => {}
             Answer::Leading { token, validity } => self.won(now, token, validity),
             Answer::Waiting { ahead } => {
+                self.is_held = false;
                 if self.inquiry == Some(Inquiry::Unanswered) {
                     self.inquiry = Some(Inquiry::Due(None));
                 }
@@ -268,17 +279,23 @@ impl Machine {
                 if known != Some(ahead) {
                     self.say(Command::Tell(News::Waiting { ahead }));
                 }
-                let over = match self.rules.wait {
-                    // With nobody before us we are about to enter.
-                    Wait::No => ahead > 0,
-                    Wait::For(limit) => self.began + limit <= now,
-                    Wait::Forever => false,
-                };
-                if over {
-                    self.leave(now, Verdict::NotAcquired);
-                }
+                // With nobody before us we are about to enter.
+                self.leave_if_impatient(now, ahead > 0);
             }
             Answer::Evicted(ref why) | Answer::Gone(ref why) => self.lose_unstarted(now, why),
+        }
+    }
+
+    /// Leadership is not to be had at once, as was seen: whoever does not wait, or has waited long enough,
+    /// leaves.
+    fn leave_if_impatient(&mut self, now: Boottime, is_seen: bool) {
+        let over = match self.rules.wait {
+            Wait::No => is_seen,
+            Wait::For(limit) => self.began + limit <= now,
+            Wait::Forever => false,
+        };
+        if over {
+            self.lose_patience(now);
         }
     }
 
@@ -358,7 +375,12 @@ impl Machine {
     }
 
     fn lose_patience(&mut self, now: Boottime) {
-        let verdict = if self.reached { Verdict::NotAcquired } else { Verdict::Unreached };
+        let pause = self.orders.pause().filter(|_| self.is_held);
+        let verdict = match pause {
+            Some(why) => Verdict::Paused(why),
+            None if self.reached => Verdict::NotAcquired,
+            None => Verdict::Unreached,
+        };
         self.leave(now, verdict);
     }
 
@@ -367,7 +389,10 @@ impl Machine {
         self.verdict.get_or_insert(verdict);
         self.abandon_request();
         let for_good = self.told_to_end
-            || !matches!(self.verdict, Some(Verdict::Lost(_) | Verdict::Withdrawn(_)));
+            || !matches!(
+                self.verdict,
+                Some(Verdict::Lost(_) | Verdict::SteppedDown(_) | Verdict::Withdrawn(_))
+            );
         self.say(Command::Tell(News::Leaving { for_good }));
         if matches!(self.phase, Phase::Joining) {
             return self.finish();
@@ -398,6 +423,7 @@ impl Machine {
     fn rejoined(&mut self, now: Boottime) {
         self.heard();
         self.rejoins = false;
+        self.is_held = false;
         self.inquiry = self.inquiry.map(|_| Inquiry::Due(None));
         self.phase = Phase::Campaigning(None);
         self.request = Request::due(now);
@@ -425,7 +451,9 @@ impl Machine {
         self.abandon_request();
         self.phase = Phase::Finished;
         let verdict = match self.verdict.take() {
-            Some(Verdict::Lost(why) | Verdict::Withdrawn(why)) if self.told_to_end => {
+            Some(Verdict::Lost(why) | Verdict::SteppedDown(why) | Verdict::Withdrawn(why))
+                if self.told_to_end =>
+            {
                 Some(Verdict::LostForGood(why))
             }
             verdict => verdict,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use elect_api::{Boottime, Error, Noted, Token, Validity};
 
+use crate::election::orders::Orders;
 use crate::guard::{Deadlines, Ended};
 
 /// What the user wants of a candidacy; durations that do not concern the lease's time.
@@ -69,6 +70,8 @@ pub enum Event {
     Signal(i32),
     /// Somebody asks us to give leadership up, for this reason.
     StepDown(String),
+    /// This is what people ask of the election from now on. It comes before the answer that it came with.
+    Ordered(Orders),
     /// We are not to lead, for this reason: leave the queue, or give leadership up.
     Withdraw(String),
     /// Time has passed.
@@ -159,6 +162,10 @@ pub enum News {
     Recovered(u32),
     /// Leadership is lost.
     Lost(String),
+    /// Leadership is ours, and nothing is started: the election is paused, for this reason.
+    Paused(String),
+    /// What people ask of the election cannot be read, and is not done.
+    OrdersUnread(Error),
     /// We were asked to give leadership up.
     SteppingDown(String),
     /// This signal, which asks the command to stop, was passed on to it.
@@ -183,7 +190,9 @@ pub enum Verdict {
     NotStarted(i32),
     /// Leadership was lost while the command ran.
     Lost(String),
-    /// The same, or withdrawn, and there is to be no other candidacy: we were told to end meanwhile, or the
+    /// We were asked to give leadership up, for this reason, and have done so.
+    SteppedDown(String),
+    /// Lost, given up or withdrawn, and there is to be no other candidacy: we were told to end meanwhile, or the
     /// command has done what it was for.
     LostForGood(String),
     /// We withdrew, for this reason.
@@ -192,6 +201,8 @@ pub enum Verdict {
     AlreadyDone,
     /// Leadership was not to be had in time.
     NotAcquired,
+    /// It was not to be had in time as the election is paused, for this reason.
+    Paused(String),
     /// This signal ended the wait.
     Interrupted(i32),
     /// The store refused, or was never reached.

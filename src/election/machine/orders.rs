@@ -1,0 +1,44 @@
+//! What people ask of the election: that nobody leads for now, or that a leader gives it up.
+
+use elect_api::{Boottime, Token};
+
+use super::{Command, Machine, News, Phase, Request, Verdict};
+use crate::election::orders::Orders;
+
+impl Machine {
+    pub(super) fn ordered(&mut self, now: Boottime, orders: Orders) {
+        self.orders = orders;
+        let Phase::Leading(tenure) = &self.phase else { return };
+        if let Some(why) = self.orders.against(tenure.token()) {
+            self.step_down(now, why);
+        }
+    }
+
+    /// A leader gives leadership up, in good order. Whoever does not lead has nothing to give up.
+    pub(super) fn step_down(&mut self, now: Boottime, why: String) {
+        if matches!(self.phase, Phase::Leading(_)) {
+            self.verdict.get_or_insert(Verdict::SteppedDown(why.clone()));
+            self.asked_to_step_down(now, why);
+        }
+    }
+
+    /// Whether a winner with this token has to start nothing, as people want it. While the election is paused
+    /// it keeps its place, so that nobody leads who does not read orders; asked to give it up it comes again
+    /// as a newcomer.
+    pub(super) fn is_kept_from_it(&mut self, now: Boottime, token: Token) -> bool {
+        if let Some(why) = self.orders.step_down(token) {
+            self.say(Command::Tell(News::SteppingDown(why)));
+            self.rejoins = true;
+            self.request = Request::due(now);
+            return true;
+        }
+        let Some(why) = self.orders.pause() else { return false };
+        self.phase = Phase::Campaigning(Some(0));
+        self.misfits = 0;
+        if !std::mem::replace(&mut self.is_held, true) {
+            self.say(Command::Tell(News::Paused(why)));
+        }
+        self.leave_if_impatient(now, true);
+        true
+    }
+}

@@ -1,0 +1,187 @@
+//! What people ask of an election: that nobody leads for now, or that a leader gives leadership up. A store
+//! keeps it as one text, which every candidate gets with each answer.
+
+use std::fmt::Write as _;
+use std::time::SystemTime;
+
+use elect_api::{Error, ErrorKind, Token, stamp};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// All that is asked of one election at present.
+///
+/// What it does not know, a later version has written: that is kept, and not obeyed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Orders {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    paused: Option<Request>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    step_down: Option<StepDown>,
+    #[serde(flatten)]
+    others: Map<String, Value>,
+}
+
+/// Who asks, when, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    by: String,
+    /// Milliseconds since 1970; for the eye only.
+    at: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+/// Leadership with this token is to be given up; with any other it is another leader's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct StepDown {
+    token: u64,
+    #[serde(flatten)]
+    request: Request,
+}
+
+impl Request {
+    /// Asked now.
+    pub fn new(by: String, reason: Option<String>) -> Self {
+        Self { by, at: stamp::display(), reason }
+    }
+
+    /// Who asks.
+    pub fn by(&self) -> &str {
+        &self.by
+    }
+
+    /// When it was asked, by the wall clock of whoever did.
+    pub fn at(&self) -> Option<SystemTime> {
+        stamp::read(self.at)
+    }
+
+    /// Why, in the words of whoever asks.
+    pub fn reason(&self) -> Option<&str> {
+        self.reason.as_deref()
+    }
+
+    fn in_words(&self, what: &str) -> String {
+        let mut words = format!("{what} by {}", self.by);
+        if let Some(reason) = &self.reason {
+            // A string takes all.
+            let _ = write!(words, ": {reason}");
+        }
+        words
+    }
+}
+
+impl Orders {
+    /// Reads what a store keeps; `None` is nothing.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unfit`] for what no version of elect has written.
+    pub fn read(text: Option<&[u8]>) -> Result<Self, Error> {
+        text.map_or(Ok(Self::default()), |text| {
+            serde_json::from_slice(text).map_err(|error| {
+                let what = "what is asked of the election is unreadable: remove it from the store, and \
+                            nothing is asked";
+                Error::new(ErrorKind::Unfit, what).because(error)
+            })
+        })
+    }
+
+    /// As a store keeps it.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        // Strings and numbers: there is nothing in it that JSON cannot say.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// The same with nobody to lead until further notice; or with somebody, for `None`.
+    #[must_use]
+    pub fn paused(mut self, request: Option<Request>) -> Self {
+        self.paused = request;
+        self
+    }
+
+    /// The same with whoever leads with this token to give leadership up.
+    #[must_use]
+    pub fn stepping_down(mut self, token: Token, request: Request) -> Self {
+        self.step_down = Some(StepDown { token: token.get(), request });
+        self
+    }
+
+    /// Who wants nobody to lead, if somebody does.
+    pub const fn pausing(&self) -> Option<&Request> {
+        self.paused.as_ref()
+    }
+
+    /// Whether leadership with this token is to be given up whether or not anything runs.
+    pub fn ends(&self, token: Token) -> bool {
+        self.step_down.as_ref().is_some_and(|step_down| step_down.token == token.get())
+    }
+
+    /// Why nobody is to lead, if so.
+    pub(super) fn pause(&self) -> Option<String> {
+        self.paused.as_ref().map(|request| request.in_words("paused"))
+    }
+
+    /// Why leadership with this token is to be given up, if so.
+    pub(super) fn step_down(&self, token: Token) -> Option<String> {
+        let step_down = self.step_down.as_ref().filter(|_| self.ends(token))?;
+        Some(step_down.request.in_words("asked"))
+    }
+
+    /// Why a command that leads with this token is to stop, if so.
+    pub(super) fn against(&self, token: Token) -> Option<String> {
+        self.step_down(token).or_else(|| self.pause())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(reason: Option<&str>) -> Request {
+        Request::new("root@web1".into(), reason.map(Into::into))
+    }
+
+    fn through_a_store(orders: &Orders) -> Orders {
+        Orders::read(Some(&orders.to_bytes())).unwrap()
+    }
+
+    #[test]
+    fn nothing_is_asked_before_somebody_asks() {
+        let none = Orders::read(None).unwrap();
+        assert_eq!(none, Orders::default());
+        assert_eq!(none.against(Token::new(1)), None);
+        assert_eq!(none.to_bytes(), b"{}");
+    }
+
+    #[test]
+    fn a_pause_concerns_everybody_until_it_is_over() {
+        let paused = through_a_store(&Orders::default().paused(Some(request(Some("disk full")))));
+        let why = "paused by root@web1: disk full";
+        assert_eq!(paused.against(Token::new(1)).as_deref(), Some(why));
+        assert_eq!(paused.against(Token::new(2)).as_deref(), Some(why));
+        assert!(paused.step_down(Token::new(1)).is_none());
+        assert_eq!(through_a_store(&paused.paused(None)), Orders::default());
+    }
+
+    #[test]
+    fn a_leader_is_asked_by_its_token() {
+        let orders = through_a_store(&Orders::default().stepping_down(Token::new(7), request(None)));
+        assert_eq!(orders.against(Token::new(7)).as_deref(), Some("asked by root@web1"));
+        assert_eq!(orders.against(Token::new(8)), None);
+        assert!(orders.ends(Token::new(7)) && !orders.ends(Token::new(8)));
+    }
+
+    #[test]
+    fn what_a_later_version_asks_is_kept() {
+        let text = br#"{"paused":{"by":"me","at":5},"later":[1,{"a":null}]}"#;
+        let resumed = Orders::read(Some(text)).unwrap().paused(None);
+        assert_eq!(resumed.to_bytes(), br#"{"later":[1,{"a":null}]}"#);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_said() {
+        for bad in ["", "[]", "1", "{\"paused\":1}", "{\"step_down\":{\"token\":-1}}", "\u{0}"] {
+            let error = Orders::read(Some(bad.as_bytes())).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unfit, "{bad:?}");
+        }
+    }
+}

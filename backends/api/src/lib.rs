@@ -29,12 +29,19 @@
 //!    ([`Store::changed`]): it wakes no waiter, makes nothing, and leaves nothing behind.
 //! 10. **A note is a leader's.** It is written in one step with the proof that the writer leads, and
 //!     whoever leads later reads it. It is no entry, outlasts its writer, and others do not count it.
+//! 11. **Orders reach everybody.** Whoever may write to the store writes them, also where nobody is or ever
+//!     was, by comparing and swapping: of two who have read the same, one is overtaken. Each `refresh` that
+//!     says how we lead or wait brings them as they stood after its `now`, for a leader read in one step
+//!     with the proof, and the wake ends when others are written. They are neither entries nor notes:
+//!     they outlast all candidates, until they are forgotten, and neither a list of elections nor other
+//!     programs take them for one.
 
 mod boottime;
 mod candidate;
 mod election_name;
 mod error;
 mod note;
+mod orders;
 mod profile;
 pub mod remote;
 mod seat;
@@ -50,6 +57,7 @@ pub use candidate::Candidate;
 pub use election_name::{ElectionName, ElectionNameError};
 pub use error::{Error, ErrorKind};
 pub use note::{Note, NoteName, Noted};
+pub use orders::{Ordered, Orders};
 pub use profile::{Cadence, Lease, Order, Profile};
 pub use seat::{Seat, Standing, Validity, Wake, awake, first_of, never};
 pub use store::Store;

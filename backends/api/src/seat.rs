@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::{Boottime, Error, Note, NoteName, Noted, Ticket, Token};
+use crate::{Boottime, Error, Note, NoteName, Noted, Orders, Ticket, Token};
 
 /// One candidate's place in one election.
 #[async_trait]
@@ -28,6 +28,14 @@ pub trait Seat: Send {
     /// # Ordering
     /// Leadership that this reports was established at the store after `now`.
     async fn refresh(&mut self, now: Boottime) -> Result<Standing, Error>;
+
+    /// What people ask of the election (law 11), as it stood when the last [`Seat::refresh`] that said how
+    /// we lead or wait found out, so after its `now`: no request is made for it. Before the first one they
+    /// are those of an election of which nothing was ever asked.
+    fn orders(&self) -> &Orders {
+        static NOTHING: Orders = Orders { text: None, version: 0 };
+        &NOTHING
+    }
 
     /// Gives the place up, leading or waiting. When it has returned, the next candidate can lead at
     /// once, provided that every copy of [`Seat::holds`] is closed too (law 7). Without a place there is
@@ -96,7 +104,7 @@ pub enum Standing {
         /// How long nobody else can lead.
         validity: Validity,
         /// Ends when it is worth proving it again before the time: when somebody seems to have removed
-        /// our entry.
+        /// our entry, or to have written orders.
         wake: Wake,
     },
     /// We wait for our turn.
@@ -104,7 +112,7 @@ pub enum Standing {
         /// How many candidates are before us, the leader among them. Exact up to 100; beyond that it may
         /// be out of date, and then it is too great.
         ahead: usize,
-        /// Ends when it is worth asking again.
+        /// Ends when it is worth asking again: when it may be our turn, or orders seem to have been written.
         wake: Wake,
     },
     /// Our entry is gone, but nobody else can lead until we resign: stop in good order. Said again by

@@ -2,7 +2,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::{Candidate, ElectionName, Error, Profile, Seat, Survey, Ticket, Wake, never};
+use crate::{
+    Candidate, ElectionName, Error, ErrorKind, Ordered, Orders, Profile, Seat, Survey, Ticket,
+    Wake, never,
+};
 
 /// A place that keeps elections; one connection to it, as one process has.
 #[async_trait]
@@ -39,8 +42,8 @@ pub trait Store: Send + Sync {
         Ok(())
     }
 
-    /// Removes all that is kept of an election that nobody is in: its notes, and the place that was made for
-    /// it, with what was made above it for nobody else. Whoever enters later finds it as if nobody ever had,
+    /// Removes all that is kept of an election that nobody is in: its notes and orders, and the place that was
+    /// made for it, with what was made above it for nobody else. Whoever enters later finds it as if nobody ever had,
     /// but for the tokens, which rise all the same. An election that nobody ever entered is left as it is.
     ///
     /// A store in which nothing outlives the entries does nothing.
@@ -67,7 +70,7 @@ pub trait Store: Send + Sync {
     async fn survey(&self, election: &ElectionName) -> Result<Survey, Error>;
 
     /// Looks out over an election: the wake ends when a candidate may have come or gone, somebody may have
-    /// begun or ceased to lead, or a note may have been written, since this returned. It is a hint (law 4),
+    /// begun or ceased to lead, or a note or orders may have been written, since this returned. It is a hint (law 4),
     /// and to look out disturbs nobody (law 9).
     ///
     /// Whoever wants to miss nothing looks out first, surveys then, and surveys now and then in any case.
@@ -82,9 +85,46 @@ pub trait Store: Send + Sync {
         Ok(never())
     }
 
-    /// The elections that have, or had, candidates here, by name.
+    /// What people ask of an election (law 11): all that was written before the call. It needs no
+    /// candidate's rights, disturbs nobody, and makes nothing.
+    ///
+    /// # Errors
+    /// As [`Store::open`]. The default is a store that keeps no orders, and is `Unfit`.
+    ///
+    /// # Cancellation
+    /// May be dropped at any time.
+    async fn orders(&self, election: &ElectionName) -> Result<Orders, Error> {
+        Err(keeps_none(election))
+    }
+
+    /// Writes orders of at most [`Orders::LONGEST`] bytes in place of those that have this version; 0 where
+    /// there are none yet. No candidate needs to be there, nor ever to have been.
+    ///
+    /// # Errors
+    /// As [`Store::open`], and `Unfit` if the text is too long. After [`crate::ErrorKind::Ambiguous`] it may
+    /// have been written: [`Store::orders`] tells, if nobody has written since.
+    ///
+    /// # Cancellation
+    /// Dropping the future is an ambiguous outcome; once others are written it is not written any more.
+    async fn order(
+        &self,
+        election: &ElectionName,
+        text: &[u8],
+        version: u64,
+    ) -> Result<Ordered, Error> {
+        let _ = (text, version);
+        Err(keeps_none(election))
+    }
+
+    /// The elections that have, or had, candidates here, by name. One of which something was asked, and that
+    /// nobody ever entered, is none of them.
     ///
     /// # Errors
     /// As [`Store::open`]. A store without any election yet has an empty list.
     async fn elections(&self) -> Result<Vec<ElectionName>, Error>;
+}
+
+fn keeps_none(election: &ElectionName) -> Error {
+    let what = format!("this store keeps no orders, so nothing can be asked of {election}");
+    Error::new(ErrorKind::Unfit, what)
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Cadence, Candidate, ElectionName, Error, Lease, Note, NoteName, Noted, Profile, Seat,
-    Standing, Store, Survey, Ticket, Validity,
+    Boottime, Cadence, Candidate, ElectionName, Error, Lease, Note, NoteName, Noted, Ordered,
+    Orders, Profile, Seat, Standing, Store, Survey, Ticket, Validity,
 };
 use elect_testkit::switches::{Part, is_off};
 use elect_zookeeper::Anchors;
@@ -81,6 +81,19 @@ impl Store for SeenStore {
         self.inner.elections().await
     }
 
+    async fn orders(&self, election: &ElectionName) -> Result<Orders, Error> {
+        self.inner.orders(election).await
+    }
+
+    async fn order(
+        &self,
+        election: &ElectionName,
+        text: &[u8],
+        version: u64,
+    ) -> Result<Ordered, Error> {
+        self.inner.order(election, text, version).await
+    }
+
     async fn redeem(&self, election: &ElectionName, ticket: &Ticket) -> Result<(), Error> {
         self.inner.redeem(election, ticket).await
     }
@@ -131,6 +144,10 @@ impl Seat for SeenSeat {
                 other
             }
         })
+    }
+
+    fn orders(&self) -> &Orders {
+        self.inner.orders()
     }
 
     async fn read_note(&mut self, now: Boottime, name: NoteName) -> Result<Note, Error> {

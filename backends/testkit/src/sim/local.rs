@@ -5,7 +5,7 @@ use elect_api::{Boottime, Error, Store};
 use tokio::sync::watch;
 
 use super::controls::Steer;
-use super::message::{Envelope, Reply};
+use super::message::{Ask, Envelope, Reply, Request};
 use super::service::{CallId, Command, Outcome, Service};
 use super::store::SimStore;
 use super::transport::Transport;
@@ -23,6 +23,8 @@ struct Inner {
     clock: Arc<dyn Clock>,
     /// Changes whenever there are replies to be taken.
     bell: watch::Sender<u64>,
+    /// Changes whenever there are orders for those who lead.
+    orders: watch::Sender<u64>,
 }
 
 impl Sim {
@@ -30,7 +32,8 @@ impl Sim {
     pub fn new(options: Options, clock: Arc<dyn Clock>) -> Self {
         let kind = options.kind;
         let service = Mutex::new(Service::new(options));
-        Self { kind, inner: Arc::new(Inner { service, clock, bell: watch::Sender::new(0) }) }
+        let (bell, orders) = (watch::Sender::new(0), watch::Sender::new(0));
+        Self { kind, inner: Arc::new(Inner { service, clock, bell, orders }) }
     }
 
     /// A new connection to it.
@@ -52,10 +55,42 @@ impl Inner {
         let result = act(&mut service, self.clock.now());
         let news = service.take_news();
         drop(service);
-        if news {
-            self.bell.send_modify(|count| *count += 1);
+        for (rings, bell) in [(news.replies, &self.bell), (news.orders, &self.orders)] {
+            if rings {
+                bell.send_modify(|count| *count += 1);
+            }
         }
         result
+    }
+
+    async fn until(&self, due: Option<Boottime>) {
+        match due {
+            Some(due) => self.clock.until(due).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// A call that comes to nothing until there are orders takes no step of anybody's until then.
+    async fn look_out(&self, envelope: Envelope) -> Reply {
+        let mut bell = self.orders.subscribe();
+        let id = self.with(|service, now| service.receive(now, envelope));
+        let call = Call { inner: self, id };
+        loop {
+            bell.mark_unchanged();
+            let (reply, due) = self.with(|service, now| {
+                if service.due(call.id).is_some_and(|due| due <= now) {
+                    service.run(now);
+                }
+                (service.take(call.id), service.due(call.id))
+            });
+            if let Some(reply) = reply {
+                return reply;
+            }
+            tokio::select! {
+                changed = bell.changed() => drop(changed),
+                () = self.until(due) => {}
+            }
+        }
     }
 }
 
@@ -76,6 +111,9 @@ impl Transport for Inner {
     /// Yields once before the request arrives and once before its reply is read: a test that drops
     /// the call can do so at either point, as with a real connection.
     async fn call(&self, envelope: Envelope) -> Result<Reply, Error> {
+        if matches!(envelope.request, Request::In(_, Ask::AwaitOrders(_))) {
+            return Ok(self.look_out(envelope).await);
+        }
         tokio::task::yield_now().await;
         let mut bell = self.bell.subscribe();
         let id = self.with(|service, now| service.receive(now, envelope));
@@ -92,12 +130,7 @@ impl Transport for Inner {
             }
             tokio::select! {
                 changed = bell.changed() => drop(changed),
-                () = async {
-                    match due {
-                        Some(due) => self.clock.until(due).await,
-                        None => std::future::pending().await,
-                    }
-                } => {}
+                () = self.until(due) => {}
             }
         }
     }

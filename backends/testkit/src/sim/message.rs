@@ -35,6 +35,8 @@ pub enum Op {
     Watch,
     /// To read or to write a note.
     Note,
+    /// To read or to write orders.
+    Orders,
     /// To show the election to people.
     Survey,
 }
@@ -57,8 +59,13 @@ pub enum Ask {
     Renew(u64),
     /// Queue: end the entry with this nonce for good, also if its making is still under way.
     Leave(u64),
-    /// Queue: answer when the entry with this nonce is gone.
-    AwaitEnd(u64),
+    /// Queue: answer when an entry is gone, or when the orders have another version than this.
+    AwaitEnd {
+        /// That of the entry.
+        nonce: u64,
+        /// That of the orders.
+        orders: u64,
+    },
     /// Record: what it says.
     Read,
     /// Record: write this, if its version is still the expected one.
@@ -68,8 +75,14 @@ pub enum Ask {
         /// Who has it from now on, for a whole TTL.
         bid: Option<Bid>,
     },
-    /// Record: answer when it is not held with this token any more; 0 is not held.
-    AwaitChange(u64),
+    /// Record: answer when it is not held with this token any more, or when the orders have another version
+    /// than this.
+    AwaitChange {
+        /// That of the holder; 0 is not held.
+        token: u64,
+        /// That of the orders.
+        orders: u64,
+    },
     /// Who leads and who waits.
     Survey,
     /// Remove all that there is of the election, if nobody is in it.
@@ -89,6 +102,17 @@ pub enum Ask {
         /// What it is to say.
         text: Vec<u8>,
     },
+    /// What the orders say.
+    ReadOrders,
+    /// Write the orders, if their version is still the expected one.
+    WriteOrders {
+        /// The version that they must have; 0 is that of orders that were never written.
+        expect: u64,
+        /// What they are to say.
+        text: Vec<u8>,
+    },
+    /// Answer when the orders have another version than this.
+    AwaitOrders(u64),
 }
 
 /// An entry that a candidate wants to have.
@@ -113,6 +137,8 @@ pub enum Reply {
     Ended {
         /// How many others are in the queue.
         others: usize,
+        /// What is asked of them.
+        orders: Slip,
     },
     /// Queue: there is no such entry any more.
     Left,
@@ -124,6 +150,12 @@ pub enum Reply {
     Note(Slip),
     /// The note is written.
     Noted,
+    /// What the orders say: now that they were written, or if they were only to be read.
+    Orders(Slip),
+    /// The orders are not written: they have another version.
+    Overtaken,
+    /// The orders whose change was waited for have changed.
+    Reordered,
     /// What was waited for has happened.
     Changed,
     /// Who leads and who waits.
@@ -151,6 +183,8 @@ pub struct Place {
     pub before: Option<u64>,
     /// The length of lease that was granted.
     pub ttl: Duration,
+    /// What is asked of everybody.
+    pub orders: Slip,
 }
 
 /// What a record says.
@@ -160,6 +194,8 @@ pub struct Record {
     pub version: u64,
     /// Who has it.
     pub holder: Option<Holder>,
+    /// What is asked of everybody; it stands beside the record.
+    pub orders: Slip,
 }
 
 /// Who has a record.
@@ -173,7 +209,7 @@ pub struct Holder {
     pub ttl: Duration,
 }
 
-/// A note.
+/// A note, or orders.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slip {
     /// Another one after each change; 0 where it was never written.

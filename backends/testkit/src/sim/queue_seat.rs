@@ -1,10 +1,10 @@
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Error, ErrorKind, Note, NoteName, Noted, Seat, Standing, Ticket, Token, Validity,
-    awake, never,
+    Boottime, Error, ErrorKind, Note, NoteName, Noted, Orders, Seat, Standing, Ticket, Token,
+    Validity, awake,
 };
 
-use super::message::{Ask, Op, Place, Reply};
+use super::message::{Ask, Op, Place, Reply, Slip};
 use super::notes;
 use super::store::{Application, draw};
 use super::ticket;
@@ -18,6 +18,7 @@ pub(super) struct QueueSeat {
     /// That of our entry, or of the one that the next refresh makes.
     nonce: u64,
     state: State,
+    orders: Orders,
 }
 
 enum State {
@@ -37,7 +38,7 @@ const GONE: &str = "the store has no entry of ours any more";
 
 impl QueueSeat {
     pub(super) fn new(link: Link, application: Application) -> Self {
-        Self { link, application, nonce: draw(), state: State::Out }
+        Self { link, application, nonce: draw(), state: State::Out, orders: Orders::default() }
     }
 
     fn start_over(&mut self) {
@@ -45,19 +46,22 @@ impl QueueSeat {
         self.state = State::Out;
     }
 
-    fn placed(&mut self, now: Boottime, place: &Place) -> Standing {
-        if let Some(before) = place.before {
+    fn placed(&mut self, now: Boottime, place: Place) -> Standing {
+        self.orders = place.orders.into();
+        let orders = self.orders.version;
+        if let Some(nonce) = place.before {
             self.state = State::Waiting;
-            let wake = self.link.wake(Ask::AwaitEnd(before));
+            let wake = self.link.wake(Ask::AwaitEnd { nonce, orders });
             return Standing::Waiting { ahead: place.ahead, wake };
         }
         self.state = State::Leading;
         let validity = Validity::Window { anchor: now, window: place.ttl };
-        Standing::Leading { token: Token::new(place.token), validity, wake: never() }
+        let wake = self.link.wake(Ask::AwaitOrders(orders));
+        Standing::Leading { token: Token::new(place.token), validity, wake }
     }
 
     /// The store has no entry of ours, and never will have with this nonce.
-    fn ended(&mut self, others: usize) -> Result<Standing, Error> {
+    fn ended(&mut self, others: usize, orders: Slip) -> Result<Standing, Error> {
         match self.state {
             State::Leading | State::Gone => {
                 self.state = State::Gone;
@@ -66,6 +70,7 @@ impl QueueSeat {
             // Whoever guards us has to see the new ticket before there is an entry for it.
             State::Waiting => {
                 self.start_over();
+                self.orders = orders.into();
                 Ok(Standing::Waiting { ahead: others, wake: awake() })
             }
             State::Out | State::Unknown => {
@@ -95,10 +100,14 @@ impl Seat for QueueSeat {
             State::Waiting | State::Leading => (Op::Renew, Ask::Renew(self.nonce)),
         };
         match self.link.ask(op, ask).await? {
-            Reply::Placed(place) => Ok(self.placed(now, &place)),
-            Reply::Ended { others } => self.ended(others),
+            Reply::Placed(place) => Ok(self.placed(now, place)),
+            Reply::Ended { others, orders } => self.ended(others, orders),
             reply => Err(unexpected(&reply)),
         }
+    }
+
+    fn orders(&self) -> &Orders {
+        &self.orders
     }
 
     async fn read_note(&mut self, _now: Boottime, _name: NoteName) -> Result<Note, Error> {

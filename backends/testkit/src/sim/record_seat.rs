@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Error, ErrorKind, Note, NoteName, Noted, Seat, Standing, Ticket, Token, Validity,
-    awake, never,
+    Boottime, Error, ErrorKind, Note, NoteName, Noted, Orders, Seat, Standing, Ticket, Token,
+    Validity, awake,
 };
 
 use super::message::{Ask, Holder, Op, Record, Reply};
@@ -22,6 +22,7 @@ pub(super) struct RecordSeat {
     state: State,
     /// Where the store ends no lease: what is known of the one that another has.
     patience: Option<Patience>,
+    orders: Orders,
 }
 
 enum State {
@@ -53,7 +54,8 @@ const WOKEN: fn() -> Standing = || Standing::Waiting { ahead: 1, wake: awake() }
 impl RecordSeat {
     pub(super) fn new(link: Link, application: Application, holder_expires: bool) -> Self {
         let patience = holder_expires.then(Patience::default);
-        Self { link, application, nonce: draw(), state: State::Out, patience }
+        let orders = Orders::default();
+        Self { link, application, nonce: draw(), state: State::Out, patience, orders }
     }
 
     fn start_over(&mut self) {
@@ -65,14 +67,20 @@ impl RecordSeat {
         record.holder.as_ref().filter(|holder| holder.nonce == self.nonce)
     }
 
-    async fn read(&self) -> Result<Record, Error> {
-        read(&self.link, Op::Look).await
+    async fn read(&mut self) -> Result<Record, Error> {
+        let record = read(&self.link, Op::Look).await?;
+        self.orders = record.orders.clone().into();
+        Ok(record)
     }
 
     /// Writes us, or nobody, into the record of this version.
     async fn swap(&mut self, op: Op, expect: u64, stay: bool) -> Result<Reply, Error> {
         let bid = stay.then(|| self.application.bid(self.nonce));
-        self.link.ask(op, Ask::Swap { expect, bid }).await
+        let reply = self.link.ask(op, Ask::Swap { expect, bid }).await?;
+        if let Reply::Swapped(record) | Reply::Stands(record) = &reply {
+            self.orders = record.orders.clone().into();
+        }
+        Ok(reply)
     }
 
     fn lead(&mut self, now: Boottime, record: &Record) -> Result<Standing, Error> {
@@ -82,7 +90,8 @@ impl RecordSeat {
         let (token, window) = (holder.token, holder.ttl);
         self.state = State::Leading { token, version: record.version };
         let validity = Validity::Window { anchor: now, window };
-        Ok(Standing::Leading { token: Token::new(token), validity, wake: never() })
+        let wake = self.link.wake(Ask::AwaitOrders(self.orders.version));
+        Ok(Standing::Leading { token: Token::new(token), validity, wake })
     }
 
     fn gone(&mut self) -> Standing {
@@ -143,7 +152,8 @@ impl RecordSeat {
     }
 
     fn wait_for(&self, holder: &Holder) -> Standing {
-        Standing::Waiting { ahead: 1, wake: self.link.wake(Ask::AwaitChange(holder.token)) }
+        let (token, orders) = (holder.token, self.orders.version);
+        Standing::Waiting { ahead: 1, wake: self.link.wake(Ask::AwaitChange { token, orders }) }
     }
 
     /// Whether the record has been unchanged for the holder's TTL. The write that follows expects this
@@ -167,6 +177,10 @@ impl Seat for RecordSeat {
             State::Unknown(version) => self.contend(now, Some(version)).await,
             State::Out => self.contend(now, None).await,
         }
+    }
+
+    fn orders(&self) -> &Orders {
+        &self.orders
     }
 
     async fn read_note(&mut self, _now: Boottime, _name: NoteName) -> Result<Note, Error> {

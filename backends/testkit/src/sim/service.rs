@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::message::{Ask, Envelope, Record, Reply, Request, Slip, Tally, Tenure};
 use super::rules::Rules;
-use super::{Effect, Options, Rule, RuleId, World};
+use super::{Effect, Op, Options, Rule, RuleId, World};
 
 /// One call of a client, from its arrival to its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,6 +48,9 @@ pub(super) struct Service {
     jobs: BTreeMap<(Boottime, u64), Job>,
     held: Vec<(RuleId, Letter)>,
     watches: Vec<Letter>,
+    /// Those who lead, and wait for orders. Until there are any nothing comes of them: no chance is taken, no
+    /// time passes and nobody is woken, so that a game without orders is what it would be without them.
+    lookouts: Vec<Letter>,
     replies: HashMap<CallId, Reply>,
     tally: Tally,
     /// The number of the newest letter of each client that was carried out.
@@ -55,8 +58,17 @@ pub(super) struct Service {
     /// The instant of the last look.
     looked: Boottime,
     /// Replies have come that nobody was told of.
-    news: bool,
+    news: News,
     next: u64,
+}
+
+/// Who is to look whether there is a reply.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct News {
+    /// Whoever has sent a request.
+    pub(super) replies: bool,
+    /// Whoever leads, and waits for orders.
+    pub(super) orders: bool,
 }
 
 /// A request on its way.
@@ -85,11 +97,12 @@ impl Service {
             jobs: BTreeMap::new(),
             held: Vec::new(),
             watches: Vec::new(),
+            lookouts: Vec::new(),
             replies: HashMap::new(),
             tally: Tally::default(),
             newest: HashMap::new(),
             looked: Boottime::from_boot(Duration::ZERO),
-            news: false,
+            news: News::default(),
             next: 0,
         }
     }
@@ -101,6 +114,9 @@ impl Service {
 
     /// A request has arrived.
     pub(super) fn receive(&mut self, now: Boottime, envelope: Envelope) -> CallId {
+        if matches!(envelope.request, Request::In(_, Ask::AwaitOrders(_))) {
+            return self.look_out(now, envelope);
+        }
         self.run(now);
         let number = self.number();
         let call = CallId(number);
@@ -134,9 +150,41 @@ impl Service {
                 self.apply(now, Letter { call: None, ..letter });
                 self.answer(call, &client, Reply::Broken);
             }
-            Effect::AnswerGone => self.answer(call, &letter.client, gone(&letter.request)),
+            Effect::AnswerGone => {
+                let reply = self.gone(&letter.request);
+                self.answer(call, &letter.client, reply);
+            }
         }
         call
+    }
+
+    fn look_out(&mut self, now: Boottime, envelope: Envelope) -> CallId {
+        let number = self.number();
+        let call = CallId(number);
+        let Envelope { client, request, .. } = envelope;
+        self.lookouts.push(Letter { number, client, call: Some(call), request });
+        self.tell_lookouts(now);
+        call
+    }
+
+    /// Tells those who wait for orders that there are some. What faults there are concern the telling.
+    fn tell_lookouts(&mut self, now: Boottime) {
+        let at = self.options.rate.store(now);
+        for letter in std::mem::take(&mut self.lookouts) {
+            let Some(reply) = self.world.apply(at, &letter.request) else {
+                self.lookouts.push(letter);
+                continue;
+            };
+            let Letter { client, call: Some(call), request, .. } = letter else { continue };
+            let envelope = Envelope { client: client.clone(), op: Op::Watch, request };
+            let late = match self.rules.judge(&envelope) {
+                None => self.transit(),
+                Some((_, Effect::DelayRequest(span) | Effect::DelayReply(span))) => span,
+                Some((_, Effect::Duplicate(_))) => Duration::ZERO,
+                Some(_) => continue,
+            };
+            self.reply(now, late, call, client, reply);
+        }
     }
 
     fn transit(&mut self) -> Duration {
@@ -157,8 +205,15 @@ impl Service {
 
     fn answer(&mut self, call: CallId, client: &str, reply: Reply) {
         if !self.rules.deafen(client) {
+            self.tell(&reply);
             self.replies.insert(call, reply);
-            self.news = true;
+        }
+    }
+
+    fn tell(&mut self, reply: &Reply) {
+        match reply {
+            Reply::Reordered => self.news.orders = true,
+            _ => self.news.replies = true,
         }
     }
 
@@ -171,21 +226,24 @@ impl Service {
         self.count(now, &letter);
         let reply = self.world.apply(self.options.rate.store(now), &letter.request);
         match (letter.call, reply) {
-            (Some(call), Some(reply)) => self.reply(now, call, letter.client, reply),
+            (Some(call), Some(reply)) => {
+                let transit = self.transit();
+                self.reply(now, transit, call, letter.client, reply);
+            }
             (Some(_), None) => self.watches.push(letter),
             (None, _) => {}
         }
         self.look(now);
     }
 
-    fn reply(&mut self, now: Boottime, call: CallId, client: String, reply: Reply) {
-        let transit = self.transit();
-        if transit.is_zero() {
+    /// Has a reply arrive so much later.
+    fn reply(&mut self, now: Boottime, late: Duration, call: CallId, client: String, reply: Reply) {
+        if late.is_zero() {
             return self.answer(call, &client, reply);
         }
-        self.schedule(now + transit, Job::Deliver(call, client, reply));
         // Whoever waits for it has to see when it comes.
-        self.news = true;
+        self.tell(&reply);
+        self.schedule(now + late, Job::Deliver(call, client, reply));
     }
 
     fn count(&mut self, now: Boottime, letter: &Letter) {
@@ -211,12 +269,14 @@ impl Service {
             let reply = self.world.apply(at, &letter.request);
             match (letter.call, reply) {
                 (Some(call), Some(reply)) => {
-                    if let Request::In(election, Ask::AwaitEnd(nonce)) = &letter.request
+                    if let Request::In(election, Ask::AwaitEnd { nonce, .. }) = &letter.request
                         && self.world.queues(election, &letter.client)
+                        && !self.world.has(election, *nonce)
                     {
                         *woken.entry(*nonce).or_default() += 1;
                     }
-                    self.reply(now, call, letter.client, reply);
+                    let transit = self.transit();
+                    self.reply(now, transit, call, letter.client, reply);
                 }
                 (Some(_), None) => self.watches.push(letter),
                 (None, _) => {}
@@ -224,6 +284,7 @@ impl Service {
         }
         let most = woken.into_values().max().unwrap_or_default();
         self.tally.woken_at_once = self.tally.woken_at_once.max(most);
+        self.tell_lookouts(now);
     }
 
     /// Does all that is due at `now`.
@@ -239,7 +300,7 @@ impl Service {
     }
 
     /// Whether replies have come since this was last asked.
-    pub(super) fn take_news(&mut self) -> bool {
+    pub(super) fn take_news(&mut self) -> News {
         std::mem::take(&mut self.news)
     }
 
@@ -249,6 +310,12 @@ impl Service {
         let end = self.world.next_end().map(|end| self.options.rate.machine(end));
         // Only those who watch want to hear of an end at once.
         [job, end.filter(|_| !self.watches.is_empty())].into_iter().flatten().min()
+    }
+
+    /// When a reply to this call comes that is on its way.
+    pub(super) fn due(&self, call: CallId) -> Option<Boottime> {
+        let on_its_way = |job: &Job| matches!(job, Job::Deliver(to, ..) if *to == call);
+        self.jobs.iter().find(|(_, job)| on_its_way(job)).map(|((at, _), _)| *at)
     }
 
     /// The reply to a call, once.
@@ -264,7 +331,9 @@ impl Service {
     /// Nobody waits for this reply any more. What was sent is on its way all the same.
     pub(super) fn abandon(&mut self, call: CallId) {
         self.replies.remove(&call);
-        self.watches.retain(|watch| watch.call != Some(call));
+        for watches in [&mut self.watches, &mut self.lookouts] {
+            watches.retain(|watch| watch.call != Some(call));
+        }
         self.jobs.retain(|_, job| !matches!(job, Job::Deliver(to, ..) if *to == call));
         let jobs = self.jobs.values_mut().filter_map(|job| match job {
             Job::Apply(letter) => Some(letter),
@@ -301,6 +370,7 @@ impl Service {
             }
             Command::ChangeLeader(prolonged_by) => {
                 self.watches.clear();
+                self.lookouts.clear();
                 if let Some(span) = prolonged_by {
                     self.world.prolong(self.options.rate.store(now + span));
                 }
@@ -330,19 +400,25 @@ impl Service {
             }
         }
     }
-}
 
-fn gone(request: &Request) -> Reply {
-    match request {
-        // No write ever expects this version.
-        Request::In(_, Ask::Read | Ask::Swap { .. }) => {
-            Reply::Stands(Record { version: u64::MAX, holder: None })
+    fn gone(&self, request: &Request) -> Reply {
+        let Request::In(election, ask) = request else {
+            return Reply::Ended { others: 1, orders: Slip::default() };
+        };
+        let orders = self.world.orders(election);
+        match ask {
+            // No write ever expects this version.
+            Ask::Read | Ask::Swap { .. } => {
+                Reply::Stands(Record { version: u64::MAX, holder: None, orders })
+            }
+            Ask::AwaitEnd { .. }
+            | Ask::AwaitChange { .. }
+            | Ask::AwaitNote(_)
+            | Ask::AwaitSight(_) => Reply::Changed,
+            Ask::ReadNote => Reply::Note(Slip::default()),
+            Ask::ReadOrders => Reply::Orders(orders),
+            Ask::WriteOrders { .. } => Reply::Overtaken,
+            _ => Reply::Ended { others: 1, orders },
         }
-        Request::In(
-            _,
-            Ask::AwaitEnd(_) | Ask::AwaitChange(_) | Ask::AwaitNote(_) | Ask::AwaitSight(_),
-        ) => Reply::Changed,
-        Request::In(_, Ask::ReadNote) => Reply::Note(Slip::default()),
-        _ => Reply::Ended { others: 1 },
     }
 }

@@ -3,11 +3,11 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use elect_api::{
-    Cadence, Candidate, ElectionName, Entry, Error, ErrorKind, Leader, Lease, Profile, Seat, Store,
-    Survey, Ticket, Token, Wake,
+    Cadence, Candidate, ElectionName, Entry, Error, ErrorKind, Leader, Lease, Ordered, Orders,
+    Profile, Seat, Store, Survey, Ticket, Token, Wake,
 };
 
-use super::message::{Arrival, Ask, Bid, Envelope, Line, Op, Reply, Request};
+use super::message::{Arrival, Ask, Bid, Envelope, Line, Op, Reply, Request, Slip};
 use super::queue_seat::QueueSeat;
 use super::record_seat::{self, RecordSeat};
 use super::transport::{Link, Transport, send, unexpected};
@@ -76,7 +76,7 @@ impl Store for SimStore {
     async fn forget(&self, election: &ElectionName) -> Result<(), Error> {
         match self.link(election, "").ask(Op::Leave, Ask::Forget).await? {
             Reply::Left => Ok(()),
-            Reply::Ended { others } => {
+            Reply::Ended { others, .. } => {
                 let what = format!("{others} are in the election {election}");
                 Err(Error::new(ErrorKind::Unreachable, what))
             }
@@ -99,6 +99,28 @@ impl Store for SimStore {
         }
     }
 
+    async fn orders(&self, election: &ElectionName) -> Result<Orders, Error> {
+        match self.link(election, "").ask(Op::Orders, Ask::ReadOrders).await? {
+            Reply::Orders(slip) => Ok(slip.into()),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+
+    async fn order(
+        &self,
+        election: &ElectionName,
+        text: &[u8],
+        version: u64,
+    ) -> Result<Ordered, Error> {
+        Orders::check_length(text)?;
+        let ask = Ask::WriteOrders { expect: version, text: text.to_vec() };
+        match self.link(election, "").ask(Op::Orders, ask).await? {
+            Reply::Orders(slip) => Ok(Ordered::Written(slip.version)),
+            Reply::Overtaken => Ok(Ordered::Overtaken),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+
     async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
         let envelope =
             Envelope { client: String::new(), op: Op::Survey, request: Request::Elections };
@@ -106,6 +128,12 @@ impl Store for SimStore {
             Reply::Elections(names) => Ok(names),
             reply => Err(unexpected(&reply)),
         }
+    }
+}
+
+impl From<Slip> for Orders {
+    fn from(Slip { version, text }: Slip) -> Self {
+        Self { text, version }
     }
 }
 

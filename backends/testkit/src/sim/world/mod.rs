@@ -14,7 +14,7 @@ use elect_api::ElectionName;
 use self::history::History;
 use self::queue::Queue;
 use self::record::Held;
-use super::message::{Ask, Cause, Line, Reply, Request, Slip, Tenure};
+use super::message::{Ask, Cause, Line, Record, Reply, Request, Slip, Tenure};
 use super::{Kind, Options, StoreTime};
 use crate::switches::{Part, is_off};
 
@@ -27,6 +27,7 @@ pub struct World {
     revision: u64,
     elections: BTreeMap<ElectionName, Contest>,
     notes: BTreeMap<ElectionName, Slip>,
+    orders: BTreeMap<ElectionName, Slip>,
     /// The nonces of entries that have been, and of those that must never be. As with sessions of a
     /// real store: what has ended does not come to life again, however late a request for it comes.
     ended: BTreeSet<u64>,
@@ -55,6 +56,7 @@ impl World {
             revision: 0,
             elections: BTreeMap::new(),
             notes: BTreeMap::new(),
+            orders: BTreeMap::new(),
             ended: BTreeSet::new(),
             history: History::default(),
         }
@@ -78,11 +80,16 @@ impl World {
             | Ask::AwaitSight(_)
             | Ask::ReadNote
             | Ask::AwaitNote(_)
-            | Ask::WriteNote { .. } => true,
-            Ask::Enter(_) | Ask::Renew(_) | Ask::Leave(_) | Ask::AwaitEnd(_) => {
+            | Ask::WriteNote { .. }
+            | Ask::ReadOrders
+            | Ask::WriteOrders { .. }
+            | Ask::AwaitOrders(_) => true,
+            Ask::Enter(_) | Ask::Renew(_) | Ask::Leave(_) | Ask::AwaitEnd { .. } => {
                 self.options.kind == Kind::Queue
             }
-            Ask::Read | Ask::Swap { .. } | Ask::AwaitChange(_) => self.options.kind != Kind::Queue,
+            Ask::Read | Ask::Swap { .. } | Ask::AwaitChange { .. } => {
+                self.options.kind != Kind::Queue
+            }
         };
         match ask {
             _ if !fits => Some(Reply::Unfit),
@@ -91,7 +98,7 @@ impl World {
                 let line = self.line(now, election);
                 let others = line.waiting.len() + usize::from(line.leader.is_some());
                 if others > 0 {
-                    return Some(Reply::Ended { others });
+                    return Some(Reply::Ended { others, orders: self.orders(election) });
                 }
                 self.wipe(now, election);
                 Some(Reply::Left)
@@ -101,27 +108,32 @@ impl World {
             Ask::Enter(_) | Ask::Renew(_) | Ask::Leave(_) => {
                 Some(self.ask_queue(now, election, ask))
             }
-            Ask::AwaitEnd(nonce) => {
-                let lives = self.queue(election).is_some_and(|queue| queue.has(*nonce));
-                (!lives).then_some(Reply::Changed)
+            Ask::AwaitEnd { nonce, orders } => {
+                let is_over =
+                    !self.has(election, *nonce) || self.orders(election).version != *orders;
+                is_over.then_some(Reply::Changed)
             }
-            Ask::Read => {
-                Some(Reply::Stands(self.held(election).map(Held::view).unwrap_or_default()))
-            }
+            Ask::Read => Some(Reply::Stands(self.record(election))),
             Ask::Swap { expect, bid } => Some(self.swap(now, election, *expect, bid.as_ref())),
-            Ask::AwaitChange(token) => {
+            Ask::AwaitChange { token, orders } => {
                 let present = self.held(election).and_then(Held::token).unwrap_or(0);
-                (present != *token).then_some(Reply::Changed)
+                let is_over = present != *token || self.orders(election).version != *orders;
+                is_over.then_some(Reply::Changed)
             }
             Ask::ReadNote => Some(Reply::Note(self.slip(election))),
             Ask::AwaitNote(version) => {
                 (self.slip(election).version != *version).then_some(Reply::Changed)
             }
             Ask::WriteNote { nonce, text } => Some(self.write_note(election, *nonce, text)),
+            Ask::ReadOrders => Some(Reply::Orders(self.orders(election))),
+            Ask::WriteOrders { expect, text } => Some(self.write_orders(election, *expect, text)),
+            Ask::AwaitOrders(version) => {
+                (self.orders(election).version != *version).then_some(Reply::Reordered)
+            }
         }
     }
 
-    /// Of entries that are there and the note.
+    /// Of entries that are there, the note and the orders.
     fn sight(&self, election: &ElectionName) -> u64 {
         let nonces: Vec<u64> = match self.elections.get(election) {
             Some(Contest::Queue(queue)) => queue.nonces().collect(),
@@ -129,7 +141,8 @@ impl World {
             None => Vec::new(),
         };
         let mut hasher = DefaultHasher::new();
-        (nonces, self.slip(election).version).hash(&mut hasher);
+        let written = (self.slip(election).version, self.orders(election).version);
+        (nonces, written).hash(&mut hasher);
         hasher.finish()
     }
 
@@ -144,12 +157,40 @@ impl World {
             None => None,
         };
         if leader != Some(nonce) {
-            return Reply::Ended { others: 0 };
+            return Reply::Ended { others: 0, orders: self.orders(election) };
         }
-        self.revision += 1;
-        let slip = Slip { version: self.revision, text: Some(text.to_vec()) };
+        let slip = self.written(text);
         self.notes.insert(election.clone(), slip);
         Reply::Noted
+    }
+
+    fn written(&mut self, text: &[u8]) -> Slip {
+        self.revision += 1;
+        Slip { version: self.revision, text: Some(text.to_vec()) }
+    }
+
+    /// What is asked of an election.
+    pub(super) fn orders(&self, election: &ElectionName) -> Slip {
+        self.orders.get(election).cloned().unwrap_or_default()
+    }
+
+    fn write_orders(&mut self, election: &ElectionName, expect: u64, text: &[u8]) -> Reply {
+        if self.orders(election).version != expect {
+            return Reply::Overtaken;
+        }
+        let slip = self.written(text);
+        self.orders.insert(election.clone(), slip.clone());
+        Reply::Orders(slip)
+    }
+
+    /// Whether an entry with this nonce is in the queue.
+    pub(super) fn has(&self, election: &ElectionName, nonce: u64) -> bool {
+        self.queue(election).is_some_and(|queue| queue.has(nonce))
+    }
+
+    fn record(&self, election: &ElectionName) -> Record {
+        let orders = self.orders(election);
+        Record { orders, ..self.held(election).map(Held::view).unwrap_or_default() }
     }
 
     fn queue(&self, election: &ElectionName) -> Option<&Queue> {
@@ -167,6 +208,7 @@ impl World {
     }
 
     fn ask_queue(&mut self, now: StoreTime, election: &ElectionName, ask: &Ask) -> Reply {
+        let orders = self.orders(election);
         let contest = self.elections.entry(election.clone());
         let Contest::Queue(queue) = contest.or_insert_with(|| Contest::Queue(Queue::default()))
         else {
@@ -175,10 +217,10 @@ impl World {
         let reply = match ask {
             Ask::Enter(bid) if !self.ended.contains(&bid.nonce) && !queue.has(bid.nonce) => {
                 self.revision += 1;
-                queue.enter(self.revision, now, bid, self.options.grant(bid.ttl))
+                queue.enter(self.revision, now, bid, self.options.grant(bid.ttl), orders)
             }
             Ask::Enter(super::message::Bid { nonce, .. }) | Ask::Renew(nonce) => {
-                queue.renew(now, *nonce, self.options.tells_every)
+                queue.renew(now, *nonce, self.options.tells_every, orders)
             }
             Ask::Leave(nonce) => {
                 self.ended.insert(*nonce);
@@ -209,15 +251,14 @@ impl World {
             return Reply::Unfit;
         };
         if held.view().version != expect {
-            return Reply::Stands(held.view());
+            return Reply::Stands(self.record(election));
         }
         self.revision += 1;
         let bid = bid.map(|bid| (bid, self.options.grant(bid.ttl)));
         let cause = if bid.is_some() { Cause::Replaced } else { Cause::Left };
         held.write(self.revision, now, bid);
-        let reply = Reply::Swapped(held.view());
         self.note(now, election, cause);
-        reply
+        Reply::Swapped(self.record(election))
     }
 
     /// Whether this request would make an entry for a candidate that has one in the same queue.
@@ -335,6 +376,7 @@ impl World {
         self.settle(now);
         self.revision += 1;
         self.notes.remove(election);
+        self.orders.remove(election);
         if let Some(Contest::Queue(queue)) = self.elections.remove(election) {
             self.ended.extend(queue.nonces());
         }

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use super::Leads;
 use crate::sim::StoreTime;
-use crate::sim::message::{Arrival, Bid, Line, Place, Reply};
+use crate::sim::message::{Arrival, Bid, Line, Place, Reply, Slip};
 use crate::switches::{Part, is_off};
 
 /// Entries by the revision that made them; the lowest leads.
@@ -72,6 +72,7 @@ impl Queue {
         now: StoreTime,
         bid: &Bid,
         ttl: Duration,
+        orders: Slip,
     ) -> Reply {
         let entry = Entry {
             bid: bid.clone(),
@@ -83,7 +84,7 @@ impl Queue {
             reconnects: false,
         };
         self.entries.insert(revision, entry);
-        self.place(revision)
+        self.place(revision, orders)
     }
 
     pub(super) fn has_candidate(&self, id: &str) -> bool {
@@ -110,17 +111,18 @@ impl Queue {
         now: StoreTime,
         nonce: u64,
         tells_every: Option<Duration>,
+        orders: Slip,
     ) -> Reply {
         let Some(key) = self.find(nonce) else {
-            return Reply::Ended { others: self.entries.len() };
+            return Reply::Ended { others: self.entries.len(), orders };
         };
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.heard(now, tells_every);
         }
-        self.place(key)
+        self.place(key, orders)
     }
 
-    fn place(&self, key: u64) -> Reply {
+    fn place(&self, key: u64, orders: Slip) -> Reply {
         let mut before = self.entries.range(..key);
         let before = if is_off(Part::OneWake) { before.next() } else { before.next_back() };
         Reply::Placed(Place {
@@ -128,6 +130,7 @@ impl Queue {
             ahead: self.entries.range(..key).count(),
             before: before.map(|(_, entry)| entry.bid.nonce),
             ttl: self.entries.get(&key).map(|entry| entry.ttl).unwrap_or_default(),
+            orders,
         })
     }
 

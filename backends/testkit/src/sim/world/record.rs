@@ -26,7 +26,7 @@ impl Held {
             token: holding.token,
             ttl: holding.ttl,
         });
-        Record { version: self.version, holder }
+        Record { version: self.version, holder, ..Record::default() }
     }
 
     pub(super) fn token(&self) -> Option<u64> {

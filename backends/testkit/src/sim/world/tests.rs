@@ -159,13 +159,19 @@ fn a_record_that_contenders_end_outlasts_its_time() {
 fn waits_end_with_what_they_wait_for() {
     let mut queue = World::new(Options::new(Kind::Queue));
     place(&mut queue, at(0), Ask::Enter(bid(1)));
-    assert_eq!(ask(&mut queue, at(9), Ask::AwaitEnd(1)), None);
-    assert_eq!(ask(&mut queue, at(10), Ask::AwaitEnd(1)), Some(Reply::Changed));
+    assert_eq!(ask(&mut queue, at(9), Ask::AwaitEnd { nonce: 1, orders: 0 }), None);
+    assert_eq!(
+        ask(&mut queue, at(10), Ask::AwaitEnd { nonce: 1, orders: 0 }),
+        Some(Reply::Changed)
+    );
     let mut record = World::new(Options::new(Kind::Record(Expiry::Store)));
     let held = swap(&mut record, at(0), 0, Some(bid(1))).expect("a record");
     let token = token(&held).expect("a holder");
-    assert_eq!(ask(&mut record, at(9), Ask::AwaitChange(token)), None);
-    assert_eq!(ask(&mut record, at(10), Ask::AwaitChange(token)), Some(Reply::Changed));
+    assert_eq!(ask(&mut record, at(9), Ask::AwaitChange { token, orders: 0 }), None);
+    assert_eq!(
+        ask(&mut record, at(10), Ask::AwaitChange { token, orders: 0 }),
+        Some(Reply::Changed)
+    );
 }
 
 #[test]

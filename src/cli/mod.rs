@@ -23,7 +23,10 @@ mod man;
 mod names;
 mod observe;
 mod origin;
+mod pause;
 mod redeem;
+mod resign;
+mod resume;
 mod run;
 mod selftest;
 mod settings;
@@ -53,7 +56,10 @@ pub use man::{HelpArgs, ManArgs};
 pub use names::{Named, NamesArgs};
 pub use observe::ObserveArgs;
 pub use origin::{Origin, Rivals};
+pub use pause::PauseArgs;
 pub use redeem::RedeemArgs;
+pub use resign::ResignArgs;
+pub use resume::ResumeArgs;
 pub use run::RunArgs;
 pub use selftest::SelftestArgs;
 pub use settings::{Place, Setting, Settings};
@@ -102,6 +108,12 @@ pub enum Command {
     Observe(ObserveArgs),
     /// Wait until an election has a leader, or none
     Wait(WaitArgs),
+    /// Have the leader hand over
+    Resign(ResignArgs),
+    /// Have nobody lead for now
+    Pause(PauseArgs),
+    /// End a pause
+    Resume(ResumeArgs),
     /// Say whether the leadership of this command holds
     Check(CheckArgs),
     /// Try all that elect promises on this machine and store

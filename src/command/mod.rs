@@ -14,6 +14,7 @@ mod run;
 mod selftest;
 mod sidecar;
 mod status;
+mod steer;
 mod wait;
 mod watch;
 
@@ -23,8 +24,8 @@ use crate::cli::{
     Command, ConfigArgs, ConfigCommand, Given, LogFormat, Origin, Origins, RunArgs, StatusArgs,
 };
 use crate::config::{
-    CheckPlan, ConfigError, ObservePlan, RedeemPlan, RunPlan, SelftestPlan, SidecarPlan,
-    StatusPlan, Verbosity, WaitPlan, misspelt_variables, over_file,
+    CheckPlan, ConfigError, ObservePlan, PausePlan, RedeemPlan, ResignPlan, ResumePlan, RunPlan,
+    SelftestPlan, SidecarPlan, StatusPlan, Verbosity, WaitPlan, misspelt_variables, over_file,
 };
 use crate::report::{FAILED, Log, wall_clock};
 
@@ -63,6 +64,15 @@ fn act(given: Given, mut warnings: Vec<String>) -> ExitCode {
         Command::Wait(args) => WaitPlan::new(args)
             .map_err(anyhow::Error::from)
             .and_then(|plan| wait::wait(&plan, &log)),
+        Command::Resign(args) => ResignPlan::new(args)
+            .map_err(anyhow::Error::from)
+            .and_then(|plan| steer::resign(&plan, &log)),
+        Command::Pause(args) => PausePlan::new(args)
+            .map_err(anyhow::Error::from)
+            .and_then(|plan| steer::pause(&plan, &log)),
+        Command::Resume(args) => ResumePlan::new(args)
+            .map_err(anyhow::Error::from)
+            .and_then(|plan| steer::resume(&plan, &log)),
         Command::Check(args) => CheckPlan::new(&args)
             .map_err(anyhow::Error::from)
             .and_then(|plan| check::check(&plan, check::read)),

@@ -14,6 +14,7 @@ mod plan;
 mod selftest;
 mod sidecar;
 mod spelling;
+mod steering;
 mod stores;
 
 pub use crate::cli::{
@@ -31,4 +32,5 @@ pub use plan::{CheckPlan, RedeemPlan, RunPlan, Verbosity, Wait};
 pub use selftest::SelftestPlan;
 pub use sidecar::{HealthPlan, SidecarPlan};
 pub use spelling::misspelt_variables;
+pub use steering::{PausePlan, ResignPlan, ResumePlan};
 pub use stores::{connect, schemes};

@@ -3,6 +3,7 @@
 
 mod clocks;
 mod once;
+mod orders;
 mod wishes;
 
 use std::time::Duration;
@@ -103,6 +104,8 @@ fn word(command: &Command) -> Option<String> {
             Verdict::Withdrawn(_) => "finish: withdrawn".into(),
             Verdict::AlreadyDone => "finish: already done".into(),
             Verdict::NotAcquired => "finish: not acquired".into(),
+            Verdict::Paused(_) => "finish: paused".into(),
+            Verdict::SteppedDown(_) => "finish: stepped down".into(),
             Verdict::Interrupted(signal) => format!("finish: interrupted {signal}"),
             Verdict::StoreFailed(_) => "finish: store failed".into(),
             Verdict::Unreached => "finish: unreached".into(),

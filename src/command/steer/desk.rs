@@ -1,0 +1,175 @@
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use elect_api::{
+    Boottime, ElectionName, ErrorKind, Leader, Ordered, Orders as Kept, Store, Survey, Token,
+};
+
+use crate::command::attempts::insist;
+use crate::command::candidacy::BootClock;
+use crate::command::look::{Look, Lookout, Rhythm, look};
+use crate::config::{self, BackendUrl, host_name};
+use crate::election::driver::Clock as _;
+use crate::election::orders::{Orders, Request};
+use crate::guard;
+use crate::report::Log;
+
+/// How often a store is asked before it counts as out of reach.
+const ATTEMPTS: u32 = 5;
+/// How often others may be faster than we before that is told.
+const RACES: u32 = 20;
+
+/// Whether what was waited for has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// It is so; this was seen.
+    Met(Survey),
+    /// The time was over before.
+    TimeOver,
+}
+
+/// Where things are asked of one election.
+pub(super) struct Desk<'a> {
+    backend: &'a BackendUrl,
+    election: &'a ElectionName,
+    log: Log,
+    store: Box<dyn Store>,
+    location: String,
+    /// When to stop waiting; never if `None`.
+    end: Option<Boottime>,
+}
+
+impl<'a> Desk<'a> {
+    /// For whoever waits `patience` at most, counted from now.
+    ///
+    /// # Errors
+    /// When the store cannot be used.
+    pub(super) fn new(
+        backend: &'a BackendUrl,
+        election: &'a ElectionName,
+        patience: Option<Duration>,
+        log: &Log,
+    ) -> anyhow::Result<Self> {
+        let store = config::connect(backend)?;
+        let location = store.profile().location;
+        let end = patience.map(|patience| guard::now() + patience);
+        Ok(Self { backend, election, log: log.about(election), store, location, end })
+    }
+
+    /// For people.
+    pub(super) const fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// Who takes part.
+    ///
+    /// # Errors
+    /// The store does not answer, or refuses us.
+    pub(super) async fn survey(&self) -> anyhow::Result<Survey> {
+        let named = std::slice::from_ref(self.election);
+        Ok(look(self.store.as_ref(), named, ATTEMPTS).await?.into_only())
+    }
+
+    /// What is asked at present.
+    ///
+    /// # Errors
+    /// The store does not answer, or refuses us, or holds what no elect has written.
+    pub(super) async fn asked(&self) -> anyhow::Result<Orders> {
+        Ok(Orders::read(self.kept().await?.text.as_deref())?)
+    }
+
+    async fn kept(&self) -> anyhow::Result<Kept> {
+        let read = async || self.store.orders(self.election).await;
+        insist(&self.location, ATTEMPTS, read).await
+    }
+
+    /// Asks what `change` makes of all that is asked. Returns that.
+    ///
+    /// # Errors
+    /// The store does not answer, or refuses us, or holds what no elect has written.
+    pub(super) async fn ask(
+        &self,
+        change: impl Fn(Orders) -> Orders,
+    ) -> anyhow::Result<Orders> {
+        for _ in 0..RACES {
+            let kept = self.kept().await?;
+            let known = Orders::read(kept.text.as_deref())?;
+            let wanted = change(known.clone());
+            if wanted == known {
+                return Ok(known);
+            }
+            let text = wanted.to_bytes();
+            let write = async || match self.store.order(self.election, &text, kept.version).await {
+                // What came of it is seen when it is read again.
+                Err(error) if error.kind() == ErrorKind::Ambiguous => Ok(Ordered::Overtaken),
+                outcome => outcome,
+            };
+            if let Ordered::Written(_) = insist(&self.location, ATTEMPTS, write).await? {
+                return Ok(wanted);
+            }
+        }
+        bail!("others ask something of {} all the time: try again", self.election)
+    }
+
+    /// Waits until the election is so, or the time is over.
+    ///
+    /// # Errors
+    /// The store refuses us.
+    pub(super) async fn wait_until(
+        &self,
+        mut is_met: impl FnMut(&Survey) -> bool,
+    ) -> anyhow::Result<End> {
+        let clock = BootClock::new()?;
+        let store = config::connect(self.backend)?;
+        let mut lookout = Lookout::over(store, vec![self.election.clone()], Rhythm::Calm)?;
+        let mut has_complained = false;
+        loop {
+            let look = tokio::select! {
+                biased;
+                look = lookout.next() => look?,
+                () = clock.until(self.end) => return Ok(End::TimeOver),
+            };
+            match look {
+                Look::Seen(sight) => {
+                    let survey = sight.into_only();
+                    if is_met(&survey) {
+                        return Ok(End::Met(survey));
+                    }
+                }
+                Look::Silent(silence) => {
+                    if silence.is_outage && !std::mem::replace(&mut has_complained, true) {
+                        let reason = silence.reason;
+                        self.log.warn(format_args!("waiting for the store: {reason}"));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What is asked by whoever runs this.
+pub(super) fn request(reason: Option<&str>) -> Request {
+    let uid = nix::unistd::getuid();
+    let user = nix::unistd::User::from_uid(uid).ok().flatten();
+    let name = user.map_or_else(|| uid.to_string(), |user| user.name);
+    Request::new(format!("{name}@{}", host_name()), reason.map(ToOwned::to_owned))
+}
+
+/// Whether this is an `elect`, which can be asked something.
+pub(super) fn can_be_asked(leader: &Leader) -> bool {
+    !leader.entry.candidate.host.is_empty()
+}
+
+pub(super) fn is_led_with(survey: &Survey, token: Token) -> bool {
+    survey.leader.as_ref().is_some_and(|leader| leader.token == token)
+}
+
+/// Runs what a command does with stores.
+pub(super) fn run(work: impl Future<Output = anyhow::Result<u8>>) -> anyhow::Result<u8> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.context("cannot start the runtime")?;
+    let code = runtime.block_on(work);
+    // A resolver may keep a thread for minutes.
+    runtime.shutdown_background();
+    code
+}

@@ -1,0 +1,10 @@
+//! Steering: asking something of an election, and waiting until it is so. Asking is all that happens here; who
+//! takes part obeys.
+
+mod desk;
+mod pause;
+mod resign;
+
+use desk::{Desk, End};
+pub(super) use pause::{pause, resume};
+pub(super) use resign::resign;

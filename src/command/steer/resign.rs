@@ -1,0 +1,59 @@
+//! `elect resign`: a leader hands over.
+
+use anyhow::{Context, bail};
+use elect_api::{Leader, Survey};
+
+use super::desk::{can_be_asked, is_led_with, request, run};
+use super::{Desk, End};
+use crate::config::ResignPlan;
+use crate::report::{self, Log, NOT_ACQUIRED};
+
+/// Asks the leader to give leadership up, waits until it has, and prints who leads then. The exit code is 0,
+/// and [`NOT_ACQUIRED`] when the time was over before.
+///
+/// # Errors
+/// The store refuses us, or does not answer; the leader cannot be asked.
+pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result<u8> {
+    run(async {
+        let desk = Desk::new(&plan.backend, &plan.election, plan.timeout, log)?;
+        let Some(leader) = desk.survey().await?.leader else {
+            return say(None);
+        };
+        let (id, token) = (&leader.entry.candidate.id, leader.token);
+        if !can_be_asked(&leader) {
+            bail!("{id} leads, is no elect, and cannot be asked: end it where it runs");
+        }
+        let request = request(plan.reason.as_deref());
+        let orders = desk.ask(|orders| orders.stepping_down(token, request.clone())).await?;
+        let is_paused = orders.pausing().is_some();
+        let end = desk
+            .wait_until(|survey| !is_led_with(survey, token) && is_settled(survey, is_paused))
+            .await?;
+        match end {
+            End::Met(survey) if is_paused => {
+                desk.log().warn("the election is paused: nobody leads before elect resume");
+                drop(survey);
+                say(None)
+            }
+            End::Met(survey) => say(survey.leader.as_ref()),
+            End::TimeOver => {
+                desk.log().warn(format_args!("{id} was asked, and has not handed over yet"));
+                Ok(NOT_ACQUIRED)
+            }
+        }
+    })
+}
+
+/// Whether it is plain who leads now.
+fn is_settled(survey: &Survey, is_paused: bool) -> bool {
+    is_paused || survey.leader.is_some() || survey.waiting.is_empty()
+}
+
+fn say(leader: Option<&Leader>) -> anyhow::Result<u8> {
+    let line = match leader {
+        Some(leader) => format!("{} leads, token {}\n", leader.entry.candidate.id, leader.token),
+        None => "nobody leads\n".to_owned(),
+    };
+    report::print(&line).context("cannot write to stdout")?;
+    Ok(0)
+}

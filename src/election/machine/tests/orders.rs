@@ -65,14 +65,14 @@ fn a_command_that_had_ended_before_keeps_its_verdict() {
 
 #[test]
 fn while_it_is_paused_a_winner_keeps_its_place_and_starts_nothing() {
-    for lease in [ETCD, Lease::Unlimited] {
+    for (lease, renewal) in [(ETCD, 3.5), (Lease::Unlimited, 6.0)] {
         let mut transcript = Transcript::waiting(lease, rules());
         transcript
             .tell(1.0, Event::Woken, &["refresh"])
             .tell(1.1, paused(), &[])
             .tell(1.1, leading(lease, 1.0), &[]);
         // It goes on renewing.
-        transcript.pass(6.5, &["refresh"]).tell(6.5, leading(lease, 6.0), &[]);
+        transcript.pass(renewal, &["refresh"]).tell(renewal, leading(lease, renewal), &[]);
         transcript.tell(7.0, Event::Woken, &["refresh"]).tell(7.1, nothing(), &[]).tell(
             7.1,
             leading(lease, 7.0),

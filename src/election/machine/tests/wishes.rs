@@ -46,7 +46,7 @@ fn a_step_down_request_stops_the_command_in_good_order() {
         .tell(2.0, Event::StepDown("deploy".into()), &["signal 2, kill at 5.0"])
         .tell(3.0, Event::Ended(Ended::Exited(0)), &[])
         .tell(3.0, Event::Empty, &["resign"])
-        .tell(3.0, Event::Resigned(Ok(())), &["finish: Exited(0)"]);
+        .tell(3.0, Event::Resigned(Ok(())), &["finish: stepped down"]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use elect_api::{Boottime, ElectionName, Error, Profile, Store, Survey};
 
 use crate::command::attempts::insist;
 use crate::guard;
-use crate::report::ElectionStatus;
+use crate::report::{ElectionStatus, Suspicion};
 
 /// How old what is seen may be and count as the present. Whoever looks on has asked again by then, and waited
 /// for the answer.
@@ -16,21 +16,37 @@ pub(in crate::command) struct Sight {
     /// When the question was sent whose answer is the oldest here.
     pub(in crate::command) at: Boottime,
     /// Each election, in the order asked for.
-    pub(in crate::command) elections: Vec<(ElectionName, Survey)>,
+    pub(in crate::command) elections: Vec<Seen>,
     /// Those that nobody asked for by name and of which nothing could be seen.
     pub(in crate::command) left_out: Vec<(ElectionName, anyhow::Error)>,
+}
+
+/// What was seen of one election.
+#[derive(Debug)]
+pub(in crate::command) struct Seen {
+    pub(in crate::command) election: ElectionName,
+    pub(in crate::command) survey: Survey,
+    /// When the question was sent.
+    pub(in crate::command) asked: Boottime,
+    /// When the answer was there.
+    pub(in crate::command) answered: Boottime,
+    /// How suspicious the leader is, for somebody who has seen enough of it.
+    pub(in crate::command) suspicion: Option<Suspicion>,
 }
 
 impl Sight {
     /// As a report shows it.
     pub(in crate::command) fn statuses(&self, store: &Profile) -> Vec<ElectionStatus> {
         let elections = self.elections.iter();
-        elections.map(|(name, survey)| ElectionStatus::new(name, store, survey)).collect()
+        let status = |Seen { election, survey, suspicion, .. }: &Seen| {
+            ElectionStatus::new(election, store, survey).suspecting(*suspicion)
+        };
+        elections.map(status).collect()
     }
 
     /// The one that was asked for, where it was one.
     pub(in crate::command) fn into_only(self) -> Survey {
-        self.elections.into_iter().next().map(|(_, survey)| survey).unwrap_or_default()
+        self.elections.into_iter().next().map(|seen| seen.survey).unwrap_or_default()
     }
 }
 
@@ -59,7 +75,9 @@ pub(in crate::command) async fn look(
         match insist(&location, attempts, ask).await {
             Ok(survey) => {
                 oldest.get_or_insert(sent);
-                sight.elections.push((name, survey));
+                let answered = guard::now();
+                let seen = Seen { election: name, survey, asked: sent, answered, suspicion: None };
+                sight.elections.push(seen);
             }
             // What is wrong with one election says nothing about the others.
             Err(error) if named.is_empty() && (attempts > 1 || is_final(&error)) => {
@@ -131,6 +149,7 @@ mod tests {
                     token: Token::new(1),
                     since: Some(UNIX_EPOCH),
                     remaining: None,
+                    renewed: None,
                 }),
                 waiting: Vec::new(),
             })

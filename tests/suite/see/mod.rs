@@ -5,6 +5,7 @@ mod observe;
 mod observer;
 mod readme;
 mod record;
+mod suspicion;
 mod truth;
 mod wait;
 mod watch;

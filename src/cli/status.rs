@@ -44,7 +44,8 @@ pub struct StatusArgs {
     /// Stay, and keep the table up to date
     ///
     /// On a terminal, until Ctrl-C, with exit code 0. While the store does not answer, it says how old what it
-    /// shows is; a leader is "unknown" once its lease could have ended. For programs there is `elect observe`.
+    /// shows is; a leader is "unknown" once its lease could have ended. SUSPICION rises when a leader does not
+    /// renew its lease as it did before: about 8 says that it hardly will. For programs there is `elect observe`.
     #[arg(long, env = "ELECT_WATCH", value_parser = BoolishValueParser::new())]
     pub watch: bool,
 

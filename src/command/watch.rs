@@ -100,7 +100,7 @@ impl Scene {
             let elections = report.elections.iter();
             let elections =
                 elections.map(|election| election.clone().after(silent, FRESH)).collect();
-            lines.extend(StatusReport { elections }.table(wall).lines().map(str::to_owned));
+            lines.extend(StatusReport { elections }.live_table(wall).lines().map(str::to_owned));
         }
         lines
     }
@@ -115,7 +115,7 @@ mod tests {
     };
 
     use super::{FRESH, Look, Scene};
-    use crate::command::look::{Sight, Silence};
+    use crate::command::look::{Seen, Sight, Silence};
 
     const START: Boottime = Boottime::from_boot(Duration::from_secs(100));
 
@@ -123,10 +123,19 @@ mod tests {
         let profile = Profile { scheme: "x", location: "x://y".into(), lease, order: Order::Queue };
         let mut scene = Scene::new(profile, START);
         let entry = |id| Entry { candidate: Candidate::foreign(id), joined: None };
-        let leader = Leader { entry: entry("one"), token: Token::new(7), since: None, remaining };
+        let (token, renewed) = (Token::new(7), None);
+        let leader = Leader { entry: entry("one"), token, since: None, remaining, renewed };
         let survey = Survey { leader: Some(leader), waiting: vec![entry("two")] };
-        let elections = vec![("job".parse().unwrap(), survey)];
-        scene.take_in(Look::Seen(Sight { at: START, elections, left_out: Vec::new() }));
+        let seen = Seen {
+            election: "job".parse().unwrap(),
+            survey,
+            asked: START,
+            answered: START,
+            pause: None,
+            suspicion: None,
+        };
+        let (elections, left_out) = (vec![seen], Vec::new());
+        scene.take_in(Look::Seen(Sight { at: START, elections, left_out }));
         scene
     }
 

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::time::SystemTime;
 
-use elect_api::{Error, ErrorKind, Token, stamp};
+use elect_api::{Error, ErrorKind, Survey, Token, stamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -115,6 +115,16 @@ impl Orders {
         self.step_down.as_ref().is_some_and(|step_down| step_down.token == token.get())
     }
 
+    /// What a survey shows, with these orders obeyed: while the election is paused nobody leads but who is
+    /// being stopped. The store's leader only keeps its place then, and is the next to lead.
+    pub fn obeyed(&self, mut survey: Survey) -> Survey {
+        let is_held = |token| self.paused.is_some() && !self.ends(token);
+        if let Some(held) = survey.leader.take_if(|leader| is_held(leader.token)) {
+            survey.waiting.insert(0, held.entry);
+        }
+        survey
+    }
+
     /// Why nobody is to lead, if so.
     pub(super) fn pause(&self) -> Option<String> {
         self.paused.as_ref().map(|request| request.in_words("paused"))
@@ -164,7 +174,8 @@ mod tests {
 
     #[test]
     fn a_leader_is_asked_by_its_token() {
-        let orders = through_a_store(&Orders::default().stepping_down(Token::new(7), request(None)));
+        let orders =
+            through_a_store(&Orders::default().stepping_down(Token::new(7), request(None)));
         assert_eq!(orders.against(Token::new(7)).as_deref(), Some("asked by root@web1"));
         assert_eq!(orders.against(Token::new(8)), None);
         assert!(orders.ends(Token::new(7)) && !orders.ends(Token::new(8)));

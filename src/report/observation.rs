@@ -180,6 +180,7 @@ mod tests {
             token: Token::new(token),
             since: None,
             remaining: None,
+            renewed: None,
         });
         Survey { leader, waiting: entries.collect() }
     }

@@ -217,6 +217,7 @@ mod tests {
                 token: Token::new(1),
                 since: Some(UNIX_EPOCH),
                 remaining: None,
+                renewed: None,
             }),
             waiting: vec![entry("b"), entry("me")],
         };

@@ -4,7 +4,25 @@ use std::time::{Duration, SystemTime};
 use elect_api::{ElectionName, Entry, Leader, Lease, Profile, Survey};
 use serde::Serialize;
 
-use super::{Table, age, rfc3339};
+use super::{Suspicion, Table, age, rfc3339};
+
+/// The columns of the table.
+const HEADINGS: [&str; 12] = [
+    "ELECTION",
+    "ROLE",
+    "PLACE",
+    "ID",
+    "HOST",
+    "PID",
+    "COMMAND",
+    "SINCE",
+    "TOKEN",
+    "LEFT",
+    "SUSPICION",
+    "CONTAINMENT",
+];
+/// The one of them that only somebody who goes on looking can fill.
+const SUSPICION: usize = 10;
 
 /// What `elect status` reports: the same keys in JSON and YAML. They are stable; more may come.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -24,6 +42,8 @@ pub struct ElectionStatus {
     pub leader: Option<LeaderStatus>,
     /// Who waits, the next to lead first.
     pub waiting: Vec<WaitingStatus>,
+    /// Who wants nobody to lead; `null` if nobody does. A leader that is there even so is being stopped.
+    pub paused: Option<PauseStatus>,
     /// What was, where nothing is known of the present.
     #[serde(skip)]
     past: Option<Past>,
@@ -33,6 +53,17 @@ pub struct ElectionStatus {
 struct Past {
     /// The id of whoever was seen leading last, if anybody.
     leader: Option<String>,
+}
+
+/// That nobody is to lead.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PauseStatus {
+    /// Who wants that: a user and a machine.
+    pub by: String,
+    /// Since when, by that machine's clock; RFC 3339 in UTC. `null` if that is not known.
+    pub since: Option<String>,
+    /// Why, if that was said.
+    pub reason: Option<String>,
 }
 
 /// The leader of an election.
@@ -59,6 +90,9 @@ pub struct LeaderStatus {
     pub remaining_ms: Option<u64>,
     #[serde(skip)]
     is_unlimited: bool,
+    /// How suspicious it is, if that is known.
+    #[serde(skip)]
+    suspicion: Option<Suspicion>,
 }
 
 /// A candidate that waits.
@@ -94,8 +128,25 @@ impl ElectionStatus {
                 .zip(1..)
                 .map(|(entry, place)| WaitingStatus::new(entry, place))
                 .collect(),
+            paused: None,
             past: None,
         }
+    }
+
+    /// The same, where somebody wants nobody to lead.
+    #[must_use]
+    pub fn paused(mut self, pause: Option<PauseStatus>) -> Self {
+        self.paused = pause;
+        self
+    }
+
+    /// With how suspicious its leader is.
+    #[must_use]
+    pub const fn suspecting(mut self, suspicion: Option<Suspicion>) -> Self {
+        if let Some(leader) = &mut self.leader {
+            leader.suspicion = suspicion;
+        }
+        self
     }
 
     /// What can still be said of it `age` after it was seen, with no word from the store since then. A leader
@@ -104,7 +155,10 @@ impl ElectionStatus {
     #[must_use]
     pub fn after(mut self, age: Duration, fresh: Duration) -> Self {
         let leader = self.leader.as_mut();
-        let left = leader.map(|leader| (leader.remaining_ms.map(Duration::from_millis), leader));
+        let left = leader.map(|leader| {
+            leader.suspicion = leader.suspicion.filter(|_| age < fresh);
+            (leader.remaining_ms.map(Duration::from_millis), leader)
+        });
         let is_known = match left {
             Some((Some(left), leader)) => {
                 let left = left.saturating_sub(age);
@@ -137,6 +191,7 @@ impl LeaderStatus {
                 .remaining
                 .map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
             is_unlimited: lease == Lease::Unlimited,
+            suspicion: None,
         }
     }
 }
@@ -164,43 +219,64 @@ impl StatusReport {
 
     /// The report as a table for people; the ages in it are as of `now`.
     pub fn table(&self, now: SystemTime) -> String {
-        let headings = [
-            "ELECTION",
-            "ROLE",
-            "PLACE",
-            "ID",
-            "HOST",
-            "PID",
-            "COMMAND",
-            "SINCE",
-            "TOKEN",
-            "LEFT",
-            "CONTAINMENT",
-        ];
+        self.columns(now, |column| column != SUSPICION)
+    }
+
+    /// The same, with what somebody knows who goes on looking.
+    pub fn live_table(&self, now: SystemTime) -> String {
+        self.columns(now, |_| true)
+    }
+
+    fn columns(&self, now: SystemTime, is_shown: fn(usize) -> bool) -> String {
+        fn only<T>(
+            cells: impl IntoIterator<Item = T>,
+            is_shown: fn(usize) -> bool,
+        ) -> impl Iterator<Item = T> {
+            let cells = cells.into_iter().enumerate();
+            cells.filter(move |(column, _)| is_shown(*column)).map(|(_, cell)| cell)
+        }
+        let headings: Vec<&str> = only(HEADINGS, is_shown).collect();
         let mut table = Table::new(&headings);
         for election in &self.elections {
             let name = &election.election;
             if let Some(leader) = &election.leader {
-                table.row(leader.cells(name, now));
+                table.row(only(leader.cells(name, now), is_shown));
             } else {
                 let (role, id) = match &election.past {
-                    None => ("no-leader", String::new()),
+                    None => match &election.paused {
+                        None => ("no-leader", String::new()),
+                        Some(pause) => ("paused", pause.in_words()),
+                    },
                     Some(Past { leader: None }) => ("unknown", String::new()),
                     Some(Past { leader: Some(id) }) => ("unknown", format!("was {id}")),
                 };
                 let known = [name.clone(), role.to_owned(), String::new(), id];
-                table.row(known.into_iter().chain(iter::repeat_n(String::new(), 7)));
+                let rest = iter::repeat_n(String::new(), HEADINGS.len() - known.len());
+                table.row(only(known.into_iter().chain(rest), is_shown));
             }
             for waiting in &election.waiting {
-                table.row(waiting.cells(name, now));
+                table.row(only(waiting.cells(name, now), is_shown));
             }
         }
         table.render()
     }
 }
 
+impl PauseStatus {
+    /// That this user wants it since `at`, by the wall clock of their machine.
+    pub fn new(by: &str, at: Option<SystemTime>, reason: Option<&str>) -> Self {
+        let (since, reason) = (at.map(rfc3339), reason.map(ToOwned::to_owned));
+        Self { by: by.to_owned(), since, reason }
+    }
+
+    fn in_words(&self) -> String {
+        let reason = self.reason.as_ref().map(|reason| format!(": {reason}"));
+        format!("by {}{}", self.by, reason.unwrap_or_default())
+    }
+}
+
 impl LeaderStatus {
-    fn cells(&self, election: &str, now: SystemTime) -> [String; 11] {
+    fn cells(&self, election: &str, now: SystemTime) -> [String; HEADINGS.len()] {
         [
             election.to_owned(),
             "leader".to_owned(),
@@ -216,13 +292,14 @@ impl LeaderStatus {
                 (None, true) => "unlimited".to_owned(),
                 (None, false) => String::new(),
             },
+            self.suspicion.map(|suspicion| suspicion.to_string()).unwrap_or_default(),
             self.containment.clone().unwrap_or_default(),
         ]
     }
 }
 
 impl WaitingStatus {
-    fn cells(&self, election: &str, now: SystemTime) -> [String; 11] {
+    fn cells(&self, election: &str, now: SystemTime) -> [String; HEADINGS.len()] {
         [
             election.to_owned(),
             "waiting".to_owned(),
@@ -232,6 +309,7 @@ impl WaitingStatus {
             self.pid.map(|pid| pid.to_string()).unwrap_or_default(),
             self.command.clone().unwrap_or_default(),
             age_of(self.joined.as_deref(), now),
+            String::new(),
             String::new(),
             String::new(),
             self.containment.clone().unwrap_or_default(),
@@ -293,6 +371,7 @@ mod tests {
                 token: Token::new(7),
                 since: Some(at(8)),
                 remaining: None,
+                renewed: None,
             }),
             waiting: vec![entry("b\u{1b}[2J", 140)],
         };
@@ -338,7 +417,8 @@ mod tests {
     #[test]
     fn a_program_other_than_elect_shows_what_is_known_of_it() {
         let entry = Entry { candidate: Candidate::foreign("7c"), joined: None };
-        let leader = Leader { entry, token: Token::new(7), since: None, remaining: None };
+        let leader =
+            Leader { entry, token: Token::new(7), since: None, remaining: None, renewed: None };
         let survey = Survey { leader: Some(leader), waiting: vec![] };
         let status = ElectionStatus::new(&"job".parse().unwrap(), &timed(), &survey);
         let json = serde_json::to_value(&status).unwrap();
@@ -358,6 +438,7 @@ mod tests {
                 token: Token::new(7),
                 since: Some(at(900)),
                 remaining: None,
+                renewed: None,
             }),
             waiting: vec![],
         };

@@ -50,6 +50,7 @@ mod signals;
 mod simulation;
 mod stage;
 mod status;
+mod steer;
 mod streams;
 mod support;
 mod terminal;

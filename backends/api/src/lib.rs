@@ -61,7 +61,7 @@ pub use orders::{Ordered, Orders};
 pub use profile::{Cadence, Lease, Order, Profile};
 pub use seat::{Seat, Standing, Validity, Wake, awake, first_of, never};
 pub use store::Store;
-pub use survey::{Entry, Leader, Survey};
+pub use survey::{Entry, Leader, Renewed, Survey};
 pub use ticket::{Ticket, TicketError};
 pub use token::Token;
 pub use trips::{count_trip, trips};

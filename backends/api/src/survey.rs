@@ -34,4 +34,19 @@ pub struct Leader {
     /// How long its lease runs on without a renewal, as far as the store tells; `None` where leases
     /// do not end by time.
     pub remaining: Option<Duration>,
+    /// How long ago its lease was renewed; `None` where the store does not show renewals to others, or
+    /// leases do not end by time.
+    pub renewed: Option<Renewed>,
+}
+
+/// How long ago a lease was renewed last, or granted if it was not renewed since: at the moment of the store's
+/// answer, and as exactly as the store tells.
+///
+/// Only a renewal makes it less; whatever else a store takes for one it says in its documentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Renewed {
+    /// It is no less than this.
+    pub at_least: Duration,
+    /// It is no more than this; [`Duration::MAX`] where the store sets no bound.
+    pub at_most: Duration,
 }

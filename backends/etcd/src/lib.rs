@@ -39,6 +39,9 @@
 //! whatever the watch says: all of them where they are up to a hundred, and beyond that the nearest
 //! alone, so that thousands may wait.
 //!
+//! **Looking on**: what is left of a lease tells whoever asks when it was renewed last, to the second. A new
+//! leader of etcd lets leases run their full length anew, which looks like a renewal.
+//!
 //! **Members** are used one at a time, over one connection: see `link`. An attempt that fails in a way in
 //! which another member might serve, or that is dropped unanswered, sends the next one elsewhere. All
 //! requests say that they need a member with a leader: one that is cut off then refuses at once.

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use elect_api::{ElectionName, Entry, Leader, Survey, Token};
+use elect_api::{ElectionName, Entry, Leader, Renewed, Survey, Token};
 use etcd_client::{Client, DeleteOptions, GetOptions, KeyValue, SortOrder, SortTarget};
 
 use crate::fault::{Doing, Failure};
@@ -18,12 +18,16 @@ pub(crate) async fn survey(client: &Client, hall: &Hall) -> Result<Survey, Failu
     let mut entries = listing.iter().filter_map(|kv| Some((kv, read(hall, kv)?)));
     let leader = match entries.next() {
         None => None,
-        Some((kv, (entry, since))) => Some(Leader {
-            entry,
-            token: Token::new(kv.create_revision().unsigned_abs()),
-            since,
-            remaining: remaining(client.clone(), kv.lease()).await,
-        }),
+        Some((kv, (entry, since))) => {
+            let lease = lease(client.clone(), kv.lease()).await;
+            Some(Leader {
+                entry,
+                token: Token::new(kv.create_revision().unsigned_abs()),
+                since,
+                remaining: lease.map(|(remaining, _)| remaining),
+                renewed: lease.and_then(|(remaining, granted)| renewed(remaining, granted)),
+            })
+        }
     };
     Ok(Survey { leader, waiting: entries.map(|(_, (entry, _))| entry).collect() })
 }
@@ -72,11 +76,40 @@ fn read(hall: &Hall, kv: &KeyValue) -> Option<Shown> {
     })
 }
 
-/// How long a lease runs on, if etcd tells us.
-async fn remaining(client: Client, lease: i64) -> Option<Duration> {
+/// How long a lease runs on, and for how long it was granted, if etcd tells us.
+async fn lease(client: Client, lease: i64) -> Option<(Duration, Duration)> {
     if lease == 0 {
         return None;
     }
     let reply = client.lease_client().time_to_live(lease, None).await.ok()?;
-    u64::try_from(reply.ttl()).ok().map(Duration::from_secs)
+    let seconds = |seconds| u64::try_from(seconds).ok().map(Duration::from_secs);
+    Some((seconds(reply.ttl())?, seconds(reply.granted_ttl())?))
+}
+
+/// When a lease with so much left was renewed. etcd tells what is left in whole seconds, rounded down, and 0 also
+/// for what is over and not removed yet.
+fn renewed(remaining: Duration, granted: Duration) -> Option<Renewed> {
+    // A new leader of etcd gives leases somewhat more than their length.
+    let at_most = granted.checked_sub(remaining)?;
+    let at_least = at_most.saturating_sub(Duration::from_secs(1));
+    Some(Renewed { at_least, at_most: if remaining.is_zero() { Duration::MAX } else { at_most } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_tells_when_it_was_renewed() {
+        let told = |remaining, granted| {
+            let [remaining, granted] = [remaining, granted].map(Duration::from_secs);
+            renewed(remaining, granted).map(|renewed| (renewed.at_least, renewed.at_most))
+        };
+        let second = Duration::from_secs(1);
+        assert_eq!(told(14, 15), Some((Duration::ZERO, second)));
+        assert_eq!(told(9, 15), Some((second * 5, second * 6)));
+        assert_eq!(told(15, 15), Some((Duration::ZERO, Duration::ZERO)));
+        assert_eq!(told(0, 15), Some((second * 14, Duration::MAX)));
+        assert_eq!(told(16, 15), None);
+    }
 }

@@ -72,7 +72,8 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Reading> {
     let entry = Entry { candidate, joined: stamp::read(joined) };
     Some(match lines.next().and_then(|line| serde_json::from_slice(line).ok()) {
         Some(Won { token, since }) => {
-            Reading::Won(Leader { entry, token, since: stamp::read(since), remaining: None })
+            let since = stamp::read(since);
+            Reading::Won(Leader { entry, token, since, remaining: None, renewed: None })
         }
         None => Reading::Waiting(entry),
     })

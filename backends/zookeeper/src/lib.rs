@@ -70,6 +70,9 @@
 //!
 //! # Limits
 //!
+//! A survey shows no renewals. What keeps a session alive concerns nobody else in ZooKeeper, and a leader's check
+//! changes no node. It could write to its own, but that would wake whoever waits behind it each time.
+//!
 //! A survey is a `sync` and reads behind it. A follower that is cut off cannot answer the `sync`; a leader that
 //! has lost the others does, until it notices, at most `syncLimit` ticks later. Only a write would tell, which
 //! whoever may only look cannot be asked for.

@@ -41,6 +41,7 @@ fn in_order(found: Vec<(Entry, Stat)>) -> Survey {
         token: Token::new(stat.czxid.cast_unsigned()),
         since: None,
         remaining: None,
+        renewed: None,
     });
     Survey { leader, waiting: found.map(|(entry, _)| entry).collect() }
 }

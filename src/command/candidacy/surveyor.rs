@@ -3,32 +3,69 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{Boottime, ElectionName, Store};
+use tokio::sync::Notify;
 
+use crate::command::look::{FRESH, pace};
 use crate::guard;
-use crate::report::ElectionStatus;
-use crate::report::http::{Lookout, Sight};
+use crate::report::http::{Board, Lookout, Sight};
+use crate::report::{ElectionStatus, Renewals, Suspicion};
 
 /// The least time between two questions to the store, however many clients ask.
 const PAUSE: Duration = Duration::from_secs(5);
 /// How long an answer to a client waits for one to us.
 const PATIENCE: Duration = Duration::from_millis(500);
+/// Who wants to know how suspicious the leader is asks again by then: Prometheus does once a minute by itself.
+const INTEREST: Duration = Duration::from_secs(120);
 
 /// Who else takes part, asked over a connection of its own: the engine's has better things to do.
 pub(super) struct Surveyor {
     store: Box<dyn Store>,
     election: ElectionName,
     asked: tokio::sync::Mutex<Option<Boottime>>,
-    newest: Mutex<Option<Sight>>,
+    seen: Mutex<Seen>,
+    interest: Notify,
+}
+
+/// What is known so far.
+#[derive(Default)]
+struct Seen {
+    newest: Option<Sight>,
+    renewals: Renewals,
+    /// When somebody last wanted to know how suspicious the leader is.
+    wanted: Option<Boottime>,
 }
 
 impl Surveyor {
     /// Of an election in a store. Nothing is asked before somebody wants to know.
     pub(super) fn new(store: Box<dyn Store>, election: ElectionName) -> Self {
-        Self { store, election, asked: tokio::sync::Mutex::default(), newest: Mutex::default() }
+        Self {
+            store,
+            election,
+            asked: tokio::sync::Mutex::default(),
+            seen: Mutex::default(),
+            interest: Notify::new(),
+        }
     }
 
-    fn newest(&self) -> MutexGuard<'_, Option<Sight>> {
-        self.newest.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Asks, and says how soon to ask again where somebody watches.
+    async fn survey(&self, at: Boottime) -> Duration {
+        let survey = tokio::time::timeout(PATIENCE, self.store.survey(&self.election)).await;
+        let Ok(Ok(survey)) = survey else { return pace([].into_iter()) };
+        let leader = survey.leader.as_ref();
+        let mut seen = self.seen();
+        let suspicion = seen.renewals.take_in(leader, at, guard::now());
+        let status = ElectionStatus::new(&self.election, &self.store.profile(), &survey);
+        seen.newest = Some(Sight { at, status, suspicion });
+        pace(leader.into_iter())
+    }
+
+    fn is_wanted(&self) -> bool {
+        let wanted = self.seen().wanted;
+        wanted.is_some_and(|wanted| guard::now() < wanted + INTEREST)
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -39,15 +76,33 @@ impl Lookout for Surveyor {
             let at = guard::now();
             if asked.is_none_or(|asked| asked + PAUSE <= at) {
                 *asked = Some(at);
-                let survey =
-                    tokio::time::timeout(PATIENCE, self.store.survey(&self.election)).await;
-                if let Ok(Ok(survey)) = survey {
-                    let status =
-                        ElectionStatus::new(&self.election, &self.store.profile(), &survey);
-                    *self.newest() = Some(Sight { at, status });
-                }
+                self.survey(at).await;
             }
         }
-        self.newest().clone()
+        self.seen().newest.clone()
+    }
+
+    fn suspicion(&self) -> Option<Suspicion> {
+        let now = guard::now();
+        let mut seen = self.seen();
+        seen.wanted = Some(now);
+        self.interest.notify_one();
+        let newest = seen.newest.as_ref().filter(|sight| now.since(sight.at) < FRESH);
+        newest.and_then(|sight| sight.suspicion)
+    }
+
+    async fn watch(&self, board: &Board) {
+        loop {
+            self.interest.notified().await;
+            while self.is_wanted() && board.view().is_next() {
+                let pause = {
+                    let mut asked = self.asked.lock().await;
+                    let at = guard::now();
+                    *asked = Some(at);
+                    self.survey(at).await
+                };
+                tokio::time::sleep(pause).await;
+            }
+        }
     }
 }

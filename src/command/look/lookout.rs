@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use elect_api::{Boottime, ElectionName, Store, Wake};
 
+use super::pace::pace;
 use super::sight::{Sight, is_final, look};
 use crate::command::attempts::insist;
 use crate::command::candidacy::BootClock;
 use crate::election::driver::Clock as _;
 use crate::guard;
-use crate::report::chain;
+use crate::report::{Renewals, chain};
 
 /// At least so long after a question comes the next: changes that follow each other faster are seen together.
 const LEAST: Duration = Duration::from_millis(20);
@@ -28,7 +29,8 @@ const LOOK_OUTS: usize = 16;
 pub(in crate::command) enum Rhythm {
     /// Now and then, as a wake may be lost.
     Calm,
-    /// So often that what was seen last stays true: leases go on without a word from the store.
+    /// So often that what was seen last stays true: leases go on without a word from the store. And so often
+    /// that a leader is [suspected](crate::report::Suspicion) that renews its lease no more.
     Live,
 }
 
@@ -74,6 +76,7 @@ impl Lookout {
             rhythm,
             clock: BootClock::new()?,
             wakes: BTreeMap::new(),
+            renewals: BTreeMap::new(),
             due: None,
             silent_since: None,
             pause: Duration::ZERO,
@@ -103,6 +106,8 @@ struct Looker {
     clock: BootClock,
     /// What tells of a change, for each election that somebody looks out over.
     wakes: BTreeMap<ElectionName, Wake>,
+    /// What was seen of each election's leader so far, if that is looked at.
+    renewals: BTreeMap<ElectionName, Renewals>,
     /// When to look next: the earliest and the latest; at once if `None`.
     due: Option<(Boottime, Boottime)>,
     silent_since: Option<Boottime>,
@@ -138,18 +143,28 @@ impl Looker {
         look(store, &self.named, 1).await
     }
 
-    fn seen(&mut self, sent: Boottime, sight: Sight) -> Sight {
+    fn seen(&mut self, sent: Boottime, mut sight: Sight) -> Sight {
         (self.silent_since, self.pause) = (None, Duration::ZERO);
-        let remaining = sight.elections.iter().filter_map(|(_, survey)| survey.leader.as_ref());
-        let shortest = remaining.filter_map(|leader| leader.remaining).min();
         let latest = match self.rhythm {
             Rhythm::Calm => Duration::from_secs(5),
-            Rhythm::Live => shortest
-                .map_or(Duration::MAX, |left| left / 2)
-                .clamp(Duration::from_millis(250), Duration::from_secs(2)),
+            Rhythm::Live => {
+                self.suspect(&mut sight);
+                let leaders = sight.elections.iter().filter_map(|seen| seen.survey.leader.as_ref());
+                pace(leaders).max(LEAST * u32::try_from(sight.elections.len()).unwrap_or(u32::MAX))
+            }
         };
         self.due = Some((sent + LEAST, (sent + latest).max(guard::now() + LEAST)));
         sight
+    }
+
+    fn suspect(&mut self, sight: &mut Sight) {
+        let mut before = std::mem::take(&mut self.renewals);
+        for seen in &mut sight.elections {
+            let mut renewals = before.remove(&seen.election).unwrap_or_default();
+            let leader = seen.survey.leader.as_ref();
+            seen.suspicion = renewals.take_in(leader, seen.asked, seen.answered);
+            self.renewals.insert(seen.election.clone(), renewals);
+        }
     }
 
     fn silent(&mut self, sent: Boottime, error: &anyhow::Error) -> Silence {

@@ -5,11 +5,16 @@
 //! answer is as of the instant before its question was sent; while there is none, nothing is made up.
 
 mod lookout;
+mod pace;
 mod sight;
 mod wishes;
 
 pub(super) use lookout::{Look, Lookout, Rhythm};
+pub(super) use pace::pace;
 pub(super) use sight::{FRESH, look};
 pub(super) use wishes::{Wish, Wishes};
 #[cfg(test)]
-pub(super) use {lookout::Silence, sight::Sight};
+pub(super) use {
+    lookout::Silence,
+    sight::{Seen, Sight},
+};

@@ -3,8 +3,9 @@ use std::time::Duration;
 use elect_api::{Boottime, ElectionName, Error, Profile, Store, Survey};
 
 use crate::command::attempts::insist;
+use crate::election::orders::{Orders, Request};
 use crate::guard;
-use crate::report::ElectionStatus;
+use crate::report::{ElectionStatus, PauseStatus, Suspicion};
 
 /// How old what is seen may be and count as the present. Whoever looks on has asked again by then, and waited
 /// for the answer.
@@ -16,21 +17,44 @@ pub(in crate::command) struct Sight {
     /// When the question was sent whose answer is the oldest here.
     pub(in crate::command) at: Boottime,
     /// Each election, in the order asked for.
-    pub(in crate::command) elections: Vec<(ElectionName, Survey)>,
+    pub(in crate::command) elections: Vec<Seen>,
     /// Those that nobody asked for by name and of which nothing could be seen.
     pub(in crate::command) left_out: Vec<(ElectionName, anyhow::Error)>,
+}
+
+/// What was seen of one election.
+#[derive(Debug)]
+pub(in crate::command) struct Seen {
+    pub(in crate::command) election: ElectionName,
+    /// Who leads and who waits. While the election is paused, whoever is next to lead waits.
+    pub(in crate::command) survey: Survey,
+    /// Who wants nobody to lead, if somebody does.
+    pub(in crate::command) pause: Option<Request>,
+    /// When the question was sent.
+    pub(in crate::command) asked: Boottime,
+    /// When the answer was there.
+    pub(in crate::command) answered: Boottime,
+    /// How suspicious the leader is, for somebody who has seen enough of it.
+    pub(in crate::command) suspicion: Option<Suspicion>,
 }
 
 impl Sight {
     /// As a report shows it.
     pub(in crate::command) fn statuses(&self, store: &Profile) -> Vec<ElectionStatus> {
         let elections = self.elections.iter();
-        elections.map(|(name, survey)| ElectionStatus::new(name, store, survey)).collect()
+        let status = |seen: &Seen| {
+            let status = ElectionStatus::new(&seen.election, store, &seen.survey);
+            let pause = seen.pause.as_ref();
+            status
+                .suspecting(seen.suspicion)
+                .paused(pause.map(|it| PauseStatus::new(it.by(), it.at(), it.reason())))
+        };
+        elections.map(status).collect()
     }
 
     /// The one that was asked for, where it was one.
     pub(in crate::command) fn into_only(self) -> Survey {
-        self.elections.into_iter().next().map(|(_, survey)| survey).unwrap_or_default()
+        self.elections.into_iter().next().map(|seen| seen.survey).unwrap_or_default()
     }
 }
 
@@ -54,12 +78,23 @@ pub(in crate::command) async fn look(
         let mut sent = sight.at;
         let ask = async || {
             sent = guard::now();
-            store.survey(&name).await
+            let survey = store.survey(&name).await?;
+            let answered = guard::now();
+            Ok((survey, answered, store.orders(&name).await?))
         };
         match insist(&location, attempts, ask).await {
-            Ok(survey) => {
+            Ok((survey, answered, orders)) => {
                 oldest.get_or_insert(sent);
-                sight.elections.push((name, survey));
+                // What cannot be read is obeyed by nobody.
+                let orders = Orders::read(orders.text.as_deref()).unwrap_or_default();
+                sight.elections.push(Seen {
+                    election: name,
+                    survey: orders.obeyed(survey),
+                    pause: orders.pausing().cloned(),
+                    asked: sent,
+                    answered,
+                    suspicion: None,
+                });
             }
             // What is wrong with one election says nothing about the others.
             Err(error) if named.is_empty() && (attempts > 1 || is_final(&error)) => {
@@ -131,6 +166,7 @@ mod tests {
                     token: Token::new(1),
                     since: Some(UNIX_EPOCH),
                     remaining: None,
+                    renewed: None,
                 }),
                 waiting: Vec::new(),
             })

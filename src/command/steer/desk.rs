@@ -87,10 +87,7 @@ impl<'a> Desk<'a> {
     ///
     /// # Errors
     /// The store does not answer, or refuses us, or holds what no elect has written.
-    pub(super) async fn ask(
-        &self,
-        change: impl Fn(Orders) -> Orders,
-    ) -> anyhow::Result<Orders> {
+    pub(super) async fn ask(&self, change: impl Fn(Orders) -> Orders) -> anyhow::Result<Orders> {
         for _ in 0..RACES {
             let kept = self.kept().await?;
             let known = Orders::read(kept.text.as_deref())?;

@@ -150,6 +150,13 @@ pub struct Leadership {
     pub to_hard: Option<Duration>,
 }
 
+impl View {
+    /// Whether we are the next to lead: only the leader is before us.
+    pub fn is_next(&self) -> bool {
+        self.place == Some(1)
+    }
+}
+
 impl Board {
     /// For a candidate that joins now.
     pub fn new(identity: Identity, clocks: Clocks) -> Self {

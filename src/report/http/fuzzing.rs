@@ -12,6 +12,7 @@ use super::pace::Pace;
 use super::pages::Desk;
 use super::server::Guest;
 use super::{Board, Clocks, Identity, Lookout, Sight};
+use crate::report::Suspicion;
 
 /// What is sent in full: so much fits into the buffers.
 const MOST: usize = 32 * 1024;
@@ -80,5 +81,13 @@ struct Blind;
 impl Lookout for Blind {
     async fn look(&self) -> Option<Sight> {
         None
+    }
+
+    fn suspicion(&self) -> Option<Suspicion> {
+        None
+    }
+
+    async fn watch(&self, _: &Board) {
+        std::future::pending().await
     }
 }

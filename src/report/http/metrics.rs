@@ -11,6 +11,7 @@ use prometheus::{Gauge, Histogram, HistogramOpts, IntCounterVec, Opts, Registry,
 use serde::{Deserialize, Serialize};
 
 use super::board::{Identity, Reason, View};
+use crate::report::Suspicion;
 
 /// Seconds that a renewal may take: from a store in the same rack to one that is nearly too late.
 const RENEWALS: &[f64] = &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0];
@@ -239,16 +240,16 @@ impl Metrics {
     }
 
     /// All of it in Prometheus' text format.
-    pub(super) fn text(&self, view: &View) -> String {
+    pub(super) fn text(&self, view: &View, suspicion: Option<Suspicion>) -> String {
         self.count_trips();
         let mut families = self.registry.gather();
-        families.extend(self.present(view).gather());
+        families.extend(self.present(view, suspicion).gather());
         families.sort_by(|one, other| one.name().cmp(other.name()));
         TextEncoder::new().encode_to_string(&families).unwrap_or_default()
     }
 
     /// What is so at one instant. What does not apply is left out.
-    fn present(&self, view: &View) -> Registry {
+    fn present(&self, view: &View, suspicion: Option<Suspicion>) -> Registry {
         let registry = registry(&self.identity);
         let show = |opts: Opts, value: f64| {
             let gauge = Gauge::with_opts(opts).expect("a valid name");
@@ -276,6 +277,15 @@ impl Metrics {
             show(
                 Opts::new("elect_queue_place", "How many candidates are before this one."),
                 u32::try_from(place).unwrap_or(u32::MAX).into(),
+            );
+        }
+        if let Some(suspicion) = suspicion.filter(|_| view.is_next()) {
+            show(
+                Opts::new(
+                    "elect_leader_suspicion",
+                    "How surprising it is that the leader has not renewed its lease yet: phi.",
+                ),
+                suspicion.phi(),
             );
         }
         if let Some(left) = view.leadership.and_then(|leadership| leadership.to_hard) {

@@ -61,7 +61,9 @@ impl Desk {
                 probe(is_ready, "taking part\n", "not taking part\n")
             }
             "/metrics" => {
-                page(StatusCode::OK, PROMETHEUS, self.board.metrics().text(&self.board.view()))
+                let suspicion = self.lookout.suspicion();
+                let text = self.board.metrics().text(&self.board.view(), suspicion);
+                page(StatusCode::OK, PROMETHEUS, text)
             }
             "/events" => self.events(number),
             _ => page(StatusCode::NOT_FOUND, TEXT, UNKNOWN),

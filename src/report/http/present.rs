@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::board::{Board, View};
 use super::lookout::Sight;
-use crate::report::{LeaderStatus, WaitingStatus, rfc3339};
+use crate::report::{LeaderStatus, Suspicion, WaitingStatus, rfc3339};
 
 /// How things are, with stable keys; more may come.
 #[derive(Serialize)]
@@ -44,6 +44,8 @@ struct Candidates<'a> {
     /// How old this is.
     age_ms: u64,
     leader: Option<&'a LeaderStatus>,
+    /// How suspicious the leader was then; `null` where that is not known.
+    suspicion: Option<Suspicion>,
     waiting: &'a [WaitingStatus],
 }
 
@@ -72,9 +74,10 @@ impl<'a> Present<'a> {
     /// With who else takes part, as far as it is known.
     #[must_use]
     pub(super) fn among(self, sight: Option<&'a Sight>) -> Self {
-        let candidates = sight.map(|Sight { at, status }| Candidates {
+        let candidates = sight.map(|Sight { at, status, suspicion }| Candidates {
             age_ms: millis(self.at.since(*at)),
             leader: status.leader.as_ref(),
+            suspicion: *suspicion,
             waiting: &status.waiting,
         });
         Self { among: Some(Among { candidates }), ..self }

@@ -77,6 +77,7 @@ async fn serve(listener: &TcpListener, desk: &Arc<Desk>) {
     let mut stopping = desk.stopping.clone();
     tokio::select! {
         () = take_in(listener, desk) => {}
+        () = desk.lookout.watch(&desk.board) => {}
         _ = stopping.wait_for(|stopping| *stopping) => {}
     }
     let mut beat = tokio::time::interval(Duration::from_millis(2));

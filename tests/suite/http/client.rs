@@ -11,10 +11,10 @@ use crate::support::Ground;
 
 /// An answer.
 #[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) code: u16,
+pub(crate) struct Answer {
+    pub(crate) code: u16,
     pub(super) head: String,
-    pub(super) body: String,
+    pub(crate) body: String,
 }
 
 impl Answer {
@@ -60,12 +60,12 @@ pub(super) fn request(path: &str) -> String {
 }
 
 #[track_caller]
-pub(super) fn get(server: SocketAddr, path: &str) -> Answer {
+pub(crate) fn get(server: SocketAddr, path: &str) -> Answer {
     eventually("an answer", || try_get(server, path))
 }
 
 /// The value of the sample of Prometheus that begins like this, or of all of them together.
-pub(super) fn sample(page: &str, begin: &str) -> Option<f64> {
+pub(crate) fn sample(page: &str, begin: &str) -> Option<f64> {
     let values = page.lines().filter(|line| line.starts_with(begin));
     let values = values.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok());
     values.reduce(|one, other| one + other)
@@ -122,7 +122,7 @@ impl Iterator for Events {
 }
 
 /// Somewhere to serve HTTP.
-pub(super) fn address() -> SocketAddr {
+pub(crate) fn address() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], free_port()))
 }
 

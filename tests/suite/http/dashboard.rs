@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::net::SocketAddr;
 use std::process::Command;
 
 use elect_testkit::program::{Elect, eventually};
@@ -9,7 +10,7 @@ use elect_testkit::servers::{Etcd, ZooKeeper, ZooKeeperSetup};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::client::{address, get, sample};
+use super::client::{address, get, sample, wait_for_leader};
 
 const PACKAGE: &str = "apt-get install prometheus";
 
@@ -38,19 +39,30 @@ fn promtool(words: &[&str], stdin: &str) -> String {
     said
 }
 
-/// A page of a leader that has renewed its lease: there is no metric that it does not show.
-fn full_page() -> String {
-    let (etcd, server) = (Etcd::start(1), address());
-    let (url, http) = (etcd.url(), server.to_string());
-    let flags = ["run", "-b", &url, "-e", "job", "--ttl", "4s", "--http", &http];
-    let _elect =
-        Elect::new(env!("CARGO_BIN_EXE_elect")).args(flags).args(["sleep", "3600"]).spawn();
-    eventually("a renewal", || {
+/// The pages of a leader that has renewed its lease, and of the next in line, who has seen that: there is no
+/// metric that they do not show.
+fn full_pages() -> [String; 2] {
+    let (etcd, server, other) = (Etcd::start(1), address(), address());
+    let candidate = |server: SocketAddr| {
+        let (url, http) = (etcd.url(), server.to_string());
+        let flags = ["run", "-b", &url, "-e", "job", "--ttl", "4s", "--http", &http];
+        Elect::new(env!("CARGO_BIN_EXE_elect")).args(flags).args(["sleep", "3600"]).spawn()
+    };
+    let _leader = candidate(server);
+    wait_for_leader(server);
+    let _next = candidate(other);
+    let next = eventually("a leader that is known", || {
+        let page = get(other, "/metrics").body;
+        sample(&page, "elect_leader_suspicion")?;
+        Some(page)
+    });
+    let leader = eventually("a renewal", || {
         let page = get(server, "/metrics").body;
         let renewals = sample(&page, "elect_renewal_duration_seconds_count")?;
         let trips = sample(&page, "elect_store_round_trips_total{operation=\"lease_keep_alive\"")?;
         (renewals > 0.0 && trips >= renewals).then_some(page)
-    })
+    });
+    [leader, next]
 }
 
 /// The names of all metrics of a page.
@@ -79,9 +91,11 @@ fn questions(dashboard: &Value) -> Vec<String> {
 
 #[test]
 fn all_that_is_mentioned_exists_and_all_that_exists_is_documented() {
-    let page = full_page();
-    promtool(&["check", "metrics"], &page);
-    let there = families(&page);
+    let pages = full_pages();
+    let there: BTreeSet<String> = pages.iter().flat_map(|page| families(page)).collect();
+    for page in pages {
+        promtool(&["check", "metrics"], &page);
+    }
     let (alerts, grafana) = (dashboard(&["alerts"]), dashboard(&["grafana"]));
     let readme = crate::readme::README;
     for (what, text) in [("alerts", &*alerts), ("grafana", &*grafana), ("README", readme)] {
@@ -118,7 +132,7 @@ fn the_rules_are_good_ones() {
             "",
         )
     };
-    assert!(check(&dashboard(&["alerts"])).contains("SUCCESS: 7 rules found"));
+    assert!(check(&dashboard(&["alerts"])).contains("SUCCESS: 8 rules found"));
     assert!(dashboard(&["alerts"]).contains("for: 60s\n"));
     let quick = dashboard(&["alerts", "--for", "1500ms"]);
     assert!(quick.contains("for: 1500ms\n") && !quick.contains('@'), "{quick}");
@@ -131,4 +145,33 @@ fn the_rules_are_good_ones() {
         writeln!(rules, "{{record: \"job:rule{number}\", expr: {question}}},").expect("a string");
     }
     check(&(rules + "]}]\n"));
+}
+
+/// Both sides of the threshold, by the very rules.
+#[test]
+fn the_alert_of_a_suspected_leader_goes_off_at_8() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("elect.yaml"), dashboard(&["alerts"])).expect("written");
+    let test = r#"
+rule_files: [elect.yaml]
+evaluation_interval: 5s
+tests:
+  - interval: 5s
+    input_series:
+      - {series: 'elect_leader_suspicion{election="job", instance="two"}', values: '0.1 7.99 8 stale'}
+    alert_rule_test:
+      - {eval_time: 5s, alertname: ElectLeaderSuspected, exp_alerts: []}
+      - eval_time: 10s
+        alertname: ElectLeaderSuspected
+        exp_alerts:
+          - exp_labels: {election: job, severity: warning}
+            exp_annotations:
+              summary: The leader of job does not renew its lease as it did before.
+              description: It has hung, or lost its way to the store. If it does not come back, the next candidate leads once the lease has ended.
+      - {eval_time: 15s, alertname: ElectLeaderSuspected, exp_alerts: []}
+"#;
+    std::fs::write(path("test.yaml"), test).expect("written");
+    let test = path("test.yaml");
+    assert!(promtool(&["test", "rules", test.to_str().expect("a path")], "").contains("SUCCESS"));
 }

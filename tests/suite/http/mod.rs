@@ -3,7 +3,7 @@
 mod after_loss;
 mod basics;
 mod change;
-mod client;
+pub(crate) mod client;
 mod dashboard;
 mod hostile;
 mod prometheus;

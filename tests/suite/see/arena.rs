@@ -11,23 +11,23 @@ use crate::real::{Brand, Cluster};
 
 /// Which store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ground {
+pub(crate) enum Ground {
     File,
     Etcd,
     ZooKeeper,
 }
 
 /// The election "job" in a store of its own.
-pub(super) struct Arena {
+pub(crate) struct Arena {
     folder: TempDir,
     cluster: Option<(Brand, RefCell<Box<dyn Cluster>>)>,
 }
 
 /// A server that is stopped until this is dropped.
-pub(super) struct Silence<'a>(&'a Arena);
+pub(crate) struct Silence<'a>(&'a Arena);
 
 impl Arena {
-    pub(super) fn on(ground: Ground) -> Self {
+    pub(crate) fn on(ground: Ground) -> Self {
         let brand = match ground {
             Ground::File => None,
             Ground::Etcd => Some(Brand::Etcd),
@@ -37,16 +37,16 @@ impl Arena {
         Self { folder: TempDir::new().expect("a temporary folder"), cluster }
     }
 
-    pub(super) fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     /// Where the server is.
-    pub(super) fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.cluster.as_ref().expect("a store with servers").1.borrow().addresses()[0]
     }
 
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         match &self.cluster {
             None => format!("file://{}", self.path("state").display()),
             Some((brand, _)) => brand.url(&[self.address()]),
@@ -54,25 +54,46 @@ impl Arena {
     }
 
     /// The store by another way to its server.
-    pub(super) fn url_through(&self, way: SocketAddr) -> String {
+    pub(crate) fn url_through(&self, way: SocketAddr) -> String {
         self.cluster.as_ref().expect("a store with servers").0.url(&[way])
     }
 
-    pub(super) fn elect(&self, subcommand: &str) -> Elect {
+    pub(crate) fn elect(&self, subcommand: &str) -> Elect {
         Elect::new(env!("CARGO_BIN_EXE_elect")).args([subcommand, "-b", &self.url()])
     }
 
     /// A candidate with a lease of so many seconds, where leases end by time. Its command writes its token and
     /// its id to the record, and stays.
-    pub(super) fn candidate(&self, label: &str, ttl: u32) -> Running {
+    pub(crate) fn candidate(&self, label: &str, ttl: u32) -> Running {
+        self.candidate_with(label, ttl, |it| it)
+    }
+
+    /// The same with more flags.
+    pub(crate) fn candidate_with(
+        &self,
+        label: &str,
+        ttl: u32,
+        flags: impl FnOnce(Elect) -> Elect,
+    ) -> Running {
         let script = "echo \"$ELECT_TOKEN $ELECT_LEADER_ID\" >>\"$RECORD\"; exec sleep 3600";
+        self.run_with(label, ttl, flags, script)
+    }
+
+    /// The same with another command.
+    pub(crate) fn run_with(
+        &self,
+        label: &str,
+        ttl: u32,
+        flags: impl FnOnce(Elect) -> Elect,
+        script: &str,
+    ) -> Running {
         let run = self.elect("run").args(["-e", "job", "--id", label]);
         let run = if self.cluster.is_some() { run.args(["--ttl", &ttl.to_string()]) } else { run };
-        run.env("RECORD", self.path("record")).sh(script).spawn()
+        flags(run).env("RECORD", self.path("record")).sh(script).spawn()
     }
 
     /// Whoever has led: token and id, in this order.
-    pub(super) fn record(&self) -> Vec<(u64, String)> {
+    pub(crate) fn record(&self) -> Vec<(u64, String)> {
         let text = std::fs::read_to_string(self.path("record")).unwrap_or_default();
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         let read = |line: &str| {
@@ -84,7 +105,7 @@ impl Arena {
 
     /// A candidate that leads now.
     #[track_caller]
-    pub(super) fn leader(&self, label: &str, ttl: u32) -> Running {
+    pub(crate) fn leader(&self, label: &str, ttl: u32) -> Running {
         let running = self.candidate(label, ttl);
         self.wait_for_leader(label);
         running
@@ -92,7 +113,7 @@ impl Arena {
 
     /// Waits until the command of this candidate runs; returns its id.
     #[track_caller]
-    pub(super) fn wait_for_leader(&self, label: &str) -> String {
+    pub(crate) fn wait_for_leader(&self, label: &str) -> String {
         eventually(&format!("{label} to lead"), || {
             self.record().into_iter().map(|(_, id)| id).find(|id| is_of(id, label))
         })
@@ -100,7 +121,7 @@ impl Arena {
 
     /// Waits until this candidate waits.
     #[track_caller]
-    pub(super) fn wait_for_waiter(&self, label: &str) {
+    pub(crate) fn wait_for_waiter(&self, label: &str) {
         eventually(&format!("{label} to wait"), || {
             self.status()["waiting"]
                 .as_array()?
@@ -112,7 +133,7 @@ impl Arena {
 
     /// Waits until this candidate takes part.
     #[track_caller]
-    pub(super) fn wait_for_candidate(&self, label: &str) {
+    pub(crate) fn wait_for_candidate(&self, label: &str) {
         eventually(&format!("{label} to take part"), || {
             let status = self.status();
             let mut all = status["waiting"].as_array()?.iter().chain([&status["leader"]]);
@@ -121,7 +142,7 @@ impl Arena {
     }
 
     /// What `elect status` says of the election; null while the store does not answer.
-    pub(super) fn status(&self) -> Value {
+    pub(crate) fn status(&self) -> Value {
         let ended = self.elect("status").args(["-o", "json", "job"]).run();
         let report = serde_json::from_str::<Value>(&ended.stdout);
         report.map(|mut report| report["elections"][0].take()).unwrap_or_default()
@@ -129,7 +150,7 @@ impl Arena {
 
     /// Has the server answer nobody.
     #[track_caller]
-    pub(super) fn silence(&self) -> Silence<'_> {
+    pub(crate) fn silence(&self) -> Silence<'_> {
         self.signal(Signal::SIGSTOP);
         Silence(self)
     }
@@ -157,7 +178,7 @@ fn is_of(id: &str, label: &str) -> bool {
 
 /// Ends a candidate as a crash would.
 #[track_caller]
-pub(super) fn crash(mut candidate: Running) {
+pub(crate) fn crash(mut candidate: Running) {
     candidate.signal(Signal::SIGKILL);
     candidate.wait();
 }

@@ -5,6 +5,7 @@ mod observe;
 mod observer;
 mod readme;
 mod record;
+mod suspicion;
 mod truth;
 mod wait;
 mod watch;
@@ -31,4 +32,5 @@ macro_rules! on_each_cluster {
     };
 }
 
-use {on_each_cluster, on_each_store};
+pub(crate) use arena::{Arena, Ground};
+pub(crate) use {on_each_cluster, on_each_store};

@@ -13,15 +13,21 @@ use crate::terminal::does;
 const ENTER: &str = "\u{1b}[?1049h";
 const LEAVE: &str = "\u{1b}[?1049l";
 const CLEAR: &str = "\u{1b}[2J";
-const HOME: &str = "\u{1b}[H";
+pub(super) const HOME: &str = "\u{1b}[H";
 
 on_each_store! {
     the_picture_follows_the_election
 }
 
 mod outage {
-    use super::{Arena, Ground, an_old_picture_says_so_and_recovers, on_each_cluster};
-    on_each_cluster! { an_old_picture_says_so_and_recovers }
+    use super::{
+        Arena, Ground, a_single_look_says_that_there_is_no_answer,
+        an_old_picture_says_so_and_recovers, on_each_cluster,
+    };
+    on_each_cluster! {
+        an_old_picture_says_so_and_recovers
+        a_single_look_says_that_there_is_no_answer
+    }
 }
 
 /// A terminal with a shell in it, whose elect looks at the arena.
@@ -32,7 +38,7 @@ pub(super) fn shell(arena: &Arena) -> Terminal {
 }
 
 #[track_caller]
-fn start(terminal: &mut Terminal, words: &str) {
+pub(super) fn start(terminal: &mut Terminal, words: &str) {
     start_line(terminal, &format!("$E status --watch {words}"));
 }
 
@@ -106,6 +112,23 @@ fn an_old_picture_says_so_and_recovers(arena: &Arena) {
     let _two = arena.leader("two", 15);
     sees(&mut terminal, "leader", "-", "two-");
     end(&mut terminal);
+}
+
+/// Of whoever led when the store was last heard of, a TTL ago and more, it says nothing.
+fn a_single_look_says_that_there_is_no_answer(arena: &Arena) {
+    let one = arena.leader("one", 6);
+    arena.elect("status").arg("job").run().exits(0);
+    let silence = arena.silence();
+    one.wait().exits(124);
+    for form in ["table", "json", "yaml"] {
+        let ended = arena.elect("status").args(["-o", form, "job"]).run();
+        ended.exits(125).prints("").says(&arena.address().to_string());
+    }
+    drop(silence);
+    eventually("an answer", || {
+        let ended = arena.elect("status").arg("job").run();
+        (ended.stdout.contains("no-leader")).then(|| ended.exits(1))
+    });
 }
 
 #[test]

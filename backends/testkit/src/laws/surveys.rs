@@ -39,6 +39,30 @@ pub async fn a_survey_tells_token_and_times(bench: Shared) {
     }
 }
 
+/// Where the store shows renewals at all: each is seen, and nothing else looks like one.
+pub async fn a_survey_tells_how_long_ago_the_lease_was_renewed(bench: Shared) {
+    let mut line = Contender::in_line(&bench, &["a", "b"]).await;
+    let onlooker = bench.connect().await;
+    for _ in 0..3 {
+        let before = bench.now();
+        line[0].lead().await;
+        let after = bench.now();
+        for _ in 0..2 {
+            bench.advance(bench.ttl() / 6).await;
+            line[1].wait_behind(1).await;
+            let asked = bench.now();
+            let survey = onlooker.survey(&election()).await.expect("a survey");
+            let answered = bench.now();
+            let Some(renewed) = survey.leader.expect("a leader").renewed else { return };
+            assert!(
+                renewed.at_least <= answered.since(before),
+                "{renewed:?}: a renewal is not seen"
+            );
+            assert!(renewed.at_most >= asked.since(after), "{renewed:?}: one that was none");
+        }
+    }
+}
+
 /// While somebody looks without a pause, everybody wins who would win otherwise.
 pub async fn surveys_disturb_nobody(bench: Shared) {
     let over = Arc::new(AtomicBool::new(false));

@@ -223,6 +223,8 @@ pub struct Slip {
 pub struct Line {
     /// Who leads, with the token, and how long without a renewal.
     pub leader: Option<(Arrival, u64, Duration)>,
+    /// How long ago it was heard of; `None` where the store does not show that.
+    pub renewed: Option<Duration>,
     /// Since when it leads, as time after its arrival.
     pub led_after: Duration,
     /// Who waits, the next to lead first.

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use elect_api::{
     Cadence, Candidate, ElectionName, Entry, Error, ErrorKind, Leader, Lease, Ordered, Orders,
-    Profile, Seat, Store, Survey, Ticket, Token, Wake,
+    Profile, Renewed, Seat, Store, Survey, Ticket, Token, Wake,
 };
 
 use super::message::{Arrival, Ask, Bid, Envelope, Line, Op, Reply, Request, Slip};
@@ -140,11 +140,13 @@ impl From<Slip> for Orders {
 fn survey(line: Line) -> Survey {
     let entry = |Arrival { candidate, joined }| Entry { candidate, joined: Some(joined) };
     let led_after = line.led_after;
+    let renewed = line.renewed.map(|ago| Renewed { at_least: ago, at_most: ago });
     let leader = line.leader.map(|(arrival, token, remaining)| Leader {
         since: Some(arrival.joined + led_after),
         entry: entry(arrival),
         token: Token::new(token),
         remaining: Some(remaining),
+        renewed,
     });
     Survey { leader, waiting: line.waiting.into_iter().map(entry).collect() }
 }

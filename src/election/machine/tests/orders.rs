@@ -67,10 +67,11 @@ fn a_command_that_had_ended_before_keeps_its_verdict() {
 fn while_it_is_paused_a_winner_keeps_its_place_and_starts_nothing() {
     for (lease, renewal) in [(ETCD, 3.5), (Lease::Unlimited, 6.0)] {
         let mut transcript = Transcript::waiting(lease, rules());
-        transcript
-            .tell(1.0, Event::Woken, &["refresh"])
-            .tell(1.1, paused(), &[])
-            .tell(1.1, leading(lease, 1.0), &[]);
+        transcript.tell(1.0, Event::Woken, &["refresh"]).tell(1.1, paused(), &[]).tell(
+            1.1,
+            leading(lease, 1.0),
+            &[],
+        );
         // It goes on renewing.
         transcript.pass(renewal, &["refresh"]).tell(renewal, leading(lease, renewal), &[]);
         transcript.tell(7.0, Event::Woken, &["refresh"]).tell(7.1, nothing(), &[]).tell(

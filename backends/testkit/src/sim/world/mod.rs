@@ -399,7 +399,7 @@ impl World {
 
     fn line(&self, now: StoreTime, election: &ElectionName) -> Line {
         match self.elections.get(election) {
-            Some(Contest::Queue(queue)) => queue.line(now),
+            Some(Contest::Queue(queue)) => queue.line(now, self.options.tells_every),
             Some(Contest::Record(held)) => held.line(now),
             None => Line::default(),
         }

@@ -164,11 +164,13 @@ impl Queue {
         Some(Leads { token, candidate: entry.bid.candidate.id.clone(), lease_end: entry.end() })
     }
 
-    pub(super) fn line(&self, now: StoreTime) -> Line {
+    /// A store that is told of its clients only now and then shows nobody when it was.
+    pub(super) fn line(&self, now: StoreTime, tells_every: Option<Duration>) -> Line {
         let mut entries = self.entries.iter();
         let Some((&token, first)) = entries.next() else { return Line::default() };
         Line {
             leader: Some((Arrival::from(&first.bid), token, first.end().since(now))),
+            renewed: tells_every.is_none().then(|| now.plus(first.ttl).since(first.end())),
             led_after: first.led_since.unwrap_or(now).since(first.entered),
             waiting: entries.map(|(_, entry)| Arrival::from(&entry.bid)).collect(),
         }

@@ -80,6 +80,7 @@ impl Held {
             .holder
             .as_ref()
             .map(|holding| (Arrival::from(&holding.bid), holding.token, holding.ends.since(now)));
-        Line { leader, ..Line::default() }
+        let renewed = self.holder.as_ref().map(|holding| now.plus(holding.ttl).since(holding.ends));
+        Line { leader, renewed, ..Line::default() }
     }
 }

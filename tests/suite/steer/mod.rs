@@ -1,0 +1,4 @@
+//! Steering: `elect resign`, `elect pause` and `elect resume`, on each store.
+
+mod pause;
+mod resign;

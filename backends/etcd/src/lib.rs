@@ -39,6 +39,10 @@
 //! whatever the watch says: all of them where they are up to a hundred, and beyond that the nearest
 //! alone, so that thousands may wait.
 //!
+//! **Orders** are a key beside the notes, `PREFIX .notes / ELECTION / orders`. Each transaction that proves,
+//! lists or enters gets it too, so they are as new as the proof; and the stream of the watch on the one before
+//! us, or on our own key, has a watch on it.
+//!
 //! **Members** are used one at a time, over one connection: see `link`. An attempt that fails in a way in
 //! which another member might serve, or that is dropped unanswered, sends the next one elsewhere. All
 //! requests say that they need a member with a leader: one that is cut off then refuses at once.
@@ -55,6 +59,7 @@ mod fault;
 pub mod fuzzing;
 mod layout;
 mod link;
+mod orders;
 mod overhear;
 mod probe;
 mod queue;

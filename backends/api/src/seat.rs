@@ -31,11 +31,9 @@ pub trait Seat: Send {
 
     /// What people ask of the election (law 11), as it stood when the last [`Seat::refresh`] that said how
     /// we lead or wait found out, so after its `now`: no request is made for it. Before the first one they
-    /// are those of an election of which nothing was ever asked.
-    fn orders(&self) -> &Orders {
-        static NOTHING: Orders = Orders { text: None, version: 0 };
-        &NOTHING
-    }
+    /// are those of an election of which nothing was ever asked. Orders that are damaged, or that we may not
+    /// read, change nothing.
+    fn orders(&self) -> &Orders;
 
     /// Gives the place up, leading or waiting. When it has returned, the next candidate can lead at
     /// once, provided that every copy of [`Seat::holds`] is closed too (law 7). Without a place there is

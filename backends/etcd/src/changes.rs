@@ -4,7 +4,7 @@ use etcd_client::{Client, WatchOptions, WatchResponse, WatchStream};
 use crate::fault::{Doing, Failure};
 use crate::layout::Hall;
 
-/// Looks out over the candidates and the notes of an election. Ends with the first change, or when the
+/// Looks out over the candidates, the notes and the orders of an election. Ends with the first change, or when the
 /// look-out breaks off.
 pub(crate) async fn changed(mut client: Client, hall: Hall) -> Result<Wake, Failure> {
     let failed = |cause| Failure { doing: Doing::Look, cause };

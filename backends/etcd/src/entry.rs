@@ -17,7 +17,9 @@ pub(crate) struct Entry {
     window: Duration,
     /// Those before us, as last seen.
     before: Option<Before>,
-    /// On the nearest of those before us or, once we lead, on our own key.
+    /// The key of the orders.
+    orders: String,
+    /// On the nearest of those before us or, once we lead, on our own key; and on the orders.
     watch: Option<Watch>,
     leading: Option<Leading>,
 }
@@ -31,8 +33,8 @@ struct Leading {
 }
 
 impl Entry {
-    pub(crate) const fn new(own: Rival, window: Duration) -> Self {
-        Self { own, window, before: None, watch: None, leading: None }
+    pub(crate) const fn new(own: Rival, window: Duration, orders: String) -> Self {
+        Self { own, window, before: None, orders, watch: None, leading: None }
     }
 
     pub(crate) const fn revision(&self) -> i64 {
@@ -101,8 +103,9 @@ impl Entry {
         Standing::Waiting { ahead, wake }
     }
 
-    /// Ends when the key is gone.
+    /// Ends when the key is gone, or when there are other orders.
     fn look_out(&mut self, attempt: &Attempt, seen: i64, rival: Rival) -> Wake {
-        watch::look_out(&mut self.watch, attempt, seen, Event::End(rival))
+        let events = vec![Event::End(rival), Event::Change(self.orders.clone())];
+        watch::look_out(&mut self.watch, attempt, seen, events)
     }
 }

@@ -24,6 +24,7 @@ pub(crate) enum Doing {
     Renew,
     Resign,
     Note,
+    Order,
     Look,
 }
 
@@ -69,6 +70,7 @@ impl Doing {
             Self::Renew => "renew the lease through",
             Self::Resign => "give the lease up through",
             Self::Note => "write a note to",
+            Self::Order => "write orders to",
             Self::Look => "read the election from",
         }
     }
@@ -77,7 +79,9 @@ impl Doing {
     const fn unknown(self) -> ErrorKind {
         match self {
             Self::Connect | Self::Look => ErrorKind::Unreachable,
-            Self::Enter | Self::Renew | Self::Resign | Self::Note => ErrorKind::Ambiguous,
+            Self::Enter | Self::Renew | Self::Resign | Self::Note | Self::Order => {
+                ErrorKind::Ambiguous
+            }
         }
     }
 }

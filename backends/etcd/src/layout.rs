@@ -1,5 +1,5 @@
 //! The keys that Go's `client/v3/concurrency` makes: `PREFIX ELECTION / LEASE`, the lease in hexadecimal.
-//! Notes are elsewhere, so that nobody takes one for a candidate: `PREFIX .notes / ELECTION / NAME`.
+//! Notes and orders are elsewhere, so that nobody takes one for a candidate: `PREFIX .notes / ELECTION / NAME`.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -55,7 +55,7 @@ impl Hall {
         &self.prefix
     }
 
-    /// What the keys of all notes of the election begin with.
+    /// What the keys of all notes of the election begin with, and that of its orders.
     pub(crate) fn notes(&self) -> &str {
         &self.notes
     }
@@ -63,6 +63,11 @@ impl Hall {
     /// The key of a note.
     pub(crate) fn note(&self, name: NoteName) -> String {
         format!("{}{name}", self.notes)
+    }
+
+    /// The key of the orders.
+    pub(crate) fn orders(&self) -> String {
+        format!("{}orders", self.notes)
     }
 
     /// The key of the candidate with this lease.
@@ -120,10 +125,11 @@ mod tests {
     fn elections_are_those_with_candidates() {
         let name = |key: &str| election_of("elect/", key.as_bytes()).map(|name| name.to_string());
         assert_eq!(name("elect/job/a1").as_deref(), Some("job"));
-        let note = Hall::new("elect/", &"job".parse().expect("a name")).note(NoteName::ONCE);
-        assert_eq!(note, "elect/.notes/job/once");
-        for none in ["elect/job", "elect/job/", "elect/a/b/c1", "elect/7/a1", "other/job/a1", &note]
-        {
+        let hall = Hall::new("elect/", &"job".parse().expect("a name"));
+        let (note, orders) = (hall.note(NoteName::ONCE), hall.orders());
+        assert_eq!((&*note, &*orders), ("elect/.notes/job/once", "elect/.notes/job/orders"));
+        let others = ["elect/job", "elect/job/", "elect/a/b/c1", "elect/7/a1", "other/job/a1"];
+        for none in others.into_iter().chain([&*note, &*orders]) {
             assert_eq!(name(none), None, "{none}");
         }
     }

@@ -42,6 +42,10 @@
 //! **Looking on**: what is left of a lease tells whoever asks when it was renewed last, to the second. A new
 //! leader of etcd lets leases run their full length anew, which looks like a renewal.
 //!
+//! **Orders** are a key beside the notes, `PREFIX .notes / ELECTION / orders`. Each transaction that proves,
+//! lists or enters gets it too, so they are as new as the proof; and the stream of the watch on the one before
+//! us, or on our own key, has a watch on it.
+//!
 //! **Members** are used one at a time, over one connection: see `link`. An attempt that fails in a way in
 //! which another member might serve, or that is dropped unanswered, sends the next one elsewhere. All
 //! requests say that they need a member with a leader: one that is cut off then refuses at once.
@@ -58,6 +62,7 @@ mod fault;
 pub mod fuzzing;
 mod layout;
 mod link;
+mod orders;
 mod overhear;
 mod probe;
 mod queue;

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use elect_api::Orders;
 use etcd_client::{
     Compare, CompareOp, GetOptions, GetResponse, KeyValue, PutOptions, SortOrder, SortTarget, Txn,
     TxnOp, TxnOpResponse, TxnResponse,
@@ -60,14 +61,30 @@ fn list(hall: &Hall, revision: Option<i64>, room: Room) -> TxnOp {
     TxnOp::get(hall.prefix(), Some(options))
 }
 
-/// Makes our entry unless it is there, and lists the queue. If it is there it is got instead.
+/// Gets the orders too. It is the last get of a transaction.
+fn orders(hall: &Hall) -> TxnOp {
+    TxnOp::get(hall.orders(), None)
+}
+
+/// What people ask, by a transaction that got it too.
+pub(crate) fn orders_in(reply: &TxnResponse) -> Orders {
+    let answer = gets(reply).pop_back();
+    crate::orders::of(answer.as_ref().and_then(|answer| answer.kvs().first()))
+}
+
+/// Makes our entry unless it is there, and lists the queue. If it is there it is got instead. The orders are
+/// got in any case.
 pub(crate) fn enter(hall: &Hall, lease: LeaseId, value: Vec<u8>, room: Room) -> Txn {
     let key = hall.key(lease);
     let put = PutOptions::new().with_lease(lease.get());
     Txn::new()
         .when([Compare::create_revision(key.as_str(), CompareOp::Equal, 0)])
-        .and_then([TxnOp::put(key.as_str(), value, Some(put)), list(hall, None, room)])
-        .or_else([TxnOp::get(key, None)])
+        .and_then([
+            TxnOp::put(key.as_str(), value, Some(put)),
+            list(hall, None, room),
+            orders(hall),
+        ])
+        .or_else([TxnOp::get(key, None), orders(hall)])
 }
 
 /// What a proof asks beside whether our entry is there.
@@ -82,7 +99,8 @@ pub(crate) enum Ask<'a> {
     Nearest(&'a Rival),
 }
 
-/// Proves that the entry which came at `revision` is there and ours. If not, all others are listed.
+/// Proves that the entry which came at `revision` is there and ours. If not, all others are listed. Unless a
+/// note is to be written the orders are got in any case.
 ///
 /// A transaction without a single get would be answered from what a member happens to know.
 pub(crate) fn prove(hall: &Hall, lease: LeaseId, revision: i64, ask: Ask<'_>) -> Txn {
@@ -93,7 +111,8 @@ pub(crate) fn prove(hall: &Hall, lease: LeaseId, revision: i64, ask: Ask<'_>) ->
         Compare::lease(key.as_str(), CompareOp::Equal, lease.get()),
     ];
     let mut otherwise = vec![list(hall, None, Room::Usual)];
-    let operations = match ask {
+    let writes_note = matches!(ask, Ask::Note { .. });
+    let mut operations = match ask {
         Ask::Nothing(None) => vec![ours()],
         Ask::Nothing(Some(value)) => {
             let put = PutOptions::new().with_lease(lease.get());
@@ -109,6 +128,10 @@ pub(crate) fn prove(hall: &Hall, lease: LeaseId, revision: i64, ask: Ask<'_>) ->
             vec![TxnOp::get(rival.key.as_str(), Some(GetOptions::new().with_keys_only()))]
         }
     };
+    if !writes_note {
+        operations.push(orders(hall));
+        otherwise.push(orders(hall));
+    }
     Txn::new().when(conditions).and_then(operations).or_else(otherwise)
 }
 

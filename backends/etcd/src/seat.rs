@@ -3,7 +3,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, Error, ErrorKind, Note, NoteName, Noted, Seat, Standing, Ticket, awake,
+    Boottime, Candidate, Error, ErrorKind, Note, NoteName, Noted, Orders, Seat, Standing, Ticket,
+    awake,
 };
 use etcd_client::{KeyValue, LeaseGrantOptions, TxnResponse};
 
@@ -38,6 +39,8 @@ pub(crate) struct EtcdSeat {
     note: Option<Watch>,
     /// When the note that is written was changed last, as far as we know. There is one name of a note.
     note_seen: i64,
+    /// As the last answer had them that says how we stand.
+    orders: Orders,
 }
 
 /// One to hear who answers, one that counts, and one more for a change meanwhile.
@@ -98,6 +101,7 @@ impl EtcdSeat {
             heard: None,
             note: None,
             note_seen: 0,
+            orders: Orders::default(),
         }
     }
 
@@ -142,7 +146,8 @@ impl EtcdSeat {
             return Err(odd("our lease is another's too: trying again takes a new one"));
         };
         let own = Rival { key: self.hall.key(self.lease), revision };
-        let entry = Entry::new(own, window);
+        let entry = Entry::new(own, window, self.hall.orders());
+        self.orders = queue::orders_in(&reply);
         if !is_new || !reply.succeeded() {
             self.stage = Stage::In(entry);
             return Ok(None);
@@ -246,6 +251,7 @@ impl EtcdSeat {
                 break;
             }
         }
+        self.orders = queue::orders_in(&reply);
         self.stand(attempt, now, &reply, before)
     }
 
@@ -278,6 +284,7 @@ impl EtcdSeat {
             return Standing::Gone(self.lose());
         }
         let ahead = queue::gets(reply).front().map_or(0, |all| queue::count(&self.hall, all));
+        self.orders = queue::orders_in(reply);
         self.stale = Some(self.lease);
         self.start_over();
         Standing::Waiting { ahead, wake: awake() }
@@ -292,7 +299,7 @@ impl EtcdSeat {
         let kv = reply.take_kvs().pop();
         self.note_seen = kv.as_ref().map_or(0, KeyValue::mod_revision);
         let text = kv.map(|kv| kv.into_key_value().1);
-        let wake = watch::look_out(&mut self.note, attempt, seen, Event::Change(key));
+        let wake = watch::look_out(&mut self.note, attempt, seen, vec![Event::Change(key)]);
         Ok(Note { text, wake })
     }
 
@@ -327,6 +334,10 @@ impl Seat for EtcdSeat {
                 Err(error)
             }
         }
+    }
+
+    fn orders(&self) -> &Orders {
+        &self.orders
     }
 
     async fn read_note(&mut self, _now: Boottime, name: NoteName) -> Result<Note, Error> {

@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Cadence, Candidate, ElectionName, Error, ErrorKind, Lease, Order, Profile, Seat, Store, Survey,
-    Ticket, Wake,
+    Cadence, Candidate, ElectionName, Error, ErrorKind, Lease, Order, Ordered, Orders, Profile,
+    Seat, Store, Survey, Ticket, Wake,
 };
 
 use crate::address::Address;
@@ -12,7 +12,7 @@ use crate::fault::{Doing, Failure, is_lease_unknown};
 use crate::layout::{Hall, LeaseId};
 use crate::link::Link;
 use crate::seat::EtcdSeat;
-use crate::{changes, survey};
+use crate::{changes, orders, survey};
 
 /// The elections under one prefix of a cluster.
 pub(crate) struct EtcdStore {
@@ -99,6 +99,36 @@ impl Store for EtcdStore {
             Ok(wake) => {
                 attempt.succeed();
                 Ok(wake)
+            }
+            Err(failure) => Err(attempt.fail(&failure).await),
+        }
+    }
+
+    async fn orders(&self, election: &ElectionName) -> Result<Orders, Error> {
+        let hall = Hall::new(&self.prefix, election);
+        let attempt = self.link.casual_attempt(hall.notes()).await?;
+        match orders::read(&attempt.client(), &hall).await {
+            Ok(orders) => {
+                attempt.succeed();
+                Ok(orders)
+            }
+            Err(failure) => Err(attempt.fail(&failure).await),
+        }
+    }
+
+    async fn order(
+        &self,
+        election: &ElectionName,
+        text: &[u8],
+        version: u64,
+    ) -> Result<Ordered, Error> {
+        Orders::check_length(text)?;
+        let hall = Hall::new(&self.prefix, election);
+        let attempt = self.link.attempt(hall.notes()).await?;
+        match orders::write(&attempt.client(), &hall, text, version).await {
+            Ok(ordered) => {
+                attempt.succeed();
+                Ok(ordered)
             }
             Err(failure) => Err(attempt.fail(&failure).await),
         }

@@ -32,7 +32,7 @@ pub(crate) async fn survey(client: &Client, hall: &Hall) -> Result<Survey, Failu
     Ok(Survey { leader, waiting: entries.map(|(_, (entry, _))| entry).collect() })
 }
 
-/// Removes the notes of an election if nobody is in it; says whether that is so. Entries do not outlive their
+/// Removes the notes and the orders of an election if nobody is in it; says whether that is so. Entries do not outlive their
 /// candidates.
 pub(crate) async fn forget(client: &Client, hall: &Hall) -> Result<bool, Failure> {
     let options = GetOptions::new().with_prefix().with_keys_only();

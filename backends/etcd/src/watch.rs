@@ -13,7 +13,7 @@ use crate::queue::Rival;
 pub(crate) enum Event {
     /// The end of a candidate.
     End(Rival),
-    /// A change of the note with this key.
+    /// A change of the note or the orders with this key.
     Change(String),
 }
 
@@ -25,19 +25,31 @@ impl Event {
         }
     }
 
-    fn unwanted(&self) -> Vec<WatchFilterType> {
-        match self {
+    fn options(&self, from: i64) -> WatchOptions {
+        let unwanted = match self {
             Self::End(_) => vec![WatchFilterType::NoPut],
             Self::Change(_) => Vec::new(),
-        }
+        };
+        WatchOptions::new().with_start_revision(from).with_filters(unwanted)
     }
 }
 
-/// A look-out over one connection. All wakes of a seat for the same event share it.
+/// What a look-out has to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bell {
+    Silent,
+    /// One of its events has come.
+    Came,
+    /// It hears no more.
+    Deaf,
+}
+
+/// A look-out over one connection for the first of some events. All wakes of a seat for the same ones share
+/// it.
 pub(crate) struct Watch {
-    event: Event,
+    events: Vec<Event>,
     generation: u64,
-    bell: Arc<watch::Sender<bool>>,
+    bell: Arc<watch::Sender<Bell>>,
     task: AbortHandle,
 }
 
@@ -46,34 +58,40 @@ impl Watch {
     ///
     /// A look-out that breaks off after it stood wakes once if it is `loud`: one that takes the place of
     /// another that broke off is not, or the two would keep each other busy.
-    fn start(client: Client, generation: u64, event: Event, revision: i64, loud: bool) -> Self {
-        let bell = Arc::new(watch::Sender::new(false));
-        let looked_for = event.clone();
+    fn start(
+        client: Client,
+        generation: u64,
+        events: Vec<Event>,
+        revision: i64,
+        loud: bool,
+    ) -> Self {
+        let bell = Arc::new(watch::Sender::new(Bell::Silent));
+        let looked_for = events.clone();
         let rings = Arc::clone(&bell);
         let task = tokio::spawn(async move {
-            match listen(client, looked_for, revision + 1).await {
-                End::Came => rings.send_replace(true),
-                End::BrokeOff if loud => rings.send_replace(true),
-                End::BrokeOff | End::NeverStood => false,
+            match listen(client, &looked_for, revision + 1).await {
+                End::Came => rings.send_replace(Bell::Came),
+                End::BrokeOff if loud => rings.send_replace(Bell::Deaf),
+                End::BrokeOff | End::NeverStood => Bell::Silent,
             };
         });
-        Self { event, generation, bell, task: task.abort_handle() }
+        Self { events, generation, bell, task: task.abort_handle() }
     }
 
-    /// Whether it still looks out for this, over this connection.
-    fn is_on(&self, event: &Event, generation: u64) -> bool {
-        self.event == *event && self.generation == generation && !self.task.is_finished()
+    /// Whether it still looks out for these, over this connection.
+    fn is_on(&self, events: &[Event], generation: u64) -> bool {
+        self.events == events && self.generation == generation && !self.task.is_finished()
     }
 
-    /// Whether it looked out for this and has ended.
-    fn broke_off(&self, event: &Event) -> bool {
-        self.event == *event && self.task.is_finished()
+    /// Whether it looked out for these and has ended before one came.
+    fn broke_off(&self, events: &[Event]) -> bool {
+        self.events == events && self.task.is_finished() && *self.bell.borrow() != Bell::Came
     }
 
     /// Wakes if it has broken off in silence: for what no refresh looks at.
     pub(crate) fn wake_if_deaf(&self) {
         if self.task.is_finished() {
-            self.bell.send_replace(true);
+            self.bell.send_replace(Bell::Deaf);
         }
     }
 
@@ -81,7 +99,7 @@ impl Watch {
     fn wake(&self) -> Wake {
         let mut rung = self.bell.subscribe();
         Box::pin(async move {
-            if rung.wait_for(|rung| *rung).await.is_err() {
+            if rung.wait_for(|bell| *bell != Bell::Silent).await.is_err() {
                 // Replaced.
                 std::future::pending::<()>().await;
             }
@@ -95,14 +113,14 @@ pub(crate) fn look_out(
     place: &mut Option<Watch>,
     attempt: &Attempt,
     seen: i64,
-    event: Event,
+    events: Vec<Event>,
 ) -> Wake {
     let generation = attempt.generation();
     let watch = match place.take() {
-        Some(watch) if watch.is_on(&event, generation) => watch,
+        Some(watch) if watch.is_on(&events, generation) => watch,
         old => {
-            let broke_off = old.is_some_and(|watch| watch.broke_off(&event));
-            Watch::start(attempt.client(), generation, event, seen, !broke_off)
+            let broke_off = old.is_some_and(|watch| watch.broke_off(&events));
+            Watch::start(attempt.client(), generation, events, seen, !broke_off)
         }
     };
     place.insert(watch).wake()
@@ -120,12 +138,17 @@ enum End {
     NeverStood,
 }
 
-async fn listen(mut client: Client, event: Event, from: i64) -> End {
-    let options = WatchOptions::new().with_start_revision(from).with_filters(event.unwanted());
-    let Ok(mut stream) = client.watch(event.key(), Some(options)).await else {
+async fn listen(mut client: Client, events: &[Event], from: i64) -> End {
+    let Some((first, others)) = events.split_first() else { return End::NeverStood };
+    let Ok(mut stream) = client.watch(first.key(), Some(first.options(from))).await else {
         return End::NeverStood;
     };
-    let mut stood = false;
+    for event in others {
+        if stream.watch(event.key(), Some(event.options(from))).await.is_err() {
+            return End::NeverStood;
+        }
+    }
+    let mut standing = 0;
     while let Ok(Some(reply)) = stream.message().await {
         if !reply.events().is_empty() {
             return End::Came;
@@ -133,7 +156,7 @@ async fn listen(mut client: Client, event: Event, from: i64) -> End {
         if reply.canceled() {
             break;
         }
-        stood |= reply.created();
+        standing += usize::from(reply.created());
     }
-    if stood { End::BrokeOff } else { End::NeverStood }
+    if standing == events.len() { End::BrokeOff } else { End::NeverStood }
 }

@@ -15,7 +15,7 @@ use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, InotifyEvent, WatchDe
 use nix::unistd::pipe2;
 use tokio::sync::watch;
 
-use crate::hall::{Hall, LOCK, QUEUE};
+use crate::hall::{Hall, LOCK, ORDERS, QUEUE};
 use crate::lock;
 use crate::note::is_note;
 use crate::queue::is_entry;
@@ -191,7 +191,8 @@ impl Place {
                 name => name.is_none_or(is_entry),
             },
             Self::Here { hall, .. } if Some(event.wd) == *hall => {
-                name.is_none_or(|name| is_note(name) || name == LOCK.as_bytes())
+                let is_told = |name: &[u8]| [LOCK, ORDERS].iter().any(|it| it.as_bytes() == name);
+                name.is_none_or(|name| is_note(name) || is_told(name))
             }
             Self::Above { nearest, missing } if event.wd == *nearest => {
                 name.is_none_or(|name| missing.file_name().is_some_and(|it| it.as_bytes() == name))

@@ -6,11 +6,13 @@ use elect_api::{Error, ErrorKind};
 use tokio::sync::oneshot;
 
 use crate::fault::{failed, wrong};
+use crate::hall::Hall;
 use crate::lock;
 use crate::trust::FileId;
 use crate::watch::spawn;
 
-/// The way in: the lock of `enter`, which newcomers hold for some system calls.
+/// The way in: the lock of `enter`, which newcomers hold for some system calls, or of `order`, which those hold
+/// who write orders.
 ///
 /// Who holds it may be stopped or very slow. Then a thread sleeps on it, and the future of the caller
 /// may be dropped: the thread lets go of what nobody wants any more. There is never more than one.
@@ -30,13 +32,19 @@ struct Bell {
 type Passed = nix::Result<File>;
 
 impl Door {
-    /// Returns the file, `enter`, once its lock is ours; closing it lets the next one in.
-    pub(crate) async fn pass(
-        &mut self,
-        file: File,
-        id: FileId,
-        path: &Path,
-    ) -> Result<File, Error> {
+    /// Returns the file of this name once its lock is ours, with the hall; closing it lets the next one in.
+    pub(crate) async fn enter(&mut self, hall: Hall, name: &str) -> Result<(Hall, File), Error> {
+        let path = hall.path_of(name);
+        let (file, id) = hall.file(name)?;
+        let passed = self.pass(file, id, &path).await?;
+        if hall.leads_to(&path, id)? {
+            return Ok((hall, passed));
+        }
+        let what = "was replaced as we came in: trying again helps";
+        Err(wrong(ErrorKind::Unreachable, &path, what))
+    }
+
+    async fn pass(&mut self, file: File, id: FileId, path: &Path) -> Result<File, Error> {
         if lock::try_write(&file).map_err(|errno| failed("lock", path, errno))? {
             return Ok(file);
         }

@@ -9,15 +9,15 @@ use nix::sys::stat::Mode;
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
 use crate::fault::{failed, wrong};
-use crate::hall::{ENTER, Hall, LOCK, QUEUE};
+use crate::hall::{ENTER, Hall, LOCK, ORDER, QUEUE};
 use crate::root::Root;
 use crate::{lock, queue};
 
 /// Removes the directory of an election that nobody is in, with all that a candidate left there.
 pub(crate) fn forget(root: &Root, election: &ElectionName) -> Result<(), Error> {
     let Some(mut hall) = Hall::visit(root, election)? else { return Ok(()) };
-    // While we hold these nobody gets in, and nobody leads. Whoever waits for them finds out that they are gone.
-    let _held = [hold(&hall, ENTER)?, hold(&hall, LOCK)?];
+    // While we hold these nobody gets in, leads or writes orders. Whoever waits for them finds out that they are gone.
+    let _held = [hold(&hall, ENTER)?, hold(&hall, LOCK)?, hold(&hall, ORDER)?];
     for number in queue::list(&mut hall)?.entries {
         let name = queue::name_of(number);
         let Some((file, _)) = hall.look_in_queue(&name)? else { continue };

@@ -19,6 +19,10 @@ pub(crate) const LOCK: &str = "lock";
 pub(crate) const ENTER: &str = "enter";
 /// The name of the file that keeps the newest fencing token.
 pub(crate) const TOKEN: &str = "token";
+/// The name of the file that says what people ask of the election.
+pub(crate) const ORDERS: &str = "orders";
+/// The name of the file whose lock lets one write that at a time.
+pub(crate) const ORDER: &str = "order";
 /// The name of the directory with the candidates' files.
 pub(crate) const QUEUE: &str = "queue";
 
@@ -91,16 +95,20 @@ impl Hall {
     }
 
     /// Opens one of the election's own files for a look; `None` if there is no such regular file.
-    pub(crate) fn look(&self, name: &str) -> Result<Option<File>, Error> {
+    pub(crate) fn look(&self, name: &str) -> Result<Option<(File, FileId)>, Error> {
         look(&self.directory, name, &self.path_of(name), self.policy)
-            .map(|found| found.map(|(file, _)| file))
     }
 
     /// Whether there is anything of this name.
     pub(crate) fn has(&self, name: &str) -> Result<bool, Error> {
+        self.id_of(name).map(|id| id.is_some())
+    }
+
+    /// Which file has this name, of whatever kind it is.
+    pub(crate) fn id_of(&self, name: &str) -> Result<Option<FileId>, Error> {
         match fstatat(&self.directory, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
-            Ok(_) => Ok(true),
-            Err(Errno::ENOENT) => Ok(false),
+            Ok(stat) => Ok(Some(FileId::of(&stat))),
+            Err(Errno::ENOENT) => Ok(None),
             Err(errno) => Err(failed("examine", &self.path_of(name), errno)),
         }
     }

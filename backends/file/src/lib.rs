@@ -10,6 +10,8 @@
 //! ROOT/ELECTION/enter            locked by one newcomer at a time, for some system calls
 //! ROOT/ELECTION/token            the newest fencing token, in two checksummed slots
 //! ROOT/ELECTION/note-NAME        what a leader left for those who come later
+//! ROOT/ELECTION/orders           what people ask of it, below a line with its version
+//! ROOT/ELECTION/order            locked by one who writes orders at a time, for some system calls
 //! ```
 //!
 //! All locks are those of *open file descriptions* (`F_OFD_SETLK`). Such a lock belongs to the
@@ -31,10 +33,14 @@
 //! `lock` would still let one of them lead. Only who removes `lock` itself breaks the promise, and
 //! `refresh` tells ([`Gone`](elect_api::Standing::Gone)).
 //!
-//! All calls are short and block their thread, the longest for one `fdatasync` at a win; threads are
-//! started only to wait. The one await point is in front of `enter`: its holder may be stopped.
+//! Orders are compared and swapped under a lock of their own. A refresh asks which file has their name, and
+//! reads it if it is another one than it read last. What wakes a leader or a waiter for them is started only
+//! when nothing has happened for a tenth of a second, so that a short command does not pay for it.
 //!
-//! Nothing but the token and the notes is flushed to the disk: after a power cut no process is left to hold a
+//! All calls are short and block their thread, the longest for one `fdatasync` at a win; threads are
+//! started only to wait. The one await point is in front of `enter` or `order`: its holder may be stopped.
+//!
+//! Nothing but the token, the notes and the orders is flushed to the disk: after a power cut no process is left to hold a
 //! lock, and what the files say then is read with suspicion.
 //!
 //! # Whom it trusts
@@ -56,9 +62,11 @@ mod hall;
 mod lock;
 mod network;
 mod note;
+mod orders;
 mod queue;
 mod root;
 mod seat;
+mod sheet;
 mod store;
 mod survey;
 mod token;

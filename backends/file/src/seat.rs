@@ -4,16 +4,18 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, ElectionName, Error, ErrorKind, Note, NoteName, Noted, Seat, Standing,
-    Token, Validity, never,
+    Boottime, Candidate, ElectionName, Error, ErrorKind, Note, NoteName, Noted, Orders, Seat,
+    Standing, Token, Validity, first_of, never,
 };
 
 use crate::door::Door;
 use crate::fault::{failed, wrong};
 use crate::hall::{ENTER, Hall, LOCK};
-use crate::note::{self, LookOut};
+use crate::note;
+use crate::orders::Followed;
 use crate::queue::{Place, Predecessor};
 use crate::root::Root;
+use crate::sheet::LookOut;
 use crate::trust::FileId;
 use crate::watch::Watch;
 use crate::{lock, token};
@@ -30,6 +32,7 @@ pub(crate) struct FileSeat {
     state: State,
     /// On the note that was read last.
     look_out: Option<LookOut>,
+    followed: Followed,
 }
 
 enum State {
@@ -54,28 +57,33 @@ struct Leading {
 }
 
 impl FileSeat {
-    pub(crate) const fn new(
+    pub(crate) fn new(
         root: Root,
         election: ElectionName,
         candidate: Candidate,
         door: Door,
     ) -> Self {
-        Self { root, election, candidate, door, state: State::Out, look_out: None }
+        let followed = Followed::new(root.clone(), election.clone());
+        Self { root, election, candidate, door, state: State::Out, look_out: None, followed }
+    }
+
+    async fn step(&mut self) -> Result<Standing, Error> {
+        match &mut self.state {
+            State::Leading(leading) => return leading.prove(),
+            State::Waiting(waiting) if waiting.place.is_kept()? => {
+                let below = waiting.place.below()?;
+                return self.advance(&below);
+            }
+            // Whoever removed our entry sent us to the end of the queue.
+            State::Waiting(_) | State::Out => self.state = State::Out,
+        }
+        self.enter().await
     }
 
     /// The one step that may wait: for other newcomers, in front of the door.
     async fn enter(&mut self) -> Result<Standing, Error> {
         let hall = Hall::create(&self.root, &self.election)?;
-        let path = hall.path_of(ENTER);
-        let (file, id) = hall.file(ENTER)?;
-        let enter = self.door.pass(file, id, &path).await?;
-        if !hall.leads_to(&path, id)? {
-            return Err(wrong(
-                ErrorKind::Unreachable,
-                &path,
-                "was replaced as we came in: trying again helps",
-            ));
-        }
+        let (hall, enter) = self.door.enter(hall, ENTER).await?;
         let (place, below) = Place::take(hall, &self.candidate)?;
         drop(enter);
         self.state = State::Waiting(Waiting { place, watch: None });
@@ -186,16 +194,29 @@ impl Leading {
 #[async_trait]
 impl Seat for FileSeat {
     async fn refresh(&mut self, _now: Boottime) -> Result<Standing, Error> {
-        match &mut self.state {
-            State::Leading(leading) => return leading.prove(),
-            State::Waiting(waiting) if waiting.place.is_kept()? => {
-                let below = waiting.place.below()?;
-                return self.advance(&below);
+        let standing = self.step().await?;
+        let hall = match &self.state {
+            State::Waiting(waiting) => &waiting.place.hall,
+            State::Leading(leading) => &leading.place.hall,
+            State::Out => return Ok(standing),
+        };
+        Ok(match standing {
+            Standing::Leading { token, validity, wake } => {
+                self.followed.look(hall)?;
+                let wake = first_of(vec![wake, self.followed.wake()]);
+                Standing::Leading { token, validity, wake }
             }
-            // Whoever removed our entry sent us to the end of the queue.
-            State::Waiting(_) | State::Out => self.state = State::Out,
-        }
-        self.enter().await
+            Standing::Waiting { ahead, wake } => {
+                self.followed.look(hall)?;
+                let wake = first_of(vec![wake, self.followed.wake()]);
+                Standing::Waiting { ahead, wake }
+            }
+            over => over,
+        })
+    }
+
+    fn orders(&self) -> &Orders {
+        self.followed.orders()
     }
 
     async fn read_note(&mut self, _now: Boottime, name: NoteName) -> Result<Note, Error> {

@@ -3,12 +3,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use elect_api::{Candidate, ElectionName, Error, Lease, Order, Profile, Seat, Store, Survey, Wake};
+use elect_api::{
+    Candidate, ElectionName, Error, Lease, Order, Ordered, Orders, Profile, Seat, Store, Survey,
+    Wake,
+};
 
 use crate::door::Door;
 use crate::root::Root;
 use crate::seat::FileSeat;
-use crate::{changes, forget, survey, url};
+use crate::{changes, forget, orders, survey, url};
 
 /// The elections under one directory of the local disk.
 pub(crate) struct FileStore {
@@ -67,6 +70,20 @@ impl Store for FileStore {
 
     async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {
         Ok(changes::changed(&self.root, election))
+    }
+
+    async fn orders(&self, election: &ElectionName) -> Result<Orders, Error> {
+        orders::read(&self.root, election)
+    }
+
+    async fn order(
+        &self,
+        election: &ElectionName,
+        text: &[u8],
+        version: u64,
+    ) -> Result<Ordered, Error> {
+        Orders::check_length(text)?;
+        orders::write(&self.root, election, text, version).await
     }
 
     async fn elections(&self) -> Result<Vec<ElectionName>, Error> {

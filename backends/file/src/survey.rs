@@ -7,7 +7,7 @@ use nix::sys::stat::fstatat;
 
 use crate::entry::{self, Reading};
 use crate::fault::failed;
-use crate::hall::{Hall, LOCK};
+use crate::hall::{ENTER, Hall, LOCK};
 use crate::root::Root;
 use crate::{lock, queue};
 
@@ -35,7 +35,7 @@ pub(crate) fn survey(root: &Root, election: &ElectionName) -> Result<Survey, Err
 }
 
 fn is_led(hall: &Hall) -> Result<bool, Error> {
-    let Some(file) = hall.look(LOCK)? else { return Ok(false) };
+    let Some((file, _)) = hall.look(LOCK)? else { return Ok(false) };
     lock::is_held(file).map_err(|errno| failed("examine the lock of", &hall.path_of(LOCK), errno))
 }
 
@@ -57,8 +57,13 @@ pub(crate) fn elections(root: &Root) -> Result<Vec<ElectionName>, Error> {
         None => fstatat(&directory, name.as_str(), AtFlags::AT_SYMLINK_NOFOLLOW)
             .is_ok_and(|stat| stat.st_mode & libc::S_IFMT == libc::S_IFDIR),
     };
-    let mut names: Vec<_> =
-        candidates.into_iter().filter(is_directory).map(|(name, _)| name).collect();
+    // What candidates never were in is there for its orders only.
+    let was_entered = |(name, _): &(ElectionName, Option<Type>)| {
+        let enter = format!("{name}/{ENTER}");
+        fstatat(&directory, enter.as_str(), AtFlags::AT_SYMLINK_NOFOLLOW).is_ok()
+    };
+    let entered = candidates.into_iter().filter(is_directory).filter(was_entered);
+    let mut names: Vec<_> = entered.map(|(name, _)| name).collect();
     names.sort();
     Ok(names)
 }

@@ -38,7 +38,7 @@ pub(crate) fn next(hall: &Hall) -> Result<Token, Error> {
 /// tokens back. A clock that is wrong makes numbers skip, or takes this help away; while the slots
 /// are there, tokens rise whatever it says.
 #[expect(clippy::disallowed_methods, reason = "it does not decide who leads")]
-fn floor() -> u64 {
+pub(crate) fn floor() -> u64 {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since_1970.as_micros()).unwrap_or(u64::MAX)
 }

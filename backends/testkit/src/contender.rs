@@ -155,8 +155,17 @@ impl Contender {
 
     /// One refresh, by which it leads.
     pub async fn lead(&mut self) -> Token {
+        self.win().await.0
+    }
+
+    /// One refresh, by which it leads; the wake ends when it is worth proving it again.
+    pub async fn sleep_leading(&mut self) -> Wake {
+        self.win().await.1
+    }
+
+    async fn win(&mut self) -> (Token, Wake) {
         match self.refresh().await {
-            Standing::Leading { token, .. } => token,
+            Standing::Leading { token, wake, .. } => (token, wake),
             other => panic!("{} was to lead at once but {}", self.candidate.id, in_words(&other)),
         }
     }

@@ -100,7 +100,20 @@ macro_rules! conformance {
             a_new_note_wakes_all_who_have_read_the_last
             a_note_may_be_long
             a_note_cut_anywhere_may_be_written_again
+            // Law 11: orders reach everybody.
+            orders_may_be_written_where_nobody_ever_was
+            orders_that_were_overtaken_are_not_written
+            orders_of_many_writers_are_all_written
+            a_refresh_brings_the_orders_of_before_it
+            new_orders_wake_everybody
+            one_change_wakes_one_waiter_under_orders
+            orders_wake_whoever_looks_out
+            orders_are_neither_entries_nor_notes
+            each_election_has_its_own_orders
+            orders_may_be_long
+            an_order_cut_anywhere_may_be_written_again
             // What is forgotten.
+            forgotten_orders_are_gone
             an_election_that_somebody_is_in_is_not_forgotten
             a_forgotten_election_is_as_if_nobody_had_entered
             // All of them, at once.

@@ -4,9 +4,13 @@ use zookeeper_client::{Client, Error as Zk, OneshotWatcher, StateWatcher};
 use crate::fault::{Action, fault};
 use crate::trips::Counted;
 
-/// Looks out over the candidates below `queue` and over these notes, whether they are there or not. Ends with
+/// Looks out over the candidates below `queue` and over these sheets, whether they are there or not. Ends with
 /// the first change, and when the connection is lost or comes back.
-pub(crate) async fn changed(client: &Client, queue: &str, notes: &[String]) -> Result<Wake, Error> {
+pub(crate) async fn changed(
+    client: &Client,
+    queue: &str,
+    sheets: &[String],
+) -> Result<Wake, Error> {
     let mut states = client.state_watcher();
     // Only what comes from now on is news.
     states.state();
@@ -16,12 +20,12 @@ pub(crate) async fn changed(client: &Client, queue: &str, notes: &[String]) -> R
         Ok(None) => return Ok(awake()),
         Err(error) => return Err(fault(Action::List, queue, error)),
     }
-    for note in notes {
-        match client.counting("exists").check_and_watch_stat(note).await {
+    for sheet in sheets {
+        match client.counting("exists").check_and_watch_stat(sheet).await {
             Ok((_, watcher)) => wakes.push(wake(watcher)),
-            // Not everybody who may look at an election may read its notes.
+            // Not everybody who may look at an election may read what is beside it.
             Err(Zk::NoAuth) => {}
-            Err(error) => return Err(fault(Action::Read, note, error)),
+            Err(error) => return Err(fault(Action::Read, sheet, error)),
         }
     }
     Ok(first_of(wakes))

@@ -100,6 +100,19 @@ impl Directory {
         look.map_err(|error| fault(Action::Read, &path, error))
     }
 
+    /// As [`Directory::look`], as the ensemble has it. Two requests, sent at once.
+    pub(crate) async fn look_now(
+        &self,
+        client: &Client,
+        node: &str,
+    ) -> Result<Option<Stat>, Error> {
+        let sync = client.counting("sync").sync(&self.path);
+        let look = self.look(client, node);
+        let (synced, stat) = tokio::join!(biased; sync, look);
+        synced.map_err(|error| fault(Action::Read, &self.path, error))?;
+        stat
+    }
+
     /// Removes nodes that may be gone already. One request for each.
     pub(crate) async fn remove(&self, client: &Client, nodes: &[String]) -> Result<(), Error> {
         for node in nodes {

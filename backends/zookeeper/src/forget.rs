@@ -5,7 +5,7 @@ use crate::fault::{Action, fault};
 use crate::settings::Settings;
 use crate::trips::Counted;
 
-/// Removes the node of an election that nobody is in, and its notes. One request after another.
+/// Removes the node of an election that nobody is in, its notes and its orders. One request after another.
 pub(crate) async fn forget(
     client: &Client,
     settings: &Settings,

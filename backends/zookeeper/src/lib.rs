@@ -7,6 +7,7 @@
 //! ```text
 //! /elect/ELECTION/_c_UUID-latch-0000000007    what a candidate is, as JSON; never changed
 //! /elect/.notes/ELECTION/NAME                 what a leader left for those who come later; never removed
+//! /elect/.notes/ELECTION/orders               what people ask of it; never removed
 //! ```
 //!
 //! Nodes above the candidates are made when they are needed, as containers, which ZooKeeper removes some
@@ -49,6 +50,14 @@
 //! the request is lost, the next refresh looks for it, after a `sync`, and takes it only if it belongs to the
 //! present session; any other node with it is removed. A new entry always has a new UUID, and those of
 //! entries that may still come to light are remembered, and removed when they do.
+//!
+//! ## Orders
+//!
+//! A refresh begins with a `sync` or with the quorum's write, and a server answers a session in order: what is
+//! read behind them is as new as they are, and so is the silence of a watch. So the orders are read behind the
+//! first of them, and again behind one before which their watch has fired. Their version is the transaction
+//! that wrote them; it is compared before the node's own count of writes is swapped, so that only orders that
+//! were forgotten and made anew between those two requests are taken for others.
 //!
 //! # Sharing elections with other programs
 //!
@@ -93,6 +102,7 @@ mod guid;
 mod layout;
 mod link;
 mod note;
+mod orders;
 mod probe;
 mod queue;
 mod seat;
@@ -100,6 +110,7 @@ mod security;
 mod sequence;
 mod session;
 mod settings;
+mod sheet;
 mod store;
 mod survey;
 mod task;

@@ -1,13 +1,12 @@
 use std::sync::Arc;
 
 use elect_api::{ElectionName, Error, ErrorKind, Note, NoteName};
-use zookeeper_client::{
-    CheckWriteError, CheckWriter, Client, CreateMode, Error as Zk, OneshotWatcher,
-};
+use zookeeper_client::{CheckWriteError, CheckWriter, Client, CreateMode, Error as Zk};
 
 use crate::directory::make;
 use crate::fault::{Action, fault};
 use crate::settings::Settings;
+use crate::sheet::{self, Sheet};
 use crate::trips::Counted;
 use crate::watch::Watch;
 
@@ -35,23 +34,11 @@ impl Notes {
         self.settings.path_of_note(&self.election, name)
     }
 
-    /// Reads a note, as the ensemble has it, and has us told when it changes. Two requests, sent at once;
-    /// for the first of its name one more.
+    /// Reads a note, as the ensemble has it, and has us told when it changes.
     pub(crate) async fn read(&mut self, client: &Client, name: NoteName) -> Result<Note, Error> {
-        let path = self.path_of(name);
-        let failed = |error| fault(Action::Read, &path, error);
-        let (sync, look) = (
-            client.counting("sync").sync(&path),
-            client.counting("get_data").get_and_watch_data(&path),
-        );
-        sync.await.map_err(failed)?;
-        let (text, watcher) = match look.await {
-            Ok((text, _, watcher)) => (Some(text), watcher),
-            Err(Zk::NoNode) => absent(client, &path).await.map_err(failed)?,
-            Err(error) => return Err(failed(error)),
-        };
-        let wake = self.watch.insert(Watch::new(path, watcher)).wake();
-        Ok(Note { text, wake })
+        let Sheet { content, watch } = sheet::read(client, &self.path_of(name)).await?;
+        let wake = self.watch.insert(watch).wake();
+        Ok(Note { text: content.map(|(text, _)| text), wake })
     }
 
     /// Writes a note if the node of this path is there, in one step.
@@ -87,15 +74,6 @@ async fn while_there(
     let mut writer = client.counting("multi").new_check_writer(proof, None)?;
     add(&mut writer)?;
     writer.commit().await.map(drop)
-}
-
-/// Has us told when the node comes, unless it has come by now.
-async fn absent(client: &Client, path: &str) -> Result<(Option<Vec<u8>>, OneshotWatcher), Zk> {
-    if let (None, watcher) = client.counting("exists").check_and_watch_stat(path).await? {
-        return Ok((None, watcher));
-    }
-    let (text, _, watcher) = client.counting("get_data").get_and_watch_data(path).await?;
-    Ok((Some(text), watcher))
 }
 
 fn written(path: &str, outcome: Result<(), CheckWriteError>) -> Result<Written, Error> {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, ElectionName, Error, ErrorKind, Note, NoteName, Noted, Seat, Standing,
-    Ticket, Token, Validity, awake, never,
+    Boottime, Candidate, ElectionName, Error, ErrorKind, Note, NoteName, Noted, Orders, Seat,
+    Standing, Ticket, Token, Validity, awake, first_of, never,
 };
 use zookeeper_client::{CheckWriteError, Client, Error as Zk};
 
@@ -15,6 +15,7 @@ use crate::fault::{Action, ends_session, fault, loses_connection};
 use crate::guid::Guid;
 use crate::link::Link;
 use crate::note::{Notes, Written};
+use crate::orders::Followed;
 use crate::queue::{Position, Queue};
 use crate::settings::Settings;
 use crate::trips::Counted;
@@ -27,6 +28,7 @@ pub(crate) struct ZkSeat {
     candidate: Candidate,
     link: Link,
     notes: Notes,
+    followed: Followed,
     /// Of the entry that we have, or of the one to come.
     guid: Guid,
     /// A node with this GUID may have been asked for, and we do not know what came of it.
@@ -65,6 +67,7 @@ impl ZkSeat {
             directory: Directory::new(Arc::clone(&settings), election),
             candidate,
             notes: Notes::new(Arc::clone(&settings), election.clone()),
+            followed: Followed::new(settings.path_of_orders(election)),
             link: Link::new(settings, ttl),
             guid: Guid::fresh(),
             is_in_flight: false,
@@ -106,30 +109,6 @@ impl ZkSeat {
         }
     }
 
-    /// Asks the quorum whether our node is there.
-    ///
-    /// The question changes nothing, so if it goes down with its connection it is put once more, on the next
-    /// one: a leader that was connected to a dying server has no time to spare. It counts from `now` all the
-    /// same.
-    async fn prove(&mut self, client: &Client, now: Boottime, node: &str) -> Result<Proof, Error> {
-        let path = self.directory.path_of(node);
-        let mut answer = ask_quorum(client, &path).await;
-        if answer.as_ref().is_err_and(loses_connection) {
-            answer = ask_quorum(client, &path).await;
-        }
-        match answer {
-            Ok(true) => {
-                if let Some(session) = self.link.established() {
-                    session.anchors.confirmed(now);
-                }
-                Ok(Proof::Held)
-            }
-            Ok(false) => Ok(Proof::Missing),
-            Err(error) if ends_session(&error) => Ok(Proof::SessionEnded(error.to_string())),
-            Err(error) => Err(fault(Action::Check, &path, error)),
-        }
-    }
-
     async fn renew(&mut self, now: Boottime, place: Place) -> Result<Standing, Error> {
         let client = match self.link.session(now).await?.client() {
             Ok(client) => client,
@@ -167,8 +146,12 @@ impl ZkSeat {
                 },
             }
         };
-        let (proof, watch) = tokio::join!(self.prove(client, now, &place.node), look);
-        let proof = proof?;
+        let link = &mut self.link;
+        let step = async {
+            let (proof, watch) = tokio::join!(biased; prove(client, link, now, &path), look);
+            Ok((proof?, watch))
+        };
+        let (proof, watch) = self.followed.along(client, step).await?;
         if matches!(proof, Proof::Held) {
             self.state = State::Leading(place.clone(), watch);
         }
@@ -204,11 +187,13 @@ impl ZkSeat {
         let owner = session.id;
         if let State::Waiting(waiting) = &self.state
             && waiting.is_far_back()
-            && self.directory.look(&client, &waiting.place.node).await?.is_some()
         {
-            let standing = waiting.standing();
-            self.acknowledged(now);
-            return Ok(standing);
+            let look = self.directory.look_now(&client, &waiting.place.node);
+            if self.followed.along(&client, look).await?.is_some() {
+                let standing = waiting.standing();
+                self.acknowledged(now);
+                return Ok(standing);
+            }
         }
         let queue = self.queue(&client, now).await?;
         if self.is_next() && self.link.take_shortening().await.is_some() {
@@ -239,7 +224,7 @@ impl ZkSeat {
     }
 
     async fn queue(&mut self, client: &Client, now: Boottime) -> Result<Option<Queue>, Error> {
-        let queue = self.directory.queue(client).await?;
+        let queue = self.followed.along(client, self.directory.queue(client)).await?;
         self.acknowledged(now);
         Ok(queue)
     }
@@ -372,6 +357,34 @@ impl ZkSeat {
     }
 }
 
+/// Asks the quorum whether our node is there.
+///
+/// The question changes nothing, so if it goes down with its connection it is put once more, on the next
+/// one: a leader that was connected to a dying server has no time to spare. It counts from `now` all the
+/// same.
+async fn prove(
+    client: &Client,
+    link: &mut Link,
+    now: Boottime,
+    path: &str,
+) -> Result<Proof, Error> {
+    let mut answer = ask_quorum(client, path).await;
+    if answer.as_ref().is_err_and(loses_connection) {
+        answer = ask_quorum(client, path).await;
+    }
+    match answer {
+        Ok(true) => {
+            if let Some(session) = link.established() {
+                session.anchors.confirmed(now);
+            }
+            Ok(Proof::Held)
+        }
+        Ok(false) => Ok(Proof::Missing),
+        Err(error) if ends_session(&error) => Ok(Proof::SessionEnded(error.to_string())),
+        Err(error) => Err(fault(Action::Check, path, error)),
+    }
+}
+
 /// A write of the quorum that changes nothing, and fails if the node is not there.
 async fn ask_quorum(client: &Client, path: &str) -> Result<bool, Zk> {
     match client.counting("multi").new_check_writer(path, None)?.commit().await {
@@ -384,7 +397,19 @@ async fn ask_quorum(client: &Client, path: &str) -> Result<bool, Zk> {
 #[async_trait]
 impl Seat for ZkSeat {
     async fn refresh(&mut self, now: Boottime) -> Result<Standing, Error> {
-        self.step(now).await.map_err(|error| self.directory.explain(error))
+        let standing = self.step(now).await.map_err(|error| self.directory.explain(error))?;
+        let wake_of = |wake| first_of(vec![wake, self.followed.wake()]);
+        Ok(match standing {
+            Standing::Leading { token, validity, wake } => {
+                Standing::Leading { token, validity, wake: wake_of(wake) }
+            }
+            Standing::Waiting { ahead, wake } => Standing::Waiting { ahead, wake: wake_of(wake) },
+            over => over,
+        })
+    }
+
+    fn orders(&self) -> &Orders {
+        self.followed.orders()
     }
 
     async fn read_note(&mut self, now: Boottime, name: NoteName) -> Result<Note, Error> {

@@ -86,6 +86,11 @@ impl Settings {
         format!("{}/{name}", self.path_of_notes(election))
     }
 
+    /// The path of an election's orders, beside its notes.
+    pub(crate) fn path_of_orders(&self, election: &ElectionName) -> String {
+        format!("{}/orders", self.path_of_notes(election))
+    }
+
     /// The node above all notes of an election.
     pub(crate) fn path_of_notes(&self, election: &ElectionName) -> String {
         format!("{}/{}", self.path_of_all_notes(), election.as_str())

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Cadence, Candidate, ElectionName, Error, Lease, NoteName, Order, Profile, Seat, Store, Survey,
-    Ticket, Wake,
+    Cadence, Candidate, ElectionName, Error, Lease, NoteName, Order, Ordered, Orders, Profile,
+    Seat, Store, Survey, Ticket, Wake,
 };
 use tokio::sync::Mutex;
 use zookeeper_client::Client;
@@ -16,7 +16,7 @@ use crate::forget::{forget, forget_directory, has_directory};
 use crate::guid::Guid;
 use crate::seat::ZkSeat;
 use crate::settings::{Settings, expect_no_candidate};
-use crate::{changes, survey};
+use crate::{changes, orders, survey};
 
 /// For the session that looks and redeems. It has no entry, so that nobody waits for its end.
 const LOOKING: Duration = Duration::from_secs(10);
@@ -107,9 +107,29 @@ impl Store for ZkStore {
 
     async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {
         let queue = self.settings.path_of(election);
-        let notes = NoteName::ALL.map(|name| self.settings.path_of_note(election, name));
-        let wake = changes::changed(&self.look().await?, &queue, &notes).await;
+        let mut sheets = vec![self.settings.path_of_orders(election)];
+        sheets.extend(NoteName::ALL.map(|name| self.settings.path_of_note(election, name)));
+        let wake = changes::changed(&self.look().await?, &queue, &sheets).await;
         wake.map_err(|error| self.settings.explain(error))
+    }
+
+    async fn orders(&self, election: &ElectionName) -> Result<Orders, Error> {
+        let path = self.settings.path_of_orders(election);
+        let orders = orders::read(&self.look().await?, &path).await;
+        orders.map_err(|error| self.settings.explain(error))
+    }
+
+    async fn order(
+        &self,
+        election: &ElectionName,
+        text: &[u8],
+        version: u64,
+    ) -> Result<Ordered, Error> {
+        Orders::check_length(text)?;
+        let path = self.settings.path_of_orders(election);
+        let client = self.look().await?;
+        let ordered = orders::write(&client, &self.settings, &path, text, version).await;
+        ordered.map_err(|error| self.settings.explain(error))
     }
 
     async fn elections(&self) -> Result<Vec<ElectionName>, Error> {

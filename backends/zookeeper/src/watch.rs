@@ -1,3 +1,8 @@
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
 use elect_api::Wake;
 use tokio::sync::watch;
 use zookeeper_client::OneshotWatcher;
@@ -7,19 +12,49 @@ use crate::task::Task;
 /// A watch that the server keeps on the node before ours. Dropped, it is taken back there too.
 pub(crate) struct Watch {
     node: String,
+    ear: Arc<Mutex<Ear>>,
     fired: watch::Receiver<bool>,
     _listener: Task<()>,
 }
 
+/// What the server's word comes to. The listener may not have run yet when whoever has the watch wants to
+/// know, having an answer that came after the word.
+struct Ear {
+    word: Pin<Box<dyn Future<Output = ()> + Send>>,
+    listener: Waker,
+    has_heard: bool,
+}
+
+impl Ear {
+    fn hears(&mut self) -> bool {
+        let mut context = Context::from_waker(&self.listener);
+        self.has_heard = self.has_heard || self.word.as_mut().poll(&mut context).is_ready();
+        self.has_heard
+    }
+}
+
+fn lock(ear: &Mutex<Ear>) -> MutexGuard<'_, Ear> {
+    ear.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Watch {
     pub(crate) fn new(node: String, watcher: OneshotWatcher) -> Self {
+        let word = Box::pin(async move { drop(watcher.changed().await) });
+        let ear = Ear { word, listener: Waker::noop().clone(), has_heard: false };
+        let ear = Arc::new(Mutex::new(ear));
         let (fire, fired) = watch::channel(false);
+        let listens = Arc::clone(&ear);
         let listener = Task::start(async move {
-            watcher.changed().await;
+            poll_fn(|context| {
+                let mut ear = lock(&listens);
+                ear.listener.clone_from(context.waker());
+                if ear.hears() { Poll::Ready(()) } else { Poll::Pending }
+            })
+            .await;
             // Nobody may be listening.
             let _ = fire.send(true);
         });
-        Self { node, fired, _listener: listener }
+        Self { node, ear, fired, _listener: listener }
     }
 
     /// Whether it is on this node, and nothing has happened there yet.
@@ -27,9 +62,9 @@ impl Watch {
         self.node == node && self.is_armed()
     }
 
-    /// Whether nothing has happened yet.
+    /// Whether nothing has happened yet of which the server has told before its last answer.
     pub(crate) fn is_armed(&self) -> bool {
-        !*self.fired.borrow() && self.fired.has_changed().is_ok()
+        !*self.fired.borrow() && self.fired.has_changed().is_ok() && !lock(&self.ear).hears()
     }
 
     /// Ends when something has happened, or the watch is no more.

@@ -1,0 +1,97 @@
+//! Sheets: small files beside the queue that are replaced as a whole, so that a power cut leaves the old one or
+//! the new. Notes and orders are such.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use elect_api::{Error, ErrorKind, Wake};
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
+use tokio::sync::watch;
+
+use crate::fault::{errno_of, failed, wrong};
+use crate::hall::Hall;
+use crate::trust::FileId;
+use crate::watch::spawn;
+
+/// Puts a text in the place of what the file of this name says. One at a time may do so.
+pub(crate) fn replace(hall: &Hall, name: &str, text: &[u8]) -> Result<(), Error> {
+    let from = format!("{name}.new");
+    let path = hall.path_of(&from);
+    let (mut file, _) = hall.file(&from)?;
+    let written =
+        file.set_len(0).and_then(|()| file.write_all(text)).and_then(|()| file.sync_all());
+    written.map_err(|error| failed("write", &path, errno_of(&error)))?;
+    hall.rename(&from, name)
+}
+
+/// Opens the file of this name for a look; `None` if there is none.
+pub(crate) fn open(hall: &Hall, name: &str) -> Result<Option<(File, FileId)>, Error> {
+    let found = hall.look(name)?;
+    if found.is_none() && hall.has(name)? {
+        let what = "is not a regular file: remove it";
+        return Err(wrong(ErrorKind::Unfit, &hall.path_of(name), what));
+    }
+    Ok(found)
+}
+
+/// Reads all of it, at most `longest` bytes.
+pub(crate) fn read(file: &File, longest: usize, path: &Path) -> Result<Vec<u8>, Error> {
+    let mut text = Vec::new();
+    let read = file.take(longest as u64 + 1).read_to_end(&mut text);
+    read.map_err(|error| failed("read", path, errno_of(&error)))?;
+    if text.len() > longest {
+        return Err(wrong(ErrorKind::Unfit, path, "is too long to be one of ours: remove it"));
+    }
+    Ok(text)
+}
+
+/// A thread that sleeps until a sheet is replaced, or its directory goes.
+///
+/// It is detached, and ends with the process or with the change that it waits for. To close what it has from
+/// the kernel can take tens of milliseconds: nobody waits for that but the end of the process.
+pub(crate) struct LookOut {
+    name: String,
+    running: watch::Receiver<()>,
+}
+
+impl LookOut {
+    /// `None` where the kernel has no look-outs left: they are few, and no promise hangs on one.
+    pub(crate) fn start(directory: &Path, name: String) -> Result<Option<Self>, Error> {
+        let Ok(inotify) = Inotify::init(InitFlags::IN_CLOEXEC) else { return Ok(None) };
+        let wanted = AddWatchFlags::IN_MOVED_TO
+            | AddWatchFlags::IN_DELETE
+            | AddWatchFlags::IN_DELETE_SELF
+            | AddWatchFlags::IN_MOVE_SELF
+            | AddWatchFlags::IN_ONLYDIR;
+        if inotify.add_watch(directory, wanted).is_err() {
+            return Ok(None);
+        }
+        let (ends, running) = watch::channel(());
+        let file = name.clone();
+        spawn("elect-note", move || {
+            while inotify.read_events().is_ok_and(|events| {
+                events.iter().all(|event| {
+                    event.name.as_ref().is_some_and(|name| name.as_bytes() != file.as_bytes())
+                })
+            }) {}
+            drop(ends);
+        })?;
+        Ok(Some(Self { name, running }))
+    }
+
+    /// Whether it still sleeps, for this name.
+    pub(crate) fn is_on(&self, name: &str) -> bool {
+        self.name == name && self.running.has_changed().is_ok()
+    }
+
+    /// Ends when it does.
+    pub(crate) fn wake(&self) -> Wake {
+        let mut running = self.running.clone();
+        Box::pin(async move {
+            // Nothing is ever sent: the end of the thread is the message.
+            let _ = running.changed().await;
+        })
+    }
+}

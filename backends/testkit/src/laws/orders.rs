@@ -1,0 +1,282 @@
+//! Law 11: orders reach everybody.
+
+use elect_api::{Error, ErrorKind, NoteName, Ordered, Orders, Store};
+
+use crate::{Contender, Shared, apart, election, expect_led_by, expect_nobody, order, poll_n};
+
+/// More await points than a call of any store has.
+const CUTS: usize = 12;
+
+async fn orders(store: &dyn Store) -> Orders {
+    store.orders(&election()).await.expect("orders")
+}
+
+async fn give(store: &dyn Store, text: &str, version: u64) -> Result<Ordered, Error> {
+    store.order(&election(), text.as_bytes(), version).await
+}
+
+/// Writes them in place of those that there are; their version.
+async fn ask(store: &dyn Store, text: &str) -> u64 {
+    let version = orders(store).await.version;
+    match give(store, text, version).await.expect("an order") {
+        Ordered::Written(version) => version,
+        Ordered::Overtaken => panic!("overtaken though nobody else writes"),
+    }
+}
+
+fn saying(text: &str, version: u64) -> Orders {
+    Orders { text: Some(text.into()), version }
+}
+
+/// Nothing is asked at first, and what is asked then is there for whoever reads it. Nobody has to be there
+/// for it, and the election is no more than it was.
+pub async fn orders_may_be_written_where_nobody_ever_was(bench: Shared) {
+    let store = bench.connect().await;
+    assert_eq!(orders(store.as_ref()).await, Orders::default());
+    let first = ask(store.as_ref(), "one").await;
+    assert_eq!(orders(store.as_ref()).await, saying("one", first));
+    let second = ask(bench.connect().await.as_ref(), "two").await;
+    assert!(first > 0 && second > first, "versions fall: {first}, {second}");
+    assert_eq!(orders(store.as_ref()).await, saying("two", second));
+    assert_eq!(store.elections().await.expect("a list"), []);
+    expect_nobody(&bench).await;
+    Contender::new(&bench, "a").await.lead().await;
+    assert_eq!(store.elections().await.expect("a list"), [election()]);
+}
+
+/// Of two who have read the same one writes, and neither does who knows an old version or none.
+pub async fn orders_that_were_overtaken_are_not_written(bench: Shared) {
+    let (one, other) = (bench.connect().await, bench.connect().await);
+    let mut version = 0;
+    for text in ["one", "two"] {
+        let Ok(Ordered::Written(written)) = give(one.as_ref(), text, version).await else {
+            panic!("{text} was not written")
+        };
+        for stale in [version, written + 1, u64::MAX] {
+            let late = give(other.as_ref(), "late", stale).await.expect("an answer");
+            assert_eq!(late, Ordered::Overtaken, "by {text}, having read {stale}");
+        }
+        assert_eq!(orders(other.as_ref()).await, saying(text, written));
+        version = written;
+    }
+    assert_eq!(give(one.as_ref(), "none", 0).await.expect("an answer"), Ordered::Overtaken);
+}
+
+/// As many as write at once, one after another gets through, and nobody's is lost.
+pub async fn orders_of_many_writers_are_all_written(bench: Shared) {
+    const WRITERS: usize = 4;
+    const TURNS: usize = 5;
+    let mut threads = Vec::new();
+    for writer in 0..WRITERS {
+        let bench = Shared::clone(&bench);
+        threads.push(apart(move || async move {
+            let store = bench.connect().await;
+            for turn in 0..TURNS {
+                let line = format!("{writer}.{turn}\n");
+                loop {
+                    let Orders { text, version } = orders(store.as_ref()).await;
+                    let text = [text.unwrap_or_default(), line.clone().into_bytes()].concat();
+                    let written = store.order(&election(), &text, version).await;
+                    match written.expect("an answer") {
+                        Ordered::Written(_) => break,
+                        Ordered::Overtaken => {}
+                    }
+                }
+            }
+        }));
+    }
+    for thread in threads {
+        thread.join().expect("a writer");
+    }
+    let text = orders(bench.connect().await.as_ref()).await.text.expect("a text");
+    let text = String::from_utf8(text).expect("what was written");
+    for writer in 0..WRITERS {
+        let prefix = format!("{writer}.");
+        let turns: Vec<_> = text.lines().filter(|line| line.starts_with(&prefix)).collect();
+        let all: Vec<_> = (0..TURNS).map(|turn| format!("{writer}.{turn}")).collect();
+        assert_eq!(turns, all, "{text}");
+    }
+}
+
+/// Every refresh brings those that were written before it, whether they are the first, others, or gone.
+pub async fn a_refresh_brings_the_orders_of_before_it(bench: Shared) {
+    let store = bench.connect().await;
+    let store = store.as_ref();
+    let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
+    for contender in &mut line {
+        assert_eq!(*contender.seat().orders(), Orders::default());
+    }
+    for text in ["one", "two", "three"] {
+        let version = ask(store, text).await;
+        line[0].lead().await;
+        line[1].wait_behind(1).await;
+        line[2].wait_behind(2).await;
+        for contender in &mut line {
+            assert_eq!(*contender.seat().orders(), saying(text, version));
+        }
+        // The next one has them from its first refresh on.
+        let mut late = Contender::new(&bench, "late").await;
+        late.wait_behind(3).await;
+        assert_eq!(*late.seat().orders(), saying(text, version));
+        late.resign().await;
+    }
+    let version = ask(store, "four").await;
+    line[0].resign().await;
+    line[1].wait_until_leading().await;
+    assert_eq!(*line[1].seat().orders(), saying("four", version));
+}
+
+/// The leader's wake ends, and that of each who waits, by the first orders and by others.
+pub async fn new_orders_wake_everybody(bench: Shared) {
+    let store = bench.connect().await;
+    let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
+    for text in ["one", "two"] {
+        let mut wakes = vec![line[0].sleep_leading().await];
+        for (ahead, waiter) in line.iter_mut().enumerate().skip(1) {
+            wakes.push(waiter.sleep_behind(ahead).await);
+        }
+        for wake in &mut wakes {
+            assert!(poll_n(1, wake).await.is_none(), "woke up though nothing happened");
+        }
+        ask(store.as_ref(), text).await;
+        for wake in wakes {
+            wake.await;
+        }
+    }
+}
+
+/// Where there are orders, a change of leader wakes one waiter as ever.
+pub async fn one_change_wakes_one_waiter_under_orders(bench: Shared) {
+    let store = bench.connect().await;
+    ask(store.as_ref(), "before").await;
+    let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
+    ask(store.as_ref(), "now").await;
+    let first = line[1].sleep_behind(1).await;
+    let mut second = line[2].sleep_behind(2).await;
+    assert!(poll_n(1, &mut second).await.is_none(), "woke up though nothing happened");
+    line[0].resign().await;
+    first.await;
+    if order(&bench).await == elect_api::Order::Queue {
+        assert!(poll_n(1, &mut second).await.is_none(), "one change woke two waiters");
+    }
+    line[1].lead().await;
+}
+
+/// Also where nobody ever was.
+pub async fn orders_wake_whoever_looks_out(bench: Shared) {
+    let store = bench.connect().await;
+    for text in ["one", "two"] {
+        let wake = store.changed(&election()).await.expect("a look-out");
+        ask(store.as_ref(), text).await;
+        wake.await;
+    }
+    let mut leader = Contender::new(&bench, "a").await;
+    leader.lead().await;
+    let wake = store.changed(&election()).await.expect("a look-out");
+    ask(store.as_ref(), "three").await;
+    wake.await;
+}
+
+/// They are nobody's entry and nobody's note, and stay when all are gone.
+pub async fn orders_are_neither_entries_nor_notes(bench: Shared) {
+    let store = bench.connect().await;
+    let mut line = Contender::in_line(&bench, &["a", "b"]).await;
+    line[0].write_note("noted").await;
+    let version = ask(store.as_ref(), "asked").await;
+    expect_led_by(&bench, &["a", "b"]).await;
+    assert_eq!(line[1].read_note().await.as_deref(), Some("noted"));
+    let note = line[0].seat().write_note(bench.now(), NoteName::ONCE, b"again").await;
+    note.expect("a note");
+    assert_eq!(orders(store.as_ref()).await, saying("asked", version));
+    line.remove(0).crash().await;
+    line[0].wait_until_leading().await;
+    line[0].resign().await;
+    expect_nobody(&bench).await;
+    assert_eq!(orders(store.as_ref()).await, saying("asked", version));
+}
+
+/// Elections whose names begin in the same way have orders of their own.
+pub async fn each_election_has_its_own_orders(bench: Shared) {
+    let store = bench.connect().await;
+    let names = ["job", "job.b", "jo"].map(|name| name.parse().expect("a name"));
+    for name in &names {
+        assert_eq!(store.orders(name).await.expect("orders"), Orders::default());
+        let text = name.to_string();
+        store.order(name, text.as_bytes(), 0).await.expect("an order");
+    }
+    for name in &names {
+        let found = store.orders(name).await.expect("orders").text;
+        assert_eq!(found, Some(name.to_string().into_bytes()));
+    }
+}
+
+/// As much as the contract allows, of any bytes, and no more.
+pub async fn orders_may_be_long(bench: Shared) {
+    let store = bench.connect().await;
+    let mut line = Contender::in_line(&bench, &["a", "b"]).await;
+    let text: Vec<u8> = (0..=u8::MAX).cycle().take(Orders::LONGEST).collect();
+    let written = store.order(&election(), &text, 0).await.expect("an answer");
+    let Ordered::Written(version) = written else { panic!("they were not written") };
+    let long = Orders { text: Some(text.clone()), version };
+    assert_eq!(orders(store.as_ref()).await, long);
+    line[0].lead().await;
+    line[1].wait_behind(1).await;
+    for contender in &mut line {
+        assert!(*contender.seat().orders() == long, "they are others");
+    }
+    let longer = [&text[..], b"x"].concat();
+    let error = store.order(&election(), &longer, version).await.expect_err("too long");
+    assert_eq!(error.kind(), ErrorKind::Unfit, "{error}");
+    let empty = store.order(&election(), b"", version).await.expect("an answer");
+    let Ordered::Written(version) = empty else { panic!("they were not written") };
+    assert_eq!(orders(store.as_ref()).await, saying("", version));
+}
+
+/// Wherever the writing was dropped, it is written or it is not, and does not come to light once others are
+/// written.
+pub async fn an_order_cut_anywhere_may_be_written_again(bench: Shared) {
+    for cut in 1..=CUTS {
+        let store = bench.connect().await;
+        for text in ["one", "two"] {
+            let Orders { version, .. } = orders(store.as_ref()).await;
+            drop(poll_n(cut, give(store.as_ref(), "lost", version)).await);
+            let present = ask_again(store.as_ref(), text).await;
+            assert_eq!(orders(store.as_ref()).await, saying(text, present));
+            assert_eq!(orders(bench.connect().await.as_ref()).await, saying(text, present));
+        }
+        bench.wipe(&election()).await;
+    }
+}
+
+/// What was cut may come in between, once.
+async fn ask_again(store: &dyn Store, text: &str) -> u64 {
+    for _ in 0..2 {
+        let version = orders(store).await.version;
+        if let Ordered::Written(version) = give(store, text, version).await.expect("an answer") {
+            return version;
+        }
+    }
+    panic!("overtaken though nobody else writes")
+}
+
+/// What is asked goes with all else that there is of an election, and the next orders have another version.
+pub async fn forgotten_orders_are_gone(bench: Shared) {
+    let store = bench.connect().await;
+    let store = store.as_ref();
+    let mut contender = Contender::new(&bench, "a").await;
+    for entered in [false, true] {
+        if entered {
+            contender.lead().await;
+            contender.resign().await;
+        }
+        let version = ask(store, "gone").await;
+        store.forget(&election()).await.expect("nobody is in it");
+        assert_eq!(orders(store).await, Orders::default());
+        assert_eq!(store.elections().await.expect("a list"), []);
+        assert!(ask(store, "anew").await > version, "a version came again");
+        store.forget(&election()).await.expect("nobody is in it");
+    }
+    contender.lead().await;
+    assert_eq!(*contender.seat().orders(), Orders::default());
+    contender.resign().await;
+}

@@ -1,0 +1,39 @@
+//! A node beside the elections that holds a text, and may not be there yet: a note, or orders.
+
+use elect_api::Error;
+use zookeeper_client::{Client, Error as Zk, Stat};
+
+use crate::fault::{Action, fault};
+use crate::trips::Counted;
+use crate::watch::Watch;
+
+/// What a sheet says, and what tells of its change.
+pub(crate) struct Sheet {
+    /// `None` if there is none.
+    pub(crate) content: Option<(Vec<u8>, Stat)>,
+    pub(crate) watch: Watch,
+}
+
+/// What a server has at present. Two requests, sent at once by the first poll: one has us told when the sheet
+/// comes, changes or goes, whether it is there or not, and the other reads what there is by then.
+pub(crate) async fn look(client: &Client, path: &str) -> Result<Sheet, Zk> {
+    let (exists, get) = (
+        client.counting("exists").check_and_watch_stat(path),
+        client.counting("get_data").get_data(path),
+    );
+    let (_, watcher) = exists.await?;
+    let content = match get.await {
+        Ok(content) => Some(content),
+        Err(Zk::NoNode) => None,
+        Err(error) => return Err(error),
+    };
+    Ok(Sheet { content, watch: Watch::new(path.to_owned(), watcher) })
+}
+
+/// What the ensemble has, and not a server that lags behind it: a request more, sent at the same time.
+pub(crate) async fn read(client: &Client, path: &str) -> Result<Sheet, Error> {
+    let sync = client.counting("sync").sync(path);
+    let look = look(client, path);
+    let (synced, sheet) = tokio::join!(sync, look);
+    synced.and(sheet).map_err(|error| fault(Action::Read, path, error))
+}

@@ -30,6 +30,9 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('status', 'status', [CompletionResultType]::ParameterValue, 'Show who leads and who waits')
             [CompletionResult]::new('observe', 'observe', [CompletionResultType]::ParameterValue, 'Write a line for each change of an election')
             [CompletionResult]::new('wait', 'wait', [CompletionResultType]::ParameterValue, 'Wait until an election has a leader, or none')
+            [CompletionResult]::new('resign', 'resign', [CompletionResultType]::ParameterValue, 'Have the leader hand over')
+            [CompletionResult]::new('pause', 'pause', [CompletionResultType]::ParameterValue, 'Have nobody lead for now')
+            [CompletionResult]::new('resume', 'resume', [CompletionResultType]::ParameterValue, 'End a pause')
             [CompletionResult]::new('check', 'check', [CompletionResultType]::ParameterValue, 'Say whether the leadership of this command holds')
             [CompletionResult]::new('selftest', 'selftest', [CompletionResultType]::ParameterValue, 'Try all that elect promises on this machine and store')
             [CompletionResult]::new('dashboard', 'dashboard', [CompletionResultType]::ParameterValue, 'Print alerts or a dashboard for the metrics')
@@ -133,6 +136,37 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Where the election is kept')
             [CompletionResult]::new('--for', '--for', [CompletionResultType]::ParameterName, 'leader, vacant, or who is to lead')
             [CompletionResult]::new('--timeout', '--timeout', [CompletionResultType]::ParameterName, 'Wait at most so long [default: without end]')
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'The profile in it to use')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
+            break
+        }
+        'elect;resign' {
+            [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Where the election is kept')
+            [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Where the election is kept')
+            [CompletionResult]::new('--reason', '--reason', [CompletionResultType]::ParameterName, 'Why, for the leader''s log')
+            [CompletionResult]::new('--timeout', '--timeout', [CompletionResultType]::ParameterName, 'Wait at most so long [default: without end]')
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'The profile in it to use')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
+            break
+        }
+        'elect;pause' {
+            [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Where the election is kept')
+            [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Where the election is kept')
+            [CompletionResult]::new('--reason', '--reason', [CompletionResultType]::ParameterName, 'Why, for all who look')
+            [CompletionResult]::new('--timeout', '--timeout', [CompletionResultType]::ParameterName, 'Wait at most so long [default: without end]')
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'The profile in it to use')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
+            break
+        }
+        'elect;resume' {
+            [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Where the election is kept')
+            [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Where the election is kept')
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')
             [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'The profile in it to use')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')

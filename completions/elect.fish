@@ -31,6 +31,9 @@ complete -c elect -n "__fish_elect_needs_command" -f -a "sidecar" -d 'Lead on be
 complete -c elect -n "__fish_elect_needs_command" -f -a "status" -d 'Show who leads and who waits'
 complete -c elect -n "__fish_elect_needs_command" -f -a "observe" -d 'Write a line for each change of an election'
 complete -c elect -n "__fish_elect_needs_command" -f -a "wait" -d 'Wait until an election has a leader, or none'
+complete -c elect -n "__fish_elect_needs_command" -f -a "resign" -d 'Have the leader hand over'
+complete -c elect -n "__fish_elect_needs_command" -f -a "pause" -d 'Have nobody lead for now'
+complete -c elect -n "__fish_elect_needs_command" -f -a "resume" -d 'End a pause'
 complete -c elect -n "__fish_elect_needs_command" -f -a "check" -d 'Say whether the leadership of this command holds'
 complete -c elect -n "__fish_elect_needs_command" -f -a "selftest" -d 'Try all that elect promises on this machine and store'
 complete -c elect -n "__fish_elect_needs_command" -f -a "dashboard" -d 'Print alerts or a dashboard for the metrics'
@@ -115,6 +118,22 @@ complete -c elect -n "__fish_elect_using_subcommand wait" -l timeout -d 'Wait at
 complete -c elect -n "__fish_elect_using_subcommand wait" -l config -d 'Configuration file, in place of the usual ones' -r -F
 complete -c elect -n "__fish_elect_using_subcommand wait" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
 complete -c elect -n "__fish_elect_using_subcommand wait" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand resign" -s b -l backend -d 'Where the election is kept' -r -f
+complete -c elect -n "__fish_elect_using_subcommand resign" -l reason -d 'Why, for the leader\'s log' -r -f
+complete -c elect -n "__fish_elect_using_subcommand resign" -l timeout -d 'Wait at most so long [default: without end]' -r
+complete -c elect -n "__fish_elect_using_subcommand resign" -l config -d 'Configuration file, in place of the usual ones' -r -F
+complete -c elect -n "__fish_elect_using_subcommand resign" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
+complete -c elect -n "__fish_elect_using_subcommand resign" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand pause" -s b -l backend -d 'Where the election is kept' -r -f
+complete -c elect -n "__fish_elect_using_subcommand pause" -l reason -d 'Why, for all who look' -r -f
+complete -c elect -n "__fish_elect_using_subcommand pause" -l timeout -d 'Wait at most so long [default: without end]' -r
+complete -c elect -n "__fish_elect_using_subcommand pause" -l config -d 'Configuration file, in place of the usual ones' -r -F
+complete -c elect -n "__fish_elect_using_subcommand pause" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
+complete -c elect -n "__fish_elect_using_subcommand pause" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand resume" -s b -l backend -d 'Where the election is kept' -r -f
+complete -c elect -n "__fish_elect_using_subcommand resume" -l config -d 'Configuration file, in place of the usual ones' -r -F
+complete -c elect -n "__fish_elect_using_subcommand resume" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
+complete -c elect -n "__fish_elect_using_subcommand resume" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand check" -l remaining -d 'How long it must still hold [default: 0]' -r
 complete -c elect -n "__fish_elect_using_subcommand check" -l lease-file -d 'Whose lease it is [default: the command\'s own]' -r -F
 complete -c elect -n "__fish_elect_using_subcommand check" -s h -l help -d 'Print this help'

@@ -5,6 +5,9 @@ use clap::{Arg, ArgAction, Command};
 /// The heading below which a subcommand with groups of flags lists those about elect itself.
 pub(super) const GENERAL: &str = "General";
 
+/// Subcommands that brief help only names, lest it outgrow a screen.
+const SELDOM: [&str; 5] = ["dashboard", "config", "completions", "man", "help"];
+
 /// The widest line of help, in columns.
 const WIDTH: usize = 80;
 
@@ -18,13 +21,14 @@ pub(super) fn brief(root: Command) -> Command {
             let has_value = arg.get_action().takes_values();
             arg.hide_env(true).hide_possible_values(has_value)
         });
-        let command = if path == name { without_usual_flags(command) } else { command };
+        let command = if path == name { frequent_alone(command) } else { command };
         command.after_help(help.unwrap_or(more))
     })
 }
 
-/// Leaves the room for subcommands: everybody knows `-h` and `-V`, and the usage names them.
-fn without_usual_flags(root: Command) -> Command {
+/// Leaves the room for what people do every day: everybody knows `-h` and `-V`, and the usage names them.
+fn frequent_alone(root: Command) -> Command {
+    let root = SELDOM.iter().fold(root, |root, name| root.mut_subcommand(name, |it| it.hide(true)));
     let version = Arg::new("version").short('V').long("version").action(ArgAction::Version);
     let root = root.disable_version_flag(true).arg(version.help("Print version"));
     root.mut_args(|arg| arg.hide(true))
@@ -63,6 +67,9 @@ fn further(command: &Command, path: &str) -> String {
     let rest = format!("`elect help {words}`").replace(" `", "`");
     let rest = format!("{rest}, or `man {page}`, tells the rest.");
     let has_variables = command.get_arguments().any(|arg| arg.get_env().is_some());
+    if words.is_empty() {
+        return format!("Also: {}.\n{rest}", SELDOM.join(", "));
+    }
     if !has_variables {
         return rest;
     }

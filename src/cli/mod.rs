@@ -241,7 +241,9 @@ mod tests {
     fn every_flag_of_what_reads_the_file_is_a_key_of_it() {
         let grammar = grammar();
         let keys: Vec<_> = super::keys(&grammar).iter().filter_map(|arg| arg.get_long()).collect();
-        for command in ["run", "selftest", "sidecar", "status", "observe", "wait"] {
+        for command in
+            ["run", "selftest", "sidecar", "status", "observe", "wait", "resign", "pause", "resume"]
+        {
             let command = grammar.find_subcommand(command).unwrap();
             for (_, arg) in flags(command) {
                 let long = arg.get_long().unwrap();

@@ -1,4 +1,5 @@
 //! Steering: `elect resign`, `elect pause` and `elect resume`, on each store.
 
 mod pause;
+mod readme;
 mod resign;

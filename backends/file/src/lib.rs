@@ -35,7 +35,7 @@
 //!
 //! Orders are compared and swapped under a lock of their own. A refresh asks which file has their name, and
 //! reads it if it is another one than it read last. What wakes a leader or a waiter for them is started only
-//! when nothing has happened for a tenth of a second, so that a short command does not pay for it.
+//! when nothing has happened for half a second, so that a short command does not pay for it.
 //!
 //! All calls are short and block their thread, the longest for one `fdatasync` at a win; threads are
 //! started only to wait. The one await point is in front of `enter` or `order`: its holder may be stopped.

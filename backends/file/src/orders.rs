@@ -20,7 +20,7 @@ const HEAD: usize = 21;
 
 /// How long there has to be nothing to do before a look-out is started: to be rid of one costs more time than
 /// the shortest commands take, and a refresh before it finds the orders without one.
-const CALM: Duration = Duration::from_millis(100);
+const CALM: Duration = Duration::from_millis(500);
 
 /// The orders of an election, as a seat has them.
 pub(crate) struct Followed {
@@ -63,17 +63,16 @@ impl Followed {
 
     /// Ends when there are others.
     pub(crate) fn wake(&self) -> Wake {
+        if let Some(wake) = standing(&self.look_out) {
+            return wake;
+        }
         let (root, election) = (self.root.clone(), self.election.clone());
         let (look_out, known) = (Arc::clone(&self.look_out), self.orders.version);
         Box::pin(async move {
-            let mut wake = standing(&look_out);
-            if wake.is_none() {
-                sleep(CALM).await;
-                // Where there is none the next refresh has to do.
-                *lock(&look_out) = start(&root, &election);
-                wake = standing(&look_out);
-            }
-            let wake = wake.unwrap_or_else(never);
+            sleep(CALM).await;
+            *lock(&look_out) = start(&root, &election);
+            // Where there is none the next refresh has to do.
+            let wake = standing(&look_out).unwrap_or_else(never);
             // They may have come before it stood.
             if read(&root, &election).is_ok_and(|orders| orders.version == known) {
                 wake.await;

@@ -244,7 +244,7 @@ pub async fn an_order_cut_anywhere_may_be_written_again(bench: Shared) {
             assert_eq!(orders(store.as_ref()).await, saying(text, present));
             assert_eq!(orders(bench.connect().await.as_ref()).await, saying(text, present));
         }
-        bench.wipe(&election()).await;
+        store.forget(&election()).await.expect("nobody is in it");
     }
 }
 

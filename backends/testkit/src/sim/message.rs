@@ -215,6 +215,7 @@ pub struct Slip {
     /// Another one after each change; 0 where it was never written.
     pub version: u64,
     /// What it says, if it was.
+    #[serde(with = "super::digits")]
     pub text: Option<Vec<u8>>,
 }
 

@@ -31,6 +31,7 @@
 
 mod bench;
 mod controls;
+mod digits;
 mod launch;
 mod local;
 mod message;

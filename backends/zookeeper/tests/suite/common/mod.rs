@@ -123,8 +123,9 @@ impl Bench for ZkBench {
             let client = self.raw().await;
             let Some(ticket) = ticket else { return };
             let guid = ticket.as_str();
-            for election in client.list_children("/elect").await.unwrap_or_default() {
-                let election: ElectionName = election.parse().expect("an election");
+            let children = client.list_children("/elect").await.unwrap_or_default();
+            let elections = children.iter().filter_map(|child| child.parse::<ElectionName>().ok());
+            for election in elections {
                 for (path, _) in nodes(&client, &election).await {
                     if path.replace('-', "").contains(guid) {
                         let _ = client.delete(&path, None).await;

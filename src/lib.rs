@@ -58,7 +58,8 @@
 //!
 //! **Looking on.** `status`, `observe` and `wait` take no part. A store tells [when something may have
 //! changed](elect_api::Store::changed), a survey then what is so; while there is no answer nothing is made up, and
-//! what is old says so.
+//! what is old says so. Where a store shows when a lease was renewed, the time since then is judged by the
+//! intervals before it ([`Suspicion`](report::Suspicion)): for eyes and alerts, never for a decision.
 //!
 //! **What people see.** [`report`] writes logs, the line that shows the waiting, tables, JSON and the
 //! outcome file, and never blocks on a reader that does not read. A service manager, where one listens, is

@@ -124,7 +124,7 @@ fn a_leader_that_stands_still_is_suspected_before_its_lease_ends() {
         let known = measured();
         most = most.max(known.unwrap_or(0.0));
         let is_shown = shown(&terminal, "one-").last().is_some_and(Option::is_some);
-        (known.is_some() && is_shown && renewals >= begin + 12.0).then_some(())
+        (known.is_some() && is_shown && renewals >= begin + 10.0).then_some(())
     });
     drop(load);
     most = most.max(greatest(&shown(&terminal, "one-")));

@@ -13,6 +13,7 @@ pub(crate) mod mutations;
 mod orders;
 pub(crate) mod plan;
 mod stage;
+mod steerer;
 mod stores;
 mod tests;
 mod witness;
@@ -65,9 +66,9 @@ impl Game {
         let clock = Arc::new(TokioClock::new());
         Self {
             sim: Sim::new(plan.options.clone(), Arc::clone(&clock) as Arc<dyn Clock>),
+            stage: Stage::default().obeying_within(plan.ttl.mul_f64(1.2)),
             plan,
             clock,
-            stage: Stage::default(),
             election: "game".parse().expect("a name"),
             faults: Mutex::default(),
             calm_since: Mutex::default(),
@@ -102,6 +103,11 @@ impl Game {
     fn is_long_calm(&self) -> bool {
         let forgotten = self.calm_since().map(|since| since + self.plan.ttl * LEASES_TO_FORGET);
         forgotten.is_some_and(|at| at < self.clock.now())
+    }
+
+    /// Whether the faults are over, whatever is still felt of them.
+    fn is_over(&self) -> bool {
+        self.calm_since.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
     fn is_closing(&self) -> bool {
@@ -153,6 +159,9 @@ impl Game {
         let still = self.plan.ttl * fate::LONGEST_STOP;
         let calm = self.clock.now() + still;
         *self.calm_since.lock().unwrap_or_else(PoisonError::into_inner) = Some(calm);
+        if self.plan.steers {
+            steerer::end(self).await;
+        }
         self.pass(still).await;
         self.pass(self.plan.ttl * LEASES_TO_RECOVER).await;
         if !self.stage.trees().iter().any(|tree| tree.dead.is_none_or(|dead| dead >= calm)) {
@@ -193,6 +202,9 @@ pub(crate) fn play(plan: Plan) -> Outcome {
             Scene::Herd => herd::play(&game).await,
             Scene::Faults | Scene::Removals => {
                 let crew = fate::crew(&game);
+                if game.plan.steers {
+                    tokio::spawn(steerer::steer(Arc::clone(&game)));
+                }
                 fate::play(&game, &crew).await;
                 game.recover(&crew).await;
                 game.close(&crew).await;

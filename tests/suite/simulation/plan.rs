@@ -38,6 +38,8 @@ pub(crate) struct Plan {
     pub(crate) confirms: bool,
     /// Whether a seat whose entry is gone enters anew on its own.
     pub(crate) returns: bool,
+    /// Whether somebody pauses and resumes the election, and asks leaders to step down.
+    pub(crate) steers: bool,
 }
 
 impl Plan {
@@ -58,6 +60,11 @@ impl Plan {
             longest_command: Duration::from_secs(8),
             ..Self::drawn(Scene::Faults, seed, 1100, 5..=6)
         }
+    }
+
+    /// The same with somebody who steers.
+    pub(crate) fn steered(self) -> Self {
+        Self { steers: true, ..self }
     }
 
     fn drawn(scene: Scene, seed: u64, fastest: u32, ttl: RangeInclusive<u64>) -> Self {
@@ -100,6 +107,7 @@ impl Plan {
             rates,
             confirms,
             returns: scene == Scene::Removals && seed % 2 == 1,
+            steers: false,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use elect_api::{Boottime, Token};
 
@@ -35,6 +36,10 @@ pub(crate) struct Stage(Arc<Mutex<Inner>>);
 #[derive(Default)]
 struct Inner {
     trees: BTreeMap<u64, Tree>,
+    /// Since when the election is paused for sure.
+    paused: Option<Boottime>,
+    /// How long after that a start may come: with a proof that is older than the pause.
+    obeys_within: Duration,
     broken: Vec<Breach>,
 }
 
@@ -56,8 +61,28 @@ impl Stage {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// How long after the beginning of a pause a command may start.
+    pub(crate) fn obeying_within(self, limit: Duration) -> Self {
+        self.inner().obeys_within = limit;
+        self
+    }
+
+    /// Nobody is to lead from here on.
+    pub(crate) fn pause(&self, now: Boottime) {
+        self.inner().paused.get_or_insert(now);
+    }
+
+    /// Somebody may lead again.
+    pub(crate) fn resume(&self) {
+        self.inner().paused = None;
+    }
+
     pub(crate) fn enter(&self, now: Boottime, token: Token) {
         let mut inner = self.inner();
+        if let Some(paused) = inner.paused.filter(|&at| at + inner.obeys_within < now) {
+            let how = format!("{token} starts at {now:?}, paused since {paused:?}");
+            inner.broken.push(Breach::new("a command starts during a pause", how));
+        }
         inner.begin(now, token, "starts");
         if let Some((&last, _)) = inner.trees.last_key_value()
             && last >= token.get()

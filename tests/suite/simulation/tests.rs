@@ -55,6 +55,19 @@ fn short_games_keep_the_promise_too() {
 }
 
 #[test]
+fn nothing_starts_during_a_pause() {
+    let mut faults = Faults::new();
+    for seed in seeds_from(1).take(40) {
+        let outcome = expect_peace(Plan::short(seed).steered());
+        outcome
+            .faults
+            .into_iter()
+            .for_each(|(what, count)| *faults.entry(what).or_default() += count);
+    }
+    println!("{faults:?}");
+}
+
+#[test]
 fn a_leader_whose_entry_is_removed_again_and_again_stops_at_once() {
     for seed in seeds_from(1).take(5) {
         expect_peace(Plan::new(Scene::Removals, seed));

@@ -44,12 +44,15 @@ impl Followed {
 
     /// Finds out what they are; reads them only if they are others.
     pub(crate) fn look(&mut self, hall: &Hall) -> Result<(), Error> {
-        if let Some((_, id)) = &self.read
-            && hall.id_of(ORDERS)? == Some(*id)
-        {
+        let id = hall.id_of(ORDERS)?;
+        if id.is_some() && id == self.read.as_ref().map(|(_, id)| *id) {
             return Ok(());
         }
         self.read = None;
+        if id.is_none() {
+            self.orders = Orders::default();
+            return Ok(());
+        }
         match open(hall) {
             Ok((orders, read)) => {
                 (self.orders, self.read) = (orders, read);

@@ -9,7 +9,7 @@ use super::{BackendUrl, FileArgs};
 const EXAMPLES: &str = "\
 Examples:
   elect pause nightly                          nobody leads until elect resume
-  elect pause web --reason 'disk is full'      so that the others know why
+  elect pause web --reason upgrade             so that the others know why
   elect pause web --timeout 0                  ask, and do not wait";
 
 const MORE: &str = "\

@@ -9,8 +9,8 @@ use super::{BackendUrl, FileArgs};
 const EXAMPLES: &str = "\
 Examples:
   elect resign web                             the next candidate leads
-  elect resign web --reason 'kernel update'    so that the log says why
-  elect resign web --timeout 1m || echo 'it takes its time'";
+  elect resign web --reason upgrade            so that the log says why
+  elect resign web --timeout 1m                75 if that takes longer";
 
 const MORE: &str = "\
 The leader's command is asked to stop as with TERM to its elect run, and is

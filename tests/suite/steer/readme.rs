@@ -16,7 +16,7 @@ elect wait cron-job
 "#;
 
 const END: &str = r#"
-elect wait cron-job
+until [ "$(wc -l <"$D/led")" = 3 ]; do :; done
 jobs -p | xargs kill
 wait
 "#;

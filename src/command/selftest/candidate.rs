@@ -1,10 +1,11 @@
-use std::fs::{self, File};
+use std::fs::File;
+use std::io::{Read, Seek};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use anyhow::Context;
 use elect_api::ElectionName;
+use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::Signal;
 
 use super::scratch::Scratch;
@@ -15,7 +16,8 @@ use crate::config::BackendUrl;
 /// An `elect run` of a tree that stamps. Dropping it kills it, and its guardian the tree.
 pub(super) struct Candidate {
     child: Child,
-    log: PathBuf,
+    /// What it says on stderr: memory, of which nothing is left when both of us are dead.
+    log: File,
     /// Its guardian, once it is known.
     guardian: Option<i32>,
 }
@@ -43,15 +45,20 @@ impl Candidate {
         role: Role<'_>,
     ) -> anyhow::Result<Self> {
         let Role { tag, tree, leases, flags, backend } = role;
-        let log = stamps.folder().join(format!("{tag}-log"));
-        let said = File::create(&log).with_context(|| format!("cannot make {}", log.display()))?;
+        let log = memfd_create(c"elect-log", MFdFlags::MFD_CLOEXEC).map(File::from);
+        let log = log.context("cannot make memory for a log")?;
+        let said = log.try_clone().context("cannot hand on the memory for a log")?;
         let mut command = Command::new(OURSELVES);
         command.arg0("elect").args(["run", "-e", election.as_str(), "--id", tag]).args(flags);
         if let Some(ttl) = scratch.ttl {
             let ttl = humantime::format_duration(ttl * leases).to_string();
             command.args(["--ttl", &ttl.replace(' ', "")]);
         }
-        command.args(["--", OURSELVES, SUBCOMMAND]).arg(stamps.folder()).args([tag, tree]);
+        if let Some(containment) = scratch.containment {
+            command.args(["--containment", containment.name()]);
+        }
+        let stamps = stamps.number().to_string();
+        command.args(["--", OURSELVES, SUBCOMMAND, &stamps, tag, tree]);
         command.env_clear().envs(scratch.environment(backend));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
         let child =
@@ -80,8 +87,9 @@ impl Candidate {
     }
 
     /// The last that it said on stderr.
-    pub(super) fn said(&self) -> String {
-        let text = fs::read_to_string(&self.log).unwrap_or_default();
+    pub(super) fn said(&mut self) -> String {
+        let mut text = String::new();
+        let _ = self.log.rewind().and_then(|()| self.log.read_to_string(&mut text));
         let last = text.lines().next_back().unwrap_or("nothing was said");
         last.strip_prefix("elect: ").unwrap_or(last).to_owned()
     }

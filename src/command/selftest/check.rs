@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use elect_api::Validity;
+use elect_api::{Candidate, Error, Standing, Validity};
 use nix::sys::signal::Signal;
 use tokio::time::sleep;
 
@@ -124,15 +124,31 @@ impl Check {
 }
 
 async fn store(scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
-    let election = scratch.nobodys()?;
+    let election = scratch.nobodys().map_err(anyhow::Error::from)?;
     let ask = async || scratch.store.survey(&election).await;
     attempts::insist(&scratch.profile.location, ATTEMPTS, ask).await?;
     // The first one has connected.
     let began = guard::now();
     attempts::insist(&scratch.profile.location, ATTEMPTS, ask).await?;
     let took = guard::now().since(began);
+    if let Some(ttl) = scratch.ttl {
+        let ask = async || granted(scratch, ttl).await;
+        scratch.granted.set(attempts::insist(&scratch.profile.location, ATTEMPTS, ask).await?);
+    }
     let seen = format!("it is reached, and answers within {took:.1?}");
     Ok(Finding::Holds { handover: None, slack: None, seen })
+}
+
+/// How long a lease the store grants to whoever asks for this.
+async fn granted(scratch: &Scratch<'_>, ttl: Duration) -> Result<Option<Duration>, Error> {
+    let election = scratch.election()?;
+    let mut seat = scratch.store.open(&election, &Candidate::foreign("asker"), ttl).await?;
+    let standing = seat.refresh(guard::now()).await?;
+    seat.resign().await?;
+    Ok(match standing {
+        Standing::Leading { validity: Validity::Window { window, .. }, .. } => Some(window),
+        _ => None,
+    })
 }
 
 async fn hand_over(scratch: &Scratch<'_>) -> Result<Finding, Trouble> {

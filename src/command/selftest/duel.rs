@@ -11,6 +11,7 @@ use super::processes;
 use super::proxy::Proxy;
 use super::scratch::Scratch;
 use super::stamps::Stamps;
+use crate::election::timing::Wishes;
 use crate::guard;
 use crate::report::FAILED;
 
@@ -22,6 +23,9 @@ const NEXT: &str = "B";
 const START: Duration = Duration::from_secs(30);
 /// How long a signal to stop may take.
 const STOP: Duration = Duration::from_secs(5);
+/// How long before its lease may be over a tree is dead at least: a quarter of the smallest safety margin. The
+/// kernel's turn comes a quarter after the guardian's, so half of it may pass with the killing.
+const LEAST_LEFT: Duration = Duration::from_millis(125);
 /// From one look at the stamps to the next.
 const LOOK: Duration = Duration::from_millis(2);
 
@@ -55,11 +59,13 @@ pub(super) struct Duel<'a> {
     pub(super) proxy: Option<Proxy>,
     /// What holds the leader's tree.
     pub(super) containment: String,
+    /// How long the leader's lease may be counted on after a renewal, if that is known.
+    counted_on: Option<Duration>,
 }
 
 impl<'a> Duel<'a> {
     pub(super) async fn start(scratch: &'a Scratch<'a>, setting: Setting) -> Result<Self, Trouble> {
-        let (election, stamps) = scratch.election()?;
+        let (election, stamps) = (election(scratch)?, memory()?);
         let proxy = if setting.proxied { Some(proxy(scratch, 0).await?) } else { None };
         let way = proxy.as_ref().and_then(|proxy| scratch.backend.through(proxy.addresses()));
         let backend = way.as_ref().unwrap_or(scratch.backend);
@@ -79,7 +85,11 @@ impl<'a> Duel<'a> {
         let mut next = Candidate::start(scratch, &election, &stamps, role)?;
         let containment = in_line(scratch, &election, &mut leader, &mut next).await?;
         leader.guardian()?;
-        Ok(Self { scratch, stamps, leader, next, proxy, containment })
+        let is_usual = leases == 1 && flags.is_empty();
+        let window = scratch.granted.get().filter(|_| is_usual);
+        let drift = Wishes::default().max_clock_drift;
+        let counted_on = window.map(|window| window.div_f64(1.0 + drift));
+        Ok(Self { scratch, stamps, leader, next, proxy, containment, counted_on })
     }
 
     /// Stops a process, and waits until it is.
@@ -100,10 +110,7 @@ impl<'a> Duel<'a> {
 
     /// Has the leader's command end.
     pub(super) fn end(&self) -> Result<(), Trouble> {
-        let end = self.stamps.end_of(LEADER);
-        std::fs::write(&end, "")
-            .with_context(|| format!("cannot write {}", end.display()))
-            .map_err(Trouble::Unable)
+        self.stamps.end(LEADER).context("cannot have a command end").map_err(Trouble::Unable)
     }
 
     /// For so long the leader's tree runs on, and nobody follows.
@@ -147,8 +154,17 @@ impl<'a> Duel<'a> {
                 return Err(Trouble::Broken(why));
             }
         }
-        verdict(&self.stamps, since, seen.into())
+        verdict(&self.stamps, since, self.counted_on, seen.into())
     }
+}
+
+fn election(scratch: &Scratch<'_>) -> anyhow::Result<ElectionName> {
+    Ok(scratch.election()?)
+}
+
+/// Memory for the stamps of an election.
+fn memory() -> anyhow::Result<Stamps> {
+    Stamps::new().context("cannot make memory for stamps")
 }
 
 /// A way to each machine of the store.
@@ -163,7 +179,7 @@ pub(super) async fn one_after_another(
     scratch: &Scratch<'_>,
     fragile: u32,
 ) -> Result<Finding, Trouble> {
-    let (election, stamps) = scratch.election()?;
+    let (election, stamps) = (election(scratch)?, memory()?);
     let proxy = proxy(scratch, fragile).await?;
     let way = scratch.backend.through(proxy.addresses());
     let way = way.context("the URL of the store names no machine")?;
@@ -192,11 +208,17 @@ pub(super) async fn one_after_another(
     }
     let broken = proxy.connections().min(fragile);
     let seen = format!("{broken} connections broke at a reply; it led once, and left nothing");
-    verdict(&stamps, None, seen)
+    verdict(&stamps, None, None, seen)
 }
 
-/// What the stamps say of a leader and of who followed it.
-fn verdict(stamps: &Stamps, since: Option<Boottime>, seen: String) -> Result<Finding, Trouble> {
+/// What the stamps say of a leader, whose lease could be counted on for so long after each renewal, and of who
+/// followed it.
+fn verdict(
+    stamps: &Stamps,
+    since: Option<Boottime>,
+    counted_on: Option<Duration>,
+    seen: String,
+) -> Result<Finding, Trouble> {
     let broken = |why: String| Err(Trouble::Broken(why));
     let trees = stamps.tree(LEADER).zip(stamps.tree(NEXT));
     let Some((leader, next)) = trees else {
@@ -208,6 +230,14 @@ fn verdict(stamps: &Stamps, since: Option<Boottime>, seen: String) -> Result<Fin
     }
     if leader.is_alive || next.is_beside {
         return broken("a process of the command was not dead when the next one started".into());
+    }
+    // It was asked for before its answer was seen.
+    let end = leader.renewed.zip(counted_on).map(|(renewed, counted_on)| renewed + counted_on);
+    if let Some(left) = end.map(|end| end.since(leader.last)).filter(|left| *left < LEAST_LEFT) {
+        return broken(format!(
+            "the command ran until {left:.0?} before another clock might have seen its lease end: at least \
+             {LEAST_LEFT:?} are to be left"
+        ));
     }
     if leader.token >= next.token {
         return broken(format!("the token {} was followed by {}", leader.token, next.token));

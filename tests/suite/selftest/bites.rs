@@ -30,6 +30,13 @@ fn without_what_the_kernel_does_it_fails() {
     });
 }
 
+/// All that it could kill is dead in the very instant in which another clock may see the lease end.
+#[test]
+fn without_a_margin_it_fails() {
+    let server = SimServer::start(&Options::new(Kind::Queue));
+    assert_eq!(fails(&server.url(), "margin"), ["wrapper stopped", "both stopped"]);
+}
+
 #[test]
 fn leases_that_count_from_the_reply_fail() {
     let etcd = Etcd::start(1);

@@ -151,6 +151,10 @@ pub struct Place {
     pub before: Option<u64>,
     /// The length of lease that was granted.
     pub ttl: Duration,
+    /// Whether this very request has made it.
+    pub is_new: bool,
+    /// The term of the store's leader, as the member knows it that answers; `None` where the store shows none.
+    pub term: Option<u64>,
 }
 
 /// What a record says.

@@ -72,6 +72,7 @@ impl Queue {
         now: StoreTime,
         bid: &Bid,
         ttl: Duration,
+        term: Option<u64>,
     ) -> Reply {
         let entry = Entry {
             bid: bid.clone(),
@@ -83,7 +84,7 @@ impl Queue {
             reconnects: false,
         };
         self.entries.insert(revision, entry);
-        self.place(revision)
+        self.place(revision, true, term)
     }
 
     pub(super) fn has_candidate(&self, id: &str) -> bool {
@@ -105,22 +106,22 @@ impl Queue {
         }
     }
 
-    pub(super) fn renew(
-        &mut self,
-        now: StoreTime,
-        nonce: u64,
-        tells_every: Option<Duration>,
-    ) -> Reply {
-        let Some(key) = self.find(nonce) else {
-            return Reply::Ended { others: self.entries.len() };
-        };
-        if let Some(entry) = self.entries.get_mut(&key) {
+    pub(super) fn renew(&mut self, now: StoreTime, nonce: u64, tells_every: Option<Duration>) {
+        let key = self.find(nonce);
+        if let Some(entry) = key.and_then(|key| self.entries.get_mut(&key)) {
             entry.heard(now, tells_every);
         }
-        self.place(key)
     }
 
-    fn place(&self, key: u64) -> Reply {
+    /// Where the entry with this nonce stands, that was there before.
+    pub(super) fn find_place(&self, nonce: u64, term: Option<u64>) -> Reply {
+        match self.find(nonce) {
+            Some(key) => self.place(key, false, term),
+            None => Reply::Ended { others: self.entries.len() },
+        }
+    }
+
+    fn place(&self, key: u64, is_new: bool, term: Option<u64>) -> Reply {
         let mut before = self.entries.range(..key);
         let before = if is_off(Part::OneWake) { before.next() } else { before.next_back() };
         Reply::Placed(Place {
@@ -128,6 +129,8 @@ impl Queue {
             ahead: self.entries.range(..key).count(),
             before: before.map(|(_, entry)| entry.bid.nonce),
             ttl: self.entries.get(&key).map(|entry| entry.ttl).unwrap_or_default(),
+            is_new,
+            term,
         })
     }
 

@@ -10,7 +10,7 @@ use super::proxy::Mode;
 use super::scratch::Scratch;
 use crate::command::attempts;
 use crate::election::timing::{Timing, Wishes};
-use crate::guard;
+use crate::guard::{self, Containment};
 use crate::report::CheckReport;
 
 /// How often a silent store is asked before it counts as out of reach.
@@ -154,7 +154,12 @@ async fn granted(scratch: &Scratch<'_>, ttl: Duration) -> Result<Option<Duration
 async fn hand_over(scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
     let duel = Duel::start(scratch, Setting::PLAIN).await?;
     duel.end()?;
-    duel.follows(None, "the command ended, and what it left running was killed").await
+    let seen = if duel.containment == Containment::Group.name() {
+        "the command and what it left running ended: containment group does not kill that"
+    } else {
+        "the command ended, and what it left running was killed"
+    };
+    duel.follows(None, seen).await
 }
 
 /// Kills one process of the leader's.
@@ -209,7 +214,7 @@ async fn both_stopped(scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
 async fn escape(scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
     let setting = Setting { tree: "escaping-tree", processes: 3, ..Setting::PLAIN };
     let mut duel = Duel::start(scratch, setting).await?;
-    if duel.containment == "group" {
+    if duel.containment == Containment::Group.name() {
         return Ok(Finding::Skipped(
             "the containment here, group, does not hold who leaves the group",
         ));

@@ -10,9 +10,9 @@ use super::check::{Finding, Trouble};
 use super::processes;
 use super::proxy::Proxy;
 use super::scratch::Scratch;
-use super::stamps::Stamps;
-use crate::election::timing::Wishes;
-use crate::guard;
+use super::stamps::{Promise, Stamps};
+use crate::election::timing::{Timing, Wishes};
+use crate::guard::{self, Containment};
 use crate::report::FAILED;
 
 /// What the two are called in the stamps.
@@ -23,9 +23,6 @@ const NEXT: &str = "B";
 const START: Duration = Duration::from_secs(30);
 /// How long a signal to stop may take.
 const STOP: Duration = Duration::from_secs(5);
-/// How long before its lease may be over a tree is dead at least: a quarter of the smallest safety margin. The
-/// kernel's turn comes a quarter after the guardian's, so half of it may pass with the killing.
-const LEAST_LEFT: Duration = Duration::from_millis(125);
 /// From one look at the stamps to the next.
 const LOOK: Duration = Duration::from_millis(2);
 
@@ -59,8 +56,8 @@ pub(super) struct Duel<'a> {
     pub(super) proxy: Option<Proxy>,
     /// What holds the leader's tree.
     pub(super) containment: String,
-    /// How long the leader's lease may be counted on after a renewal, if that is known.
-    counted_on: Option<Duration>,
+    /// The length of the leader's lease, if it is known and nothing else but it decides on the deadlines.
+    window: Option<Duration>,
 }
 
 impl<'a> Duel<'a> {
@@ -87,9 +84,7 @@ impl<'a> Duel<'a> {
         leader.guardian()?;
         let is_usual = leases == 1 && flags.is_empty();
         let window = scratch.granted.get().filter(|_| is_usual);
-        let drift = Wishes::default().max_clock_drift;
-        let counted_on = window.map(|window| window.div_f64(1.0 + drift));
-        Ok(Self { scratch, stamps, leader, next, proxy, containment, counted_on })
+        Ok(Self { scratch, stamps, leader, next, proxy, containment, window })
     }
 
     /// Stops a process, and waits until it is.
@@ -110,7 +105,9 @@ impl<'a> Duel<'a> {
 
     /// Has the leader's command end.
     pub(super) fn end(&self) -> Result<(), Trouble> {
-        self.stamps.end(LEADER).context("cannot have a command end").map_err(Trouble::Unable)
+        // Nobody finds what a command leaves behind there: all of it has to end by itself.
+        let all = self.containment == Containment::Group.name();
+        self.stamps.end(LEADER, all).context("cannot have a command end").map_err(Trouble::Unable)
     }
 
     /// For so long the leader's tree runs on, and nobody follows.
@@ -154,7 +151,7 @@ impl<'a> Duel<'a> {
                 return Err(Trouble::Broken(why));
             }
         }
-        verdict(&self.stamps, since, self.counted_on, seen.into())
+        verdict(&self.stamps, since, self.window, seen.into())
     }
 }
 
@@ -211,12 +208,11 @@ pub(super) async fn one_after_another(
     verdict(&stamps, None, None, seen)
 }
 
-/// What the stamps say of a leader, whose lease could be counted on for so long after each renewal, and of who
-/// followed it.
+/// What the stamps say of a leader, whose lease was granted for `window`, if that is known, and of who followed it.
 fn verdict(
     stamps: &Stamps,
     since: Option<Boottime>,
-    counted_on: Option<Duration>,
+    window: Option<Duration>,
     seen: String,
 ) -> Result<Finding, Trouble> {
     let broken = |why: String| Err(Trouble::Broken(why));
@@ -231,13 +227,10 @@ fn verdict(
     if leader.is_alive || next.is_beside {
         return broken("a process of the command was not dead when the next one started".into());
     }
-    // It was asked for before its answer was seen.
-    let end = leader.renewed.zip(counted_on).map(|(renewed, counted_on)| renewed + counted_on);
-    if let Some(left) = end.map(|end| end.since(leader.last)).filter(|left| *left < LEAST_LEFT) {
-        return broken(format!(
-            "the command ran until {left:.0?} before another clock might have seen its lease end: at least \
-             {LEAST_LEFT:?} are to be left"
-        ));
+    if let Some((promise, window)) = leader.promise.zip(window)
+        && let Some(why) = too_long(promise, leader.last, window)
+    {
+        return broken(why);
     }
     if leader.token >= next.token {
         return broken(format!("the token {} was followed by {}", leader.token, next.token));
@@ -245,6 +238,25 @@ fn verdict(
     let handover = next.first.since(since.unwrap_or(leader.last));
     let slack = next.first.since(leader.last);
     Ok(Finding::Holds { handover: Some(handover), slack: Some(slack), seen })
+}
+
+/// Why a leader whose lease lasts for `window` after each renewal lived for longer, or was to, than another clock
+/// allows for. A renewal is asked for before it is seen, so it can only be worse.
+fn too_long(promise: Promise, last: Boottime, window: Duration) -> Option<String> {
+    let counted_on = window.div_f64(1.0 + Wishes::default().max_clock_drift);
+    let alive = last.since(promise.seen);
+    if alive > counted_on {
+        return Some(format!(
+            "the command ran for {alive:.1?} after a renewal, and another clock may end the lease after {counted_on:.1?}"
+        ));
+    }
+    let (longest, margin) = (promise.longest, Timing::margin_of(window));
+    (longest + margin > counted_on).then(|| {
+        format!(
+            "the command was to be dead {longest:.1?} after a renewal, and another clock may end the lease after \
+             {counted_on:.1?}: {margin:.1?} have to lie between"
+        )
+    })
 }
 
 /// How long a change of the leader may take, in the worst case.

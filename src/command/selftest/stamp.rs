@@ -50,19 +50,18 @@ pub(in crate::command) fn stamp(args: &StampArgs) -> anyhow::Result<u8> {
         start(args, "escapee")?.wait().context("cannot wait for the one that escapes")?;
     }
     let began = guard::now();
-    let mut known = lease.as_deref().and_then(until);
+    let mut known = None;
     loop {
         stamper.stamp().context("cannot stamp")?;
-        let now_known = lease.as_deref().and_then(until);
-        if now_known > known {
-            stamper.note_renewal().context("cannot stamp")?;
-            known = now_known;
+        if let Some(until) = lease.as_deref().and_then(until).filter(|until| Some(*until) > known) {
+            stamper.note_renewal(until).context("cannot stamp")?;
+            known = Some(until);
         }
         let lasted = guard::now().since(began);
         let is_over = match args.what {
             Stamping::Brief => lasted >= BRIEF,
-            Stamping::Tree | Stamping::EscapingTree => stamps.is_to_end(&args.tag),
-            Stamping::Leaf | Stamping::Escapee => false,
+            Stamping::Tree | Stamping::EscapingTree => stamps.is_to_end(&args.tag, true),
+            Stamping::Leaf | Stamping::Escapee => stamps.is_to_end(&args.tag, false),
         };
         if is_over || lasted >= FORGOTTEN || stamps.is_forgotten() {
             return Ok(0);

@@ -4,9 +4,10 @@
 //! the self-test, nothing is left of it once they are dead. Its words are
 //!
 //! ```text
-//! 0       whose main process is to end; locked as long as the self-test lives
-//! 6i + 1  what process i is for, its token, its first and its newest stamp, whether another tree was alive
-//!         when it started, and when it saw the lease renewed; locked as long as it lives
+//! 0       whose main process is to end, and whether all others are; locked as long as the self-test lives
+//! 7i + 2  what process i is for, its token, its first and its newest stamp, whether another tree was alive
+//!         when it started, when it saw the lease renewed, and for how long that was at most; locked as
+//!         long as it lives
 //! ```
 //!
 //! Stamps are nanoseconds of `CLOCK_BOOTTIME`.
@@ -25,7 +26,7 @@ use crate::guard::{self, locks};
 
 const WORD: u64 = 8;
 /// The words of one process.
-const WORDS: usize = 6;
+const WORDS: usize = 7;
 /// More processes than any check starts.
 const MOST: u64 = 64;
 
@@ -47,7 +48,7 @@ struct Trace {
     last: Boottime,
     is_alive: bool,
     beside: bool,
-    renewed: Option<Boottime>,
+    promise: Option<Promise>,
 }
 
 /// What all processes of one tree have left.
@@ -65,8 +66,17 @@ pub(super) struct Tree {
     pub(super) token: u64,
     /// Whether a process of another tree was alive when one of them started.
     pub(super) is_beside: bool,
-    /// When one of them saw the lease renewed last, after the start.
-    pub(super) renewed: Option<Boottime>,
+    /// What one of them has seen of the lease, where that has a limit.
+    pub(super) promise: Option<Promise>,
+}
+
+/// What a process has seen of the lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Promise {
+    /// When it saw it renewed last: the renewal was asked for before.
+    pub(super) seen: Boottime,
+    /// The longest time, counted from when a renewal was seen, that all was to be dead after.
+    pub(super) longest: Duration,
 }
 
 /// The place of this process.
@@ -96,14 +106,14 @@ impl Stamps {
         self.heirloom.as_ref().unwrap_or(&self.file).as_raw_fd()
     }
 
-    /// Has the main process of the tree of this tag end.
-    pub(super) fn end(&self, tag: &str) -> io::Result<()> {
-        self.write(0, &[word(tag)])
+    /// Has the main process of the tree of this tag end, or all of them.
+    pub(super) fn end(&self, tag: &str, all: bool) -> io::Result<()> {
+        self.write(0, &[word(tag), u64::from(all)])
     }
 
-    /// Whether the main process of the tree of this tag is to end.
-    pub(super) fn is_to_end(&self, tag: &str) -> bool {
-        self.read::<1>(0).is_ok_and(|[end]| end == word(tag))
+    /// Whether the main process of the tree of this tag is to end, or another one.
+    pub(super) fn is_to_end(&self, tag: &str, is_main: bool) -> bool {
+        self.read(0).is_ok_and(|[end, all]| end == word(tag) && (is_main || all != 0))
     }
 
     /// Whether the self-test is gone.
@@ -121,7 +131,10 @@ impl Stamps {
             is_alive: traces.iter().any(|trace| trace.is_alive),
             token: traces.iter().map(|trace| trace.token).max()?,
             is_beside: traces.iter().any(|trace| trace.beside),
-            renewed: traces.iter().filter_map(|trace| trace.renewed).max(),
+            promise: traces.iter().filter_map(|trace| trace.promise).reduce(|one, other| Promise {
+                seen: one.seen.max(other.seen),
+                longest: one.longest.max(other.longest),
+            }),
         })
     }
 
@@ -129,7 +142,8 @@ impl Stamps {
         (0..MOST).filter_map(|place| {
             // In this order: the newest stamp of a process that is seen dead is its very last.
             let is_alive = self.is_locked(place);
-            let [tag, token, first, last, beside, renewed] = self.read(start_of(place)).ok()?;
+            let [tag, token, first, last, beside, seen, longest] =
+                self.read(start_of(place)).ok()?;
             (first != 0).then(|| Trace {
                 tag,
                 token,
@@ -137,7 +151,10 @@ impl Stamps {
                 last: instant(last),
                 is_alive,
                 beside: beside != 0,
-                renewed: (renewed != 0).then(|| instant(renewed)),
+                promise: (seen != 0).then(|| Promise {
+                    seen: instant(seen),
+                    longest: Duration::from_nanos(longest),
+                }),
             })
         })
     }
@@ -196,15 +213,18 @@ impl Stamper<'_> {
         self.stamps.write(start_of(self.place) + 3, &[nanos()])
     }
 
-    /// Notes that the lease was renewed, as is seen now.
-    pub(super) fn note_renewal(&self) -> io::Result<()> {
-        self.stamps.write(start_of(self.place) + 5, &[nanos()])
+    /// Notes that the lease was renewed, as is seen now: all is to be dead at `until`.
+    pub(super) fn note_renewal(&self, until: Boottime) -> io::Result<()> {
+        let from = start_of(self.place) + 5;
+        let [_, known] = self.stamps.read(from)?;
+        let (now, until) = (nanos(), nanos_of(until));
+        self.stamps.write(from, &[now, known.max(until.saturating_sub(now))])
     }
 }
 
 /// The first word of a place.
 const fn start_of(place: u64) -> u64 {
-    1 + place * WORDS as u64
+    2 + place * WORDS as u64
 }
 
 fn all_of(place: u64) -> Range<i64> {
@@ -226,11 +246,18 @@ fn instant(nanos: u64) -> Boottime {
 }
 
 fn nanos() -> u64 {
-    u64::try_from(guard::now().since_boot().as_nanos()).unwrap_or(u64::MAX)
+    nanos_of(guard::now())
+}
+
+fn nanos_of(instant: Boottime) -> u64 {
+    u64::try_from(instant.since_boot().as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd;
+    use std::time::Duration;
+
     use super::Stamps;
 
     #[test]
@@ -242,9 +269,12 @@ mod tests {
         stamper.stamp().unwrap();
         let tree = stamps.tree("A").unwrap();
         assert_eq!((tree.processes, tree.token, tree.is_beside), (1, 7, false));
-        assert!(tree.is_alive && tree.first <= tree.last && tree.renewed.is_none());
-        stamper.note_renewal().unwrap();
-        assert!(stamps.tree("A").unwrap().renewed >= Some(tree.last));
+        assert!(tree.is_alive && tree.first <= tree.last && tree.promise.is_none());
+        for seconds in [5, 3] {
+            stamper.note_renewal(tree.last + Duration::from_secs(seconds)).unwrap();
+        }
+        let promise = stamps.tree("A").unwrap().promise.unwrap();
+        assert!(promise.seen >= tree.last && promise.longest > Duration::from_secs(3));
         drop(one);
         assert!(!stamps.tree("A").unwrap().is_alive);
     }
@@ -265,10 +295,12 @@ mod tests {
     fn those_who_stamp_see_what_is_wanted_of_them() {
         let stamps = Stamps::new().unwrap();
         let heirloom = stamps.heirloom.as_ref().unwrap().try_clone().unwrap();
-        let one = Stamps::join(std::os::fd::AsRawFd::as_raw_fd(&heirloom)).unwrap();
-        assert!(!one.is_to_end("A") && !one.is_forgotten());
-        stamps.end("A").unwrap();
-        assert!(one.is_to_end("A") && !one.is_to_end("B"));
+        let one = Stamps::join(heirloom.as_raw_fd()).unwrap();
+        assert!(!one.is_to_end("A", true) && !one.is_forgotten());
+        stamps.end("A", false).unwrap();
+        assert!(one.is_to_end("A", true) && !one.is_to_end("A", false));
+        stamps.end("A", true).unwrap();
+        assert!(one.is_to_end("A", false) && !one.is_to_end("B", true));
         drop(stamps);
         assert!(one.is_forgotten());
     }

@@ -30,11 +30,12 @@ fn without_what_the_kernel_does_it_fails() {
     });
 }
 
-/// All that it could kill is dead in the very instant in which another clock may see the lease end.
+/// All would be dead in the very instant in which another clock may end the lease.
 #[test]
 fn without_a_margin_it_fails() {
     let server = SimServer::start(&Options::new(Kind::Queue));
-    assert_eq!(fails(&server.url(), "margin"), ["wrapper stopped", "both stopped"]);
+    let failed = fails(&server.url(), "margin");
+    assert!(failed.iter().any(|check| check == "both stopped"), "{failed:?}");
 }
 
 #[test]

@@ -1,3 +1,4 @@
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::unix::process::CommandExt;
@@ -11,7 +12,13 @@ use nix::sys::signal::Signal;
 use super::scratch::Scratch;
 use super::stamps::Stamps;
 use super::{OURSELVES, SUBCOMMAND, processes};
-use crate::config::BackendUrl;
+use crate::command::candidacy;
+use crate::config::{self, BackendUrl};
+
+/// The variables of elect that its candidates are to find.
+const HANDED_ON: [&str; 3] = ["ELECT_USER", "ELECT_PASSWORD", "ELECT_PASSWORD_FILE"];
+/// What tests of this program set.
+const OF_TESTS: &str = "ELECT_TEST_";
 
 /// An `elect run` of a tree that stamps. Dropping it kills it, and its guardian the tree.
 pub(super) struct Candidate {
@@ -59,7 +66,7 @@ impl Candidate {
         }
         let stamps = stamps.number().to_string();
         command.args(["--", OURSELVES, SUBCOMMAND, &stamps, tag, tree]);
-        command.env_clear().envs(scratch.environment(backend));
+        command.env_clear().envs(environment(backend));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
         let child =
             scratch.inherited.spawn_bound(&mut command).context("cannot start elect run")?;
@@ -104,4 +111,19 @@ impl Drop for Candidate {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Our environment as a candidate gets it that goes this way to the store.
+fn environment(backend: &BackendUrl) -> Vec<(OsString, OsString)> {
+    let is_theirs = |name: &OsString| {
+        let name = name.to_string_lossy();
+        !name.starts_with("ELECT_") || HANDED_ON.contains(&&*name) || name.starts_with(OF_TESTS)
+    };
+    let ours = candidacy::environment::for_helper().into_iter().filter(|(name, _)| is_theirs(name));
+    ours.chain([
+        ("ELECT_BACKEND".into(), backend.with_secrets().into()),
+        // In the place of the user's: no key of it counts for the candidates.
+        ("ELECT_CONFIG".into(), config::NO_FILE.into()),
+    ])
+    .collect()
 }

@@ -1,21 +1,14 @@
 use std::cell::{Cell, RefCell};
-use std::ffi::OsString;
 use std::time::Duration;
 
 use elect_api::{ElectionName, Error, ErrorKind, Profile, Store};
 use tokio::time::sleep;
 
-use crate::command::candidacy::environment;
 use crate::config::{self, BackendUrl, SelftestPlan};
 use crate::guard::{self, Containment, Inherited};
 
 /// What the names of all that we make begin with.
 const PREFIX: &str = "elect-selftest-";
-
-/// The variables of elect that its candidates are to find.
-const HANDED_ON: [&str; 3] = ["ELECT_USER", "ELECT_PASSWORD", "ELECT_PASSWORD_FILE"];
-/// What tests of this program set.
-const OF_TESTS: &str = "ELECT_TEST_";
 
 /// How long what a check leaves may go on: guardians that give up entries which are gone already.
 const AFTER_A_CHECK: Duration = Duration::from_millis(500);
@@ -92,21 +85,6 @@ impl<'a> Scratch<'a> {
         let election = self.name_of(number)?;
         self.elections.borrow_mut().push(election.clone());
         Ok(election)
-    }
-
-    /// Our environment as a candidate gets it that goes this way to the store.
-    pub(super) fn environment(&self, backend: &BackendUrl) -> Vec<(OsString, OsString)> {
-        let is_theirs = |name: &OsString| {
-            let name = name.to_string_lossy();
-            !name.starts_with("ELECT_") || HANDED_ON.contains(&&*name) || name.starts_with(OF_TESTS)
-        };
-        let ours = environment::for_helper().into_iter().filter(|(name, _)| is_theirs(name));
-        ours.chain([
-            ("ELECT_BACKEND".into(), backend.with_secrets().into()),
-            // In the place of the user's: no key of it counts for the candidates.
-            ("ELECT_CONFIG".into(), config::NO_FILE.into()),
-        ])
-        .collect()
     }
 
     /// The machines of the store, `HOST:PORT`; empty where its URL names none.

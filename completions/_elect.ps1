@@ -184,6 +184,7 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'The store to try it in')
             [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'The store to try it in')
             [CompletionResult]::new('--ttl', '--ttl', [CompletionResultType]::ParameterName, 'Length of the leases [default: 5s]')
+            [CompletionResult]::new('--containment', '--containment', [CompletionResultType]::ParameterName, 'What holds the descendants of the commands')
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'table, json or yaml')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'table, json or yaml')
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')

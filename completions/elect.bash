@@ -667,7 +667,7 @@ _elect() {
             return 0
             ;;
         elect__subcmd__selftest)
-            opts="-b -o -h --backend --ttl --output --config --profile --help"
+            opts="-b -o -h --backend --ttl --containment --output --config --profile --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -683,6 +683,10 @@ _elect() {
                     ;;
                 --ttl)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --containment)
+                    COMPREPLY=($(compgen -W "auto pidns cgroup scan group" -- "${cur}"))
                     return 0
                     ;;
                 --output)

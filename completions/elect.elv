@@ -171,6 +171,7 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand -b 'The store to try it in'
             cand --backend 'The store to try it in'
             cand --ttl 'Length of the leases [default: 5s]'
+            cand --containment 'What holds the descendants of the commands'
             cand -o 'table, json or yaml'
             cand --output 'table, json or yaml'
             cand --config 'Configuration file, in place of the usual ones'

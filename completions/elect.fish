@@ -139,6 +139,11 @@ complete -c elect -n "__fish_elect_using_subcommand check" -l lease-file -d 'Who
 complete -c elect -n "__fish_elect_using_subcommand check" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand selftest" -s b -l backend -d 'The store to try it in' -r -f
 complete -c elect -n "__fish_elect_using_subcommand selftest" -l ttl -d 'Length of the leases [default: 5s]' -r
+complete -c elect -n "__fish_elect_using_subcommand selftest" -l containment -d 'What holds the descendants of the commands' -r -f -a "auto\t'The best that changes nothing the command can see'
+pidns\t'A pid namespace: nothing escapes, whoever is killed; other process ids'
+cgroup\t'A cgroup: set-uid programs are killed, too'
+scan\t'All descendants are found and killed, while elect or its guardian lives'
+group\t'The command\'s process group is killed, and nothing else'"
 complete -c elect -n "__fish_elect_using_subcommand selftest" -s o -l output -d 'table, json or yaml' -r -f -a "table\t'For people; may change'
 json\t'For programs; stable'
 yaml\t'For programs; the same keys as JSON'"

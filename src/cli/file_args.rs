@@ -8,7 +8,8 @@ use clap::{Args, ValueHint};
 pub struct FileArgs {
     /// Configuration file, in place of the usual ones
     ///
-    /// Without it, the first that exists of the places that `elect help run` lists counts, alone.
+    /// Without it, the first that exists of the places that `elect help run` lists counts, alone; with /dev/null,
+    /// none does.
     #[arg(long, env = "ELECT_CONFIG", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,
 

@@ -3,7 +3,7 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 
 use super::backend_url::STORES;
-use super::values::{OutputFormat, parse_ttl};
+use super::values::{ContainmentChoice, OutputFormat, parse_ttl};
 use super::{BackendUrl, FileArgs};
 
 const EXAMPLES: &str = "\
@@ -41,6 +41,12 @@ pub struct SelftestArgs {
     /// It takes about six of them. 1 s to 24 h; refused where leases have no limit.
     #[arg(long, env = "ELECT_TTL", value_name = "DUR", value_parser = parse_ttl, allow_hyphen_values = true)]
     pub ttl: Option<Duration>,
+
+    /// What holds the descendants of the commands
+    ///
+    /// The containment to try, as `elect run` takes it. What is better than `auto` changes what a command sees.
+    #[arg(long, env = "ELECT_CONTAINMENT", value_enum, value_name = "TIER", default_value_t = ContainmentChoice::Auto)]
+    pub containment: ContainmentChoice,
 
     /// table, json or yaml
     #[arg(short, long, env = "ELECT_OUTPUT", value_enum, value_name = "FORMAT", default_value_t = OutputFormat::Table)]

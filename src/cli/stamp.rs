@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::os::fd::RawFd;
 
 use clap::{Args, ValueEnum};
 
@@ -6,9 +6,9 @@ use clap::{Args, ValueEnum};
 /// people.
 #[derive(Args, Debug)]
 pub struct StampArgs {
-    /// Where the stamps are kept
-    #[arg(value_name = "FOLDER")]
-    pub folder: PathBuf,
+    /// The number by which the memory for the stamps is inherited
+    #[arg(value_name = "NUMBER")]
+    pub stamps: RawFd,
 
     /// What the candidate is called there
     #[arg(value_name = "TAG")]

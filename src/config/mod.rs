@@ -25,7 +25,7 @@ pub use campaign::CampaignPlan;
 pub use error::ConfigError;
 #[cfg(feature = "fuzzing")]
 pub use file::check_text;
-pub use file::{ConfigFile, Places, over_chosen, over_file, places, read_file};
+pub use file::{ConfigFile, NO_FILE, Places, over_chosen, over_file, places, read_file};
 pub use identity::{candidate_id, host_name, is_known_as};
 pub use looking::{ObservePlan, StatusPlan, WaitPlan};
 pub use plan::{CheckPlan, RedeemPlan, RunPlan, Verbosity, Wait};

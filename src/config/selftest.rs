@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use elect_api::{Lease, Profile};
 
-use super::{BackendUrl, ConfigError, OutputFormat, stores};
+use super::{BackendUrl, ConfigError, Containment, OutputFormat, stores};
 use crate::cli::SelftestArgs;
 
 /// What `elect selftest` is to do.
@@ -12,6 +12,8 @@ pub struct SelftestPlan {
     pub backend: BackendUrl,
     /// The length of lease to ask for, 1 s to 24 h; 5 s if `None`.
     pub ttl: Option<Duration>,
+    /// What is to hold the trees of the candidates; the best that changes nothing that they could see if `None`.
+    pub containment: Option<Containment>,
     /// The form of the report.
     pub output: OutputFormat,
 }
@@ -23,7 +25,12 @@ impl SelftestPlan {
     /// What is wrong with them, with a hint.
     pub fn new(args: SelftestArgs) -> Result<Self, ConfigError> {
         stores::check(&args.backend)?;
-        Ok(Self { backend: args.backend, ttl: args.ttl, output: args.output })
+        Ok(Self {
+            backend: args.backend,
+            ttl: args.ttl,
+            containment: args.containment.tier(),
+            output: args.output,
+        })
     }
 
     /// The length of lease to ask this store for; `None` where leases do not end by time.

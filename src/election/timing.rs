@@ -130,6 +130,11 @@ impl Timing {
         if is_off!(Margin) {
             return Duration::ZERO;
         }
+        Self::margin_of(window)
+    }
+
+    /// What K has to be for this W.
+    pub fn margin_of(window: Duration) -> Duration {
         LEAST_MARGIN.max(window / 15)
     }
 

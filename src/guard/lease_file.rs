@@ -6,16 +6,15 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::fd::AsFd;
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 
 use elect_api::{Boottime, Token};
-use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, fcntl};
 
 use super::lease::{Until, View};
+use super::locks;
 use super::wire::nanos;
 
 /// Marks the file as ours, and its layout: this, state, token, until, grace, identity of the boot.
@@ -24,6 +23,8 @@ pub(super) const MAGIC: u64 = u64::from_be_bytes(*b"elect\0\0\x02");
 const WORDS: usize = 7;
 /// Its length in bytes.
 const LENGTH: usize = WORDS * size_of::<u64>();
+/// What its writer holds a lock on: all of it.
+const WHOLE: Range<i64> = 0..0;
 const NOT_YET: u64 = 0;
 const HELD: u64 = 1;
 const OVER: u64 = 2;
@@ -53,12 +54,9 @@ impl LeaseFile {
             let what = "there is something else: remove it, or name another file";
             return Err(io::Error::new(ErrorKind::AlreadyExists, what));
         }
-        match fcntl(&file, FcntlArg::F_OFD_SETLK(&whole(libc::F_WRLCK))) {
-            Err(Errno::EAGAIN | Errno::EACCES) => {
-                return Err(io::Error::new(ErrorKind::AddrInUse, "another candidate keeps it"));
-            }
-            locked => locked?,
-        };
+        if !locks::lock(&file, WHOLE)? {
+            return Err(io::Error::new(ErrorKind::AddrInUse, "another candidate keeps it"));
+        }
         let [high, low] = boot();
         let grace = grace.map_or(u64::MAX, nanos_of);
         let lease = Self { file, words: [MAGIC, NOT_YET, 0, u64::MAX, grace, high, low] };
@@ -111,7 +109,7 @@ fn is_free_to_use(file: &File) -> io::Result<bool> {
 /// What the file says; `None` if it is none of ours.
 pub(super) fn view(file: &File) -> io::Result<Option<View>> {
     // Asked first: whoever dies after it was alive when it was asked.
-    let is_held = is_held(file)?;
+    let is_held = locks::is_locked(file, WHOLE)?;
     let words = match read(file) {
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
         words => words?,
@@ -152,27 +150,8 @@ fn read(file: &File) -> io::Result<[u64; WORDS]> {
     }
 }
 
-/// Whether some process holds the lock of its writer.
-fn is_held(file: &impl AsFd) -> io::Result<bool> {
-    let mut lock = whole(libc::F_RDLCK);
-    match fcntl(file, FcntlArg::F_OFD_GETLK(&mut lock)) {
-        Ok(_) => Ok(i32::from(lock.l_type) != libc::F_UNLCK),
-        // A folder or a device.
-        Err(Errno::EINVAL | Errno::EBADF) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
-}
-
 fn nanos_of(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX - 1)
-}
-
-fn whole(kind: i32) -> libc::flock {
-    // SAFETY: an all-zero flock is valid: it names the whole file.
-    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-    lock.l_type = kind.try_into().unwrap_or_default();
-    lock.l_whence = libc::SEEK_SET.try_into().unwrap_or_default();
-    lock
 }
 
 /// Which boot of which machine this is, as far as the kernel tells: instants of others mean nothing here.

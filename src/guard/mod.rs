@@ -43,6 +43,7 @@ mod image;
 pub mod ladder;
 pub mod lease;
 mod lease_file;
+pub(crate) mod locks;
 mod no_alloc;
 mod redeemer;
 mod signals;

@@ -1,5 +1,6 @@
 //! Tests of the program that take long, and print figures. They have the harness of the others.
 
+mod crashes;
 mod crowd;
 #[path = "../suite/exploration/mod.rs"]
 mod exploration;

@@ -34,6 +34,8 @@ parts! {
     Anchor = "anchor",
     /// Counting it, in a store like `ZooKeeper`, from a request that a later one has confirmed.
     Confirmation = "confirmation",
+    /// Counting it, in a store like etcd, only in a term of the store's leader that was known before.
+    Term = "term",
     /// Counting on as much less of a lease as clocks may differ.
     Drift = "drift",
     /// Being done some time before the lease can end, by the slower clock.
@@ -66,6 +68,8 @@ parts! {
     Rejoin = "rejoin",
     /// Giving the guardian the ticket before the entry can exist.
     TicketFirst = "ticket-first",
+    /// Taking the wrapper for gone at the end of what it sends, not when it is silent.
+    EndOfFile = "end-of-file",
     /// Redeeming a ticket only once the tree is empty.
     TicketAfter = "ticket-after",
     /// Giving up no entry but the one that a ticket is for.

@@ -1,21 +1,30 @@
-use std::fs::{self, File};
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use anyhow::Context;
 use elect_api::ElectionName;
+use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::Signal;
 
 use super::scratch::Scratch;
 use super::stamps::Stamps;
 use super::{OURSELVES, SUBCOMMAND, processes};
-use crate::config::BackendUrl;
+use crate::command::candidacy;
+use crate::config::{self, BackendUrl};
+
+/// The variables of elect that its candidates are to find.
+const HANDED_ON: [&str; 3] = ["ELECT_USER", "ELECT_PASSWORD", "ELECT_PASSWORD_FILE"];
+/// What tests of this program set.
+const OF_TESTS: &str = "ELECT_TEST_";
 
 /// An `elect run` of a tree that stamps. Dropping it kills it, and its guardian the tree.
 pub(super) struct Candidate {
     child: Child,
-    log: PathBuf,
+    /// What it says on stderr: memory, of which nothing is left when both of us are dead.
+    log: File,
     /// Its guardian, once it is known.
     guardian: Option<i32>,
 }
@@ -43,16 +52,21 @@ impl Candidate {
         role: Role<'_>,
     ) -> anyhow::Result<Self> {
         let Role { tag, tree, leases, flags, backend } = role;
-        let log = stamps.folder().join(format!("{tag}-log"));
-        let said = File::create(&log).with_context(|| format!("cannot make {}", log.display()))?;
+        let log = memfd_create(c"elect-log", MFdFlags::MFD_CLOEXEC).map(File::from);
+        let log = log.context("cannot make memory for a log")?;
+        let said = log.try_clone().context("cannot hand on the memory for a log")?;
         let mut command = Command::new(OURSELVES);
         command.arg0("elect").args(["run", "-e", election.as_str(), "--id", tag]).args(flags);
         if let Some(ttl) = scratch.ttl {
             let ttl = humantime::format_duration(ttl * leases).to_string();
             command.args(["--ttl", &ttl.replace(' ', "")]);
         }
-        command.args(["--", OURSELVES, SUBCOMMAND]).arg(stamps.folder()).args([tag, tree]);
-        command.env_clear().envs(scratch.environment(backend));
+        if let Some(containment) = scratch.containment {
+            command.args(["--containment", containment.name()]);
+        }
+        let stamps = stamps.number().to_string();
+        command.args(["--", OURSELVES, SUBCOMMAND, &stamps, tag, tree]);
+        command.env_clear().envs(environment(backend));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
         let child =
             scratch.inherited.spawn_bound(&mut command).context("cannot start elect run")?;
@@ -81,7 +95,11 @@ impl Candidate {
 
     /// The last that it said on stderr.
     pub(super) fn said(&self) -> String {
-        let text = fs::read_to_string(&self.log).unwrap_or_default();
+        // Whoever writes shares the place in it with us.
+        let length = self.log.metadata().map_or(0, |found| found.len());
+        let mut text = vec![0; usize::try_from(length).unwrap_or(0)];
+        let _ = self.log.read_exact_at(&mut text, 0);
+        let text = String::from_utf8_lossy(&text);
         let last = text.lines().next_back().unwrap_or("nothing was said");
         last.strip_prefix("elect: ").unwrap_or(last).to_owned()
     }
@@ -96,4 +114,19 @@ impl Drop for Candidate {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Our environment as a candidate gets it that goes this way to the store.
+fn environment(backend: &BackendUrl) -> Vec<(OsString, OsString)> {
+    let is_theirs = |name: &OsString| {
+        let name = name.to_string_lossy();
+        !name.starts_with("ELECT_") || HANDED_ON.contains(&&*name) || name.starts_with(OF_TESTS)
+    };
+    let ours = candidacy::environment::for_helper().into_iter().filter(|(name, _)| is_theirs(name));
+    ours.chain([
+        ("ELECT_BACKEND".into(), backend.with_secrets().into()),
+        // In the place of the user's: no key of it counts for the candidates.
+        ("ELECT_CONFIG".into(), config::NO_FILE.into()),
+    ])
+    .collect()
 }

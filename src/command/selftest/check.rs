@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use elect_api::Validity;
+use elect_api::{Candidate, Error, Standing, Validity};
 use nix::sys::signal::Signal;
 use tokio::time::sleep;
 
@@ -10,7 +10,7 @@ use super::proxy::Mode;
 use super::scratch::Scratch;
 use crate::command::attempts;
 use crate::election::timing::{Timing, Wishes};
-use crate::guard;
+use crate::guard::{self, Containment};
 use crate::report::CheckReport;
 
 /// How often a silent store is asked before it counts as out of reach.
@@ -124,21 +124,42 @@ impl Check {
 }
 
 async fn store(scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
-    let election = scratch.nobodys()?;
+    let election = scratch.nobodys().map_err(anyhow::Error::from)?;
     let ask = async || scratch.store.survey(&election).await;
     attempts::insist(&scratch.profile.location, ATTEMPTS, ask).await?;
     // The first one has connected.
     let began = guard::now();
     attempts::insist(&scratch.profile.location, ATTEMPTS, ask).await?;
     let took = guard::now().since(began);
+    if let Some(ttl) = scratch.ttl {
+        let ask = async || granted(scratch, ttl).await;
+        scratch.granted.set(attempts::insist(&scratch.profile.location, ATTEMPTS, ask).await?);
+    }
     let seen = format!("it is reached, and answers within {took:.1?}");
     Ok(Finding::Holds { handover: None, slack: None, seen })
+}
+
+/// How long a lease the store grants to whoever asks for this.
+async fn granted(scratch: &Scratch<'_>, ttl: Duration) -> Result<Option<Duration>, Error> {
+    let election = scratch.election()?;
+    let mut seat = scratch.store.open(&election, &Candidate::foreign("asker"), ttl).await?;
+    let standing = seat.refresh(guard::now()).await?;
+    seat.resign().await?;
+    Ok(match standing {
+        Standing::Leading { validity: Validity::Window { window, .. }, .. } => Some(window),
+        _ => None,
+    })
 }
 
 async fn hand_over(scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
     let duel = Duel::start(scratch, Setting::PLAIN).await?;
     duel.end()?;
-    duel.follows(None, "the command ended, and what it left running was killed").await
+    let seen = if duel.containment == Containment::Group.name() {
+        "the command and what it left running ended: containment group does not kill that"
+    } else {
+        "the command ended, and what it left running was killed"
+    };
+    duel.follows(None, seen).await
 }
 
 /// Kills one process of the leader's.
@@ -193,7 +214,7 @@ async fn both_stopped(scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
 async fn escape(scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
     let setting = Setting { tree: "escaping-tree", processes: 3, ..Setting::PLAIN };
     let mut duel = Duel::start(scratch, setting).await?;
-    if duel.containment == "group" {
+    if duel.containment == Containment::Group.name() {
         return Ok(Finding::Skipped(
             "the containment here, group, does not hold who leaves the group",
         ));

@@ -10,8 +10,9 @@ use super::check::{Finding, Trouble};
 use super::processes;
 use super::proxy::Proxy;
 use super::scratch::Scratch;
-use super::stamps::Stamps;
-use crate::guard;
+use super::stamps::{Promise, Stamps};
+use crate::election::timing::{Timing, Wishes};
+use crate::guard::{self, Containment};
 use crate::report::FAILED;
 
 /// What the two are called in the stamps.
@@ -55,11 +56,13 @@ pub(super) struct Duel<'a> {
     pub(super) proxy: Option<Proxy>,
     /// What holds the leader's tree.
     pub(super) containment: String,
+    /// The length of the leader's lease, if it is known and nothing else but it decides on the deadlines.
+    window: Option<Duration>,
 }
 
 impl<'a> Duel<'a> {
     pub(super) async fn start(scratch: &'a Scratch<'a>, setting: Setting) -> Result<Self, Trouble> {
-        let (election, stamps) = scratch.election()?;
+        let (election, stamps) = (election(scratch)?, memory()?);
         let proxy = if setting.proxied { Some(proxy(scratch, 0).await?) } else { None };
         let way = proxy.as_ref().and_then(|proxy| scratch.backend.through(proxy.addresses()));
         let backend = way.as_ref().unwrap_or(scratch.backend);
@@ -79,7 +82,9 @@ impl<'a> Duel<'a> {
         let mut next = Candidate::start(scratch, &election, &stamps, role)?;
         let containment = in_line(scratch, &election, &mut leader, &mut next).await?;
         leader.guardian()?;
-        Ok(Self { scratch, stamps, leader, next, proxy, containment })
+        let is_usual = leases == 1 && flags.is_empty();
+        let window = scratch.granted.get().filter(|_| is_usual);
+        Ok(Self { scratch, stamps, leader, next, proxy, containment, window })
     }
 
     /// Stops a process, and waits until it is.
@@ -100,10 +105,9 @@ impl<'a> Duel<'a> {
 
     /// Has the leader's command end.
     pub(super) fn end(&self) -> Result<(), Trouble> {
-        let end = self.stamps.end_of(LEADER);
-        std::fs::write(&end, "")
-            .with_context(|| format!("cannot write {}", end.display()))
-            .map_err(Trouble::Unable)
+        // Nobody finds what a command leaves behind there: all of it has to end by itself.
+        let all = self.containment == Containment::Group.name();
+        self.stamps.end(LEADER, all).context("cannot have a command end").map_err(Trouble::Unable)
     }
 
     /// For so long the leader's tree runs on, and nobody follows.
@@ -147,8 +151,17 @@ impl<'a> Duel<'a> {
                 return Err(Trouble::Broken(why));
             }
         }
-        verdict(&self.stamps, since, seen.into())
+        verdict(&self.stamps, since, self.window, seen.into())
     }
+}
+
+fn election(scratch: &Scratch<'_>) -> anyhow::Result<ElectionName> {
+    Ok(scratch.election()?)
+}
+
+/// Memory for the stamps of an election.
+fn memory() -> anyhow::Result<Stamps> {
+    Stamps::new().context("cannot make memory for stamps")
 }
 
 /// A way to each machine of the store.
@@ -163,7 +176,7 @@ pub(super) async fn one_after_another(
     scratch: &Scratch<'_>,
     fragile: u32,
 ) -> Result<Finding, Trouble> {
-    let (election, stamps) = scratch.election()?;
+    let (election, stamps) = (election(scratch)?, memory()?);
     let proxy = proxy(scratch, fragile).await?;
     let way = scratch.backend.through(proxy.addresses());
     let way = way.context("the URL of the store names no machine")?;
@@ -192,11 +205,16 @@ pub(super) async fn one_after_another(
     }
     let broken = proxy.connections().min(fragile);
     let seen = format!("{broken} connections broke at a reply; it led once, and left nothing");
-    verdict(&stamps, None, seen)
+    verdict(&stamps, None, None, seen)
 }
 
-/// What the stamps say of a leader and of who followed it.
-fn verdict(stamps: &Stamps, since: Option<Boottime>, seen: String) -> Result<Finding, Trouble> {
+/// What the stamps say of a leader, whose lease was granted for `window`, if that is known, and of who followed it.
+fn verdict(
+    stamps: &Stamps,
+    since: Option<Boottime>,
+    window: Option<Duration>,
+    seen: String,
+) -> Result<Finding, Trouble> {
     let broken = |why: String| Err(Trouble::Broken(why));
     let trees = stamps.tree(LEADER).zip(stamps.tree(NEXT));
     let Some((leader, next)) = trees else {
@@ -209,12 +227,36 @@ fn verdict(stamps: &Stamps, since: Option<Boottime>, seen: String) -> Result<Fin
     if leader.is_alive || next.is_beside {
         return broken("a process of the command was not dead when the next one started".into());
     }
+    if let Some((promise, window)) = leader.promise.zip(window)
+        && let Some(why) = too_long(promise, leader.last, window)
+    {
+        return broken(why);
+    }
     if leader.token >= next.token {
         return broken(format!("the token {} was followed by {}", leader.token, next.token));
     }
     let handover = next.first.since(since.unwrap_or(leader.last));
     let slack = next.first.since(leader.last);
     Ok(Finding::Holds { handover: Some(handover), slack: Some(slack), seen })
+}
+
+/// Why a leader whose lease lasts for `window` after each renewal lived for longer, or was to, than another clock
+/// allows for. A renewal is asked for before it is seen, so it can only be worse.
+fn too_long(promise: Promise, last: Boottime, window: Duration) -> Option<String> {
+    let counted_on = window.div_f64(1.0 + Wishes::default().max_clock_drift);
+    let alive = last.since(promise.seen);
+    if alive > counted_on {
+        return Some(format!(
+            "the command ran for {alive:.1?} after a renewal, and another clock may end the lease after {counted_on:.1?}"
+        ));
+    }
+    let (longest, margin) = (promise.longest, Timing::margin_of(window));
+    (longest + margin > counted_on).then(|| {
+        format!(
+            "the command was to be dead {longest:.1?} after a renewal, and another clock may end the lease after \
+             {counted_on:.1?}: {margin:.1?} have to lie between"
+        )
+    })
 }
 
 /// How long a change of the leader may take, in the worst case.

@@ -1,26 +1,14 @@
 use std::cell::{Cell, RefCell};
-use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File};
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Context;
-use elect_api::{ElectionName, Profile, Store};
+use elect_api::{ElectionName, Error, ErrorKind, Profile, Store};
 use tokio::time::sleep;
 
-use super::stamps::Stamps;
-use crate::command::candidacy::environment;
 use crate::config::{self, BackendUrl, SelftestPlan};
-use crate::guard::{self, Inherited};
+use crate::guard::{self, Containment, Inherited};
 
 /// What the names of all that we make begin with.
 const PREFIX: &str = "elect-selftest-";
-
-/// The variables of elect that its candidates are to find.
-const HANDED_ON: [&str; 3] = ["ELECT_USER", "ELECT_PASSWORD", "ELECT_PASSWORD_FILE"];
-/// What tests of this program set.
-const OF_TESTS: &str = "ELECT_TEST_";
 
 /// How long what a check leaves may go on: guardians that give up entries which are gone already.
 const AFTER_A_CHECK: Duration = Duration::from_millis(500);
@@ -29,7 +17,7 @@ const IN_THE_END: Duration = Duration::from_secs(5);
 /// From one look to the next.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// The place where all is tried: a folder of this machine, and elections in the store.
+/// The place where all is tried: elections in the store, and memory of this machine.
 pub(super) struct Scratch<'a> {
     pub(super) backend: &'a BackendUrl,
     pub(super) inherited: &'a Inherited,
@@ -37,42 +25,37 @@ pub(super) struct Scratch<'a> {
     pub(super) profile: Profile,
     /// The length of lease to ask for; `None` where leases do not end by time.
     pub(super) ttl: Option<Duration>,
-    folder: PathBuf,
+    /// What is to hold the trees of the candidates; `None` is what holds them as a rule.
+    pub(super) containment: Option<Containment>,
+    /// How long the leases are that the store grants for `ttl`, once that is known.
+    pub(super) granted: Cell<Option<Duration>>,
     name: String,
     elections: RefCell<Vec<ElectionName>>,
     number: Cell<u32>,
 }
 
 impl<'a> Scratch<'a> {
-    /// Makes the folder. Nothing is made in the store yet.
+    /// Nothing is made in the store yet.
     ///
     /// # Errors
-    /// When it cannot be made, or the plan does not fit the store.
+    /// When the plan does not fit the store.
     pub(super) fn new(plan: &'a SelftestPlan, inherited: &'a Inherited) -> anyhow::Result<Self> {
         let store = config::connect(&plan.backend)?;
         let profile = store.profile();
         let ttl = plan.lease(&profile)?;
         let name = format!("{PREFIX}{:08x}", fastrand::u32(..));
-        let folder = make_folder(&name)?;
-        let scratch = Self {
+        Ok(Self {
             backend: &plan.backend,
             inherited,
             store,
             profile,
             ttl,
-            folder,
+            containment: plan.containment,
+            granted: Cell::new(None),
             name,
             elections: RefCell::default(),
             number: Cell::new(0),
-        };
-        // In the place of the user's: no key of it counts for the candidates.
-        let config = scratch.config();
-        File::create(&config).with_context(|| format!("cannot make {}", config.display()))?;
-        Ok(scratch)
-    }
-
-    fn config(&self) -> PathBuf {
-        self.folder.join("config.yaml")
+        })
     }
 
     /// Where the store is, as people may see it.
@@ -86,37 +69,22 @@ impl<'a> Scratch<'a> {
     }
 
     /// An election that nobody ever enters.
-    pub(super) fn nobodys(&self) -> anyhow::Result<ElectionName> {
+    pub(super) fn nobodys(&self) -> Result<ElectionName, Error> {
         self.name_of(0)
     }
 
-    fn name_of(&self, number: u32) -> anyhow::Result<ElectionName> {
-        format!("{}-{number}", self.name).parse().context("no name for an election")
+    fn name_of(&self, number: u32) -> Result<ElectionName, Error> {
+        let name = format!("{}-{number}", self.name).parse();
+        name.map_err(|error| Error::new(ErrorKind::Unfit, "no name for an election").because(error))
     }
 
-    /// Another election, which is removed in the end, and a folder for its stamps.
-    pub(super) fn election(&self) -> anyhow::Result<(ElectionName, Stamps)> {
+    /// Another election, which is removed in the end.
+    pub(super) fn election(&self) -> Result<ElectionName, Error> {
         let number = self.number.get() + 1;
         self.number.set(number);
         let election = self.name_of(number)?;
         self.elections.borrow_mut().push(election.clone());
-        let folder = self.folder.join(number.to_string());
-        fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        Ok((election, Stamps::new(folder)))
-    }
-
-    /// Our environment as a candidate gets it that goes this way to the store.
-    pub(super) fn environment(&self, backend: &BackendUrl) -> Vec<(OsString, OsString)> {
-        let is_theirs = |name: &OsString| {
-            let name = name.to_string_lossy();
-            !name.starts_with("ELECT_") || HANDED_ON.contains(&&*name) || name.starts_with(OF_TESTS)
-        };
-        let ours = environment::for_helper().into_iter().filter(|(name, _)| is_theirs(name));
-        ours.chain([
-            ("ELECT_BACKEND".into(), backend.with_secrets().into()),
-            ("ELECT_CONFIG".into(), self.config().into()),
-        ])
-        .collect()
+        Ok(election)
     }
 
     /// The machines of the store, `HOST:PORT`; empty where its URL names none.
@@ -159,16 +127,7 @@ impl<'a> Scratch<'a> {
                 sleep(LOOK * 20).await;
             }
         }
-        if let Err(error) = fs::remove_dir_all(&self.folder) {
-            left.push(format!("{}: {error}", self.folder.display()));
-        }
         left
-    }
-}
-
-impl Drop for Scratch<'_> {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
@@ -186,18 +145,4 @@ async fn end_children(patience: Duration) {
         }
         sleep(LOOK).await;
     }
-}
-
-/// Makes a folder for us alone, in memory where there is a place for that: stamps on a disk would wait for
-/// it now and then.
-fn make_folder(name: &str) -> anyhow::Result<PathBuf> {
-    let make = |place: &Path| {
-        let folder = place.join(name);
-        DirBuilder::new().mode(0o700).create(&folder).map(|()| folder)
-    };
-    if let Ok(folder) = make(Path::new("/dev/shm")) {
-        return Ok(folder);
-    }
-    let place = std::env::temp_dir();
-    make(&place).with_context(|| format!("cannot make a folder in {}", place.display()))
 }

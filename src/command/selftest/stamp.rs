@@ -2,17 +2,20 @@
 
 use std::env;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::Context;
+use elect_api::Boottime;
 use nix::sys::signal::{SigSet, Signal};
 
 use super::stamps::Stamps;
 use super::{OURSELVES, SUBCOMMAND};
 use crate::cli::{StampArgs, Stamping};
 use crate::guard;
+use crate::guard::lease::{self, Until};
 
 /// From one stamp to the next.
 const BEAT: Duration = Duration::from_millis(1);
@@ -34,7 +37,8 @@ pub(in crate::command) fn stamp(args: &StampArgs) -> anyhow::Result<u8> {
         start(args, "leaf")?;
         return Ok(0);
     }
-    let stamps = Stamps::new(args.folder.clone());
+    let stamps = Stamps::join(args.stamps).context("cannot open the memory for the stamps")?;
+    let lease = env::var_os("ELECT_LEASE").map(PathBuf::from);
     let token = env::var("ELECT_TOKEN").ok().and_then(|token| token.parse().ok());
     let stamper =
         stamps.start(&args.tag, token.unwrap_or(0)).context("cannot make the first stamp")?;
@@ -46,25 +50,36 @@ pub(in crate::command) fn stamp(args: &StampArgs) -> anyhow::Result<u8> {
         start(args, "escapee")?.wait().context("cannot wait for the one that escapes")?;
     }
     let began = guard::now();
-    let end = stamps.end_of(&args.tag);
+    let mut known = None;
     loop {
         stamper.stamp().context("cannot stamp")?;
+        if let Some(until) = lease.as_deref().and_then(until).filter(|until| Some(*until) > known) {
+            stamper.note_renewal(until).context("cannot stamp")?;
+            known = Some(until);
+        }
         let lasted = guard::now().since(began);
         let is_over = match args.what {
             Stamping::Brief => lasted >= BRIEF,
-            Stamping::Tree | Stamping::EscapingTree => end.exists(),
-            Stamping::Leaf | Stamping::Escapee => false,
+            Stamping::Tree | Stamping::EscapingTree => stamps.is_to_end(&args.tag, true),
+            Stamping::Leaf | Stamping::Escapee => stamps.is_to_end(&args.tag, false),
         };
-        // Who has removed the folder has forgotten us.
-        if is_over || lasted >= FORGOTTEN || !args.folder.exists() {
+        if is_over || lasted >= FORGOTTEN || stamps.is_forgotten() {
             return Ok(0);
         }
         sleep(BEAT);
     }
 }
 
+/// Until when the lease lasts, if it has a limit.
+fn until(lease: &Path) -> Option<Boottime> {
+    match lease::read(lease).ok()??.until {
+        Until::Instant(until) => Some(until),
+        Until::Unlimited | Until::Over | Until::NotYet => None,
+    }
+}
+
 fn start(args: &StampArgs, what: &str) -> anyhow::Result<Child> {
     let mut command = Command::new(OURSELVES);
-    command.arg0("elect").arg(SUBCOMMAND).arg(&args.folder).args([&args.tag, what]);
+    command.arg0("elect").arg(SUBCOMMAND).arg(args.stamps.to_string()).args([&args.tag, what]);
     command.stdin(Stdio::null()).spawn().context("cannot start a process that stamps")
 }

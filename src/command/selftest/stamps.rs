@@ -1,33 +1,54 @@
 //! When which process ran, as the processes themselves say it.
 //!
-//! Each has a file of its own, `TAG.TOKEN.PID`, with three numbers: its first and its newest stamp, in
-//! nanoseconds of `CLOCK_BOOTTIME`, and the token of a tree that was not dead when it started, or 0. It is
-//! locked as long as the process lives.
+//! They write into memory of the self-test's, which they inherit by the number of a descriptor: whatever ends
+//! the self-test, nothing is left of it once they are dead. Its words are
+//!
+//! ```text
+//! 0       whose main process is to end, and whether all others are; locked as long as the self-test lives
+//! 7i + 2  what process i is for, its token, its first and its newest stamp, whether another tree was alive
+//!         when it started, when it saw the lease renewed, and for how long that was at most; locked as
+//!         long as it lives
+//! ```
+//!
+//! Stamps are nanoseconds of `CLOCK_BOOTTIME`.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::File;
 use std::io;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use elect_api::Boottime;
+use nix::sys::memfd::{MFdFlags, memfd_create};
 
-use crate::guard;
+use crate::guard::{self, locks};
 
-const LENGTH: usize = 24;
+const WORD: u64 = 8;
+/// The words of one process.
+const WORDS: usize = 7;
+/// More processes than any check starts.
+const MOST: u64 = 64;
 
-/// A folder of stamps.
-#[derive(Clone, Debug)]
-pub(super) struct Stamps(PathBuf);
+/// The memory that the stamps are in.
+#[derive(Debug)]
+pub(super) struct Stamps {
+    /// An open file of this process alone, so that locks are its own.
+    file: File,
+    /// What is inherited, if it is we who hand it on.
+    heirloom: Option<File>,
+}
 
 /// What one process has left.
 #[derive(Clone, Debug)]
 struct Trace {
+    tag: u64,
     token: u64,
     first: Boottime,
     last: Boottime,
     is_alive: bool,
     beside: bool,
+    promise: Option<Promise>,
 }
 
 /// What all processes of one tree have left.
@@ -45,31 +66,64 @@ pub(super) struct Tree {
     pub(super) token: u64,
     /// Whether a process of another tree was alive when one of them started.
     pub(super) is_beside: bool,
+    /// What one of them has seen of the lease, where that has a limit.
+    pub(super) promise: Option<Promise>,
 }
 
-/// The file of this process.
-pub(super) struct Stamper {
-    file: File,
+/// What a process has seen of the lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Promise {
+    /// When it saw it renewed last: the renewal was asked for before.
+    pub(super) seen: Boottime,
+    /// The longest time, counted from when a renewal was seen, that all was to be dead after.
+    pub(super) longest: Duration,
+}
+
+/// The place of this process.
+pub(super) struct Stamper<'a> {
+    stamps: &'a Stamps,
+    place: u64,
 }
 
 impl Stamps {
-    pub(super) const fn new(folder: PathBuf) -> Self {
-        Self(folder)
+    /// Memory for the stamps of all that inherit its [number](Self::number).
+    pub(super) fn new() -> io::Result<Self> {
+        let heirloom = File::from(memfd_create(c"elect-stamps", MFdFlags::empty())?);
+        heirloom.set_len(start_of(MOST) * WORD)?;
+        let ours = Self::join(heirloom.as_raw_fd())?;
+        locks::lock(&ours.file, bytes(0, 1))?;
+        Ok(Self { heirloom: Some(heirloom), ..ours })
     }
 
-    pub(super) fn folder(&self) -> &Path {
-        &self.0
+    /// The memory that was inherited by this number.
+    pub(super) fn join(number: RawFd) -> io::Result<Self> {
+        let path = format!("/proc/self/fd/{number}");
+        Ok(Self { file: File::options().read(true).write(true).open(path)?, heirloom: None })
     }
 
-    /// What tells the main process of a tree to end.
-    pub(super) fn end_of(&self, tag: &str) -> PathBuf {
-        self.0.join(format!("{tag}-end"))
+    /// By which number whoever is started inherits it.
+    pub(super) fn number(&self) -> RawFd {
+        self.heirloom.as_ref().unwrap_or(&self.file).as_raw_fd()
+    }
+
+    /// Has the main process of the tree of this tag end, or all of them.
+    pub(super) fn end(&self, tag: &str, all: bool) -> io::Result<()> {
+        self.write(0, &[word(tag), u64::from(all)])
+    }
+
+    /// Whether the main process of the tree of this tag is to end, or another one.
+    pub(super) fn is_to_end(&self, tag: &str, is_main: bool) -> bool {
+        self.read(0).is_ok_and(|[end, all]| end == word(tag) && (is_main || all != 0))
+    }
+
+    /// Whether the self-test is gone.
+    pub(super) fn is_forgotten(&self) -> bool {
+        !locks::is_locked(&self.file, bytes(0, 1)).unwrap_or(false)
     }
 
     /// The tree of this tag, as far as it has come.
     pub(super) fn tree(&self, tag: &str) -> Option<Tree> {
-        let traces: Vec<Trace> =
-            self.files().filter(|(found, ..)| found == tag).filter_map(read).collect();
+        let traces: Vec<Trace> = self.traces().filter(|trace| trace.tag == word(tag)).collect();
         Some(Tree {
             processes: traces.len(),
             first: traces.iter().map(|trace| trace.first).min()?,
@@ -77,98 +131,177 @@ impl Stamps {
             is_alive: traces.iter().any(|trace| trace.is_alive),
             token: traces.iter().map(|trace| trace.token).max()?,
             is_beside: traces.iter().any(|trace| trace.beside),
+            promise: traces.iter().filter_map(|trace| trace.promise).reduce(|one, other| Promise {
+                seen: one.seen.max(other.seen),
+                longest: one.longest.max(other.longest),
+            }),
         })
     }
 
-    /// Each file with its tag and token.
-    fn files(&self) -> impl Iterator<Item = (String, u64, PathBuf)> {
-        let found = fs::read_dir(&self.0).into_iter().flatten().flatten();
-        found.filter_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
-            let mut parts = name.split('.');
-            let (tag, token) = (parts.next()?.to_owned(), parts.next()?.parse().ok()?);
-            parts.next().is_some_and(|pid| pid.parse::<u32>().is_ok()).then_some(())?;
-            Some((tag, token, entry.path()))
+    fn traces(&self) -> impl Iterator<Item = Trace> {
+        (0..MOST).filter_map(|place| {
+            // In this order: the newest stamp of a process that is seen dead is its very last.
+            let is_alive = self.is_locked(place);
+            let [tag, token, first, last, beside, seen, longest] =
+                self.read(start_of(place)).ok()?;
+            (first != 0).then(|| Trace {
+                tag,
+                token,
+                first: instant(first),
+                last: instant(last),
+                is_alive,
+                beside: beside != 0,
+                promise: (seen != 0).then(|| Promise {
+                    seen: instant(seen),
+                    longest: Duration::from_nanos(longest),
+                }),
+            })
         })
     }
 
-    /// Makes the first stamp of this process.
-    pub(super) fn start(&self, tag: &str, token: u64) -> io::Result<Stamper> {
-        let path = self.0.join(format!("{tag}.{token}.{}", std::process::id()));
-        let unfinished = path.with_extension("new");
-        let file = OpenOptions::new().write(true).create_new(true).open(&unfinished)?;
-        file.lock()?;
+    /// Makes the first stamp of this process, which is one of the tree with this tag and token.
+    pub(super) fn start(&self, tag: &str, token: u64) -> io::Result<Stamper<'_>> {
+        let place = self.take_place()?;
         let now = nanos();
-        file.write_all_at(&[now, now, 0].map(u64::to_ne_bytes).concat(), 0)?;
         // From here on others see it: of two that start at once at least one sees the other.
-        fs::rename(&unfinished, &path)?;
-        let is_beside = self.files().any(|(_, other, path)| other != token && is_locked(&path));
-        let stamper = Stamper { file };
-        if is_beside {
-            stamper.file.write_all_at(&1_u64.to_ne_bytes(), 16)?;
+        self.write(start_of(place), &[word(tag), token, now, now])?;
+        if self.traces().any(|other| other.is_alive && other.token != token) {
+            self.write(start_of(place) + 4, &[1])?;
         }
-        Ok(stamper)
+        Ok(Stamper { stamps: self, place })
+    }
+
+    /// Takes the first place that nobody has or had.
+    fn take_place(&self) -> io::Result<u64> {
+        let was_taken = |place| self.read::<WORDS>(start_of(place)).map(|words| words[2] != 0);
+        for place in 0..MOST {
+            if was_taken(place)? || !locks::lock(&self.file, all_of(place))? {
+                continue;
+            }
+            if !was_taken(place)? {
+                return Ok(place);
+            }
+            locks::unlock(&self.file, all_of(place))?;
+        }
+        Err(io::Error::other("there are too many processes"))
+    }
+
+    fn is_locked(&self, place: u64) -> bool {
+        locks::is_locked(&self.file, all_of(place)).unwrap_or(false)
+    }
+
+    fn read<const N: usize>(&self, from: u64) -> io::Result<[u64; N]> {
+        let mut words = [0; N];
+        let mut buffer = [0; WORDS * size_of::<u64>()];
+        let buffer = &mut buffer[..size_of_val(&words)];
+        self.file.read_exact_at(buffer, from * WORD)?;
+        for (word, bytes) in words.iter_mut().zip(buffer.as_chunks().0) {
+            *word = u64::from_ne_bytes(*bytes);
+        }
+        Ok(words)
+    }
+
+    fn write(&self, from: u64, words: &[u64]) -> io::Result<()> {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        self.file.write_all_at(&bytes, from * WORD)
     }
 }
 
-impl Stamper {
+impl Stamper<'_> {
     /// Makes a stamp.
     pub(super) fn stamp(&self) -> io::Result<()> {
-        self.file.write_all_at(&nanos().to_ne_bytes(), 8)
+        self.stamps.write(start_of(self.place) + 3, &[nanos()])
+    }
+
+    /// Notes that the lease was renewed, as is seen now: all is to be dead at `until`.
+    pub(super) fn note_renewal(&self, until: Boottime) -> io::Result<()> {
+        let from = start_of(self.place) + 5;
+        let [_, known] = self.stamps.read(from)?;
+        let (now, until) = (nanos(), nanos_of(until));
+        self.stamps.write(from, &[now, known.max(until.saturating_sub(now))])
     }
 }
 
-fn read((_, token, path): (String, u64, PathBuf)) -> Option<Trace> {
-    // In this order: the newest stamp of a process that is seen dead is its very last.
-    let is_alive = is_locked(&path);
-    let file = File::open(&path).ok()?;
-    let mut bytes = [0; LENGTH];
-    file.read_exact_at(&mut bytes, 0).ok()?;
-    let number = |index: usize| {
-        let bytes = bytes[index * 8..][..8].try_into().unwrap_or_default();
-        u64::from_ne_bytes(bytes)
-    };
-    let instant = |index| Boottime::from_boot(Duration::from_nanos(number(index)));
-    let (first, last) = (instant(0), instant(1));
-    Some(Trace { token, first, last, is_alive, beside: number(2) != 0 })
+/// The first word of a place.
+const fn start_of(place: u64) -> u64 {
+    2 + place * WORDS as u64
 }
 
-fn is_locked(path: &Path) -> bool {
-    let Ok(file) = File::open(path) else { return false };
-    matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+fn all_of(place: u64) -> Range<i64> {
+    bytes(start_of(place), start_of(place + 1))
+}
+
+fn bytes(from: u64, to: u64) -> Range<i64> {
+    let offset = |word: u64| i64::try_from(word * WORD).unwrap_or(i64::MAX);
+    offset(from)..offset(to)
+}
+
+/// A tag of up to eight letters, as a number.
+fn word(tag: &str) -> u64 {
+    tag.bytes().fold(0, |word, byte| word << 8 | u64::from(byte))
+}
+
+fn instant(nanos: u64) -> Boottime {
+    Boottime::from_boot(Duration::from_nanos(nanos))
 }
 
 fn nanos() -> u64 {
-    u64::try_from(guard::now().since_boot().as_nanos()).unwrap_or(u64::MAX)
+    nanos_of(guard::now())
+}
+
+fn nanos_of(instant: Boottime) -> u64 {
+    u64::try_from(instant.since_boot().as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd;
+    use std::time::Duration;
+
     use super::Stamps;
 
     #[test]
     fn a_tree_is_what_its_processes_have_left() {
-        let folder = tempfile::tempdir().unwrap();
-        let stamps = Stamps::new(folder.path().to_owned());
+        let stamps = Stamps::new().unwrap();
         assert!(stamps.tree("A").is_none());
-        let stamper = stamps.start("A", 7).unwrap();
+        let one = Stamps::join(stamps.number()).unwrap();
+        let stamper = one.start("A", 7).unwrap();
         stamper.stamp().unwrap();
         let tree = stamps.tree("A").unwrap();
         assert_eq!((tree.processes, tree.token, tree.is_beside), (1, 7, false));
-        assert!(tree.is_alive && tree.first <= tree.last);
-        drop(stamper);
+        assert!(tree.is_alive && tree.first <= tree.last && tree.promise.is_none());
+        for seconds in [5, 3] {
+            stamper.note_renewal(tree.last + Duration::from_secs(seconds)).unwrap();
+        }
+        let promise = stamps.tree("A").unwrap().promise.unwrap();
+        assert!(promise.seen >= tree.last && promise.longest > Duration::from_secs(3));
+        drop(one);
         assert!(!stamps.tree("A").unwrap().is_alive);
     }
 
     #[test]
     fn who_starts_beside_the_living_is_known() {
-        let folder = tempfile::tempdir().unwrap();
-        let stamps = Stamps::new(folder.path().to_owned());
-        let a = stamps.start("A", 7).unwrap();
-        let b = stamps.start("B", 8).unwrap();
+        let stamps = Stamps::new().unwrap();
+        let [a, b, c] = [(); 3].map(|()| Stamps::join(stamps.number()).unwrap());
+        a.start("A", 7).unwrap();
+        b.start("B", 8).unwrap();
         assert!(stamps.tree("B").unwrap().is_beside && !stamps.tree("A").unwrap().is_beside);
         drop((a, b));
-        stamps.start("C", 9).unwrap();
+        c.start("C", 9).unwrap();
         assert!(!stamps.tree("C").unwrap().is_beside);
+    }
+
+    #[test]
+    fn those_who_stamp_see_what_is_wanted_of_them() {
+        let stamps = Stamps::new().unwrap();
+        let heirloom = stamps.heirloom.as_ref().unwrap().try_clone().unwrap();
+        let one = Stamps::join(heirloom.as_raw_fd()).unwrap();
+        assert!(!one.is_to_end("A", true) && !one.is_forgotten());
+        stamps.end("A", false).unwrap();
+        assert!(one.is_to_end("A", true) && !one.is_to_end("A", false));
+        stamps.end("A", true).unwrap();
+        assert!(one.is_to_end("A", false) && !one.is_to_end("B", true));
+        drop(stamps);
+        assert!(one.is_forgotten());
     }
 }

@@ -9,6 +9,7 @@ mod walk;
 use std::path::PathBuf;
 
 use self::document::Document;
+pub use self::open::NO_FILE;
 pub use self::places::{Places, places};
 use super::{ConfigError, nesting};
 use crate::cli::{FileChoice, Given, Misfit, Place, Setting, Settings};

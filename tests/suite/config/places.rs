@@ -30,6 +30,10 @@ fn the_first_that_exists_counts_alone() {
     write(&ground.path().join("flag.yaml"), "hold: 4\n");
     let flag = shown(&variable, &["--config", &path("flag.yaml")]);
     assert_eq!(value(&flag, "hold").0, "4");
+    // None, whatever there is.
+    let none = shown(&variable, &["--config", "/dev/null"]);
+    assert_eq!(none["file"], "/dev/null");
+    assert_eq!(value(&none, "wait").1, "default");
     // A variable that is empty, or leads to nowhere in particular, is none.
     assert_eq!(file_shown(&xdg.clone().env("ELECT_CONFIG", "")), path("xdg/elect/config.yaml"));
     let relative = home.env("XDG_CONFIG_HOME", "xdg");

@@ -148,9 +148,7 @@ fn what_is_no_file_is_refused_without_hanging() {
     nix::unistd::mkfifo(&fifo, Mode::S_IRUSR).unwrap();
     let link = ground.path().join("loop");
     symlink(&link, &link).unwrap();
-    for path in
-        [&fifo, Path::new("/dev/zero"), Path::new("/dev/null"), ground.path(), Path::new("/")]
-    {
+    for path in [&fifo, Path::new("/dev/zero"), ground.path(), Path::new("/")] {
         elect("run", path).arg("true").run().exits(125).prints("");
     }
     refused(&fifo, "fifo: is not a regular file");

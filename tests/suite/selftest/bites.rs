@@ -30,6 +30,14 @@ fn without_what_the_kernel_does_it_fails() {
     });
 }
 
+/// All would be dead in the very instant in which another clock may end the lease.
+#[test]
+fn without_a_margin_it_fails() {
+    let server = SimServer::start(&Options::new(Kind::Queue));
+    let failed = fails(&server.url(), "margin");
+    assert!(failed.iter().any(|check| check == "both stopped"), "{failed:?}");
+}
+
 #[test]
 fn leases_that_count_from_the_reply_fail() {
     let etcd = Etcd::start(1);

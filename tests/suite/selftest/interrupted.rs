@@ -1,6 +1,7 @@
 //! Whatever ends it, nothing of it lives on.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use elect_testkit::program::{Running, eventually};
 use elect_testkit::servers::Etcd;
@@ -9,15 +10,23 @@ use nix::sys::signal::Signal;
 use super::selftest;
 use crate::support::Ground;
 
-/// The pids of all processes with this on their command line.
+/// The pids of all processes with this on their command line, or in the environment that they began with.
 fn processes(word: &str) -> Vec<i32> {
     let pids = fs::read_dir("/proc").expect("a proc").flatten();
     let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter(|pid: &i32| {
-        fs::read(format!("/proc/{pid}/cmdline"))
+    let has = |pid: i32, file| {
+        fs::read(format!("/proc/{pid}/{file}"))
             .is_ok_and(|line| String::from_utf8_lossy(&line).contains(word))
-    })
-    .collect()
+    };
+    pids.filter(|&pid| has(pid, "cmdline") || has(pid, "environ")).collect()
+}
+
+/// What there is of it where files for some time are.
+fn files(ground: &Ground, name: &str) -> Vec<PathBuf> {
+    let folders = [ground.path(), Path::new("/dev/shm"), &std::env::temp_dir()];
+    let found = folders.into_iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten());
+    let found = found.flatten().map(|entry| entry.path());
+    found.filter(|path| path.to_string_lossy().contains(name)).collect()
 }
 
 /// Waits until a candidate of it leads; returns what the names of its elections begin with.
@@ -50,7 +59,7 @@ fn a_key_in_the_terminal_ends_it_and_all_that_it_has_made() {
         running.wait().exits(code).prints("");
         assert_eq!(processes(&name), [0; 0]);
         assert!(!ground.state().exists());
-        assert!(!fs::exists(format!("/dev/shm/{name}")).expect("an answer"));
+        assert_eq!(files(&ground, &name), [""; 0].map(PathBuf::from));
     }
     let etcd = Etcd::start(1);
     let mut running = selftest(&etcd.url()).spawn();
@@ -61,17 +70,18 @@ fn a_key_in_the_terminal_ends_it_and_all_that_it_has_made() {
     assert_eq!(etcd.ctl(&["get", "--prefix", "", "--keys-only"]), "");
 }
 
-/// It cannot tidy up then; but nothing runs on, and no candidate is left.
+/// It cannot tidy up then; but nothing runs on, no candidate is left, and no file.
 #[test]
-fn a_kill_ends_all_that_runs() {
-    let etcd = Etcd::start(1);
-    let mut running = selftest(&etcd.url()).spawn();
+fn a_kill_ends_all_that_runs_and_leaves_no_file() {
+    let (etcd, ground) = (Etcd::start(1), Ground::new());
+    let mut running = selftest(&etcd.url()).env("TMPDIR", ground.path()).spawn();
     let name = leads(&mut running);
+    assert_eq!(files(&ground, &name), [""; 0].map(PathBuf::from));
     running.signal(Signal::SIGKILL);
     running.wait();
     eventually("the end of all its processes", || processes(&name).is_empty().then_some(()));
     eventually("the end of its entries", || {
         etcd.ctl(&["get", "--prefix", "", "--keys-only"]).is_empty().then_some(())
     });
-    fs::remove_dir_all(format!("/dev/shm/{name}")).expect("its folder");
+    assert_eq!(files(&ground, &name), [""; 0].map(PathBuf::from));
 }

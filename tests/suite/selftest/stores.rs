@@ -6,7 +6,7 @@ use elect_testkit::program::eventually;
 use elect_testkit::servers::{Authority, Etcd, ZooKeeper, ZooKeeperSetup};
 use zookeeper_client::Client;
 
-use super::{CHECKS, holds, selftest};
+use super::{CHECKS, holds, report, selftest};
 use crate::support::Ground;
 
 #[test]
@@ -25,6 +25,21 @@ fn all_holds_on_the_local_disk() {
     for (line, check) in lines[2..].iter().zip(CHECKS) {
         assert!(line.starts_with(check), "{line}");
     }
+}
+
+/// In the containment that the user will use.
+#[test]
+fn all_holds_in_each_containment() {
+    let ground = Ground::new();
+    let url = format!("file://{}", ground.state().display());
+    for (containment, skipped) in [("pidns", &CHECKS[7..]), ("group", &CHECKS[6..])] {
+        let elect = selftest(&url).env("ELECT_CONTAINMENT", containment);
+        holds(elect.args(["-o", "json"]).run(), skipped);
+    }
+    let elect = selftest(&url).args(["-o", "json", "--containment", "pidns"]);
+    let report = report(&elect.run());
+    let seen = report["checks"][6]["seen"].as_str().expect("words");
+    assert!(seen.starts_with("containment pidns: "), "{seen}");
 }
 
 /// As a user with the rights that README names.

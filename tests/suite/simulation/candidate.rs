@@ -18,17 +18,18 @@ use tokio::task::{AbortHandle, JoinHandle};
 use super::Game;
 use super::guardian::{self, Strings};
 use super::host::{EngineClock, Host};
-use super::plan::Scene;
+use super::plan::{Scene, Victims};
 use super::stores::SeenStore;
 use super::witness::Witness;
 
 /// What befalls a wrapper as it goes on after its nth await.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Doom {
-    Crash,
+    Kill(Victims),
     Stop(Duration),
 }
 
+/// What is to befall a wrapper after so many awaits more.
 pub(crate) type Fate = Arc<Mutex<Option<(u32, Doom)>>>;
 
 /// The handles by which fate takes hold of one `elect run`.
@@ -98,8 +99,13 @@ pub(crate) fn start(
     let (tree, strings, process) = guardian::pair(Arc::clone(&witness), chance, &game.plan);
     tokio::spawn({
         let (game, host, presence) = (Arc::clone(game), Arc::clone(host), game.presence());
+        let (orders, giving_up) = (strings.guardian.clone(), Arc::clone(&witness));
         async move {
             if let Some(ticket) = process.run().await {
+                // The wrapper has the only lasting end of what the guardian reads.
+                if orders.upgrade().is_some() {
+                    giving_up.blame("a guardian gives up the entry of a wrapper that lives", "");
+                }
                 let (_never, stops) = watch::channel(false);
                 on(&host, &stops, &Fate::default(), redeem(&game, &ticket)).await;
             }
@@ -112,21 +118,41 @@ pub(crate) fn start(
     let wrapper = tokio::spawn({
         let (game, host, presence) = (Arc::clone(game), Arc::clone(host), game.presence());
         let (fate, brake) = (Arc::clone(&fate), Arc::clone(&stopped));
+        let guardian = strings.guardian.clone();
         async move {
             let work = campaign(&game, id, seed, tree, witness);
             let mut work = pin!(work);
-            while let Some(Doom::Stop(span)) = on(&host, &stops, &fate, work.as_mut()).await {
-                brake.send_replace(true);
-                let brake = Arc::clone(&brake);
-                tokio::spawn(async move {
-                    tokio::time::sleep(span).await;
-                    brake.send_replace(false);
-                });
+            while let Some(doom) = on(&host, &stops, &fate, work.as_mut()).await {
+                match doom {
+                    Doom::Kill(victims) => {
+                        // In the end all that come yet are killed, which is no fault.
+                        if !game.is_closing() {
+                            game.count(victims.what());
+                        }
+                        if victims.has_guardian() {
+                            guardian::kill(&guardian);
+                        }
+                        if victims.has_wrapper() {
+                            break;
+                        }
+                    }
+                    Doom::Stop(span) => stop(&brake, span),
+                }
             }
             drop(presence);
         }
     });
     (Run { wrapper: wrapper.abort_handle(), strings, stopped, fate }, wrapper)
+}
+
+/// Stops a wrapper for some time.
+pub(crate) fn stop(brake: &Arc<watch::Sender<bool>>, span: Duration) {
+    let brake = Arc::clone(brake);
+    brake.send_replace(true);
+    tokio::spawn(async move {
+        tokio::time::sleep(span).await;
+        brake.send_replace(false);
+    });
 }
 
 async fn campaign(

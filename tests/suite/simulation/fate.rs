@@ -8,12 +8,10 @@ use elect_testkit::sim::{Clock, Effect, Rule};
 
 use super::Game;
 use super::candidate::{self, Doom, Run};
-use super::guardian::Order;
+use super::guardian::{self, Order};
 use super::host::Host;
-use super::plan::Scene;
+use super::plan::{Scene, Victims};
 
-/// How long anybody is stopped or suspended at most, in leases.
-pub(crate) const LONGEST_STOP: u32 = 3;
 /// Within how many awaits of its wrapper a run may be doomed: an entry takes some ten.
 const AWAITS: u32 = 60;
 
@@ -61,13 +59,17 @@ async fn keep_running(
         let id = format!("{}{count}", label(machine));
         let is_last = game.is_closing();
         let doom = match chance.u8(0..12) {
-            _ if is_last => Some(Doom::Crash),
+            _ if is_last => Some(Doom::Kill(Victims::Wrapper)),
             _ if game.plan.scene != Scene::Faults || game.is_calm() => None,
-            0 => Some(Doom::Crash),
+            0 => Some(Doom::Kill(Victims::Wrapper)),
             1..4 => Some(Doom::Stop(span(&game, &mut chance))),
             _ => None,
         };
-        let fate = doom.map(|doom| (chance.u32(0..AWAITS), doom));
+        let mut fate = doom.map(|doom| (chance.u32(0..AWAITS), doom));
+        if let Some(crash) = game.plan.crash.filter(|crash| count == 0 && crash.machine == machine)
+        {
+            fate = Some((crash.awaits, Doom::Kill(crash.victims)));
+        }
         let (run, wrapper) = candidate::start(&game, &berth.host, id, chance.u64(..), fate);
         *berth.run() = Some(run);
         // An abort is a crash, and comes out as an error.
@@ -80,7 +82,7 @@ async fn keep_running(
 }
 
 fn span(game: &Game, chance: &mut fastrand::Rng) -> Duration {
-    game.plan.ttl.mul_f64(chance.f64() * f64::from(LONGEST_STOP))
+    game.plan.ttl.mul_f64(chance.f64() * f64::from(game.plan.longest_stop))
 }
 
 /// Plays on until the time is over. Whoever is stopped then goes on in time.
@@ -90,7 +92,8 @@ pub(crate) async fn play(game: &Arc<Game>, crew: &Crew) {
     while game.clock.now() < end && game.stage.is_sound() {
         tokio::time::sleep(Duration::from_millis(chance.u64(10..6_000))).await;
         match game.plan.scene {
-            Scene::Herd => {}
+            Scene::Herd | Scene::Crash => {}
+            Scene::Terms => stand_still(game, &mut chance).await,
             Scene::Removals => _ = game.controls().remove(&game.election, ""),
             Scene::Faults if chance.bool() => {
                 let berth = &crew[chance.usize(..crew.len())];
@@ -115,29 +118,21 @@ fn befall_process(game: &Game, host: &Arc<Host>, run: &Run, chance: &mut fastran
             let _ = wrapper.send(event);
         }
     };
-    let stop_wrapper = || {
-        let stopped = Arc::clone(&run.stopped);
-        stopped.send_replace(true);
-        tokio::spawn(async move {
-            tokio::time::sleep(span).await;
-            stopped.send_replace(false);
-        });
+    let stop_wrapper = || candidate::stop(&run.stopped, span);
+    let kill = |victims: Victims| {
+        if victims.has_wrapper() {
+            run.wrapper.abort();
+        }
+        if victims.has_guardian() {
+            guardian::kill(&run.strings.guardian);
+        }
+        victims.what()
     };
     let pause = || Order::PauseUntil(game.clock.now() + span);
     let what = match chance.u8(0..9) {
-        0 => {
-            run.wrapper.abort();
-            "wrapper killed"
-        }
-        1 => {
-            run.wrapper.abort();
-            tell_guardian(Order::Die);
-            "wrapper and guardian killed"
-        }
-        2 => {
-            tell_guardian(Order::Die);
-            "guardian killed"
-        }
+        0 => kill(Victims::Wrapper),
+        1 => kill(Victims::Both),
+        2 => kill(Victims::Guardian),
         3 => {
             stop_wrapper();
             "wrapper stopped"
@@ -211,6 +206,27 @@ fn change_store_leader(game: &Game, span: Duration, chance: &mut fastrand::Rng) 
     let effects = [Effect::Refuse, Effect::LoseRequest, Effect::Hold, Effect::Break];
     impose(game, Rule::new(effects[chance.usize(..effects.len())]), span);
     game.controls().change_leader(chance.bool().then_some(span));
+}
+
+/// The member that leads the store, and that a candidate talks to, stands still until after the others have
+/// chosen another leader. Then it goes on, and is cut off, perhaps.
+async fn stand_still(game: &Game, chance: &mut fastrand::Rng) {
+    game.count("the store's leader stood still");
+    let controls = game.controls();
+    let one = label(chance.usize(..game.plan.rates.len()));
+    let leaderless = game.plan.ttl.mul_f64(0.1 + chance.f64() * 0.2);
+    let still = controls.add(Rule::new(Effect::Stand).client(&one));
+    let undecided = controls.add(Rule::new(Effect::Hold));
+    tokio::time::sleep(leaderless).await;
+    controls.change_leader(Some(Duration::ZERO));
+    controls.lift(undecided);
+    tokio::time::sleep(game.plan.ttl.mul_f64(chance.f64())).await;
+    controls.lift(still);
+    if chance.bool() {
+        let reply_comes = game.plan.options.latency * 2;
+        tokio::time::sleep(reply_comes).await;
+        impose(game, Rule::new(Effect::LoseRequest).client(&one), game.plan.ttl);
+    }
 }
 
 fn impose(game: &Game, rule: Rule, span: Duration) {

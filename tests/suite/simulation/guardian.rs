@@ -70,6 +70,9 @@ pub(crate) struct SimGuardian {
     /// How long a process takes to die of a KILL, at most.
     longest_dying: Duration,
     longest_command: Duration,
+    /// When the wrapper was heard last, and after how long a guardian that is wrong gives it up.
+    heard: Boottime,
+    patience: Duration,
     paused_until: Option<Boottime>,
     slept_since: Option<Boottime>,
     dead_man: Option<Boottime>,
@@ -96,6 +99,13 @@ impl Tree {
     }
 }
 
+/// Kills a guardian, if it lives.
+pub(crate) fn kill(guardian: &WeakUnboundedSender<Order>) {
+    if let Some(guardian) = guardian.upgrade() {
+        let _ = guardian.send(Order::Die);
+    }
+}
+
 pub(crate) fn pair(
     witness: Arc<Witness>,
     mut chance: fastrand::Rng,
@@ -110,7 +120,6 @@ pub(crate) fn pair(
     let host = Arc::clone(&witness.host);
     let guardian = SimGuardian {
         suspends: host.suspends(),
-        host,
         witness: Arc::clone(&witness),
         chance,
         orders,
@@ -124,9 +133,12 @@ pub(crate) fn pair(
         obeys,
         longest_dying: plan.dying,
         longest_command: plan.longest_command,
+        heard: host.now(),
+        patience: plan.ttl,
         paused_until: None,
         slept_since: None,
         dead_man: None,
+        host,
     };
     (SimTree { orders: order_sender, events, witness, broom, soft: None }, strings, guardian)
 }
@@ -197,6 +209,9 @@ impl SimGuardian {
             let flow = match self.next_of_tree(now) {
                 Some(flow) => flow,
                 None if self.is_due(self.ladder.next_tick(), now) => self.step(now, Event::Tick),
+                None if self.is_due(self.silence_ends(), now) => {
+                    self.obey(now, Order::Ladder(Event::WrapperGone))
+                }
                 None => match self.next_order().await {
                     Some(order) => self.obey(self.host.now(), order),
                     None => continue,
@@ -222,6 +237,12 @@ impl SimGuardian {
         if let Some(tree) = &self.tree {
             self.witness.stage.wake(self.host.world.now(), tree.token);
         }
+    }
+
+    /// When a guardian that is wrong takes silence for the end of its wrapper.
+    fn silence_ends(&self) -> Option<Boottime> {
+        let listens = is_off(Part::EndOfFile) && !self.wrapper_gone;
+        listens.then(|| self.heard + self.patience)
     }
 
     fn is_due(&self, at: Option<Boottime>, now: Boottime) -> bool {
@@ -258,6 +279,7 @@ impl SimGuardian {
         let mut own = vec![self.dead_man];
         if is_awake {
             own.push(self.ladder.next_tick());
+            own.push(self.silence_ends());
             own.extend(self.tree.map(|tree| tree.command));
             own.extend(self.tree.map(|tree| tree.others));
         }
@@ -281,6 +303,7 @@ impl SimGuardian {
     }
 
     fn obey(&mut self, now: Boottime, order: Order) -> ControlFlow<Option<Ticket>> {
+        self.heard = now;
         match order {
             Order::Start(token) => {
                 self.token = Some(token);
@@ -332,7 +355,7 @@ impl SimGuardian {
             }
             Action::Exit => {
                 // What still lives dies with us.
-                self.leave_to_kernel(now);
+                self.die(now);
                 return ControlFlow::Break(self.ticket.take());
             }
         }

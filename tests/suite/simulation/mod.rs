@@ -3,6 +3,7 @@
 //! A seed that breaks an invariant is replayed by the command that its failure prints.
 
 mod candidate;
+pub(crate) mod crashes;
 mod fate;
 mod guardian;
 mod herd;
@@ -156,15 +157,21 @@ impl Game {
         self.controls().lift_all();
         fate::spare(crew);
         // Whoever was stopped last goes on by then.
-        let still = self.plan.ttl * fate::LONGEST_STOP;
+        let still = self.plan.ttl * self.plan.longest_stop;
         let calm = self.clock.now() + still;
         *self.calm_since.lock().unwrap_or_else(PoisonError::into_inner) = Some(calm);
         if self.plan.steers {
             steerer::end(self).await;
         }
         self.pass(still).await;
-        self.pass(self.plan.ttl * LEASES_TO_RECOVER).await;
-        if !self.stage.trees().iter().any(|tree| tree.dead.is_none_or(|dead| dead >= calm)) {
+        let leads =
+            || self.stage.trees().iter().any(|tree| tree.dead.is_none_or(|dead| dead >= calm));
+        let is_enough = || self.plan.crash.is_some() && leads();
+        let end = self.clock.now() + self.plan.ttl * LEASES_TO_RECOVER;
+        while self.clock.now() < end && self.stage.is_sound() && !is_enough() {
+            self.pass(self.plan.ttl / 4).await;
+        }
+        if !leads() {
             self.stage.blame("nobody leads after the last fault", format!("{calm:?}"));
         }
     }
@@ -200,12 +207,16 @@ pub(crate) fn play(plan: Plan) -> Outcome {
         let game = Arc::new(Game::new(plan));
         match game.plan.scene {
             Scene::Herd => herd::play(&game).await,
-            Scene::Faults | Scene::Removals => {
+            Scene::Faults | Scene::Removals | Scene::Terms | Scene::Crash => {
                 let crew = fate::crew(&game);
                 if game.plan.steers {
                     tokio::spawn(steerer::steer(Arc::clone(&game)));
                 }
-                fate::play(&game, &crew).await;
+                if game.plan.crash.is_some() {
+                    game.pass(game.plan.play).await;
+                } else {
+                    fate::play(&game, &crew).await;
+                }
                 game.recover(&crew).await;
                 game.close(&crew).await;
                 game.compare_with_the_store();

@@ -16,6 +16,7 @@ enum Where {
 
 const FAULTS: Where = Where::Game(Scene::Faults);
 const REMOVALS: Where = Where::Game(Scene::Removals);
+const TERMS: Where = Where::Game(Scene::Terms);
 const HERD: Where = Where::Game(Scene::Herd);
 
 /// A guard and where it is missed.
@@ -35,6 +36,11 @@ pub(crate) const ROWS: &[Row] = &[
         Part::Confirmation,
         FAULTS,
         "in ZooKeeper it counts from a request that a quorum write has confirmed S/4 later",
+    ),
+    row(
+        Part::Term,
+        TERMS,
+        "in etcd it counts only in a term of etcd's leader that its member had shown before",
     ),
     row(Part::Drift, FAULTS, "of a lease only W / (1 + drift) is counted on"),
     row(Part::Margin, FAULTS, "everything is dead K before that is over"),
@@ -60,6 +66,11 @@ pub(crate) const ROWS: &[Row] = &[
     row(Part::Token, REMOVALS, "a renewal counts only with the token of the start"),
     row(Part::Rejoin, FAULTS, "who wins and loses before the start joins again"),
     row(Part::TicketFirst, FAULTS, "the guardian has the ticket before the entry can exist"),
+    row(
+        Part::EndOfFile,
+        FAULTS,
+        "a ticket is redeemed at the end of the wrapper only, not when it is silent",
+    ),
     row(Part::TicketAfter, FAULTS, "a ticket is redeemed only once the tree is empty"),
     row(Part::TicketOwn, FAULTS, "a ticket gives up no entry but its own"),
     row(Part::Ambiguity, FAULTS, "a lost reply is no refusal: the same entry is asked for again"),
@@ -128,6 +139,7 @@ macro_rules! each {
 each! {
     anchor: Anchor,
     confirmation: Confirmation,
+    term: Term,
     drift: Drift,
     margin: Margin,
     suspend: Suspend,
@@ -144,6 +156,7 @@ each! {
     token: Token,
     rejoin: Rejoin,
     ticket_first: TicketFirst,
+    end_of_file: EndOfFile,
     ticket_after: TicketAfter,
     ticket_own: TicketOwn,
     ambiguity: Ambiguity,

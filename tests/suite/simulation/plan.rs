@@ -8,6 +8,8 @@ use elect_testkit::sim::{Expiry, Kind, Options};
 /// How long a game is played with faults.
 const PLAY: Duration = Duration::from_secs(300);
 
+const LONGEST_STOP: u32 = 3;
+
 /// What a game is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scene {
@@ -15,8 +17,49 @@ pub(crate) enum Scene {
     Faults,
     /// One candidate, whose entry somebody removes again and again, and whose client may make a new one.
     Removals,
+    /// One to three candidates, and a store whose leader stands still again and again.
+    Terms,
+    /// Two candidates, and one crash.
+    Crash,
     /// A crowd that comes to a store which is out of reach.
     Herd,
+}
+
+/// Who of a candidate is killed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Victims {
+    Wrapper,
+    Guardian,
+    Both,
+}
+
+impl Victims {
+    pub(crate) const ALL: [Self; 3] = [Self::Wrapper, Self::Guardian, Self::Both];
+
+    pub(crate) const fn has_guardian(self) -> bool {
+        matches!(self, Self::Guardian | Self::Both)
+    }
+
+    pub(crate) const fn has_wrapper(self) -> bool {
+        matches!(self, Self::Wrapper | Self::Both)
+    }
+
+    /// What it is called where faults are counted.
+    pub(crate) const fn what(self) -> &'static str {
+        match self {
+            Self::Wrapper => "wrapper killed",
+            Self::Guardian => "guardian killed",
+            Self::Both => "wrapper and guardian killed",
+        }
+    }
+}
+
+/// The one crash of a game: of the first run on a computer, after so many awaits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Crash {
+    pub(crate) machine: usize,
+    pub(crate) victims: Victims,
+    pub(crate) awaits: u32,
 }
 
 /// How a game is set up.
@@ -28,6 +71,8 @@ pub(crate) struct Plan {
     pub(crate) ttl: Duration,
     /// For how long there are faults.
     pub(crate) play: Duration,
+    /// How long anybody is stopped or suspended at most, in leases.
+    pub(crate) longest_stop: u32,
     /// How long a process takes to die of a KILL, at most.
     pub(crate) dying: Duration,
     /// How long a command takes to end by itself, at most.
@@ -40,6 +85,17 @@ pub(crate) struct Plan {
     pub(crate) returns: bool,
     /// Whether somebody pauses and resumes the election, and asks leaders to step down.
     pub(crate) steers: bool,
+    pub(crate) crash: Option<Crash>,
+}
+
+/// A kind of store, and whether its leases are sessions.
+const fn kind(drawn: u8) -> (Kind, bool) {
+    match drawn {
+        0 | 1 => (Kind::Queue, false),
+        2 => (Kind::Queue, true),
+        3 => (Kind::Record(Expiry::Store), false),
+        _ => (Kind::Record(Expiry::Holder), false),
+    }
 }
 
 impl Plan {
@@ -67,15 +123,26 @@ impl Plan {
         Self { steers: true, ..self }
     }
 
+    /// A game in which each computer's first candidate has led and ended soon, and then this crash.
+    pub(crate) fn crashing(seed: u64, crash: Crash) -> Self {
+        Self {
+            play: Duration::from_secs(4),
+            longest_stop: 0,
+            longest_command: Duration::from_millis(500),
+            crash: Some(crash),
+            ..Self::drawn(Scene::Crash, seed, 1100, 5..=6)
+        }
+    }
+
     fn drawn(scene: Scene, seed: u64, fastest: u32, ttl: RangeInclusive<u64>) -> Self {
         let mut chance = fastrand::Rng::with_seed(seed);
-        let kind = match chance.u8(0..5) {
-            0 | 1 => (Kind::Queue, false),
-            2 => (Kind::Queue, true),
-            3 => (Kind::Record(Expiry::Store), false),
-            _ => (Kind::Record(Expiry::Holder), false),
+        let drawn = chance.u8(0..5);
+        let (kind, confirms) = match scene {
+            Scene::Faults => kind(drawn),
+            // One after the other.
+            Scene::Crash => kind([1, 2, 3, 4][usize::try_from(seed % 4).unwrap_or_default()]),
+            Scene::Removals | Scene::Terms | Scene::Herd => (Kind::Queue, false),
         };
-        let (kind, confirms) = if scene == Scene::Faults { kind } else { (Kind::Queue, false) };
         let ttl = Duration::from_secs(chance.u64(ttl));
         let slowest = chance.u32(900..=1000);
         let mut rate = || match chance.u8(0..4) {
@@ -87,12 +154,17 @@ impl Plan {
         let candidates = match scene {
             Scene::Faults => 1 + seed % 5,
             Scene::Removals => 1,
+            Scene::Terms => 1 + seed % 3,
+            Scene::Crash => 2,
             Scene::Herd => 12,
         };
         let is_herd = scene == Scene::Herd;
         let rates = (0..candidates).map(|_| if is_herd { 1000 } else { rate() }).collect();
         if confirms {
             options = options.telling_every(ttl / 4);
+        }
+        if scene == Scene::Terms {
+            options = options.showing_terms();
         }
         let longest = chance.u64(0..=20);
         let play = if is_herd { Duration::from_secs(10) } else { PLAY };
@@ -102,12 +174,14 @@ impl Plan {
             options: options.latency(Duration::from_millis(longest)),
             ttl,
             play,
+            longest_stop: LONGEST_STOP,
             dying: Duration::from_millis(if scene == Scene::Removals { 2_000 } else { 50 }),
             longest_command: Duration::from_secs(60),
             rates,
             confirms,
             returns: scene == Scene::Removals && seed % 2 == 1,
             steers: false,
+            crash: None,
         }
     }
 }

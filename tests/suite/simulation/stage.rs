@@ -1,6 +1,7 @@
 //! Where the simulated command trees run: it sees each of them, and every overlap.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -16,12 +17,16 @@ pub(crate) struct Tree {
 }
 
 /// A law that was broken, and how.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Breach {
     pub(crate) law: &'static str,
-    /// Read by people.
-    #[expect(dead_code, reason = "failures print it")]
     how: String,
+}
+
+impl fmt::Debug for Breach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.law, self.how)
+    }
 }
 
 impl Breach {

@@ -75,6 +75,13 @@ fn a_leader_whose_entry_is_removed_again_and_again_stops_at_once() {
 }
 
 #[test]
+fn a_leader_of_the_store_that_stood_still_breaks_nothing() {
+    for seed in seeds_from(1).take(10) {
+        expect_peace(Plan::new(Scene::Terms, seed));
+    }
+}
+
+#[test]
 fn a_crowd_does_not_fall_upon_a_store_that_is_out_of_reach() {
     for seed in seeds_from(1).take(20) {
         expect_peace(Plan::new(Scene::Herd, seed));

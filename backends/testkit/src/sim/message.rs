@@ -185,6 +185,10 @@ pub struct Place {
     pub ttl: Duration,
     /// What is asked of everybody.
     pub orders: Slip,
+    /// Whether this very request has made it.
+    pub is_new: bool,
+    /// The term of the store's leader, as the member knows it that answers; `None` where the store shows none.
+    pub term: Option<u64>,
 }
 
 /// What a record says.

@@ -59,6 +59,8 @@ pub struct Options {
     /// How often the member of the store that a candidate talks to tells the others whom it has heard of:
     /// a lease in a queue is prolonged only then, as `ZooKeeper`'s sessions are. Default: at once.
     pub tells_every: Option<Duration>,
+    /// Whether its answers show the term of the member that leads it, as etcd's do. Default: no.
+    pub shows_terms: bool,
     /// The seed of all rules that work by chance. Default 0.
     pub seed: u64,
 }
@@ -73,6 +75,7 @@ impl Options {
             rate: Rate::SAME,
             latency: Duration::ZERO,
             tells_every: None,
+            shows_terms: false,
             seed: 0,
         }
     }
@@ -102,6 +105,13 @@ impl Options {
     #[must_use]
     pub const fn telling_every(mut self, span: Duration) -> Self {
         self.tells_every = Some(span);
+        self
+    }
+
+    /// Whose answers show the term of the member that leads it.
+    #[must_use]
+    pub const fn showing_terms(mut self) -> Self {
+        self.shows_terms = true;
         self
     }
 

@@ -19,7 +19,12 @@ pub(super) struct QueueSeat {
     nonce: u64,
     state: State,
     orders: Orders,
+    /// The term of the store's leader that its last answer has shown.
+    term: Option<u64>,
 }
+
+/// One to hear of a term, one that counts, and one more for a change meanwhile.
+const ROUNDS: u32 = 3;
 
 enum State {
     /// There is no entry.
@@ -38,12 +43,24 @@ const GONE: &str = "the store has no entry of ours any more";
 
 impl QueueSeat {
     pub(super) fn new(link: Link, application: Application) -> Self {
-        Self { link, application, nonce: draw(), state: State::Out, orders: Orders::default() }
+        let orders = Orders::default();
+        Self { link, application, nonce: draw(), state: State::Out, orders, term: None }
     }
 
     fn start_over(&mut self) {
         self.nonce = draw();
         self.state = State::Out;
+    }
+
+    /// Whether an answer proves the lease. That of an entry that was there before does so only if our member has
+    /// shown before we asked whose term it is: a member that led in another one, and stood still since, may have
+    /// kept alive what others end.
+    fn counts(&mut self, place: &Place) -> bool {
+        let shown = std::mem::replace(&mut self.term, place.term);
+        if matches!(self.state, State::Unknown) {
+            self.state = State::Waiting;
+        }
+        place.is_new || shown == place.term || is_off(Part::Term)
     }
 
     fn placed(&mut self, now: Boottime, place: Place) -> Standing {
@@ -87,23 +104,27 @@ impl QueueSeat {
 #[async_trait]
 impl Seat for QueueSeat {
     async fn refresh(&mut self, now: Boottime) -> Result<Standing, Error> {
-        let (op, ask) = match self.state {
-            State::Gone => return Ok(Standing::Gone(GONE.into())),
-            // The same request again: however often it arrives, and however late, it is one entry.
-            State::Out | State::Unknown => {
-                if matches!(self.state, State::Unknown) && is_off(Part::Ambiguity) {
-                    self.start_over();
+        for _ in 0..ROUNDS {
+            let (op, ask) = match self.state {
+                State::Gone => return Ok(Standing::Gone(GONE.into())),
+                // The same request again: however often it arrives, and however late, it is one entry.
+                State::Out | State::Unknown => {
+                    if matches!(self.state, State::Unknown) && is_off(Part::Ambiguity) {
+                        self.start_over();
+                    }
+                    self.state = State::Unknown;
+                    (Op::Enter, Ask::Enter(self.application.bid(self.nonce)))
                 }
-                self.state = State::Unknown;
-                (Op::Enter, Ask::Enter(self.application.bid(self.nonce)))
+                State::Waiting | State::Leading => (Op::Renew, Ask::Renew(self.nonce)),
+            };
+            match self.link.ask(op, ask).await? {
+                Reply::Placed(place) if self.counts(&place) => return Ok(self.placed(now, place)),
+                Reply::Placed(_) => {}
+                Reply::Ended { others, orders } => return self.ended(others, orders),
+                reply => return Err(unexpected(&reply)),
             }
-            State::Waiting | State::Leading => (Op::Renew, Ask::Renew(self.nonce)),
-        };
-        match self.link.ask(op, ask).await? {
-            Reply::Placed(place) => Ok(self.placed(now, place)),
-            Reply::Ended { others, orders } => self.ended(others, orders),
-            reply => Err(unexpected(&reply)),
         }
+        Err(Error::new(ErrorKind::Unreachable, "the store changes its leader: trying again helps"))
     }
 
     fn orders(&self) -> &Orders {

@@ -35,6 +35,10 @@ pub enum Effect {
     Duplicate(Duration),
     /// The request waits until the rule is lifted, and is carried out then.
     Hold,
+    /// The member that the client talks to leads the store, and stands still: the request waits until the rule
+    /// is lifted. If the store has another leader by then, it is answered as if nothing were amiss, but keeps no
+    /// lease alive: whoever goes on does not know yet that it has no say in that any more.
+    Stand,
     /// The connection is refused: nothing is done, and the client knows.
     Refuse,
     /// The request is carried out, and the connection breaks: the client knows that it knows nothing.
@@ -83,6 +87,11 @@ impl Rule {
     pub const fn chance_per_mille(mut self, thousandths: u32) -> Self {
         self.chance_per_mille = thousandths;
         self
+    }
+
+    /// Whether it has a member stand still that leads the store.
+    pub(super) fn stands(&self) -> bool {
+        self.effect == Effect::Stand
     }
 
     fn fits(&self, envelope: &Envelope) -> bool {

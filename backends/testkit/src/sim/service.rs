@@ -47,6 +47,8 @@ pub(super) struct Service {
     rules: Rules,
     jobs: BTreeMap<(Boottime, u64), Job>,
     held: Vec<(RuleId, Letter)>,
+    /// In which terms those have led that stand still.
+    stood: BTreeMap<RuleId, u64>,
     watches: Vec<Letter>,
     /// Those who lead, and wait for orders. Until there are any nothing comes of them: no chance is taken, no
     /// time passes and nobody is woken, so that a game without orders is what it would be without them.
@@ -80,6 +82,8 @@ struct Letter {
     /// `None` is to be answered to nobody.
     call: Option<CallId>,
     request: Request,
+    /// The term in which the member led that answers, if it stood still since.
+    led: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -96,6 +100,7 @@ impl Service {
             options,
             jobs: BTreeMap::new(),
             held: Vec::new(),
+            stood: BTreeMap::new(),
             watches: Vec::new(),
             lookouts: Vec::new(),
             replies: HashMap::new(),
@@ -122,7 +127,7 @@ impl Service {
         let call = CallId(number);
         let judgement = self.rules.judge(&envelope);
         let Envelope { client, request, .. } = envelope;
-        let letter = Letter { number, client, call: Some(call), request };
+        let letter = Letter { number, client, call: Some(call), request, led: None };
         let Some((rule, effect)) = judgement else {
             let transit = self.transit();
             self.send(now + transit, letter);
@@ -143,7 +148,7 @@ impl Service {
                 self.schedule(now + span, Job::Apply(Letter { call: None, ..letter.clone() }));
                 self.apply(now, letter);
             }
-            Effect::Hold => self.held.push((rule, letter)),
+            Effect::Hold | Effect::Stand => self.held.push((rule, letter)),
             Effect::Refuse => self.answer(call, &letter.client, Reply::Refused),
             Effect::Break => {
                 let client = letter.client.clone();
@@ -162,7 +167,7 @@ impl Service {
         let number = self.number();
         let call = CallId(number);
         let Envelope { client, request, .. } = envelope;
-        self.lookouts.push(Letter { number, client, call: Some(call), request });
+        self.lookouts.push(Letter { number, client, call: Some(call), request, led: None });
         self.tell_lookouts(now);
         call
     }
@@ -224,7 +229,8 @@ impl Service {
 
     fn apply(&mut self, now: Boottime, letter: Letter) {
         self.count(now, &letter);
-        let reply = self.world.apply(self.options.rate.store(now), &letter.request);
+        let at = self.options.rate.store(now);
+        let reply = self.world.apply_by(letter.led, at, &letter.request);
         match (letter.call, reply) {
             (Some(call), Some(reply)) => {
                 let transit = self.transit();
@@ -349,10 +355,18 @@ impl Service {
         self.run(now);
         let store = self.options.rate.store(now);
         let outcome = match command {
-            Command::Add(rule) => Outcome::Rule(self.rules.add(rule)),
+            Command::Add(rule) => {
+                let stands = rule.stands();
+                let id = self.rules.add(rule);
+                if stands {
+                    self.stood.insert(id, self.world.term());
+                }
+                Outcome::Rule(id)
+            }
             Command::Lift(which) => {
                 self.rules.lift(which);
                 self.release(now, which);
+                self.stood.retain(|id, _| which.is_some_and(|which| which != *id));
                 Outcome::Count(0)
             }
             Command::Hits(rule) => Outcome::Count(self.rules.hits(rule)),
@@ -371,6 +385,7 @@ impl Service {
             Command::ChangeLeader(prolonged_by) => {
                 self.watches.clear();
                 self.lookouts.clear();
+                self.world.begin_term();
                 if let Some(span) = prolonged_by {
                     self.world.prolong(self.options.rate.store(now + span));
                 }
@@ -394,7 +409,8 @@ impl Service {
     fn release(&mut self, now: Boottime, which: Option<RuleId>) {
         for (rule, letter) in std::mem::take(&mut self.held) {
             if which.is_none_or(|which| which == rule) {
-                self.apply(now, letter);
+                let led = self.stood.get(&rule).copied();
+                self.apply(now, Letter { led, ..letter });
             } else {
                 self.held.push((rule, letter));
             }

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::contender::in_words;
 use crate::program::eventually;
+use crate::switches::{Part, without};
 use crate::{election, poll_n_eagerly, run};
 
 const KINDS: [Kind; 3] = [Kind::Queue, Kind::Record(Expiry::Store), Kind::Record(Expiry::Holder)];
@@ -114,6 +115,32 @@ fn a_request_that_arrives_after_the_resign_makes_no_entry() {
             assert_eq!(ground.leader(), None, "{kind:?}, redeemed");
         }
     });
+}
+
+/// Whoever renews at a member that led, stood still and goes on has to ask again.
+#[test]
+fn a_leader_of_the_store_that_stood_still_keeps_no_lease_alive() {
+    for part in [None, Some(Part::Term)] {
+        without(part, || {
+            run("a leader that stood still", async {
+                let ground = Ground::new(Options::new(Kind::Queue).showing_terms());
+                let mut seat = ground.seat("a").await;
+                token_of(&ground.refresh(&mut seat).await);
+                let still = ground.controls().add(Rule::new(Effect::Stand));
+                ground.pass(2);
+                ground.controls().change_leader(Some(Duration::ZERO));
+                let chosen = ground.clock.now();
+                ground.pass(3);
+                let now = ground.clock.now();
+                let mut renewal = seat.refresh(now);
+                assert!(poll_n_eagerly(20, renewal.as_mut()).await.is_none(), "it was answered");
+                ground.controls().lift(still);
+                token_of(&renewal.await.expect("a standing"));
+                let end = ground.controls().leader(&election()).expect("a leader").lease_end;
+                assert_eq!(end, if part.is_none() { now + TTL } else { chosen + TTL });
+            });
+        });
+    }
 }
 
 #[test]

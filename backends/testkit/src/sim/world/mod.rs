@@ -25,6 +25,8 @@ pub struct World {
     options: Options,
     /// Rises with each change of anything, and is never reset.
     revision: u64,
+    /// Rises with each change of the store's own leader.
+    term: u64,
     elections: BTreeMap<ElectionName, Contest>,
     notes: BTreeMap<ElectionName, Slip>,
     orders: BTreeMap<ElectionName, Slip>,
@@ -54,6 +56,7 @@ impl World {
         Self {
             options,
             revision: 0,
+            term: 1,
             elections: BTreeMap::new(),
             notes: BTreeMap::new(),
             orders: BTreeMap::new(),
@@ -65,14 +68,32 @@ impl World {
     /// Carries a request out at `now`, which never goes back. `None` while what it waits for has
     /// not happened: the same request is to be put again after every change.
     pub fn apply(&mut self, now: StoreTime, request: &Request) -> Option<Reply> {
+        self.apply_by(None, now, request)
+    }
+
+    /// The same by a member that led the store in the term `led`, has stood still since, and does not know yet
+    /// of a later one: then it keeps leases alive in its own book only.
+    pub(super) fn apply_by(
+        &mut self,
+        led: Option<u64>,
+        now: StoreTime,
+        request: &Request,
+    ) -> Option<Reply> {
         self.settle(now);
+        let keeps_alive = led.is_none_or(|term| term == self.term);
         match request {
             Request::Elections => Some(Reply::Elections(self.elections.keys().cloned().collect())),
-            Request::In(election, ask) => self.ask(now, election, ask),
+            Request::In(election, ask) => self.ask(now, election, ask, keeps_alive),
         }
     }
 
-    fn ask(&mut self, now: StoreTime, election: &ElectionName, ask: &Ask) -> Option<Reply> {
+    fn ask(
+        &mut self,
+        now: StoreTime,
+        election: &ElectionName,
+        ask: &Ask,
+        keeps_alive: bool,
+    ) -> Option<Reply> {
         let fits = match ask {
             Ask::Survey
             | Ask::Forget
@@ -106,7 +127,7 @@ impl World {
             Ask::Sight => Some(Reply::Sight(self.sight(election))),
             Ask::AwaitSight(seen) => (self.sight(election) != *seen).then_some(Reply::Changed),
             Ask::Enter(_) | Ask::Renew(_) | Ask::Leave(_) => {
-                Some(self.ask_queue(now, election, ask))
+                Some(self.ask_queue(now, election, ask, keeps_alive))
             }
             Ask::AwaitEnd { nonce, orders } => {
                 let is_over =
@@ -207,20 +228,30 @@ impl World {
         }
     }
 
-    fn ask_queue(&mut self, now: StoreTime, election: &ElectionName, ask: &Ask) -> Reply {
+    fn ask_queue(
+        &mut self,
+        now: StoreTime,
+        election: &ElectionName,
+        ask: &Ask,
+        keeps_alive: bool,
+    ) -> Reply {
         let orders = self.orders(election);
         let contest = self.elections.entry(election.clone());
         let Contest::Queue(queue) = contest.or_insert_with(|| Contest::Queue(Queue::default()))
         else {
             return Reply::Unfit;
         };
+        let term = self.options.shows_terms.then_some(self.term);
         let reply = match ask {
             Ask::Enter(bid) if !self.ended.contains(&bid.nonce) && !queue.has(bid.nonce) => {
                 self.revision += 1;
-                queue.enter(self.revision, now, bid, self.options.grant(bid.ttl), orders)
+                queue.enter(self.revision, now, bid, self.options.grant(bid.ttl), (orders, term))
             }
             Ask::Enter(super::message::Bid { nonce, .. }) | Ask::Renew(nonce) => {
-                queue.renew(now, *nonce, self.options.tells_every, orders)
+                if keeps_alive {
+                    queue.renew(now, *nonce, self.options.tells_every);
+                }
+                queue.find_place(*nonce, (orders, term))
             }
             Ask::Leave(nonce) => {
                 self.ended.insert(*nonce);
@@ -274,6 +305,16 @@ impl World {
     /// Whether this candidate is in the queue.
     pub(super) fn queues(&self, election: &ElectionName, candidate: &str) -> bool {
         self.queue(election).is_some_and(|queue| queue.has_candidate(candidate))
+    }
+
+    /// The store has another leader of its own.
+    pub(super) fn begin_term(&mut self) {
+        self.term += 1;
+    }
+
+    /// Which of its leaders the store has now, counted from 1 on.
+    pub(super) const fn term(&self) -> u64 {
+        self.term
     }
 
     /// From `from` on all leases that last run for their whole time anew.

@@ -53,6 +53,9 @@ impl Entry {
     }
 }
 
+/// What comes with a place: the orders, and the term of the store's leader, where the store shows it.
+type Shown = (Slip, Option<u64>);
+
 impl Queue {
     fn find(&self, nonce: u64) -> Option<u64> {
         self.entries.iter().find(|(_, entry)| entry.bid.nonce == nonce).map(|(key, _)| *key)
@@ -72,7 +75,7 @@ impl Queue {
         now: StoreTime,
         bid: &Bid,
         ttl: Duration,
-        orders: Slip,
+        shown: Shown,
     ) -> Reply {
         let entry = Entry {
             bid: bid.clone(),
@@ -84,7 +87,7 @@ impl Queue {
             reconnects: false,
         };
         self.entries.insert(revision, entry);
-        self.place(revision, orders)
+        self.place(revision, true, shown)
     }
 
     pub(super) fn has_candidate(&self, id: &str) -> bool {
@@ -106,23 +109,22 @@ impl Queue {
         }
     }
 
-    pub(super) fn renew(
-        &mut self,
-        now: StoreTime,
-        nonce: u64,
-        tells_every: Option<Duration>,
-        orders: Slip,
-    ) -> Reply {
-        let Some(key) = self.find(nonce) else {
-            return Reply::Ended { others: self.entries.len(), orders };
-        };
-        if let Some(entry) = self.entries.get_mut(&key) {
+    pub(super) fn renew(&mut self, now: StoreTime, nonce: u64, tells_every: Option<Duration>) {
+        let key = self.find(nonce);
+        if let Some(entry) = key.and_then(|key| self.entries.get_mut(&key)) {
             entry.heard(now, tells_every);
         }
-        self.place(key, orders)
     }
 
-    fn place(&self, key: u64, orders: Slip) -> Reply {
+    /// Where the entry with this nonce stands, that was there before.
+    pub(super) fn find_place(&self, nonce: u64, shown: Shown) -> Reply {
+        match self.find(nonce) {
+            Some(key) => self.place(key, false, shown),
+            None => Reply::Ended { others: self.entries.len(), orders: shown.0 },
+        }
+    }
+
+    fn place(&self, key: u64, is_new: bool, (orders, term): Shown) -> Reply {
         let mut before = self.entries.range(..key);
         let before = if is_off(Part::OneWake) { before.next() } else { before.next_back() };
         Reply::Placed(Place {
@@ -131,6 +133,8 @@ impl Queue {
             before: before.map(|(_, entry)| entry.bid.nonce),
             ttl: self.entries.get(&key).map(|entry| entry.ttl).unwrap_or_default(),
             orders,
+            is_new,
+            term,
         })
     }
 

@@ -32,6 +32,7 @@ complete -c elect -n "__fish_elect_needs_command" -f -a "status" -d 'Show who le
 complete -c elect -n "__fish_elect_needs_command" -f -a "observe" -d 'Write a line for each change of an election'
 complete -c elect -n "__fish_elect_needs_command" -f -a "wait" -d 'Wait until an election has a leader, or none'
 complete -c elect -n "__fish_elect_needs_command" -f -a "check" -d 'Say whether the leadership of this command holds'
+complete -c elect -n "__fish_elect_needs_command" -f -a "doctor" -d 'Find what is wrong with this machine and store'
 complete -c elect -n "__fish_elect_needs_command" -f -a "selftest" -d 'Try all that elect promises on this machine and store'
 complete -c elect -n "__fish_elect_needs_command" -f -a "dashboard" -d 'Print alerts or a dashboard for the metrics'
 complete -c elect -n "__fish_elect_needs_command" -f -a "config" -d 'Look at the configuration'
@@ -118,6 +119,13 @@ complete -c elect -n "__fish_elect_using_subcommand wait" -s h -l help -d 'Print
 complete -c elect -n "__fish_elect_using_subcommand check" -l remaining -d 'How long it must still hold [default: 0]' -r
 complete -c elect -n "__fish_elect_using_subcommand check" -l lease-file -d 'Whose lease it is [default: the command\'s own]' -r -F
 complete -c elect -n "__fish_elect_using_subcommand check" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand doctor" -s b -l backend -d 'The store to examine' -r -f
+complete -c elect -n "__fish_elect_using_subcommand doctor" -s o -l output -d 'table, json or yaml' -r -f -a "table\t'For people; may change'
+json\t'For programs; stable'
+yaml\t'For programs; the same keys as JSON'"
+complete -c elect -n "__fish_elect_using_subcommand doctor" -l config -d 'Configuration file, in place of the usual ones' -r -F
+complete -c elect -n "__fish_elect_using_subcommand doctor" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
+complete -c elect -n "__fish_elect_using_subcommand doctor" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand selftest" -s b -l backend -d 'The store to try it in' -r -f
 complete -c elect -n "__fish_elect_using_subcommand selftest" -l ttl -d 'Length of the leases [default: 5s]' -r
 complete -c elect -n "__fish_elect_using_subcommand selftest" -s o -l output -d 'table, json or yaml' -r -f -a "table\t'For people; may change'

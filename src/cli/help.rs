@@ -27,8 +27,7 @@ pub(super) fn brief(root: Command) -> Command {
 fn without_usual_flags(root: Command) -> Command {
     let version = Arg::new("version").short('V').long("version").action(ArgAction::Version);
     let root = root.disable_version_flag(true).arg(version.help("Print version"));
-    root.mut_args(|arg| arg.hide(true))
-        .override_usage("elect <COMMAND>\n       elect --help | --version")
+    root.mut_args(|arg| arg.hide(true)).override_usage("elect <COMMAND> | --help | --version")
 }
 
 /// Gives every subcommand all that there is to say about it.

@@ -29,11 +29,14 @@
 //!    ([`Store::changed`]): it wakes no waiter, makes nothing, and leaves nothing behind.
 //! 10. **A note is a leader's.** It is written in one step with the proof that the writer leads, and
 //!     whoever leads later reads it. It is no entry, outlasts its writer, and others do not count it.
+//! 11. **An examination is a visit.** [`Store::examine`] disturbs nobody, however long a server takes to answer
+//!     comes back within half a minute, and leaves no election, no entry and no note behind.
 
 mod boottime;
 mod candidate;
 mod election_name;
 mod error;
+mod examination;
 mod note;
 mod profile;
 pub mod remote;
@@ -49,6 +52,9 @@ pub use boottime::Boottime;
 pub use candidate::Candidate;
 pub use election_name::{ElectionName, ElectionNameError};
 pub use error::{Error, ErrorKind};
+pub use examination::{
+    Answer, Clock, Endpoint, Examination, Finding, Grants, Severity, Supply, Unit, middle,
+};
 pub use note::{Note, NoteName, Noted};
 pub use profile::{Cadence, Lease, Order, Profile};
 pub use seat::{Seat, Standing, Validity, Wake, awake, first_of, never};

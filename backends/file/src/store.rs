@@ -3,12 +3,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use elect_api::{Candidate, ElectionName, Error, Lease, Order, Profile, Seat, Store, Survey, Wake};
+use elect_api::{
+    Candidate, Clock, ElectionName, Error, Examination, Lease, Order, Profile, Seat, Store, Survey,
+    Wake,
+};
 
 use crate::door::Door;
 use crate::root::Root;
 use crate::seat::FileSeat;
-use crate::{changes, forget, survey, url};
+use crate::{changes, examine, forget, survey, url};
 
 /// The elections under one directory of the local disk.
 pub(crate) struct FileStore {
@@ -71,5 +74,9 @@ impl Store for FileStore {
 
     async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
         survey::elections(&self.root)
+    }
+
+    async fn examine(&self, clock: Clock) -> Result<Examination, Error> {
+        Ok(examine::examine(&self.root, &clock))
     }
 }

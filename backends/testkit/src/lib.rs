@@ -99,6 +99,10 @@ macro_rules! conformance {
             a_new_note_wakes_all_who_have_read_the_last
             a_note_may_be_long
             a_note_cut_anywhere_may_be_written_again
+            // Law 11: an examination is a visit.
+            an_examination_disturbs_nobody
+            an_examination_leaves_nothing
+            an_examination_of_a_store_that_stalls_comes_back
             // What is forgotten.
             an_election_that_somebody_is_in_is_not_forgotten
             a_forgotten_election_is_as_if_nobody_had_entered

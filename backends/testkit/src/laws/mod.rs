@@ -3,6 +3,7 @@
 mod ambiguity;
 mod changes;
 mod crowd;
+mod examination;
 mod expiry;
 mod forgetting;
 mod notes;
@@ -16,6 +17,7 @@ mod tokens;
 pub use ambiguity::*;
 pub use changes::*;
 pub use crowd::*;
+pub use examination::*;
 pub use expiry::*;
 pub use forgetting::*;
 pub use notes::*;

@@ -26,14 +26,14 @@ const LOOK_OUTS: &str = "/proc/sys/fs/inotify/max_user_instances";
 /// Looks at the directory, or where it will be.
 pub(crate) fn examine(root: &Root, clock: &Clock) -> Examination {
     let mut examination = Examination { grants: Grants::default(), ..Examination::default() };
-    let answer = look(root, clock).map(|(answer, magic, room)| {
+    let answer = look(root, clock).map(|(answer, magic, space)| {
         if let Some(name) = network::name(magic) {
             examination.findings.push(Finding::warning(
                 format!("{} is on {name}, where locks do not reach other machines for certain", root.path.display()),
                 "see to it that no other machine uses this directory, or keep elections in etcd or ZooKeeper",
             ));
         }
-        examine_room(&root.path, &room, &mut examination);
+        examine_room(&root.path, &space, &mut examination);
         answer
     });
     examine_look_outs(&mut examination);
@@ -49,12 +49,12 @@ fn look(root: &Root, clock: &Clock) -> Result<(Answer, u32, Statvfs), Error> {
         let place = open(root)?;
         let failed = |errno| failed("examine the file system of", &root.path, errno);
         let magic = root::magic(&fstatfs(&place).map_err(failed)?);
-        let room = fstatvfs(&place).map_err(failed)?;
+        let space = fstatvfs(&place).map_err(failed)?;
         spans.push(clock().since(sent));
         if spans.len() == LOOKS {
             let answer =
                 Answer { round_trip: middle(spans), version: None, role: Some(kind(magic)) };
-            return Ok((answer, magic, room));
+            return Ok((answer, magic, space));
         }
     }
 }
@@ -69,20 +69,20 @@ fn open(root: &Root) -> Result<OwnedFd, Error> {
     Ok(opened.into())
 }
 
-fn examine_room(path: &Path, room: &Statvfs, examination: &mut Examination) {
-    let block = room.fragment_size();
+fn examine_room(path: &Path, space: &Statvfs, examination: &mut Examination) {
+    let block = space.fragment_size();
     let bytes = Supply {
         what: format!("room in {}", path.display()),
         unit: Unit::Bytes,
-        most: Some(room.blocks().saturating_mul(block)),
-        used: Some(room.blocks().saturating_sub(room.blocks_available()).saturating_mul(block)),
+        most: Some(space.blocks().saturating_mul(block)),
+        used: Some(space.blocks().saturating_sub(space.blocks_available()).saturating_mul(block)),
     };
     // Some file systems have no limit of their own.
-    let files = (room.files() > 0).then(|| Supply {
+    let files = (space.files() > 0).then(|| Supply {
         what: format!("files in {}", path.display()),
         unit: Unit::Pieces,
-        most: Some(room.files()),
-        used: Some(room.files().saturating_sub(room.files_available())),
+        most: Some(space.files()),
+        used: Some(space.files().saturating_sub(space.files_available())),
     });
     let way_out = "free some space there, or name another directory with -b file:///DIR";
     if let Some(left) = bytes.left().filter(|&left| left < FEW_BYTES) {

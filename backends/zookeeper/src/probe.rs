@@ -24,21 +24,19 @@ pub(crate) async fn explain(
     is_first: bool,
     error: Zk,
 ) -> Result<Slow, Error> {
-    let mut diagnoses = Vec::new();
+    let mut found = Vec::new();
     for host in &settings.hosts {
         let look = examine(host, settings.security.as_ref());
         let diagnosis = timeout(patience, look).await.unwrap_or(Diagnosis::Silent);
-        diagnoses.push((host, diagnosis));
+        found.push((host, diagnosis));
     }
-    if diagnoses.iter().any(|(_, diagnosis)| matches!(diagnosis, Diagnosis::Answers(_))) {
+    if found.iter().any(|(_, diagnosis)| matches!(diagnosis, Diagnosis::Answers(_))) {
         return Ok(Slow);
     }
-    let permanent = is_first && diagnoses.iter().all(|(_, diagnosis)| diagnosis.is_permanent());
+    let permanent = is_first && found.iter().all(|(_, diagnosis)| diagnosis.is_permanent());
     let kind = if permanent { ErrorKind::Unfit } else { ErrorKind::Unreachable };
-    let words: Vec<String> = diagnoses
-        .iter()
-        .map(|(host, diagnosis)| format!("{host}: {}", diagnosis.words()))
-        .collect();
+    let words: Vec<String> =
+        found.iter().map(|(host, diagnosis)| format!("{host}: {}", diagnosis.words())).collect();
     let what = format!("cannot get a session at {}: {}", settings.location, words.join("; "));
     Err(Error::new(kind, what).because(error))
 }

@@ -56,7 +56,9 @@ async fn examine(
         signal = interruption(&incoming) => return Ok(Err(signal)),
     };
     expect_an_answer(&store.profile().location, &examination.endpoints)?;
-    let mut trial = Trial::new(&*store)?;
+    let trips = examination.endpoints.iter().filter_map(|endpoint| endpoint.answer.as_ref().ok());
+    let slowest = trips.map(|answer| answer.round_trip).max().unwrap_or_default();
+    let mut trial = Trial::new(&*store, slowest)?;
     let signal = tokio::select! {
         () = trial.make() => None,
         signal = interruption(&incoming) => Some(signal),

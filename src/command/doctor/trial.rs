@@ -14,8 +14,11 @@ use crate::report::{self, RightReport};
 const PREFIX: &str = "elect-doctor-";
 /// The longest that one step may take, with all its attempts; the way to another server may be long.
 const STEP: Duration = Duration::from_secs(20);
-/// The longest that one attempt may take.
-const ATTEMPT: Duration = Duration::from_secs(10);
+/// The longest that one attempt may take, in round trips to the slowest endpoint: connections and logins take some.
+const TRIPS: u32 = 10;
+/// The same, whatever the round trip.
+const LEAST_ATTEMPT: Duration = Duration::from_secs(3);
+const GREATEST_ATTEMPT: Duration = Duration::from_secs(15);
 /// From one attempt to the next.
 const PAUSE: Duration = Duration::from_millis(50);
 /// How many renewals are made, if there is time for all.
@@ -33,6 +36,7 @@ pub(super) struct Right {
 pub(super) struct Trial<'a> {
     store: &'a dyn Store,
     election: ElectionName,
+    patience: Patience,
     seat: Option<Box<dyn Seat>>,
     rights: Vec<Right>,
     renewals: Vec<Duration>,
@@ -40,15 +44,16 @@ pub(super) struct Trial<'a> {
 }
 
 impl<'a> Trial<'a> {
-    /// Nothing is made in the store yet.
+    /// Nothing is made in the store yet. `round_trip` is that to its slowest endpoint.
     ///
     /// # Errors
     /// Never: the name is a good one.
-    pub(super) fn new(store: &'a dyn Store) -> anyhow::Result<Self> {
+    pub(super) fn new(store: &'a dyn Store, round_trip: Duration) -> anyhow::Result<Self> {
         let election = format!("{PREFIX}{:08x}", fastrand::u32(..)).parse()?;
         Ok(Self {
             store,
             election,
+            patience: Patience((round_trip * TRIPS).clamp(LEAST_ATTEMPT, GREATEST_ATTEMPT)),
             seat: None,
             rights: Vec::new(),
             renewals: Vec::new(),
@@ -61,8 +66,8 @@ impl<'a> Trial<'a> {
     /// # Cancellation
     /// [`Trial::clear_away`] removes what there is.
     pub(super) async fn make(&mut self) {
-        let (store, election) = (self.store, self.election.clone());
-        let looked = insist(async || {
+        let (store, election, patience) = (self.store, self.election.clone(), self.patience);
+        let looked = patience.insist(async || {
             store.survey(&election).await?;
             store.elections().await.map(drop)
         });
@@ -77,14 +82,14 @@ impl<'a> Trial<'a> {
         };
         let ttl = Wishes::default().ttl;
         let mut seat = None;
-        let opened = insist(async || {
+        let opened = patience.insist(async || {
             seat = Some(store.open(&election, &candidate, ttl).await?);
             Ok(())
         });
         let opened = opened.await;
         self.seat = seat;
         let Some(seat) = &mut self.seat else { return self.note("lead", opened) };
-        let led = lead(&mut **seat).await;
+        let led = lead(&mut **seat, patience).await;
         let leads = led.is_ok();
         self.note("lead", led);
         if leads {
@@ -95,13 +100,14 @@ impl<'a> Trial<'a> {
 
     async fn renew(&mut self) {
         let Some(seat) = &mut self.seat else { return };
+        let patience = self.patience;
         let mut renewals = Vec::new();
         let mut last = Ok(());
         let began = guard::now();
         while renewals.len() < RENEWALS && guard::now().since(began) < ENOUGH {
-            let sent = guard::now();
-            match lead(&mut **seat).await {
-                Ok(()) => renewals.push(guard::now().since(sent)),
+            let asked = guard::now();
+            match lead(&mut **seat, patience).await {
+                Ok(()) => renewals.push(guard::now().since(asked)),
                 error => {
                     last = error;
                     break;
@@ -115,11 +121,12 @@ impl<'a> Trial<'a> {
 
     /// What `--once` needs.
     async fn write(&mut self) {
+        let patience = self.patience;
         let Some(seat) = &mut self.seat else { return };
-        let written = insist(async || {
+        let written = patience.insist(async || {
             seat.read_note(guard::now(), NoteName::ONCE).await?;
             // A proof that is behind its time takes another renewal.
-            lead(&mut **seat).await?;
+            lead(&mut **seat, patience).await?;
             match seat.write_note(guard::now(), NoteName::ONCE, b"{}").await? {
                 Noted::Written => Ok(()),
                 Noted::Gone(why) => Err(Error::new(ErrorKind::Unreachable, why)),
@@ -134,14 +141,14 @@ impl<'a> Trial<'a> {
     /// # Cancellation
     /// Some of it may be left.
     pub(super) async fn clear_away(&mut self) {
-        let (store, election) = (self.store, self.election.clone());
+        let (store, election, patience) = (self.store, self.election.clone(), self.patience);
         if let Some(mut seat) = self.seat.take() {
-            let resigned = insist(async || seat.resign().await).await;
+            let resigned = patience.insist(async || seat.resign().await).await;
             if self.is_granted("lead") {
                 self.note("leave", resigned);
             }
         }
-        let removed = insist(async || store.forget(&election).await).await;
+        let removed = patience.insist(async || store.forget(&election).await).await;
         if self.is_granted("lead") {
             if let Err(error) = &removed {
                 let location = store.profile().location;
@@ -212,34 +219,42 @@ impl From<&Right> for RightReport {
 }
 
 /// Refreshes until we lead.
-async fn lead(seat: &mut dyn Seat) -> Result<(), Error> {
+async fn lead(seat: &mut dyn Seat, patience: Patience) -> Result<(), Error> {
     let waits = || {
         Error::new(ErrorKind::Unreachable, "nobody else is in the election, and we do not lead it")
     };
-    insist(async || match seat.refresh(guard::now()).await? {
-        Standing::Leading { .. } => Ok(()),
-        Standing::Waiting { .. } => Err(waits()),
-        Standing::Gone(why) | Standing::Evicted(why) => {
-            let what = format!("the lease did not last: {why}");
-            Err(Error::new(ErrorKind::Unfit, what))
-        }
-    })
-    .await
+    patience
+        .insist(async || match seat.refresh(guard::now()).await? {
+            Standing::Leading { .. } => Ok(()),
+            Standing::Waiting { .. } => Err(waits()),
+            Standing::Gone(why) | Standing::Evicted(why) => {
+                let what = format!("the lease did not last: {why}");
+                Err(Error::new(ErrorKind::Unfit, what))
+            }
+        })
+        .await
 }
 
-/// Asks until there is an answer, or an error that repetition does not mend, or no time is left.
-async fn insist<T>(mut ask: impl AsyncFnMut() -> Result<T, Error>) -> Result<T, Error> {
-    let began = guard::now();
-    loop {
-        let silence = || Error::new(ErrorKind::Ambiguous, format!("no answer within {ATTEMPT:?}"));
-        let error = match timeout(ATTEMPT, ask()).await {
-            Ok(Ok(answer)) => return Ok(answer),
-            Ok(Err(error)) => error,
-            Err(_) => silence(),
-        };
-        if error.is_permanent() || guard::now().since(began) > STEP {
-            return Err(error);
+/// How long one attempt may take.
+#[derive(Clone, Copy)]
+struct Patience(Duration);
+
+impl Patience {
+    /// Asks until there is an answer, or an error that repetition does not mend, or no time is left.
+    async fn insist<T>(self, mut ask: impl AsyncFnMut() -> Result<T, Error>) -> Result<T, Error> {
+        let began = guard::now();
+        loop {
+            let error = match timeout(self.0, ask()).await {
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(error)) => error,
+                Err(_) => {
+                    Error::new(ErrorKind::Ambiguous, format!("no answer within {:?}", self.0))
+                }
+            };
+            if error.is_permanent() || guard::now().since(began) > STEP {
+                return Err(error);
+            }
+            sleep(PAUSE).await;
         }
-        sleep(PAUSE).await;
     }
 }

@@ -14,7 +14,7 @@ use crate::support::Ground;
 fn on_the_local_disk() {
     let ground = Ground::new();
     let url = format!("file://{}", ground.state().display());
-    let found = report(doctor(&url).run(), 0);
+    let found = report(&doctor(&url), 0);
     assert!(!ground.state().exists(), "it was made for the trial, and goes with it");
     assert_eq!(found["backend"], url);
     assert_eq!(granted(&found), RIGHTS);
@@ -49,7 +49,7 @@ fn is_well(found: &Value, roles: [&str; 3]) {
 #[test]
 fn on_etcd() {
     let etcd = Etcd::start(3);
-    let found = report(doctor(&etcd.url()).run(), 0);
+    let found = report(&doctor(&etcd.url()), 0);
     is_well(&found, ["leader", "follower", "follower"]);
     assert!(found["ttl"]["least_ms"].as_u64().is_some_and(|least| least >= 1000), "{found:#}");
     assert_eq!(found["ttl"]["greatest_ms"], Value::Null);
@@ -63,7 +63,7 @@ fn on_zookeeper() {
         ZooKeeperSetup { members: 3, tick: Duration::from_secs(2), ..ZooKeeperSetup::default() };
     let zookeeper = ZooKeeper::start(&setup);
     let before = nodes(&zookeeper.url());
-    let found = report(doctor(&zookeeper.url()).run(), 0);
+    let found = report(&doctor(&zookeeper.url()), 0);
     is_well(&found, ["leader", "follower", "follower"]);
     assert_eq!(found["ttl"]["least_ms"], 4000);
     assert_eq!(found["ttl"]["greatest_ms"], 40_000);

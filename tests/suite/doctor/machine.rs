@@ -11,7 +11,7 @@ use crate::usage::as_nobody;
 fn few_descriptors_are_found() {
     let ground = Ground::new();
     let url = format!("file://{}", ground.state().display());
-    let found = report(doctor(&url).under(Limits::new().descriptors(40)).run(), 1);
+    let found = report(&doctor(&url).under(Limits::new().descriptors(40)), 1);
     only(&found, "warning", &["ulimit -n", "40"]);
 }
 
@@ -21,7 +21,7 @@ fn few_processes_are_found() {
     std::os::unix::fs::chown(ground.path(), Some(user.id), Some(user.id)).expect("we are root");
     let url = format!("file://{}", ground.state().display());
     let elect = user.elect().args(["doctor", "-o", "json", "-b", &url]);
-    let found = report(elect.under(Limits::new().processes(9)).run(), 1);
+    let found = report(&elect.under(Limits::new().processes(9)), 1);
     only(&found, "warning", &["ulimit -u", "8 left"]);
 }
 
@@ -30,7 +30,7 @@ fn few_processes_are_found() {
 fn containment_is_what_a_run_finds() {
     let ground = Ground::new();
     let url = format!("file://{}", ground.state().display());
-    let found = report(doctor(&url).run(), 0);
+    let found = report(&doctor(&url), 0);
     let tiers = list(&found, "containment");
     let names: Vec<_> =
         tiers.iter().map(|tier| tier["containment"].as_str().expect("a name")).collect();
@@ -57,10 +57,10 @@ fn a_slewed_clock_is_found_where_leases_end_by_time() {
     let slew = ground.path().join("slew");
     std::fs::write(&slew, "8800 0").expect("a file");
     let etcd = Etcd::start(1);
-    let found = report(doctor(&etcd.url()).env("ELECT_TEST_SLEW", &slew).run(), 1);
+    let found = report(&doctor(&etcd.url()).env("ELECT_TEST_SLEW", &slew), 1);
     only(&found, "error", &["clock is slewed to run 12.00 % too slow"]);
     assert_eq!(found["clock"]["rate"], 0.88);
     let url = format!("file://{}", ground.state().display());
-    let found = report(doctor(&url).env("ELECT_TEST_SLEW", &slew).run(), 0);
+    let found = report(&doctor(&url).env("ELECT_TEST_SLEW", &slew), 0);
     assert_eq!(found["clock"]["rate"], 0.88);
 }

@@ -21,7 +21,7 @@ fn of_etcd() {
     let mut etcd = Etcd::start(3);
     let member = (etcd.leader() + 1) % 3;
     etcd.member(member).kill();
-    let found = report(doctor(&etcd.url()).run(), 1);
+    let found = report(&doctor(&etcd.url()), 1);
     is_missed(&found, member, &etcd.endpoints()[member].to_string());
 }
 
@@ -31,7 +31,7 @@ fn of_etcd_stopped() {
     let etcd = Etcd::start(3);
     let member = (etcd.leader() + 1) % 3;
     let stopped = etcd.stop_member(member);
-    let found = report(doctor(&etcd.url()).run(), 1);
+    let found = report(&doctor(&etcd.url()), 1);
     is_missed(&found, member, &etcd.endpoints()[member].to_string());
     drop(stopped);
 }
@@ -47,6 +47,6 @@ fn of_zookeeper() {
     let leader = eventually("a leader", || zookeeper.leader());
     let member = (leader + 1) % 3;
     zookeeper.member(member).kill();
-    let found = report(doctor(&zookeeper.url()).run(), 1);
+    let found = report(&doctor(&zookeeper.url()), 1);
     is_missed(&found, member, &zookeeper.address(member).to_string());
 }

@@ -17,9 +17,22 @@ fn doctor(url: &str) -> Elect {
     Elect::new(env!("CARGO_BIN_EXE_elect")).args(["doctor", "-o", "json", "-b", url])
 }
 
+/// What is said of a store that is slow.
+const SLOW: &str = "may be lost to a slower one";
+/// How often a machine that is busy may make a store look slow for a moment.
+const MOMENTS: usize = 5;
+
+/// What it reports of a store that is not slow, with this exit code.
+#[track_caller]
+fn report(elect: &Elect, code: i32) -> Value {
+    let mut tries = std::iter::repeat_with(|| elect.run()).take(MOMENTS);
+    let quick = tries.find(|ended| !ended.stdout.contains(SLOW));
+    told(quick.expect("a moment in which the machine is not busy"), code)
+}
+
 /// What it has reported, with this exit code.
 #[track_caller]
-fn report(ended: Ended, code: i32) -> Value {
+fn told(ended: Ended, code: i32) -> Value {
     let ended = ended.exits(code).is_quiet();
     let report: Value = serde_json::from_str(&ended.stdout).expect("JSON");
     assert_eq!(report["well"], code == 0, "{report:#}");

@@ -27,17 +27,17 @@ fn on_etcd() {
         doctor(&etcd.url()).env("ELECT_USER", user).env("ELECT_PASSWORD", password)
     };
     // As README has it, and no more.
-    let found = report(with("me", "hush").run(), 0);
+    let found = report(&with("me", "hush"), 0);
     assert_eq!(granted(&found), RIGHTS);
-    let found = report(with("onlooker", "hush").run(), 1);
+    let found = report(&with("onlooker", "hush"), 1);
     only(&found, "error", &["elect cannot lead", "onlooker", "right to read and write"]);
     assert_eq!(granted(&found), ["look"]);
     is_discreet(&found);
-    let found = report(with("me", "hush-hush").run(), 1);
+    let found = report(&with("me", "hush-hush"), 1);
     assert!(findings(&found, "error")[0].contains("password is wrong"), "{found:#}");
     assert!(granted(&found).is_empty());
     is_discreet(&found);
-    let found = report(doctor(&etcd.url()).run(), 1);
+    let found = report(&doctor(&etcd.url()), 1);
     assert!(
         findings(&found, "error").iter().all(|found| found.contains("ELECT_USER")),
         "{found:#}"
@@ -60,9 +60,9 @@ fn on_zookeeper() {
     let elect =
         elect.args(["run", "-b", &url, "-e", "job", "true"]).env("ELECT_PASSWORD", "hush-ann");
     elect.run().exits(0);
-    let found = report(with("ann").run(), 0);
+    let found = report(&with("ann"), 0);
     assert_eq!(granted(&found), RIGHTS);
-    let found = report(with("bob").run(), 1);
+    let found = report(&with("bob"), 1);
     let errors = findings(&found, "error");
     assert!(
         errors[0].contains("/elect") && errors[0].contains("we lack the right to"),
@@ -77,12 +77,12 @@ fn on_the_local_disk() {
     let (user, folder) = (as_nobody(), TempDir::new().expect("a temporary folder"));
     fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("our own");
     let url = format!("file://{}", folder.path().display());
-    let found = report(user.elect().args(["doctor", "-o", "json", "-b", &url]).run(), 1);
+    let found = report(&user.elect().args(["doctor", "-o", "json", "-b", &url]), 1);
     only(&found, "error", &["elect cannot lead", &folder.path().display().to_string()]);
     assert_eq!(granted(&found), ["look"]);
     // Others' directories are not even looked into by those whom their owner could lead elsewhere.
     std::os::unix::fs::chown(folder.path(), Some(user.id + 1), None).expect("we are root");
-    let found = report(doctor(&url).run(), 1);
+    let found = report(&doctor(&url), 1);
     let errors = findings(&found, "error");
     assert!(errors[0].contains("belongs to user"), "{found:#}");
 }

@@ -31,6 +31,7 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand pause 'Have nobody lead for now'
             cand resume 'End a pause'
             cand check 'Say whether the leadership of this command holds'
+            cand doctor 'Find what is wrong with this machine and store'
             cand selftest 'Try all that elect promises on this machine and store'
             cand dashboard 'Print alerts or a dashboard for the metrics'
             cand config 'Look at the configuration'
@@ -164,6 +165,16 @@ set edit:completion:arg-completer[elect] = {|@words|
         &'elect;check'= {
             cand --remaining 'How long it must still hold [default: 0]'
             cand --lease-file 'Whose lease it is [default: the command''s own]'
+            cand -h 'Print this help'
+            cand --help 'Print this help'
+        }
+        &'elect;doctor'= {
+            cand -b 'The store to examine'
+            cand --backend 'The store to examine'
+            cand -o 'table, json or yaml'
+            cand --output 'table, json or yaml'
+            cand --config 'Configuration file, in place of the usual ones'
+            cand --profile 'The profile in it to use'
             cand -h 'Print this help'
             cand --help 'Print this help'
         }

@@ -35,6 +35,7 @@ complete -c elect -n "__fish_elect_needs_command" -f -a "resign" -d 'Have the le
 complete -c elect -n "__fish_elect_needs_command" -f -a "pause" -d 'Have nobody lead for now'
 complete -c elect -n "__fish_elect_needs_command" -f -a "resume" -d 'End a pause'
 complete -c elect -n "__fish_elect_needs_command" -f -a "check" -d 'Say whether the leadership of this command holds'
+complete -c elect -n "__fish_elect_needs_command" -f -a "doctor" -d 'Find what is wrong with this machine and store'
 complete -c elect -n "__fish_elect_needs_command" -f -a "selftest" -d 'Try all that elect promises on this machine and store'
 complete -c elect -n "__fish_elect_needs_command" -f -a "dashboard" -d 'Print alerts or a dashboard for the metrics'
 complete -c elect -n "__fish_elect_needs_command" -f -a "config" -d 'Look at the configuration'
@@ -137,6 +138,13 @@ complete -c elect -n "__fish_elect_using_subcommand resume" -s h -l help -d 'Pri
 complete -c elect -n "__fish_elect_using_subcommand check" -l remaining -d 'How long it must still hold [default: 0]' -r
 complete -c elect -n "__fish_elect_using_subcommand check" -l lease-file -d 'Whose lease it is [default: the command\'s own]' -r -F
 complete -c elect -n "__fish_elect_using_subcommand check" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand doctor" -s b -l backend -d 'The store to examine' -r -f
+complete -c elect -n "__fish_elect_using_subcommand doctor" -s o -l output -d 'table, json or yaml' -r -f -a "table\t'For people; may change'
+json\t'For programs; stable'
+yaml\t'For programs; the same keys as JSON'"
+complete -c elect -n "__fish_elect_using_subcommand doctor" -l config -d 'Configuration file, in place of the usual ones' -r -F
+complete -c elect -n "__fish_elect_using_subcommand doctor" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
+complete -c elect -n "__fish_elect_using_subcommand doctor" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand selftest" -s b -l backend -d 'The store to try it in' -r -f
 complete -c elect -n "__fish_elect_using_subcommand selftest" -l ttl -d 'Length of the leases [default: 5s]' -r
 complete -c elect -n "__fish_elect_using_subcommand selftest" -l containment -d 'What holds the descendants of the commands' -r -f -a "auto\t'The best that changes nothing the command can see'

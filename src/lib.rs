@@ -71,6 +71,10 @@
 //! very program as processes bound to it, does to them from outside what the promise has to survive, and
 //! compares the instants at which the processes of their commands say that they ran.
 //!
+//! **The doctor.** `elect doctor` has each store [describe itself](elect_api::Store::examine), does in an election
+//! of nobody else what `run` does in one, and tries out what this machine has for containing a command. Which
+//! TTL fits what it saw, [timing](election::timing) says ([advice](election::advice)).
+//!
 //! **The terminal.** Wrapper and command are one job for whoever sits at it, but two process groups: the
 //! command's has the foreground, and what a key does to it alone the wrapper does to the rest of the job.
 //!

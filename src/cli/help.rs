@@ -31,8 +31,7 @@ fn frequent_alone(root: Command) -> Command {
     let root = SELDOM.iter().fold(root, |root, name| root.mut_subcommand(name, |it| it.hide(true)));
     let version = Arg::new("version").short('V').long("version").action(ArgAction::Version);
     let root = root.disable_version_flag(true).arg(version.help("Print version"));
-    root.mut_args(|arg| arg.hide(true))
-        .override_usage("elect <COMMAND>\n       elect --help | --version")
+    root.mut_args(|arg| arg.hide(true)).override_usage("elect <COMMAND> | --help | --version")
 }
 
 /// Gives every subcommand all that there is to say about it.

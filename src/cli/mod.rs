@@ -11,6 +11,7 @@ mod check;
 mod completions;
 mod config;
 mod dashboard;
+mod doctor;
 mod file_args;
 mod given;
 mod goal;
@@ -45,6 +46,7 @@ pub use check::CheckArgs;
 pub use completions::{CompletionsArgs, Shell};
 pub use config::{ConfigArgs, ConfigCommand, ShowArgs};
 pub use dashboard::{Dashboard, DashboardArgs};
+pub use doctor::DoctorArgs;
 pub use file_args::FileArgs;
 pub use given::{Choice, FileChoice, Given, Misfit, Origins, parse, parse_part};
 pub use goal::Goal;
@@ -116,6 +118,8 @@ pub enum Command {
     Resume(ResumeArgs),
     /// Say whether the leadership of this command holds
     Check(CheckArgs),
+    /// Find what is wrong with this machine and store
+    Doctor(DoctorArgs),
     /// Try all that elect promises on this machine and store
     Selftest(SelftestArgs),
     /// Print alerts or a dashboard for the metrics
@@ -241,9 +245,10 @@ mod tests {
     fn every_flag_of_what_reads_the_file_is_a_key_of_it() {
         let grammar = grammar();
         let keys: Vec<_> = super::keys(&grammar).iter().filter_map(|arg| arg.get_long()).collect();
-        for command in
-            ["run", "selftest", "sidecar", "status", "observe", "wait", "resign", "pause", "resume"]
-        {
+        for command in [
+            "run", "doctor", "selftest", "sidecar", "status", "observe", "wait", "resign", "pause",
+            "resume",
+        ] {
             let command = grammar.find_subcommand(command).unwrap();
             for (_, arg) in flags(command) {
                 let long = arg.get_long().unwrap();

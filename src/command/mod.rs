@@ -5,6 +5,8 @@ mod candidacy;
 mod check;
 mod config;
 mod dashboard;
+mod doctor;
+mod interruption;
 mod look;
 mod manual;
 mod names;
@@ -24,8 +26,9 @@ use crate::cli::{
     Command, ConfigArgs, ConfigCommand, Given, LogFormat, Origin, Origins, RunArgs, StatusArgs,
 };
 use crate::config::{
-    CheckPlan, ConfigError, ObservePlan, PausePlan, RedeemPlan, ResignPlan, ResumePlan, RunPlan,
-    SelftestPlan, SidecarPlan, StatusPlan, Verbosity, WaitPlan, misspelt_variables, over_file,
+    CheckPlan, ConfigError, DoctorPlan, ObservePlan, PausePlan, RedeemPlan, ResignPlan, ResumePlan,
+    RunPlan, SelftestPlan, SidecarPlan, StatusPlan, Verbosity, WaitPlan, misspelt_variables,
+    over_file,
 };
 use crate::report::{FAILED, Log, wall_clock};
 
@@ -89,6 +92,9 @@ fn act(given: Given, mut warnings: Vec<String>) -> ExitCode {
         Command::Selftest(args) => SelftestPlan::new(args)
             .map_err(anyhow::Error::from)
             .and_then(|plan| selftest::selftest(&plan, &log)),
+        Command::Doctor(args) => DoctorPlan::new(args)
+            .map_err(anyhow::Error::from)
+            .and_then(|plan| doctor::doctor(&plan)),
         Command::Stamp(args) => selftest::stamp(&args),
         Command::Dashboard(args) => dashboard::dashboard(args.what),
         Command::Redeem(args) => RedeemPlan::new(args)

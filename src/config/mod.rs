@@ -4,6 +4,7 @@
 //! nothing is written.
 
 mod campaign;
+mod doctor;
 mod error;
 mod file;
 mod identity;
@@ -22,6 +23,7 @@ pub use crate::cli::{
     LogFormat, OutputFormat,
 };
 pub use campaign::CampaignPlan;
+pub use doctor::DoctorPlan;
 pub use error::ConfigError;
 #[cfg(feature = "fuzzing")]
 pub use file::check_text;

@@ -19,6 +19,7 @@
 //! Until the tree is proven empty the machine goes on renewing, whatever else happened, short of a
 //! definite loss; it resigns only afterwards.
 
+pub mod advice;
 mod call;
 pub mod driver;
 pub mod leadership;

@@ -56,6 +56,20 @@ pub struct TooTight {
     pub largest_grace: Option<Duration>,
 }
 
+/// A clock by which no leases may be counted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what}: {}", Self::WAY_OUT)]
+pub struct Distrust {
+    /// How fast it runs, and how fast it may.
+    pub what: String,
+}
+
+impl Distrust {
+    /// What to do.
+    pub const WAY_OUT: &str = "see `adjtimex --print` or `chronyc tracking` for what slews it, or allow for more \
+                               with --max-clock-drift";
+}
+
 impl TooTight {
     fn way_out(&self) -> String {
         let ttl = |ttl| format!("take a TTL of {} or more", humantime::format_duration(ttl));
@@ -161,20 +175,19 @@ impl Timing {
     ///
     /// # Errors
     /// Why not, and what to do, for people.
-    pub fn trust(&self, rate: f64) -> Result<(), String> {
+    pub fn trust(&self, rate: f64) -> Result<(), Distrust> {
         let (off, most) = (rate - 1.0, self.wishes.max_clock_drift.max(STEERED));
         // A share is not exact to the last bit.
         if self.is_local() || off.abs() <= most + 1e-9 {
             return Ok(());
         }
-        Err(format!(
-            "this machine's clock is slewed to run {:.2} % too {}, and leases are counted for {:.2} % at most: \
-             see `adjtimex --print` or `chronyc tracking` for what slews it, or allow for more with \
-             --max-clock-drift",
+        let what = format!(
+            "this machine's clock is slewed to run {:.2} % too {}, and leases are counted for {:.2} % at most",
             off.abs() * 100.0,
             if off < 0.0 { "slow" } else { "fast" },
             most * 100.0
-        ))
+        );
+        Err(Distrust { what })
     }
 
     /// When another may lead, by this machine's clock; `None` where leases do not end by time.
@@ -311,7 +324,7 @@ mod tests {
             assert_eq!(trusts(0.1, ETCD, rate), Ok(()));
         }
         for (rate, words) in [(0.8995, "10.05 % too slow"), (1.1005, "10.05 % too fast")] {
-            let why = trusts(0.1, ETCD, rate).expect_err("too far off");
+            let why = trusts(0.1, ETCD, rate).expect_err("too far off").to_string();
             assert!(why.contains(words) && why.contains("10.00 % at most"), "{why}");
             assert_eq!(trusts(0.1, Lease::Unlimited, rate), Ok(()));
         }

@@ -5,6 +5,7 @@
 mod completions;
 mod config;
 pub mod dashboard;
+mod doctor;
 mod escape;
 mod exit;
 pub mod http;
@@ -25,6 +26,10 @@ mod time;
 
 pub use completions::{SHELLS, completion_file, completions};
 pub use config::{ConfigReport, SettingReport};
+pub use doctor::{
+    ClockReport, ContainmentReport, DoctorReport, EndpointReport, FindingReport, LimitReport,
+    RenewalReport, RightReport, TtlReport,
+};
 pub use escape::escape;
 pub use exit::{FAILED, LOST, NOT_ACQUIRED, NOT_EXECUTABLE, NOT_FOUND, Outcome};
 pub use log::{Level, Log, chain};
@@ -34,7 +39,7 @@ pub use outcome::{OutcomeFile, OutcomeRecord};
 pub use progress::{Line, Waiting};
 pub use renewals::Renewals;
 pub use screen::Screen;
-pub use selftest::{CheckReport, CheckResult, SelftestReport};
+pub use selftest::{CheckReport, CheckResult, SelftestReport, milliseconds};
 pub use service_manager::ServiceManager;
 pub use status::{ElectionStatus, LeaderStatus, PauseStatus, StatusReport, WaitingStatus};
 pub use stdout::{can_print, has_reader, offer, print};

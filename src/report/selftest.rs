@@ -63,7 +63,7 @@ impl SelftestReport {
                 CheckResult::Fails => "FAILS",
                 CheckResult::Skipped => "skipped",
             };
-            let time = |ms: Option<f64>| ms.map_or_else(String::new, spoken);
+            let time = |ms: Option<f64>| ms.map_or_else(String::new, milliseconds);
             #[expect(clippy::cast_precision_loss, reason = "for people, and no age of the world")]
             let took = check.took_ms as f64;
             table.row([
@@ -80,7 +80,7 @@ impl SelftestReport {
 }
 
 /// Milliseconds for people.
-fn spoken(ms: f64) -> String {
+pub fn milliseconds(ms: f64) -> String {
     match ms {
         _ if ms < 10.0 => format!("{ms:.1}ms"),
         _ if ms < 1000.0 => format!("{ms:.0}ms"),

@@ -12,6 +12,7 @@ mod containment;
 mod contention;
 #[cfg(feature = "sim")]
 mod deadlines;
+mod doctor;
 mod doorway;
 mod editor;
 mod environment;

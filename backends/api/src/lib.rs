@@ -35,11 +35,14 @@
 //!     with the proof, and the wake ends when others are written. They are neither entries nor notes:
 //!     they outlast all candidates, until they are forgotten, and neither a list of elections nor other
 //!     programs take them for one.
+//! 12. **An examination is a visit.** [`Store::examine`] disturbs nobody, however long a server takes to answer
+//!     comes back within half a minute, and leaves no election, no entry and no note behind.
 
 mod boottime;
 mod candidate;
 mod election_name;
 mod error;
+mod examination;
 mod note;
 mod orders;
 mod profile;
@@ -56,6 +59,9 @@ pub use boottime::Boottime;
 pub use candidate::Candidate;
 pub use election_name::{ElectionName, ElectionNameError};
 pub use error::{Error, ErrorKind};
+pub use examination::{
+    Answer, Clock, Endpoint, Examination, Finding, Grants, Severity, Supply, Unit, middle,
+};
 pub use note::{Note, NoteName, Noted};
 pub use orders::{Ordered, Orders};
 pub use profile::{Cadence, Lease, Order, Profile};

@@ -3,8 +3,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::{
-    Candidate, ElectionName, Error, ErrorKind, Ordered, Orders, Profile, Seat, Survey, Ticket,
-    Wake, never,
+    Candidate, Clock, ElectionName, Error, ErrorKind, Examination, Ordered, Orders, Profile, Seat,
+    Survey, Ticket, Wake, never,
 };
 
 /// A place that keeps elections; one connection to it, as one process has.
@@ -122,6 +122,24 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// As [`Store::open`]. A store without any election yet has an empty list.
     async fn elections(&self) -> Result<Vec<ElectionName>, Error>;
+
+    /// Asks each place of the store how it is (law 12): whether and how fast it answers, its version and what
+    /// is known to be wrong with that, what it grants and what it runs out of. An endpoint that does not answer
+    /// in some seconds is one that does not answer; that is no error of this call.
+    ///
+    /// `clock` is read just before a question and just after its answer.
+    ///
+    /// A store with nothing to tell has an empty examination.
+    ///
+    /// # Errors
+    /// As [`Store::open`], where no endpoint can be asked at all.
+    ///
+    /// # Cancellation
+    /// May be dropped at any time; what it has opened at a server ends by itself.
+    async fn examine(&self, clock: Clock) -> Result<Examination, Error> {
+        let _ = clock;
+        Ok(Examination::default())
+    }
 }
 
 fn keeps_none(election: &ElectionName) -> Error {

@@ -57,7 +57,9 @@ mod address;
 mod changes;
 mod dial;
 mod entry;
+mod examine;
 mod fault;
+mod faults;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod layout;

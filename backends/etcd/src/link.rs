@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use elect_api::remote::Credentials;
+use elect_api::remote::{Credentials, Host};
 use elect_api::{Error, ErrorKind};
 use etcd_client::{Client, ConnectOptions};
 
@@ -117,8 +117,18 @@ impl Link {
         }
     }
 
+    /// How many members the URL names.
+    pub(crate) const fn count(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Where a member is.
+    pub(crate) fn address(&self, member: usize) -> String {
+        self.members[member].host().to_string()
+    }
+
     /// Connects to a member and, if we have a name, logs in.
-    async fn connect(
+    pub(crate) async fn connect(
         &self,
         member: usize,
         overheard: &Overheard,
@@ -137,6 +147,49 @@ impl Link {
             }
             outcome => outcome,
         }
+    }
+
+    /// What a failure at a member means, to whoever was concerned with keys that begin with `keys`.
+    pub(crate) async fn explain(
+        &self,
+        member: usize,
+        keys: &str,
+        failure: &Failure,
+        overheard: &Overheard,
+    ) -> Error {
+        self.judge(member, keys, failure, overheard).await.0
+    }
+
+    async fn judge(
+        &self,
+        member: usize,
+        keys: &str,
+        failure: &Failure,
+        overheard: &Overheard,
+    ) -> (Error, Then) {
+        let host = self.members[member].host();
+        let scene = Scene {
+            member: host.to_string(),
+            language: self.language,
+            overheard: overheard.bytes(),
+            speaks_other: self.is_misunderstood(host, failure, overheard).await,
+            keys,
+            user: self.credentials.as_ref().map(|credentials| credentials.user.as_str()),
+        };
+        fault::judge(failure, &scene)
+    }
+
+    /// Whether a server that hung up on us without a word would have talked to others.
+    async fn is_misunderstood(
+        &self,
+        host: &Host,
+        failure: &Failure,
+        overheard: &Overheard,
+    ) -> bool {
+        if self.lock().served || !overheard.bytes().is_empty() || !failure.is_hang_up() {
+            return false;
+        }
+        probe::speaks(host, self.language.other()).await
     }
 
     fn keep(&self, generation: u64, line: &Line) {
@@ -196,16 +249,7 @@ impl Turn {
 
     async fn fail(&mut self, failure: &Failure, overheard: &Overheard) -> Error {
         let link = Arc::clone(&self.link);
-        let host = link.members[self.member].host();
-        let scene = Scene {
-            member: host.to_string(),
-            language: link.language,
-            overheard: overheard.bytes(),
-            speaks_other: self.is_misunderstood(failure, overheard).await,
-            keys: &self.keys,
-            user: link.credentials.as_ref().map(|credentials| credentials.user.as_str()),
-        };
-        let (error, then) = fault::judge(failure, &scene);
+        let (error, then) = link.judge(self.member, &self.keys, failure, overheard).await;
         let is_of_member =
             then == Then::MoveOn && matches!(error.kind(), ErrorKind::Denied | ErrorKind::Unfit);
         let is_final = !is_of_member || self.is_the_last_hope();
@@ -219,15 +263,6 @@ impl Turn {
         let mut state = self.link.lock();
         state.unfit.insert(self.member);
         !state.served && state.unfit.len() == self.link.members.len()
-    }
-
-    /// Whether a server that hung up on us without a word would have talked to others.
-    async fn is_misunderstood(&self, failure: &Failure, overheard: &Overheard) -> bool {
-        let link = &self.link;
-        if link.lock().served || !overheard.bytes().is_empty() || !failure.is_hang_up() {
-            return false;
-        }
-        probe::speaks(link.members[self.member].host(), link.language.other()).await
     }
 }
 

@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Cadence, Candidate, ElectionName, Error, ErrorKind, Lease, Order, Ordered, Orders, Profile,
-    Seat, Store, Survey, Ticket, Wake,
+    Cadence, Candidate, Clock, ElectionName, Error, ErrorKind, Examination, Lease, Order, Ordered,
+    Orders, Profile, Seat, Store, Survey, Ticket, Wake,
 };
 
 use crate::address::Address;
@@ -12,7 +12,7 @@ use crate::fault::{Doing, Failure, is_lease_unknown};
 use crate::layout::{Hall, LeaseId};
 use crate::link::Link;
 use crate::seat::EtcdSeat;
-use crate::{changes, orders, survey};
+use crate::{changes, examine, orders, survey};
 
 /// The elections under one prefix of a cluster.
 pub(crate) struct EtcdStore {
@@ -143,5 +143,9 @@ impl Store for EtcdStore {
             }
             Err(failure) => Err(attempt.fail(&failure).await),
         }
+    }
+
+    async fn examine(&self, clock: Clock) -> Result<Examination, Error> {
+        Ok(examine::examine(&self.link, clock).await)
     }
 }

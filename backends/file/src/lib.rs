@@ -54,6 +54,7 @@
 mod changes;
 mod door;
 mod entry;
+mod examine;
 mod fault;
 mod forget;
 #[cfg(feature = "fuzzing")]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use elect_api::{Error, ErrorKind};
 use nix::fcntl::{AT_FDCWD, AtFlags};
 use nix::sys::stat::fstat;
-use nix::sys::statfs::fstatfs;
+use nix::sys::statfs::{Statfs, fstatfs};
 use nix::unistd::{AccessFlags, Uid, faccessat};
 
 use crate::fault::{failed, wrong};
@@ -74,10 +74,14 @@ impl Root {
         }
         let found = fstatfs(directory)
             .map_err(|errno| failed("examine the file system of", &self.path, errno))?;
-        // The magic number has 32 bits; its type has more, and a sign, on some machines.
-        let magic = u32::try_from(found.filesystem_type().0 & 0xFFFF_FFFF).unwrap_or(0);
-        refuse_network(magic, &self.path)
+        refuse_network(magic(&found), &self.path)
     }
+}
+
+/// The number that says which kind of file system it is.
+pub(crate) fn magic(found: &Statfs) -> u32 {
+    // It has 32 bits; its type has more, and a sign, on some machines.
+    u32::try_from(found.filesystem_type().0 & 0xFFFF_FFFF).unwrap_or(0)
 }
 
 fn refuse_network(magic: u32, path: &Path) -> Result<(), Error> {

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Candidate, ElectionName, Error, Lease, Order, Ordered, Orders, Profile, Seat, Store, Survey,
-    Wake,
+    Candidate, Clock, ElectionName, Error, Examination, Lease, Order, Ordered, Orders, Profile,
+    Seat, Store, Survey, Wake,
 };
 
 use crate::door::Door;
 use crate::root::Root;
 use crate::seat::FileSeat;
-use crate::{changes, forget, orders, survey, url};
+use crate::{changes, examine, forget, orders, survey, url};
 
 /// The elections under one directory of the local disk.
 pub(crate) struct FileStore {
@@ -88,5 +88,9 @@ impl Store for FileStore {
 
     async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
         survey::elections(&self.root)
+    }
+
+    async fn examine(&self, clock: Clock) -> Result<Examination, Error> {
+        Ok(examine::examine(&self.root, &clock))
     }
 }

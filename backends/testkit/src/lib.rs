@@ -112,6 +112,10 @@ macro_rules! conformance {
             each_election_has_its_own_orders
             orders_may_be_long
             an_order_cut_anywhere_may_be_written_again
+            // Law 12: an examination is a visit.
+            an_examination_disturbs_nobody
+            an_examination_leaves_nothing
+            an_examination_of_a_store_that_stalls_comes_back
             // What is forgotten.
             forgotten_orders_are_gone
             an_election_that_somebody_is_in_is_not_forgotten

@@ -73,7 +73,12 @@ fn patience(timeout: Duration) -> Duration {
     (timeout / PATIENCE).max(LEAST_PATIENCE)
 }
 
-async fn connect(settings: &Settings, cluster: String, timeout: Duration) -> Result<Client, Zk> {
+/// Establishes a session that asks for this timeout, at one of the servers of `cluster`.
+pub(crate) async fn connect(
+    settings: &Settings,
+    cluster: String,
+    timeout: Duration,
+) -> Result<Client, Zk> {
     let mut connector = Client::connector()
         .with_session_timeout(timeout)
         .with_connection_timeout(patience(timeout))

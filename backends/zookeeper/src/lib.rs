@@ -94,6 +94,7 @@ mod changes;
 mod dial;
 mod directory;
 mod entry;
+mod examine;
 mod fault;
 mod forget;
 #[cfg(feature = "fuzzing")]

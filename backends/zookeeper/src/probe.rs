@@ -24,19 +24,19 @@ pub(crate) async fn explain(
     is_first: bool,
     error: Zk,
 ) -> Result<Slow, Error> {
-    let mut findings = Vec::new();
+    let mut found = Vec::new();
     for host in &settings.hosts {
         let look = examine(host, settings.security.as_ref());
-        let finding = timeout(patience, look).await.unwrap_or(Finding::Silent);
-        findings.push((host, finding));
+        let diagnosis = timeout(patience, look).await.unwrap_or(Diagnosis::Silent);
+        found.push((host, diagnosis));
     }
-    if findings.iter().any(|(_, finding)| matches!(finding, Finding::Answers)) {
+    if found.iter().any(|(_, diagnosis)| matches!(diagnosis, Diagnosis::Answers(_))) {
         return Ok(Slow);
     }
-    let permanent = is_first && findings.iter().all(|(_, finding)| finding.is_permanent());
+    let permanent = is_first && found.iter().all(|(_, diagnosis)| diagnosis.is_permanent());
     let kind = if permanent { ErrorKind::Unfit } else { ErrorKind::Unreachable };
     let words: Vec<String> =
-        findings.iter().map(|(host, finding)| format!("{host}: {}", finding.words())).collect();
+        found.iter().map(|(host, diagnosis)| format!("{host}: {}", diagnosis.words())).collect();
     let what = format!("cannot get a session at {}: {}", settings.location, words.join("; "));
     Err(Error::new(kind, what).because(error))
 }
@@ -49,7 +49,7 @@ const WANTS_OURS: &str =
 
 /// What is wrong with one server.
 #[derive(Debug)]
-enum Finding {
+pub(crate) enum Diagnosis {
     NoSuchName(io::Error),
     Refused,
     NoWay(io::Error),
@@ -59,18 +59,18 @@ enum Finding {
     HasNoTls,
     BadTls(String),
     Busy,
-    /// It is ZooKeeper, and serves.
-    Answers,
+    /// It is ZooKeeper, and serves. Whatever it said of itself.
+    Answers(String),
 }
 
-impl Finding {
+impl Diagnosis {
     /// Whether it is the URL that must change. A name may come back, and a server may be replaced by one
     /// that answers as it should; what answers as something else is not it.
-    const fn is_permanent(&self) -> bool {
+    pub(crate) const fn is_permanent(&self) -> bool {
         matches!(self, Self::NotZooKeeper | Self::WantsTls | Self::HasNoTls | Self::BadTls(_))
     }
 
-    fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         match self {
             Self::NoSuchName(error) => format!("there is no machine of this name ({error})"),
             Self::Refused => "nobody listens there (connection refused)".into(),
@@ -84,36 +84,39 @@ impl Finding {
                 "ZooKeeper is there but takes no sessions now: it has no quorum, or is starting"
                     .into()
             }
-            Self::Answers => "ZooKeeper is there but did not grant a session in time".into(),
+            Self::Answers(_) => "ZooKeeper is there but did not grant a session in time".into(),
         }
     }
 }
 
-async fn examine(host: &Host, security: Option<&Security>) -> Finding {
+/// Finds out what is wrong with a server, if anything is.
+pub(crate) async fn examine(host: &Host, security: Option<&Security>) -> Diagnosis {
     if let Err(error) = lookup_host((host.name.as_str(), host.port)).await {
-        return Finding::NoSuchName(error);
+        return Diagnosis::NoSuchName(error);
     }
-    let finding = match security {
+    let diagnosis = match security {
         Some(security) => handshake(host, security).await,
         None => four_letters(host).await,
     };
-    finding.unwrap_or_else(|error| match error.kind() {
-        io::ErrorKind::ConnectionRefused => Finding::Refused,
-        _ => Finding::NoWay(error),
+    diagnosis.unwrap_or_else(|error| match error.kind() {
+        io::ErrorKind::ConnectionRefused => Diagnosis::Refused,
+        _ => Diagnosis::NoWay(error),
     })
 }
 
 /// Asks a server how it is; of all such words the one that is allowed by default. The end of the line is
 /// for a port of TLS, which wants five bytes before it says that they are none.
 const SRVR: &[u8] = b"srvr\n";
+/// More than it says.
+const LONGEST: u64 = 2000;
 
 /// Asks in plain text how the server is.
-async fn four_letters(host: &Host) -> io::Result<Finding> {
-    let reply = ask(host, SRVR, 400).await?;
+async fn four_letters(host: &Host) -> io::Result<Diagnosis> {
+    let reply = ask(host, SRVR, LONGEST).await?;
     match read(&reply) {
-        Finding::Silent if speaks_tls(host).await => Ok(Finding::WantsTls),
-        Finding::Silent => Ok(Finding::NotZooKeeper),
-        finding => Ok(finding),
+        Diagnosis::Silent if speaks_tls(host).await => Ok(Diagnosis::WantsTls),
+        Diagnosis::Silent => Ok(Diagnosis::NotZooKeeper),
+        diagnosis => Ok(diagnosis),
     }
 }
 
@@ -128,19 +131,19 @@ async fn ask(host: &Host, question: &[u8], limit: u64) -> io::Result<Vec<u8>> {
     Ok(reply)
 }
 
-fn read(reply: &[u8]) -> Finding {
+fn read(reply: &[u8]) -> Diagnosis {
     let text = String::from_utf8_lossy(reply);
     if text.starts_with("Zookeeper version") || text.contains("not in the whitelist") {
-        return Finding::Answers;
+        return Diagnosis::Answers(text.into_owned());
     }
     if text.contains("not currently serving requests") {
-        return Finding::Busy;
+        return Diagnosis::Busy;
     }
     match reply {
-        [] => Finding::Silent,
+        [] => Diagnosis::Silent,
         // An alert of TLS.
-        [0x15, 0x03, ..] => Finding::WantsTls,
-        _ => Finding::NotZooKeeper,
+        [0x15, 0x03, ..] => Diagnosis::WantsTls,
+        _ => Diagnosis::NotZooKeeper,
     }
 }
 
@@ -154,17 +157,19 @@ async fn speaks_tls(host: &Host) -> bool {
     ask(host, &hello, 1).await.is_ok_and(|reply| matches!(reply[..], [0x15 | 0x16]))
 }
 
-fn client(host: &Host, config: Option<Arc<ClientConfig>>) -> Result<ClientConnection, Finding> {
-    let (Some(config), Ok(name)) = (config, server_name(host)) else { return Err(Finding::Silent) };
-    ClientConnection::new(config, name).map_err(|error| Finding::BadTls(error.to_string()))
+fn client(host: &Host, config: Option<Arc<ClientConfig>>) -> Result<ClientConnection, Diagnosis> {
+    let (Some(config), Ok(name)) = (config, server_name(host)) else {
+        return Err(Diagnosis::Silent);
+    };
+    ClientConnection::new(config, name).map_err(|error| Diagnosis::BadTls(error.to_string()))
 }
 
 /// A handshake like the client library's, for the sake of its error.
-async fn handshake(host: &Host, security: &Security) -> io::Result<Finding> {
+async fn handshake(host: &Host, security: &Security) -> io::Result<Diagnosis> {
     let mut stream = TcpStream::connect((host.name.as_str(), host.port)).await?;
     let mut tls = match client(host, Some(security.config())) {
         Ok(tls) => tls,
-        Err(finding) => return Ok(finding),
+        Err(diagnosis) => return Ok(diagnosis),
     };
     // It goes out when the handshake is done. With TLS 1.3 a server refuses our certificate only then.
     io::Write::write_all(&mut tls.writer(), SRVR)?;
@@ -177,7 +182,7 @@ async fn handshake(host: &Host, security: &Security) -> io::Result<Finding> {
         let mut chunk = [0; 4096];
         match stream.read(&mut chunk).await {
             Ok(0) | Err(_) if tls.is_handshaking() => return Ok(in_plain_text(host).await),
-            Ok(0) | Err(_) => return Ok(Finding::Answers),
+            Ok(0) | Err(_) => return Ok(Diagnosis::Answers(String::new())),
             Ok(length) => tls.read_tls(&mut &chunk[..length])?,
         };
         match tls.process_new_packets() {
@@ -188,7 +193,7 @@ async fn handshake(host: &Host, security: &Security) -> io::Result<Finding> {
             }
             Ok(_) => {}
             Err(rustls::Error::InvalidMessage(_)) => return Ok(in_plain_text(host).await),
-            Err(error) => return Ok(Finding::BadTls(in_words(&error))),
+            Err(error) => return Ok(Diagnosis::BadTls(in_words(&error))),
         }
     }
 }
@@ -205,13 +210,13 @@ fn in_words(error: &rustls::Error) -> String {
 }
 
 /// What a server is that does not answer as TLS does.
-async fn in_plain_text(host: &Host) -> Finding {
-    match ask(host, SRVR, 400).await.map(|reply| read(&reply)) {
-        Ok(Finding::Answers | Finding::Busy) => Finding::HasNoTls,
-        Ok(Finding::Silent | Finding::WantsTls) => {
-            Finding::BadTls(format!("the server hangs up: {WANTS_OURS}"))
+async fn in_plain_text(host: &Host) -> Diagnosis {
+    match ask(host, SRVR, LONGEST).await.map(|reply| read(&reply)) {
+        Ok(Diagnosis::Answers(_) | Diagnosis::Busy) => Diagnosis::HasNoTls,
+        Ok(Diagnosis::Silent | Diagnosis::WantsTls) => {
+            Diagnosis::BadTls(format!("the server hangs up: {WANTS_OURS}"))
         }
-        _ => Finding::NotZooKeeper,
+        _ => Diagnosis::NotZooKeeper,
     }
 }
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Cadence, Candidate, ElectionName, Error, Lease, NoteName, Order, Ordered, Orders, Profile,
-    Seat, Store, Survey, Ticket, Wake,
+    Cadence, Candidate, Clock, ElectionName, Error, Examination, Lease, NoteName, Order, Ordered,
+    Orders, Profile, Seat, Store, Survey, Ticket, Wake,
 };
 use tokio::sync::Mutex;
 use zookeeper_client::Client;
@@ -16,7 +16,7 @@ use crate::forget::{forget, forget_directory, has_directory};
 use crate::guid::Guid;
 use crate::seat::ZkSeat;
 use crate::settings::{Settings, expect_no_candidate};
-use crate::{changes, orders, survey};
+use crate::{changes, examine, orders, survey};
 
 /// For the session that looks and redeems. It has no entry, so that nobody waits for its end.
 const LOOKING: Duration = Duration::from_secs(10);
@@ -135,5 +135,9 @@ impl Store for ZkStore {
     async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
         let names = survey::elections(&self.look().await?, &self.settings).await;
         names.map_err(|error| self.settings.explain(error))
+    }
+
+    async fn examine(&self, clock: Clock) -> Result<Examination, Error> {
+        Ok(examine::examine(&self.settings, clock).await)
     }
 }

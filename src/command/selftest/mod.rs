@@ -16,13 +16,13 @@ use std::cell::Cell;
 
 use anyhow::Context;
 use elect_api::Boottime;
-use nix::sys::signal::Signal;
 
 use self::check::{CHECKS, Check, Finding, Trouble};
 use self::scratch::Scratch;
 pub(super) use self::stamp::stamp;
+use super::interruption::{ended_by, interruption};
 use crate::config::{OutputFormat, SelftestPlan};
-use crate::guard::{self, Incoming, Inherited, Whom};
+use crate::guard::{self, Incoming, Inherited};
 use crate::report::{self, CheckReport, CheckResult, Line, Log, SelftestReport, age};
 
 /// This very program, whatever has become of its file.
@@ -58,13 +58,7 @@ pub(super) fn selftest(plan: &SelftestPlan, log: &Log) -> anyhow::Result<u8> {
             report::print(&text).context("cannot write to stdout")?;
             Ok(u8::from(!report.holds))
         }
-        Ended::By(signal) => {
-            if let Ok(known @ (Signal::SIGINT | Signal::SIGQUIT)) = Signal::try_from(signal) {
-                // A shell is to know what ended the loop around us.
-                guard::end_by(known, Whom::Ourselves);
-            }
-            Ok(u8::try_from(128 + signal).unwrap_or(u8::MAX))
-        }
+        Ended::By(signal) => Ok(ended_by(signal)),
     }
 }
 
@@ -166,20 +160,6 @@ fn told(
             return Err(error.context(format!("the check \"{}\" cannot be made", check.name())));
         }
     })
-}
-
-/// The next signal that is to end us.
-async fn interruption(incoming: &Incoming) -> i32 {
-    loop {
-        match incoming.next().await {
-            Ok(signal @ (libc::SIGHUP | libc::SIGINT | libc::SIGQUIT | libc::SIGTERM)) => {
-                return signal;
-            }
-            Ok(_) => {}
-            // The descriptor cannot fail; if it does, the checks go on.
-            Err(_) => std::future::pending().await,
-        }
-    }
 }
 
 async fn keep_drawing(log: &Log, stage: &Cell<Stage>) {

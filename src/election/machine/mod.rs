@@ -178,7 +178,7 @@ impl Machine {
             self.failed(now, Error::new(ErrorKind::Ambiguous, what));
         }
         if let Err(why) = self.timing.trust(self.rate) {
-            self.clock_is_off(now, why);
+            self.clock_is_off(now, why.to_string());
         }
         match &self.phase {
             Phase::Joining | Phase::Campaigning(_)

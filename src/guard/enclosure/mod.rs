@@ -75,6 +75,14 @@ impl Enclosure {
         Self { containment, list: None, walls: Walls::None }
     }
 
+    /// Which containments are to be had here, the best first, and why the others are not. What each needs is
+    /// tried, and nothing of it is left.
+    pub fn at_hand() -> Vec<(Containment, Result<(), String>)> {
+        let try_out =
+            |containment| Self::make(containment).map(drop).map_err(|refusal| refusal.to_string());
+        Containment::ALL.map(|containment| (containment, try_out(containment))).into()
+    }
+
     fn make(containment: Containment) -> Result<Self, Refusal> {
         let walls = match containment {
             Containment::Scan if !children::are_listed() => return Err(Refusal::Unlisted),
@@ -280,14 +288,20 @@ impl Display for Unavailable {
             if refusals.len() > 1 {
                 write!(f, "{containment}: ")?;
             }
-            match refusal {
-                Refusal::Unlisted => f.write_str(
-                    "/proc does not list our children: mount it for the pid namespace that elect is in",
-                )?,
-                Refusal::Cgroup(trouble) => trouble.fmt(f)?,
-                Refusal::Namespace(trouble) => trouble.fmt(f)?,
-            }
+            refusal.fmt(f)?;
         }
         Ok(())
+    }
+}
+
+impl Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unlisted => f.write_str(
+                "/proc does not list our children: mount it for the pid namespace that elect is in",
+            ),
+            Self::Cgroup(trouble) => trouble.fmt(f),
+            Self::Namespace(trouble) => trouble.fmt(f),
+        }
     }
 }

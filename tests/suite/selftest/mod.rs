@@ -3,7 +3,7 @@
 mod bites;
 mod interrupted;
 mod places;
-mod stores;
+pub(crate) mod stores;
 mod terminal;
 
 use elect_testkit::program::{Elect, Ended};

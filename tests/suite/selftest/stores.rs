@@ -55,7 +55,7 @@ fn all_holds_on_etcd() {
 }
 
 /// Each node of a server but its own.
-fn nodes(url: &str) -> Vec<String> {
+pub(crate) fn nodes(url: &str) -> Vec<String> {
     let cluster = url.strip_prefix("zk://").expect("a URL").to_owned();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {

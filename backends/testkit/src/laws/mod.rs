@@ -3,6 +3,7 @@
 mod ambiguity;
 mod changes;
 mod crowd;
+mod examination;
 mod expiry;
 mod forgetting;
 mod notes;
@@ -17,6 +18,7 @@ mod tokens;
 pub use ambiguity::*;
 pub use changes::*;
 pub use crowd::*;
+pub use examination::*;
 pub use expiry::*;
 pub use forgetting::*;
 pub use notes::*;

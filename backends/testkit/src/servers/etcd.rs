@@ -16,6 +16,8 @@ use crate::program::{eventually, state};
 /// Names another `etcd` than the one on the search path for clusters of several members: a version
 /// that keeps leases when its leader stalls.
 const OVERRIDE: &str = "ELECT_TEST_ETCD";
+/// The machine's own.
+const OWN: &str = "etcd";
 const SERVER_PACKAGE: &str = "etcd-server";
 const CLIENT_PACKAGE: &str = "etcd-client";
 
@@ -131,6 +133,14 @@ impl Etcd {
         Self::spawn(&vec![Place::here(); members], arguments)
     }
 
+    /// With so many members, all of them the `etcd` on the search path, however old it is.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    pub fn start_own(members: usize) -> Self {
+        Self::spawn_binary(OWN, &vec![Place::here(); members], &[])
+    }
+
     /// With so many members, somewhere else.
     ///
     /// # Panics
@@ -150,9 +160,12 @@ impl Etcd {
     }
 
     fn spawn(places: &[Place], arguments: &[&str]) -> Self {
-        let sites: Vec<Site> = places.iter().map(Site::at).collect();
         let other = other_version().filter(|_| places.len() > 1);
-        let binary = other.unwrap_or_else(|| "etcd".to_owned());
+        Self::spawn_binary(other.as_deref().unwrap_or(OWN), places, arguments)
+    }
+
+    fn spawn_binary(binary: &str, places: &[Place], arguments: &[&str]) -> Self {
+        let sites: Vec<Site> = places.iter().map(Site::at).collect();
         let folder = tempfile::tempdir().expect("a temporary folder");
         let secure = arguments.iter().any(|argument| argument.starts_with("--cert-file"));
         let peers = sites.iter().enumerate().map(|(n, site)| format!("m{n}=http://{}", site.peers));
@@ -161,7 +174,7 @@ impl Etcd {
             let log = folder.path().join(format!("m{number}.log"));
             let data = folder.path().join(format!("m{number}"));
             let mut command =
-                site.command(binary.clone(), &format!("m{number}"), &data, &cluster, secure);
+                site.command(binary.to_owned(), &format!("m{number}"), &data, &cluster, secure);
             command.extend(arguments.iter().map(ToString::to_string));
             let command: Vec<&str> = command.iter().map(String::as_str).collect();
             let process = Process::start(&command, &site.place, &log, SERVER_PACKAGE);

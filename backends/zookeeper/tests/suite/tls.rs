@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use elect_api::ErrorKind;
 use elect_testkit::run;
 use elect_testkit::servers::{Authority, Pem, ZooKeeper, ZooKeeperSetup, free_port};
 
-use crate::common::TTL;
+use crate::common::{TTL, now};
 use crate::refusals::refused;
 use crate::support::{lead_in_time, seat};
 
@@ -43,6 +44,11 @@ fn a_server_that_is_vouched_for() {
         let mut leader = seat(&good, "a", TTL).await;
         lead_in_time(leader.as_mut(), TTL).await;
         leader.resign().await.expect("a resign");
+        let store = elect_zookeeper::connect(&good).expect("a good URL");
+        let found = store.examine(Arc::new(now)).await.expect("an examination");
+        let answer = found.endpoints[0].answer.as_ref().expect("an answer");
+        assert!(answer.version.is_some(), "{answer:?}");
+        assert_eq!(answer.role.as_deref(), Some("standalone"));
         let unfit = ErrorKind::Unfit;
         refused(&url("127.0.0.1", port, &authority.ca()), unfit, &["TLS fails", "127.0.0.1"]).await;
         let stranger = Authority::new();

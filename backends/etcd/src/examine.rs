@@ -1,0 +1,200 @@
+//! How each member is, asked over a connection of its own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use elect_api::{
+    Answer, Clock, Endpoint, Error, ErrorKind, Examination, Finding, Grants, Supply, Unit, middle,
+};
+use etcd_client::{Client, LeaseGrantOptions, StatusResponse};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::fault::{Doing, Failure};
+use crate::faults;
+use crate::layout::LeaseId;
+use crate::link::Link;
+use crate::overhear::Overheard;
+
+/// For a connection, and the login over it.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(6);
+/// For one answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(4);
+/// How often each member is asked.
+const QUESTIONS: usize = 5;
+/// Whoever takes longer than this is not asked again.
+const LONG: Duration = Duration::from_secs(1);
+/// The share of its room that a database may take before it is worth a word: nine tenths.
+const NEARLY: (u64, u64) = (9, 10);
+
+/// A member that has answered.
+struct Patient {
+    client: Client,
+    status: StatusResponse,
+    round_trip: Duration,
+}
+
+/// Asks all members at once, and then one of them about the cluster.
+pub(crate) async fn examine(link: &Arc<Link>, clock: Clock) -> Examination {
+    let mut rounds = JoinSet::new();
+    for member in 0..link.count() {
+        let (link, clock) = (Arc::clone(link), Arc::clone(&clock));
+        rounds.spawn(async move { (member, visit(&link, member, &clock).await) });
+    }
+    let mut visits = rounds.join_all().await;
+    visits.sort_by_key(|(member, _)| *member);
+    let patients: Vec<(String, &Patient)> = visits
+        .iter()
+        .filter_map(|(member, visit)| Some((link.address(*member), visit.as_ref().ok()?)))
+        .collect();
+    let mut examination = Examination::default();
+    if let Some((_, patient)) = patients.first() {
+        let named = link.count();
+        let voters = voters(&patient.client).await;
+        let versions: Vec<_> = patients
+            .iter()
+            .map(|(address, patient)| (address.clone(), patient.status.version().to_owned()))
+            .collect();
+        examination.findings = faults::known(&versions, voters.unwrap_or(named) == 1);
+        examination.findings.extend(unnamed(voters, named));
+        examination.grants = Grants { least: least_grant(&patient.client).await, greatest: None };
+    }
+    for (address, patient) in &patients {
+        examination.supplies.push(database(address, &patient.status));
+        examination.findings.extend(complaints(address, &patient.status));
+    }
+    examination.endpoints = visits
+        .iter()
+        .map(|(member, visit)| Endpoint {
+            address: link.address(*member),
+            answer: visit.as_ref().map(answer).map_err(Clone::clone),
+        })
+        .collect();
+    examination
+}
+
+async fn visit(link: &Arc<Link>, member: usize, clock: &Clock) -> Result<Patient, Error> {
+    let overheard = Overheard::default();
+    let silent = || {
+        let what = format!("etcd at {} does not answer", link.address(member));
+        Error::new(ErrorKind::Unreachable, what)
+    };
+    let connected = timeout(CONNECT_TIMEOUT, link.connect(member, &overheard));
+    let client = match connected.await.map_err(|_| silent())? {
+        Ok(client) => client,
+        Err(cause) => {
+            let failure = Failure { doing: Doing::Connect, cause };
+            return Err(link.explain(member, "", &failure, &overheard).await);
+        }
+    };
+    let (mut spans, mut last) = (Vec::new(), None);
+    while spans.len() < QUESTIONS && spans.last().is_none_or(|span| *span < LONG) {
+        let sent = clock();
+        match timeout(ANSWER_TIMEOUT, client.maintenance_client().status()).await {
+            Ok(Ok(status)) => last = Some(status),
+            Ok(Err(cause)) if last.is_none() => {
+                let failure = Failure { doing: Doing::Look, cause };
+                return Err(link.explain(member, "", &failure, &overheard).await);
+            }
+            Err(_) if last.is_none() => return Err(silent()),
+            Ok(Err(_)) | Err(_) => break,
+        }
+        spans.push(clock().since(sent));
+    }
+    let status = last.ok_or_else(silent)?;
+    Ok(Patient { client, status, round_trip: middle(spans) })
+}
+
+fn answer(patient: &Patient) -> Answer {
+    let status = &patient.status;
+    let is_leader = status.header().is_some_and(|header| header.member_id() == status.leader());
+    let role = match (status.is_learner(), is_leader) {
+        (true, _) => "learner",
+        (false, true) => "leader",
+        (false, false) => "follower",
+    };
+    Answer {
+        round_trip: patient.round_trip,
+        version: Some(status.version().to_owned()),
+        role: Some(role.to_owned()),
+    }
+}
+
+/// How many members of the cluster have a vote, if it says so in time.
+async fn voters(client: &Client) -> Option<usize> {
+    let list = timeout(ANSWER_TIMEOUT, client.cluster_client().member_list()).await.ok()?.ok()?;
+    Some(list.members().iter().filter(|member| !member.is_learner()).count())
+}
+
+fn unnamed(voters: Option<usize>, named: usize) -> Option<Finding> {
+    let voters = voters.filter(|&voters| named < voters)?;
+    Some(Finding::note(
+        format!("the URL names {named} of the {voters} members of the cluster"),
+        "name all of them, separated by commas, so that any of them may fail; or have what the URL names find \
+         one that lives",
+    ))
+}
+
+/// The length of the lease that is granted to whoever asks for one second. Nothing hangs on the lease, and it is
+/// given back; if that fails it ends by itself.
+async fn least_grant(client: &Client) -> Option<Duration> {
+    let ask = async {
+        let id = LeaseId::fresh().get();
+        let options = LeaseGrantOptions::new().with_id(id);
+        let granted = client.lease_client().grant(1, Some(options)).await.ok()?.ttl();
+        let _ = client.lease_client().revoke(id).await;
+        u64::try_from(granted).ok().map(Duration::from_secs)
+    };
+    timeout(ANSWER_TIMEOUT, ask).await.ok().flatten()
+}
+
+fn database(address: &str, status: &StatusResponse) -> Supply {
+    // Servers before 3.6 do not tell.
+    let quota = u64::try_from(status.db_size_quota()).ok().filter(|&quota| quota > 0);
+    Supply {
+        what: format!("database of {address}"),
+        unit: Unit::Bytes,
+        most: quota,
+        used: u64::try_from(status.db_size()).ok(),
+    }
+}
+
+/// What a member complains of.
+fn complaints(address: &str, status: &StatusResponse) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let says = |word: &str| status.errors().iter().any(|error| error.contains(word));
+    if status.leader() == 0 {
+        findings.push(Finding::error(
+            format!("etcd at {address} knows of no leader of the cluster: nobody gets or renews a lease there"),
+            "start the members that are down, or mend the network between them: more than half must see each other",
+        ));
+    }
+    if says("NOSPACE") {
+        findings.push(Finding::error(
+            format!("the database of etcd is full, as {address} says: nobody gets a lease"),
+            "compact and defragment it, then clear the alarm (`etcdctl alarm disarm`)",
+        ));
+    }
+    if says("CORRUPT") {
+        findings.push(Finding::error(
+            format!("members of etcd differ in what they hold, as {address} says"),
+            "see https://etcd.io/docs/v3.5/op-guide/data_corruption/",
+        ));
+    }
+    if status.is_learner() {
+        findings.push(Finding::warning(
+            format!("etcd at {address} is a learner, which serves no elections"),
+            "promote it (`etcdctl member promote`), or take it out of the URL",
+        ));
+    }
+    let supply = database(address, status);
+    if let (Some(most), Some(used)) = (supply.most, supply.used)
+        && used / NEARLY.0 >= most / NEARLY.1
+    {
+        findings.push(Finding::warning(
+            format!("the database of etcd at {address} is nearly full: {used} of {most} bytes"),
+            "compact and defragment it, or raise --quota-backend-bytes of etcd",
+        ));
+    }
+    findings
+}

@@ -1,0 +1,119 @@
+//! What is known to be wrong with versions of etcd, as far as elections suffer from it.
+
+use elect_api::Finding;
+
+/// A version as etcd writes it, without what follows its three numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Version(u32, u32, u32);
+
+impl Version {
+    /// `None` if it is no version of three numbers.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let mut numbers = text.trim_start_matches('v').splitn(3, '.').map(|part| {
+            let end = part.find(|char: char| !char.is_ascii_digit()).unwrap_or(part.len());
+            part[..end].parse().ok()
+        });
+        Some(Self(numbers.next()??, numbers.next()??, numbers.next()??))
+    }
+}
+
+/// A fault that some versions have, and only clusters of several members suffer from.
+struct Fault {
+    is_in: fn(Version) -> bool,
+    what: &'static str,
+    source: &'static str,
+    way_out: &'static str,
+}
+
+const FAULTS: [Fault; 2] = [
+    Fault {
+        is_in: |version| {
+            version < Version(3, 4, 31) || (Version(3, 5, 0)..Version(3, 5, 13)).contains(&version)
+        },
+        what: "a member that led and stood still for a while may end leases that its successor keeps alive: \
+               another leads before the time",
+        source: "https://github.com/etcd-io/etcd/issues/15247",
+        way_out: "upgrade it to 3.4.31, 3.5.13 or newer",
+    },
+    Fault {
+        is_in: |version| (Version(3, 5, 0)..Version(3, 5, 3)).contains(&version),
+        what: "a member that is killed under high load may lack what the others have committed",
+        source: "https://github.com/etcd-io/etcd/blob/main/CHANGELOG/README.md",
+        way_out: "upgrade it to 3.5.4 or newer",
+    },
+];
+
+/// What is known of the versions of these members, `ADDRESS` and `VERSION` each. In a cluster of one member
+/// none of it comes to bear.
+pub(crate) fn known(members: &[(String, String)], is_alone: bool) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for fault in &FAULTS {
+        let has =
+            |(_, version): &&(String, String)| Version::read(version).is_some_and(fault.is_in);
+        let who: Vec<String> = members
+            .iter()
+            .filter(has)
+            .map(|(address, version)| format!("{address} ({version})"))
+            .collect();
+        if who.is_empty() {
+            continue;
+        }
+        let what = format!("etcd at {}: {} ({})", who.join(", "), fault.what, fault.source);
+        findings.push(if is_alone {
+            Finding::note(format!("{what}; a cluster of one member is spared"), fault.way_out)
+        } else {
+            Finding::warning(what, fault.way_out)
+        });
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use elect_api::Severity;
+
+    use super::*;
+
+    #[test]
+    fn versions_are_read_as_etcd_writes_them() {
+        assert_eq!(Version::read("3.4.23"), Some(Version(3, 4, 23)));
+        assert_eq!(Version::read("v3.6.0-rc.1"), Some(Version(3, 6, 0)));
+        for odd in ["", "3", "3.5", "a.b.c", "3.5.x"] {
+            assert_eq!(Version::read(odd), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn each_version_has_the_faults_that_are_known_of_it() {
+        for (version, faults) in [
+            ("3.3.27", 1),
+            ("3.4.23", 1),
+            ("3.4.30", 1),
+            ("3.4.31", 0),
+            ("3.4.37", 0),
+            ("3.5.0", 2),
+            ("3.5.2", 2),
+            ("3.5.3", 1),
+            ("3.5.12", 1),
+            ("3.5.13", 0),
+            ("3.5.16", 0),
+            ("3.6.0", 0),
+            ("of tomorrow", 0),
+        ] {
+            let member = [("a:1".to_owned(), version.to_owned())];
+            let found = known(&member, false);
+            assert_eq!(found.len(), faults, "{version}: {found:?}");
+            assert!(found.iter().all(|finding| finding.severity == Severity::Warning));
+            assert!(known(&member, true).iter().all(|found| found.severity == Severity::Note));
+        }
+    }
+
+    #[test]
+    fn members_with_the_same_fault_are_named_together() {
+        let members = [("a:1", "3.5.1"), ("b:1", "3.4.40"), ("c:1", "3.4.2")]
+            .map(|(address, version)| (address.to_owned(), version.to_owned()));
+        let found = known(&members, false);
+        assert!(found[0].what.contains("a:1 (3.5.1), c:1 (3.4.2): "), "{found:?}");
+        assert!(!found[0].what.contains("b:1"), "{found:?}");
+    }
+}

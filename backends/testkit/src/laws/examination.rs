@@ -1,0 +1,69 @@
+//! Law 11: an examination is a visit.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use elect_api::{Clock, Examination, Store};
+
+use crate::{Contender, Shared, apart, expect_nobody};
+
+/// What the law allows.
+const LONGEST: Duration = Duration::from_secs(30);
+
+fn clock(bench: &Shared) -> Clock {
+    let bench = Arc::clone(bench);
+    Arc::new(move || bench.now())
+}
+
+async fn examine(bench: &Shared, store: &dyn Store) -> Examination {
+    let examination = tokio::time::timeout(LONGEST, store.examine(clock(bench))).await;
+    examination.expect("an examination in time").expect("an examination")
+}
+
+/// While somebody examines the store without a pause, everybody wins who would win otherwise. Each endpoint
+/// answers.
+pub async fn an_examination_disturbs_nobody(bench: Shared) {
+    let (over, made) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let visitor = apart({
+        let (bench, over, made) = (Arc::clone(&bench), Arc::clone(&over), Arc::clone(&made));
+        move || async move {
+            let store = bench.connect().await;
+            while !over.load(Ordering::Relaxed) {
+                for endpoint in examine(&bench, &*store).await.endpoints {
+                    assert!(endpoint.answer.is_ok(), "{endpoint:?}");
+                }
+                made.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    });
+    while made.load(Ordering::Relaxed) < 2 && !visitor.is_finished() {
+        let mut line = Contender::in_line(&bench, &["a", "b"]).await;
+        let wake = line[1].sleep_behind(1).await;
+        line[0].resign().await;
+        wake.await;
+        line[1].lead().await;
+        line[1].resign().await;
+    }
+    over.store(true, Ordering::Relaxed);
+    visitor.join().expect("the visitor");
+}
+
+/// Where nobody ever was there is nobody, and no election.
+pub async fn an_examination_leaves_nothing(bench: Shared) {
+    let store = bench.connect().await;
+    for _ in 0..2 {
+        examine(&bench, &*store).await;
+        assert_eq!(store.elections().await.expect("a list"), []);
+        expect_nobody(&bench).await;
+    }
+}
+
+/// However long its servers take.
+pub async fn an_examination_of_a_store_that_stalls_comes_back(bench: Shared) {
+    let store = bench.connect().await;
+    let stall = bench.stall(&crate::election()).await;
+    examine(&bench, &*store).await;
+    drop(stall);
+    Contender::new(&bench, "a").await.wait_until_leading().await;
+}

@@ -1,0 +1,291 @@
+//! How each server is, asked over sessions of its own, which have no entry and are closed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use elect_api::remote::Host;
+use elect_api::{Answer, Clock, Endpoint, Error, ErrorKind, Examination, Finding, Grants, middle};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use zookeeper_client::{Client, Error as Zk};
+
+use crate::probe::{self, Diagnosis};
+use crate::settings::Settings;
+use crate::trips::Counted as _;
+use crate::{dial, session};
+
+/// For what a server says without a session.
+const LOOK_TIMEOUT: Duration = Duration::from_secs(4);
+/// For a session.
+const SESSION_TIMEOUT: Duration = Duration::from_secs(6);
+/// For one answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(4);
+/// How often each server is asked.
+const QUESTIONS: usize = 5;
+/// Whoever takes longer than this is not asked again.
+const LONG: Duration = Duration::from_secs(1);
+/// Shorter, and longer, than servers grant that are set up as usual. What is shorter still the client library
+/// cannot connect in.
+const ASKED: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(24 * 60 * 60)];
+/// Before it there are no containers, and a `create` returns too little.
+const OLDEST: (u32, u32) = (3, 5);
+
+/// A server that has answered.
+struct Patient {
+    answer: Answer,
+    grants: Grants,
+    /// How many servers of the ensemble have a vote, if that may be read.
+    voters: Option<usize>,
+}
+
+/// Asks all servers at once.
+pub(crate) async fn examine(settings: &Arc<Settings>, clock: Clock) -> Examination {
+    let mut rounds = JoinSet::new();
+    for (index, host) in settings.hosts.iter().enumerate() {
+        let (settings, host, clock) = (Arc::clone(settings), host.clone(), Arc::clone(&clock));
+        rounds.spawn(async move {
+            let visit = visit(&settings, &host, &clock).await;
+            (index, host.to_string(), visit)
+        });
+    }
+    let mut visits = rounds.join_all().await;
+    visits.sort_by_key(|(index, ..)| *index);
+    let patients: Vec<(&str, &Patient)> = visits
+        .iter()
+        .filter_map(|(_, address, visit)| Some((&**address, visit.as_ref().ok()?)))
+        .collect();
+    let mut findings: Vec<_> =
+        patients.iter().flat_map(|(address, patient)| misfits(address, patient)).collect();
+    findings.extend(unlike(&patients));
+    findings.extend(unnamed(&patients, settings.hosts.len()));
+    let grants = || patients.iter().map(|(_, patient)| patient.grants);
+    Examination {
+        grants: Grants {
+            least: grants().filter_map(|grants| grants.least).max(),
+            greatest: grants().filter_map(|grants| grants.greatest).min(),
+        },
+        supplies: Vec::new(),
+        findings,
+        endpoints: visits
+            .into_iter()
+            .map(|(_, address, visit)| Endpoint {
+                address,
+                answer: visit.map(|patient| patient.answer),
+            })
+            .collect(),
+    }
+}
+
+async fn visit(settings: &Arc<Settings>, host: &Host, clock: &Clock) -> Result<Patient, Error> {
+    let look = timeout(LOOK_TIMEOUT, probe::examine(host, settings.security.as_ref()));
+    let said = match look.await.unwrap_or(Diagnosis::Silent) {
+        Diagnosis::Answers(said) => said,
+        diagnosis => {
+            let kind =
+                if diagnosis.is_permanent() { ErrorKind::Unfit } else { ErrorKind::Unreachable };
+            let what = format!("cannot use ZooKeeper at {host}: {}", diagnosis.words());
+            return Err(Error::new(kind, what));
+        }
+    };
+    let [short, long] = ASKED;
+    let client = open(settings, host, long).await?;
+    let greatest = client.session_timeout();
+    let spans = ask(&client, clock).await;
+    let voters = voters(&client).await;
+    close(client).await;
+    let Some(spans) = spans else {
+        let what = format!("ZooKeeper at {host} grants a session, and then does not answer");
+        return Err(Error::new(ErrorKind::Unreachable, what));
+    };
+    let least = match open(settings, host, short).await {
+        Ok(client) => {
+            let least = client.session_timeout();
+            close(client).await;
+            // Who grants what is asked for may grant less.
+            Some(least).filter(|&least| least > short)
+        }
+        Err(_) => None,
+    };
+    Ok(Patient {
+        answer: Answer {
+            round_trip: middle(spans),
+            version: version(&said),
+            role: line(&said, "Mode: ").map(str::to_owned),
+        },
+        grants: Grants { least, greatest: Some(greatest) },
+        voters,
+    })
+}
+
+async fn open(settings: &Arc<Settings>, host: &Host, span: Duration) -> Result<Client, Error> {
+    let opened = timeout(SESSION_TIMEOUT, dial::connect(settings, settings.spell(host), span));
+    match opened.await {
+        Ok(Ok(client)) => Ok(client),
+        Ok(Err(error @ Zk::AuthFailed)) => {
+            let what = format!("ZooKeeper at {host} does not take our user and password");
+            Err(settings.explain(Error::new(ErrorKind::Denied, what).because(error)))
+        }
+        Ok(Err(error)) => {
+            let what = format!("ZooKeeper at {host} is there, and grants no session");
+            Err(Error::new(ErrorKind::Unreachable, what).because(error))
+        }
+        Err(_) => {
+            let what = format!("ZooKeeper at {host} is there, and grants no session in time");
+            Err(Error::new(ErrorKind::Unreachable, what))
+        }
+    }
+}
+
+/// A session that does not hear of its end is none that anybody waits for.
+async fn close(client: Client) {
+    let _ = timeout(ANSWER_TIMEOUT, session::close(client)).await;
+}
+
+/// How long answers take that the leader of the ensemble has a part in; `None` if there is none. No rights are
+/// needed for it.
+async fn ask(client: &Client, clock: &Clock) -> Option<Vec<Duration>> {
+    let mut spans: Vec<Duration> = Vec::new();
+    while spans.len() < QUESTIONS && spans.last().is_none_or(|span| *span < LONG) {
+        let sent = clock();
+        match timeout(ANSWER_TIMEOUT, client.counting("sync").sync("/")).await {
+            Ok(Ok(())) => spans.push(clock().since(sent)),
+            _ => break,
+        }
+    }
+    (!spans.is_empty()).then_some(spans)
+}
+
+/// How many servers have a vote, as the ensemble's configuration says to whoever may read it.
+async fn voters(client: &Client) -> Option<usize> {
+    let asked = client.counting("get_data").get_config();
+    let (text, _) = timeout(ANSWER_TIMEOUT, asked).await.ok()?.ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let voters =
+        text.lines().filter(|line| line.starts_with("server.") && line.contains(":participant"));
+    Some(voters.count())
+}
+
+/// What follows this beginning of a line.
+fn line<'t>(said: &'t str, beginning: &str) -> Option<&'t str> {
+    said.lines().find_map(|line| line.strip_prefix(beginning)).map(str::trim)
+}
+
+/// The numbers of the version that a server says it has, without what it was built from.
+fn version(said: &str) -> Option<String> {
+    let text = line(said, "Zookeeper version: ")?;
+    let end = text.find(|char: char| !char.is_ascii_digit() && char != '.').unwrap_or(text.len());
+    Some(text[..end].trim_end_matches('.').to_owned()).filter(|version| !version.is_empty())
+}
+
+fn misfits(address: &str, patient: &Patient) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if let Some(version) = &patient.answer.version {
+        let mut numbers = version.split('.').map(|part| part.parse::<u32>().ok());
+        let [major, minor] = [numbers.next().flatten(), numbers.next().flatten()];
+        if major.zip(minor).is_some_and(|version| version < OLDEST) {
+            findings.push(Finding::error(
+                format!(
+                    "ZooKeeper at {address} is {version}, which lacks what elect needs (containers)"
+                ),
+                "upgrade it to 3.5 or newer",
+            ));
+        }
+    }
+    if patient.answer.role.as_deref() == Some("read-only") {
+        findings.push(Finding::warning(
+            format!("ZooKeeper at {address} has lost the others, and only shows what it knew"),
+            "start the servers that are down, or mend the network between them: more than half must see each other",
+        ));
+    }
+    findings
+}
+
+/// A session that moves to a server which grants less ends earlier than it was told.
+fn unlike(patients: &[(&str, &Patient)]) -> Option<Finding> {
+    let (_, first) = patients.first()?;
+    if patients.iter().all(|(_, patient)| patient.grants == first.grants) {
+        return None;
+    }
+    let words: Vec<String> = patients
+        .iter()
+        .map(|(address, Patient { grants, .. })| {
+            let [least, greatest] = [grants.least, grants.greatest]
+                .map(|span| span.map_or_else(|| "?".to_owned(), |span| format!("{span:?}")));
+            format!("{address} from {least} to {greatest}")
+        })
+        .collect();
+    Some(Finding::warning(
+        format!(
+            "the servers grant sessions of different lengths ({}): a leader whose session moves to one that grants \
+             less has to stop",
+            words.join(", ")
+        ),
+        "give all servers the same tickTime, minSessionTimeout and maxSessionTimeout",
+    ))
+}
+
+fn unnamed(patients: &[(&str, &Patient)], named: usize) -> Option<Finding> {
+    let voters = patients.iter().filter_map(|(_, patient)| patient.voters).max()?;
+    (named < voters).then(|| {
+        Finding::note(
+            format!("the URL names {named} of the {voters} servers of the ensemble"),
+            "name all of them, separated by commas, so that any of them may fail; or have what the URL names find \
+             one that lives",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use elect_api::Severity;
+
+    use super::*;
+
+    const SAID: &str = "Zookeeper version: 3.8.0-${mvngit.commit.id}, built on 2022-02-25 08:49 UTC\n\
+                        Latency min/avg/max: 0/0.0/0\nMode: follower\nNode count: 5\n";
+
+    fn patient(version: &str, role: &str, greatest: u64) -> Patient {
+        Patient {
+            answer: Answer {
+                round_trip: Duration::ZERO,
+                version: Some(version.to_owned()),
+                role: Some(role.to_owned()),
+            },
+            grants: Grants { least: None, greatest: Some(Duration::from_secs(greatest)) },
+            voters: Some(3),
+        }
+    }
+
+    #[test]
+    fn a_server_says_its_version_and_its_mode() {
+        assert_eq!(version(SAID).as_deref(), Some("3.8.0"));
+        assert_eq!(line(SAID, "Mode: "), Some("follower"));
+        assert_eq!(version("srvr is not executed because it is not in the whitelist."), None);
+        assert_eq!(version("Zookeeper version: \n"), None);
+    }
+
+    #[test]
+    fn what_is_too_old_or_alone_is_found() {
+        let severities = |version, role| -> Vec<Severity> {
+            misfits("a:1", &patient(version, role, 9)).iter().map(|found| found.severity).collect()
+        };
+        assert_eq!(severities("3.4.14", "leader"), [Severity::Error]);
+        assert_eq!(severities("3.5.0", "leader"), []);
+        assert_eq!(severities("3.10.1", "follower"), []);
+        assert_eq!(severities("3.9.2", "read-only"), [Severity::Warning]);
+    }
+
+    #[test]
+    fn servers_that_grant_differently_are_found() {
+        let (one, same, other) = (
+            patient("3.8.0", "leader", 40),
+            patient("3.8.0", "follower", 40),
+            patient("3.8.0", "follower", 9),
+        );
+        assert_eq!(unlike(&[("a:1", &one), ("b:1", &same)]), None);
+        let found = unlike(&[("a:1", &one), ("b:1", &same), ("c:1", &other)]).expect("a finding");
+        assert!(found.what.contains("c:1 from ? to 9s"), "{found:?}");
+        assert_eq!(unnamed(&[("a:1", &one)], 3), None);
+        assert!(unnamed(&[("a:1", &one)], 2).is_some());
+    }
+}

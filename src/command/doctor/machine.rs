@@ -1,0 +1,138 @@
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use elect_api::{Finding, Lease, Supply, Unit};
+use nix::sys::resource::{Resource, getrlimit};
+use nix::unistd::Uid;
+
+use crate::election::timing::{Distrust, Timing, Wishes};
+use crate::guard::{self, Containment, Enclosure};
+use crate::report::{ClockReport, ContainmentReport};
+
+/// Enough descriptors for any run; with some fewer one does with a little luck.
+const DESCRIPTORS: u64 = 64;
+/// Enough processes and threads for elect, its guardian and a small command.
+const PROCESSES: u64 = 16;
+
+/// This machine, as elect finds it.
+pub(super) struct Machine {
+    pub(super) clock: ClockReport,
+    pub(super) containment: Vec<ContainmentReport>,
+    pub(super) supplies: Vec<Supply>,
+    best: Containment,
+    findings: Vec<Finding>,
+}
+
+impl Machine {
+    /// Looks around. It forks, so that it comes before there is any thread.
+    pub(super) fn examine() -> Self {
+        let containment = Enclosure::at_hand().into_iter().map(|(containment, outcome)| {
+            let why_not = outcome.err();
+            ContainmentReport {
+                containment: containment.name(),
+                at_hand: why_not.is_none(),
+                why_not,
+            }
+        });
+        let (mut supplies, mut findings) = (Vec::new(), Vec::new());
+        for (supply, least, way_out) in [descriptors(), processes(), cgroup()].into_iter().flatten()
+        {
+            let left = supply.left().or(supply.most);
+            if let Some(left) = left.filter(|&left| left < least) {
+                let what =
+                    format!("{}: only {left} left, and elect takes up to {least}", supply.what);
+                findings.push(Finding::warning(what, way_out));
+            }
+            supplies.push(supply);
+        }
+        Self {
+            clock: ClockReport { rate: guard::rate() },
+            containment: containment.collect(),
+            supplies,
+            best: Enclosure::unseen().containment(),
+            findings,
+        }
+    }
+
+    /// What is wrong with it for leases of this kind.
+    pub(super) fn findings(&self, lease: Lease) -> Vec<Finding> {
+        let mut findings = self.findings.clone();
+        let timing = Timing::new(&Wishes::default(), lease);
+        if let Ok(Err(distrust)) = timing.map(|timing| timing.trust(self.clock.rate)) {
+            findings.push(Finding::error(distrust.what, Distrust::WAY_OUT));
+        }
+        if self.best == Containment::Group {
+            findings.push(Finding::warning(
+                "only the process group of a command can be killed here: /proc does not list our children",
+                "mount /proc for the pid namespace that elect is in, or take --containment cgroup or pidns if it is \
+                 to be had",
+            ));
+        }
+        findings
+    }
+}
+
+/// What there is, how much of it elect takes, and what to do if there is less.
+type Need = (Supply, u64, &'static str);
+
+fn descriptors() -> Option<Need> {
+    let (soft, _) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
+    let supply = Supply {
+        what: "open files of a process (ulimit -n)".to_owned(),
+        unit: Unit::Pieces,
+        most: limited(soft),
+        used: None,
+    };
+    Some((supply, DESCRIPTORS, "raise it (ulimit -n, LimitNOFILE= of a unit)"))
+}
+
+/// No limit for root.
+fn processes() -> Option<Need> {
+    let (soft, _) = getrlimit(Resource::RLIMIT_NPROC).ok()?;
+    let me = Uid::current();
+    let most = limited(soft).filter(|_| !me.is_root());
+    let supply = Supply {
+        what: "processes and threads of the user (ulimit -u)".to_owned(),
+        unit: Unit::Pieces,
+        most,
+        used: most.map(|_| threads_of(me.as_raw())),
+    };
+    Some((supply, PROCESSES, "end some of them, or raise it (ulimit -u, LimitNPROC= of a unit)"))
+}
+
+fn threads_of(user: u32) -> u64 {
+    let tasks = |folder: &Path| fs::read_dir(folder.join("task")).map_or(0, Iterator::count);
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let theirs = processes.filter(|entry| {
+        let is_process = entry.file_name().as_encoded_bytes().iter().all(u8::is_ascii_digit);
+        is_process && entry.metadata().is_ok_and(|found| found.uid() == user)
+    });
+    theirs.map(|entry| u64::try_from(tasks(&entry.path())).unwrap_or(u64::MAX)).sum()
+}
+
+/// Version 2 of cgroups, where it is in its usual place.
+fn cgroup() -> Option<Need> {
+    let own = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let own = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    let folder = Path::new("/sys/fs/cgroup").join(own);
+    let number = |name: &str| -> Option<u64> {
+        fs::read_to_string(folder.join(name)).ok()?.trim().parse().ok()
+    };
+    let used = number("pids.current")?;
+    let supply = Supply {
+        what: format!("processes and threads in the cgroup /{own}"),
+        unit: Unit::Pieces,
+        most: number("pids.max"),
+        used: Some(used),
+    };
+    Some((
+        supply,
+        PROCESSES,
+        "end some of them, or raise it (TasksMax= of a unit, --pids-limit of a container)",
+    ))
+}
+
+fn limited(limit: u64) -> Option<u64> {
+    (limit != libc::RLIM_INFINITY).then_some(limit)
+}

@@ -1,0 +1,140 @@
+//! `elect doctor`: what is wrong with this machine and this store, or will be.
+
+mod machine;
+mod prescription;
+mod trial;
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use elect_api::{Endpoint, ErrorKind, Examination, Finding, Store};
+
+use self::machine::Machine;
+use self::trial::Trial;
+use super::interruption::{ended_by, interruption};
+use crate::config::{self, DoctorPlan, OutputFormat};
+use crate::guard::{self, Incoming, Inherited};
+use crate::report::{self, DoctorReport, RightReport};
+
+/// Examines machine and store. The exit code is 0 if nothing is wrong, else 1; or 128 and the number of the
+/// signal that ended it.
+///
+/// # Errors
+/// The store cannot be asked at all, and why, for each of its endpoints; or stdout cannot be written.
+pub(super) fn doctor(plan: &DoctorPlan) -> anyhow::Result<u8> {
+    let inherited = Inherited::take().context("cannot block signals")?;
+    // It forks: before there is any thread.
+    let machine = Machine::examine();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.context("cannot start the runtime")?;
+    let outcome = runtime.block_on(examine(plan, machine, &inherited));
+    // A resolver may keep a thread for minutes.
+    runtime.shutdown_background();
+    let report = match outcome? {
+        Ok(report) => report,
+        Err(signal) => return Ok(ended_by(signal)),
+    };
+    let text = match plan.output {
+        OutputFormat::Table => report.table(),
+        OutputFormat::Json => serde_json::to_string_pretty(&report)? + "\n",
+        OutputFormat::Yaml => serde_yaml::to_string(&report)?,
+    };
+    report::print(&text).context("cannot write to stdout")?;
+    Ok(u8::from(!report.well))
+}
+
+/// The report, or the signal that came.
+async fn examine(
+    plan: &DoctorPlan,
+    machine: Machine,
+    inherited: &Inherited,
+) -> anyhow::Result<Result<DoctorReport, i32>> {
+    let incoming = Incoming::new(inherited).context("cannot read signals")?;
+    let store = config::connect(&plan.backend)?;
+    let examination = tokio::select! {
+        examination = store.examine(Arc::new(guard::now)) => examination?,
+        signal = interruption(&incoming) => return Ok(Err(signal)),
+    };
+    expect_an_answer(&store.profile().location, &examination.endpoints)?;
+    let trips = examination.endpoints.iter().filter_map(|endpoint| endpoint.answer.as_ref().ok());
+    let slowest = trips.map(|answer| answer.round_trip).max().unwrap_or_default();
+    let mut trial = Trial::new(&*store, slowest)?;
+    let signal = tokio::select! {
+        () = trial.make() => None,
+        signal = interruption(&incoming) => Some(signal),
+    };
+    tokio::select! {
+        () = trial.clear_away() => {}
+        _ = interruption(&incoming) => {}
+    }
+    Ok(match signal {
+        Some(signal) => Err(signal),
+        None => Ok(report(&*store, machine, examination, &trial)),
+    })
+}
+
+/// A store that refuses us was asked.
+fn expect_an_answer(location: &str, endpoints: &[Endpoint]) -> anyhow::Result<()> {
+    let errors: Vec<_> =
+        endpoints.iter().filter_map(|endpoint| endpoint.answer.as_ref().err()).collect();
+    let is_silent = errors.len() == endpoints.len()
+        && errors.iter().all(|error| error.kind() != ErrorKind::Denied);
+    if errors.is_empty() || !is_silent {
+        return Ok(());
+    }
+    let each: Vec<String> = errors.into_iter().map(|error| report::chain(error)).collect();
+    anyhow::bail!("{location} cannot be asked: {}", each.join("; "))
+}
+
+fn report(
+    store: &dyn Store,
+    machine: Machine,
+    examination: Examination,
+    trial: &Trial<'_>,
+) -> DoctorReport {
+    let profile = store.profile();
+    let Examination { endpoints, grants, mut supplies, mut findings } = examination;
+    findings.extend(out_of_order(&endpoints));
+    findings.extend(machine.findings(profile.lease));
+    findings.extend(trial.findings());
+    let prescription = prescription::prescribe(profile.lease, trial.renewal(), grants);
+    findings.extend(prescription.findings);
+    supplies.extend(machine.supplies);
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    DoctorReport {
+        backend: profile.location,
+        well: findings.iter().all(|finding| finding.severity == elect_api::Severity::Note),
+        endpoints: endpoints.iter().map(Into::into).collect(),
+        rights: trial.rights().iter().map(RightReport::from).collect(),
+        renewal: prescription.renewal,
+        ttl: prescription.ttl,
+        clock: machine.clock,
+        containment: machine.containment,
+        limits: supplies.iter().map(Into::into).collect(),
+        findings: findings.iter().map(Into::into).collect(),
+    }
+}
+
+/// Endpoints that do not answer, while others do.
+fn out_of_order(endpoints: &[Endpoint]) -> Vec<Finding> {
+    let (whole, answering) =
+        (endpoints.len(), endpoints.iter().filter(|endpoint| endpoint.answer.is_ok()).count());
+    let failing = endpoints.iter().filter_map(|endpoint| endpoint.answer.as_ref().err());
+    failing
+        .map(|error| {
+            let what = report::chain(error);
+            if error.kind() == ErrorKind::Denied {
+                return Finding::error(
+                    what,
+                    "give it credentials that the store takes, or their rights",
+                );
+            }
+            let way_out = if error.is_permanent() {
+                "correct what the URL says of it, or take it out of the URL"
+            } else {
+                "start it, mend the way to it, or take it out of the URL"
+            };
+            Finding::warning(format!("{what}; {answering} of the {whole} named answer"), way_out)
+        })
+        .collect()
+}

@@ -1,0 +1,360 @@
+use std::fmt::Write as _;
+
+use elect_api::{Endpoint, Finding, Supply, Unit};
+use serde::Serialize;
+
+use super::selftest::CheckReport;
+use super::{Table, chain, escape, milliseconds};
+
+/// What `elect doctor` reports: the same keys in JSON and YAML. They are stable; more may come.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DoctorReport {
+    /// Where the store is, as a URL without secrets.
+    pub backend: String,
+    /// Whether no finding is worse than a note.
+    pub well: bool,
+    /// Each endpoint of the store, in the order of its URL.
+    pub endpoints: Vec<EndpointReport>,
+    /// What elect has to be allowed there, in the order in which it was tried.
+    pub rights: Vec<RightReport>,
+    /// How long renewals take; `None` if none could be made.
+    pub renewal: Option<RenewalReport>,
+    /// Which TTL to take; `None` where leases do not end by time, or no renewal was seen.
+    pub ttl: Option<TtlReport>,
+    /// This machine's clock.
+    pub clock: ClockReport,
+    /// What can hold the descendants of a command, the best first.
+    pub containment: Vec<ContainmentReport>,
+    /// What there is only so much of.
+    pub limits: Vec<LimitReport>,
+    /// What is wrong, or good to know, the worst first.
+    pub findings: Vec<FindingReport>,
+}
+
+/// One endpoint of the store.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EndpointReport {
+    /// Where it is.
+    pub endpoint: String,
+    /// Whether it answers.
+    pub answers: bool,
+    /// From a question to its answer, in milliseconds and parts of one; the middle one of several.
+    pub round_trip_ms: Option<f64>,
+    /// The server's version.
+    pub version: Option<String>,
+    /// What it is among the others, or the kind of its file system.
+    pub role: Option<String>,
+    /// Why it does not answer.
+    pub error: Option<String>,
+}
+
+/// Something that elect has to be allowed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RightReport {
+    /// What it is.
+    pub right: &'static str,
+    /// Whether it could be done.
+    pub granted: bool,
+    /// Why not.
+    pub error: Option<String>,
+}
+
+/// How long renewals take.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RenewalReport {
+    /// The middle one, in milliseconds and parts of one.
+    pub usual_ms: f64,
+    /// The slowest one, the same.
+    pub slowest_ms: f64,
+    /// How many were made.
+    pub tries: usize,
+}
+
+/// Which TTL to take. All lengths are in milliseconds, and `None` where they are not known.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TtlReport {
+    /// What to take; `None` if none would do.
+    pub advised_ms: Option<u64>,
+    /// The shortest that would do, whether it is granted or not.
+    pub shortest_ms: Option<u64>,
+    /// The shortest that the store grants.
+    pub least_ms: Option<u64>,
+    /// The longest that the store grants.
+    pub greatest_ms: Option<u64>,
+    /// Why.
+    pub reasons: Vec<String>,
+}
+
+/// This machine's clock.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClockReport {
+    /// How fast the kernel was told to let it run, as a share of what it would by itself.
+    pub rate: f64,
+}
+
+/// One way to hold the descendants of a command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ContainmentReport {
+    /// Its name.
+    pub containment: &'static str,
+    /// Whether it is to be had here.
+    pub at_hand: bool,
+    /// Why not.
+    pub why_not: Option<String>,
+}
+
+/// Something that there is only so much of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LimitReport {
+    /// What it is, and where.
+    pub limit: String,
+    /// `bytes` or `pieces`.
+    pub unit: &'static str,
+    /// How much there is in all; `None` if it has no limit, or none that is told.
+    pub most: Option<u64>,
+    /// How much of it is in use; `None` if that is not told.
+    pub used: Option<u64>,
+}
+
+/// Something to know, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FindingReport {
+    /// `error`: no election is held as it should be. `warning`: until something else happens. `note`: all is well.
+    pub severity: &'static str,
+    /// What was found, and where.
+    pub what: String,
+    /// What to do.
+    pub way_out: String,
+}
+
+impl From<&Endpoint> for EndpointReport {
+    fn from(endpoint: &Endpoint) -> Self {
+        let answer = endpoint.answer.as_ref().ok();
+        Self {
+            endpoint: endpoint.address.clone(),
+            answers: answer.is_some(),
+            round_trip_ms: answer.map(|answer| CheckReport::fine_ms(answer.round_trip)),
+            version: answer.and_then(|answer| answer.version.clone()),
+            role: answer.and_then(|answer| answer.role.clone()),
+            error: endpoint.answer.as_ref().err().map(|error| chain(error)),
+        }
+    }
+}
+
+impl From<&Supply> for LimitReport {
+    fn from(supply: &Supply) -> Self {
+        let unit = match supply.unit {
+            Unit::Bytes => "bytes",
+            Unit::Pieces => "pieces",
+        };
+        Self { limit: supply.what.clone(), unit, most: supply.most, used: supply.used }
+    }
+}
+
+impl From<&Finding> for FindingReport {
+    fn from(finding: &Finding) -> Self {
+        let Finding { severity, what, way_out } = finding;
+        Self { severity: severity.name(), what: what.clone(), way_out: way_out.clone() }
+    }
+}
+
+impl DoctorReport {
+    /// All of it for people, what is wrong last.
+    pub fn table(&self) -> String {
+        let mut text = format!("backend: {}\n", escape(&self.backend));
+        for table in [self.endpoints(), self.rights()].into_iter().flatten() {
+            let _ = writeln!(text, "\n{}", table.render().trim_end());
+        }
+        text.push('\n');
+        text.push_str(&self.pace());
+        let _ = writeln!(text, "\n{}", self.containment().render().trim_end());
+        let _ = writeln!(text, "\n{}\n", self.limits().render().trim_end());
+        for FindingReport { severity, what, way_out } in &self.findings {
+            let _ = writeln!(text, "{severity}: {}\n  way out: {}", escape(what), escape(way_out));
+        }
+        if self.well {
+            text.push_str("nothing is wrong\n");
+        }
+        text
+    }
+
+    fn endpoints(&self) -> Option<Table> {
+        let mut table = Table::uncut(&["ENDPOINT", "ROUND TRIP", "VERSION", "ROLE"]);
+        for endpoint in &self.endpoints {
+            let time = endpoint.round_trip_ms.map_or_else(|| "no answer".to_owned(), milliseconds);
+            let or_none = |text: &Option<String>| text.clone().unwrap_or_default();
+            let (version, role) = (or_none(&endpoint.version), or_none(&endpoint.role));
+            table.row([endpoint.endpoint.clone(), time, version, role]);
+        }
+        (!self.endpoints.is_empty()).then_some(table)
+    }
+
+    fn rights(&self) -> Option<Table> {
+        let mut table = Table::uncut(&["RIGHT", "GRANTED"]);
+        for right in &self.rights {
+            let granted = if right.granted { "yes" } else { "NO" };
+            table.row([right.right.to_owned(), granted.to_owned()]);
+        }
+        (!self.rights.is_empty()).then_some(table)
+    }
+
+    /// Times: renewals, the TTL and the clock.
+    fn pace(&self) -> String {
+        let mut text = String::new();
+        if let Some(RenewalReport { usual_ms, slowest_ms, tries }) = self.renewal {
+            let (usual, slowest) = (milliseconds(usual_ms), milliseconds(slowest_ms));
+            let _ = writeln!(text, "renewal: {usual}, the slowest of {tries}: {slowest}");
+        }
+        if let Some(TtlReport { advised_ms, reasons, .. }) = &self.ttl {
+            let advised = advised_ms.map_or_else(
+                || "none would do".to_owned(),
+                |ms| humantime::format_duration(std::time::Duration::from_millis(ms)).to_string(),
+            );
+            let _ = writeln!(text, "advised TTL: {advised}");
+            for reason in reasons {
+                let _ = writeln!(text, "  {}", escape(reason));
+            }
+        }
+        let off = (self.clock.rate - 1.0) * 100.0;
+        let _ = writeln!(text, "clock: told to run {off:+.4} % off its own rate");
+        text
+    }
+
+    fn containment(&self) -> Table {
+        let mut table = Table::uncut(&["CONTAINMENT", "AT HAND"]);
+        for ContainmentReport { containment, why_not, .. } in &self.containment {
+            let at_hand = why_not.as_ref().map_or("yes".to_owned(), |why| format!("no: {why}"));
+            table.row([(*containment).to_owned(), at_hand]);
+        }
+        table
+    }
+
+    fn limits(&self) -> Table {
+        let mut table = Table::uncut(&["LIMIT", "USED", "MOST"]);
+        for LimitReport { limit, unit, most, used } in &self.limits {
+            let number = |number: &Option<u64>| {
+                number.map_or_else(String::new, |number| {
+                    if *unit == "bytes" { bytes(number) } else { number.to_string() }
+                })
+            };
+            table.row([limit.clone(), number(used), number(most)]);
+        }
+        table
+    }
+}
+
+/// Bytes for people.
+fn bytes(count: u64) -> String {
+    const STEPS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    #[expect(clippy::cast_precision_loss, reason = "one digit is shown")]
+    let mut amount = count as f64;
+    let mut steps = STEPS.into_iter();
+    let mut unit = steps.next().unwrap_or_default();
+    while amount >= 1024.0 {
+        let Some(next) = steps.next() else { break };
+        (amount, unit) = (amount / 1024.0, next);
+    }
+    if unit == "B" { format!("{count} B") } else { format!("{amount:.1} {unit}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use elect_api::Severity;
+
+    use super::*;
+
+    fn report() -> DoctorReport {
+        DoctorReport {
+            backend: "etcd://a:2379,b:2379".into(),
+            well: false,
+            endpoints: vec![
+                EndpointReport {
+                    endpoint: "a:2379".into(),
+                    answers: true,
+                    round_trip_ms: Some(0.4),
+                    version: Some("3.5.16".into()),
+                    role: Some("leader".into()),
+                    error: None,
+                },
+                EndpointReport {
+                    endpoint: "b:2379".into(),
+                    answers: false,
+                    round_trip_ms: None,
+                    version: None,
+                    role: None,
+                    error: Some("nothing listens there".into()),
+                },
+            ],
+            rights: vec![RightReport { right: "look", granted: true, error: None }],
+            renewal: Some(RenewalReport { usual_ms: 1.25, slowest_ms: 40.0, tries: 10 }),
+            ttl: Some(TtlReport {
+                advised_ms: Some(15_000),
+                shortest_ms: Some(3600),
+                least_ms: Some(2000),
+                greatest_ms: None,
+                reasons: vec!["it is the default".into()],
+            }),
+            clock: ClockReport { rate: 1.0005 },
+            containment: vec![
+                ContainmentReport {
+                    containment: "pidns",
+                    at_hand: false,
+                    why_not: Some("not allowed".into()),
+                },
+                ContainmentReport { containment: "scan", at_hand: true, why_not: None },
+            ],
+            limits: vec![LimitReport {
+                limit: "database of a:2379".into(),
+                unit: "bytes",
+                most: None,
+                used: Some(1_572_864),
+            }],
+            findings: vec![FindingReport {
+                severity: Severity::Warning.name(),
+                what: "b:2379\ndoes not answer".into(),
+                way_out: "start it".into(),
+            }],
+        }
+    }
+
+    #[test]
+    fn people_read_what_is_wrong_last() {
+        assert_eq!(
+            report().table(),
+            "backend: etcd://a:2379,b:2379\n\
+             \n\
+             ENDPOINT  ROUND TRIP  VERSION  ROLE\n\
+             a:2379    0.4ms       3.5.16   leader\n\
+             b:2379    no answer   -        -\n\
+             \n\
+             RIGHT  GRANTED\n\
+             look   yes\n\
+             \n\
+             renewal: 1.2ms, the slowest of 10: 40ms\n\
+             advised TTL: 15s\n  \
+               it is the default\n\
+             clock: told to run +0.0500 % off its own rate\n\
+             \n\
+             CONTAINMENT  AT HAND\n\
+             pidns        no: not allowed\n\
+             scan         yes\n\
+             \n\
+             LIMIT               USED     MOST\n\
+             database of a:2379  1.5 MiB  -\n\
+             \n\
+             warning: b:2379\\ndoes not answer\n  \
+               way out: start it\n"
+        );
+        let well = DoctorReport { well: true, findings: Vec::new(), ..report() };
+        assert!(well.table().ends_with("\n\nnothing is wrong\n"), "{}", well.table());
+    }
+
+    #[test]
+    fn bytes_are_rounded() {
+        for (count, said) in
+            [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (u64::MAX, "16777216.0 TiB")]
+        {
+            assert_eq!(bytes(count), said);
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Stores of which there is nothing to say.
+
+use std::time::Duration;
+
+use elect_testkit::program::eventually;
+use elect_testkit::servers::{Etcd, ZooKeeper, ZooKeeperSetup};
+use serde_json::{Value, json};
+
+use super::{RIGHTS, doctor, endpoints, granted, list, report};
+use crate::selftest::stores::nodes;
+use crate::support::Ground;
+
+#[test]
+fn on_the_local_disk() {
+    let ground = Ground::new();
+    let url = format!("file://{}", ground.state().display());
+    let found = report(&doctor(&url), 0);
+    assert!(!ground.state().exists(), "it was made for the trial, and goes with it");
+    assert_eq!(found["backend"], url);
+    assert_eq!(granted(&found), RIGHTS);
+    assert_eq!(endpoints(&found, "endpoint"), [json!(ground.state())]);
+    assert!(endpoints(&found, "role")[0].is_string(), "{found:#}");
+    assert_eq!(found["ttl"], Value::Null, "its leases have no end");
+    let limits: Vec<_> = list(&found, "limits").iter().map(|limit| &limit["limit"]).collect();
+    assert!(limits.iter().any(|limit| **limit == "inotify instances of a user"), "{limits:?}");
+    // What was there before stays; and people read it, too.
+    ground.run().arg("true").run().exits(0);
+    let said = ground.elect("doctor").run().exits(0).is_quiet().stdout;
+    assert_eq!(std::fs::read_dir(ground.state()).expect("it is there").count(), 1);
+    assert!(said.starts_with(&format!("backend: {url}\n")), "{said}");
+    assert!(said.ends_with("\nnothing is wrong\n"), "{said}");
+}
+
+/// As each store of several members has it, with roles in any order.
+#[track_caller]
+fn is_well(found: &Value, roles: [&str; 3]) {
+    assert_eq!(granted(found), RIGHTS);
+    assert_eq!(endpoints(found, "answers"), [json!(true), json!(true), json!(true)]);
+    assert!(endpoints(found, "round_trip_ms").iter().all(Value::is_number), "{found:#}");
+    assert!(endpoints(found, "version").iter().all(Value::is_string), "{found:#}");
+    let mut are = endpoints(found, "role");
+    are.sort_by_key(|role| role.as_str() != Some("leader"));
+    assert_eq!(are, roles);
+    assert_eq!(found["ttl"]["advised_ms"], 15_000, "{found:#}");
+    assert_eq!(found["renewal"]["tries"], 10, "{found:#}");
+    assert_eq!(found["findings"], json!([]));
+}
+
+#[test]
+fn on_etcd() {
+    let etcd = Etcd::start(3);
+    let found = report(&doctor(&etcd.url()), 0);
+    is_well(&found, ["leader", "follower", "follower"]);
+    assert!(found["ttl"]["least_ms"].as_u64().is_some_and(|least| least >= 1000), "{found:#}");
+    assert_eq!(found["ttl"]["greatest_ms"], Value::Null);
+    assert_eq!(etcd.ctl(&["get", "", "--prefix", "--keys-only"]), "");
+    assert_eq!(etcd.ctl(&["lease", "list"]).trim(), "found 0 leases");
+}
+
+#[test]
+fn on_zookeeper() {
+    let setup =
+        ZooKeeperSetup { members: 3, tick: Duration::from_secs(2), ..ZooKeeperSetup::default() };
+    let zookeeper = ZooKeeper::start(&setup);
+    let before = nodes(&zookeeper.url());
+    let found = report(&doctor(&zookeeper.url()), 0);
+    is_well(&found, ["leader", "follower", "follower"]);
+    assert_eq!(found["ttl"]["least_ms"], 4000);
+    assert_eq!(found["ttl"]["greatest_ms"], 40_000);
+    eventually("the nodes as they were", || (nodes(&zookeeper.url()) == before).then_some(()));
+}

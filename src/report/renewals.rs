@@ -152,10 +152,10 @@ mod tests {
                 self.next = self.next + self.lease / 6 + late;
             }
             self.now = answered;
-            let left = self.lease - told.since(self.renewed);
+            let left = self.lease.saturating_sub(told.since(self.renewed));
             let whole = left.as_millis() / self.resolution.as_millis();
             let left = self.resolution * u32::try_from(whole).unwrap();
-            let at_most = self.lease - left;
+            let at_most = self.lease.saturating_sub(left);
             let at_least = at_most.saturating_sub(self.resolution);
             let renewed = Renewed { at_least, at_most };
             self.renewals.take_in(Some(&leader(1, Some(renewed))), asked, answered)

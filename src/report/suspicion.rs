@@ -91,7 +91,7 @@ mod tests {
     fn known_values() {
         // Each is the power of ten that so many deviations are for.
         for (deviations, phi) in [
-            (0.0, 0.30103),
+            (0.5, 0.51069),
             (1.0, 0.79955),
             (1.281_551_565_5, 1.0),
             (1.959_963_984_5, 1.60206),

@@ -14,6 +14,8 @@ use crate::report::{ElectionStatus, Renewals, Suspicion};
 const PAUSE: Duration = Duration::from_secs(5);
 /// How long an answer to a client waits for one to us.
 const PATIENCE: Duration = Duration::from_millis(500);
+/// How long one to somebody who watches may take. Then the store is left alone for as long.
+const PATIENCE_OF_WATCHERS: Duration = Duration::from_secs(1);
 /// Who wants to know how suspicious the leader is asks again by then: Prometheus does once a minute by itself.
 const INTEREST: Duration = Duration::from_secs(120);
 
@@ -47,16 +49,16 @@ impl Surveyor {
         }
     }
 
-    /// Asks, and says how soon to ask again where somebody watches.
-    async fn survey(&self, at: Boottime) -> Duration {
-        let survey = tokio::time::timeout(PATIENCE, self.store.survey(&self.election)).await;
-        let Ok(Ok(survey)) = survey else { return pace([].into_iter()) };
+    /// Asks, and says how soon to ask again where somebody watches; `None` if there is no answer.
+    async fn survey(&self, at: Boottime, patience: Duration) -> Option<Duration> {
+        let survey = tokio::time::timeout(patience, self.store.survey(&self.election)).await;
+        let survey = survey.ok()?.ok()?;
         let leader = survey.leader.as_ref();
         let mut seen = self.seen();
         let suspicion = seen.renewals.take_in(leader, at, guard::now());
         let status = ElectionStatus::new(&self.election, &self.store.profile(), &survey);
         seen.newest = Some(Sight { at, status, suspicion });
-        pace(leader.into_iter())
+        Some(pace(leader.into_iter()))
     }
 
     fn is_wanted(&self) -> bool {
@@ -76,7 +78,7 @@ impl Lookout for Surveyor {
             let at = guard::now();
             if asked.is_none_or(|asked| asked + PAUSE <= at) {
                 *asked = Some(at);
-                self.survey(at).await;
+                self.survey(at, PATIENCE).await;
             }
         }
         self.seen().newest.clone()
@@ -99,9 +101,9 @@ impl Lookout for Surveyor {
                     let mut asked = self.asked.lock().await;
                     let at = guard::now();
                     *asked = Some(at);
-                    self.survey(at).await
+                    self.survey(at, PATIENCE_OF_WATCHERS).await
                 };
-                tokio::time::sleep(pause).await;
+                tokio::time::sleep(pause.unwrap_or(PATIENCE_OF_WATCHERS)).await;
             }
         }
     }

@@ -88,6 +88,6 @@ impl Lookout for Blind {
     }
 
     async fn watch(&self, _: &Board) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }

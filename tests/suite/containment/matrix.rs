@@ -85,7 +85,6 @@ enum Act {
     /// Both are killed before either can act; they and the init of a pid namespace were stopped.
     KillBoth,
     /// They are stopped, and the lease runs out.
-    #[cfg_attr(not(feature = "sim"), expect(dead_code, reason = "it takes the simulated store"))]
     StopBoth,
 }
 

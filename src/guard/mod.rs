@@ -44,6 +44,7 @@ pub mod ladder;
 pub mod lease;
 mod lease_file;
 mod no_alloc;
+mod numbers;
 mod redeemer;
 mod signals;
 mod spawn;

@@ -6,6 +6,7 @@
 mod candidate;
 mod check;
 mod duel;
+mod folder;
 mod processes;
 mod proxy;
 mod scratch;

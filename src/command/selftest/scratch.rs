@@ -1,21 +1,18 @@
 use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File};
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::fs::{self, File};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
 use elect_api::{ElectionName, Profile, Store};
 use tokio::time::sleep;
 
+use super::folder::Folder;
 use super::stamps::Stamps;
 use crate::command::candidacy::environment;
 use crate::config::{self, BackendUrl, SelftestPlan};
 use crate::guard::{self, Inherited};
-
-/// What the names of all that we make begin with.
-const PREFIX: &str = "elect-selftest-";
 
 /// The variables of elect that its candidates are to find.
 const HANDED_ON: [&str; 3] = ["ELECT_USER", "ELECT_PASSWORD", "ELECT_PASSWORD_FILE"];
@@ -26,6 +23,8 @@ const OF_TESTS: &str = "ELECT_TEST_";
 const AFTER_A_CHECK: Duration = Duration::from_millis(500);
 /// The same in the end, where there may be an entry to give up.
 const IN_THE_END: Duration = Duration::from_secs(5);
+/// The file in the folder that says where the store is, for whoever cleans up after us.
+const STORE: &str = "store";
 /// From one look to the next.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -37,8 +36,7 @@ pub(super) struct Scratch<'a> {
     pub(super) profile: Profile,
     /// The length of lease to ask for; `None` where leases do not end by time.
     pub(super) ttl: Option<Duration>,
-    folder: PathBuf,
-    name: String,
+    folder: Folder,
     elections: RefCell<Vec<ElectionName>>,
     number: Cell<u32>,
 }
@@ -52,8 +50,7 @@ impl<'a> Scratch<'a> {
         let store = config::connect(&plan.backend)?;
         let profile = store.profile();
         let ttl = plan.lease(&profile)?;
-        let name = format!("{PREFIX}{:08x}", fastrand::u32(..));
-        let folder = make_folder(&name)?;
+        let folder = Folder::new()?;
         let scratch = Self {
             backend: &plan.backend,
             inherited,
@@ -61,18 +58,20 @@ impl<'a> Scratch<'a> {
             profile,
             ttl,
             folder,
-            name,
             elections: RefCell::default(),
             number: Cell::new(0),
         };
         // In the place of the user's: no key of it counts for the candidates.
         let config = scratch.config();
         File::create(&config).with_context(|| format!("cannot make {}", config.display()))?;
+        let store = scratch.folder.path().join(STORE);
+        fs::write(&store, scratch.location())
+            .with_context(|| format!("cannot write {}", store.display()))?;
         Ok(scratch)
     }
 
     fn config(&self) -> PathBuf {
-        self.folder.join("config.yaml")
+        self.folder.path().join("config.yaml")
     }
 
     /// Where the store is, as people may see it.
@@ -82,25 +81,25 @@ impl<'a> Scratch<'a> {
 
     /// All elections of ours, in words.
     pub(super) fn whole(&self) -> String {
-        format!("what there is of the elections {}-... at {}", self.name, self.profile.location)
+        format!(
+            "what there is of the elections {}-... at {}",
+            self.folder.name(),
+            self.profile.location
+        )
     }
 
     /// An election that nobody ever enters.
     pub(super) fn nobodys(&self) -> anyhow::Result<ElectionName> {
-        self.name_of(0)
-    }
-
-    fn name_of(&self, number: u32) -> anyhow::Result<ElectionName> {
-        format!("{}-{number}", self.name).parse().context("no name for an election")
+        name_of(&self.folder, 0)
     }
 
     /// Another election, which is removed in the end, and a folder for its stamps.
     pub(super) fn election(&self) -> anyhow::Result<(ElectionName, Stamps)> {
         let number = self.number.get() + 1;
         self.number.set(number);
-        let election = self.name_of(number)?;
+        let election = name_of(&self.folder, number)?;
         self.elections.borrow_mut().push(election.clone());
-        let folder = self.folder.join(number.to_string());
+        let folder = self.folder.path().join(number.to_string());
         fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
         Ok((election, Stamps::new(folder)))
     }
@@ -137,39 +136,72 @@ impl<'a> Scratch<'a> {
         end_children(AFTER_A_CHECK).await;
     }
 
-    /// Removes all that was made, and says in words what could not be.
+    /// Removes all that was made, and says in words what could not be. What others have left in this store that
+    /// were killed goes as well, as far as it can.
     pub(super) async fn clear_away(&self) -> Vec<String> {
         end_children(IN_THE_END).await;
         let began = guard::now();
         // The lease of a candidate that could give nothing up has to end.
         let patience = self.ttl.unwrap_or_default() * 3 + Duration::from_secs(10);
-        let elections = self.elections.take();
         let mut left = Vec::new();
-        for election in elections {
-            loop {
-                let Err(error) = self.store.forget(&election).await else { break };
-                if error.is_permanent() || guard::now().since(began) > patience {
-                    let error = anyhow::Error::from(error);
-                    left.push(format!(
-                        "election {election} at {}: {error:#}",
-                        self.profile.location
-                    ));
-                    break;
+        for election in self.elections.take() {
+            let error = loop {
+                match self.store.forget(&election).await {
+                    Ok(()) => break None,
+                    Err(error) if error.is_permanent() || guard::now().since(began) > patience => {
+                        break Some(error);
+                    }
+                    Err(_) => sleep(LOOK * 20).await,
                 }
-                sleep(LOOK * 20).await;
+            };
+            let Some(error) = error else { continue };
+            let is_out_of_reach = !error.is_permanent();
+            let what = if is_out_of_reach {
+                self.whole()
+            } else {
+                format!("election {election} at {}", self.profile.location)
+            };
+            left.push(format!("{what}: {:#}", anyhow::Error::from(error)));
+            if is_out_of_reach {
+                // So are the others.
+                break;
             }
         }
-        if let Err(error) = fs::remove_dir_all(&self.folder) {
-            left.push(format!("{}: {error}", self.folder.display()));
+        if let Err(error) = self.folder.remove() {
+            left.push(format!("{}: {error}", self.folder.path().display()));
         }
+        self.clear_away_after_others().await;
         left
+    }
+
+    async fn clear_away_after_others(&self) {
+        let is_of_this_store = |folder: &Folder| {
+            let store = fs::read_to_string(folder.path().join(STORE));
+            store.is_ok_and(|store| store == self.location())
+        };
+        for folder in Folder::left().filter(is_of_this_store) {
+            let mut is_left = false;
+            for entry in fs::read_dir(folder.path()).into_iter().flatten().flatten() {
+                let number = entry.file_name().to_str().and_then(|name| name.parse().ok());
+                if let Some(Ok(election)) = number.map(|number| name_of(&folder, number)) {
+                    is_left |= self.store.forget(&election).await.is_err();
+                }
+            }
+            if !is_left {
+                let _ = folder.remove();
+            }
+        }
     }
 }
 
 impl Drop for Scratch<'_> {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.folder);
+        let _ = self.folder.remove();
     }
+}
+
+fn name_of(folder: &Folder, number: u32) -> anyhow::Result<ElectionName> {
+    format!("{}-{number}", folder.name()).parse().context("no name for an election")
 }
 
 /// Waits until all children have ended, and kills those that have not by the end of `patience`.
@@ -186,18 +218,4 @@ async fn end_children(patience: Duration) {
         }
         sleep(LOOK).await;
     }
-}
-
-/// Makes a folder for us alone, in memory where there is a place for that: stamps on a disk would wait for
-/// it now and then.
-fn make_folder(name: &str) -> anyhow::Result<PathBuf> {
-    let make = |place: &Path| {
-        let folder = place.join(name);
-        DirBuilder::new().mode(0o700).create(&folder).map(|()| folder)
-    };
-    if let Ok(folder) = make(Path::new("/dev/shm")) {
-        return Ok(folder);
-    }
-    let place = std::env::temp_dir();
-    make(&place).with_context(|| format!("cannot make a folder in {}", place.display()))
 }

@@ -127,9 +127,11 @@ pub(crate) const CASES: &[Case] = &[
     })
     .locally(Ending::Resigns),
     case("both_killed", "8 wrapper and guardian killed", ALONE, Ending::Expires, |duel| {
+        // In this order: the kernel has a stopped guardian go on when the wrapper dies.
+        stop(duel.wrapper);
         stop(duel.guardian);
-        send(duel.wrapper, KILL);
         send(duel.guardian, KILL);
+        send(duel.wrapper, KILL);
     })
     .locally(Ending::Resigns),
     case("term_ignored", "10 command deaf to TERM", ALONE, Ending::Resigns, |duel| {

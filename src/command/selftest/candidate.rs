@@ -54,8 +54,10 @@ impl Candidate {
         command.args(["--", OURSELVES, SUBCOMMAND]).arg(stamps.folder()).args([tag, tree]);
         command.env_clear().envs(scratch.environment(backend));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
-        let child =
-            scratch.inherited.spawn_bound(&mut command).context("cannot start elect run")?;
+        let child = scratch
+            .inherited
+            .spawn_bound(&mut command)
+            .context("cannot start elect run (/proc/self/exe)")?;
         Ok(Self { child, log, guardian: None })
     }
 

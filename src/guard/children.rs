@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use elect_api::Boottime;
 
+use super::numbers;
 use super::wire::Ended;
 
 /// Signals every child of the thread behind `list` (a `/proc/.../children` file).
@@ -57,7 +58,8 @@ pub(super) fn kill_living(list: RawFd, spare: &[i32]) -> Living {
 /// Whether a process is stopped, by a signal or a debugger, as far as `/proc` tells. Allocates: for the
 /// wrapper only.
 pub(super) fn is_stopped(pid: i32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let stat = format!("/proc/{}/stat", numbers::of(pid));
+    let stat = std::fs::read_to_string(stat).unwrap_or_default();
     let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
     matches!(state, Some('T' | 't'))
 }
@@ -182,8 +184,7 @@ const fn low_byte(number: i32) -> u8 {
 /// Whether `/proc` lists children, by the numbers that they have for us. A `/proc` that was mounted
 /// for another pid namespace lists numbers that are strangers' here.
 pub(super) fn are_listed() -> bool {
-    let ourselves = std::fs::read_link("/proc/self").ok();
-    ourselves.is_some_and(|own| own.as_os_str() == &*std::process::id().to_string())
+    numbers::own() == Some(std::process::id())
         && std::path::Path::new("/proc/thread-self/children").exists()
 }
 

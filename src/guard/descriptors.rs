@@ -87,8 +87,11 @@ pub(super) fn close_each(numbers: &[RawFd]) {
 
 /// `/dev/null`, for reading and writing.
 pub(super) fn null() -> io::Result<OwnedFd> {
-    let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
-    out_of_the_way(null.into())
+    const NULL: &str = "/dev/null";
+    let null = std::fs::OpenOptions::new().read(true).write(true).open(NULL);
+    let named =
+        |error: io::Error| io::Error::new(error.kind(), format!("cannot open {NULL}: {error}"));
+    out_of_the_way(null.map_err(named)?.into())
 }
 
 /// Puts `null` in the place of the standard descriptors in `places`.

@@ -16,7 +16,7 @@ use elect_api::{Boottime, Token};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use super::descriptors::out_of_the_way;
-use super::lease_file;
+use super::{lease_file, numbers};
 
 /// Marks the page as ours: "elect", and the version of the layout.
 const MAGIC: u64 = u64::from_be_bytes(*b"elect\0\0\x01");
@@ -91,7 +91,8 @@ impl Writer {
 
     /// Where programs of the tree find it, as long as this process holds it.
     pub(super) fn path(&self) -> PathBuf {
-        PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), self.memory.as_raw_fd()))
+        let own = numbers::own().unwrap_or_else(std::process::id);
+        PathBuf::from(format!("/proc/{own}/fd/{}", self.memory.as_raw_fd()))
     }
 
     pub(super) fn memory(&self) -> &OwnedFd {

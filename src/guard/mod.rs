@@ -45,6 +45,7 @@ pub mod lease;
 mod lease_file;
 pub(crate) mod locks;
 mod no_alloc;
+mod numbers;
 mod redeemer;
 mod signals;
 mod spawn;

@@ -64,6 +64,25 @@ fn under_a_foreign_proc_a_daemon_is_waited_for() {
     stage.assert_runs(&["A", "B"]);
 }
 
+/// By the inner numbers, the lease of the inner one would be that of the outer one, which leads on.
+#[test]
+fn under_a_foreign_proc_the_lease_that_is_checked_is_the_own_one() {
+    let ground = Ground::new();
+    let url = format!("file://{}", ground.state().display());
+    // Who closes what the outer one has handed on gets the same numbers for its descriptors.
+    let close = "for fd in /proc/$$/fd/*; do fd=${fd##*/}; ((fd > 2)) && exec {fd}>&-; done; \
+                 export OUTER=$ELECT_LEASE; exec \"$@\"";
+    let look = "[ \"$ELECT_LEASE\" -ef \"$OUTER\" ] && echo the outer one; exec \"$E\" check";
+    for tier in ["group", "cgroup", "pidns"] {
+        let run = ground.elect("run").args(["-e", "outer", "--", "bash", "-c", close, "bash"]);
+        let run = run.args(NAMESPACE).arg(env!("CARGO_BIN_EXE_elect"));
+        let run = run.args(["run", "-b", &url, "-e", "inner", "--containment", tier]).sh(look);
+        let run = run.env("E", env!("CARGO_BIN_EXE_elect"));
+        let container = ["unshare", "-pf", "--mount-proc", "--kill-child"];
+        run.under(container).run().exits(0).prints("leading, no time limit\n");
+    }
+}
+
 /// The list of children would have the outer number of the daemon, which somebody else has here.
 #[test]
 fn under_a_foreign_proc_no_stranger_is_killed() {

@@ -85,7 +85,7 @@ fn take_part(
     let page = listener.map(|listener| run.page(listener, note.as_deref()));
     let guardian = run.fork(inherited, enclosure, page.as_ref().map(Page::address))?;
     if plan.after_loss == AfterLoss::Exit {
-        inherited.release().context("cannot open /dev/null")?;
+        inherited.release().context("cannot let go of stdin")?;
     }
     let starts_over = plan.after_loss == AfterLoss::Campaign;
     let estate = page.as_ref().filter(|_| starts_over).map(Page::estate).transpose()?;

@@ -68,8 +68,10 @@ impl Candidate {
         command.args(["--", OURSELVES, SUBCOMMAND, &stamps, tag, tree]);
         command.env_clear().envs(environment(backend));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
-        let child =
-            scratch.inherited.spawn_bound(&mut command).context("cannot start elect run")?;
+        let child = scratch
+            .inherited
+            .spawn_bound(&mut command)
+            .context("cannot start elect run (/proc/self/exe)")?;
         Ok(Self { child, log, guardian: None })
     }
 

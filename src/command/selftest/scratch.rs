@@ -111,23 +111,42 @@ impl<'a> Scratch<'a> {
         let began = guard::now();
         // The lease of a candidate that could give nothing up has to end.
         let patience = self.ttl.unwrap_or_default() * 3 + Duration::from_secs(10);
-        let elections = self.elections.take();
         let mut left = Vec::new();
-        for election in elections {
-            loop {
-                let Err(error) = self.store.forget(&election).await else { break };
-                if error.is_permanent() || guard::now().since(began) > patience {
-                    let error = anyhow::Error::from(error);
-                    left.push(format!(
-                        "election {election} at {}: {error:#}",
-                        self.profile.location
-                    ));
-                    break;
+        for election in self.elections.take() {
+            let error = loop {
+                match self.store.forget(&election).await {
+                    Ok(()) => break None,
+                    Err(error) if error.is_permanent() || guard::now().since(began) > patience => {
+                        break Some(error);
+                    }
+                    Err(_) => sleep(LOOK * 20).await,
                 }
-                sleep(LOOK * 20).await;
+            };
+            let Some(error) = error else { continue };
+            let is_out_of_reach = !error.is_permanent();
+            let what = if is_out_of_reach {
+                self.whole()
+            } else {
+                format!("election {election} at {}", self.profile.location)
+            };
+            left.push(format!("{what}: {:#}", anyhow::Error::from(error)));
+            if is_out_of_reach {
+                // So are the others.
+                return left;
             }
         }
+        self.clear_away_after_others().await;
         left
+    }
+
+    /// Removes what those have left in the store that were killed. One of somebody who lives loses nothing by it:
+    /// an election that somebody is in stays, and any other is made again when it is wanted.
+    async fn clear_away_after_others(&self) {
+        let Ok(elections) = self.store.elections().await else { return };
+        for election in elections.iter().filter(|name| name.as_str().starts_with(PREFIX)) {
+            // Who comes next tries again.
+            let _ = self.store.forget(election).await;
+        }
     }
 }
 

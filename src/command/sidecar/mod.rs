@@ -39,7 +39,7 @@ const CONTAINMENT: &str = "none";
 /// Whatever keeps it from taking part at all.
 pub(super) fn sidecar(plan: &SidecarPlan, log: &Log) -> anyhow::Result<u8> {
     let inherited = Inherited::take().context("cannot block signals")?;
-    inherited.release().context("cannot open /dev/null")?;
+    inherited.release().context("cannot let go of stdin")?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -206,6 +206,7 @@ impl Display for Trouble {
                  (systemd-run --user --scope)"
             }
             io::ErrorKind::ReadOnlyFilesystem => "have the container mount it for writing",
+            _ if path.starts_with("/proc") => "mount /proc",
             _ => "it takes version 2 of cgroups, and Linux 5.14 or later",
         })
     }

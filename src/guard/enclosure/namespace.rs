@@ -25,8 +25,8 @@ use nix::unistd::pipe2;
 use super::init::{self, Kept, LEAVE};
 use super::{clone, wait_for};
 use crate::guard::descriptors::out_of_the_way;
-use crate::guard::signals;
 use crate::guard::spawn::Birth;
+use crate::guard::{numbers, signals};
 
 /// What the guardian has of it.
 pub(super) struct Namespace {
@@ -203,7 +203,7 @@ fn go_ahead(user: Option<&User>, entrance: &Entrance, birth: &mut Birth<'_>) -> 
         Ok(init) => told.init = init,
         Err(errno) => tell(Told { errno, ..told }),
     }
-    birth.launch.image.set_lease(told.init, birth.lease.as_raw_fd());
+    birth.launch.image.set_lease(numbers::of(told.init), birth.lease.as_raw_fd());
     // What its parent is called cannot be seen from within.
     birth.guardian = 0;
     match clone::sibling() {

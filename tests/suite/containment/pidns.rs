@@ -200,6 +200,22 @@ fn one_inside_another_ends_with_it() {
 }
 
 #[test]
+fn one_inside_another_has_a_lease_of_its_own_to_check() {
+    for someone in [Someone::root(), Someone::ordinary()] {
+        if !someone.can_have("pidns") {
+            continue;
+        }
+        let program = someone.copy_of(env!("CARGO_BIN_EXE_elect").as_ref(), "elect");
+        for tier in ["auto", "pidns"] {
+            let inner = "\"$E\" run -b \"$B\" -e inner --containment \"$T\" \"$E\" check";
+            let run = someone.run().args(["--containment", "pidns"]);
+            let run = run.env("E", &program).env("B", someone.url()).env("T", tier);
+            run.sh(inner).run().exits(0).prints("leading, no time limit\n");
+        }
+    }
+}
+
+#[test]
 fn keys_in_the_terminal_do_what_they_do() {
     let ground = Ground::new();
     let mut terminal = shell(&ground);

@@ -54,6 +54,18 @@ fn a_cgroup_that_may_not_be_made_is_refused() {
 }
 
 #[test]
+fn what_a_bare_root_lacks_is_named() {
+    let someone = Someone::root();
+    let without = |place: &str| {
+        let script = format!("mount -t tmpfs none {place} && exec \"$@\"");
+        ["unshare", "-m", "sh", "-c", &script, "sh"].map(ToOwned::to_owned)
+    };
+    is_refused(&someone.run().under(without("/dev")), &["cannot open /dev/null: "]);
+    let cgroup = someone.run().args(["--containment", "cgroup"]).under(without("/proc"));
+    is_refused(&cgroup, &["/proc/self/cgroup: ", "; mount /proc"]);
+}
+
+#[test]
 fn auto_takes_what_the_command_does_not_see_and_never_fails() {
     let (root, user) = (Someone::root(), Someone::ordinary());
     for someone in [&root, &user] {

@@ -85,3 +85,21 @@ fn a_kill_ends_all_that_runs_and_leaves_no_file() {
     });
     assert_eq!(files(&ground, &name), [""; 0].map(PathBuf::from));
 }
+
+#[test]
+fn what_a_killed_one_has_left_is_removed_by_the_next() {
+    let ground = Ground::new();
+    let url = format!("file://{}", ground.state().display());
+    let mut killed = selftest(&url).spawn();
+    let name = leads(&mut killed);
+    killed.signal(Signal::SIGKILL);
+    killed.wait();
+    eventually("the end of all its processes", || processes(&name).is_empty().then_some(()));
+    let elections = || fs::read_dir(ground.state()).expect("a directory").count();
+    assert!(elections() > 0, "it had no time to tidy up");
+    let mut next = selftest(&url).spawn();
+    leads(&mut next);
+    next.signal(Signal::SIGTERM);
+    next.wait().exits(143).prints("");
+    assert_eq!(elections(), 0);
+}

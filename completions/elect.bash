@@ -80,7 +80,7 @@ _elect() {
 
     case "${cmd}" in
         elect)
-            opts="-h -V --help --version run sidecar status observe wait resign pause resume check selftest dashboard config completions man help"
+            opts="-h -V --help --version run sidecar status observe wait resign pause resume check doctor selftest dashboard config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -19,15 +19,6 @@ const ATTEMPTS: u32 = 5;
 /// How often others may be faster than we before that is told.
 const RACES: u32 = 20;
 
-/// Whether what was waited for has come.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum End {
-    /// It is so; this was seen.
-    Met(Survey),
-    /// The time was over before.
-    TimeOver,
-}
-
 /// Where things are asked of one election.
 pub(super) struct Desk<'a> {
     backend: &'a BackendUrl,
@@ -108,14 +99,14 @@ impl<'a> Desk<'a> {
         bail!("others ask something of {} all the time: try again", self.election)
     }
 
-    /// Waits until the election is so, or the time is over.
+    /// Waits until the election is so, and returns what was seen; `None` if the time was over before.
     ///
     /// # Errors
     /// The store refuses us.
     pub(super) async fn wait_until(
         &self,
         mut is_met: impl FnMut(&Survey) -> bool,
-    ) -> anyhow::Result<End> {
+    ) -> anyhow::Result<Option<Survey>> {
         let clock = BootClock::new()?;
         let store = config::connect(self.backend)?;
         let mut lookout = Lookout::over(store, vec![self.election.clone()], Rhythm::Calm)?;
@@ -124,13 +115,13 @@ impl<'a> Desk<'a> {
             let look = tokio::select! {
                 biased;
                 look = lookout.next() => look?,
-                () = clock.until(self.end) => return Ok(End::TimeOver),
+                () = clock.until(self.end) => return Ok(None),
             };
             match look {
                 Look::Seen(sight) => {
                     let survey = sight.into_only();
                     if is_met(&survey) {
-                        return Ok(End::Met(survey));
+                        return Ok(Some(survey));
                     }
                 }
                 Look::Silent(silence) => {

@@ -5,6 +5,6 @@ mod desk;
 mod pause;
 mod resign;
 
-use desk::{Desk, End};
+use desk::Desk;
 pub(super) use pause::{pause, resume};
 pub(super) use resign::resign;

@@ -3,8 +3,8 @@
 use anyhow::Context;
 use elect_api::Token;
 
+use super::Desk;
 use super::desk::{can_be_asked, is_led_with, request, run};
-use super::{Desk, End};
 use crate::config::{PausePlan, ResumePlan};
 use crate::election::orders::Orders;
 use crate::report::{self, Log, NOT_ACQUIRED};
@@ -18,15 +18,13 @@ pub(in crate::command) fn pause(plan: &PausePlan, log: &Log) -> anyhow::Result<u
     run(async {
         let desk = Desk::new(&plan.backend, &plan.election, plan.timeout, log)?;
         let Some(token) = stop_everybody(&desk, plan).await? else { return done(plan) };
-        match desk.wait_until(|survey| !is_led_with(survey, token)).await? {
-            End::Met(_) => done(plan),
-            End::TimeOver => {
-                desk.log().warn(format_args!(
-                    "paused; the command of the leader with token {token} has not ended yet"
-                ));
-                Ok(NOT_ACQUIRED)
-            }
+        if desk.wait_until(|survey| !is_led_with(survey, token)).await?.is_some() {
+            return done(plan);
         }
+        desk.log().warn(format_args!(
+            "paused; the command of the leader with token {token} has not ended yet"
+        ));
+        Ok(NOT_ACQUIRED)
     })
 }
 

@@ -3,8 +3,8 @@
 use anyhow::{Context, bail};
 use elect_api::{Leader, Survey};
 
+use super::Desk;
 use super::desk::{can_be_asked, is_led_with, request, run};
-use super::{Desk, End};
 use crate::config::ResignPlan;
 use crate::report::{self, Log, NOT_ACQUIRED};
 
@@ -30,13 +30,12 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
             .wait_until(|survey| !is_led_with(survey, token) && is_settled(survey, is_paused))
             .await?;
         match end {
-            End::Met(survey) if is_paused => {
+            Some(_) if is_paused => {
                 desk.log().warn("the election is paused: nobody leads before elect resume");
-                drop(survey);
                 say(None)
             }
-            End::Met(survey) => say(survey.leader.as_ref()),
-            End::TimeOver => {
+            Some(survey) => say(survey.leader.as_ref()),
+            None => {
                 desk.log().warn(format_args!("{id} was asked, and has not handed over yet"));
                 Ok(NOT_ACQUIRED)
             }

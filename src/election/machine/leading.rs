@@ -2,7 +2,7 @@
 
 use elect_api::{Boottime, Token, Validity};
 
-use super::{Answer, Command, Event, Machine, News, Phase, Verdict};
+use super::{Answer, Command, Event, Machine, News, Phase, Restraint, Verdict};
 use crate::election::leadership::Leadership;
 use crate::guard::switches::is_off;
 
@@ -68,7 +68,7 @@ impl Tenure {
 
 impl Machine {
     pub(super) fn begin_to_lead(&mut self, token: Token, validity: Validity) {
-        self.is_held = false;
+        self.restraint = Restraint::None;
         self.phase = Phase::Leading(Tenure {
             leadership: Leadership { token, validity },
             started: None,

@@ -42,20 +42,29 @@ pub struct Machine {
     misfits: u32,
     /// Whether the store ever answered.
     reached: bool,
-    /// We won and lost it before the command could start: what the seat still has of that is given up first.
-    rejoins: bool,
+    /// What keeps a winner from starting anything.
+    restraint: Restraint,
     /// `None` if it does not matter how often it is done.
     inquiry: Option<Inquiry>,
     /// What people ask of the election, as last read.
     orders: Orders,
-    /// Leadership is ours and nothing is started, as the election is paused.
-    is_held: bool,
     /// Why we are leaving; the first reason that ends the command stays.
     verdict: Option<Verdict>,
     interrupted: Vec<(i32, Boottime)>,
     /// Whether we were told to end since we led: then we do, whatever else happened.
     told_to_end: bool,
     commands: Vec<Command>,
+}
+
+/// What keeps a winner from starting anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Restraint {
+    None,
+    /// We won, and lost it before the command could start or are to give it up: what the seat still has of
+    /// that goes first.
+    Rejoin,
+    /// The election is paused.
+    Pause,
 }
 
 #[derive(Clone, Debug)]
@@ -77,7 +86,6 @@ impl Machine {
         Self {
             inquiry: rules.once.then_some(Inquiry::Due(None)),
             orders: Orders::default(),
-            is_held: false,
             rules,
             timing,
             rate: 1.0,
@@ -88,7 +96,7 @@ impl Machine {
             failures: 0,
             misfits: 0,
             reached: false,
-            rejoins: false,
+            restraint: Restraint::None,
             verdict: None,
             interrupted: Vec::new(),
             told_to_end: false,
@@ -215,7 +223,9 @@ impl Machine {
     fn send(&mut self, now: Boottime) {
         let (kind, command) = match &self.phase {
             Phase::Joining => (Kind::Open, Command::Open),
-            Phase::Campaigning(_) if self.rejoins => (Kind::Resign, Command::Resign),
+            Phase::Campaigning(_) if self.restraint == Restraint::Rejoin => {
+                (Kind::Resign, Command::Resign)
+            }
             Phase::Campaigning(_) if matches!(self.inquiry, Some(Inquiry::Due(_))) => {
                 (Kind::Recall, Command::Recall)
             }
@@ -270,7 +280,7 @@ impl Machine {
             Answer::Leading { token, .. } if self.is_kept_from_it(now, token) => {}
             Answer::Leading { token, validity } => self.won(now, token, validity),
             Answer::Waiting { ahead } => {
-                self.is_held = false;
+                self.restraint = Restraint::None;
                 if self.inquiry == Some(Inquiry::Unanswered) {
                     self.inquiry = Some(Inquiry::Due(None));
                 }
@@ -301,7 +311,9 @@ impl Machine {
 
     /// We had won, and it is lost before anything was started. The seat says so until it is given up.
     fn lose_unstarted(&mut self, now: Boottime, why: &str) {
-        self.rejoins = !is_off!(Rejoin);
+        if !is_off!(Rejoin) {
+            self.restraint = Restraint::Rejoin;
+        }
         let what = format!("leadership was lost before the command was started: {why}");
         self.failed(now, Error::new(ErrorKind::Unreachable, what));
     }
@@ -375,7 +387,7 @@ impl Machine {
     }
 
     fn lose_patience(&mut self, now: Boottime) {
-        let pause = self.orders.pause().filter(|_| self.is_held);
+        let pause = self.orders.pause().filter(|_| self.restraint == Restraint::Pause);
         let verdict = match pause {
             Some(why) => Verdict::Paused(why),
             None if self.reached => Verdict::NotAcquired,
@@ -422,8 +434,7 @@ impl Machine {
     /// What we had won is given up; from here on we are a newcomer.
     fn rejoined(&mut self, now: Boottime) {
         self.heard();
-        self.rejoins = false;
-        self.is_held = false;
+        self.restraint = Restraint::None;
         self.inquiry = self.inquiry.map(|_| Inquiry::Due(None));
         self.phase = Phase::Campaigning(None);
         self.request = Request::due(now);

@@ -2,7 +2,7 @@
 
 use elect_api::{Boottime, Token};
 
-use super::{Command, Machine, News, Phase, Request, Verdict};
+use super::{Command, Machine, News, Phase, Request, Restraint, Verdict};
 use crate::election::orders::Orders;
 
 impl Machine {
@@ -28,14 +28,14 @@ impl Machine {
     pub(super) fn is_kept_from_it(&mut self, now: Boottime, token: Token) -> bool {
         if let Some(why) = self.orders.step_down(token) {
             self.say(Command::Tell(News::SteppingDown(why)));
-            self.rejoins = true;
+            self.restraint = Restraint::Rejoin;
             self.request = Request::due(now);
             return true;
         }
         let Some(why) = self.orders.pause() else { return false };
         self.phase = Phase::Campaigning(Some(0));
         self.misfits = 0;
-        if !std::mem::replace(&mut self.is_held, true) {
+        if std::mem::replace(&mut self.restraint, Restraint::Pause) != Restraint::Pause {
             self.say(Command::Tell(News::Paused(why)));
         }
         self.leave_if_impatient(now, true);

@@ -56,6 +56,11 @@
 //! before it joins, at each change, and again once it has won; a leader whose command has succeeded writes it
 //! before it resigns ([once](election::once)).
 //!
+//! **Steering.** What people ask of an election, that it be paused or that a leader hand over, a store keeps as
+//! one text beside the entries ([orders](election::orders)), which every candidate gets with each answer. Asking
+//! changes the text and waits; who obeys is the engine of whoever it concerns. A winner in a paused election keeps
+//! its place and starts nothing.
+//!
 //! **Looking on.** `status`, `observe` and `wait` take no part. A store tells [when something may have
 //! changed](elect_api::Store::changed), a survey then what is so; while there is no answer nothing is made up, and
 //! what is old says so. Where a store shows when a lease was renewed, the time since then is judged by the

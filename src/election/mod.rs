@@ -16,6 +16,9 @@
 //! and again when it has won, and leaves if it was done; a leader whose command has succeeded says so in
 //! the note before it resigns ([`once`]).
 //!
+//! What people ask of the election comes with each answer ([`orders`]): in a paused one a winner starts nothing, and
+//! who leads stops its command in good order and resigns, as it does when it is asked by its token.
+//!
 //! Until the tree is proven empty the machine goes on renewing, whatever else happened, short of a
 //! definite loss; it resigns only afterwards.
 

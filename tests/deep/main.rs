@@ -7,6 +7,7 @@ mod exploration;
 mod faults;
 mod guards;
 mod havoc;
+mod memory;
 #[path = "../suite/real/mod.rs"]
 #[allow(unused_imports, reason = "the other tests use the rest of it")]
 mod real;

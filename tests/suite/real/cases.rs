@@ -28,7 +28,7 @@ pub(crate) struct Case {
 
 /// How it has to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ending {
+pub(crate) enum Ending {
     /// The store ends A's lease, with A's tree dead long before.
     Expires,
     /// A, or its guardian, gives the lease up after the tree's death.
@@ -44,7 +44,7 @@ enum Ending {
 }
 
 const TTL: Duration = Duration::from_secs(5);
-const ALONE: Setting = Setting {
+pub(crate) const ALONE: Setting = Setting {
     members: 1,
     route: Route::Direct,
     freezer: Freezer::None,
@@ -63,7 +63,7 @@ const OTHER_USER: Setting = Setting { tree: Tree::OfAnotherUser, ..ALONE };
 /// How long nobody may lead beside one who cannot act.
 const HOLD: Duration = Duration::from_secs(2);
 
-const fn case(
+pub(crate) const fn case(
     name: &'static str,
     words: &'static str,
     setting: Setting,
@@ -75,7 +75,7 @@ const fn case(
 
 impl Case {
     /// The same on the local disk, where it has to end like this.
-    const fn locally(mut self, ending: Ending) -> Self {
+    pub(crate) const fn locally(mut self, ending: Ending) -> Self {
         self.local = Some(ending);
         self
     }

@@ -1,7 +1,7 @@
 //! The program on real stores: the faults of every kind, on each of them.
 
 mod birth;
-mod cases;
+pub(crate) mod cases;
 mod cluster;
 mod crowd;
 mod cut_off;
@@ -98,7 +98,7 @@ fn survive(store: Store, name: &str) {
 pub(crate) const ROW: &str = "ELECT_TEST_ROW";
 
 /// Shows what came of a fault.
-fn report(fault: &str, store: Store, outcome: &Outcome) {
+pub(crate) fn report(fault: &str, store: Store, outcome: &Outcome) {
     let table = Table::new();
     table.add(fault, store.name(), outcome);
     println!("{table}");

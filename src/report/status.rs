@@ -339,7 +339,7 @@ mod tests {
 
     use elect_api::{Cadence, Candidate, Entry, Leader, Lease, Order, Profile, Survey, Token};
 
-    use super::{ElectionStatus, StatusReport};
+    use super::{ElectionStatus, PauseStatus, StatusReport};
 
     fn at(seconds: u64) -> SystemTime {
         UNIX_EPOCH + Duration::from_secs(seconds)
@@ -386,7 +386,7 @@ mod tests {
 
     #[test]
     fn the_json_keys_are_stable() {
-        let expected = r#"{"elections":[{"election":"job","backend":"file:///x","leader":{"id":"a","host":"web","pid":42,"command":"./job","containment":"scan","token":7,"since":"1970-01-01T00:00:08.000Z","joined":"1970-01-01T00:00:00.000Z","remaining_ms":null},"waiting":[{"place":1,"id":"b\u001b[2J","host":"web","pid":42,"command":"./job","containment":"scan","joined":"1970-01-01T00:02:20.000Z"}]},{"election":"idle","backend":"file:///x","leader":null,"waiting":[]}]}"#;
+        let expected = r#"{"elections":[{"election":"job","backend":"file:///x","leader":{"id":"a","host":"web","pid":42,"command":"./job","containment":"scan","token":7,"since":"1970-01-01T00:00:08.000Z","joined":"1970-01-01T00:00:00.000Z","remaining_ms":null},"waiting":[{"place":1,"id":"b\u001b[2J","host":"web","pid":42,"command":"./job","containment":"scan","joined":"1970-01-01T00:02:20.000Z"}],"paused":null},{"election":"idle","backend":"file:///x","leader":null,"waiting":[],"paused":null}]}"#;
         assert_eq!(serde_json::to_string(&report()).unwrap(), expected);
     }
 
@@ -412,6 +412,22 @@ mod tests {
             ["job", "waiting", "1", "b\\u{1b}[2J", "web", "42", "./job", "1m", "-", "-", "scan"]
         );
         assert_eq!(lines[3], ["idle", "no-leader", "-", "-", "-", "-", "-", "-", "-", "-", "-"]);
+    }
+
+    #[test]
+    fn a_pause_says_who_wants_it_and_why() {
+        let mut report = report();
+        let pause = PauseStatus::new("root@web1", Some(at(8)), Some("disk is full"));
+        let idle = report.elections.pop().unwrap();
+        report.elections.push(idle.paused(Some(pause)));
+        let json = serde_json::to_string(&report.elections[1].paused).unwrap();
+        let expected =
+            r#"{"by":"root@web1","since":"1970-01-01T00:00:08.000Z","reason":"disk is full"}"#;
+        assert_eq!(json, expected);
+        let table = report.table(at(200));
+        let line = table.lines().last().unwrap();
+        assert!(line.contains("paused") && line.contains("by root@web1: disk is full"), "{line}");
+        assert!(!report.is_led());
     }
 
     #[test]

@@ -148,6 +148,10 @@ mod tests {
             Err(Error::new(ErrorKind::Denied, "a status must not take part"))
         }
 
+        async fn orders(&self, _: &ElectionName) -> Result<elect_api::Orders, Error> {
+            Ok(elect_api::Orders::default())
+        }
+
         async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
             if election.as_str() != "led" {
                 return Ok(Survey::default());

@@ -13,9 +13,9 @@ Examples:
   elect pause web --timeout 0                  ask, and do not wait";
 
 const MORE: &str = "\
-A command that runs is asked to stop as with INT or TERM to its elect run, and
-is given all the time that it takes (or its --stop-timeout). Whoever is next
-keeps its place and starts nothing. Programs other than elect know of no pause:
+A command that runs gets the signal that its elect run has for --signal, and all
+the time that it takes (or its --stop-timeout). Whoever is next keeps its place
+and starts nothing. Programs other than elect know of no pause:
 they wait behind it, and one that leads goes on.
 
 Exit codes:

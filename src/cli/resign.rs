@@ -13,9 +13,8 @@ Examples:
   elect resign web --timeout 1m                75 if that takes longer";
 
 const MORE: &str = "\
-The leader's command is asked to stop as with TERM to its elect run, and is
-given all the time that it takes (or its --stop-timeout); then whoever is next
-leads, and the elect run that led ends with 124, or waits again if it has
+The leader's command gets the signal that its elect run has for --signal, and all
+the time that it takes (or its --stop-timeout); then whoever is next leads, and the elect run that led ends with 124, or waits again if it has
 --after-loss campaign. A leader that is no elect cannot be asked.
 
 Exit codes:

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::time::SystemTime;
 
-use elect_api::{Error, ErrorKind, Survey, Token, stamp};
+use elect_api::{Candidate, Error, ErrorKind, Survey, Token, stamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -116,10 +116,15 @@ impl Orders {
     }
 
     /// What a survey shows, with these orders obeyed: while the election is paused nobody leads but who is
-    /// being stopped. The store's leader only keeps its place then, and is the next to lead.
+    /// being stopped, and programs that are no elect. Any other leader of the store's only keeps its place
+    /// then, and is the next to lead.
     pub fn obeyed(&self, mut survey: Survey) -> Survey {
-        let is_held = |token| self.paused.is_some() && !self.ends(token);
-        if let Some(held) = survey.leader.take_if(|leader| is_held(leader.token)) {
+        let is_paused = self.paused.is_some();
+        let leads = |token, candidate: &Candidate| self.ends(token) || candidate.is_foreign();
+        let held = survey
+            .leader
+            .take_if(|leader| is_paused && !leads(leader.token, &leader.entry.candidate));
+        if let Some(held) = held {
             survey.waiting.insert(0, held.entry);
         }
         survey
@@ -144,6 +149,8 @@ impl Orders {
 
 #[cfg(test)]
 mod tests {
+    use elect_api::{Entry, Leader};
+
     use super::*;
 
     fn request(reason: Option<&str>) -> Request {
@@ -179,6 +186,23 @@ mod tests {
         assert_eq!(orders.against(Token::new(7)).as_deref(), Some("asked by root@web1"));
         assert_eq!(orders.against(Token::new(8)), None);
         assert!(orders.ends(Token::new(7)) && !orders.ends(Token::new(8)));
+    }
+
+    #[test]
+    fn in_a_pause_only_those_lead_who_are_being_stopped_or_are_no_elect() {
+        let survey = |host: &str| {
+            let candidate = Candidate { host: host.into(), ..Candidate::foreign("one") };
+            let entry = Entry { candidate, joined: None };
+            let token = Token::new(7);
+            let leader = Leader { entry, token, since: None, remaining: None, renewed: None };
+            Survey { leader: Some(leader), waiting: Vec::new() }
+        };
+        let leads = |orders: &Orders, host| orders.obeyed(survey(host)).leader.is_some();
+        let paused = Orders::default().paused(Some(request(None)));
+        assert_eq!(paused.obeyed(survey("web")).waiting.len(), 1);
+        assert!(!leads(&paused, "web") && leads(&paused, ""));
+        assert!(leads(&paused.stepping_down(Token::new(7), request(None)), "web"));
+        assert!(leads(&Orders::default(), "web"));
     }
 
     #[test]

@@ -29,4 +29,9 @@ impl Candidate {
             containment: String::new(),
         }
     }
+
+    /// Whether it is a program other than elect, which reads no orders.
+    pub fn is_foreign(&self) -> bool {
+        self.host.is_empty()
+    }
 }

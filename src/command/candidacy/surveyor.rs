@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use elect_api::{Boottime, ElectionName, Store};
 use tokio::sync::Notify;
 
-use crate::command::look::{FRESH, pace};
+use crate::command::look::{FRESH, pace, see};
 use crate::guard;
 use crate::report::http::{Board, Lookout, Sight};
 use crate::report::{ElectionStatus, Renewals, Suspicion};
@@ -51,8 +51,8 @@ impl Surveyor {
 
     /// Asks, and says how soon to ask again where somebody watches; `None` if there is no answer.
     async fn survey(&self, at: Boottime, patience: Duration) -> Option<Duration> {
-        let survey = tokio::time::timeout(patience, self.store.survey(&self.election)).await;
-        let survey = survey.ok()?.ok()?;
+        let see = see(&*self.store, &self.election);
+        let survey = tokio::time::timeout(patience, see).await.ok()?.ok()?.survey;
         let leader = survey.leader.as_ref();
         let mut seen = self.seen();
         let suspicion = seen.renewals.take_in(leader, at, guard::now());

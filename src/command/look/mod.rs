@@ -11,7 +11,7 @@ mod wishes;
 
 pub(super) use lookout::{Look, Lookout, Rhythm};
 pub(super) use pace::pace;
-pub(super) use sight::{FRESH, look};
+pub(super) use sight::{FRESH, look, see};
 pub(super) use wishes::{Wish, Wishes};
 #[cfg(test)]
 pub(super) use {

@@ -75,26 +75,10 @@ pub(in crate::command) async fn look(
     };
     let mut oldest = None;
     for name in all {
-        let mut sent = sight.at;
-        let ask = async || {
-            sent = guard::now();
-            let survey = store.survey(&name).await?;
-            let answered = guard::now();
-            Ok((survey, answered, store.orders(&name).await?))
-        };
-        match insist(&location, attempts, ask).await {
-            Ok((survey, answered, orders)) => {
-                oldest.get_or_insert(sent);
-                // What cannot be read is obeyed by nobody.
-                let orders = Orders::read(orders.text.as_deref()).unwrap_or_default();
-                sight.elections.push(Seen {
-                    election: name,
-                    survey: orders.obeyed(survey),
-                    pause: orders.pausing().cloned(),
-                    asked: sent,
-                    answered,
-                    suspicion: None,
-                });
+        match insist(&location, attempts, async || see(store, &name).await).await {
+            Ok(seen) => {
+                oldest.get_or_insert(seen.asked);
+                sight.elections.push(seen);
             }
             // What is wrong with one election says nothing about the others.
             Err(error) if named.is_empty() && (attempts > 1 || is_final(&error)) => {
@@ -105,6 +89,30 @@ pub(in crate::command) async fn look(
     }
     sight.at = oldest.unwrap_or(sight.at);
     Ok(sight)
+}
+
+/// Looks at one election, once: who takes part, and what is asked of them.
+///
+/// # Errors
+/// As the store has them.
+pub(in crate::command) async fn see(
+    store: &dyn Store,
+    election: &ElectionName,
+) -> Result<Seen, Error> {
+    let asked = guard::now();
+    let survey = store.survey(election).await?;
+    let answered = guard::now();
+    let orders = store.orders(election).await?;
+    // What cannot be read is obeyed by nobody.
+    let orders = Orders::read(orders.text.as_deref()).unwrap_or_default();
+    Ok(Seen {
+        election: election.clone(),
+        survey: orders.obeyed(survey),
+        pause: orders.pausing().cloned(),
+        asked,
+        answered,
+        suspicion: None,
+    })
 }
 
 /// Whether asking again cannot help.

@@ -1,9 +1,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use elect_api::{
-    Boottime, ElectionName, ErrorKind, Leader, Ordered, Orders as Kept, Store, Survey, Token,
-};
+use elect_api::{Boottime, ElectionName, ErrorKind, Ordered, Orders as Kept, Store, Survey, Token};
 
 use crate::command::attempts::insist;
 use crate::command::candidacy::BootClock;
@@ -52,7 +50,17 @@ impl<'a> Desk<'a> {
         &self.log
     }
 
-    /// Who takes part.
+    /// Whose entry is the leader's in the store, whatever is asked of it.
+    ///
+    /// # Errors
+    /// The store does not answer, or refuses us.
+    pub(super) async fn holder(&self) -> anyhow::Result<Option<Token>> {
+        let ask = async || self.store.survey(self.election).await;
+        let survey = insist(&self.location, ATTEMPTS, ask).await?;
+        Ok(survey.leader.map(|leader| leader.token))
+    }
+
+    /// Who leads and who waits.
     ///
     /// # Errors
     /// The store does not answer, or refuses us.
@@ -141,15 +149,6 @@ pub(super) fn request(reason: Option<&str>) -> Request {
     let user = nix::unistd::User::from_uid(uid).ok().flatten();
     let name = user.map_or_else(|| uid.to_string(), |user| user.name);
     Request::new(format!("{name}@{}", host_name()), reason.map(ToOwned::to_owned))
-}
-
-/// Whether this is an `elect`, which can be asked something.
-pub(super) fn can_be_asked(leader: &Leader) -> bool {
-    !leader.entry.candidate.host.is_empty()
-}
-
-pub(super) fn is_led_with(survey: &Survey, token: Token) -> bool {
-    survey.leader.as_ref().is_some_and(|leader| leader.token == token)
 }
 
 /// Runs what a command does with stores.

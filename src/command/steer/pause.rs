@@ -4,7 +4,7 @@ use anyhow::Context;
 use elect_api::Token;
 
 use super::Desk;
-use super::desk::{can_be_asked, is_led_with, request, run};
+use super::desk::{request, run};
 use crate::config::{PausePlan, ResumePlan};
 use crate::election::orders::Orders;
 use crate::report::{self, Log, NOT_ACQUIRED};
@@ -17,35 +17,33 @@ use crate::report::{self, Log, NOT_ACQUIRED};
 pub(in crate::command) fn pause(plan: &PausePlan, log: &Log) -> anyhow::Result<u8> {
     run(async {
         let desk = Desk::new(&plan.backend, &plan.election, plan.timeout, log)?;
-        let Some(token) = stop_everybody(&desk, plan).await? else { return done(plan) };
-        if desk.wait_until(|survey| !is_led_with(survey, token)).await?.is_some() {
+        stop_everybody(&desk, plan).await?;
+        if let Some(leader) =
+            desk.survey().await?.leader.filter(|it| it.entry.candidate.is_foreign())
+        {
+            let id = &leader.entry.candidate.id;
+            desk.log().warn(format_args!("{id} leads, is no elect, and knows of no pause"));
+        }
+        if desk.wait_until(|survey| survey.leader.is_none()).await?.is_some() {
             return done(plan);
         }
-        desk.log().warn(format_args!(
-            "paused; the command of the leader with token {token} has not ended yet"
-        ));
+        desk.log().warn("the election is paused; whoever leads has not ended yet");
         Ok(NOT_ACQUIRED)
     })
 }
 
-/// Asks that nobody leads. Returns the token of the leader whose command has to end first, if there is one.
-async fn stop_everybody(desk: &Desk<'_>, plan: &PausePlan) -> anyhow::Result<Option<Token>> {
-    let mut leader = desk.survey().await?.leader;
+/// Asks that nobody leads, and whoever leads to give leadership up.
+async fn stop_everybody(desk: &Desk<'_>, plan: &PausePlan) -> anyhow::Result<()> {
     let is_news = !is_paused(desk).await?;
+    let mut holder = desk.holder().await?;
     loop {
-        let token = leader.map(|leader| leader.token);
-        let orders = desk.ask(|orders| paused(orders, plan, token.filter(|_| is_news))).await?;
-        // Somebody may have won before the pause began, and runs; whoever has won since starts nothing.
-        leader = desk.survey().await?.leader;
-        let Some(found) = &leader else { return Ok(None) };
-        if !is_news || token == Some(found.token) {
-            if !can_be_asked(found) {
-                let id = &found.entry.candidate.id;
-                desk.log().warn(format_args!("{id} leads, is no elect, and knows of no pause"));
-                return Ok(Some(found.token));
-            }
-            return Ok(Some(found.token).filter(|token| orders.ends(*token)));
+        desk.ask(|orders| paused(orders, plan, holder.filter(|_| is_news))).await?;
+        // Somebody may have won before the pause began, and run; who has won since starts nothing.
+        let next = desk.holder().await?;
+        if !is_news || next.is_none() || next == holder {
+            return Ok(());
         }
+        holder = next;
     }
 }
 

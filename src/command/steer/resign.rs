@@ -4,7 +4,7 @@ use anyhow::{Context, bail};
 use elect_api::{Leader, Survey};
 
 use super::Desk;
-use super::desk::{can_be_asked, is_led_with, request, run};
+use super::desk::{request, run};
 use crate::config::ResignPlan;
 use crate::report::{self, Log, NOT_ACQUIRED};
 
@@ -20,14 +20,17 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
             return say(None);
         };
         let (id, token) = (&leader.entry.candidate.id, leader.token);
-        if !can_be_asked(&leader) {
+        if leader.entry.candidate.is_foreign() {
             bail!("{id} leads, is no elect, and cannot be asked: end it where it runs");
         }
         let request = request(plan.reason.as_deref());
         let orders = desk.ask(|orders| orders.stepping_down(token, request.clone())).await?;
         let is_paused = orders.pausing().is_some();
         let end = desk
-            .wait_until(|survey| !is_led_with(survey, token) && is_settled(survey, is_paused))
+            .wait_until(|survey| {
+                let leader = survey.leader.as_ref();
+                leader.is_none_or(|leader| leader.token != token) && is_settled(survey, is_paused)
+            })
             .await?;
         match end {
             Some(_) if is_paused => {

@@ -3,3 +3,4 @@
 mod pause;
 mod readme;
 mod resign;
+mod sidecar;

@@ -50,6 +50,19 @@ fn a_success_is_recorded_before_the_lease_is_given_up() {
     );
 }
 
+/// Whoever is asked to stop may say so with 0.
+#[test]
+fn what_was_stopped_on_request_is_not_done() {
+    asked(LOCAL)
+        .tell(0.0, leading(LOCAL, 0.0), &["recall"])
+        .tell(0.0, recalled(false), &["refresh"])
+        .tell(0.0, leading(LOCAL, 0.0), &["start 7"])
+        .tell(0.5, Event::StepDown("deploy".into()), &["signal 15"])
+        .tell(1.0, Event::Ended(Ended::Exited(0)), &[])
+        .tell(1.0, Event::Empty, &["resign"])
+        .tell(1.1, Event::Resigned(Ok(())), &["finish: stepped down"]);
+}
+
 #[test]
 fn what_was_done_before_is_not_even_joined_for() {
     let mut transcript = Transcript::new(LOCAL, once());

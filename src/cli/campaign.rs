@@ -2,6 +2,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
+use elect_api::Candidate;
 
 use super::backend_url::STORES;
 use super::values::{parse_share, parse_ttl};
@@ -30,6 +31,12 @@ pub struct CampaignArgs {
     /// 1 to 64 printable ASCII characters without spaces and /. elect adds a nonce to it.
     #[arg(long, env = "ELECT_ID", value_name = "LABEL", value_hint = ValueHint::Other, help_heading = ELECTION)]
     pub id: Option<String>,
+
+    /// The greatest waiting leads next; 0 never leads
+    ///
+    /// 0 to 1000000. Of equals whoever joined first leads first. See elect priority.
+    #[arg(long, env = "ELECT_PRIORITY", value_name = "N", default_value_t = Candidate::USUAL_PRIORITY, value_parser = clap::value_parser!(u32).range(0..=1_000_000), help_heading = ELECTION)]
+    pub priority: u32,
 
     /// Length of the lease [default: 15s]
     ///

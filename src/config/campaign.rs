@@ -26,6 +26,8 @@ pub struct CampaignPlan {
     pub label: String,
     /// The name of this machine.
     pub host: String,
+    /// Among those who wait the greatest leads first; 0 never leads.
+    pub priority: u32,
     /// The program without its arguments, as others are to see it.
     pub command: String,
     /// Where `elect check` of others finds whether we lead.
@@ -63,6 +65,7 @@ impl CampaignPlan {
             max_clock_drift: args.max_clock_drift,
             kill_grace,
             label,
+            priority: args.priority,
             host,
             command,
             lease_file: args.lease_file,
@@ -99,6 +102,7 @@ impl CampaignPlan {
             pid,
             command: self.command.clone(),
             containment: containment.to_owned(),
+            priority: self.priority,
         }
     }
 }

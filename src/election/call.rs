@@ -24,6 +24,10 @@ pub enum Operation {
     Recall,
     /// To write down that it is done.
     Record,
+    /// To tell all that it matters who leads.
+    Announce,
+    /// Who else is there, for whoever could lead.
+    Compare,
     /// To take our place away.
     Resign,
     /// Who leads and who waits.
@@ -38,6 +42,8 @@ impl Operation {
             Self::Refresh => "refresh",
             Self::Recall => "recall",
             Self::Record => "record",
+            Self::Announce => "announce",
+            Self::Compare => "compare",
             Self::Resign => "resign",
             Self::Survey => "survey",
         }

@@ -16,6 +16,7 @@ use tokio::sync::Mutex;
 use crate::guard::Deadlines;
 use crate::guard::switches::is_off;
 
+use super::history::History;
 use super::machine::{Answer, Command, Event, Machine, News, Verdict};
 use super::once::Done;
 use super::orders::Orders;
@@ -119,6 +120,7 @@ pub struct Candidacy<'a> {
 
 type Request<'a> = std::pin::Pin<Box<dyn Future<Output = Reply> + Send + 'a>>;
 type Look<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Survey, Error>> + Send + 'a>>;
+type Watch<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Wake, Error>> + Send + 'a>>;
 type SharedSeat = Arc<Mutex<Box<dyn Seat>>>;
 
 enum Reply {
@@ -126,6 +128,8 @@ enum Reply {
     Refreshed(Result<Standing, Error>),
     Recalled(Result<Note, Error>),
     Recorded(Result<Noted, Error>),
+    Announced(Result<(), Error>),
+    Compared(Result<(Survey, Note), Error>),
     Resigned(Result<(), Error>),
 }
 
@@ -136,6 +140,8 @@ impl Reply {
             | Self::Refreshed(Err(error))
             | Self::Recalled(Err(error))
             | Self::Recorded(Err(error))
+            | Self::Announced(Err(error))
+            | Self::Compared(Err(error))
             | Self::Resigned(Err(error)) => Ending::Failed(error.kind()),
             Self::Refreshed(Ok(Standing::Leading { .. })) => Ending::Proven,
             _ => Ending::Answered,
@@ -160,6 +166,9 @@ struct Driver<'a, C, T, O> {
     /// What is known to be done, as last read, and what ends when there may be more.
     done: Done,
     noted: Option<Wake>,
+    /// A look-out over the election that is being set up, and the one that is.
+    watch: Option<Watch<'a>>,
+    others: Option<Wake>,
     /// The version of the orders that the machine knows.
     ordered: u64,
     /// The ticket that the guardian has.
@@ -193,6 +202,8 @@ pub async fn drive<C: Clock + Sync, T: Tree, O: Observer>(
         wake: None,
         done: Done::default(),
         noted: None,
+        watch: None,
+        others: None,
         ordered: 0,
         ticket: None,
         pending: VecDeque::new(),
@@ -239,6 +250,15 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
                 self.request =
                     self.seat.clone().zip(note).map(|(seat, note)| record(seat, now, note));
             }
+            Command::Announce => self.request = Some(self.announce()),
+            Command::Compare => {
+                self.request = self.seat.clone().map(|seat| self.compare(seat, now));
+            }
+            Command::LookOut if self.watch.is_none() && self.others.is_none() => {
+                let Candidacy { store, election, .. } = *self.candidacy;
+                self.watch = Some(store.changed(election));
+            }
+            Command::LookOut => {}
             Command::Resign => {
                 self.wake = None;
                 self.request = self.seat.clone().map(resign);
@@ -305,6 +325,33 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
         Box::pin(async move { Reply::Opened(store.open(election, candidate, ttl).await) })
     }
 
+    /// Of two who write at once one is overtaken, and finds it done or tries again.
+    fn announce(&self) -> Request<'a> {
+        let Candidacy { store, election, .. } = *self.candidacy;
+        Box::pin(async move {
+            let announce = async {
+                let kept = store.orders(election).await?;
+                let orders = Orders::read(kept.text.as_deref())?;
+                if !orders.are_ranked() {
+                    store.order(election, &orders.ranked().to_bytes(), kept.version).await?;
+                }
+                Ok(())
+            };
+            Reply::Announced(announce.await)
+        })
+    }
+
+    fn compare(&self, seat: SharedSeat, now: Boottime) -> Request<'a> {
+        let Candidacy { store, election, .. } = *self.candidacy;
+        Box::pin(async move {
+            let compare = async {
+                let survey = store.survey(election).await?;
+                Ok((survey, seat.lock().await.read_note(now, NoteName::HISTORY).await?))
+            };
+            Reply::Compared(compare.await)
+        })
+    }
+
     /// The refresh to come may make an entry, and we may die in the middle of it.
     fn hand_over_ticket(&mut self) {
         let Some(seat) = &self.seat else { return };
@@ -319,6 +366,7 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
     fn start(&mut self, token: Token) -> io::Result<()> {
         self.look = None;
         self.noted = None;
+        (self.watch, self.others) = (None, None);
         let Some(seat) = &self.seat else { return Ok(()) };
         // No request is under way: the win was its reply.
         let seat = seat.try_lock().map_err(io::Error::other)?;
@@ -337,6 +385,16 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
                 event = self.tree.next_event() => return event,
                 () = ready(&mut self.wake) => {
                     self.wake = None;
+                    return Event::Woken;
+                }
+                watch = ready(&mut self.watch) => {
+                    self.watch = None;
+                    self.others = watch.ok();
+                    // What changed before it was set up is seen by looking again.
+                    return Event::Woken;
+                }
+                () = ready(&mut self.others) => {
+                    self.others = None;
                     return Event::Woken;
                 }
                 () = ready(&mut self.noted) => {
@@ -398,6 +456,12 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
             Reply::Opened(Err(error)) => Event::Opened(Err(error)),
             Reply::Resigned(outcome) => Event::Resigned(outcome),
             Reply::Recorded(outcome) => Event::Recorded(outcome),
+            Reply::Announced(outcome) => Event::Announced(outcome),
+            Reply::Compared(answer) => Event::Compared(answer.map(|(survey, note)| {
+                // An unreadable history is begun anew by the next leader.
+                let history = History::read(note.text.as_deref()).unwrap_or_default();
+                (survey, history.last_token())
+            })),
             Reply::Recalled(answer) => Event::Recalled(answer.and_then(|note| self.recalled(note))),
             Reply::Refreshed(Err(error)) => Event::Answered(Err(error)),
             Reply::Refreshed(Ok(standing)) => {
@@ -432,6 +496,8 @@ const fn operation(command: &Command) -> Option<Operation> {
         Command::Refresh => Operation::Refresh,
         Command::Recall => Operation::Recall,
         Command::Record => Operation::Record,
+        Command::Announce => Operation::Announce,
+        Command::Compare => Operation::Compare,
         Command::Resign => Operation::Resign,
         _ => return None,
     })

@@ -169,7 +169,7 @@ mod tests {
     use super::{Change, Observation};
 
     fn entry(id: &str) -> Entry {
-        Entry { candidate: Candidate::foreign(id), joined: None }
+        Entry::new(Candidate::foreign(id), None, 0)
     }
 
     /// The first leads with this token, if it is not 0.

@@ -31,7 +31,7 @@ fn url(bytes: &[u8]) {
 
 fn value(bytes: &[u8]) {
     let Some(value) = Value::read(bytes) else {
-        let entry = value::foreign(bytes, "a1");
+        let entry = value::foreign(bytes, "a1", 1);
         assert!(!entry.candidate.id.is_empty());
         return;
     };

@@ -70,6 +70,7 @@ mod seat;
 mod sheet;
 mod store;
 mod survey;
+mod standstill;
 mod token;
 mod trust;
 mod url;

@@ -148,6 +148,12 @@ impl driver::Observer for Observer<'_> {
             News::Paused(why) => {
                 self.log.info(format_args!("next to lead, and starting nothing: {why}"));
             }
+            News::LookingOn(why) => {
+                self.log.info(format_args!("next to lead, and starting nothing: {why}"));
+            }
+            News::StandingBack { id, priority } => {
+                self.log.info(format_args!("standing back for {id}, of priority {priority}"));
+            }
             News::OrdersUnread(error) => {
                 self.log.warn(format_args!("{:#}", anyhow::Error::from(error)));
             }

@@ -170,8 +170,9 @@ mod tests {
                 pid: 1,
                 command: "job".to_owned(),
                 containment: "scan".to_owned(),
+                priority: Candidate::USUAL_PRIORITY,
             };
-            let entry = Entry { candidate, joined: Some(UNIX_EPOCH) };
+            let entry = Entry::new(candidate, Some(UNIX_EPOCH), 0);
             Ok(Survey {
                 leader: Some(Leader {
                     entry,

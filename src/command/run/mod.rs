@@ -288,6 +288,8 @@ impl<'a> Run<'a> {
             hold: self.plan.hold,
             insists: false,
             once: self.plan.once.is_some(),
+            id: self.candidate.id.clone(),
+            priority: self.candidate.priority,
         }
     }
 

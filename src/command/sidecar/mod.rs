@@ -170,7 +170,7 @@ impl Sidecar<'_> {
         let Others { board, service } = self.others;
         let observer = Observer::new(self.log, &shared, candidate, service, board.map(Feed::new));
         let mut observer = Quiet::new(observer, self.log, board, service);
-        let machine = Machine::new(rules(), timing, self.clock.now(), fastrand::u64(..));
+        let machine = Machine::new(rules(candidate), timing, self.clock.now(), fastrand::u64(..));
         let drive =
             driver::drive(&candidacy, machine, &self.clock, &mut self.standing, &mut observer);
         let verdict = tokio::select! {
@@ -207,7 +207,7 @@ impl Sidecar<'_> {
     }
 }
 
-fn rules() -> Rules {
+fn rules(candidate: &Candidate) -> Rules {
     Rules {
         wait: Wait::Forever,
         signal: libc::SIGTERM,
@@ -215,5 +215,7 @@ fn rules() -> Rules {
         hold: None,
         insists: true,
         once: false,
+        id: candidate.id.clone(),
+        priority: candidate.priority,
     }
 }

@@ -3,6 +3,7 @@
 mod leading;
 mod once;
 mod orders;
+mod ranking;
 mod request;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ use elect_api::{Boottime, Error, ErrorKind, Token, Validity};
 
 use self::leading::Tenure;
 use self::once::Inquiry;
+use self::ranking::Ranking;
 use self::request::{Kind, Request};
 use super::orders::Orders;
 use super::timing::Timing;
@@ -48,6 +50,7 @@ pub struct Machine {
     inquiry: Option<Inquiry>,
     /// What people ask of the election, as last read.
     orders: Orders,
+    ranking: Ranking,
     /// Why we are leaving; the first reason that ends the command stays.
     verdict: Option<Verdict>,
     interrupted: Vec<(i32, Boottime)>,
@@ -65,6 +68,8 @@ enum Restraint {
     Rejoin,
     /// The election is paused.
     Pause,
+    /// We are never to lead, and nobody else is there.
+    Exclusion,
 }
 
 #[derive(Clone, Debug)]
@@ -86,6 +91,7 @@ impl Machine {
         Self {
             inquiry: rules.once.then_some(Inquiry::Due(None)),
             orders: Orders::default(),
+            ranking: Ranking::default(),
             rules,
             timing,
             rate: 1.0,
@@ -139,6 +145,8 @@ impl Machine {
             Event::Answered(answer) => self.answered(now, answer),
             Event::Recalled(answer) => self.recalled(now, answer),
             Event::Recorded(outcome) => self.recorded(now, outcome),
+            Event::Announced(outcome) => self.announced(now, outcome),
+            Event::Compared(outcome) => self.compared(now, outcome),
             Event::Resigned(outcome) => self.resigned(now, outcome),
             Event::Woken => self.request.hasten(now),
             Event::Noted => self.noted(now),
@@ -171,8 +179,11 @@ impl Machine {
         if self.request.is_overdue(now) {
             self.say(Command::Abandon);
             let kind = self.request.forget();
-            if kind == Some(Kind::Recall) {
-                self.inquiry_failed();
+            match kind {
+                Some(Kind::Recall) => self.inquiry_failed(),
+                Some(Kind::Announce) => self.announcement_failed(),
+                Some(Kind::Compare) => self.comparison_failed(),
+                _ => {}
             }
             let what = match kind {
                 Some(Kind::Open) => "no answer to the connection attempt in time",
@@ -229,6 +240,8 @@ impl Machine {
             Phase::Campaigning(_) if matches!(self.inquiry, Some(Inquiry::Due(_))) => {
                 (Kind::Recall, Command::Recall)
             }
+            Phase::Campaigning(_) if self.has_to_announce() => (Kind::Announce, Command::Announce),
+            Phase::Campaigning(_) if self.is_to_compare() => (Kind::Compare, Command::Compare),
             Phase::Leading(tenure) if tenure.is_recording() => (Kind::Record, Command::Record),
             Phase::Leading(tenure) if is_off!(RenewToEnd) && tenure.is_ending() => {
                 self.request.forget();
@@ -275,9 +288,11 @@ impl Machine {
 
     /// The answer to a candidate that does not lead.
     fn placed(&mut self, now: Boottime, answer: &Answer, known: Option<usize>) {
+        self.may_announce();
         match *answer {
             Answer::Leading { token, .. } if self.has_to_ask(now, token) => {}
             Answer::Leading { token, .. } if self.is_kept_from_it(now, token) => {}
+            Answer::Leading { token, .. } if self.has_to_compare(now, token) => {}
             Answer::Leading { token, validity } => self.won(now, token, validity),
             Answer::Waiting { ahead } => {
                 self.restraint = Restraint::None;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use elect_api::{Boottime, Error, Noted, Token, Validity};
+use elect_api::{Boottime, Error, Noted, Survey, Token, Validity};
 
 use crate::election::orders::Orders;
 use crate::guard::{Deadlines, Ended};
@@ -22,6 +22,10 @@ pub struct Rules {
     pub insists: bool,
     /// Whether what the command does is to be done once.
     pub once: bool,
+    /// Our id.
+    pub id: String,
+    /// Our priority, as long as nobody has set another: 0 never leads.
+    pub priority: u32,
 }
 
 /// How long to wait for leadership.
@@ -48,6 +52,10 @@ pub enum Event {
     Recalled(Result<bool, Error>),
     /// The store answered that it is done, or did not.
     Recorded(Result<Noted, Error>),
+    /// The store has it, or not, that it matters who leads.
+    Announced(Result<(), Error>),
+    /// Who leads or is the next to lead, who waits, and the token of whoever led last, as far as is known.
+    Compared(Result<(Survey, Option<Token>), Error>),
     /// The store hints that our standing may have changed.
     Woken,
     /// The store hints that more may be done by now.
@@ -110,6 +118,12 @@ pub enum Command {
     Recall,
     /// Record that it is done.
     Record,
+    /// Tell all who take part that it matters who leads.
+    Announce,
+    /// Ask who is there, and who led last.
+    Compare,
+    /// Have [`Event::Woken`] come when others may have come or gone, once.
+    LookOut,
     /// Resign the seat.
     Resign,
     /// Drop the request that is under way; its outcome is unknown for good.
@@ -164,6 +178,15 @@ pub enum News {
     Lost(String),
     /// Leadership is ours, and nothing is started: the election is paused, for this reason.
     Paused(String),
+    /// Leadership is ours, and we stand back for somebody better.
+    StandingBack {
+        /// Its id.
+        id: String,
+        /// Its priority.
+        priority: u32,
+    },
+    /// Leadership is ours, and nothing is started: we are never to lead, for this reason.
+    LookingOn(String),
     /// What people ask of the election cannot be read, and is not done.
     OrdersUnread(Error),
     /// We were asked to give leadership up.

@@ -54,7 +54,7 @@ impl Seat {
             command: String::new(),
             containment: String::new(),
         };
-        Bid { nonce: self.nonce(), candidate, joined: SystemTime::UNIX_EPOCH, ttl }
+        Bid { nonce: self.nonce(), candidate, joined: SystemTime::UNIX_EPOCH, ttl, arrived: None }
     }
 
     /// The answer to a refresh that was sent at `sent`.

@@ -80,6 +80,9 @@ fn word(command: &Command) -> Option<String> {
         Command::Refresh => "refresh".into(),
         Command::Recall => "recall".into(),
         Command::Record => "record".into(),
+        Command::Announce => "announce".into(),
+        Command::Compare => "compare".into(),
+        Command::LookOut => "look out".into(),
         Command::Resign => "resign".into(),
         Command::Abandon => "abandon".into(),
         Command::Start(token) => format!("start {token}"),
@@ -122,6 +125,8 @@ fn rules() -> Rules {
         hold: None,
         insists: false,
         once: false,
+        id: "us".into(),
+        priority: elect_api::Candidate::USUAL_PRIORITY,
     }
 }
 

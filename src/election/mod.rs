@@ -25,6 +25,7 @@
 pub mod advice;
 mod call;
 pub mod driver;
+pub mod history;
 pub mod leadership;
 pub mod machine;
 pub mod once;

@@ -5,15 +5,24 @@ use crate::Wake;
 /// The name of a note: a small text that the leaders of an election leave there for whoever comes later.
 ///
 /// Each election has its own notes. They are no entries, and outlast them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NoteName(&'static str);
 
 impl NoteName {
     /// What `elect run --once` has done.
     pub const ONCE: Self = Self("once");
 
+    /// Who has led, and how that ended.
+    pub const HISTORY: Self = Self("history");
+
     /// Every name that there is.
-    pub const ALL: [Self; 1] = [Self::ONCE];
+    pub const ALL: [Self; 2] = [Self::ONCE, Self::HISTORY];
+
+    /// Whether anything hangs on it: then it outlives a power cut, and whoever has read it is told when it
+    /// changes. Any other is for the eye, and not worth the time that this takes.
+    pub const fn is_vital(self) -> bool {
+        matches!(self, Self::ONCE)
+    }
 
     /// The name as text: lower-case letters, and no hexadecimal number.
     pub const fn as_str(self) -> &'static str {

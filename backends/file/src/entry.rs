@@ -17,7 +17,7 @@ struct Joined {
     joined: u64,
     /// The number of its first place, where it has given that up since to come again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    arrived: Option<u64>,
+    first: Option<u64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -46,7 +46,7 @@ pub(crate) fn write_joined(
 
 /// The line of a candidate that joins now.
 pub(crate) fn joining(candidate: &Candidate, arrived: Option<u64>) -> io::Result<Vec<u8>> {
-    line(&Joined { candidate: candidate.clone(), joined: stamp::display(), arrived })
+    line(&Joined { candidate: candidate.clone(), joined: stamp::display(), first: arrived })
 }
 
 /// Writes that the candidate won, at `offset`. What an earlier attempt left there is overwritten.
@@ -75,8 +75,8 @@ pub(crate) fn parse(bytes: &[u8], number: u64) -> Option<Reading> {
     // Only complete lines count: one without its end is still being written.
     let mut lines =
         bytes.split_inclusive(|&byte| byte == b'\n').filter(|line| line.ends_with(b"\n"));
-    let Joined { candidate, joined, arrived } = serde_json::from_slice(lines.next()?).ok()?;
-    let entry = Entry::new(candidate, stamp::read(joined), arrived.unwrap_or(number));
+    let Joined { candidate, joined, first } = serde_json::from_slice(lines.next()?).ok()?;
+    let entry = Entry::new(candidate, stamp::read(joined), first.unwrap_or(number));
     Some(match lines.next().and_then(|line| serde_json::from_slice(line).ok()) {
         Some(Won { token, since }) => {
             let since = stamp::read(since);

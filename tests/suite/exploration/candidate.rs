@@ -249,7 +249,12 @@ impl Candidate {
                 self.is_done = true;
                 self.orders.push_back(Order::WrapperGone);
             }
-            Command::Tell(_) | Command::Recall | Command::Record => {}
+            Command::Tell(_)
+            | Command::Recall
+            | Command::Record
+            | Command::Announce
+            | Command::Compare
+            | Command::LookOut => {}
         }
     }
 

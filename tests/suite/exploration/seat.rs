@@ -53,6 +53,7 @@ impl Seat {
             pid: 1,
             command: String::new(),
             containment: String::new(),
+            priority: Candidate::USUAL_PRIORITY,
         };
         Bid { nonce: self.nonce(), candidate, joined: SystemTime::UNIX_EPOCH, ttl, arrived: None }
     }

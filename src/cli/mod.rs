@@ -5,6 +5,7 @@
 //! variable counts as unset. The file is nothing but other defaults: whoever reads it hands its
 //! [`Settings`] to [`Given::over`].
 
+mod ask;
 mod backend_url;
 mod campaign;
 mod check;
@@ -40,6 +41,7 @@ mod wait;
 
 use clap::{Parser, Subcommand};
 
+pub use ask::AskArgs;
 pub use backend_url::BackendUrl;
 pub use campaign::CampaignArgs;
 pub use check::CheckArgs;

@@ -13,6 +13,7 @@ mod names;
 mod observe;
 mod redeem;
 mod run;
+mod runtime;
 mod selftest;
 mod sidecar;
 mod status;
@@ -26,7 +27,7 @@ use crate::cli::{
     Command, ConfigArgs, ConfigCommand, Given, LogFormat, Origin, Origins, RunArgs, StatusArgs,
 };
 use crate::config::{
-    CheckPlan, ConfigError, DoctorPlan, ObservePlan, PausePlan, RedeemPlan, ResignPlan, ResumePlan,
+    AskPlan, CheckPlan, ConfigError, DoctorPlan, ObservePlan, RedeemPlan, ResignPlan, ResumePlan,
     RunPlan, SelftestPlan, SidecarPlan, StatusPlan, Verbosity, WaitPlan, misspelt_variables,
     over_file,
 };
@@ -70,7 +71,7 @@ fn act(given: Given, mut warnings: Vec<String>) -> ExitCode {
         Command::Resign(args) => ResignPlan::new(args)
             .map_err(anyhow::Error::from)
             .and_then(|plan| steer::resign(&plan, &log)),
-        Command::Pause(args) => PausePlan::new(args)
+        Command::Pause(args) => AskPlan::new(args.ask)
             .map_err(anyhow::Error::from)
             .and_then(|plan| steer::pause(&plan, &log)),
         Command::Resume(args) => ResumePlan::new(args)

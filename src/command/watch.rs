@@ -7,6 +7,7 @@ use elect_api::{Boottime, Profile};
 
 use super::candidacy::BootClock;
 use super::look::{FRESH, Look, Lookout, Rhythm, Wish, Wishes};
+use super::runtime::block_on;
 use crate::config::{self, StatusPlan};
 use crate::election::driver::Clock as _;
 use crate::guard::{self, Inherited};
@@ -27,12 +28,7 @@ pub(super) fn watch(plan: &StatusPlan) -> anyhow::Result<u8> {
              writes a line for each change"
         );
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.context("cannot start the runtime")?;
-    let outcome = runtime.block_on(look_on(plan, &inherited, screen));
-    // A resolver may keep a thread for minutes.
-    runtime.shutdown_background();
-    outcome.map(|()| 0)
+    block_on(look_on(plan, &inherited, screen)).map(|()| 0)
 }
 
 async fn look_on(

@@ -21,6 +21,7 @@ use self::standing::Standing;
 use super::candidacy::{
     BootClock, Charge, Feed, Observer, Page, Poster, Service, Shared, keep_in_touch, listen,
 };
+use super::runtime::block_on;
 use crate::config::{self, AfterLoss, SidecarPlan, Wait};
 use crate::election::driver::{self, Candidacy, Clock as _};
 use crate::election::machine::{Event, Machine, Rules, Verdict};
@@ -40,15 +41,8 @@ const CONTAINMENT: &str = "none";
 pub(super) fn sidecar(plan: &SidecarPlan, log: &Log) -> anyhow::Result<u8> {
     let inherited = Inherited::take().context("cannot block signals")?;
     inherited.release().context("cannot let go of stdin")?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the runtime")?;
     let log = log.about(&plan.campaign.election);
-    let outcome = runtime.block_on(serve(plan, &log, &inherited));
-    // A resolver may keep a thread for minutes.
-    runtime.shutdown_background();
-    outcome.map(|()| 0)
+    block_on(serve(plan, &log, &inherited)).map(|()| 0)
 }
 
 async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::Result<()> {

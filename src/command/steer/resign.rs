@@ -4,7 +4,8 @@ use anyhow::{Context, bail};
 use elect_api::{Leader, Survey};
 
 use super::Desk;
-use super::desk::{request, run};
+use super::desk::request;
+use crate::command::runtime::block_on;
 use crate::config::ResignPlan;
 use crate::report::{self, Log, NOT_ACQUIRED};
 
@@ -14,8 +15,9 @@ use crate::report::{self, Log, NOT_ACQUIRED};
 /// # Errors
 /// The store refuses us, or does not answer; the leader cannot be asked.
 pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result<u8> {
-    run(async {
-        let desk = Desk::new(&plan.backend, &plan.election, plan.timeout, log)?;
+    block_on(async {
+        let ask = &plan.ask;
+        let desk = Desk::new(&ask.backend, &ask.election, ask.timeout, log)?;
         let Some(leader) = desk.survey().await?.leader else {
             return say(None);
         };
@@ -23,7 +25,7 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
         if leader.entry.candidate.is_foreign() {
             bail!("{id} leads, is no elect, and cannot be asked: end it where it runs");
         }
-        let request = request(plan.reason.as_deref());
+        let request = request(ask.reason.as_deref());
         let orders = desk.ask(|orders| orders.stepping_down(token, request.clone())).await?;
         let is_paused = orders.pausing().is_some();
         let end = desk

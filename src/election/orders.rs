@@ -197,8 +197,7 @@ impl Orders {
     /// being stopped, and programs that are no elect. Any other leader of the store's only keeps its place
     /// then, and is the next to lead.
     pub fn obeyed(&self, mut survey: Survey) -> Survey {
-        let leader = survey.leader.iter_mut().map(|leader| &mut leader.entry);
-        for Entry { candidate, .. } in leader.chain(&mut survey.waiting) {
+        for Entry { candidate, .. } in survey.entries_mut() {
             candidate.priority = self.priority_of(&candidate.id, candidate.priority);
         }
         let is_paused = self.paused.is_some();

@@ -44,9 +44,8 @@ impl Contest {
             arrival: Reverse(entry.arrival),
             id: Reverse(entry.candidate.id.clone()),
         };
-        let leader = survey.leader.iter().map(|leader| &leader.entry);
         let (ours, rivals): (Vec<_>, Vec<_>) =
-            leader.chain(&survey.waiting).partition(|entry| entry.candidate.id == id);
+            survey.entries().partition(|entry| entry.candidate.id == id);
         let ours = rank(ours.first()?);
         let (foreign, rivals): (Vec<_>, Vec<_>) =
             rivals.into_iter().partition(|entry| entry.candidate.is_foreign());
@@ -70,8 +69,7 @@ mod tests {
 
     fn survey(head: Entry, waiting: Vec<Entry>) -> Survey {
         let token = Token::new(head.arrival);
-        let leader =
-            Leader { entry: head, token, since: None, remaining: None, renewed: None };
+        let leader = Leader { entry: head, token, since: None, remaining: None, renewed: None };
         Survey { leader: Some(leader), waiting }
     }
 

@@ -11,6 +11,18 @@ pub struct Survey {
     pub waiting: Vec<Entry>,
 }
 
+impl Survey {
+    /// All who are there: who leads, then who waits.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.leader.iter().map(|leader| &leader.entry).chain(&self.waiting)
+    }
+
+    /// The same, to be changed.
+    pub fn entries_mut(&mut self) -> impl Iterator<Item = &mut Entry> {
+        self.leader.iter_mut().map(|leader| &mut leader.entry).chain(&mut self.waiting)
+    }
+}
+
 /// The entry of a candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {

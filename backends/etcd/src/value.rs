@@ -28,7 +28,12 @@ impl Value {
 
     /// The value of an entry that takes the place of the one which came at `revision`.
     pub(crate) fn rejoining(&self, revision: Option<u64>) -> Self {
-        Self { joined: stamp::display(), since: None, arrived: self.arrived.or(revision), ..self.clone() }
+        Self {
+            joined: stamp::display(),
+            since: None,
+            arrived: self.arrived.or(revision),
+            ..self.clone()
+        }
     }
 
     pub(crate) fn won(&self, since: u64) -> Self {

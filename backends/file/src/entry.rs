@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 const MAX_LEN: usize = 64 * 1024;
 
 #[derive(Serialize, Deserialize)]
-struct Joined {
+struct Newcomer {
     candidate: Candidate,
     /// Milliseconds since 1970.
     joined: u64,
@@ -46,7 +46,7 @@ pub(crate) fn write_joined(
 
 /// The line of a candidate that joins now.
 pub(crate) fn joining(candidate: &Candidate, arrived: Option<u64>) -> io::Result<Vec<u8>> {
-    line(&Joined { candidate: candidate.clone(), joined: stamp::display(), first: arrived })
+    line(&Newcomer { candidate: candidate.clone(), joined: stamp::display(), first: arrived })
 }
 
 /// Writes that the candidate won, at `offset`. What an earlier attempt left there is overwritten.
@@ -75,7 +75,7 @@ pub(crate) fn parse(bytes: &[u8], number: u64) -> Option<Reading> {
     // Only complete lines count: one without its end is still being written.
     let mut lines =
         bytes.split_inclusive(|&byte| byte == b'\n').filter(|line| line.ends_with(b"\n"));
-    let Joined { candidate, joined, first } = serde_json::from_slice(lines.next()?).ok()?;
+    let Newcomer { candidate, joined, first } = serde_json::from_slice(lines.next()?).ok()?;
     let entry = Entry::new(candidate, stamp::read(joined), first.unwrap_or(number));
     Some(match lines.next().and_then(|line| serde_json::from_slice(line).ok()) {
         Some(Won { token, since }) => {
@@ -116,7 +116,9 @@ mod tests {
         );
         write_won(&file, offset, Token::new(9)).unwrap();
         let whole = file.metadata().unwrap().len();
-        assert!(matches!(read(&file, 1), Some(Reading::Won(leader)) if leader.token == Token::new(9)));
+        assert!(
+            matches!(read(&file, 1), Some(Reading::Won(leader)) if leader.token == Token::new(9))
+        );
         for len in 0..whole {
             file.set_len(len).unwrap();
             match read(&file, 1) {

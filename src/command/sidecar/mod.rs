@@ -22,6 +22,7 @@ use super::candidacy::{
     BootClock, Charge, Feed, Observer, Page, Poster, Service, Shared, keep_in_touch, listen,
 };
 use super::runtime::block_on;
+use super::steer::preempt;
 use crate::config::{self, AfterLoss, SidecarPlan, Wait};
 use crate::election::driver::{self, Candidacy, Clock as _};
 use crate::election::machine::{Event, Machine, Rules, Verdict};
@@ -169,6 +170,7 @@ impl Sidecar<'_> {
             driver::drive(&candidacy, machine, &self.clock, &mut self.standing, &mut observer);
         let verdict = tokio::select! {
             verdict = drive => verdict,
+            () = preempt(campaign, candidate, self.log) => unreachable!("preempting has no end"),
             () = shared.keep_drawing() => unreachable!("drawing has no end"),
         };
         shared.clear();

@@ -46,7 +46,15 @@ const GONE: &str = "the store has no entry of ours any more";
 impl QueueSeat {
     pub(super) fn new(link: Link, application: Application) -> Self {
         let orders = Orders::default();
-        Self { link, application, nonce: draw(), place: None, state: State::Out, orders, term: None }
+        Self {
+            link,
+            application,
+            nonce: draw(),
+            place: None,
+            state: State::Out,
+            orders,
+            term: None,
+        }
     }
 
     fn start_over(&mut self) {

@@ -24,6 +24,10 @@ pub enum Operation {
     Recall,
     /// To write down that it is done.
     Record,
+    /// Who has led before.
+    ReadHistory,
+    /// To write down that we lead.
+    WriteHistory,
     /// To take our place away.
     Resign,
     /// Who leads and who waits.
@@ -38,6 +42,8 @@ impl Operation {
             Self::Refresh => "refresh",
             Self::Recall => "recall",
             Self::Record => "record",
+            Self::ReadHistory => "read_history",
+            Self::WriteHistory => "write_history",
             Self::Resign => "resign",
             Self::Survey => "survey",
         }

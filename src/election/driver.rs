@@ -9,13 +9,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use elect_api::{
     Boottime, Candidate, ElectionName, Error, Note, NoteName, Noted, Seat, Standing, Store, Survey,
-    Ticket, Token, Validity, Wake,
+    Ticket, Token, Validity, Wake, stamp,
 };
 use tokio::sync::Mutex;
 
 use crate::guard::Deadlines;
 use crate::guard::switches::is_off;
 
+use super::history::{History, Record};
 use super::machine::{Answer, Command, Event, Machine, News, Verdict};
 use super::once::Done;
 use super::orders::Orders;
@@ -126,6 +127,8 @@ enum Reply {
     Refreshed(Result<Standing, Error>),
     Recalled(Result<Note, Error>),
     Recorded(Result<Noted, Error>),
+    HistoryRead(Result<Note, Error>),
+    HistoryWritten(Result<Noted, Error>),
     Resigned(Result<(), Error>),
 }
 
@@ -136,6 +139,8 @@ impl Reply {
             | Self::Refreshed(Err(error))
             | Self::Recalled(Err(error))
             | Self::Recorded(Err(error))
+            | Self::HistoryRead(Err(error))
+            | Self::HistoryWritten(Err(error))
             | Self::Resigned(Err(error)) => Ending::Failed(error.kind()),
             Self::Refreshed(Ok(Standing::Leading { .. })) => Ending::Proven,
             _ => Ending::Answered,
@@ -160,6 +165,9 @@ struct Driver<'a, C, T, O> {
     /// What is known to be done, as last read, and what ends when there may be more.
     done: Done,
     noted: Option<Wake>,
+    /// What is known of those who led before, as last read, and since when we lead.
+    history: History,
+    began: Option<Record>,
     /// The version of the orders that the machine knows.
     ordered: u64,
     /// The ticket that the guardian has.
@@ -193,6 +201,8 @@ pub async fn drive<C: Clock + Sync, T: Tree, O: Observer>(
         wake: None,
         done: Done::default(),
         noted: None,
+        history: History::default(),
+        began: None,
         ordered: 0,
         ticket: None,
         pending: VecDeque::new(),
@@ -239,9 +249,20 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
                 self.request =
                     self.seat.clone().zip(note).map(|(seat, note)| record(seat, now, note));
             }
-            Command::Resign => {
+            Command::ReadHistory => {
+                self.request = self.seat.clone().map(|seat| read_history(seat, now));
+            }
+            Command::WriteHistory => {
+                let note = self.began.clone().map(|begun| self.history.clone().with(begun));
+                let note = note.map(|history| history.to_bytes());
+                self.request =
+                    self.seat.clone().zip(note).map(|(seat, note)| write_history(seat, now, note));
+            }
+            Command::Resign(reason) => {
                 self.wake = None;
-                self.request = self.seat.clone().map(resign);
+                let ended = self.began.take().zip(reason).map(|(begun, why)| begun.ended(&why));
+                let note = ended.map(|ended| self.history.clone().with(ended).to_bytes());
+                self.request = self.seat.clone().map(|seat| resign(seat, note));
             }
             Command::Abandon => {
                 self.request = None;
@@ -322,7 +343,9 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
         let Some(seat) = &self.seat else { return Ok(()) };
         // No request is under way: the win was its reply.
         let seat = seat.try_lock().map_err(io::Error::other)?;
-        self.tree.start(token, &seat.holds())
+        self.tree.start(token, &seat.holds())?;
+        self.began = Some(Record::begun(token, &self.candidacy.candidate.id, stamp::display()));
+        Ok(())
     }
 
     async fn next(&mut self, tick: Option<Boottime>) -> Event {
@@ -398,6 +421,11 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
             Reply::Opened(Err(error)) => Event::Opened(Err(error)),
             Reply::Resigned(outcome) => Event::Resigned(outcome),
             Reply::Recorded(outcome) => Event::Recorded(outcome),
+            Reply::HistoryRead(answer) => Event::HistoryRead(answer.map(|note| {
+                // Nothing hangs on it, and a power cut may have left anything.
+                self.history = History::read(note.text.as_deref()).unwrap_or_default();
+            })),
+            Reply::HistoryWritten(outcome) => Event::HistoryWritten(outcome),
             Reply::Recalled(answer) => Event::Recalled(answer.and_then(|note| self.recalled(note))),
             Reply::Refreshed(Err(error)) => Event::Answered(Err(error)),
             Reply::Refreshed(Ok(standing)) => {
@@ -432,7 +460,9 @@ const fn operation(command: &Command) -> Option<Operation> {
         Command::Refresh => Operation::Refresh,
         Command::Recall => Operation::Recall,
         Command::Record => Operation::Record,
-        Command::Resign => Operation::Resign,
+        Command::ReadHistory => Operation::ReadHistory,
+        Command::WriteHistory => Operation::WriteHistory,
+        Command::Resign(_) => Operation::Resign,
         _ => return None,
     })
 }
@@ -451,8 +481,27 @@ fn record<'a>(seat: SharedSeat, now: Boottime, note: Vec<u8>) -> Request<'a> {
     })
 }
 
-fn resign<'a>(seat: SharedSeat) -> Request<'a> {
-    Box::pin(async move { Reply::Resigned(seat.lock().await.resign().await) })
+fn read_history<'a>(seat: SharedSeat, now: Boottime) -> Request<'a> {
+    Box::pin(async move {
+        Reply::HistoryRead(seat.lock().await.read_note(now, NoteName::HISTORY).await)
+    })
+}
+
+fn write_history<'a>(seat: SharedSeat, now: Boottime, note: Vec<u8>) -> Request<'a> {
+    Box::pin(async move {
+        let mut seat = seat.lock().await;
+        Reply::HistoryWritten(seat.write_note(now, NoteName::HISTORY, &note).await)
+    })
+}
+
+fn resign<'a>(seat: SharedSeat, history: Option<Vec<u8>>) -> Request<'a> {
+    Box::pin(async move {
+        let mut seat = seat.lock().await;
+        Reply::Resigned(match history {
+            Some(note) => seat.resign_with(NoteName::HISTORY, &note).await,
+            None => seat.resign().await,
+        })
+    })
 }
 
 /// The output of the future in `slot`; never, if there is none.

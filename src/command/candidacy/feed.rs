@@ -44,7 +44,8 @@ impl<'a> Feed<'a> {
             News::Granted { .. }
             | News::Holding(_)
             | News::EntryLeft(_)
-            | News::OrdersUnread(_) => {}
+            | News::OrdersUnread(_)
+            | News::HistoryUnkept(_) => {}
         }
     }
 

@@ -151,6 +151,11 @@ impl driver::Observer for Observer<'_> {
             News::OrdersUnread(error) => {
                 self.log.warn(format_args!("{:#}", anyhow::Error::from(error)));
             }
+            News::HistoryUnkept(error) => {
+                let error = anyhow::Error::from(error);
+                self.log
+                    .info(format_args!("`elect history` will not show this leadership: {error:#}"));
+            }
             News::SteppingDown(why) => self.log.info(format_args!("asked to step down: {why}")),
             News::Stopping(signal) => {
                 self.log.debug(format_args!("signal {signal} is passed on to the command"));

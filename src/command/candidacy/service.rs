@@ -132,7 +132,10 @@ impl<'a> Service<'a> {
                 let milestone = if is_end { "STOPPING=1\n" } else { "" };
                 self.tell(milestone, format_args!("leaving {election}"));
             }
-            News::Granted { .. } | News::EntryLeft(_) | News::OrdersUnread(_) => {}
+            News::Granted { .. }
+            | News::EntryLeft(_)
+            | News::OrdersUnread(_)
+            | News::HistoryUnkept(_) => {}
         }
     }
 

@@ -288,6 +288,7 @@ impl<'a> Run<'a> {
             hold: self.plan.hold,
             insists: false,
             once: self.plan.once.is_some(),
+            keeps_history: true,
         }
     }
 

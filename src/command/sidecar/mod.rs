@@ -215,5 +215,6 @@ fn rules() -> Rules {
         hold: None,
         insists: true,
         once: false,
+        keeps_history: true,
     }
 }

@@ -22,6 +22,8 @@ pub struct Rules {
     pub insists: bool,
     /// Whether what the command does is to be done once.
     pub once: bool,
+    /// Whether it is kept who has led, and how that ended.
+    pub keeps_history: bool,
 }
 
 /// How long to wait for leadership.
@@ -48,6 +50,10 @@ pub enum Event {
     Recalled(Result<bool, Error>),
     /// The store answered that it is done, or did not.
     Recorded(Result<Noted, Error>),
+    /// The store said what is known of the election's history, or did not.
+    HistoryRead(Result<(), Error>),
+    /// The store answered to what we added to it.
+    HistoryWritten(Result<Noted, Error>),
     /// The store hints that our standing may have changed.
     Woken,
     /// The store hints that more may be done by now.
@@ -110,8 +116,12 @@ pub enum Command {
     Recall,
     /// Record that it is done.
     Record,
-    /// Resign the seat.
-    Resign,
+    /// Find out what is known of the election's history.
+    ReadHistory,
+    /// Add to it that we have begun.
+    WriteHistory,
+    /// Resign the seat, and add to the history in the same step that we have ended like this, if that is known.
+    Resign(Option<String>),
     /// Drop the request that is under way; its outcome is unknown for good.
     Abandon,
     /// Have the guardian keep these deadlines. They come before the start, and with each renewal.
@@ -166,6 +176,8 @@ pub enum News {
     Paused(String),
     /// What people ask of the election cannot be read, and is not done.
     OrdersUnread(Error),
+    /// Our leadership is not in the election's history, as the store refuses that.
+    HistoryUnkept(Error),
     /// We were asked to give leadership up.
     SteppingDown(String),
     /// This signal, which asks the command to stop, was passed on to it.

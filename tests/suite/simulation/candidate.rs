@@ -179,6 +179,7 @@ async fn campaign(
         hold: None,
         insists: true,
         once: false,
+        keeps_history: true,
     };
     let mut narrator = Narrator {
         id: id.clone(),

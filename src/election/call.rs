@@ -28,6 +28,10 @@ pub enum Operation {
     Announce,
     /// Who else is there, for whoever could lead.
     Compare,
+    /// Who has led before.
+    ReadHistory,
+    /// To write down that we lead.
+    WriteHistory,
     /// To take our place away.
     Resign,
     /// Who leads and who waits.
@@ -44,6 +48,8 @@ impl Operation {
             Self::Record => "record",
             Self::Announce => "announce",
             Self::Compare => "compare",
+            Self::ReadHistory => "read_history",
+            Self::WriteHistory => "write_history",
             Self::Resign => "resign",
             Self::Survey => "survey",
         }

@@ -140,16 +140,12 @@ impl Orders {
     /// the one that they were started with.
     #[must_use]
     pub fn prioritizing(mut self, who: &str, priority: Option<u32>, request: Request) -> Self {
-        match priority {
-            Some(priority) => {
-                self.priorities.insert(who.to_owned(), Priority { priority, request });
-                self.ranked()
-            }
-            None => {
-                self.priorities.remove(who);
-                self
-            }
-        }
+        let Some(priority) = priority else {
+            self.priorities.remove(who);
+            return self;
+        };
+        self.priorities.insert(who.to_owned(), Priority { priority, request });
+        self.ranked()
     }
 
     /// The same without what concerns only candidates, by their full ids, of whom `is_gone` says that they are

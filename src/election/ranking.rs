@@ -19,6 +19,15 @@ pub struct Rank {
     pub id: Reverse<String>,
 }
 
+/// Who is there, as a store shows it.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// Who leads or is the next to lead, and who waits.
+    pub survey: Survey,
+    /// The token of whoever led last, as far as is known.
+    pub last: Option<Token>,
+}
+
 /// Who could lead, as the head of the queue sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contest {
@@ -34,9 +43,10 @@ pub struct Contest {
 }
 
 impl Contest {
-    /// What a survey shows of it to the candidate of this id, where whoever led `last` had that token. `None` if
-    /// it does not show that candidate.
-    pub fn of(survey: &Survey, orders: &Orders, id: &str, last: Option<Token>) -> Option<Self> {
+    /// What is shown of it to the candidate of this id. `None` if that is not there.
+    pub fn of(field: &Field, orders: &Orders, id: &str) -> Option<Self> {
+        let Field { survey, last } = field;
+        let last = *last;
         let successor = orders.successor(last);
         let rank = |entry: &Entry| Rank {
             is_named: successor == Some(entry.candidate.id.as_str()),
@@ -67,10 +77,10 @@ mod tests {
         Entry::new(Candidate { host, priority, ..Candidate::foreign(id) }, None, arrival)
     }
 
-    fn survey(head: Entry, waiting: Vec<Entry>) -> Survey {
+    fn field(head: Entry, waiting: Vec<Entry>) -> Field {
         let token = Token::new(head.arrival);
         let leader = Leader { entry: head, token, since: None, remaining: None, renewed: None };
-        Survey { leader: Some(leader), waiting }
+        Field { survey: Survey { leader: Some(leader), waiting }, last: None }
     }
 
     fn ids(contest: &Contest) -> Vec<&str> {
@@ -81,8 +91,8 @@ mod tests {
     fn the_greatest_priority_then_who_arrived_first_then_the_smaller_id() {
         let waiting =
             vec![entry("b", 80, 2), entry("late", 100, 9), entry("c", 100, 3), entry("z", 80, 2)];
-        let survey = survey(entry("a", 90, 1), waiting);
-        let contest = Contest::of(&survey, &Orders::default(), "a", None).unwrap();
+        let field = field(entry("a", 90, 1), waiting);
+        let contest = Contest::of(&field, &Orders::default(), "a").unwrap();
         assert_eq!(ids(&contest), ["c", "late", "b", "z"]);
         let better = contest.others.iter().filter(|rank| **rank > contest.ours).count();
         assert_eq!(better, 2);
@@ -93,10 +103,10 @@ mod tests {
         let stopped = Entry { is_stopped: true, ..entry("stopped", 200, 3) };
         let foreign = Entry::new(Candidate::foreign("foreign"), None, 4);
         let waiting = vec![entry("observer", 0, 2), stopped, foreign, entry("b", 50, 5)];
-        let survey = survey(entry("a", 90, 1), waiting);
-        let contest = Contest::of(&survey, &Orders::default(), "a", None).unwrap();
+        let field = field(entry("a", 90, 1), waiting);
+        let contest = Contest::of(&field, &Orders::default(), "a").unwrap();
         assert_eq!(ids(&contest), ["b"]);
         assert!(contest.has_foreign);
-        assert_eq!(Contest::of(&survey, &Orders::default(), "who", None), None);
+        assert_eq!(Contest::of(&field, &Orders::default(), "who"), None);
     }
 }

@@ -266,6 +266,16 @@ impl Seat for FileSeat {
         Ok(())
     }
 
+    async fn resign_with(&mut self, name: NoteName, text: &[u8]) -> Result<(), Error> {
+        if let State::Leading(leading) = &self.state
+            && leading.prove().is_ok_and(|standing| !matches!(standing, Standing::Gone(_)))
+        {
+            // As long as we have the lock nobody leads: it is one step for everybody else.
+            let _ = note::write(&leading.place.hall, name, text);
+        }
+        self.resign().await
+    }
+
     fn holds(&self) -> Vec<BorrowedFd<'_>> {
         match &self.state {
             State::Leading(leading) => vec![leading.lock.as_fd(), leading.place.file.as_fd()],

@@ -443,6 +443,16 @@ impl Seat for ZkSeat {
         self.withdraw().await.map_err(|error| self.directory.explain(error))
     }
 
+    async fn resign_with(&mut self, name: NoteName, text: &[u8]) -> Result<(), Error> {
+        match self.withdraw_with(name, text).await {
+            Err(error) if error.kind() == ErrorKind::Ambiguous => {
+                Err(self.directory.explain(error))
+            }
+            Ok(true) => Ok(()),
+            Ok(false) | Err(_) => self.resign().await,
+        }
+    }
+
     fn ticket(&self) -> Option<Ticket> {
         self.guid.ticket()
     }
@@ -508,13 +518,33 @@ impl ZkSeat {
         } else {
             let client = self.link.any_client().await?;
             self.leave(&client).await?;
-            self.guid = Guid::fresh();
-            self.is_in_flight = false;
-            self.strays.clear();
-            self.vacate();
+            self.is_out();
             Some(client)
         };
         self.link.close(client).await;
         Ok(())
+    }
+
+    /// As [`Self::withdraw`] in one step with the writing of a note. Whether it is done: it is not if there is
+    /// nothing to give up, or more than an entry that leads.
+    async fn withdraw_with(&mut self, name: NoteName, text: &[u8]) -> Result<bool, Error> {
+        let State::Leading(place, _) = &self.state else { return Ok(false) };
+        if !self.strays.is_empty() {
+            return Ok(false);
+        }
+        let node = self.directory.path_of(&place.node);
+        let client = self.link.any_client().await?;
+        self.notes.write_removing(&client, &node, name, text).await?;
+        self.is_out();
+        self.link.close(Some(client)).await;
+        Ok(true)
+    }
+
+    /// Nothing is left of us.
+    fn is_out(&mut self) {
+        self.guid = Guid::fresh();
+        self.is_in_flight = false;
+        self.strays.clear();
+        self.vacate();
     }
 }

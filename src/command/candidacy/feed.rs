@@ -51,7 +51,8 @@ impl<'a> Feed<'a> {
             News::Granted { .. }
             | News::Holding(_)
             | News::EntryLeft(_)
-            | News::OrdersUnread(_) => {}
+            | News::OrdersUnread(_)
+            | News::HistoryUnkept(_) => {}
         }
     }
 

@@ -138,7 +138,8 @@ impl<'a> Service<'a> {
             News::Granted { .. }
             | News::EntryLeft(_)
             | News::OrdersUnread(_)
-            | News::StandingBack { .. } => {}
+            | News::StandingBack { .. }
+            | News::HistoryUnkept(_) => {}
         }
     }
 

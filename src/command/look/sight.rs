@@ -160,6 +160,14 @@ mod tests {
             Ok(elect_api::Orders::default())
         }
 
+        async fn note(
+            &self,
+            _: &ElectionName,
+            _: elect_api::NoteName,
+        ) -> Result<Option<Vec<u8>>, Error> {
+            Ok(None)
+        }
+
         async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
             if election.as_str() != "led" {
                 return Ok(Survey::default());

@@ -292,6 +292,7 @@ impl<'a> Run<'a> {
             once: self.plan.once.is_some(),
             id: self.candidate.id.clone(),
             priority: self.candidate.priority,
+            keeps_history: true,
         }
     }
 

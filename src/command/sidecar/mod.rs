@@ -213,5 +213,6 @@ fn rules(candidate: &Candidate) -> Rules {
         once: false,
         id: candidate.id.clone(),
         priority: candidate.priority,
+        keeps_history: true,
     }
 }

@@ -1,11 +1,11 @@
 //! Who of those who wait is to lead. The store has one order, that of arrival, and its head is the only one who
 //! can lead; a head that sees somebody better gives its place up and comes again, behind.
 
-use elect_api::{Boottime, Candidate, Error, Survey, Token};
+use elect_api::{Boottime, Candidate, Error, Token};
 
 use super::request::Request;
 use super::{Command, Machine, News, Phase, Restraint};
-use crate::election::ranking::{Contest, Rank};
+use crate::election::ranking::{Contest, Field, Rank};
 
 /// What is known of who is to lead rather than we.
 #[derive(Clone, Debug, Default)]
@@ -89,18 +89,14 @@ impl Machine {
     }
 
     /// Who is there, and who led last.
-    pub(super) fn compared(
-        &mut self,
-        now: Boottime,
-        outcome: Result<(Survey, Option<Token>), Error>,
-    ) {
+    pub(super) fn compared(&mut self, now: Boottime, outcome: Result<Box<Field>, Error>) {
         let Some(token) = self.ranking.due.take() else { return };
         match outcome {
             Err(error) => self.failed(now, error),
-            Ok((survey, last)) => {
+            Ok(field) => {
                 self.heard();
                 self.request = Request::due(now);
-                match Contest::of(&survey, &self.orders, &self.rules.id, last) {
+                match Contest::of(&field, &self.orders, &self.rules.id) {
                     Some(contest) => self.judge(now, token, &contest),
                     // Our entry went meanwhile: the next refresh will say so.
                     None => self.ask_again(now),

@@ -12,6 +12,8 @@ pub(super) enum Kind {
     Record,
     Announce,
     Compare,
+    ReadHistory,
+    WriteHistory,
     Resign,
 }
 

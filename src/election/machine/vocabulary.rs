@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use elect_api::{Boottime, Error, Noted, Survey, Token, Validity};
+use elect_api::{Boottime, Error, Noted, Token, Validity};
 
 use crate::election::orders::Orders;
+use crate::election::ranking::Field;
 use crate::guard::{Deadlines, Ended};
 
 /// What the user wants of a candidacy; durations that do not concern the lease's time.
@@ -26,6 +27,8 @@ pub struct Rules {
     pub id: String,
     /// Our priority, as long as nobody has set another: 0 never leads.
     pub priority: u32,
+    /// Whether it is kept who has led, and how that ended.
+    pub keeps_history: bool,
 }
 
 /// How long to wait for leadership.
@@ -54,8 +57,12 @@ pub enum Event {
     Recorded(Result<Noted, Error>),
     /// The store has it, or not, that it matters who leads.
     Announced(Result<(), Error>),
-    /// Who leads or is the next to lead, who waits, and the token of whoever led last, as far as is known.
-    Compared(Result<(Survey, Option<Token>), Error>),
+    /// The store said who is there, or did not.
+    Compared(Result<Box<Field>, Error>),
+    /// The store said what is known of the election's history, or did not.
+    HistoryRead(Result<(), Error>),
+    /// The store answered to what we added to it.
+    HistoryWritten(Result<Noted, Error>),
     /// The store hints that our standing may have changed.
     Woken,
     /// The store hints that more may be done by now.
@@ -124,8 +131,12 @@ pub enum Command {
     Compare,
     /// Have [`Event::Woken`] come when others may have come or gone, once.
     LookOut,
-    /// Resign the seat.
-    Resign,
+    /// Find out what is known of the election's history.
+    ReadHistory,
+    /// Add to it that we have begun.
+    WriteHistory,
+    /// Resign the seat, and add to the history in the same step that we have ended like this, if that is known.
+    Resign(Option<String>),
     /// Drop the request that is under way; its outcome is unknown for good.
     Abandon,
     /// Have the guardian keep these deadlines. They come before the start, and with each renewal.
@@ -189,6 +200,8 @@ pub enum News {
     LookingOn(String),
     /// What people ask of the election cannot be read, and is not done.
     OrdersUnread(Error),
+    /// Our leadership is not in the election's history, as the store refuses that.
+    HistoryUnkept(Error),
     /// We were asked to give leadership up.
     SteppingDown(String),
     /// This signal, which asks the command to stop, was passed on to it.

@@ -181,6 +181,7 @@ async fn campaign(
         once: false,
         id: id.clone(),
         priority: Candidate::USUAL_PRIORITY,
+        keeps_history: true,
     };
     let mut narrator = Narrator {
         id: id.clone(),

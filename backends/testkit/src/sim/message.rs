@@ -91,14 +91,25 @@ pub enum Ask {
     Sight,
     /// Answer when there is something else to see than this.
     AwaitSight(u64),
-    /// What the note says.
-    ReadNote,
-    /// Answer when the note has another version than this.
-    AwaitNote(u64),
-    /// Write the note if the entry with this nonce leads.
+    /// What the note of this name says.
+    ReadNote(String),
+    /// Answer when the note of this name has another version than this.
+    AwaitNote(String, u64),
+    /// Write the note of this name if the entry with this nonce leads.
     WriteNote {
         /// That of the writer's entry.
         nonce: u64,
+        /// That of the note.
+        name: String,
+        /// What it is to say.
+        text: Vec<u8>,
+    },
+    /// The same, and end that entry for good in one step; nothing at all if it does not lead.
+    Part {
+        /// That of the writer's entry.
+        nonce: u64,
+        /// That of the note.
+        name: String,
         /// What it is to say.
         text: Vec<u8>,
     },

@@ -3,15 +3,15 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use elect_api::{
-    Cadence, Candidate, ElectionName, Entry, Error, ErrorKind, Leader, Lease, Ordered, Orders,
-    Profile, Renewed, Seat, Store, Survey, Ticket, Token, Wake,
+    Cadence, Candidate, ElectionName, Entry, Error, ErrorKind, Leader, Lease, NoteName, Ordered,
+    Orders, Profile, Renewed, Seat, Store, Survey, Ticket, Token, Wake,
 };
 
 use super::message::{Arrival, Ask, Bid, Envelope, Line, Op, Reply, Request, Slip};
 use super::queue_seat::QueueSeat;
 use super::record_seat::{self, RecordSeat};
 use super::transport::{Link, Transport, send, unexpected};
-use super::{Expiry, Kind, ticket};
+use super::{Expiry, Kind, notes, ticket};
 
 /// The client of a simulated store, which keeps the laws as the client of a real one has to.
 pub(super) struct SimStore {
@@ -97,6 +97,14 @@ impl Store for SimStore {
             Reply::Sight(seen) => Ok(link.wake(Ask::AwaitSight(seen))),
             reply => Err(unexpected(&reply)),
         }
+    }
+
+    async fn note(
+        &self,
+        election: &ElectionName,
+        name: NoteName,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        Ok(notes::look(&self.link(election, ""), name).await?.text)
     }
 
     async fn orders(&self, election: &ElectionName) -> Result<Orders, Error> {

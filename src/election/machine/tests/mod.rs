@@ -2,6 +2,7 @@
 //! and what it says.
 
 mod clocks;
+mod history;
 mod once;
 mod orders;
 mod wishes;
@@ -83,7 +84,10 @@ fn word(command: &Command) -> Option<String> {
         Command::Announce => "announce".into(),
         Command::Compare => "compare".into(),
         Command::LookOut => "look out".into(),
-        Command::Resign => "resign".into(),
+        Command::ReadHistory => "read history".into(),
+        Command::WriteHistory => "write history".into(),
+        Command::Resign(None) => "resign".into(),
+        Command::Resign(Some(words)) => format!("resign: {words}"),
         Command::Abandon => "abandon".into(),
         Command::Start(token) => format!("start {token}"),
         Command::Stop(kill_at) => {
@@ -127,6 +131,7 @@ fn rules() -> Rules {
         once: false,
         id: "us".into(),
         priority: elect_api::Candidate::USUAL_PRIORITY,
+        keeps_history: false,
     }
 }
 

@@ -149,7 +149,7 @@ set edit:completion:arg-completer[elect] = {|@words|
         &'elect;resign'= {
             cand -b 'Where the election is kept'
             cand --backend 'Where the election is kept'
-            cand --reason 'Why, for the leader''s log'
+            cand --reason 'Why, for logs and for all who look'
             cand --timeout 'Wait at most so long [default: without end]'
             cand --config 'Configuration file, in place of the usual ones'
             cand --profile 'The profile in it to use'
@@ -159,7 +159,7 @@ set edit:completion:arg-completer[elect] = {|@words|
         &'elect;pause'= {
             cand -b 'Where the election is kept'
             cand --backend 'Where the election is kept'
-            cand --reason 'Why, for all who look'
+            cand --reason 'Why, for logs and for all who look'
             cand --timeout 'Wait at most so long [default: without end]'
             cand --config 'Configuration file, in place of the usual ones'
             cand --profile 'The profile in it to use'

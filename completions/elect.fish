@@ -129,13 +129,13 @@ complete -c elect -n "__fish_elect_using_subcommand wait" -l config -d 'Configur
 complete -c elect -n "__fish_elect_using_subcommand wait" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
 complete -c elect -n "__fish_elect_using_subcommand wait" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand resign" -s b -l backend -d 'Where the election is kept' -r -f
-complete -c elect -n "__fish_elect_using_subcommand resign" -l reason -d 'Why, for the leader\'s log' -r -f
+complete -c elect -n "__fish_elect_using_subcommand resign" -l reason -d 'Why, for logs and for all who look' -r -f
 complete -c elect -n "__fish_elect_using_subcommand resign" -l timeout -d 'Wait at most so long [default: without end]' -r
 complete -c elect -n "__fish_elect_using_subcommand resign" -l config -d 'Configuration file, in place of the usual ones' -r -F
 complete -c elect -n "__fish_elect_using_subcommand resign" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
 complete -c elect -n "__fish_elect_using_subcommand resign" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand pause" -s b -l backend -d 'Where the election is kept' -r -f
-complete -c elect -n "__fish_elect_using_subcommand pause" -l reason -d 'Why, for all who look' -r -f
+complete -c elect -n "__fish_elect_using_subcommand pause" -l reason -d 'Why, for logs and for all who look' -r -f
 complete -c elect -n "__fish_elect_using_subcommand pause" -l timeout -d 'Wait at most so long [default: without end]' -r
 complete -c elect -n "__fish_elect_using_subcommand pause" -l config -d 'Configuration file, in place of the usual ones' -r -F
 complete -c elect -n "__fish_elect_using_subcommand pause" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"

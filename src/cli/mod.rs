@@ -5,6 +5,7 @@
 //! variable counts as unset. The file is nothing but other defaults: whoever reads it hands its
 //! [`Settings`] to [`Given::over`].
 
+mod ask;
 mod backend_url;
 mod campaign;
 mod check;
@@ -26,6 +27,7 @@ mod names;
 mod observe;
 mod origin;
 mod pause;
+mod priority;
 mod redeem;
 mod resign;
 mod resume;
@@ -41,6 +43,7 @@ mod wait;
 
 use clap::{Parser, Subcommand};
 
+pub use ask::AskArgs;
 pub use backend_url::BackendUrl;
 pub use campaign::CampaignArgs;
 pub use check::CheckArgs;
@@ -61,6 +64,7 @@ pub use names::{Named, NamesArgs};
 pub use observe::ObserveArgs;
 pub use origin::{Origin, Rivals};
 pub use pause::PauseArgs;
+pub use priority::{Preference, PriorityArgs};
 pub use redeem::RedeemArgs;
 pub use resign::ResignArgs;
 pub use resume::ResumeArgs;
@@ -120,6 +124,8 @@ pub enum Command {
     Pause(PauseArgs),
     /// End a pause
     Resume(ResumeArgs),
+    /// Set who is to lead rather than others
+    Priority(PriorityArgs),
     /// Say whether the leadership of this command holds
     Check(CheckArgs),
     /// Find what is wrong with this machine and store
@@ -251,7 +257,7 @@ mod tests {
         let keys: Vec<_> = super::keys(&grammar).iter().filter_map(|arg| arg.get_long()).collect();
         for command in [
             "run", "doctor", "selftest", "sidecar", "status", "observe", "history", "wait",
-            "resign", "pause", "resume",
+            "resign", "pause", "resume", "priority",
         ] {
             let command = grammar.find_subcommand(command).unwrap();
             for (_, arg) in flags(command) {

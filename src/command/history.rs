@@ -6,6 +6,7 @@ use anyhow::Context;
 use elect_api::NoteName;
 
 use super::attempts::insist;
+use super::runtime::block_on;
 use crate::config::{self, HistoryPlan, OutputFormat};
 use crate::election::history::History;
 use crate::report::{self, HistoryReport, LeadershipReport, Log};
@@ -18,16 +19,12 @@ const ATTEMPTS: u32 = 5;
 /// # Errors
 /// The store cannot be reached or read, or stdout cannot be written.
 pub(super) fn history(plan: &HistoryPlan, log: &Log) -> anyhow::Result<u8> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.context("cannot start the runtime")?;
     let store = config::connect(&plan.backend)?;
     let location = store.profile().location;
     let (store, name) = (&*store, NoteName::HISTORY);
     let ask = async || store.note(&plan.election, name).await;
-    let note = runtime.block_on(insist(&location, ATTEMPTS, ask));
-    // A resolver may keep a thread for minutes.
-    runtime.shutdown_background();
-    let history = History::read(note?.as_deref())?;
+    let note = block_on(insist(&location, ATTEMPTS, ask))?;
+    let history = History::read(note.as_deref())?;
     if history.records().is_empty() {
         log.warn(format_args!(
             "nobody is known to have led {} at {location}; `elect run` does",

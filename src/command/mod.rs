@@ -14,6 +14,7 @@ mod names;
 mod observe;
 mod redeem;
 mod run;
+mod runtime;
 mod selftest;
 mod sidecar;
 mod status;
@@ -27,9 +28,9 @@ use crate::cli::{
     Command, ConfigArgs, ConfigCommand, Given, LogFormat, Origin, Origins, RunArgs, StatusArgs,
 };
 use crate::config::{
-    CheckPlan, ConfigError, DoctorPlan, HistoryPlan, ObservePlan, PausePlan, RedeemPlan,
-    ResignPlan, ResumePlan, RunPlan, SelftestPlan, SidecarPlan, StatusPlan, Verbosity, WaitPlan,
-    misspelt_variables, over_file,
+    AskPlan, CheckPlan, ConfigError, DoctorPlan, HistoryPlan, ObservePlan, PriorityPlan,
+    RedeemPlan, ResignPlan, ResumePlan, RunPlan, SelftestPlan, SidecarPlan, StatusPlan, Verbosity,
+    WaitPlan, misspelt_variables, over_file,
 };
 use crate::report::{FAILED, Log, wall_clock};
 
@@ -74,12 +75,15 @@ fn act(given: Given, mut warnings: Vec<String>) -> ExitCode {
         Command::Resign(args) => ResignPlan::new(args)
             .map_err(anyhow::Error::from)
             .and_then(|plan| steer::resign(&plan, &log)),
-        Command::Pause(args) => PausePlan::new(args)
+        Command::Pause(args) => AskPlan::new(args.ask)
             .map_err(anyhow::Error::from)
             .and_then(|plan| steer::pause(&plan, &log)),
         Command::Resume(args) => ResumePlan::new(args)
             .map_err(anyhow::Error::from)
             .and_then(|plan| steer::resume(&plan, &log)),
+        Command::Priority(args) => PriorityPlan::new(args)
+            .map_err(anyhow::Error::from)
+            .and_then(|plan| steer::priority(&plan, &log)),
         Command::Check(args) => CheckPlan::new(&args)
             .map_err(anyhow::Error::from)
             .and_then(|plan| check::check(&plan, check::read)),

@@ -18,9 +18,6 @@ pub const LONGEST: usize = 16 * 1024;
 /// How many bytes an id or a reason may have; of a longer one the end is cut off.
 const LONGEST_WORDS: usize = 200;
 
-/// What stands where the end is cut off.
-const CUT: &str = "\u{2026}";
-
 /// How a leadership ended whose leader did not live to say so.
 pub const UNTOLD: &str = "it did not say how it ended";
 
@@ -152,12 +149,13 @@ impl History {
 }
 
 fn cut(words: &str) -> String {
+    const MARK: &str = "\u{2026}";
     if words.len() <= LONGEST_WORDS {
         return words.to_owned();
     }
-    let longest = LONGEST_WORDS - CUT.len();
-    let fits = |(at, letter): &(usize, char)| at + letter.len_utf8() <= longest;
-    words.char_indices().take_while(fits).map(|(_, letter)| letter).chain(CUT.chars()).collect()
+    let fits = |end: &usize| words.is_char_boundary(*end);
+    let end = (0..=LONGEST_WORDS - MARK.len()).rev().find(fits).unwrap_or_default();
+    format!("{}{MARK}", &words[..end])
 }
 
 #[cfg(test)]

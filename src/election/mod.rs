@@ -32,6 +32,7 @@ pub mod leadership;
 pub mod machine;
 pub mod once;
 pub mod orders;
+pub mod ranking;
 pub mod timing;
 
 pub use call::{Call, Ending, Operation};

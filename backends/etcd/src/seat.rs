@@ -109,8 +109,12 @@ impl EtcdSeat {
 
     /// The next entry is to be another one, under a lease that nobody has seen.
     fn start_over(&mut self) {
+        let revision = match &self.stage {
+            Stage::In(entry) => Some(entry.revision().unsigned_abs()),
+            Stage::Out(_) | Stage::Lost(_) => None,
+        };
         self.lease = LeaseId::fresh();
-        self.value = Value::joining(&self.value.candidate);
+        self.value = self.value.rejoining(revision);
         self.stage = Stage::Out(Asked::Never);
     }
 

@@ -108,6 +108,7 @@ impl Contender {
             pid: std::process::id(),
             command: "job \"quoted\" \u{00FC}\n".to_owned(),
             containment: "process group".to_owned(),
+            priority: Candidate::USUAL_PRIORITY,
         };
         let store = bench.connect().await;
         let seat = store.open(election, &candidate, bench.ttl()).await.expect("a seat");

@@ -35,6 +35,8 @@ pub(crate) struct ZkSeat {
     is_in_flight: bool,
     /// Of entries that we gave up knowing of while the server may still have them.
     strays: Vec<Guid>,
+    /// The number of our first arrival, once we have lost or given up that place.
+    arrived: Option<u64>,
     state: State,
 }
 
@@ -72,6 +74,7 @@ impl ZkSeat {
             guid: Guid::fresh(),
             is_in_flight: false,
             strays: Vec::new(),
+            arrived: None,
             state: State::Out,
         }
     }
@@ -84,7 +87,16 @@ impl ZkSeat {
             self.strays.push(old);
         }
         self.is_in_flight = false;
-        self.state = State::Out;
+        self.vacate();
+    }
+
+    /// We have no place, as far as we know, and remember when we came.
+    fn vacate(&mut self) {
+        if let State::Waiting(Waiting { place, .. }) | State::Leading(place, _) =
+            mem::replace(&mut self.state, State::Out)
+        {
+            self.arrived.get_or_insert(place.czxid.cast_unsigned());
+        }
     }
 
     /// The session of a waiter has ended. Whether there was a place in it, or may have been.
@@ -269,7 +281,7 @@ impl ZkSeat {
                 self.directory.make(client).await?;
             }
             self.is_in_flight = true;
-            let data = entry::write(&self.candidate);
+            let data = entry::write(&self.candidate, self.arrived);
             match self.directory.enter(client, self.guid, &data).await {
                 Ok(place) => place,
                 Err(error) => {
@@ -533,6 +545,6 @@ impl ZkSeat {
         self.guid = Guid::fresh();
         self.is_in_flight = false;
         self.strays.clear();
-        self.state = State::Out;
+        self.vacate();
     }
 }

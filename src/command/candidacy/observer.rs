@@ -145,8 +145,11 @@ impl driver::Observer for Observer<'_> {
             News::Lost(why) => {
                 self.log.warn(format_args!("leadership is lost, stopping the command: {why}"));
             }
-            News::Paused(why) => {
+            News::Paused(why) | News::LookingOn(why) => {
                 self.log.info(format_args!("next to lead, and starting nothing: {why}"));
+            }
+            News::StandingBack { id, priority } => {
+                self.log.info(format_args!("standing back for {id}, of priority {priority}"));
             }
             News::OrdersUnread(error) => {
                 self.log.warn(format_args!("{:#}", anyhow::Error::from(error)));

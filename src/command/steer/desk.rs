@@ -1,16 +1,16 @@
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use elect_api::{Boottime, ElectionName, ErrorKind, Ordered, Orders as Kept, Store, Survey, Token};
+use elect_api::{
+    Boottime, ElectionName, ErrorKind, Leader, Ordered, Orders as Kept, Store, Survey, Token,
+};
 
 use crate::command::attempts::insist;
-use crate::command::candidacy::BootClock;
-use crate::command::look::{Look, Lookout, Rhythm, look};
+use crate::command::look::{Lookout, Rhythm, Until, look, until};
 use crate::config::{self, BackendUrl, host_name};
-use crate::election::driver::Clock as _;
 use crate::election::orders::{Orders, Request};
 use crate::guard;
-use crate::report::Log;
+use crate::report::{self, Log};
 
 /// How often a store is asked before it counts as out of reach.
 const ATTEMPTS: u32 = 5;
@@ -113,33 +113,14 @@ impl<'a> Desk<'a> {
     /// The store refuses us.
     pub(super) async fn wait_until(
         &self,
-        mut is_met: impl FnMut(&Survey) -> bool,
+        is_met: impl FnMut(&Survey) -> bool,
     ) -> anyhow::Result<Option<Survey>> {
-        let clock = BootClock::new()?;
         let store = config::connect(self.backend)?;
-        let mut lookout = Lookout::over(store, vec![self.election.clone()], Rhythm::Calm)?;
-        let mut has_complained = false;
-        loop {
-            let look = tokio::select! {
-                biased;
-                look = lookout.next() => look?,
-                () = clock.until(self.end) => return Ok(None),
-            };
-            match look {
-                Look::Seen(sight) => {
-                    let survey = sight.into_only();
-                    if is_met(&survey) {
-                        return Ok(Some(survey));
-                    }
-                }
-                Look::Silent(silence) => {
-                    if silence.is_outage && !std::mem::replace(&mut has_complained, true) {
-                        let reason = silence.reason;
-                        self.log.warn(format_args!("waiting for the store: {reason}"));
-                    }
-                }
-            }
-        }
+        let lookout = Lookout::over(store, vec![self.election.clone()], Rhythm::Calm)?;
+        Ok(match until(lookout, self.end, &self.log, is_met).await? {
+            Until::So(survey) => Some(survey),
+            Until::NotSo(_) | Until::Unknown(_) => None,
+        })
     }
 }
 
@@ -151,12 +132,20 @@ pub(super) fn request(reason: Option<&str>) -> Request {
     Request::new(format!("{name}@{}", host_name()), reason.map(ToOwned::to_owned))
 }
 
-/// Runs what a command does with stores.
-pub(super) fn run(work: impl Future<Output = anyhow::Result<u8>>) -> anyhow::Result<u8> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.context("cannot start the runtime")?;
-    let code = runtime.block_on(work);
-    // A resolver may keep a thread for minutes.
-    runtime.shutdown_background();
-    code
+/// Whether leadership with this token lasts.
+pub(super) fn is_led_by(survey: &Survey, token: Token) -> bool {
+    survey.leader.as_ref().is_some_and(|leader| leader.token == token)
+}
+
+/// Prints it. The exit code is 0.
+///
+/// # Errors
+/// When stdout cannot be written.
+pub(super) fn say_who_leads(leader: Option<&Leader>) -> anyhow::Result<u8> {
+    let line = match leader {
+        Some(leader) => format!("{} leads, token {}\n", leader.entry.candidate.id, leader.token),
+        None => "nobody leads\n".to_owned(),
+    };
+    report::print(&line).context("cannot write to stdout")?;
+    Ok(0)
 }

@@ -3,8 +3,12 @@
 
 mod desk;
 mod pause;
+mod preempt;
+mod priority;
 mod resign;
 
 use desk::Desk;
 pub(super) use pause::{pause, resume};
+pub(super) use preempt::preempt;
+pub(super) use priority::priority;
 pub(super) use resign::resign;

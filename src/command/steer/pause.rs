@@ -4,8 +4,9 @@ use anyhow::Context;
 use elect_api::Token;
 
 use super::Desk;
-use super::desk::{request, run};
-use crate::config::{PausePlan, ResumePlan};
+use super::desk::request;
+use crate::command::runtime::block_on;
+use crate::config::{AskPlan, ResumePlan};
 use crate::election::orders::Orders;
 use crate::report::{self, Log, NOT_ACQUIRED};
 
@@ -14,8 +15,8 @@ use crate::report::{self, Log, NOT_ACQUIRED};
 ///
 /// # Errors
 /// The store refuses us, or does not answer.
-pub(in crate::command) fn pause(plan: &PausePlan, log: &Log) -> anyhow::Result<u8> {
-    run(async {
+pub(in crate::command) fn pause(plan: &AskPlan, log: &Log) -> anyhow::Result<u8> {
+    block_on(async {
         let desk = Desk::new(&plan.backend, &plan.election, plan.timeout, log)?;
         stop_everybody(&desk, plan).await?;
         if let Some(leader) =
@@ -33,7 +34,7 @@ pub(in crate::command) fn pause(plan: &PausePlan, log: &Log) -> anyhow::Result<u
 }
 
 /// Asks that nobody leads, and whoever leads to give leadership up.
-async fn stop_everybody(desk: &Desk<'_>, plan: &PausePlan) -> anyhow::Result<()> {
+async fn stop_everybody(desk: &Desk<'_>, plan: &AskPlan) -> anyhow::Result<()> {
     let is_news = !is_paused(desk).await?;
     let mut holder = desk.holder().await?;
     loop {
@@ -53,7 +54,7 @@ async fn is_paused(desk: &Desk<'_>) -> anyhow::Result<bool> {
 
 /// The orders that pause the election, and that have whoever leads with this token give that up. A pause that
 /// is there stays as it is, unless there is another reason for it now.
-fn paused(orders: Orders, plan: &PausePlan, token: Option<Token>) -> Orders {
+fn paused(orders: Orders, plan: &AskPlan, token: Option<Token>) -> Orders {
     let request = request(plan.reason.as_deref());
     let keeps = plan.reason.is_none()
         || orders.pausing().is_some_and(|known| known.reason() == plan.reason.as_deref());
@@ -65,7 +66,7 @@ fn paused(orders: Orders, plan: &PausePlan, token: Option<Token>) -> Orders {
     }
 }
 
-fn done(plan: &PausePlan) -> anyhow::Result<u8> {
+fn done(plan: &AskPlan) -> anyhow::Result<u8> {
     let line = format!("{} is paused: nobody leads\n", plan.election);
     report::print(&line).context("cannot write to stdout")?;
     Ok(0)
@@ -76,7 +77,7 @@ fn done(plan: &PausePlan) -> anyhow::Result<u8> {
 /// # Errors
 /// The store refuses us, or does not answer.
 pub(in crate::command) fn resume(plan: &ResumePlan, log: &Log) -> anyhow::Result<u8> {
-    run(async {
+    block_on(async {
         let desk = Desk::new(&plan.backend, &plan.election, None, log)?;
         desk.ask(|orders| orders.paused(None)).await?;
         Ok(0)

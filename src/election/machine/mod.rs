@@ -4,6 +4,7 @@ mod history;
 mod leading;
 mod once;
 mod orders;
+mod ranking;
 mod request;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ use elect_api::{Boottime, Error, ErrorKind, Token, Validity};
 use self::history::Chapter;
 use self::leading::Tenure;
 use self::once::Inquiry;
+use self::ranking::Ranking;
 use self::request::{Kind, Request};
 use super::orders::Orders;
 use super::timing::Timing;
@@ -52,6 +54,7 @@ pub struct Machine {
     chapter: Chapter,
     /// What people ask of the election, as last read.
     orders: Orders,
+    ranking: Ranking,
     /// Why we are leaving; the first reason that ends the command stays.
     verdict: Option<Verdict>,
     interrupted: Vec<(i32, Boottime)>,
@@ -69,6 +72,8 @@ enum Restraint {
     Rejoin,
     /// The election is paused.
     Pause,
+    /// We are never to lead, and nobody else is there.
+    Exclusion,
 }
 
 #[derive(Clone, Debug)]
@@ -91,6 +96,7 @@ impl Machine {
             inquiry: rules.once.then_some(Inquiry::Due(None)),
             chapter: Chapter::Closed,
             orders: Orders::default(),
+            ranking: Ranking::default(),
             rules,
             timing,
             rate: 1.0,
@@ -144,6 +150,8 @@ impl Machine {
             Event::Answered(answer) => self.answered(now, answer),
             Event::Recalled(answer) => self.recalled(now, answer),
             Event::Recorded(outcome) => self.recorded(now, outcome),
+            Event::Announced(outcome) => self.announced(now, outcome),
+            Event::Compared(outcome) => self.compared(now, outcome),
             Event::HistoryRead(outcome) => self.history_read(now, outcome),
             Event::HistoryWritten(outcome) => self.history_written(now, outcome),
             Event::Resigned(outcome) => self.resigned(now, outcome),
@@ -178,8 +186,11 @@ impl Machine {
         if self.request.is_overdue(now) {
             self.say(Command::Abandon);
             let kind = self.request.forget();
-            if kind == Some(Kind::Recall) {
-                self.inquiry_failed();
+            match kind {
+                Some(Kind::Recall) => self.inquiry_failed(),
+                Some(Kind::Announce) => self.announcement_failed(),
+                Some(Kind::Compare) => self.comparison_failed(),
+                _ => {}
             }
             if matches!(kind, Some(Kind::ReadHistory | Kind::WriteHistory)) {
                 self.history_unanswered(now);
@@ -247,6 +258,8 @@ impl Machine {
             Phase::Campaigning(_) if matches!(self.inquiry, Some(Inquiry::Due(_))) => {
                 (Kind::Recall, Command::Recall)
             }
+            Phase::Campaigning(_) if self.has_to_announce() => (Kind::Announce, Command::Announce),
+            Phase::Campaigning(_) if self.is_to_compare() => (Kind::Compare, Command::Compare),
             Phase::Leading(tenure) if tenure.is_recording() => (Kind::Record, Command::Record),
             Phase::Leading(tenure) if is_off!(RenewToEnd) && tenure.is_ending() => {
                 self.request.forget();
@@ -293,9 +306,11 @@ impl Machine {
 
     /// The answer to a candidate that does not lead.
     fn placed(&mut self, now: Boottime, answer: &Answer, known: Option<usize>) {
+        self.may_announce();
         match *answer {
             Answer::Leading { token, .. } if self.has_to_ask(now, token) => {}
             Answer::Leading { token, .. } if self.is_kept_from_it(now, token) => {}
+            Answer::Leading { token, .. } if self.has_to_compare(now, token) => {}
             Answer::Leading { token, validity } => self.won(now, token, validity),
             Answer::Waiting { ahead } => {
                 self.restraint = Restraint::None;

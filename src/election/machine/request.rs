@@ -10,6 +10,8 @@ pub(super) enum Kind {
     Refresh,
     Recall,
     Record,
+    Announce,
+    Compare,
     ReadHistory,
     WriteHistory,
     Resign,

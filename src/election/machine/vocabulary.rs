@@ -5,6 +5,7 @@ use std::time::Duration;
 use elect_api::{Boottime, Error, Noted, Token, Validity};
 
 use crate::election::orders::Orders;
+use crate::election::ranking::Field;
 use crate::guard::{Deadlines, Ended};
 
 /// What the user wants of a candidacy; durations that do not concern the lease's time.
@@ -22,6 +23,10 @@ pub struct Rules {
     pub insists: bool,
     /// Whether what the command does is to be done once.
     pub once: bool,
+    /// Our id.
+    pub id: String,
+    /// Our priority, as long as nobody has set another: 0 never leads.
+    pub priority: u32,
     /// Whether it is kept who has led, and how that ended.
     pub keeps_history: bool,
 }
@@ -50,6 +55,10 @@ pub enum Event {
     Recalled(Result<bool, Error>),
     /// The store answered that it is done, or did not.
     Recorded(Result<Noted, Error>),
+    /// The store has it, or not, that it matters who leads.
+    Announced(Result<(), Error>),
+    /// The store said who is there, or did not.
+    Compared(Result<Box<Field>, Error>),
     /// The store said what is known of the election's history, or did not.
     HistoryRead(Result<(), Error>),
     /// The store answered to what we added to it.
@@ -116,6 +125,12 @@ pub enum Command {
     Recall,
     /// Record that it is done.
     Record,
+    /// Tell all who take part that it matters who leads.
+    Announce,
+    /// Ask who is there, and who led last.
+    Compare,
+    /// Have [`Event::Woken`] come when others may have come or gone, once.
+    LookOut,
     /// Find out what is known of the election's history.
     ReadHistory,
     /// Add to it that we have begun.
@@ -174,6 +189,15 @@ pub enum News {
     Lost(String),
     /// Leadership is ours, and nothing is started: the election is paused, for this reason.
     Paused(String),
+    /// Leadership is ours, and we stand back for somebody better.
+    StandingBack {
+        /// Its id.
+        id: String,
+        /// Its priority.
+        priority: u32,
+    },
+    /// Leadership is ours, and nothing is started: we are never to lead, for this reason.
+    LookingOn(String),
     /// What people ask of the election cannot be read, and is not done.
     OrdersUnread(Error),
     /// Our leadership is not in the election's history, as the store refuses that.

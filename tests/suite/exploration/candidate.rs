@@ -101,6 +101,8 @@ impl Candidate {
             hold: None,
             insists: true,
             once: false,
+            id: id.to_string(),
+            priority: elect_api::Candidate::USUAL_PRIORITY,
             keeps_history: false,
         };
         let lease = Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8 });
@@ -251,6 +253,9 @@ impl Candidate {
             Command::Tell(_)
             | Command::Recall
             | Command::Record
+            | Command::Announce
+            | Command::Compare
+            | Command::LookOut
             | Command::ReadHistory
             | Command::WriteHistory => {}
         }

@@ -137,6 +137,8 @@ pub struct Bid {
     pub joined: SystemTime,
     /// The length of lease that it asks for.
     pub ttl: Duration,
+    /// The number of its first place, where it has given that up since to come again.
+    pub arrived: Option<u64>,
 }
 
 /// What the store answers.
@@ -254,11 +256,15 @@ pub struct Arrival {
     pub candidate: Candidate,
     /// When it arrived.
     pub joined: SystemTime,
+    /// The number of its first place.
+    pub number: u64,
 }
 
-impl From<&Bid> for Arrival {
-    fn from(bid: &Bid) -> Self {
-        Self { candidate: bid.candidate.clone(), joined: bid.joined }
+impl Bid {
+    /// Who arrived with it, at the place of this number.
+    pub fn arrival(&self, place: u64) -> Arrival {
+        let number = self.arrived.unwrap_or(place);
+        Arrival { candidate: self.candidate.clone(), joined: self.joined, number }
     }
 }
 

@@ -17,6 +17,8 @@ pub(super) struct QueueSeat {
     application: Application,
     /// That of our entry, or of the one that the next refresh makes.
     nonce: u64,
+    /// The number of the place that we have.
+    place: Option<u64>,
     state: State,
     orders: Orders,
     /// The term of the store's leader that its last answer has shown.
@@ -44,11 +46,20 @@ const GONE: &str = "the store has no entry of ours any more";
 impl QueueSeat {
     pub(super) fn new(link: Link, application: Application) -> Self {
         let orders = Orders::default();
-        Self { link, application, nonce: draw(), state: State::Out, orders, term: None }
+        Self {
+            link,
+            application,
+            nonce: draw(),
+            place: None,
+            state: State::Out,
+            orders,
+            term: None,
+        }
     }
 
     fn start_over(&mut self) {
         self.nonce = draw();
+        self.application.arrived = self.application.arrived.or(self.place.take());
         self.state = State::Out;
     }
 
@@ -64,6 +75,7 @@ impl QueueSeat {
     }
 
     fn placed(&mut self, now: Boottime, place: Place) -> Standing {
+        self.place = Some(place.token);
         self.orders = place.orders.into();
         let orders = self.orders.version;
         if let Some(nonce) = place.before {

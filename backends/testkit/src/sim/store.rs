@@ -52,7 +52,7 @@ impl Store for SimStore {
         ttl: Duration,
     ) -> Result<Box<dyn Seat>, Error> {
         let link = self.link(election, &candidate.id);
-        let application = Application { candidate: candidate.clone(), ttl };
+        let application = Application { candidate: candidate.clone(), ttl, arrived: None };
         Ok(match self.kind {
             Kind::Queue => Box::new(QueueSeat::new(link, application)),
             Kind::Record(expiry) => {
@@ -146,7 +146,7 @@ impl From<Slip> for Orders {
 }
 
 fn survey(line: Line) -> Survey {
-    let entry = |Arrival { candidate, joined }| Entry { candidate, joined: Some(joined) };
+    let entry = |Arrival { candidate, joined, number }| Entry::new(candidate, Some(joined), number);
     let led_after = line.led_after;
     let renewed = line.renewed.map(|ago| Renewed { at_least: ago, at_most: ago });
     let leader = line.leader.map(|(arrival, token, remaining)| Leader {
@@ -160,15 +160,19 @@ fn survey(line: Line) -> Survey {
 }
 
 /// Who takes part, and for how long a lease.
+#[derive(Clone)]
 pub(super) struct Application {
     candidate: Candidate,
     ttl: Duration,
+    /// The number of its first place, once that is lost or given up.
+    pub(super) arrived: Option<u64>,
 }
 
 impl Application {
     #[expect(clippy::disallowed_methods, reason = "for the eye only")]
     pub(super) fn bid(&self, nonce: u64) -> Bid {
-        Bid { nonce, candidate: self.candidate.clone(), joined: SystemTime::now(), ttl: self.ttl }
+        let Self { candidate, ttl, arrived } = self.clone();
+        Bid { nonce, candidate, joined: SystemTime::now(), ttl, arrived }
     }
 }
 

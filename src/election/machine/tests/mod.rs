@@ -81,6 +81,9 @@ fn word(command: &Command) -> Option<String> {
         Command::Refresh => "refresh".into(),
         Command::Recall => "recall".into(),
         Command::Record => "record".into(),
+        Command::Announce => "announce".into(),
+        Command::Compare => "compare".into(),
+        Command::LookOut => "look out".into(),
         Command::ReadHistory => "read history".into(),
         Command::WriteHistory => "write history".into(),
         Command::Resign(None) => "resign".into(),
@@ -126,6 +129,8 @@ fn rules() -> Rules {
         hold: None,
         insists: false,
         once: false,
+        id: "us".into(),
+        priority: elect_api::Candidate::USUAL_PRIORITY,
         keeps_history: false,
     }
 }

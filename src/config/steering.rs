@@ -32,11 +32,22 @@ impl AskPlan {
     }
 }
 
+/// What is to become of a leader's entry whose holder does not hand over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Force {
+    /// It is removed if nobody holds it any more.
+    IfDead,
+    /// It is removed: people know better than the promise.
+    EvenIfAlive,
+}
+
 /// What `elect resign` is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResignPlan {
     /// What is asked of whoever leads.
     pub ask: AskPlan,
+    /// What else is done; nothing if `None`.
+    pub force: Option<Force>,
 }
 
 impl ResignPlan {
@@ -45,7 +56,15 @@ impl ResignPlan {
     /// # Errors
     /// What is wrong with them, with a hint.
     pub fn new(args: ResignArgs) -> Result<Self, ConfigError> {
-        Ok(Self { ask: AskPlan::new(args.ask)? })
+        let force = match (args.force, args.even_if_alive) {
+            (false, false) => None,
+            (true, false) => Some(Force::IfDead),
+            (true, true) => Some(Force::EvenIfAlive),
+            (false, true) => {
+                return Err(ConfigError::Alone { flag: "--even-if-alive", with: "--force" });
+            }
+        };
+        Ok(Self { ask: AskPlan::new(args.ask)?, force })
     }
 }
 

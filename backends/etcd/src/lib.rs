@@ -68,6 +68,7 @@ mod orders;
 mod overhear;
 mod probe;
 mod queue;
+mod removal;
 mod renewal;
 mod seat;
 mod store;

@@ -2,6 +2,7 @@
 //! takes part obeys.
 
 mod desk;
+mod force;
 mod pause;
 mod resign;
 

@@ -5,6 +5,7 @@ use elect_api::{Leader, Survey};
 
 use super::Desk;
 use super::desk::request;
+use super::force::see_off;
 use crate::command::runtime::block_on;
 use crate::config::ResignPlan;
 use crate::report::{self, Log, NOT_ACQUIRED};
@@ -22,12 +23,22 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
             return say(None);
         };
         let (id, token) = (&leader.entry.candidate.id, leader.token);
-        if leader.entry.candidate.is_foreign() {
-            bail!("{id} leads, is no elect, and cannot be asked: end it where it runs");
+        let is_foreign = leader.entry.candidate.is_foreign();
+        if is_foreign && plan.force.is_none() {
+            bail!(
+                "{id} leads, is no elect, and cannot be asked: end it where it runs, or take its entry with --force"
+            );
         }
         let request = request(ask.reason.as_deref());
-        let orders = desk.ask(|orders| orders.stepping_down(token, request.clone())).await?;
+        let orders = if is_foreign {
+            desk.asked().await?
+        } else {
+            desk.ask(|orders| orders.stepping_down(token, request.clone())).await?
+        };
         let is_paused = orders.pausing().is_some();
+        if let Some(force) = plan.force {
+            see_off(&desk, &leader, force).await?;
+        }
         let end = desk
             .wait_until(|survey| {
                 let leader = survey.leader.as_ref();
@@ -41,7 +52,8 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
             }
             Some(survey) => say(survey.leader.as_ref()),
             None => {
-                desk.log().warn(format_args!("{id} was asked, and has not handed over yet"));
+                let was_asked = if is_foreign { "cannot be asked" } else { "was asked" };
+                desk.log().warn(format_args!("{id} {was_asked}, and has not handed over yet"));
                 Ok(NOT_ACQUIRED)
             }
         }

@@ -26,6 +26,7 @@ mod names;
 mod observe;
 mod origin;
 mod pause;
+mod priority;
 mod redeem;
 mod resign;
 mod resume;
@@ -61,6 +62,7 @@ pub use names::{Named, NamesArgs};
 pub use observe::ObserveArgs;
 pub use origin::{Origin, Rivals};
 pub use pause::PauseArgs;
+pub use priority::{Preference, PriorityArgs};
 pub use redeem::RedeemArgs;
 pub use resign::ResignArgs;
 pub use resume::ResumeArgs;
@@ -118,6 +120,8 @@ pub enum Command {
     Pause(PauseArgs),
     /// End a pause
     Resume(ResumeArgs),
+    /// Set who is to lead rather than others
+    Priority(PriorityArgs),
     /// Say whether the leadership of this command holds
     Check(CheckArgs),
     /// Find what is wrong with this machine and store
@@ -249,7 +253,7 @@ mod tests {
         let keys: Vec<_> = super::keys(&grammar).iter().filter_map(|arg| arg.get_long()).collect();
         for command in [
             "run", "doctor", "selftest", "sidecar", "status", "observe", "wait", "resign", "pause",
-            "resume",
+            "resume", "priority",
         ] {
             let command = grammar.find_subcommand(command).unwrap();
             for (_, arg) in flags(command) {

@@ -1,5 +1,5 @@
-use clap::Args;
 use clap::builder::BoolishValueParser;
+use clap::{Args, ValueHint};
 
 use super::AskArgs;
 
@@ -7,6 +7,7 @@ const EXAMPLES: &str = "\
 Examples:
   elect resign web                             the next candidate leads
   elect resign web --reason upgrade            so that the log says why
+  elect resign web --to db2                    db2 leads next
   elect resign web --timeout 1m                75 if that takes longer
   elect resign web --force                     take it from who does not answer";
 
@@ -14,6 +15,8 @@ const MORE: &str = "\
 The leader's command gets the signal that its elect run has for --signal, and all
 the time that it takes (or its --stop-timeout); then whoever is next leads, and the elect run that led ends with 124, or waits again if it has
 --after-loss campaign. A leader that is no elect cannot be asked.
+
+With --to whoever is named leads next, if it is still there then and nobody else has led meanwhile.
 
 With --force the leader is asked too, and has as long as its lease would last
 without a renewal. In etcd and ZooKeeper the entry of a dead leader is gone then;
@@ -25,7 +28,8 @@ leader's lock: --force says which one, 15 s after it has asked.
 
 Exit codes:
   0    it has handed over, or nobody led; stdout says who leads now
-  75   the time of --timeout was over before; the leader has been asked
+  75   the time of --timeout was over before; the leader has been asked; or
+       another leads than --to named
   125  failure: usage, configuration, the store; a leader that is no elect; one
        that lives in spite of --force";
 
@@ -36,6 +40,10 @@ pub struct ResignArgs {
     /// What is asked for.
     #[command(flatten)]
     pub ask: AskArgs,
+
+    /// Who is to lead next: its id or label
+    #[arg(long, env = "ELECT_TO", value_name = "ID", value_hint = ValueHint::Other)]
+    pub to: Option<String>,
 
     /// Remove the leader's entry if its holder does not answer
     ///

@@ -27,9 +27,9 @@ use crate::cli::{
     Command, ConfigArgs, ConfigCommand, Given, LogFormat, Origin, Origins, RunArgs, StatusArgs,
 };
 use crate::config::{
-    AskPlan, CheckPlan, ConfigError, DoctorPlan, ObservePlan, RedeemPlan, ResignPlan, ResumePlan,
-    RunPlan, SelftestPlan, SidecarPlan, StatusPlan, Verbosity, WaitPlan, misspelt_variables,
-    over_file,
+    AskPlan, CheckPlan, ConfigError, DoctorPlan, ObservePlan, PriorityPlan, RedeemPlan, ResignPlan,
+    ResumePlan, RunPlan, SelftestPlan, SidecarPlan, StatusPlan, Verbosity, WaitPlan,
+    misspelt_variables, over_file,
 };
 use crate::report::{FAILED, Log, wall_clock};
 
@@ -77,6 +77,9 @@ fn act(given: Given, mut warnings: Vec<String>) -> ExitCode {
         Command::Resume(args) => ResumePlan::new(args)
             .map_err(anyhow::Error::from)
             .and_then(|plan| steer::resume(&plan, &log)),
+        Command::Priority(args) => PriorityPlan::new(args)
+            .map_err(anyhow::Error::from)
+            .and_then(|plan| steer::priority(&plan, &log)),
         Command::Check(args) => CheckPlan::new(&args)
             .map_err(anyhow::Error::from)
             .and_then(|plan| check::check(&plan, check::read)),

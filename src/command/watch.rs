@@ -118,7 +118,7 @@ mod tests {
     fn scene(lease: Lease, remaining: Option<Duration>) -> Scene {
         let profile = Profile { scheme: "x", location: "x://y".into(), lease, order: Order::Queue };
         let mut scene = Scene::new(profile, START);
-        let entry = |id| Entry { candidate: Candidate::foreign(id), joined: None };
+        let entry = |id| Entry::new(Candidate::foreign(id), None, 0);
         let (token, renewed) = (Token::new(7), None);
         let leader = Leader { entry: entry("one"), token, since: None, remaining, renewed };
         let survey = Survey { leader: Some(leader), waiting: vec![entry("two")] };

@@ -18,6 +18,7 @@ mod spelling;
 mod steering;
 mod stores;
 
+pub use crate::cli::Preference;
 pub use crate::cli::{
     AfterLoss, BackendUrl, Containment, Goal, HealthCommand, HealthUrl, Leftover, ListenAddress,
     LogFormat, OutputFormat,
@@ -34,5 +35,5 @@ pub use plan::{CheckPlan, RedeemPlan, RunPlan, Verbosity, Wait};
 pub use selftest::SelftestPlan;
 pub use sidecar::{HealthPlan, SidecarPlan};
 pub use spelling::misspelt_variables;
-pub use steering::{AskPlan, Force, ResignPlan, ResumePlan};
+pub use steering::{AskPlan, Force, PriorityPlan, ResignPlan, ResumePlan};
 pub use stores::{connect, schemes};

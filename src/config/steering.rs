@@ -4,7 +4,7 @@ use elect_api::ElectionName;
 
 use super::plan::parse_election;
 use super::{BackendUrl, ConfigError, stores};
-use crate::cli::{AskArgs, ResignArgs, ResumeArgs};
+use crate::cli::{AskArgs, Preference, PriorityArgs, ResignArgs, ResumeArgs};
 
 /// What is to be asked of an election, as `elect pause` and `elect resign` do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +46,8 @@ pub enum Force {
 pub struct ResignPlan {
     /// What is asked of whoever leads.
     pub ask: AskPlan,
+    /// Who is to lead next, by an id or a label.
+    pub to: Option<String>,
     /// What else is done; nothing if `None`.
     pub force: Option<Force>,
 }
@@ -64,7 +66,29 @@ impl ResignPlan {
                 return Err(ConfigError::Alone { flag: "--even-if-alive", with: "--force" });
             }
         };
-        Ok(Self { ask: AskPlan::new(args.ask)?, force })
+        Ok(Self { ask: AskPlan::new(args.ask)?, to: args.to, force })
+    }
+}
+
+/// What `elect priority` is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PriorityPlan {
+    /// What is asked, and for how long the answer is waited for.
+    pub ask: AskPlan,
+    /// Whose priority, by an id or a label.
+    pub id: String,
+    /// Which.
+    pub priority: Preference,
+}
+
+impl PriorityPlan {
+    /// The plan that these arguments ask for.
+    ///
+    /// # Errors
+    /// What is wrong with them, with a hint.
+    pub fn new(args: PriorityArgs) -> Result<Self, ConfigError> {
+        let priority = args.priority.unwrap_or(Preference::Own);
+        Ok(Self { ask: AskPlan::new(args.ask)?, id: args.id.unwrap_or_default(), priority })
     }
 }
 

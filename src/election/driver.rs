@@ -9,16 +9,18 @@ use std::time::Duration;
 use async_trait::async_trait;
 use elect_api::{
     Boottime, Candidate, ElectionName, Error, Note, NoteName, Noted, Seat, Standing, Store, Survey,
-    Ticket, Token, Validity, Wake,
+    Ticket, Token, Validity, Wake, stamp,
 };
 use tokio::sync::Mutex;
 
 use crate::guard::Deadlines;
 use crate::guard::switches::is_off;
 
+use super::history::{History, Record};
 use super::machine::{Answer, Command, Event, Machine, News, Verdict};
 use super::once::Done;
 use super::orders::Orders;
+use super::ranking::Field;
 use super::{Call, Ending, Operation};
 
 /// Time, as the engine sees it.
@@ -119,6 +121,7 @@ pub struct Candidacy<'a> {
 
 type Request<'a> = std::pin::Pin<Box<dyn Future<Output = Reply> + Send + 'a>>;
 type Look<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Survey, Error>> + Send + 'a>>;
+type Watch<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Wake, Error>> + Send + 'a>>;
 type SharedSeat = Arc<Mutex<Box<dyn Seat>>>;
 
 enum Reply {
@@ -126,6 +129,10 @@ enum Reply {
     Refreshed(Result<Standing, Error>),
     Recalled(Result<Note, Error>),
     Recorded(Result<Noted, Error>),
+    Announced(Result<(), Error>),
+    Compared(Result<Box<Field>, Error>),
+    HistoryRead(Result<Note, Error>),
+    HistoryWritten(Result<Noted, Error>),
     Resigned(Result<(), Error>),
 }
 
@@ -136,6 +143,10 @@ impl Reply {
             | Self::Refreshed(Err(error))
             | Self::Recalled(Err(error))
             | Self::Recorded(Err(error))
+            | Self::Announced(Err(error))
+            | Self::Compared(Err(error))
+            | Self::HistoryRead(Err(error))
+            | Self::HistoryWritten(Err(error))
             | Self::Resigned(Err(error)) => Ending::Failed(error.kind()),
             Self::Refreshed(Ok(Standing::Leading { .. })) => Ending::Proven,
             _ => Ending::Answered,
@@ -160,6 +171,12 @@ struct Driver<'a, C, T, O> {
     /// What is known to be done, as last read, and what ends when there may be more.
     done: Done,
     noted: Option<Wake>,
+    /// A look-out over the election that is being set up, and the one that is.
+    watch: Option<Watch<'a>>,
+    others: Option<Wake>,
+    /// What is known of those who led before, as last read, and since when we lead.
+    history: History,
+    began: Option<Record>,
     /// The version of the orders that the machine knows.
     ordered: u64,
     /// The ticket that the guardian has.
@@ -193,6 +210,10 @@ pub async fn drive<C: Clock + Sync, T: Tree, O: Observer>(
         wake: None,
         done: Done::default(),
         noted: None,
+        watch: None,
+        others: None,
+        history: History::default(),
+        began: None,
         ordered: 0,
         ticket: None,
         pending: VecDeque::new(),
@@ -239,9 +260,28 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
                 self.request =
                     self.seat.clone().zip(note).map(|(seat, note)| record(seat, now, note));
             }
-            Command::Resign => {
+            Command::Announce => self.request = Some(self.announce()),
+            Command::Compare => self.request = Some(self.compare()),
+            Command::LookOut => {
+                if self.watch.is_none() && self.others.is_none() {
+                    let Candidacy { store, election, .. } = *self.candidacy;
+                    self.watch = Some(store.changed(election));
+                }
+            }
+            Command::ReadHistory => {
+                self.request = self.seat.clone().map(|seat| read_history(seat, now));
+            }
+            Command::WriteHistory => {
+                let note = self.began.clone().map(|begun| self.history.clone().with(begun));
+                let note = note.map(|history| history.to_bytes());
+                self.request =
+                    self.seat.clone().zip(note).map(|(seat, note)| write_history(seat, now, note));
+            }
+            Command::Resign(reason) => {
                 self.wake = None;
-                self.request = self.seat.clone().map(resign);
+                let ended = self.began.take().zip(reason).map(|(begun, why)| begun.ended(&why));
+                let note = ended.map(|ended| self.history.clone().with(ended).to_bytes());
+                self.request = self.seat.clone().map(|seat| resign(seat, note));
             }
             Command::Abandon => {
                 self.request = None;
@@ -305,6 +345,36 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
         Box::pin(async move { Reply::Opened(store.open(election, candidate, ttl).await) })
     }
 
+    /// Of two who write at once one is overtaken, and finds it done or tries again.
+    fn announce(&self) -> Request<'a> {
+        let Candidacy { store, election, .. } = *self.candidacy;
+        Box::pin(async move {
+            let announce = async {
+                let kept = store.orders(election).await?;
+                let orders = Orders::read(kept.text.as_deref())?;
+                if !orders.are_ranked() {
+                    store.order(election, &orders.ranked().to_bytes(), kept.version).await?;
+                }
+                Ok(())
+            };
+            Reply::Announced(announce.await)
+        })
+    }
+
+    fn compare(&self) -> Request<'a> {
+        let Candidacy { store, election, .. } = *self.candidacy;
+        Box::pin(async move {
+            let compare = async {
+                let survey = store.survey(election).await?;
+                let note = store.note(election, NoteName::HISTORY).await?;
+                // An unreadable history is begun anew by the next leader.
+                let last = History::read(note.as_deref()).unwrap_or_default().last_token();
+                Ok(Box::new(Field { survey, last }))
+            };
+            Reply::Compared(compare.await)
+        })
+    }
+
     /// The refresh to come may make an entry, and we may die in the middle of it.
     fn hand_over_ticket(&mut self) {
         let Some(seat) = &self.seat else { return };
@@ -319,10 +389,13 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
     fn start(&mut self, token: Token) -> io::Result<()> {
         self.look = None;
         self.noted = None;
+        (self.watch, self.others) = (None, None);
         let Some(seat) = &self.seat else { return Ok(()) };
         // No request is under way: the win was its reply.
         let seat = seat.try_lock().map_err(io::Error::other)?;
-        self.tree.start(token, &seat.holds())
+        self.tree.start(token, &seat.holds())?;
+        self.began = Some(Record::begun(token, &self.candidacy.candidate.id, stamp::display()));
+        Ok(())
     }
 
     async fn next(&mut self, tick: Option<Boottime>) -> Event {
@@ -337,6 +410,16 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
                 event = self.tree.next_event() => return event,
                 () = ready(&mut self.wake) => {
                     self.wake = None;
+                    return Event::Woken;
+                }
+                watch = ready(&mut self.watch) => {
+                    self.watch = None;
+                    self.others = watch.ok();
+                    // What changed before it was set up is seen by looking again.
+                    return Event::Woken;
+                }
+                () = ready(&mut self.others) => {
+                    self.others = None;
                     return Event::Woken;
                 }
                 () = ready(&mut self.noted) => {
@@ -398,6 +481,13 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
             Reply::Opened(Err(error)) => Event::Opened(Err(error)),
             Reply::Resigned(outcome) => Event::Resigned(outcome),
             Reply::Recorded(outcome) => Event::Recorded(outcome),
+            Reply::Announced(outcome) => Event::Announced(outcome),
+            Reply::Compared(answer) => Event::Compared(answer),
+            Reply::HistoryRead(answer) => Event::HistoryRead(answer.map(|note| {
+                // Nothing hangs on it, and a power cut may have left anything.
+                self.history = History::read(note.text.as_deref()).unwrap_or_default();
+            })),
+            Reply::HistoryWritten(outcome) => Event::HistoryWritten(outcome),
             Reply::Recalled(answer) => Event::Recalled(answer.and_then(|note| self.recalled(note))),
             Reply::Refreshed(Err(error)) => Event::Answered(Err(error)),
             Reply::Refreshed(Ok(standing)) => {
@@ -432,7 +522,11 @@ const fn operation(command: &Command) -> Option<Operation> {
         Command::Refresh => Operation::Refresh,
         Command::Recall => Operation::Recall,
         Command::Record => Operation::Record,
-        Command::Resign => Operation::Resign,
+        Command::Announce => Operation::Announce,
+        Command::Compare => Operation::Compare,
+        Command::ReadHistory => Operation::ReadHistory,
+        Command::WriteHistory => Operation::WriteHistory,
+        Command::Resign(_) => Operation::Resign,
         _ => return None,
     })
 }
@@ -451,8 +545,27 @@ fn record<'a>(seat: SharedSeat, now: Boottime, note: Vec<u8>) -> Request<'a> {
     })
 }
 
-fn resign<'a>(seat: SharedSeat) -> Request<'a> {
-    Box::pin(async move { Reply::Resigned(seat.lock().await.resign().await) })
+fn read_history<'a>(seat: SharedSeat, now: Boottime) -> Request<'a> {
+    Box::pin(async move {
+        Reply::HistoryRead(seat.lock().await.read_note(now, NoteName::HISTORY).await)
+    })
+}
+
+fn write_history<'a>(seat: SharedSeat, now: Boottime, note: Vec<u8>) -> Request<'a> {
+    Box::pin(async move {
+        let mut seat = seat.lock().await;
+        Reply::HistoryWritten(seat.write_note(now, NoteName::HISTORY, &note).await)
+    })
+}
+
+fn resign<'a>(seat: SharedSeat, history: Option<Vec<u8>>) -> Request<'a> {
+    Box::pin(async move {
+        let mut seat = seat.lock().await;
+        Reply::Resigned(match history {
+            Some(note) => seat.resign_with(NoteName::HISTORY, &note).await,
+            None => seat.resign().await,
+        })
+    })
 }
 
 /// The output of the future in `slot`; never, if there is none.

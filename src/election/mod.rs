@@ -25,10 +25,12 @@
 pub mod advice;
 mod call;
 pub mod driver;
+pub mod history;
 pub mod leadership;
 pub mod machine;
 pub mod once;
 pub mod orders;
+pub mod ranking;
 pub mod timing;
 
 pub use call::{Call, Ending, Operation};

@@ -205,8 +205,9 @@ mod tests {
             pid: 1,
             command: "job".to_owned(),
             containment: "scan".to_owned(),
+            priority: Candidate::USUAL_PRIORITY,
         };
-        Entry { candidate, joined: Some(UNIX_EPOCH) }
+        Entry::new(candidate, Some(UNIX_EPOCH), 0)
     }
 
     #[test]

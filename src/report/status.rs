@@ -352,8 +352,9 @@ mod tests {
             pid: 42,
             command: "./job".to_owned(),
             containment: "scan".to_owned(),
+            priority: Candidate::USUAL_PRIORITY,
         };
-        Entry { candidate, joined: Some(at(joined)) }
+        Entry::new(candidate, Some(at(joined)), 0)
     }
 
     fn store(lease: Lease) -> Profile {
@@ -432,7 +433,7 @@ mod tests {
 
     #[test]
     fn a_program_other_than_elect_shows_what_is_known_of_it() {
-        let entry = Entry { candidate: Candidate::foreign("7c"), joined: None };
+        let entry = Entry::new(Candidate::foreign("7c"), None, 0);
         let leader =
             Leader { entry, token: Token::new(7), since: None, remaining: None, renewed: None };
         let survey = Survey { leader: Some(leader), waiting: vec![] };

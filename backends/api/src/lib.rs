@@ -28,7 +28,9 @@
 //! 9. **A survey disturbs nobody** and needs no candidate's rights. Neither does a look-out
 //!    ([`Store::changed`]): it wakes no waiter, makes nothing, and leaves nothing behind.
 //! 10. **A note is a leader's.** It is written in one step with the proof that the writer leads, and
-//!     whoever leads later reads it. It is no entry, outlasts its writer, and others do not count it.
+//!     whoever leads later reads it. It is no entry, outlasts its writer, and others do not count it. A
+//!     leader's last words are written in one step with its resigning, which no note ever holds up. Whoever
+//!     takes no part reads it too, as a survey does ([`Store::note`]).
 //! 11. **Orders reach everybody.** Whoever may write to the store writes them, also where nobody is or ever
 //!     was, by comparing and swapping: of two who have read the same, one is overtaken. Each `refresh` that
 //!     says how we lead or wait brings them as they stood after its `now`, for a leader read in one step

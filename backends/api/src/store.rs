@@ -3,8 +3,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::{
-    Candidate, Clock, ElectionName, Ending, Error, ErrorKind, Examination, Lease, Ordered, Orders,
-    Profile, Seat, Survey, Ticket, Token, Wake, never,
+    Candidate, Clock, ElectionName, Ending, Error, ErrorKind, Examination, Lease, NoteName,
+    Ordered, Orders, Profile, Seat, Survey, Ticket, Token, Wake, never,
 };
 
 /// A place that keeps elections; one connection to it, as one process has.
@@ -127,6 +127,17 @@ pub trait Store: Send + Sync {
         let _ = election;
         Ok(never())
     }
+
+    /// What a note of an election says (law 10): all that was written before the call; `None` if nothing ever
+    /// was. It needs no candidate's rights, disturbs nobody, and makes nothing.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    ///
+    /// # Cancellation
+    /// May be dropped at any time.
+    async fn note(&self, election: &ElectionName, name: NoteName)
+    -> Result<Option<Vec<u8>>, Error>;
 
     /// What people ask of an election (law 11): all that was written before the call. It needs no
     /// candidate's rights, disturbs nobody, and makes nothing.

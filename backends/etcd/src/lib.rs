@@ -64,6 +64,7 @@ mod faults;
 pub mod fuzzing;
 mod layout;
 mod link;
+mod note;
 mod orders;
 mod overhear;
 mod probe;

@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Cadence, Candidate, Clock, ElectionName, Ending, Error, ErrorKind, Examination, Lease, Order,
-    Ordered, Orders, Profile, Seat, Store, Survey, Ticket, Token, Wake,
+    Cadence, Candidate, Clock, ElectionName, Ending, Error, ErrorKind, Examination, Lease,
+    NoteName, Order, Ordered, Orders, Profile, Seat, Store, Survey, Ticket, Token, Wake,
 };
 
 use crate::address::Address;
@@ -12,7 +12,7 @@ use crate::fault::{Doing, Failure, is_lease_unknown};
 use crate::layout::{Hall, LeaseId};
 use crate::link::Link;
 use crate::seat::EtcdSeat;
-use crate::{changes, examine, orders, removal, survey};
+use crate::{changes, examine, note, orders, removal, survey};
 
 /// The elections under one prefix of a cluster.
 pub(crate) struct EtcdStore {
@@ -123,6 +123,22 @@ impl Store for EtcdStore {
             Ok(wake) => {
                 attempt.succeed();
                 Ok(wake)
+            }
+            Err(failure) => Err(attempt.fail(&failure).await),
+        }
+    }
+
+    async fn note(
+        &self,
+        election: &ElectionName,
+        name: NoteName,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let hall = Hall::new(&self.prefix, election);
+        let attempt = self.link.casual_attempt(hall.notes()).await?;
+        match note::read(&attempt.client(), &hall, name).await {
+            Ok(found) => {
+                attempt.succeed();
+                Ok(found.text)
             }
             Err(failure) => Err(attempt.fail(&failure).await),
         }

@@ -30,6 +30,18 @@ pub(crate) async fn look(client: &Client, path: &str) -> Result<Sheet, Zk> {
     Ok(Sheet { content, watch: Watch::new(path.to_owned(), watcher) })
 }
 
+/// What a sheet says as the ensemble has it; `None` if there is none. Two requests, sent at once, and none is
+/// left to be told of a change.
+pub(crate) async fn content(client: &Client, path: &str) -> Result<Option<Vec<u8>>, Error> {
+    let (synced, got) =
+        (client.counting("sync").sync(path), client.counting("get_data").get_data(path));
+    match synced.await.and(got.await) {
+        Ok((text, _)) => Ok(Some(text)),
+        Err(Zk::NoNode) => Ok(None),
+        Err(error) => Err(fault(Action::Read, path, error)),
+    }
+}
+
 /// What the ensemble has, and not a server that lags behind it: a request more, sent at the same time.
 pub(crate) async fn read(client: &Client, path: &str) -> Result<Sheet, Error> {
     let sync = client.counting("sync").sync(path);

@@ -16,7 +16,7 @@ use crate::forget::{forget, forget_directory, has_directory};
 use crate::guid::Guid;
 use crate::seat::ZkSeat;
 use crate::settings::{Settings, expect_no_candidate};
-use crate::{changes, examine, orders, removal, survey};
+use crate::{changes, examine, orders, removal, sheet, survey};
 
 /// For the session that looks and redeems. It has no entry, so that nobody waits for its end.
 const LOOKING: Duration = Duration::from_secs(10);
@@ -124,6 +124,16 @@ impl Store for ZkStore {
         sheets.extend(NoteName::ALL.map(|name| self.settings.path_of_note(election, name)));
         let wake = changes::changed(&self.look().await?, &queue, &sheets).await;
         wake.map_err(|error| self.settings.explain(error))
+    }
+
+    async fn note(
+        &self,
+        election: &ElectionName,
+        name: NoteName,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let path = self.settings.path_of_note(election, name);
+        let text = sheet::content(&self.look().await?, &path).await;
+        text.map_err(|error| self.settings.explain(error))
     }
 
     async fn orders(&self, election: &ElectionName) -> Result<Orders, Error> {

@@ -145,11 +145,19 @@ impl driver::Observer for Observer<'_> {
             News::Lost(why) => {
                 self.log.warn(format_args!("leadership is lost, stopping the command: {why}"));
             }
-            News::Paused(why) => {
+            News::Paused(why) | News::LookingOn(why) => {
                 self.log.info(format_args!("next to lead, and starting nothing: {why}"));
+            }
+            News::StandingBack { id, priority } => {
+                self.log.info(format_args!("standing back for {id}, of priority {priority}"));
             }
             News::OrdersUnread(error) => {
                 self.log.warn(format_args!("{:#}", anyhow::Error::from(error)));
+            }
+            News::HistoryUnkept(error) => {
+                let error = anyhow::Error::from(error);
+                self.log
+                    .info(format_args!("`elect history` will not show this leadership: {error:#}"));
             }
             News::SteppingDown(why) => self.log.info(format_args!("asked to step down: {why}")),
             News::Stopping(signal) => {

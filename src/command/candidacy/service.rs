@@ -100,6 +100,9 @@ impl<'a> Service<'a> {
             News::Paused(why) => {
                 self.tell(self.ready(), format_args!("next to lead {election}, {why}"));
             }
+            News::LookingOn(why) => {
+                self.tell(self.ready(), format_args!("looking on at {election}: {why}"));
+            }
             News::Leading(token) => {
                 let since = rfc3339(wall_clock());
                 let text = format_args!("leading {election} since {since}, token {token}");
@@ -132,7 +135,11 @@ impl<'a> Service<'a> {
                 let milestone = if is_end { "STOPPING=1\n" } else { "" };
                 self.tell(milestone, format_args!("leaving {election}"));
             }
-            News::Granted { .. } | News::EntryLeft(_) | News::OrdersUnread(_) => {}
+            News::Granted { .. }
+            | News::EntryLeft(_)
+            | News::OrdersUnread(_)
+            | News::StandingBack { .. }
+            | News::HistoryUnkept(_) => {}
         }
     }
 

@@ -160,6 +160,14 @@ mod tests {
             Ok(elect_api::Orders::default())
         }
 
+        async fn note(
+            &self,
+            _: &ElectionName,
+            _: elect_api::NoteName,
+        ) -> Result<Option<Vec<u8>>, Error> {
+            Ok(None)
+        }
+
         async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
             if election.as_str() != "led" {
                 return Ok(Survey::default());
@@ -170,8 +178,9 @@ mod tests {
                 pid: 1,
                 command: "job".to_owned(),
                 containment: "scan".to_owned(),
+                priority: Candidate::USUAL_PRIORITY,
             };
-            let entry = Entry { candidate, joined: Some(UNIX_EPOCH) };
+            let entry = Entry::new(candidate, Some(UNIX_EPOCH), 0);
             Ok(Survey {
                 leader: Some(Leader {
                     entry,

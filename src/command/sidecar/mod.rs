@@ -22,6 +22,7 @@ use super::candidacy::{
     BootClock, Charge, Feed, Observer, Page, Poster, Service, Shared, keep_in_touch, listen,
 };
 use super::runtime::block_on;
+use super::steer::preempt;
 use crate::config::{self, AfterLoss, SidecarPlan, Wait};
 use crate::election::driver::{self, Candidacy, Clock as _};
 use crate::election::machine::{Event, Machine, Rules, Verdict};
@@ -164,11 +165,12 @@ impl Sidecar<'_> {
         let Others { board, service } = self.others;
         let observer = Observer::new(self.log, &shared, candidate, service, board.map(Feed::new));
         let mut observer = Quiet::new(observer, self.log, board, service);
-        let machine = Machine::new(rules(), timing, self.clock.now(), fastrand::u64(..));
+        let machine = Machine::new(rules(candidate), timing, self.clock.now(), fastrand::u64(..));
         let drive =
             driver::drive(&candidacy, machine, &self.clock, &mut self.standing, &mut observer);
         let verdict = tokio::select! {
             verdict = drive => verdict,
+            () = preempt(campaign, candidate, self.log) => unreachable!("preempting has no end"),
             () = shared.keep_drawing() => unreachable!("drawing has no end"),
         };
         shared.clear();
@@ -201,7 +203,7 @@ impl Sidecar<'_> {
     }
 }
 
-fn rules() -> Rules {
+fn rules(candidate: &Candidate) -> Rules {
     Rules {
         wait: Wait::Forever,
         signal: libc::SIGTERM,
@@ -209,5 +211,8 @@ fn rules() -> Rules {
         hold: None,
         insists: true,
         once: false,
+        id: candidate.id.clone(),
+        priority: candidate.priority,
+        keeps_history: true,
     }
 }

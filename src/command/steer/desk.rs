@@ -1,8 +1,9 @@
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use elect_api::{
-    Boottime, ElectionName, Ending, ErrorKind, Ordered, Orders as Kept, Store, Survey, Token,
+    Boottime, ElectionName, Ending, ErrorKind, Leader, Ordered, Orders as Kept, Store, Survey,
+    Token,
 };
 
 use crate::command::attempts::insist;
@@ -10,7 +11,7 @@ use crate::command::look::{Lookout, Rhythm, Until, look, until};
 use crate::config::{self, BackendUrl, host_name};
 use crate::election::orders::{Orders, Request};
 use crate::guard;
-use crate::report::Log;
+use crate::report::{self, Log};
 
 /// How often a store is asked before it counts as out of reach.
 const ATTEMPTS: u32 = 5;
@@ -175,4 +176,22 @@ pub(super) fn request(reason: Option<&str>) -> Request {
     let user = nix::unistd::User::from_uid(uid).ok().flatten();
     let name = user.map_or_else(|| uid.to_string(), |user| user.name);
     Request::new(format!("{name}@{}", host_name()), reason.map(ToOwned::to_owned))
+}
+
+/// Whether leadership with this token lasts.
+pub(super) fn is_led_by(survey: &Survey, token: Token) -> bool {
+    survey.leader.as_ref().is_some_and(|leader| leader.token == token)
+}
+
+/// Prints it. The exit code is 0.
+///
+/// # Errors
+/// When stdout cannot be written.
+pub(super) fn say_who_leads(leader: Option<&Leader>) -> anyhow::Result<u8> {
+    let line = match leader {
+        Some(leader) => format!("{} leads, token {}\n", leader.entry.candidate.id, leader.token),
+        None => "nobody leads\n".to_owned(),
+    };
+    report::print(&line).context("cannot write to stdout")?;
+    Ok(0)
 }

@@ -6,6 +6,7 @@ use anyhow::bail;
 use elect_api::{Candidate, Ending, Leader};
 
 use super::Desk;
+use super::desk::is_led_by;
 use crate::config::Force;
 use crate::guard;
 
@@ -26,8 +27,7 @@ pub(super) async fn see_off(desk: &Desk<'_>, leader: &Leader, force: Force) -> a
     let (candidate, token) = (&leader.entry.candidate, leader.token);
     let Some(ending) = desk.ending(token).await? else { return Ok(()) };
     let end = guard::now() + patience(ending, candidate);
-    let is_gone = |leader: Option<&Leader>| leader.is_none_or(|leader| leader.token != token);
-    let seen = desk.wait_until_by(end, |survey| is_gone(survey.leader.as_ref())).await?;
+    let seen = desk.wait_until_by(end, |survey| !is_led_by(survey, token)).await?;
     if seen.is_some() || desk.is_late() {
         return Ok(());
     }

@@ -179,6 +179,9 @@ async fn campaign(
         hold: None,
         insists: true,
         once: false,
+        id: id.clone(),
+        priority: Candidate::USUAL_PRIORITY,
+        keeps_history: true,
     };
     let mut narrator = Narrator {
         id: id.clone(),
@@ -191,6 +194,7 @@ async fn campaign(
         pid: 1,
         command: "job".into(),
         containment: "scan".into(),
+        priority: Candidate::USUAL_PRIORITY,
     };
     let candidacy = Candidacy {
         store: &store,

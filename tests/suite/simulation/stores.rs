@@ -81,6 +81,14 @@ impl Store for SeenStore {
         self.inner.elections().await
     }
 
+    async fn note(
+        &self,
+        election: &ElectionName,
+        name: NoteName,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        self.inner.note(election, name).await
+    }
+
     async fn orders(&self, election: &ElectionName) -> Result<Orders, Error> {
         self.inner.orders(election).await
     }
@@ -166,6 +174,11 @@ impl Seat for SeenSeat {
     async fn resign(&mut self) -> Result<(), Error> {
         self.witness.is_over(false);
         self.inner.resign().await
+    }
+
+    async fn resign_with(&mut self, name: NoteName, text: &[u8]) -> Result<(), Error> {
+        self.witness.is_over(false);
+        self.inner.resign_with(name, text).await
     }
 
     fn ticket(&self) -> Option<Ticket> {

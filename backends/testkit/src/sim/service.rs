@@ -429,9 +429,9 @@ impl Service {
             }
             Ask::AwaitEnd { .. }
             | Ask::AwaitChange { .. }
-            | Ask::AwaitNote(_)
+            | Ask::AwaitNote(..)
             | Ask::AwaitSight(_) => Reply::Changed,
-            Ask::ReadNote => Reply::Note(Slip::default()),
+            Ask::ReadNote(_) => Reply::Note(Slip::default()),
             Ask::ReadOrders => Reply::Orders(orders),
             Ask::WriteOrders { .. } => Reply::Overtaken,
             _ => Reply::Ended { others: 1, orders },

@@ -149,11 +149,13 @@ impl History {
 }
 
 fn cut(words: &str) -> String {
+    const MARK: &str = "\u{2026}";
     if words.len() <= LONGEST_WORDS {
         return words.to_owned();
     }
-    const MARK: &str = "\u{2026}";
-    format!("{}{MARK}", &words[..words.floor_char_boundary(LONGEST_WORDS - MARK.len())])
+    let fits = |end: &usize| words.is_char_boundary(*end);
+    let end = (0..=LONGEST_WORDS - MARK.len()).rev().find(fits).unwrap_or_default();
+    format!("{}{MARK}", &words[..end])
 }
 
 #[cfg(test)]

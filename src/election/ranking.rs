@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use elect_api::{Entry, Survey, Token};
+use elect_api::{Entry, Leader, Survey, Token};
 
 use super::orders::Orders;
 
@@ -26,6 +26,25 @@ pub struct Field {
     pub survey: Survey,
     /// The token of whoever led last, as far as is known.
     pub last: Option<Token>,
+}
+
+impl Field {
+    /// What is shown to people: a head for whom somebody better is there does not lead before it says so in the
+    /// history, as it is about to stand back. Nor does one of priority 0. It waits as the next.
+    pub fn settled(self, orders: &Orders) -> Survey {
+        let leads = |leader: &Leader| {
+            let id = leader.entry.candidate.id.as_str();
+            leader.entry.candidate.is_foreign()
+                || self.last == Some(leader.token)
+                || Contest::of(&self, orders, id).is_none_or(|contest| contest.is_ours())
+        };
+        let is_led = self.survey.leader.as_ref().is_none_or(leads);
+        let mut survey = self.survey;
+        if let Some(held) = survey.leader.take_if(|_| !is_led) {
+            survey.waiting.insert(0, held.entry);
+        }
+        survey
+    }
 }
 
 /// Who could lead, as the head of the queue sees it.
@@ -66,9 +85,16 @@ impl Contest {
     }
 }
 
+impl Contest {
+    /// Whether nobody is to lead rather than we, and we are.
+    fn is_ours(&self) -> bool {
+        self.ours.priority > 0 && self.others.first().is_none_or(|best| *best < self.ours)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use elect_api::{Candidate, Leader};
+    use elect_api::Candidate;
 
     use super::*;
 
@@ -108,5 +134,21 @@ mod tests {
         assert_eq!(ids(&contest), ["b"]);
         assert!(contest.has_foreign);
         assert_eq!(Contest::of(&field, &Orders::default(), "who"), None);
+    }
+
+    #[test]
+    fn a_head_that_is_about_to_stand_back_is_shown_as_waiting() {
+        let shown = |head, last| {
+            let field = Field { last, ..field(head, vec![entry("b", 100, 2)]) };
+            let survey = field.settled(&Orders::default());
+            (survey.leader.is_some(), survey.waiting.len())
+        };
+        let (held, led) = ((false, 2), (true, 1));
+        assert_eq!(shown(entry("a", 90, 1), None), held);
+        assert_eq!(shown(entry("a", 90, 7), Some(Token::new(6))), held);
+        assert_eq!(shown(entry("a", 90, 7), Some(Token::new(7))), led);
+        assert_eq!(shown(entry("a", 0, 7), None), held);
+        assert_eq!(shown(entry("a", 100, 1), None), led);
+        assert_eq!(shown(Entry::new(Candidate::foreign("a"), None, 1), None), led);
     }
 }

@@ -1,9 +1,11 @@
 use std::time::Duration;
 
-use elect_api::{Boottime, ElectionName, Error, Profile, Store, Survey};
+use elect_api::{Boottime, ElectionName, Error, NoteName, Profile, Store, Survey};
 
 use crate::command::attempts::insist;
+use crate::election::history::History;
 use crate::election::orders::{Orders, Request};
+use crate::election::ranking::Field;
 use crate::guard;
 use crate::report::{ElectionStatus, PauseStatus, Suspicion};
 
@@ -105,6 +107,13 @@ pub(in crate::command) async fn see(
     let orders = store.orders(election).await?;
     // What cannot be read is obeyed by nobody.
     let orders = Orders::read(orders.text.as_deref()).unwrap_or_default();
+    let survey = if orders.are_ranked() {
+        let note = store.note(election, NoteName::HISTORY).await?;
+        let last = History::read(note.as_deref()).unwrap_or_default().last_token();
+        Field { survey, last }.settled(&orders)
+    } else {
+        survey
+    };
     Ok(Seen {
         election: election.clone(),
         survey: orders.obeyed(survey),

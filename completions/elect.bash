@@ -505,7 +505,7 @@ _elect() {
             return 0
             ;;
         elect__subcmd__resign)
-            opts="-b -h --backend --reason --timeout --config --profile --help"
+            opts="-b -h --backend --reason --timeout --config --profile --force --even-if-alive --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

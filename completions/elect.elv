@@ -153,6 +153,8 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand --timeout 'Wait at most so long [default: without end]'
             cand --config 'Configuration file, in place of the usual ones'
             cand --profile 'The profile in it to use'
+            cand --force 'Remove the leader''s entry if its holder does not answer'
+            cand --even-if-alive 'With --force: though its holder lives. Two may lead then'
             cand -h 'Print this help'
             cand --help 'Print this help'
         }

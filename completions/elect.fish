@@ -133,6 +133,8 @@ complete -c elect -n "__fish_elect_using_subcommand resign" -l reason -d 'Why, f
 complete -c elect -n "__fish_elect_using_subcommand resign" -l timeout -d 'Wait at most so long [default: without end]' -r
 complete -c elect -n "__fish_elect_using_subcommand resign" -l config -d 'Configuration file, in place of the usual ones' -r -F
 complete -c elect -n "__fish_elect_using_subcommand resign" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
+complete -c elect -n "__fish_elect_using_subcommand resign" -l force -d 'Remove the leader\'s entry if its holder does not answer'
+complete -c elect -n "__fish_elect_using_subcommand resign" -l even-if-alive -d 'With --force: though its holder lives. Two may lead then'
 complete -c elect -n "__fish_elect_using_subcommand resign" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand pause" -s b -l backend -d 'Where the election is kept' -r -f
 complete -c elect -n "__fish_elect_using_subcommand pause" -l reason -d 'Why, for logs and for all who look' -r -f

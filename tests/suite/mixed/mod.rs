@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use elect_testkit::oracle::Fault;
 
-use self::arena::Arena;
-use self::peer::Peer;
+pub(crate) use self::arena::Arena;
+pub(crate) use self::peer::Peer;
 use self::play::play;
 
 #[test]

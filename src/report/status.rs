@@ -246,8 +246,6 @@ impl StatusReport {
     }
 
     fn columns(&self, now: SystemTime, is_wanted: fn(usize) -> bool) -> String {
-        let is_ranked = self.elections.iter().any(ElectionStatus::is_ranked);
-        let is_shown = |column| is_wanted(column) && (column != PRIORITY || is_ranked);
         fn only<T>(
             cells: impl IntoIterator<Item = T>,
             is_shown: impl Fn(usize) -> bool,
@@ -255,6 +253,8 @@ impl StatusReport {
             let cells = cells.into_iter().enumerate();
             cells.filter(move |(column, _)| is_shown(*column)).map(|(_, cell)| cell)
         }
+        let is_ranked = self.elections.iter().any(ElectionStatus::is_ranked);
+        let is_shown = |column| is_wanted(column) && (column != PRIORITY || is_ranked);
         let headings: Vec<&str> = only(HEADINGS, is_shown).collect();
         let mut table = Table::new(&headings);
         for election in &self.elections {
@@ -439,8 +439,7 @@ mod tests {
 
     #[test]
     fn priorities_are_shown_where_they_differ() {
-        let mut survey =
-            Survey { leader: None, waiting: vec![entry("a", 0), entry("b", 0)] };
+        let mut survey = Survey { leader: None, waiting: vec![entry("a", 0), entry("b", 0)] };
         let table = |survey: &Survey| {
             let job = "job".parse().unwrap();
             let elections = vec![ElectionStatus::new(&job, &store(Lease::Unlimited), survey)];
@@ -477,7 +476,9 @@ mod tests {
         let survey = Survey { leader: Some(leader), waiting: vec![] };
         let status = ElectionStatus::new(&"job".parse().unwrap(), &timed(), &survey);
         let json = serde_json::to_value(&status).unwrap();
-        for key in ["host", "pid", "command", "containment", "priority", "since", "joined", "remaining_ms"] {
+        for key in
+            ["host", "pid", "command", "containment", "priority", "since", "joined", "remaining_ms"]
+        {
             assert!(json["leader"][key].is_null(), "{key} in {json}");
         }
         let table = StatusReport { elections: vec![status] }.table(at(0));

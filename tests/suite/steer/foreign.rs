@@ -63,3 +63,37 @@ fn etcdctl_lock_goes_on_until_it_ends() {
 fn kazoo_goes_on_until_it_ends() {
     goes_on_until_it_ends(Peer::KazooLock);
 }
+
+fn what_it_would_not_keep_is_refused(peer: Peer) {
+    let (arena, end, peer, mut elect) = stage(peer);
+    let waiting = arena.status()["waiting"][0]["id"].as_str().expect("an id").to_owned();
+    arena.about("resign").args(["--to", &waiting]).run().exits(125).says("stands back for nobody");
+    let preempt = arena.elect(&arena.oracle.stamper("preempt").until(&end));
+    let preempt = preempt.env("ELECT_PRIORITY", "200").env("ELECT_PREEMPT_AFTER", "0");
+    let log = arena.oracle.flag("log");
+    let mut preempt = preempt.command();
+    preempt.stderr(std::fs::File::create(log.path()).expect("a file"));
+    let mut preempt = Running::new(preempt.spawn().expect("elect starts"));
+    eventually("the reason", || {
+        let said = std::fs::read_to_string(log.path()).ok()?;
+        said.contains("is no elect, and knows of no priorities").then_some(())
+    });
+    assert!(arena.oracle.newest("elect").is_none() && arena.oracle.newest("preempt").is_none());
+    preempt.signal(Signal::SIGTERM);
+    preempt.wait();
+    elect.signal(Signal::SIGTERM);
+    elect.wait();
+    end.raise();
+    peer.wait().exits(0);
+    arena.oracle.assert_sound();
+}
+
+#[test]
+fn what_etcdctl_would_not_keep_is_refused() {
+    what_it_would_not_keep_is_refused(Peer::EtcdctlElect);
+}
+
+#[test]
+fn what_kazoo_would_not_keep_is_refused() {
+    what_it_would_not_keep_is_refused(Peer::KazooLock);
+}

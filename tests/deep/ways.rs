@@ -2,7 +2,7 @@
 
 use elect_testkit::sim::boottime;
 
-use crate::exploration::{Bound, explore};
+use crate::exploration::{Bound, NO_RANKS, explore};
 
 fn look(bound: Bound) {
     let began = boottime();
@@ -12,20 +12,20 @@ fn look(bound: Bound) {
 
 #[test]
 fn two_candidates_and_a_fault_in_two_leases() {
-    look(Bound { candidates: 2, faults: 1, window: 10_000 });
+    look(Bound { candidates: 2, faults: 1, window: 10_000, priorities: NO_RANKS });
 }
 
 #[test]
 fn three_candidates_and_a_fault_in_a_lease() {
-    look(Bound { candidates: 3, faults: 1, window: 5_000 });
+    look(Bound { candidates: 3, faults: 1, window: 5_000, priorities: NO_RANKS });
 }
 
 #[test]
 fn two_candidates_and_two_faults() {
-    look(Bound { candidates: 2, faults: 2, window: 2_000 });
+    look(Bound { candidates: 2, faults: 2, window: 2_000, priorities: NO_RANKS });
 }
 
 #[test]
 fn three_candidates_and_two_faults_at_the_start() {
-    look(Bound { candidates: 3, faults: 2, window: 100 });
+    look(Bound { candidates: 3, faults: 2, window: 100, priorities: NO_RANKS });
 }

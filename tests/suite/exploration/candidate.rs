@@ -4,13 +4,15 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use elect::election::machine::{Command, Event, Machine, Rules, Wait};
+use elect::election::orders::Orders;
+use elect::election::ranking::Field;
 use elect::election::timing::{Timing, Wishes};
 use elect::guard::ladder::{Action, Deadlines, Event as Order, Ladder};
 use elect::guard::{Ended, Leftover};
 use elect_api::{Boottime, Cadence, Lease, Token};
 use elect_testkit::sim::{Ask, Reply};
 
-use super::seat::Seat;
+use super::seat::{Seat, name};
 
 /// How long each message takes.
 pub(super) const TRANSIT: Duration = Duration::from_millis(10);
@@ -39,6 +41,7 @@ impl Process {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     Refresh,
+    Compare,
     Resign,
 }
 
@@ -70,6 +73,7 @@ pub(super) struct Tree {
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
     ttl: Duration,
+    pub(super) priority: u32,
     machine: Machine,
     seat: Seat,
     ladder: Ladder,
@@ -93,7 +97,13 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    pub(super) fn new(id: usize, ttl: Duration, now: Boottime) -> Self {
+    pub(super) fn new(
+        id: usize,
+        priority: u32,
+        orders: Option<Orders>,
+        ttl: Duration,
+        now: Boottime,
+    ) -> Self {
         let rules = Rules {
             wait: Wait::Forever,
             signal: libc::SIGTERM,
@@ -101,8 +111,8 @@ impl Candidate {
             hold: None,
             insists: true,
             once: false,
-            id: id.to_string(),
-            priority: elect_api::Candidate::USUAL_PRIORITY,
+            id: name(id),
+            priority,
             keeps_history: false,
         };
         let lease = Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8 });
@@ -110,12 +120,13 @@ impl Candidate {
             Timing::new(&Wishes { ttl, ..Wishes::default() }, lease).expect("the defaults fit");
         Self {
             ttl,
+            priority,
             machine: Machine::new(rules, timing, now, id as u64),
-            seat: Seat::new(id),
+            seat: Seat::new(id, priority),
             ladder: Ladder::new(Leftover::Kill, true),
             wrapper: Process::Runs,
             guardian: Process::Runs,
-            events: VecDeque::new(),
+            events: orders.map(Event::Ordered).into_iter().collect(),
             orders: VecDeque::new(),
             token: None,
             ticket: None,
@@ -198,13 +209,18 @@ impl Candidate {
     }
 
     fn answer(&mut self) -> Event {
-        if let Some(Call { purpose: Purpose::Refresh, sent, answer: Some((_, reply)), .. }) =
-            self.call.take()
-        {
-            return Event::Answered(self.seat.answered(sent, &reply));
+        match self.call.take() {
+            Some(Call { purpose: Purpose::Refresh, sent, answer: Some((_, reply)), .. }) => {
+                Event::Answered(self.seat.answered(sent, &reply))
+            }
+            Some(Call { answer: Some((_, Reply::Survey(line))), .. }) => {
+                Event::Compared(Ok(Box::new(Field { survey: line.into(), last: None })))
+            }
+            _ => {
+                self.seat.start_over();
+                Event::Resigned(Ok(()))
+            }
         }
-        self.seat.start_over();
-        Event::Resigned(Ok(()))
     }
 
     fn tell_machine(&mut self, now: Boottime, event: Event) {
@@ -228,6 +244,7 @@ impl Candidate {
                 Some(ask) => self.send(now, Purpose::Resign, ask),
                 None => self.events.push_back(Event::Resigned(Ok(()))),
             },
+            Command::Compare => self.send(now, Purpose::Compare, Ask::Survey),
             Command::Abandon => self.call = None,
             Command::Start(token) => {
                 self.token = Some(token);
@@ -254,7 +271,6 @@ impl Candidate {
             | Command::Recall
             | Command::Record
             | Command::Announce
-            | Command::Compare
             | Command::LookOut
             | Command::ReadHistory
             | Command::WriteHistory => {}

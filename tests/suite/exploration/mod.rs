@@ -13,7 +13,8 @@ use std::fmt::{self, Write};
 use std::hash::{DefaultHasher, Hasher};
 use std::time::Duration;
 
-use elect_api::{Boottime, ElectionName, Token};
+use elect::election::orders::Orders;
+use elect_api::{Boottime, Candidate as Candidacy, ElectionName, Token};
 use elect_testkit::sim::{Ask, Kind, Options, Rate, Reply, Request, World};
 
 use self::candidate::{Candidate, Letter, Process};
@@ -29,7 +30,12 @@ pub(crate) struct Bound {
     pub(crate) faults: u32,
     /// Within how many milliseconds from the start there are faults.
     pub(crate) window: u64,
+    /// Those of the candidates, in the order of their arrival.
+    pub(crate) priorities: [u32; 3],
 }
+
+/// It does not matter who leads.
+pub(crate) const NO_RANKS: [u32; 3] = [Candidacy::USUAL_PRIORITY; 3];
 
 /// What was seen.
 #[derive(Debug, Default)]
@@ -115,9 +121,12 @@ enum Next {
 impl State {
     fn new(bound: Bound) -> Self {
         let now = Boottime::from_boot(Duration::from_secs(1000));
+        let is_ranked = bound.priorities != NO_RANKS;
+        let orders = || is_ranked.then(|| Orders::default().ranked());
+        let candidate = |id| Candidate::new(id, bound.priorities[id], orders(), TTL, now);
         Self {
             now,
-            candidates: (0..bound.candidates).map(|id| Candidate::new(id, TTL, now)).collect(),
+            candidates: (0..bound.candidates).map(candidate).collect(),
             world: World::new(Options::new(Kind::Queue)),
             faults: bound.faults,
             newest: None,
@@ -245,17 +254,22 @@ impl State {
             let over = tenure.and_then(|tenure| tenure.over);
             assert!(over.is_none(), "the lease of {token} is over, {over:?}: {self:#?}");
         }
+        let observes = |candidate: &&Candidate| candidate.priority == 0 && candidate.tree.is_some();
+        let leads = self.candidates.iter().find(observes);
+        assert!(leads.is_none(), "a candidate of priority 0 leads: {self:#?}");
         for candidate in &self.candidates {
             assert!(candidate.broken.is_none(), "{:?}: {self:#?}", candidate.broken);
         }
     }
 
     fn judge_the_end(&mut self) {
-        let wants =
-            |candidate: &Candidate| candidate.wrapper != Process::Dead && !candidate.is_done;
+        let is_there =
+            |candidate: &&Candidate| candidate.wrapper != Process::Dead && !candidate.is_done;
         let leads = self.candidates.iter().any(|candidate| candidate.tree.is_some());
-        if self.candidates.iter().any(wants) {
-            assert!(leads, "nobody leads in the end: {self:#?}");
+        let mut there = self.candidates.iter().filter(is_there).peekable();
+        if there.peek().is_some() {
+            let wants = there.any(|candidate| candidate.priority > 0);
+            assert_eq!(leads, wants, "who leads in the end: {self:#?}");
             return;
         }
         let survey = Request::In(election(), Ask::Survey);
@@ -327,10 +341,29 @@ pub(crate) fn explore(bound: Bound) -> Seen {
 /// More of them are played by `tests/deep`.
 #[test]
 fn two_candidates_and_a_fault() {
-    println!("{:?}", explore(Bound { candidates: 2, faults: 1, window: 2_000 }));
+    println!(
+        "{:?}",
+        explore(Bound { candidates: 2, faults: 1, window: 2_000, priorities: NO_RANKS })
+    );
 }
 
 #[test]
 fn three_candidates_and_a_fault_at_the_start() {
-    println!("{:?}", explore(Bound { candidates: 3, faults: 1, window: 50 }));
+    println!("{:?}", explore(Bound { candidates: 3, faults: 1, window: 50, priorities: NO_RANKS }));
+}
+
+#[test]
+fn two_candidates_of_different_priorities_and_a_fault() {
+    println!(
+        "{:?}",
+        explore(Bound { candidates: 2, faults: 1, window: 500, priorities: [50, 200, 0] })
+    );
+}
+
+#[test]
+fn an_observer_before_two_others_and_a_fault_at_the_start() {
+    println!(
+        "{:?}",
+        explore(Bound { candidates: 3, faults: 1, window: 50, priorities: [0, 50, 100] })
+    );
 }

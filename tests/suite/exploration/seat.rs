@@ -6,6 +6,11 @@ use elect::election::machine::Answer;
 use elect_api::{Boottime, Candidate, Error, ErrorKind, Token, Validity};
 use elect_testkit::sim::{Ask, Bid, Reply};
 
+/// The id of the candidate of this number.
+pub(super) fn name(id: usize) -> String {
+    format!("c{id}-")
+}
+
 /// What a candidate knows of its entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
@@ -19,14 +24,15 @@ enum Stage {
 #[derive(Clone, Debug)]
 pub(super) struct Seat {
     id: usize,
+    priority: u32,
     /// How many entries it has made.
     count: u64,
     stage: Stage,
 }
 
 impl Seat {
-    pub(super) const fn new(id: usize) -> Self {
-        Self { id, count: 0, stage: Stage::Out }
+    pub(super) const fn new(id: usize, priority: u32) -> Self {
+        Self { id, priority, count: 0, stage: Stage::Out }
     }
 
     /// That of the entry that we have, or of the next.
@@ -48,12 +54,12 @@ impl Seat {
 
     fn bid(&self, ttl: Duration) -> Bid {
         let candidate = Candidate {
-            id: format!("c{}-", self.id),
-            host: String::new(),
+            id: name(self.id),
+            host: "sim".into(),
             pid: 1,
             command: String::new(),
             containment: String::new(),
-            priority: Candidate::USUAL_PRIORITY,
+            priority: self.priority,
         };
         Bid { nonce: self.nonce(), candidate, joined: SystemTime::UNIX_EPOCH, ttl, arrived: None }
     }

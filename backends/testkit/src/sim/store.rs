@@ -86,7 +86,7 @@ impl Store for SimStore {
 
     async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
         match self.link(election, "").ask(Op::Survey, Ask::Survey).await? {
-            Reply::Survey(line) => Ok(survey(line)),
+            Reply::Survey(line) => Ok(line.into()),
             reply => Err(unexpected(&reply)),
         }
     }
@@ -152,18 +152,21 @@ impl From<Slip> for Orders {
     }
 }
 
-fn survey(line: Line) -> Survey {
-    let entry = |Arrival { candidate, joined, number }| Entry::new(candidate, Some(joined), number);
-    let led_after = line.led_after;
-    let renewed = line.renewed.map(|ago| Renewed { at_least: ago, at_most: ago });
-    let leader = line.leader.map(|(arrival, token, remaining)| Leader {
-        since: Some(arrival.joined + led_after),
-        entry: entry(arrival),
-        token: Token::new(token),
-        remaining: Some(remaining),
-        renewed,
-    });
-    Survey { leader, waiting: line.waiting.into_iter().map(entry).collect() }
+impl From<Line> for Survey {
+    fn from(line: Line) -> Self {
+        let entry =
+            |Arrival { candidate, joined, number }| Entry::new(candidate, Some(joined), number);
+        let led_after = line.led_after;
+        let renewed = line.renewed.map(|ago| Renewed { at_least: ago, at_most: ago });
+        let leader = line.leader.map(|(arrival, token, remaining)| Leader {
+            since: Some(arrival.joined + led_after),
+            entry: entry(arrival),
+            token: Token::new(token),
+            remaining: Some(remaining),
+            renewed,
+        });
+        Self { leader, waiting: line.waiting.into_iter().map(entry).collect() }
+    }
 }
 
 /// Who takes part, and for how long a lease.

@@ -183,6 +183,12 @@ pub(super) fn is_led_by(survey: &Survey, token: Token) -> bool {
     survey.leader.as_ref().is_some_and(|leader| leader.token == token)
 }
 
+/// Whether it is plain who leads now: whoever may lead does not only wait.
+pub(super) fn is_settled(survey: &Survey, is_paused: bool) -> bool {
+    let may_lead = survey.waiting.iter().any(|entry| entry.candidate.priority > 0);
+    is_paused || survey.leader.is_some() || !may_lead
+}
+
 /// Prints it. The exit code is 0.
 ///
 /// # Errors

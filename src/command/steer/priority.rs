@@ -4,7 +4,7 @@ use anyhow::bail;
 use elect_api::{Candidate, Survey};
 
 use super::Desk;
-use super::desk::{is_led_by, request, say_who_leads};
+use super::desk::{is_led_by, is_settled, request, say_who_leads};
 use crate::command::runtime::block_on;
 use crate::config::{Preference, PriorityPlan, is_known_as};
 use crate::report::{Log, NOT_ACQUIRED};
@@ -26,15 +26,17 @@ pub(in crate::command) fn priority(plan: &PriorityPlan, log: &Log) -> anyhow::Re
         };
         let request = request(ask.reason.as_deref());
         let is_gone = |who: &str| is_gone(&survey, who);
-        desk.ask(|orders| {
+        let asked = desk.ask(|orders| {
             orders.without(is_gone).prioritizing(&plan.id, priority, request.clone())
-        })
-        .await?;
+        });
+        let is_paused = asked.await?.pausing().is_some();
         let leader = survey.leader.filter(|leader| {
             priority == Some(0) && is_known_as(&leader.entry.candidate.id, &plan.id)
         });
         let Some(leader) = leader else { return Ok(0) };
-        let end = desk.wait_until(|survey| !is_led_by(survey, leader.token)).await?;
+        let end = desk
+            .wait_until(|survey| !is_led_by(survey, leader.token) && is_settled(survey, is_paused))
+            .await?;
         if let Some(survey) = end {
             return say_who_leads(survey.leader.as_ref());
         }

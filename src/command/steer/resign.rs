@@ -4,7 +4,7 @@ use anyhow::bail;
 use elect_api::Survey;
 
 use super::Desk;
-use super::desk::{is_led_by, request, say_who_leads};
+use super::desk::{is_led_by, is_settled, request, say_who_leads};
 use super::force::see_off;
 use crate::command::runtime::block_on;
 use crate::config::{ResignPlan, is_known_as};
@@ -55,11 +55,6 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
             }
         }
     })
-}
-
-/// Whether it is plain who leads now.
-fn is_settled(survey: &Survey, is_paused: bool) -> bool {
-    is_paused || survey.leader.is_some() || survey.waiting.is_empty()
 }
 
 /// The id of the candidate that is to lead next.

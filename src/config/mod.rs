@@ -35,5 +35,5 @@ pub use plan::{CheckPlan, RedeemPlan, RunPlan, Verbosity, Wait};
 pub use selftest::SelftestPlan;
 pub use sidecar::{HealthPlan, SidecarPlan};
 pub use spelling::misspelt_variables;
-pub use steering::{AskPlan, PriorityPlan, ResignPlan, ResumePlan};
+pub use steering::{AskPlan, Force, PriorityPlan, ResignPlan, ResumePlan};
 pub use stores::{connect, schemes};

@@ -2,7 +2,8 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use elect_api::{
-    Boottime, ElectionName, ErrorKind, Leader, Ordered, Orders as Kept, Store, Survey, Token,
+    Boottime, ElectionName, Ending, ErrorKind, Leader, Ordered, Orders as Kept, Store, Survey,
+    Token,
 };
 
 use crate::command::attempts::insist;
@@ -60,6 +61,30 @@ impl<'a> Desk<'a> {
         Ok(survey.leader.map(|leader| leader.token))
     }
 
+    /// How the leader's entry with this token ends, if its holder does nothing for it any more; `None` if it
+    /// is gone.
+    ///
+    /// # Errors
+    /// The store does not answer, or refuses us, or does not tell.
+    pub(super) async fn ending(&self, token: Token) -> anyhow::Result<Option<Ending>> {
+        let ask = async || self.store.ending(self.election, token).await;
+        insist(&self.location, ATTEMPTS, ask).await
+    }
+
+    /// Removes the leader's entry with this token.
+    ///
+    /// # Errors
+    /// The store does not answer, or refuses us.
+    pub(super) async fn remove(&self, token: Token) -> anyhow::Result<()> {
+        let ask = async || self.store.remove(self.election, token).await;
+        insist(&self.location, ATTEMPTS, ask).await
+    }
+
+    /// Whether nobody wants to wait any longer.
+    pub(super) fn is_late(&self) -> bool {
+        self.end.is_some_and(|end| guard::now() >= end)
+    }
+
     /// Who leads and who waits.
     ///
     /// # Errors
@@ -115,9 +140,30 @@ impl<'a> Desk<'a> {
         &self,
         is_met: impl FnMut(&Survey) -> bool,
     ) -> anyhow::Result<Option<Survey>> {
+        self.wait(self.end, is_met).await
+    }
+
+    /// The same until `end` at the latest.
+    ///
+    /// # Errors
+    /// The store refuses us.
+    pub(super) async fn wait_until_by(
+        &self,
+        end: Boottime,
+        is_met: impl FnMut(&Survey) -> bool,
+    ) -> anyhow::Result<Option<Survey>> {
+        let end = self.end.map_or(end, |own| own.min(end));
+        self.wait(Some(end), is_met).await
+    }
+
+    async fn wait(
+        &self,
+        end: Option<Boottime>,
+        is_met: impl FnMut(&Survey) -> bool,
+    ) -> anyhow::Result<Option<Survey>> {
         let store = config::connect(self.backend)?;
         let lookout = Lookout::over(store, vec![self.election.clone()], Rhythm::Calm)?;
-        Ok(match until(lookout, self.end, &self.log, is_met).await? {
+        Ok(match until(lookout, end, &self.log, is_met).await? {
             Until::So(survey) => Some(survey),
             Until::NotSo(_) | Until::Unknown(_) => None,
         })

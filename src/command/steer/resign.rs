@@ -5,6 +5,7 @@ use elect_api::Survey;
 
 use super::Desk;
 use super::desk::{is_led_by, request, say_who_leads};
+use super::force::see_off;
 use crate::command::runtime::block_on;
 use crate::config::{ResignPlan, is_known_as};
 use crate::report::{Log, NOT_ACQUIRED};
@@ -22,13 +23,22 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
         let heir = plan.to.as_deref().map(|name| heir(&survey, name)).transpose()?;
         let Some(leader) = survey.leader else { return say_who_leads(None) };
         let (id, token) = (&leader.entry.candidate.id, leader.token);
-        if leader.entry.candidate.is_foreign() {
-            bail!("{id} leads, is no elect, and cannot be asked: end it where it runs");
+        let is_foreign = leader.entry.candidate.is_foreign();
+        if is_foreign && plan.force.is_none() {
+            bail!(
+                "{id} leads, is no elect, and cannot be asked: end it where it runs, or take its entry with --force"
+            );
         }
         let request = request(ask.reason.as_deref());
-        let orders =
-            desk.ask(|orders| orders.handing_over(token, heir.clone(), request.clone())).await?;
+        let orders = if is_foreign {
+            desk.asked().await?
+        } else {
+            desk.ask(|orders| orders.handing_over(token, heir.clone(), request.clone())).await?
+        };
         let is_paused = orders.pausing().is_some();
+        if let Some(force) = plan.force {
+            see_off(&desk, &leader, force).await?;
+        }
         let end = desk
             .wait_until(|survey| !is_led_by(survey, token) && is_settled(survey, is_paused))
             .await?;
@@ -39,7 +49,8 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
             }
             Some(survey) => said(&desk, &survey, heir.as_deref()),
             None => {
-                desk.log().warn(format_args!("{id} was asked, and has not handed over yet"));
+                let was_asked = if is_foreign { "cannot be asked" } else { "was asked" };
+                desk.log().warn(format_args!("{id} {was_asked}, and has not handed over yet"));
                 Ok(NOT_ACQUIRED)
             }
         }

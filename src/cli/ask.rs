@@ -3,6 +3,7 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 
 use super::backend_url::STORES;
+use super::help::GENERAL;
 use super::values::parse_duration;
 use super::{BackendUrl, FileArgs};
 
@@ -24,7 +25,7 @@ pub struct AskArgs {
     pub timeout: Option<Duration>,
 
     /// Which configuration file counts.
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = GENERAL)]
     pub file: FileArgs,
 
     /// The election

@@ -1,7 +1,8 @@
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueHint};
 
-use super::AskArgs;
+use super::help::GENERAL;
+use super::{AskArgs, FileArgs};
 
 /// The heading of what goes further than asking.
 const SILENT: &str = "If it does not answer";
@@ -59,4 +60,8 @@ pub struct ResignArgs {
     /// The promise that at most one command runs is off until the one that loses its entry finds out.
     #[arg(long, env = "ELECT_EVEN_IF_ALIVE", value_parser = BoolishValueParser::new(), help_heading = SILENT)]
     pub even_if_alive: bool,
+
+    /// Which configuration file counts.
+    #[command(flatten, next_help_heading = GENERAL)]
+    pub file: FileArgs,
 }

@@ -30,7 +30,7 @@ pub use error::ConfigError;
 pub use file::check_text;
 pub use file::{ConfigFile, NO_FILE, Places, over_chosen, over_file, places, read_file};
 pub use identity::{candidate_id, host_name, is_known_as};
-pub use looking::{ObservePlan, StatusPlan, WaitPlan};
+pub use looking::{HistoryPlan, ObservePlan, StatusPlan, WaitPlan};
 pub use plan::{CheckPlan, RedeemPlan, RunPlan, Verbosity, Wait};
 pub use selftest::SelftestPlan;
 pub use sidecar::{HealthPlan, SidecarPlan};

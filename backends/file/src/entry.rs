@@ -7,6 +7,8 @@ use std::os::unix::fs::FileExt;
 use elect_api::{Candidate, Entry, Leader, Token, stamp};
 use serde::{Deserialize, Serialize};
 
+use crate::standstill;
+
 /// More than any honest entry has; a foreign file is not read to its end.
 const MAX_LEN: usize = 64 * 1024;
 
@@ -68,6 +70,11 @@ pub(crate) fn read(file: &File, number: u64) -> Option<Reading> {
         }
     }
     parse(&bytes[..len], number)
+}
+
+/// Whether the candidate of an entry waits, and stands still.
+pub(crate) fn stands_still(file: &File, number: u64) -> bool {
+    matches!(read(file, number), Some(Reading::Waiting(entry)) if standstill::is_stopped(entry.candidate.pid))
 }
 
 /// Reads the bytes of the entry with this number.

@@ -131,14 +131,18 @@ impl Place {
         Ok(numbers)
     }
 
-    /// Finds the nearest living candidate among the numbers `below` ours, and removes the dead that
-    /// stand between. `None` if we are the first.
+    /// Finds the nearest candidate among the numbers `below` ours that lives and does not stand still, and removes
+    /// the dead that stand between. `None` if we are the first: whoever stands still would not take its turn, and
+    /// comes after those who do.
     pub(crate) fn predecessor(&mut self, below: &[u64]) -> Result<Option<Predecessor>, Error> {
         for (before, &number) in below.iter().enumerate().rev() {
             let name = name_of(number);
             let Some((file, id)) = self.hall.look_in_queue(&name)? else { continue };
             let path = self.hall.path_in_queue(&name);
             if lock::is_held(&file).map_err(|errno| failed("examine the lock of", &path, errno))? {
+                if entry::stands_still(&file, number) {
+                    continue;
+                }
                 return Ok(Some(Predecessor { file, id, ahead: before + 1 }));
             }
             // Where the directory was meddled with, a name may have got another file by now.

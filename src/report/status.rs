@@ -439,8 +439,7 @@ mod tests {
 
     #[test]
     fn priorities_are_shown_where_they_differ() {
-        let mut survey =
-            Survey { leader: None, waiting: vec![entry("a", 0), entry("b", 0)] };
+        let mut survey = Survey { leader: None, waiting: vec![entry("a", 0), entry("b", 0)] };
         let table = |survey: &Survey| {
             let job = "job".parse().unwrap();
             let elections = vec![ElectionStatus::new(&job, &store(Lease::Unlimited), survey)];
@@ -477,7 +476,9 @@ mod tests {
         let survey = Survey { leader: Some(leader), waiting: vec![] };
         let status = ElectionStatus::new(&"job".parse().unwrap(), &timed(), &survey);
         let json = serde_json::to_value(&status).unwrap();
-        for key in ["host", "pid", "command", "containment", "priority", "since", "joined", "remaining_ms"] {
+        for key in
+            ["host", "pid", "command", "containment", "priority", "since", "joined", "remaining_ms"]
+        {
             assert!(json["leader"][key].is_null(), "{key} in {json}");
         }
         let table = StatusReport { elections: vec![status] }.table(at(0));

@@ -5,6 +5,7 @@ use elect_api::Survey;
 
 use super::Desk;
 use super::desk::{is_led_by, request, say_who_leads};
+use crate::command::look::Seen;
 use crate::command::runtime::block_on;
 use crate::config::{ResignPlan, is_known_as};
 use crate::report::{Log, NOT_ACQUIRED};
@@ -26,18 +27,16 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
             bail!("{id} leads, is no elect, and cannot be asked: end it where it runs");
         }
         let request = request(ask.reason.as_deref());
-        let orders =
-            desk.ask(|orders| orders.handing_over(token, heir.clone(), request.clone())).await?;
-        let is_paused = orders.pausing().is_some();
+        desk.ask(|orders| orders.handing_over(token, heir.clone(), request.clone())).await?;
         let end = desk
-            .wait_until(|survey| !is_led_by(survey, token) && is_settled(survey, is_paused))
+            .wait_until_seen(|seen| !is_led_by(&seen.survey, token) && is_settled(seen))
             .await?;
         match end {
-            Some(_) if is_paused => {
+            Some(seen) if seen.pause.is_some() && seen.survey.leader.is_none() => {
                 desk.log().warn("the election is paused: nobody leads before elect resume");
                 say_who_leads(None)
             }
-            Some(survey) => said(&desk, &survey, heir.as_deref()),
+            Some(seen) => said(&desk, &seen.survey, heir.as_deref()),
             None => {
                 desk.log().warn(format_args!("{id} was asked, and has not handed over yet"));
                 Ok(NOT_ACQUIRED)
@@ -47,8 +46,9 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
 }
 
 /// Whether it is plain who leads now.
-fn is_settled(survey: &Survey, is_paused: bool) -> bool {
-    is_paused || survey.leader.is_some() || survey.waiting.is_empty()
+fn is_settled(seen: &Seen) -> bool {
+    let survey = &seen.survey;
+    seen.pause.is_some() || survey.leader.is_some() || survey.waiting.is_empty()
 }
 
 /// The id of the candidate that is to lead next.

@@ -41,7 +41,8 @@ impl<'a> Crowd<'a> {
     }
 
     fn get(&mut self, label: &str) -> &mut Running {
-        let (_, running) = self.there.iter_mut().rfind(|(name, _)| name == label).expect("it is there");
+        let (_, running) =
+            self.there.iter_mut().rfind(|(name, _)| name == label).expect("it is there");
         running
     }
 
@@ -205,9 +206,7 @@ fn a_leader_of_priority_0_hands_over_without_waiting_for_a_lease(arena: &Arena) 
     let resigned = hand_over(arena, "four", || {
         arena.elect("resign").arg("job").run().exits(0);
     });
-    println!(
-        "TERM {plain:.0?}, priority 0 {set:.0?}, resign --to {to:.0?}, resign {resigned:.0?}"
-    );
+    println!("TERM {plain:.0?}, priority 0 {set:.0?}, resign --to {to:.0?}, resign {resigned:.0?}");
     assert_eq!(leaders(arena), ["one", "two", "three", "five", "four"]);
 }
 
@@ -254,20 +253,16 @@ fn what_is_named_wrongly_is_refused(arena: &Arena) {
     let mut crowd = Crowd::new(arena);
     crowd.join("one", 100, LONG);
     arena.wait_for_leader("one");
-    let (_, first, second) = (
-        crowd.join("idle", 0, LONG),
-        arena.candidate("two", LONG),
-        arena.candidate("two", LONG),
-    );
-    eventually("all to wait", || {
-        (arena.status()["waiting"].as_array()?.len() == 3).then_some(())
-    });
+    let (_, first, second) =
+        (crowd.join("idle", 0, LONG), arena.candidate("two", LONG), arena.candidate("two", LONG));
+    eventually("all to wait", || (arena.status()["waiting"].as_array()?.len() == 3).then_some(()));
     let resign = |to: &str| arena.elect("resign").args(["job", "--to", to]).run().exits(125);
     resign("nobody").says("nobody who waits has the id or label nobody");
     resign("one").says("nobody who waits has the id or label one");
     resign("two").says("2 who wait have the label two");
     resign("idle").says("is of priority 0, and never leads");
-    let priority = |id: &str, to: &str| arena.elect("priority").args(["job", id, to]).run().exits(125);
+    let priority =
+        |id: &str, to: &str| arena.elect("priority").args(["job", id, to]).run().exits(125);
     priority("nobody", "7").says("nobody in job has the id or label nobody");
     priority("two", "1000001").says("0 to 1000000, or own");
     assert_eq!(leaders(arena), ["one"]);

@@ -26,19 +26,19 @@ pub(in crate::command) fn priority(plan: &PriorityPlan, log: &Log) -> anyhow::Re
         };
         let request = request(ask.reason.as_deref());
         let is_gone = |who: &str| is_gone(&survey, who);
-        let asked = desk.ask(|orders| {
+        desk.ask(|orders| {
             orders.without(is_gone).prioritizing(&plan.id, priority, request.clone())
-        });
-        let is_paused = asked.await?.pausing().is_some();
+        })
+        .await?;
         let leader = survey.leader.filter(|leader| {
             priority == Some(0) && is_known_as(&leader.entry.candidate.id, &plan.id)
         });
         let Some(leader) = leader else { return Ok(0) };
         let end = desk
-            .wait_until(|survey| !is_led_by(survey, leader.token) && is_settled(survey, is_paused))
+            .wait_until_seen(|seen| !is_led_by(&seen.survey, leader.token) && is_settled(seen))
             .await?;
-        if let Some(survey) = end {
-            return say_who_leads(survey.leader.as_ref());
+        if let Some(seen) = end {
+            return say_who_leads(seen.survey.leader.as_ref());
         }
         let id = &leader.entry.candidate.id;
         desk.log().warn(format_args!("{id} was asked, and has not handed over yet"));

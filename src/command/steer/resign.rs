@@ -30,24 +30,21 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
             );
         }
         let request = request(ask.reason.as_deref());
-        let orders = if is_foreign {
-            desk.asked().await?
-        } else {
-            desk.ask(|orders| orders.handing_over(token, heir.clone(), request.clone())).await?
-        };
-        let is_paused = orders.pausing().is_some();
+        if !is_foreign {
+            desk.ask(|orders| orders.handing_over(token, heir.clone(), request.clone())).await?;
+        }
         if let Some(force) = plan.force {
             see_off(&desk, &leader, force).await?;
         }
         let end = desk
-            .wait_until(|survey| !is_led_by(survey, token) && is_settled(survey, is_paused))
+            .wait_until_seen(|seen| !is_led_by(&seen.survey, token) && is_settled(seen))
             .await?;
         match end {
-            Some(_) if is_paused => {
+            Some(seen) if seen.pause.is_some() && seen.survey.leader.is_none() => {
                 desk.log().warn("the election is paused: nobody leads before elect resume");
                 say_who_leads(None)
             }
-            Some(survey) => said(&desk, &survey, heir.as_deref()),
+            Some(seen) => said(&desk, &seen.survey, heir.as_deref()),
             None => {
                 let was_asked = if is_foreign { "cannot be asked" } else { "was asked" };
                 desk.log().warn(format_args!("{id} {was_asked}, and has not handed over yet"));

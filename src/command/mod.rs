@@ -7,6 +7,7 @@ mod config;
 mod dashboard;
 mod doctor;
 mod interruption;
+mod kept;
 mod look;
 mod manual;
 mod names;
@@ -17,6 +18,7 @@ mod selftest;
 mod sidecar;
 mod status;
 mod steer;
+mod unstarted;
 mod wait;
 mod watch;
 
@@ -26,9 +28,9 @@ use crate::cli::{
     Command, ConfigArgs, ConfigCommand, Given, LogFormat, Origin, Origins, RunArgs, StatusArgs,
 };
 use crate::config::{
-    CheckPlan, ConfigError, DoctorPlan, ObservePlan, PausePlan, RedeemPlan, ResignPlan, ResumePlan,
-    RunPlan, SelftestPlan, SidecarPlan, StatusPlan, Verbosity, WaitPlan, misspelt_variables,
-    over_file,
+    CheckPlan, ConfigError, DoctorPlan, FencePlan, GetPlan, ObservePlan, PausePlan, PutPlan,
+    RedeemPlan, ResignPlan, ResumePlan, RunPlan, SelftestPlan, SidecarPlan, StatusPlan, Verbosity,
+    WaitPlan, misspelt_variables, over_file,
 };
 use crate::report::{FAILED, Log, wall_clock};
 
@@ -76,6 +78,15 @@ fn act(given: Given, mut warnings: Vec<String>) -> ExitCode {
         Command::Resume(args) => ResumePlan::new(args)
             .map_err(anyhow::Error::from)
             .and_then(|plan| steer::resume(&plan, &log)),
+        Command::Fence(args) => FencePlan::new(args, &origins)
+            .map_err(anyhow::Error::from)
+            .and_then(|plan| kept::fence(&plan, &log)),
+        Command::Put(args) => PutPlan::new(args, &origins)
+            .map_err(anyhow::Error::from)
+            .and_then(|plan| kept::put(&plan, &log)),
+        Command::Get(args) => GetPlan::new(args, &origins)
+            .map_err(anyhow::Error::from)
+            .and_then(|plan| kept::get(&plan)),
         Command::Check(args) => CheckPlan::new(&args)
             .map_err(anyhow::Error::from)
             .and_then(|plan| check::check(&plan, check::read)),

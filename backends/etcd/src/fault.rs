@@ -25,6 +25,8 @@ pub(crate) enum Doing {
     Resign,
     Note,
     Order,
+    Fence,
+    Put,
     Look,
 }
 
@@ -71,6 +73,8 @@ impl Doing {
             Self::Resign => "give the lease up through",
             Self::Note => "write a note to",
             Self::Order => "write orders to",
+            Self::Fence => "record a token in",
+            Self::Put => "write a value to",
             Self::Look => "read the election from",
         }
     }
@@ -79,9 +83,13 @@ impl Doing {
     const fn unknown(self) -> ErrorKind {
         match self {
             Self::Connect | Self::Look => ErrorKind::Unreachable,
-            Self::Enter | Self::Renew | Self::Resign | Self::Note | Self::Order => {
-                ErrorKind::Ambiguous
-            }
+            Self::Enter
+            | Self::Renew
+            | Self::Resign
+            | Self::Note
+            | Self::Order
+            | Self::Fence
+            | Self::Put => ErrorKind::Ambiguous,
         }
     }
 }

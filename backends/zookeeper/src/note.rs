@@ -3,7 +3,7 @@ use std::sync::Arc;
 use elect_api::{ElectionName, Error, ErrorKind, Note, NoteName};
 use zookeeper_client::{CheckWriteError, CheckWriter, Client, CreateMode, Error as Zk};
 
-use crate::directory::make;
+use crate::directory::make_above;
 use crate::fault::{Action, fault};
 use crate::settings::Settings;
 use crate::sheet::{self, Sheet};
@@ -56,9 +56,7 @@ impl Notes {
             other => return written(&path, other),
         }
         // The first of its name. There is one leader, and so nobody else makes it meanwhile.
-        if let Some((above, _)) = path.rsplit_once('/') {
-            make(client, &self.settings, above).await?;
-        }
+        make_above(client, &self.settings, &path).await?;
         let options = CreateMode::Persistent.with_acls(self.settings.acls());
         let create = |writer: &mut CheckWriter<'_>| writer.add_create(&path, text, &options);
         written(&path, while_there(client, proof, create).await)
@@ -66,7 +64,7 @@ impl Notes {
 }
 
 /// Does what `add` adds if the node of the path `proof` is there, in one step.
-async fn while_there(
+pub(crate) async fn while_there(
     client: &Client,
     proof: &str,
     add: impl FnOnce(&mut CheckWriter<'_>) -> Result<(), Zk>,

@@ -1,4 +1,4 @@
-//! A node beside the elections that holds a text, and may not be there yet: a note, or orders.
+//! A node beside the elections that holds a text, and may not be there yet: a note, orders, a fence, a value.
 
 use elect_api::Error;
 use zookeeper_client::{Client, Error as Zk, Stat};
@@ -28,6 +28,19 @@ pub(crate) async fn look(client: &Client, path: &str) -> Result<Sheet, Zk> {
         Err(error) => return Err(error),
     };
     Ok(Sheet { content, watch: Watch::new(path.to_owned(), watcher) })
+}
+
+/// What the ensemble has, for whoever does not want to be told of changes. Two requests, sent at once.
+pub(crate) async fn peek(client: &Client, path: &str) -> Result<Option<(Vec<u8>, Stat)>, Error> {
+    let failed = |error| fault(Action::Read, path, error);
+    let (sync, get) =
+        (client.counting("sync").sync(path), client.counting("get_data").get_data(path));
+    sync.await.map_err(failed)?;
+    match get.await {
+        Ok(content) => Ok(Some(content)),
+        Err(Zk::NoNode) => Ok(None),
+        Err(error) => Err(failed(error)),
+    }
 }
 
 /// What the ensemble has, and not a server that lags behind it: a request more, sent at the same time.

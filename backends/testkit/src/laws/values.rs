@@ -97,7 +97,7 @@ pub async fn a_put_that_stood_still_writes_nothing_under_another_leader(bench: S
 /// As many as write at once with one token, each under its own key and all under one: nothing is refused.
 pub async fn values_of_many_writers_of_one_leader_are_all_written(bench: Shared) {
     const WRITERS: usize = 4;
-    const TURNS: usize = 4;
+    const TURNS: usize = 3;
     let mut leader = Contender::new(&bench, "a").await;
     let token = leader.lead().await;
     let mut threads = Vec::new();

@@ -40,10 +40,14 @@ impl BackendUrl {
         let start = self.0.find("://").map_or(0, |at| at + 3);
         let end = self.0.find('?').unwrap_or(self.0.len());
         // In doubt too much is left out, as in what is shown.
-        let user_info = start..self.0[..end].rfind('@').unwrap_or(start).max(start);
-        match self.0[user_info.clone()].find(':') {
-            Some(at) => Self(format!("{}{}", &self.0[..start + at], &self.0[user_info.end..])),
-            None => self.clone(),
+        let user = self.0[start..end].rfind('@').map_or("", |at| &self.0[start..start + at]);
+        match user.find(':') {
+            // Without an authority it is all path.
+            Some(at) if !user.starts_with('/') => {
+                let rest = &self.0[start + user.len()..];
+                Self(format!("{}{rest}", &self.0[..start + at]))
+            }
+            _ => self.clone(),
         }
     }
 

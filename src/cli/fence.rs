@@ -42,7 +42,7 @@ pub struct FenceArgs {
     #[command(flatten)]
     pub kept: KeptArgs,
 
-    /// The fencing token [default: ELECT_TOKEN]
+    /// The fencing token [default: this command's own]
     #[arg(long, env = "ELECT_TOKEN", value_name = "N")]
     pub token: Option<u64>,
 

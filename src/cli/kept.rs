@@ -6,7 +6,7 @@ use super::{BackendUrl, FileArgs};
 /// Of which election: inside a command that `elect run` started, of that one.
 #[derive(Args, Clone, Debug)]
 pub struct KeptArgs {
-    /// Where it is kept [default: where it leads, or file:]
+    /// Where it is kept [default: as told, else file:]
     #[arg(short, long, env = "ELECT_BACKEND", value_name = "URL", value_hint = ValueHint::Url, default_value = "file:", hide_default_value = true, long_help = STORES)]
     pub backend: BackendUrl,
 

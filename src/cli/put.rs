@@ -7,8 +7,7 @@ use super::KeptArgs;
 const EXAMPLES: &str = "\
 Examples:
   elect put cursor 4711              in the command of an elect run
-  elect put state - <state.json      of any bytes, from standard input
-  elect put -e job --token 7 n 1     for another program that leads";
+  elect put state - <state.json      of any bytes, from standard input";
 
 const MORE: &str = "\
 The store writes the value in one step with the proof that the entry with this token still
@@ -28,7 +27,7 @@ pub struct PutArgs {
     #[command(flatten)]
     pub kept: KeptArgs,
 
-    /// The fencing token [default: ELECT_TOKEN]
+    /// The fencing token [default: this command's own]
     #[arg(long, env = "ELECT_TOKEN", value_name = "N")]
     pub token: Option<u64>,
 

@@ -24,21 +24,18 @@ pub(crate) async fn pass(
 ) -> Result<Fenced, Error> {
     let text = token.to_string();
     for _ in 0..TRIES {
-        let written = match sheet::peek(client, path).await? {
-            Some((found, stat)) => {
-                let greatest = recorded(path, &found)?;
-                if greatest > token {
-                    return Ok(Fenced::Stale(greatest));
-                }
-                let set = client.counting("set_data");
-                set.set_data(path, text.as_bytes(), Some(stat.version)).await.map(drop)
+        let written = if let Some((found, stat)) = sheet::peek(client, path).await? {
+            let greatest = recorded(path, &found)?;
+            if greatest > token {
+                return Ok(Fenced::Stale(greatest));
             }
-            None => {
-                make_above(client, settings, path).await?;
-                let options = CreateMode::Persistent.with_acls(settings.acls());
-                let create = client.counting("create");
-                create.create(path, text.as_bytes(), &options).await.map(drop)
-            }
+            let set = client.counting("set_data");
+            set.set_data(path, text.as_bytes(), Some(stat.version)).await.map(drop)
+        } else {
+            make_above(client, settings, path).await?;
+            let options = CreateMode::Persistent.with_acls(settings.acls());
+            let create = client.counting("create");
+            create.create(path, text.as_bytes(), &options).await.map(drop)
         };
         match written {
             Ok(()) => return Ok(Fenced::Passed),

@@ -15,7 +15,8 @@ leads. Whoever was replaced meanwhile, and does not know it yet, writes nothing.
 
 Exit codes:
   0    it is written
-  124  it is not written: whoever has this token does not lead any more
+  124  it is not written: whoever has this token does not lead any more; only
+       what was sent while it led, and never answered, may be there
   125  elect itself failed: usage, configuration, the store; after this it may
        be written or not, and may be put again";
 

@@ -22,14 +22,23 @@ pub(in crate::command) fn put(plan: &PutPlan, log: &Log) -> anyhow::Result<u8> {
         None => read().context("cannot read the value from standard input")?,
     };
     check_value(&value)?;
+    let mut attempts = 0;
     let noted = with_store(backend, async |store, location| {
-        let put = async || store.put(election, *token, key, &value).await;
+        let put = async || {
+            attempts += 1;
+            store.put(election, *token, key, &value).await
+        };
         insist(location, ATTEMPTS, put).await
     });
     match noted.with_context(|| format!("cannot write {key}"))? {
         Noted::Written => Ok(0),
         Noted::Gone(why) => {
-            log.about(election).warn(format_args!("{key} is not written: {why}"));
+            let but = if attempts > 1 {
+                ", unless it was before, by a request that nobody answered"
+            } else {
+                ""
+            };
+            log.about(election).warn(format_args!("{key} is not written{but}: {why}"));
             Ok(LOST)
         }
     }

@@ -29,10 +29,12 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('sidecar', 'sidecar', [CompletionResultType]::ParameterValue, 'Lead on behalf of an application, and say so')
             [CompletionResult]::new('status', 'status', [CompletionResultType]::ParameterValue, 'Show who leads and who waits')
             [CompletionResult]::new('observe', 'observe', [CompletionResultType]::ParameterValue, 'Write a line for each change of an election')
+            [CompletionResult]::new('history', 'history', [CompletionResultType]::ParameterValue, 'Show who has led and how that ended')
             [CompletionResult]::new('wait', 'wait', [CompletionResultType]::ParameterValue, 'Wait until an election has a leader, or none')
             [CompletionResult]::new('resign', 'resign', [CompletionResultType]::ParameterValue, 'Have the leader hand over')
             [CompletionResult]::new('pause', 'pause', [CompletionResultType]::ParameterValue, 'Have nobody lead for now')
             [CompletionResult]::new('resume', 'resume', [CompletionResultType]::ParameterValue, 'End a pause')
+            [CompletionResult]::new('priority', 'priority', [CompletionResultType]::ParameterValue, 'Set who is to lead rather than others')
             [CompletionResult]::new('check', 'check', [CompletionResultType]::ParameterValue, 'Say whether the leadership of this command holds')
             [CompletionResult]::new('fence', 'fence', [CompletionResultType]::ParameterValue, 'Run a command unless the leader was replaced')
             [CompletionResult]::new('put', 'put', [CompletionResultType]::ParameterValue, 'Keep a value, as a leader')
@@ -52,6 +54,8 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Its name; a sidecar needs one [default: the command''s file name]')
             [CompletionResult]::new('--election', '--election', [CompletionResultType]::ParameterName, 'Its name; a sidecar needs one [default: the command''s file name]')
             [CompletionResult]::new('--id', '--id', [CompletionResultType]::ParameterName, 'Label of this candidate [default: host name]')
+            [CompletionResult]::new('--priority', '--priority', [CompletionResultType]::ParameterName, 'The greatest waiting leads next; 0 never leads')
+            [CompletionResult]::new('--preempt-after', '--preempt-after', [CompletionResultType]::ParameterName, 'Wait so long before that [default: 30s]')
             [CompletionResult]::new('--ttl', '--ttl', [CompletionResultType]::ParameterName, 'Length of the lease [default: 15s]')
             [CompletionResult]::new('--max-clock-drift', '--max-clock-drift', [CompletionResultType]::ParameterName, 'Clocks may differ by so much [default: 10%]')
             [CompletionResult]::new('--http', '--http', [CompletionResultType]::ParameterName, 'Show over HTTP how things are')
@@ -75,6 +79,7 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('--log-format', '--log-format', [CompletionResultType]::ParameterName, 'text or json, on stderr')
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')
             [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'The profile in it to use')
+            [CompletionResult]::new('--preempt', '--preempt', [CompletionResultType]::ParameterName, 'Ask a leader of less priority to hand over')
             [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Exit at once if another candidate leads')
             [CompletionResult]::new('--no-wait', '--no-wait', [CompletionResultType]::ParameterName, 'Exit at once if another candidate leads')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors')
@@ -91,6 +96,8 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Its name; a sidecar needs one [default: the command''s file name]')
             [CompletionResult]::new('--election', '--election', [CompletionResultType]::ParameterName, 'Its name; a sidecar needs one [default: the command''s file name]')
             [CompletionResult]::new('--id', '--id', [CompletionResultType]::ParameterName, 'Label of this candidate [default: host name]')
+            [CompletionResult]::new('--priority', '--priority', [CompletionResultType]::ParameterName, 'The greatest waiting leads next; 0 never leads')
+            [CompletionResult]::new('--preempt-after', '--preempt-after', [CompletionResultType]::ParameterName, 'Wait so long before that [default: 30s]')
             [CompletionResult]::new('--ttl', '--ttl', [CompletionResultType]::ParameterName, 'Length of the lease [default: 15s]')
             [CompletionResult]::new('--max-clock-drift', '--max-clock-drift', [CompletionResultType]::ParameterName, 'Clocks may differ by so much [default: 10%]')
             [CompletionResult]::new('--http', '--http', [CompletionResultType]::ParameterName, 'Show over HTTP how things are')
@@ -104,6 +111,7 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('--log-format', '--log-format', [CompletionResultType]::ParameterName, 'text or json, on stderr')
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')
             [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'The profile in it to use')
+            [CompletionResult]::new('--preempt', '--preempt', [CompletionResultType]::ParameterName, 'Ask a leader of less priority to hand over')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors')
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say everything')
@@ -135,6 +143,18 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
             break
         }
+        'elect;history' {
+            [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Where the election is kept')
+            [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Where the election is kept')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'table, json or yaml')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'table, json or yaml')
+            [CompletionResult]::new('--last', '--last', [CompletionResultType]::ParameterName, 'Show only so many, the newest [default: all 50]')
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'The profile in it to use')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
+            break
+        }
         'elect;wait' {
             [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Where the election is kept')
             [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Where the election is kept')
@@ -149,10 +169,13 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
         'elect;resign' {
             [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Where the election is kept')
             [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Where the election is kept')
-            [CompletionResult]::new('--reason', '--reason', [CompletionResultType]::ParameterName, 'Why, for the leader''s log')
+            [CompletionResult]::new('--reason', '--reason', [CompletionResultType]::ParameterName, 'Why, for logs and for all who look')
             [CompletionResult]::new('--timeout', '--timeout', [CompletionResultType]::ParameterName, 'Wait at most so long [default: without end]')
+            [CompletionResult]::new('--to', '--to', [CompletionResultType]::ParameterName, 'Who is to lead next: its id or label')
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')
             [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'The profile in it to use')
+            [CompletionResult]::new('--force', '--force', [CompletionResultType]::ParameterName, 'Remove its entry if nobody holds it any more')
+            [CompletionResult]::new('--even-if-alive', '--even-if-alive', [CompletionResultType]::ParameterName, 'With --force: though it lives, so that two may run')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
             break
@@ -160,7 +183,7 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
         'elect;pause' {
             [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Where the election is kept')
             [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Where the election is kept')
-            [CompletionResult]::new('--reason', '--reason', [CompletionResultType]::ParameterName, 'Why, for all who look')
+            [CompletionResult]::new('--reason', '--reason', [CompletionResultType]::ParameterName, 'Why, for logs and for all who look')
             [CompletionResult]::new('--timeout', '--timeout', [CompletionResultType]::ParameterName, 'Wait at most so long [default: without end]')
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')
             [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'The profile in it to use')
@@ -171,6 +194,17 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
         'elect;resume' {
             [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Where the election is kept')
             [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Where the election is kept')
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'The profile in it to use')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
+            break
+        }
+        'elect;priority' {
+            [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Where the election is kept')
+            [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Where the election is kept')
+            [CompletionResult]::new('--reason', '--reason', [CompletionResultType]::ParameterName, 'Why, for logs and for all who look')
+            [CompletionResult]::new('--timeout', '--timeout', [CompletionResultType]::ParameterName, 'Wait at most so long [default: without end]')
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')
             [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'The profile in it to use')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')

@@ -2,9 +2,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
+use elect_api::Candidate;
 
 use super::backend_url::STORES;
-use super::values::{parse_share, parse_ttl};
+use super::values::{MAX_PRIORITY, parse_duration, parse_share, parse_ttl};
 use super::{BackendUrl, ListenAddress};
 
 /// The headings of what all that leads has in common.
@@ -30,6 +31,24 @@ pub struct CampaignArgs {
     /// 1 to 64 printable ASCII characters without spaces and /. elect adds a nonce to it.
     #[arg(long, env = "ELECT_ID", value_name = "LABEL", value_hint = ValueHint::Other, help_heading = ELECTION)]
     pub id: Option<String>,
+
+    /// The greatest waiting leads next; 0 never leads
+    ///
+    /// 0 to 1000000. Of equals whoever joined first leads first. See elect priority.
+    #[arg(long, env = "ELECT_PRIORITY", value_name = "N", default_value_t = Candidate::USUAL_PRIORITY, value_parser = clap::value_parser!(u32).range(0..=i64::from(MAX_PRIORITY)), help_heading = ELECTION)]
+    pub priority: u32,
+
+    /// Ask a leader of less priority to hand over
+    ///
+    /// To us, once we have waited for the time of --preempt-after. Not where programs other than elect take part.
+    #[arg(long, env = "ELECT_PREEMPT", help_heading = ELECTION)]
+    pub preempt: bool,
+
+    /// Wait so long before that [default: 30s]
+    ///
+    /// 500ms, 15s, 2m; a bare number is seconds. It implies --preempt.
+    #[arg(long, env = "ELECT_PREEMPT_AFTER", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = ELECTION)]
+    pub preempt_after: Option<Duration>,
 
     /// Length of the lease [default: 15s]
     ///

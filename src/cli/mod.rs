@@ -5,6 +5,7 @@
 //! variable counts as unset. The file is nothing but other defaults: whoever reads it hands its
 //! [`Settings`] to [`Given::over`].
 
+mod ask;
 mod backend_url;
 mod campaign;
 mod check;
@@ -20,6 +21,7 @@ mod goal;
 mod grammar;
 mod health;
 mod help;
+mod history;
 mod kept;
 mod listen_address;
 mod log;
@@ -28,6 +30,7 @@ mod names;
 mod observe;
 mod origin;
 mod pause;
+mod priority;
 mod put;
 mod redeem;
 mod resign;
@@ -44,6 +47,7 @@ mod wait;
 
 use clap::{Parser, Subcommand};
 
+pub use ask::AskArgs;
 pub use backend_url::BackendUrl;
 pub use campaign::CampaignArgs;
 pub use check::CheckArgs;
@@ -58,6 +62,7 @@ pub use given::{Choice, FileChoice, Given, Misfit, Origins, parse, parse_part};
 pub use goal::Goal;
 pub use grammar::{grammar, keys, manual, try_value, variables};
 pub use health::{HealthArgs, HealthCommand, HealthUrl};
+pub use history::HistoryArgs;
 pub use kept::KeptArgs;
 pub use listen_address::ListenAddress;
 pub use log::LogArgs;
@@ -66,6 +71,7 @@ pub use names::{Named, NamesArgs};
 pub use observe::ObserveArgs;
 pub use origin::{Origin, Rivals};
 pub use pause::PauseArgs;
+pub use priority::{Preference, PriorityArgs};
 pub use put::PutArgs;
 pub use redeem::RedeemArgs;
 pub use resign::ResignArgs;
@@ -116,6 +122,8 @@ pub enum Command {
     Status(StatusArgs),
     /// Write a line for each change of an election
     Observe(ObserveArgs),
+    /// Show who has led and how that ended
+    History(HistoryArgs),
     /// Wait until an election has a leader, or none
     Wait(WaitArgs),
     /// Have the leader hand over
@@ -124,6 +132,8 @@ pub enum Command {
     Pause(PauseArgs),
     /// End a pause
     Resume(ResumeArgs),
+    /// Set who is to lead rather than others
+    Priority(PriorityArgs),
     /// Say whether the leadership of this command holds
     Check(CheckArgs),
     /// Run a command unless the leader was replaced
@@ -260,8 +270,8 @@ mod tests {
         let grammar = grammar();
         let keys: Vec<_> = super::keys(&grammar).iter().filter_map(|arg| arg.get_long()).collect();
         for command in [
-            "run", "doctor", "selftest", "sidecar", "status", "observe", "wait", "resign", "pause",
-            "resume", "fence", "put", "get",
+            "run", "doctor", "selftest", "sidecar", "status", "observe", "history", "wait",
+            "resign", "pause", "resume", "priority", "fence", "put", "get",
         ] {
             let command = grammar.find_subcommand(command).unwrap();
             for (_, arg) in flags(command) {

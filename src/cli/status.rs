@@ -22,10 +22,10 @@ Exit codes:
 Output:
   JSON and YAML have one object for each election:
   elections: [{election, backend, leader, waiting}]
-  leader:    null or {id, host, pid, command, containment, token, since,
-             joined, remaining_ms}
-  waiting:   [{place, id, host, pid, command, containment, joined}], the next
-             to lead first
+  leader:    null or {id, host, pid, command, containment, priority, token,
+             since, joined, remaining_ms}
+  waiting:   [{place, id, host, pid, command, containment, priority, joined}],
+             those who came first before the others
   Times are RFC 3339 in UTC; remaining_ms is null where leases do not end by
   time.";
 

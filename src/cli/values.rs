@@ -113,6 +113,9 @@ const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 const DURATION_EXAMPLES: &str =
     "write 500ms, 15s, 2m, 1h30m, or a number of seconds such as 30 or 0.5";
 
+/// The greatest priority.
+pub(super) const MAX_PRIORITY: u32 = 1_000_000;
+
 /// Reads a duration as people write it: `500ms`, `15s`, `2m`, `1h30m`; a bare number is seconds.
 ///
 /// # Errors

@@ -6,6 +6,7 @@ mod check;
 mod config;
 mod dashboard;
 mod doctor;
+mod history;
 mod interruption;
 mod kept;
 mod look;
@@ -14,6 +15,7 @@ mod names;
 mod observe;
 mod redeem;
 mod run;
+mod runtime;
 mod selftest;
 mod sidecar;
 mod status;
@@ -28,9 +30,9 @@ use crate::cli::{
     Command, ConfigArgs, ConfigCommand, Given, LogFormat, Origin, Origins, RunArgs, StatusArgs,
 };
 use crate::config::{
-    CheckPlan, ConfigError, DoctorPlan, FencePlan, GetPlan, ObservePlan, PausePlan, PutPlan,
-    RedeemPlan, ResignPlan, ResumePlan, RunPlan, SelftestPlan, SidecarPlan, StatusPlan, Verbosity,
-    WaitPlan, misspelt_variables, over_file,
+    AskPlan, CheckPlan, ConfigError, DoctorPlan, FencePlan, GetPlan, HistoryPlan, ObservePlan,
+    PriorityPlan, PutPlan, RedeemPlan, ResignPlan, ResumePlan, RunPlan, SelftestPlan, SidecarPlan,
+    StatusPlan, Verbosity, WaitPlan, misspelt_variables, over_file,
 };
 use crate::report::{FAILED, Log, wall_clock};
 
@@ -66,18 +68,24 @@ fn act(given: Given, mut warnings: Vec<String>) -> ExitCode {
         Command::Observe(args) => ObservePlan::new(args)
             .map_err(anyhow::Error::from)
             .and_then(|plan| observe::observe(&plan)),
+        Command::History(args) => HistoryPlan::new(args)
+            .map_err(anyhow::Error::from)
+            .and_then(|plan| history::history(&plan, &log)),
         Command::Wait(args) => WaitPlan::new(args)
             .map_err(anyhow::Error::from)
             .and_then(|plan| wait::wait(&plan, &log)),
         Command::Resign(args) => ResignPlan::new(args)
             .map_err(anyhow::Error::from)
             .and_then(|plan| steer::resign(&plan, &log)),
-        Command::Pause(args) => PausePlan::new(args)
+        Command::Pause(args) => AskPlan::new(args.ask)
             .map_err(anyhow::Error::from)
             .and_then(|plan| steer::pause(&plan, &log)),
         Command::Resume(args) => ResumePlan::new(args)
             .map_err(anyhow::Error::from)
             .and_then(|plan| steer::resume(&plan, &log)),
+        Command::Priority(args) => PriorityPlan::new(args)
+            .map_err(anyhow::Error::from)
+            .and_then(|plan| steer::priority(&plan, &log)),
         Command::Fence(args) => FencePlan::new(args, &origins)
             .map_err(anyhow::Error::from)
             .and_then(|plan| kept::fence(&plan, &log)),

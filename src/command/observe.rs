@@ -7,6 +7,7 @@ use elect_api::Survey;
 
 use super::candidacy::BootClock;
 use super::look::{Look, Lookout, Rhythm, Wish, Wishes};
+use super::runtime::block_on;
 use crate::config::{self, ObservePlan, OutputFormat};
 use crate::election::driver::Clock as _;
 use crate::guard::{self, Inherited};
@@ -21,12 +22,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// The store refuses us, or stdout cannot be written.
 pub(super) fn observe(plan: &ObservePlan) -> anyhow::Result<u8> {
     let inherited = Inherited::take().context("cannot block signals")?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.context("cannot start the runtime")?;
-    let outcome = runtime.block_on(look_on(plan, &inherited));
-    // A resolver may keep a thread for minutes.
-    runtime.shutdown_background();
-    outcome.map(|()| 0)
+    block_on(look_on(plan, &inherited)).map(|()| 0)
 }
 
 async fn look_on(plan: &ObservePlan, inherited: &Inherited) -> anyhow::Result<()> {

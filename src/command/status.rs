@@ -5,6 +5,7 @@ use std::time::SystemTime;
 use anyhow::Context;
 
 use super::look::{FRESH, look};
+use super::runtime::block_on;
 use crate::config::{self, OutputFormat, StatusPlan};
 use crate::guard;
 use crate::report::{self, Log, StatusReport};
@@ -17,14 +18,9 @@ const ATTEMPTS: u32 = 5;
 /// # Errors
 /// The store cannot be reached or read, or stdout cannot be written.
 pub(super) fn status(plan: &StatusPlan, log: &Log, now: SystemTime) -> anyhow::Result<u8> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.context("cannot start the runtime")?;
     let store = config::connect(&plan.backend)?;
     let profile = store.profile();
-    let sight = runtime.block_on(look(&*store, &plan.elections, ATTEMPTS));
-    // A resolver may keep a thread for minutes.
-    runtime.shutdown_background();
-    let sight = sight?;
+    let sight = block_on(look(&*store, &plan.elections, ATTEMPTS))?;
     for (name, error) in &sight.left_out {
         log.warn(format_args!("{name} is left out: {error:#}"));
     }

@@ -7,6 +7,7 @@ use elect_api::{Boottime, Profile};
 
 use super::candidacy::BootClock;
 use super::look::{FRESH, Look, Lookout, Rhythm, Wish, Wishes};
+use super::runtime::block_on;
 use crate::config::{self, StatusPlan};
 use crate::election::driver::Clock as _;
 use crate::guard::{self, Inherited};
@@ -27,12 +28,7 @@ pub(super) fn watch(plan: &StatusPlan) -> anyhow::Result<u8> {
              writes a line for each change"
         );
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.context("cannot start the runtime")?;
-    let outcome = runtime.block_on(look_on(plan, &inherited, screen));
-    // A resolver may keep a thread for minutes.
-    runtime.shutdown_background();
-    outcome.map(|()| 0)
+    block_on(look_on(plan, &inherited, screen)).map(|()| 0)
 }
 
 async fn look_on(
@@ -122,7 +118,7 @@ mod tests {
     fn scene(lease: Lease, remaining: Option<Duration>) -> Scene {
         let profile = Profile { scheme: "x", location: "x://y".into(), lease, order: Order::Queue };
         let mut scene = Scene::new(profile, START);
-        let entry = |id| Entry { candidate: Candidate::foreign(id), joined: None };
+        let entry = |id| Entry::new(Candidate::foreign(id), None, 0);
         let (token, renewed) = (Token::new(7), None);
         let leader = Leader { entry: entry("one"), token, since: None, remaining, renewed };
         let survey = Survey { leader: Some(leader), waiting: vec![entry("two")] };

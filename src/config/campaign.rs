@@ -8,6 +8,9 @@ use super::{BackendUrl, ConfigError, ListenAddress, LogFormat, Verbosity, candid
 use crate::cli::{CampaignArgs, LogArgs};
 use crate::election::timing::Wishes;
 
+/// How long a leader of less priority is left alone.
+const PREEMPT_AFTER: Duration = Duration::from_secs(30);
+
 /// Who takes part in what: the plan of all that leads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CampaignPlan {
@@ -26,6 +29,10 @@ pub struct CampaignPlan {
     pub label: String,
     /// The name of this machine.
     pub host: String,
+    /// Among those who wait the greatest leads first; 0 never leads.
+    pub priority: u32,
+    /// After how long a wait a leader of less priority is asked to hand over; never if `None`.
+    pub preempt_after: Option<Duration>,
     /// The program without its arguments, as others are to see it.
     pub command: String,
     /// Where `elect check` of others finds whether we lead.
@@ -63,6 +70,8 @@ impl CampaignPlan {
             max_clock_drift: args.max_clock_drift,
             kill_grace,
             label,
+            priority: args.priority,
+            preempt_after: args.preempt_after.or(args.preempt.then_some(PREEMPT_AFTER)),
             host,
             command,
             lease_file: args.lease_file,
@@ -99,6 +108,7 @@ impl CampaignPlan {
             pid,
             command: self.command.clone(),
             containment: containment.to_owned(),
+            priority: self.priority,
         }
     }
 }

@@ -19,6 +19,7 @@ mod spelling;
 mod steering;
 mod stores;
 
+pub use crate::cli::Preference;
 pub use crate::cli::{
     AfterLoss, BackendUrl, Containment, Goal, HealthCommand, HealthUrl, Leftover, ListenAddress,
     LogFormat, OutputFormat,
@@ -31,10 +32,10 @@ pub use file::check_text;
 pub use file::{ConfigFile, NO_FILE, Places, over_chosen, over_file, places, read_file};
 pub use identity::{candidate_id, host_name, is_known_as};
 pub use kept::{FencePlan, GetPlan, PutPlan};
-pub use looking::{ObservePlan, StatusPlan, WaitPlan};
+pub use looking::{HistoryPlan, ObservePlan, StatusPlan, WaitPlan};
 pub use plan::{CheckPlan, RedeemPlan, RunPlan, Verbosity, Wait};
 pub use selftest::SelftestPlan;
 pub use sidecar::{HealthPlan, SidecarPlan};
 pub use spelling::misspelt_variables;
-pub use steering::{PausePlan, ResignPlan, ResumePlan};
+pub use steering::{AskPlan, Force, PriorityPlan, ResignPlan, ResumePlan};
 pub use stores::{connect, schemes};

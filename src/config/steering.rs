@@ -4,31 +4,91 @@ use elect_api::ElectionName;
 
 use super::plan::parse_election;
 use super::{BackendUrl, ConfigError, stores};
-use crate::cli::{PauseArgs, ResignArgs, ResumeArgs};
+use crate::cli::{AskArgs, Preference, PriorityArgs, ResignArgs, ResumeArgs};
 
-/// What `elect pause` is to do.
+/// What is to be asked of an election, as `elect pause` and `elect resign` do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PausePlan {
+pub struct AskPlan {
     /// The store that keeps the election.
     pub backend: BackendUrl,
     /// The election.
     pub election: ElectionName,
-    /// Why, for all who look.
+    /// Why, for logs and for all who look.
     pub reason: Option<String>,
-    /// How long to wait until nobody leads; without end if `None`.
+    /// How long to wait until it is so; without end if `None`.
     pub timeout: Option<Duration>,
 }
 
-impl PausePlan {
+impl AskPlan {
     /// The plan that these arguments ask for.
     ///
     /// # Errors
     /// What is wrong with them, with a hint.
-    pub fn new(args: PauseArgs) -> Result<Self, ConfigError> {
+    pub fn new(args: AskArgs) -> Result<Self, ConfigError> {
         let election = parse_election(&args.election.unwrap_or_default())?;
         stores::check(&args.backend)?;
-        let PauseArgs { backend, reason, timeout, .. } = args;
+        let AskArgs { backend, reason, timeout, .. } = args;
         Ok(Self { backend, election, reason, timeout })
+    }
+}
+
+/// What is to become of a leader's entry whose holder does not hand over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Force {
+    /// It is removed if nobody holds it any more.
+    IfDead,
+    /// It is removed: people know better than the promise.
+    EvenIfAlive,
+}
+
+/// What `elect resign` is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResignPlan {
+    /// What is asked of whoever leads.
+    pub ask: AskPlan,
+    /// Who is to lead next, by an id or a label.
+    pub to: Option<String>,
+    /// What else is done; nothing if `None`.
+    pub force: Option<Force>,
+}
+
+impl ResignPlan {
+    /// The plan that these arguments ask for.
+    ///
+    /// # Errors
+    /// What is wrong with them, with a hint.
+    pub fn new(args: ResignArgs) -> Result<Self, ConfigError> {
+        let force = match (args.force, args.even_if_alive) {
+            (false, false) => None,
+            (true, false) => Some(Force::IfDead),
+            (true, true) => Some(Force::EvenIfAlive),
+            (false, true) => {
+                return Err(ConfigError::Alone { flag: "--even-if-alive", with: "--force" });
+            }
+        };
+        Ok(Self { ask: AskPlan::new(args.ask)?, to: args.to, force })
+    }
+}
+
+/// What `elect priority` is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PriorityPlan {
+    /// What is asked, and for how long the answer is waited for.
+    pub ask: AskPlan,
+    /// Whose priority, by an id or a label.
+    pub id: String,
+    /// Which.
+    pub priority: Preference,
+}
+
+impl PriorityPlan {
+    /// The plan that these arguments ask for.
+    ///
+    /// # Errors
+    /// What is wrong with them, with a hint.
+    pub fn new(args: PriorityArgs) -> Result<Self, ConfigError> {
+        let priority = args.priority.unwrap_or(Preference::Own);
+        Ok(Self { ask: AskPlan::new(args.ask)?, id: args.id.unwrap_or_default(), priority })
     }
 }
 
@@ -50,31 +110,5 @@ impl ResumePlan {
         let election = parse_election(&args.election.unwrap_or_default())?;
         stores::check(&args.backend)?;
         Ok(Self { backend: args.backend, election })
-    }
-}
-
-/// What `elect resign` is to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ResignPlan {
-    /// The store that keeps the election.
-    pub backend: BackendUrl,
-    /// The election.
-    pub election: ElectionName,
-    /// Why, for the leader's log.
-    pub reason: Option<String>,
-    /// How long to wait until it has handed over; without end if `None`.
-    pub timeout: Option<Duration>,
-}
-
-impl ResignPlan {
-    /// The plan that these arguments ask for.
-    ///
-    /// # Errors
-    /// What is wrong with them, with a hint.
-    pub fn new(args: ResignArgs) -> Result<Self, ConfigError> {
-        let election = parse_election(&args.election.unwrap_or_default())?;
-        stores::check(&args.backend)?;
-        let ResignArgs { backend, reason, timeout, .. } = args;
-        Ok(Self { backend, election, reason, timeout })
     }
 }

@@ -24,6 +24,14 @@ pub enum Operation {
     Recall,
     /// To write down that it is done.
     Record,
+    /// To tell all that it matters who leads.
+    Announce,
+    /// Who else is there, for whoever could lead.
+    Compare,
+    /// Who has led before.
+    ReadHistory,
+    /// To write down that we lead.
+    WriteHistory,
     /// To take our place away.
     Resign,
     /// Who leads and who waits.
@@ -38,6 +46,10 @@ impl Operation {
             Self::Refresh => "refresh",
             Self::Recall => "recall",
             Self::Record => "record",
+            Self::Announce => "announce",
+            Self::Compare => "compare",
+            Self::ReadHistory => "read_history",
+            Self::WriteHistory => "write_history",
             Self::Resign => "resign",
             Self::Survey => "survey",
         }

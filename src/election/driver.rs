@@ -9,16 +9,18 @@ use std::time::Duration;
 use async_trait::async_trait;
 use elect_api::{
     Boottime, Candidate, ElectionName, Error, Note, NoteName, Noted, Seat, Standing, Store, Survey,
-    Ticket, Token, Validity, Wake,
+    Ticket, Token, Validity, Wake, stamp,
 };
 use tokio::sync::Mutex;
 
 use crate::guard::Deadlines;
 use crate::guard::switches::is_off;
 
+use super::history::{History, Record};
 use super::machine::{Answer, Command, Event, Machine, News, Verdict};
 use super::once::Done;
 use super::orders::Orders;
+use super::ranking::Field;
 use super::{Call, Ending, Operation};
 
 /// Time, as the engine sees it.
@@ -96,11 +98,12 @@ pub trait Observer: Send {
     /// The loop turns, and does so again by `next`, whatever happens before.
     fn turns(&mut self, next: Option<Boottime>);
 
-    /// Whether a survey is wanted at each change of our place. There is one at the first in any case.
+    /// Whether a survey is wanted at each change of our place, and of what people ask of the election. There is
+    /// one at the first in any case.
     fn wants_surveys(&self) -> bool;
 
-    /// How the election looks while we wait. An event may come of it.
-    fn survey(&mut self, survey: &Survey) -> Option<Event>;
+    /// How the election looks while we wait, and why nobody is to lead, if so. An event may come of it.
+    fn survey(&mut self, survey: &Survey, pause: Option<&str>) -> Option<Event>;
 }
 
 /// One candidacy: who runs for what, where.
@@ -119,6 +122,7 @@ pub struct Candidacy<'a> {
 
 type Request<'a> = std::pin::Pin<Box<dyn Future<Output = Reply> + Send + 'a>>;
 type Look<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Survey, Error>> + Send + 'a>>;
+type Watch<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Wake, Error>> + Send + 'a>>;
 type SharedSeat = Arc<Mutex<Box<dyn Seat>>>;
 
 enum Reply {
@@ -126,6 +130,10 @@ enum Reply {
     Refreshed(Result<Standing, Error>),
     Recalled(Result<Note, Error>),
     Recorded(Result<Noted, Error>),
+    Announced(Result<(), Error>),
+    Compared(Result<Box<Field>, Error>),
+    HistoryRead(Result<Note, Error>),
+    HistoryWritten(Result<Noted, Error>),
     Resigned(Result<(), Error>),
 }
 
@@ -136,6 +144,10 @@ impl Reply {
             | Self::Refreshed(Err(error))
             | Self::Recalled(Err(error))
             | Self::Recorded(Err(error))
+            | Self::Announced(Err(error))
+            | Self::Compared(Err(error))
+            | Self::HistoryRead(Err(error))
+            | Self::HistoryWritten(Err(error))
             | Self::Resigned(Err(error)) => Ending::Failed(error.kind()),
             Self::Refreshed(Ok(Standing::Leading { .. })) => Ending::Proven,
             _ => Ending::Answered,
@@ -160,7 +172,14 @@ struct Driver<'a, C, T, O> {
     /// What is known to be done, as last read, and what ends when there may be more.
     done: Done,
     noted: Option<Wake>,
-    /// The version of the orders that the machine knows.
+    /// A look-out over the election that is being set up, and the one that is.
+    watch: Option<Watch<'a>>,
+    others: Option<Wake>,
+    /// What is known of those who led before, as last read, and since when we lead.
+    history: History,
+    began: Option<Record>,
+    /// The orders that the machine knows, and the version of what was read last.
+    orders: Orders,
     ordered: u64,
     /// The ticket that the guardian has.
     ticket: Option<Ticket>,
@@ -193,6 +212,11 @@ pub async fn drive<C: Clock + Sync, T: Tree, O: Observer>(
         wake: None,
         done: Done::default(),
         noted: None,
+        watch: None,
+        others: None,
+        history: History::default(),
+        began: None,
+        orders: Orders::default(),
         ordered: 0,
         ticket: None,
         pending: VecDeque::new(),
@@ -239,9 +263,28 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
                 self.request =
                     self.seat.clone().zip(note).map(|(seat, note)| record(seat, now, note));
             }
-            Command::Resign => {
+            Command::Announce => self.request = Some(self.announce()),
+            Command::Compare => self.request = Some(self.compare()),
+            Command::LookOut => {
+                if self.watch.is_none() && self.others.is_none() {
+                    let Candidacy { store, election, .. } = *self.candidacy;
+                    self.watch = Some(store.changed(election));
+                }
+            }
+            Command::ReadHistory => {
+                self.request = self.seat.clone().map(|seat| read_history(seat, now));
+            }
+            Command::WriteHistory => {
+                let note = self.began.clone().map(|begun| self.history.clone().with(begun));
+                let note = note.map(|history| history.to_bytes());
+                self.request =
+                    self.seat.clone().zip(note).map(|(seat, note)| write_history(seat, now, note));
+            }
+            Command::Resign(reason) => {
                 self.wake = None;
-                self.request = self.seat.clone().map(resign);
+                let ended = self.began.take().zip(reason).map(|(begun, why)| begun.ended(&why));
+                let note = ended.map(|ended| self.history.clone().with(ended).to_bytes());
+                self.request = self.seat.clone().map(|seat| resign(seat, note));
             }
             Command::Abandon => {
                 self.request = None;
@@ -271,12 +314,10 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
             Command::Kill => self.tree.kill(),
             Command::Sweep => self.tree.sweep(),
             Command::Tell(news) => {
-                if matches!(news, News::Waiting { .. })
-                    && (!self.has_looked || self.observer.wants_surveys())
-                {
-                    self.has_looked = true;
-                    self.looked = now;
-                    self.look = Some(self.candidacy.store.survey(self.candidacy.election));
+                let is_of_place =
+                    matches!(news, News::Waiting { .. } | News::Paused(_) | News::LookingOn(_));
+                if is_of_place && (!self.has_looked || self.observer.wants_surveys()) {
+                    self.look(now);
                 }
                 self.observer.news(news);
             }
@@ -292,6 +333,12 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
         }
     }
 
+    fn look(&mut self, now: Boottime) {
+        self.has_looked = true;
+        self.looked = now;
+        self.look = Some(self.candidacy.store.survey(self.candidacy.election));
+    }
+
     /// Tells the observer of the survey that was under way.
     fn looked(&mut self, survey: &Result<Survey, Error>) {
         let ending =
@@ -303,6 +350,36 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
     fn open(&self) -> Request<'a> {
         let Candidacy { store, election, candidate, ttl, .. } = *self.candidacy;
         Box::pin(async move { Reply::Opened(store.open(election, candidate, ttl).await) })
+    }
+
+    /// Of two who write at once one is overtaken, and finds it done or tries again.
+    fn announce(&self) -> Request<'a> {
+        let Candidacy { store, election, .. } = *self.candidacy;
+        Box::pin(async move {
+            let announce = async {
+                let kept = store.orders(election).await?;
+                let orders = Orders::read(kept.text.as_deref())?;
+                if !orders.are_ranked() {
+                    store.order(election, &orders.ranked().to_bytes(), kept.version).await?;
+                }
+                Ok(())
+            };
+            Reply::Announced(announce.await)
+        })
+    }
+
+    fn compare(&self) -> Request<'a> {
+        let Candidacy { store, election, .. } = *self.candidacy;
+        Box::pin(async move {
+            let compare = async {
+                let survey = store.survey(election).await?;
+                let note = store.note(election, NoteName::HISTORY).await?;
+                // An unreadable history is begun anew by the next leader.
+                let last = History::read(note.as_deref()).unwrap_or_default().last_token();
+                Ok(Box::new(Field { survey, last }))
+            };
+            Reply::Compared(compare.await)
+        })
     }
 
     /// The refresh to come may make an entry, and we may die in the middle of it.
@@ -319,10 +396,13 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
     fn start(&mut self, token: Token) -> io::Result<()> {
         self.look = None;
         self.noted = None;
+        (self.watch, self.others) = (None, None);
         let Some(seat) = &self.seat else { return Ok(()) };
         // No request is under way: the win was its reply.
         let seat = seat.try_lock().map_err(io::Error::other)?;
-        self.tree.start(token, &seat.holds())
+        self.tree.start(token, &seat.holds())?;
+        self.began = Some(Record::begun(token, &self.candidacy.candidate.id, stamp::display()));
+        Ok(())
     }
 
     async fn next(&mut self, tick: Option<Boottime>) -> Event {
@@ -339,6 +419,16 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
                     self.wake = None;
                     return Event::Woken;
                 }
+                watch = ready(&mut self.watch) => {
+                    self.watch = None;
+                    self.others = watch.ok();
+                    // What changed before it was set up is seen by looking again.
+                    return Event::Woken;
+                }
+                () = ready(&mut self.others) => {
+                    self.others = None;
+                    return Event::Woken;
+                }
                 () = ready(&mut self.noted) => {
                     self.noted = None;
                     return Event::Noted;
@@ -346,7 +436,7 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
                 survey = ready(&mut self.look) => {
                     self.look = None;
                     self.looked(&survey);
-                    if let Some(event) = survey.ok().and_then(|survey| self.observer.survey(&survey)) {
+                    if let Some(event) = survey.ok().and_then(|survey| self.surveyed(survey)) {
                         return event;
                     }
                 }
@@ -365,6 +455,10 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
         }
     }
 
+    fn surveyed(&mut self, survey: Survey) -> Option<Event> {
+        self.observer.survey(&self.orders.obeyed(survey), self.orders.pause().as_deref())
+    }
+
     /// What people ask of the election, if that is not what it was.
     fn new_orders(&mut self) -> Option<Orders> {
         let seat = self.seat.as_ref()?;
@@ -374,13 +468,11 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
         if std::mem::replace(&mut self.ordered, kept.version) == kept.version {
             return None;
         }
-        match Orders::read(kept.text.as_deref()) {
-            Ok(orders) => Some(orders),
-            Err(error) => {
-                self.observer.news(News::OrdersUnread(error));
-                None
-            }
-        }
+        self.orders = Orders::read(kept.text.as_deref()).unwrap_or_else(|error| {
+            self.observer.news(News::OrdersUnread(error));
+            Orders::default()
+        });
+        Some(self.orders.clone())
     }
 
     fn recalled(&mut self, note: Note) -> Result<bool, Error> {
@@ -398,6 +490,13 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
             Reply::Opened(Err(error)) => Event::Opened(Err(error)),
             Reply::Resigned(outcome) => Event::Resigned(outcome),
             Reply::Recorded(outcome) => Event::Recorded(outcome),
+            Reply::Announced(outcome) => Event::Announced(outcome),
+            Reply::Compared(answer) => Event::Compared(answer),
+            Reply::HistoryRead(answer) => Event::HistoryRead(answer.map(|note| {
+                // Nothing hangs on it, and a power cut may have left anything.
+                self.history = History::read(note.text.as_deref()).unwrap_or_default();
+            })),
+            Reply::HistoryWritten(outcome) => Event::HistoryWritten(outcome),
             Reply::Recalled(answer) => Event::Recalled(answer.and_then(|note| self.recalled(note))),
             Reply::Refreshed(Err(error)) => Event::Answered(Err(error)),
             Reply::Refreshed(Ok(standing)) => {
@@ -405,6 +504,7 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
                 if is_off!(TicketFirst) {
                     self.hand_over_ticket();
                 }
+                let waits = matches!(standing, Standing::Waiting { .. });
                 let answer = Event::Answered(Ok(match standing {
                     Standing::Leading { token, validity, wake } => {
                         self.wake = Some(wake);
@@ -418,6 +518,10 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
                     Standing::Gone(why) => Answer::Gone(why),
                 }));
                 let Some(orders) = self.new_orders() else { return answer };
+                // Who leads may be seen otherwise now.
+                if waits && self.has_looked && self.observer.wants_surveys() {
+                    self.look(self.clock.now());
+                }
                 self.pending.push_back(answer);
                 Event::Ordered(orders)
             }
@@ -432,7 +536,11 @@ const fn operation(command: &Command) -> Option<Operation> {
         Command::Refresh => Operation::Refresh,
         Command::Recall => Operation::Recall,
         Command::Record => Operation::Record,
-        Command::Resign => Operation::Resign,
+        Command::Announce => Operation::Announce,
+        Command::Compare => Operation::Compare,
+        Command::ReadHistory => Operation::ReadHistory,
+        Command::WriteHistory => Operation::WriteHistory,
+        Command::Resign(_) => Operation::Resign,
         _ => return None,
     })
 }
@@ -451,8 +559,27 @@ fn record<'a>(seat: SharedSeat, now: Boottime, note: Vec<u8>) -> Request<'a> {
     })
 }
 
-fn resign<'a>(seat: SharedSeat) -> Request<'a> {
-    Box::pin(async move { Reply::Resigned(seat.lock().await.resign().await) })
+fn read_history<'a>(seat: SharedSeat, now: Boottime) -> Request<'a> {
+    Box::pin(async move {
+        Reply::HistoryRead(seat.lock().await.read_note(now, NoteName::HISTORY).await)
+    })
+}
+
+fn write_history<'a>(seat: SharedSeat, now: Boottime, note: Vec<u8>) -> Request<'a> {
+    Box::pin(async move {
+        let mut seat = seat.lock().await;
+        Reply::HistoryWritten(seat.write_note(now, NoteName::HISTORY, &note).await)
+    })
+}
+
+fn resign<'a>(seat: SharedSeat, history: Option<Vec<u8>>) -> Request<'a> {
+    Box::pin(async move {
+        let mut seat = seat.lock().await;
+        Reply::Resigned(match history {
+            Some(note) => seat.resign_with(NoteName::HISTORY, &note).await,
+            None => seat.resign().await,
+        })
+    })
 }
 
 /// The output of the future in `slot`; never, if there is none.

@@ -19,16 +19,20 @@
 //! What people ask of the election comes with each answer ([`orders`]): in a paused one a winner starts nothing, and
 //! who leads stops its command in good order and resigns, as it does when it is asked by its token.
 //!
+//! Beside its renewals a leader reads who has led before, and adds itself ([`history`]).
+//!
 //! Until the tree is proven empty the machine goes on renewing, whatever else happened, short of a
 //! definite loss; it resigns only afterwards.
 
 pub mod advice;
 mod call;
 pub mod driver;
+pub mod history;
 pub mod leadership;
 pub mod machine;
 pub mod once;
 pub mod orders;
+pub mod ranking;
 pub mod timing;
 
 pub use call::{Call, Ending, Operation};

@@ -1,10 +1,11 @@
-//! What people ask of an election: that nobody leads for now, or that a leader gives leadership up. A store
-//! keeps it as one text, which every candidate gets with each answer.
+//! What people ask of an election: that nobody leads for now, that a leader gives leadership up, or who is to
+//! lead rather than others. A store keeps it as one text, which every candidate gets with each answer.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::SystemTime;
 
-use elect_api::{Candidate, Error, ErrorKind, Survey, Token, stamp};
+use elect_api::{Candidate, Entry, Error, ErrorKind, Survey, Token, stamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -17,6 +18,12 @@ pub struct Orders {
     paused: Option<Request>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     step_down: Option<StepDown>,
+    /// Somebody takes part, or has, of another priority than the usual one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    ranked: bool,
+    /// In place of the priorities that candidates were started with, by id or label.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    priorities: BTreeMap<String, Priority>,
     #[serde(flatten)]
     others: Map<String, Value>,
 }
@@ -35,6 +42,16 @@ pub struct Request {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct StepDown {
     token: u64,
+    /// The id of whoever is to lead next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    to: Option<String>,
+    #[serde(flatten)]
+    request: Request,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Priority {
+    priority: u32,
     #[serde(flatten)]
     request: Request,
 }
@@ -60,7 +77,8 @@ impl Request {
         self.reason.as_deref()
     }
 
-    fn in_words(&self, what: &str) -> String {
+    /// What was asked, and by whom, and why.
+    pub fn in_words(&self, what: &str) -> String {
         let mut words = format!("{what} by {}", self.by);
         if let Some(reason) = &self.reason {
             // A string takes all.
@@ -100,8 +118,42 @@ impl Orders {
 
     /// The same with whoever leads with this token to give leadership up.
     #[must_use]
-    pub fn stepping_down(mut self, token: Token, request: Request) -> Self {
-        self.step_down = Some(StepDown { token: token.get(), request });
+    pub fn stepping_down(self, token: Token, request: Request) -> Self {
+        self.handing_over(token, None, request)
+    }
+
+    /// The same with whoever leads with this token to give leadership up to the candidate of this id, or to
+    /// whoever is next.
+    #[must_use]
+    pub fn handing_over(mut self, token: Token, to: Option<String>, request: Request) -> Self {
+        self.step_down = Some(StepDown { token: token.get(), to, request });
+        self
+    }
+
+    /// The same with candidates to look whether somebody else is to lead rather than they.
+    #[must_use]
+    pub const fn ranked(mut self) -> Self {
+        self.ranked = true;
+        self
+    }
+
+    /// The same with this priority for the candidate of this id, or for all of this label; or for `None` with
+    /// the one that they were started with.
+    #[must_use]
+    pub fn prioritizing(mut self, who: &str, priority: Option<u32>, request: Request) -> Self {
+        let Some(priority) = priority else {
+            self.priorities.remove(who);
+            return self;
+        };
+        self.priorities.insert(who.to_owned(), Priority { priority, request });
+        self.ranked()
+    }
+
+    /// The same without what concerns only candidates, by their full ids, of whom `is_gone` says that they are
+    /// gone.
+    #[must_use]
+    pub fn without(mut self, is_gone: impl Fn(&str) -> bool) -> Self {
+        self.priorities.retain(|who, _| !is_gone(who));
         self
     }
 
@@ -115,10 +167,36 @@ impl Orders {
         self.step_down.as_ref().is_some_and(|step_down| step_down.token == token.get())
     }
 
+    /// Whether it may matter who of several candidates leads.
+    pub fn are_ranked(&self) -> bool {
+        self.ranked || self.step_down.as_ref().is_some_and(|step_down| step_down.to.is_some())
+    }
+
+    /// What the priority of a candidate is by now.
+    pub fn priority_of(&self, id: &str, own: u32) -> u32 {
+        self.set_for(id).map_or(own, |set| set.priority)
+    }
+
+    fn set_for(&self, id: &str) -> Option<&Priority> {
+        let of_label = || self.priorities.get(label_of(id)?);
+        self.priorities.get(id).or_else(of_label)
+    }
+
+    /// Who is to lead next rather than anybody else, when the last who did had this token.
+    pub fn successor(&self, last: Option<Token>) -> Option<&str> {
+        let step_down = self.step_down.as_ref()?;
+        // What was asked of an earlier leader is done.
+        let is_open = last.is_none_or(|last| last.get() <= step_down.token);
+        step_down.to.as_deref().filter(|_| is_open)
+    }
+
     /// What a survey shows, with these orders obeyed: while the election is paused nobody leads but who is
     /// being stopped, and programs that are no elect. Any other leader of the store's only keeps its place
     /// then, and is the next to lead.
     pub fn obeyed(&self, mut survey: Survey) -> Survey {
+        for Entry { candidate, .. } in survey.entries_mut() {
+            candidate.priority = self.priority_of(&candidate.id, candidate.priority);
+        }
         let is_paused = self.paused.is_some();
         let leads = |token, candidate: &Candidate| self.ends(token) || candidate.is_foreign();
         let held = survey
@@ -143,13 +221,27 @@ impl Orders {
 
     /// Why a command that leads with this token is to stop, if so.
     pub(super) fn against(&self, token: Token) -> Option<String> {
-        self.step_down(token).or_else(|| self.pause())
+        self.pause().or_else(|| self.step_down(token))
     }
+
+    /// Why a candidate that was started with this priority is never to lead, if so.
+    pub(super) fn exclusion(&self, id: &str, own: u32) -> Option<String> {
+        match self.set_for(id) {
+            Some(Priority { priority: 0, request }) => Some(request.in_words("priority set to 0")),
+            None if own == 0 => Some("of priority 0".to_owned()),
+            _ => None,
+        }
+    }
+}
+
+/// The label in an id: all before its nonce.
+fn label_of(id: &str) -> Option<&str> {
+    id.rsplit_once('-').map(|(label, _)| label)
 }
 
 #[cfg(test)]
 mod tests {
-    use elect_api::{Entry, Leader};
+    use elect_api::Leader;
 
     use super::*;
 
@@ -192,7 +284,7 @@ mod tests {
     fn in_a_pause_only_those_lead_who_are_being_stopped_or_are_no_elect() {
         let survey = |host: &str| {
             let candidate = Candidate { host: host.into(), ..Candidate::foreign("one") };
-            let entry = Entry { candidate, joined: None };
+            let entry = Entry::new(candidate, None, 0);
             let token = Token::new(7);
             let leader = Leader { entry, token, since: None, remaining: None, renewed: None };
             Survey { leader: Some(leader), waiting: Vec::new() }
@@ -203,6 +295,39 @@ mod tests {
         assert!(!leads(&paused, "web") && leads(&paused, ""));
         assert!(leads(&paused.stepping_down(Token::new(7), request(None)), "web"));
         assert!(leads(&Orders::default(), "web"));
+    }
+
+    #[test]
+    fn a_priority_is_that_of_the_id_or_the_label_or_the_candidates_own() {
+        let orders = Orders::default();
+        assert!(!orders.are_ranked() && orders.priority_of("web-1-0123456789", 80) == 80);
+        let set = |orders: Orders, who: &str, priority| {
+            through_a_store(&orders.prioritizing(who, priority, request(None)))
+        };
+        let orders = set(orders, "web-1", Some(7));
+        assert!(orders.are_ranked());
+        assert_eq!(orders.priority_of("web-1-0123456789", 80), 7);
+        assert_eq!(orders.priority_of("web-0123456789", 80), 80);
+        let orders = set(orders, "web-1-0123456789", Some(0));
+        assert_eq!(orders.priority_of("web-1-0123456789", 80), 0);
+        assert_eq!(orders.priority_of("web-1-9123456789", 80), 7);
+        let why = "priority set to 0 by root@web1";
+        assert_eq!(orders.exclusion("web-1-0123456789", 80).as_deref(), Some(why));
+        assert_eq!(orders.exclusion("web-1-9123456789", 0), None);
+        let orders = orders.without(|who| who == "web-1-0123456789");
+        assert_eq!(orders.priority_of("web-1-0123456789", 80), 7);
+        assert_eq!(set(orders, "web-1", None).priority_of("web-1-0123456789", 80), 80);
+    }
+
+    #[test]
+    fn a_successor_is_one_until_a_later_leader_was_there() {
+        let orders = Orders::default().handing_over(Token::new(7), Some("b".into()), request(None));
+        let orders = through_a_store(&orders);
+        assert!(orders.are_ranked() && orders.ends(Token::new(7)));
+        let successor = |last: Option<u64>| orders.successor(last.map(Token::new));
+        assert_eq!(successor(None), Some("b"));
+        assert_eq!(successor(Some(7)), Some("b"));
+        assert_eq!(successor(Some(8)), None);
     }
 
     #[test]

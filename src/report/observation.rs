@@ -86,8 +86,7 @@ fn missing(all: &Survey, others: &Survey) -> Vec<Candidate> {
 }
 
 fn candidates(survey: &Survey) -> impl Iterator<Item = &Candidate> {
-    let leader = survey.leader.iter().map(|leader| &leader.entry);
-    leader.chain(&survey.waiting).map(|entry| &entry.candidate)
+    survey.entries().map(|entry| &entry.candidate)
 }
 
 /// A change as `elect observe` tells of it: the same keys in JSON and YAML. They are stable; more may come.
@@ -169,7 +168,7 @@ mod tests {
     use super::{Change, Observation};
 
     fn entry(id: &str) -> Entry {
-        Entry { candidate: Candidate::foreign(id), joined: None }
+        Entry::new(Candidate::foreign(id), None, 0)
     }
 
     /// The first leads with this token, if it is not 0.

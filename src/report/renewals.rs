@@ -113,7 +113,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn leader(token: u64, renewed: Option<Renewed>) -> Leader {
-        let entry = Entry { candidate: Candidate::foreign("one"), joined: None };
+        let entry = Entry::new(Candidate::foreign("one"), None, 0);
         Leader { entry, token: Token::new(token), since: None, remaining: None, renewed }
     }
 

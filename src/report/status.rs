@@ -1,13 +1,13 @@
 use std::iter;
 use std::time::{Duration, SystemTime};
 
-use elect_api::{ElectionName, Entry, Leader, Lease, Profile, Survey};
+use elect_api::{Candidate, ElectionName, Entry, Leader, Lease, Profile, Survey};
 use serde::Serialize;
 
 use super::{Suspicion, Table, age, rfc3339};
 
 /// The columns of the table.
-const HEADINGS: [&str; 12] = [
+const HEADINGS: [&str; 13] = [
     "ELECTION",
     "ROLE",
     "PLACE",
@@ -20,9 +20,12 @@ const HEADINGS: [&str; 12] = [
     "LEFT",
     "SUSPICION",
     "CONTAINMENT",
+    "PRIORITY",
 ];
 /// The one of them that only somebody who goes on looking can fill.
 const SUSPICION: usize = 10;
+/// The one that says nothing where all have the usual one.
+const PRIORITY: usize = 12;
 
 /// What `elect status` reports: the same keys in JSON and YAML. They are stable; more may come.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -71,7 +74,7 @@ pub struct PauseStatus {
 pub struct LeaderStatus {
     /// Unique to its run: a label and a nonce.
     pub id: String,
-    /// The name of its machine; like the next three `null` if it is no `elect run`.
+    /// The name of its machine; like the next four `null` if it is no `elect run`.
     pub host: Option<String>,
     /// The process id of its `elect run` on that machine.
     pub pid: Option<u32>,
@@ -79,6 +82,8 @@ pub struct LeaderStatus {
     pub command: Option<String>,
     /// What holds the descendants of its command.
     pub containment: Option<String>,
+    /// Its priority by now.
+    pub priority: Option<u32>,
     /// Its fencing token.
     pub token: u64,
     /// Since when it leads, by its machine's clock; RFC 3339 in UTC. `null` if the store does not tell.
@@ -102,7 +107,7 @@ pub struct WaitingStatus {
     pub place: usize,
     /// Unique to its run: a label and a nonce.
     pub id: String,
-    /// The name of its machine; like the next three `null` if it is no `elect run`.
+    /// The name of its machine; like the next four `null` if it is no `elect run`.
     pub host: Option<String>,
     /// The process id of its `elect run` on that machine.
     pub pid: Option<u32>,
@@ -110,6 +115,8 @@ pub struct WaitingStatus {
     pub command: Option<String>,
     /// What will hold the descendants of its command.
     pub containment: Option<String>,
+    /// Its priority by now: of those who wait the greatest leads first, and 0 never.
+    pub priority: Option<u32>,
     /// When it arrived, by its machine's clock or the store's; RFC 3339 in UTC. `null` if the store does
     /// not tell.
     pub joined: Option<String>,
@@ -175,6 +182,15 @@ impl ElectionStatus {
     }
 }
 
+impl ElectionStatus {
+    /// Whether somebody has another priority than the usual one.
+    fn is_ranked(&self) -> bool {
+        let waiting = self.waiting.iter().map(|waiting| waiting.priority);
+        let leader = self.leader.iter().map(|leader| leader.priority);
+        leader.chain(waiting).flatten().any(|priority| priority != Candidate::USUAL_PRIORITY)
+    }
+}
+
 impl LeaderStatus {
     fn new(leader: &Leader, lease: Lease) -> Self {
         let candidate = &leader.entry.candidate;
@@ -184,6 +200,7 @@ impl LeaderStatus {
             pid: (candidate.pid != 0).then_some(candidate.pid),
             command: known(&candidate.command),
             containment: known(&candidate.containment),
+            priority: (!candidate.is_foreign()).then_some(candidate.priority),
             token: leader.token.get(),
             since: leader.since.map(rfc3339),
             joined: leader.entry.joined.map(rfc3339),
@@ -206,6 +223,7 @@ impl WaitingStatus {
             pid: (candidate.pid != 0).then_some(candidate.pid),
             command: known(&candidate.command),
             containment: known(&candidate.containment),
+            priority: (!candidate.is_foreign()).then_some(candidate.priority),
             joined: entry.joined.map(rfc3339),
         }
     }
@@ -227,14 +245,16 @@ impl StatusReport {
         self.columns(now, |_| true)
     }
 
-    fn columns(&self, now: SystemTime, is_shown: fn(usize) -> bool) -> String {
+    fn columns(&self, now: SystemTime, is_wanted: fn(usize) -> bool) -> String {
         fn only<T>(
             cells: impl IntoIterator<Item = T>,
-            is_shown: fn(usize) -> bool,
+            is_shown: impl Fn(usize) -> bool,
         ) -> impl Iterator<Item = T> {
             let cells = cells.into_iter().enumerate();
             cells.filter(move |(column, _)| is_shown(*column)).map(|(_, cell)| cell)
         }
+        let is_ranked = self.elections.iter().any(ElectionStatus::is_ranked);
+        let is_shown = |column| is_wanted(column) && (column != PRIORITY || is_ranked);
         let headings: Vec<&str> = only(HEADINGS, is_shown).collect();
         let mut table = Table::new(&headings);
         for election in &self.elections {
@@ -294,6 +314,7 @@ impl LeaderStatus {
             },
             self.suspicion.map(|suspicion| suspicion.to_string()).unwrap_or_default(),
             self.containment.clone().unwrap_or_default(),
+            self.priority.map(|priority| priority.to_string()).unwrap_or_default(),
         ]
     }
 }
@@ -313,6 +334,7 @@ impl WaitingStatus {
             String::new(),
             String::new(),
             self.containment.clone().unwrap_or_default(),
+            self.priority.map(|priority| priority.to_string()).unwrap_or_default(),
         ]
     }
 }
@@ -352,8 +374,9 @@ mod tests {
             pid: 42,
             command: "./job".to_owned(),
             containment: "scan".to_owned(),
+            priority: Candidate::USUAL_PRIORITY,
         };
-        Entry { candidate, joined: Some(at(joined)) }
+        Entry::new(candidate, Some(at(joined)), 0)
     }
 
     fn store(lease: Lease) -> Profile {
@@ -386,7 +409,7 @@ mod tests {
 
     #[test]
     fn the_json_keys_are_stable() {
-        let expected = r#"{"elections":[{"election":"job","backend":"file:///x","leader":{"id":"a","host":"web","pid":42,"command":"./job","containment":"scan","token":7,"since":"1970-01-01T00:00:08.000Z","joined":"1970-01-01T00:00:00.000Z","remaining_ms":null},"waiting":[{"place":1,"id":"b\u001b[2J","host":"web","pid":42,"command":"./job","containment":"scan","joined":"1970-01-01T00:02:20.000Z"}],"paused":null},{"election":"idle","backend":"file:///x","leader":null,"waiting":[],"paused":null}]}"#;
+        let expected = r#"{"elections":[{"election":"job","backend":"file:///x","leader":{"id":"a","host":"web","pid":42,"command":"./job","containment":"scan","priority":100,"token":7,"since":"1970-01-01T00:00:08.000Z","joined":"1970-01-01T00:00:00.000Z","remaining_ms":null},"waiting":[{"place":1,"id":"b\u001b[2J","host":"web","pid":42,"command":"./job","containment":"scan","priority":100,"joined":"1970-01-01T00:02:20.000Z"}],"paused":null},{"election":"idle","backend":"file:///x","leader":null,"waiting":[],"paused":null}]}"#;
         assert_eq!(serde_json::to_string(&report()).unwrap(), expected);
     }
 
@@ -415,6 +438,21 @@ mod tests {
     }
 
     #[test]
+    fn priorities_are_shown_where_they_differ() {
+        let mut survey = Survey { leader: None, waiting: vec![entry("a", 0), entry("b", 0)] };
+        let table = |survey: &Survey| {
+            let job = "job".parse().unwrap();
+            let elections = vec![ElectionStatus::new(&job, &store(Lease::Unlimited), survey)];
+            StatusReport { elections }.table(at(0))
+        };
+        assert!(!table(&survey).contains("PRIORITY"));
+        survey.waiting[1].candidate.priority = 80;
+        let table = table(&survey);
+        let ends = table.lines().map(|line| line.split_whitespace().last().unwrap());
+        assert_eq!(ends.collect::<Vec<_>>(), ["PRIORITY", "-", "100", "80"]);
+    }
+
+    #[test]
     fn a_pause_says_who_wants_it_and_why() {
         let mut report = report();
         let pause = PauseStatus::new("root@web1", Some(at(8)), Some("disk is full"));
@@ -432,13 +470,15 @@ mod tests {
 
     #[test]
     fn a_program_other_than_elect_shows_what_is_known_of_it() {
-        let entry = Entry { candidate: Candidate::foreign("7c"), joined: None };
+        let entry = Entry::new(Candidate::foreign("7c"), None, 0);
         let leader =
             Leader { entry, token: Token::new(7), since: None, remaining: None, renewed: None };
         let survey = Survey { leader: Some(leader), waiting: vec![] };
         let status = ElectionStatus::new(&"job".parse().unwrap(), &timed(), &survey);
         let json = serde_json::to_value(&status).unwrap();
-        for key in ["host", "pid", "command", "containment", "since", "joined", "remaining_ms"] {
+        for key in
+            ["host", "pid", "command", "containment", "priority", "since", "joined", "remaining_ms"]
+        {
             assert!(json["leader"][key].is_null(), "{key} in {json}");
         }
         let table = StatusReport { elections: vec![status] }.table(at(0));

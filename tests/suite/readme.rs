@@ -1,5 +1,12 @@
 //! README, and its blocks that are to be run as they are written.
 
+use std::fs;
+use std::process::Command;
+
+use elect_testkit::program::Elect;
+
+use crate::support::Ground;
+
 /// The whole text.
 pub(crate) const README: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md"));
 
@@ -44,4 +51,25 @@ pub(crate) fn block(heading: &str, language: &str) -> String {
 pub(crate) fn commands(block: &str) -> String {
     let commands = block.lines().filter_map(|line| line.strip_prefix("$ "));
     commands.flat_map(|line| [line, "\n"]).collect()
+}
+
+/// What is printed by what a block has people type, as it stands there: with this `elect`, on a state directory
+/// of its own.
+///
+/// # Panics
+/// When it fails.
+#[track_caller]
+pub(crate) fn typed(block: &str) -> String {
+    let ground = Ground::new();
+    let bin = ground.path().join("bin");
+    fs::create_dir(&bin).expect("a folder");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_elect"), bin.join("elect")).expect("a link");
+    let path = std::env::var("PATH").expect("a path");
+    let mut bash: Command = Elect::new("bash").args(["-euc", &commands(block)]).command();
+    bash.env("PATH", format!("{}:{path}", bin.display()));
+    bash.env("STATE_DIRECTORY", ground.state());
+    let output = bash.output().expect("bash");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    said.into_owned()
 }

@@ -16,9 +16,24 @@ pub struct Candidate {
     pub command: String,
     /// The containment that holds the command's descendants.
     pub containment: String,
+    /// Among those who wait the greatest leads first; 0 never leads.
+    #[serde(default = "usual_priority", skip_serializing_if = "is_usual_priority")]
+    pub priority: u32,
+}
+
+const fn usual_priority() -> u32 {
+    Candidate::USUAL_PRIORITY
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+const fn is_usual_priority(priority: &u32) -> bool {
+    *priority == Candidate::USUAL_PRIORITY
 }
 
 impl Candidate {
+    /// The priority of whoever does not say.
+    pub const USUAL_PRIORITY: u32 = 100;
+
     /// Somebody of whom only this is known: a program other than elect that shares the election.
     pub fn foreign(id: impl Into<String>) -> Self {
         Self {
@@ -27,6 +42,7 @@ impl Candidate {
             pid: 0,
             command: String::new(),
             containment: String::new(),
+            priority: Self::USUAL_PRIORITY,
         }
     }
 

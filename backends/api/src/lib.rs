@@ -28,7 +28,9 @@
 //! 9. **A survey disturbs nobody** and needs no candidate's rights. Neither does a look-out
 //!    ([`Store::changed`]): it wakes no waiter, makes nothing, and leaves nothing behind.
 //! 10. **A note is a leader's.** It is written in one step with the proof that the writer leads, and
-//!     whoever leads later reads it. It is no entry, outlasts its writer, and others do not count it.
+//!     whoever leads later reads it. It is no entry, outlasts its writer, and others do not count it. A
+//!     leader's last words are written in one step with its resigning, which no note ever holds up. Whoever
+//!     takes no part reads it too, as a survey does ([`Store::note`]).
 //! 11. **Orders reach everybody.** Whoever may write to the store writes them, also where nobody is or ever
 //!     was, by comparing and swapping: of two who have read the same, one is overtaken. Each `refresh` that
 //!     says how we lead or wait brings them as they stood after its `now`, for a leader read in one step
@@ -37,6 +39,10 @@
 //!     programs take them for one.
 //! 12. **An examination is a visit.** [`Store::examine`] disturbs nobody, however long a server takes to answer
 //!     comes back within half a minute, and leaves no election, no entry and no note behind.
+//! 13. **A removal is exact.** [`Store::remove`] ends the one entry that has the token, whoever has it, and never
+//!     another, however late it comes: whoever had it finds itself out with its next refresh, and the next one can
+//!     lead at once. A store that cannot end an entry in spite of its holder says so, and ends nothing.
+//!     [`Store::ending`] never tells too short a time.
 //! 14. **A fence lets nobody back.** [`Store::fence`] records a token for a resource in one step with the proof
 //!     that no greater one is recorded: of all who pass, none has a smaller token than one who passed before. What
 //!     is recorded outlasts all candidates, until the election is forgotten, and neither a list of elections nor
@@ -50,6 +56,7 @@
 mod boottime;
 mod candidate;
 mod election_name;
+mod ending;
 mod error;
 mod examination;
 mod fenced;
@@ -69,6 +76,7 @@ mod trips;
 pub use boottime::Boottime;
 pub use candidate::Candidate;
 pub use election_name::{ElectionName, ElectionNameError};
+pub use ending::Ending;
 pub use error::{Error, ErrorKind};
 pub use examination::{
     Answer, Clock, Endpoint, Examination, Finding, Grants, Severity, Supply, Unit, middle,

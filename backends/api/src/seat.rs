@@ -47,6 +47,18 @@ pub trait Seat: Send {
     /// Dropping the future is an ambiguous outcome; the call may be repeated.
     async fn resign(&mut self) -> Result<(), Error>;
 
+    /// As [`Seat::resign`], and where we lead, writes a note in the same step: the next leader reads it (law 10).
+    ///
+    /// It resigns in any case. A note that cannot be written, as we do not lead or for any other reason, is not:
+    /// that is no error, and costs one attempt at most.
+    ///
+    /// # Errors
+    /// As [`Seat::resign`]; after an error the place may be given up with [`Seat::resign`], or with this again.
+    ///
+    /// # Cancellation
+    /// As [`Seat::resign`] and [`Seat::write_note`].
+    async fn resign_with(&mut self, name: NoteName, text: &[u8]) -> Result<(), Error>;
+
     /// Reads a note of the election: all that was written before the call, linearizably once we lead. It
     /// needs no place in the election, and makes none.
     ///

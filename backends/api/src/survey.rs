@@ -11,6 +11,18 @@ pub struct Survey {
     pub waiting: Vec<Entry>,
 }
 
+impl Survey {
+    /// All who are there: who leads, then who waits.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.leader.iter().map(|leader| &leader.entry).chain(&self.waiting)
+    }
+
+    /// The same, to be changed.
+    pub fn entries_mut(&mut self) -> impl Iterator<Item = &mut Entry> {
+        self.leader.iter_mut().map(|leader| &mut leader.entry).chain(&mut self.waiting)
+    }
+}
+
 /// The entry of a candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
@@ -19,6 +31,19 @@ pub struct Entry {
     /// When it arrived, by the wall clock of its machine or of the store; for the eye only. `None` if
     /// that is not known.
     pub joined: Option<SystemTime>,
+    /// The number of its arrival, less than that of all who arrived later. Whoever has given its place up since
+    /// to come again keeps it. 0 where the store does not queue.
+    pub arrival: u64,
+    /// Whether its process stands still, as far as the store sees: it cannot answer anybody, nor take its turn.
+    /// Stores on other machines do not see it.
+    pub is_stopped: bool,
+}
+
+impl Entry {
+    /// The entry of a candidate whose process, as far as the store sees, does not stand still.
+    pub const fn new(candidate: Candidate, joined: Option<SystemTime>, arrival: u64) -> Self {
+        Self { candidate, joined, arrival, is_stopped: false }
+    }
 }
 
 /// The entry of the leader.

@@ -25,6 +25,7 @@ pub(crate) enum Doing {
     Resign,
     Note,
     Order,
+    Remove,
     Fence,
     Put,
     Look,
@@ -73,6 +74,7 @@ impl Doing {
             Self::Resign => "give the lease up through",
             Self::Note => "write a note to",
             Self::Order => "write orders to",
+            Self::Remove => "remove an entry through",
             Self::Fence => "record a token in",
             Self::Put => "write a value to",
             Self::Look => "read the election from",
@@ -88,6 +90,7 @@ impl Doing {
             | Self::Resign
             | Self::Note
             | Self::Order
+            | Self::Remove
             | Self::Fence
             | Self::Put => ErrorKind::Ambiguous,
         }

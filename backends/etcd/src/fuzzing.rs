@@ -31,13 +31,13 @@ fn url(bytes: &[u8]) {
 
 fn value(bytes: &[u8]) {
     let Some(value) = Value::read(bytes) else {
-        let entry = value::foreign(bytes, "a1");
+        let entry = value::foreign(bytes, "a1", 1);
         assert!(!entry.candidate.id.is_empty());
         return;
     };
     let again = Value::read(&value.to_bytes()).expect("what was printed is a value");
     assert_eq!(again.since(), value.since());
-    assert_eq!(again.into_entry(), value.into_entry());
+    assert_eq!(again.into_entry(1), value.into_entry(1));
 }
 
 fn key(bytes: &[u8]) {

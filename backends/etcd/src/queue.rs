@@ -135,6 +135,17 @@ pub(crate) fn prove(hall: &Hall, lease: LeaseId, revision: i64, ask: Ask<'_>) ->
     Txn::new().when(conditions).and_then(operations).or_else(otherwise)
 }
 
+/// Removes our entry, which came at `revision` and leads, and writes a note in the same step.
+pub(crate) fn leave(hall: &Hall, lease: LeaseId, revision: i64, note: String, text: &[u8]) -> Txn {
+    let key = hall.key(lease);
+    Txn::new()
+        .when([
+            Compare::create_revision(key.as_str(), CompareOp::Equal, revision),
+            Compare::lease(key.as_str(), CompareOp::Equal, lease.get()),
+        ])
+        .and_then([TxnOp::put(note, text, None), TxnOp::delete(key, None)])
+}
+
 /// The answers to the gets of a transaction, in their order.
 pub(crate) fn gets(reply: &TxnResponse) -> VecDeque<GetResponse> {
     let gets = reply.op_responses().into_iter().filter_map(|answer| match answer {

@@ -1,17 +1,19 @@
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
     Boottime, Candidate, Error, ErrorKind, Note, NoteName, Noted, Orders, Seat, Standing, Ticket,
-    awake,
+    awake, never,
 };
-use etcd_client::{KeyValue, LeaseGrantOptions, TxnResponse};
+use etcd_client::{LeaseGrantOptions, TxnResponse};
 
 use crate::entry::Entry;
 use crate::fault::{Doing, Failure, is_lease_taken, is_lease_unknown};
 use crate::layout::{Hall, LeaseId};
 use crate::link::{Attempt, Link};
+use crate::note::{self, Found};
 use crate::queue::{self, Ask, Before, Rival, Room, Unclear};
 use crate::renewal::{Heard, Proof, renew};
 use crate::value::Value;
@@ -37,8 +39,8 @@ pub(crate) struct EtcdSeat {
     heard: Option<Heard>,
     /// On the note that was read last.
     note: Option<Watch>,
-    /// When the note that is written was changed last, as far as we know. There is one name of a note.
-    note_seen: i64,
+    /// When each note was changed last, as far as we know.
+    notes_seen: HashMap<&'static str, i64>,
     /// As the last answer had them that says how we stand.
     orders: Orders,
 }
@@ -100,15 +102,19 @@ impl EtcdSeat {
             stage: Stage::Out(Asked::Never),
             heard: None,
             note: None,
-            note_seen: 0,
+            notes_seen: HashMap::new(),
             orders: Orders::default(),
         }
     }
 
     /// The next entry is to be another one, under a lease that nobody has seen.
     fn start_over(&mut self) {
+        let revision = match &self.stage {
+            Stage::In(entry) => Some(entry.revision().unsigned_abs()),
+            Stage::Out(_) | Stage::Lost(_) => None,
+        };
         self.lease = LeaseId::fresh();
-        self.value = Value::joining(&self.value.candidate);
+        self.value = self.value.rejoining(revision);
         self.stage = Stage::Out(Asked::Never);
     }
 
@@ -292,14 +298,14 @@ impl EtcdSeat {
 
     /// What the store has under the key of a note.
     async fn look(&mut self, attempt: &Attempt, name: NoteName) -> Result<Note, Failure> {
-        let key = self.hall.note(name);
-        let reply = attempt.client().get(key.as_str(), None).await;
-        let mut reply = reply.map_err(|cause| Failure { doing: Doing::Look, cause })?;
-        let seen = reply.header().map_or(0, etcd_client::ResponseHeader::revision);
-        let kv = reply.take_kvs().pop();
-        self.note_seen = kv.as_ref().map_or(0, KeyValue::mod_revision);
-        let text = kv.map(|kv| kv.into_key_value().1);
-        let wake = watch::look_out(&mut self.note, attempt, seen, vec![Event::Change(key)]);
+        let Found { text, changed, seen } = note::read(&attempt.client(), &self.hall, name).await?;
+        self.notes_seen.insert(name.as_str(), changed);
+        let wake = if name.is_vital() {
+            let change = Event::Change(self.hall.note(name));
+            watch::look_out(&mut self.note, attempt, seen, vec![change])
+        } else {
+            never()
+        };
         Ok(Note { text, wake })
     }
 
@@ -367,8 +373,8 @@ impl Seat for EtcdSeat {
         // What an earlier call has sent, and was dropped since, may be carried out before this or not at all:
         // each takes the place of the note that was there when it was sent.
         for _ in 0..NOTE_TRIES {
-            let ask =
-                Ask::Note { key: self.hall.note(name), seen: self.note_seen, text: text.to_vec() };
+            let known = self.notes_seen.get(name.as_str()).copied().unwrap_or(0);
+            let ask = Ask::Note { key: self.hall.note(name), seen: known, text: text.to_vec() };
             let txn = queue::prove(&self.hall, self.lease, revision, ask);
             let reply = match attempt.client().txn(txn).await {
                 Ok(reply) => reply,
@@ -378,15 +384,15 @@ impl Seat for EtcdSeat {
             };
             if reply.succeeded() {
                 attempt.succeed();
-                self.note_seen = queue::revision_of(&reply);
+                self.notes_seen.insert(name.as_str(), queue::revision_of(&reply));
                 return Ok(Noted::Written);
             }
             let seen = queue::note_seen(&reply);
-            if seen == self.note_seen {
+            if seen == known {
                 attempt.succeed();
                 return Ok(Noted::Gone(self.lose()));
             }
-            self.note_seen = seen;
+            self.notes_seen.insert(name.as_str(), seen);
         }
         attempt.succeed();
         Err(Error::new(
@@ -409,6 +415,32 @@ impl Seat for EtcdSeat {
                 Ok(())
             }
         }
+    }
+
+    async fn resign_with(&mut self, name: NoteName, text: &[u8]) -> Result<(), Error> {
+        if let Stage::In(entry) = &self.stage
+            && entry.leads()
+        {
+            let note = self.hall.note(name);
+            let txn = queue::leave(&self.hall, self.lease, entry.revision(), note, text);
+            let attempt = self.link.attempt(self.hall.prefix()).await?;
+            match attempt.client().txn(txn).await {
+                Ok(reply) => {
+                    attempt.succeed();
+                    if reply.succeeded() {
+                        self.stale = Some(self.lease);
+                        self.start_over();
+                    }
+                }
+                Err(cause) => {
+                    let error = attempt.fail(&Failure { doing: Doing::Resign, cause }).await;
+                    if error.kind() == ErrorKind::Ambiguous {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        self.resign().await
     }
 
     fn ticket(&self) -> Option<Ticket> {

@@ -3,8 +3,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Cadence, Candidate, Clock, ElectionName, Error, ErrorKind, Examination, Fenced, Key, Lease,
-    Noted, Order, Ordered, Orders, Profile, Seat, Store, Survey, Ticket, Token, Wake, check_value,
+    Cadence, Candidate, Clock, ElectionName, Ending, Error, ErrorKind, Examination, Fenced, Key,
+    Lease, NoteName, Noted, Order, Ordered, Orders, Profile, Seat, Store, Survey, Ticket, Token,
+    Wake, check_value,
 };
 
 use crate::address::Address;
@@ -12,7 +13,7 @@ use crate::fault::{Doing, Failure, is_lease_unknown};
 use crate::layout::{Hall, LeaseId};
 use crate::link::{Attempt, Link};
 use crate::seat::{EtcdSeat, Trouble};
-use crate::{changes, examine, fences, orders, survey, values};
+use crate::{changes, examine, fences, note, orders, removal, survey, values};
 
 /// The elections under one prefix of a cluster.
 pub(crate) struct EtcdStore {
@@ -92,6 +93,30 @@ impl Store for EtcdStore {
         }
     }
 
+    async fn ending(&self, election: &ElectionName, token: Token) -> Result<Option<Ending>, Error> {
+        let hall = Hall::new(&self.prefix, election);
+        let attempt = self.link.casual_attempt(hall.prefix()).await?;
+        match removal::ending(&attempt.client(), &hall, token).await {
+            Ok(ending) => {
+                attempt.succeed();
+                Ok(ending)
+            }
+            Err(failure) => Err(attempt.fail(&failure).await),
+        }
+    }
+
+    async fn remove(&self, election: &ElectionName, token: Token) -> Result<(), Error> {
+        let hall = Hall::new(&self.prefix, election);
+        let attempt = self.link.attempt(hall.prefix()).await?;
+        match removal::remove(&attempt.client(), &hall, token).await {
+            Ok(()) => {
+                attempt.succeed();
+                Ok(())
+            }
+            Err(failure) => Err(attempt.fail(&failure).await),
+        }
+    }
+
     async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {
         let hall = Hall::new(&self.prefix, election);
         let attempt = self.link.casual_attempt(hall.prefix()).await?;
@@ -99,6 +124,22 @@ impl Store for EtcdStore {
             Ok(wake) => {
                 attempt.succeed();
                 Ok(wake)
+            }
+            Err(failure) => Err(attempt.fail(&failure).await),
+        }
+    }
+
+    async fn note(
+        &self,
+        election: &ElectionName,
+        name: NoteName,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let hall = Hall::new(&self.prefix, election);
+        let attempt = self.link.casual_attempt(hall.notes()).await?;
+        match note::read(&attempt.client(), &hall, name).await {
+            Ok(found) => {
+                attempt.succeed();
+                Ok(found.text)
             }
             Err(failure) => Err(attempt.fail(&failure).await),
         }

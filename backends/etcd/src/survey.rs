@@ -68,12 +68,13 @@ type Shown = (Entry, Option<std::time::SystemTime>);
 
 fn read(hall: &Hall, kv: &KeyValue) -> Option<Shown> {
     let lease = hall.lease_of(kv.key())?;
+    let revision = kv.create_revision().unsigned_abs();
     Some(match Value::read(kv.value()) {
         Some(value) => {
             let since = value.since();
-            (value.into_entry(), since)
+            (value.into_entry(revision), since)
         }
-        None => (value::foreign(kv.value(), lease), None),
+        None => (value::foreign(kv.value(), lease, revision), None),
     })
 }
 

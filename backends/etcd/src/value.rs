@@ -16,11 +16,24 @@ pub(crate) struct Value {
     /// When it won, in milliseconds since 1970; written with the first renewal after that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     since: Option<u64>,
+    /// The revision of the first entry of a candidate that has given it up since to come again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    arrived: Option<u64>,
 }
 
 impl Value {
     pub(crate) fn joining(candidate: &Candidate) -> Self {
-        Self { candidate: candidate.clone(), joined: stamp::display(), since: None }
+        Self { candidate: candidate.clone(), joined: stamp::display(), since: None, arrived: None }
+    }
+
+    /// The value of an entry that takes the place of the one which came at `revision`.
+    pub(crate) fn rejoining(&self, revision: Option<u64>) -> Self {
+        Self {
+            joined: stamp::display(),
+            since: None,
+            arrived: self.arrived.or(revision),
+            ..self.clone()
+        }
     }
 
     pub(crate) fn won(&self, since: u64) -> Self {
@@ -41,16 +54,17 @@ impl Value {
         self.since.and_then(stamp::read)
     }
 
-    pub(crate) fn into_entry(self) -> Entry {
-        Entry { joined: stamp::read(self.joined), candidate: self.candidate }
+    /// The entry of a key that came at `revision`.
+    pub(crate) fn into_entry(self, revision: u64) -> Entry {
+        Entry::new(self.candidate, stamp::read(self.joined), self.arrived.unwrap_or(revision))
     }
 }
 
 /// The entry of a program that is not elect: known by its proposal, or else by its lease.
-pub(crate) fn foreign(proposal: &[u8], lease: &str) -> Entry {
+pub(crate) fn foreign(proposal: &[u8], lease: &str, revision: u64) -> Entry {
     let text: String = String::from_utf8_lossy(proposal).trim().chars().take(SHOWN).collect();
     let id = if text.is_empty() { lease.to_owned() } else { text };
-    Entry { candidate: Candidate::foreign(id), joined: None }
+    Entry::new(Candidate::foreign(id), None, revision)
 }
 
 #[cfg(test)]
@@ -73,10 +87,10 @@ mod tests {
         for theirs in [&b""[..], b"host-7", b"{}", b"\"x\"", b"\xff"] {
             assert!(Value::read(theirs).is_none());
         }
-        assert_eq!(foreign(b"host-7\n", "a1").candidate.id, "host-7");
-        assert_eq!(foreign(b"", "a1").candidate.id, "a1");
+        assert_eq!(foreign(b"host-7\n", "a1", 1).candidate.id, "host-7");
+        assert_eq!(foreign(b"", "a1", 1).candidate.id, "a1");
         assert_eq!(
-            foreign("\u{00FC}".repeat(300).as_bytes(), "a1").candidate.id.chars().count(),
+            foreign("\u{00FC}".repeat(300).as_bytes(), "a1", 1).candidate.id.chars().count(),
             SHOWN
         );
     }

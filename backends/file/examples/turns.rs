@@ -19,6 +19,7 @@ fn main() {
         pid: 1,
         command: "c".into(),
         containment: "t".into(),
+        priority: Candidate::USUAL_PRIORITY,
     };
     elect_testkit::run("turns", async {
         let store =

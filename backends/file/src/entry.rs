@@ -7,14 +7,19 @@ use std::os::unix::fs::FileExt;
 use elect_api::{Candidate, Entry, Leader, Token, stamp};
 use serde::{Deserialize, Serialize};
 
+use crate::standstill;
+
 /// More than any honest entry has; a foreign file is not read to its end.
 const MAX_LEN: usize = 64 * 1024;
 
 #[derive(Serialize, Deserialize)]
-struct Joined {
+struct Newcomer {
     candidate: Candidate,
     /// Milliseconds since 1970.
     joined: u64,
+    /// The number of its first place, where it has given that up since to come again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    first: Option<u64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -30,16 +35,20 @@ pub(crate) enum Reading {
     Won(Leader),
 }
 
-/// Writes who joins, and returns where the next line goes.
-pub(crate) fn write_joined(file: &File, candidate: &Candidate) -> io::Result<u64> {
-    let line = joining(candidate)?;
+/// Writes who joins, and `arrived` before if it comes again, and returns where the next line goes.
+pub(crate) fn write_joined(
+    file: &File,
+    candidate: &Candidate,
+    arrived: Option<u64>,
+) -> io::Result<u64> {
+    let line = joining(candidate, arrived)?;
     file.write_all_at(&line, 0)?;
     Ok(line.len() as u64)
 }
 
 /// The line of a candidate that joins now.
-pub(crate) fn joining(candidate: &Candidate) -> io::Result<Vec<u8>> {
-    line(&Joined { candidate: candidate.clone(), joined: stamp::display() })
+pub(crate) fn joining(candidate: &Candidate, arrived: Option<u64>) -> io::Result<Vec<u8>> {
+    line(&Newcomer { candidate: candidate.clone(), joined: stamp::display(), first: arrived })
 }
 
 /// Writes that the candidate won, at `offset`. What an earlier attempt left there is overwritten.
@@ -47,8 +56,8 @@ pub(crate) fn write_won(file: &File, offset: u64, token: Token) -> io::Result<()
     file.write_all_at(&line(&Won { token, since: stamp::display() })?, offset)
 }
 
-/// Reads an entry; `None` if it is damaged, or not one at all.
-pub(crate) fn read(file: &File) -> Option<Reading> {
+/// Reads the entry in the file with this number; `None` if it is damaged, or not one at all.
+pub(crate) fn read(file: &File, number: u64) -> Option<Reading> {
     let mut bytes = vec![0; 4096];
     let mut len = 0;
     while len < MAX_LEN {
@@ -60,16 +69,21 @@ pub(crate) fn read(file: &File) -> Option<Reading> {
             Err(_) => return None,
         }
     }
-    parse(&bytes[..len])
+    parse(&bytes[..len], number)
 }
 
-/// Reads the bytes of an entry.
-pub(crate) fn parse(bytes: &[u8]) -> Option<Reading> {
+/// Whether the candidate of an entry waits, and stands still.
+pub(crate) fn stands_still(file: &File, number: u64) -> bool {
+    matches!(read(file, number), Some(Reading::Waiting(entry)) if standstill::is_stopped(entry.candidate.pid))
+}
+
+/// Reads the bytes of the entry with this number.
+pub(crate) fn parse(bytes: &[u8], number: u64) -> Option<Reading> {
     // Only complete lines count: one without its end is still being written.
     let mut lines =
         bytes.split_inclusive(|&byte| byte == b'\n').filter(|line| line.ends_with(b"\n"));
-    let Joined { candidate, joined } = serde_json::from_slice(lines.next()?).ok()?;
-    let entry = Entry { candidate, joined: stamp::read(joined) };
+    let Newcomer { candidate, joined, first } = serde_json::from_slice(lines.next()?).ok()?;
+    let entry = Entry::new(candidate, stamp::read(joined), first.unwrap_or(number));
     Some(match lines.next().and_then(|line| serde_json::from_slice(line).ok()) {
         Some(Won { token, since }) => {
             let since = stamp::read(since);
@@ -96,27 +110,30 @@ mod tests {
             pid: 7,
             command: "c".into(),
             containment: "tree".into(),
+            priority: Candidate::USUAL_PRIORITY,
         }
     }
 
     #[test]
     fn an_entry_reads_as_far_as_its_lines_are_complete() {
         let file = tempfile::tempfile().unwrap();
-        let offset = write_joined(&file, &candidate()).unwrap();
+        let offset = write_joined(&file, &candidate(), None).unwrap();
         assert!(
-            matches!(read(&file), Some(Reading::Waiting(entry)) if entry.candidate == candidate())
+            matches!(read(&file, 1), Some(Reading::Waiting(entry)) if entry.candidate == candidate())
         );
         write_won(&file, offset, Token::new(9)).unwrap();
         let whole = file.metadata().unwrap().len();
-        assert!(matches!(read(&file), Some(Reading::Won(leader)) if leader.token == Token::new(9)));
+        assert!(
+            matches!(read(&file, 1), Some(Reading::Won(leader)) if leader.token == Token::new(9))
+        );
         for len in 0..whole {
             file.set_len(len).unwrap();
-            match read(&file) {
+            match read(&file, 1) {
                 None => assert!(len < offset),
                 Some(Reading::Waiting(_)) => assert!(len >= offset),
                 Some(Reading::Won(_)) => panic!("a win read from {len} of {whole} bytes"),
             }
-            write_joined(&file, &candidate()).unwrap();
+            write_joined(&file, &candidate(), None).unwrap();
             write_won(&file, offset, Token::new(9)).unwrap();
         }
     }
@@ -135,13 +152,13 @@ mod tests {
         ] {
             let file = tempfile::tempfile().unwrap();
             file.write_all_at(bytes, 0).unwrap();
-            assert!(read(&file).is_none());
+            assert!(read(&file, 1).is_none());
         }
     }
 
     #[test]
     fn times_beyond_all_times_do_no_harm() {
         let line = br#"{"candidate":{"id":"a","host":"h","pid":1,"command":"c","containment":"t"},"joined":18446744073709551615}"#;
-        assert!(matches!(parse(&[&line[..], b"\n"].concat()), Some(Reading::Waiting(_))));
+        assert!(matches!(parse(&[&line[..], b"\n"].concat(), 1), Some(Reading::Waiting(_))));
     }
 }

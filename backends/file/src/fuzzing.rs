@@ -20,13 +20,13 @@ fn url(bytes: &[u8]) {
 }
 
 fn entry(bytes: &[u8]) {
-    let candidate = match entry::parse(bytes) {
+    let candidate = match entry::parse(bytes, 1) {
         None => return,
         Some(entry::Reading::Waiting(entry)) => entry.candidate,
         Some(entry::Reading::Won(leader)) => leader.entry.candidate,
     };
-    let printed = entry::joining(&candidate).expect("text becomes JSON");
-    let Some(entry::Reading::Waiting(again)) = entry::parse(&printed) else {
+    let printed = entry::joining(&candidate, None).expect("text becomes JSON");
+    let Some(entry::Reading::Waiting(again)) = entry::parse(&printed, 1) else {
         panic!("what was printed is no entry")
     };
     assert_eq!(again.candidate, candidate);

@@ -94,8 +94,12 @@ impl Hall {
     pub(crate) fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
         let path = self.path.join(to);
         renameat(&self.directory, from, &self.directory, to)
-            .map_err(|errno| failed("replace", &path, errno))?;
-        sync_directory(&self.directory, &path)
+            .map_err(|errno| failed("replace", &path, errno))
+    }
+
+    /// Has the name of a file outlast a power cut.
+    pub(crate) fn sync(&self, name: &str) -> Result<(), Error> {
+        sync_directory(&self.directory, &self.path.join(name))
     }
 
     /// Opens one of the election's own files for a look; `None` if there is no such regular file.

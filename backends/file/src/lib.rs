@@ -76,6 +76,7 @@ mod queue;
 mod root;
 mod seat;
 mod sheet;
+mod standstill;
 mod store;
 mod survey;
 mod token;

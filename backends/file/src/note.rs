@@ -4,7 +4,7 @@ use elect_api::{ElectionName, Error, Note, NoteName, never};
 
 use crate::hall::Hall;
 use crate::root::Root;
-use crate::sheet::{self, LookOut};
+use crate::sheet::{self, Ink, LookOut};
 
 /// As the contract has it; a longer file is none of ours.
 const LONGEST: usize = 64 * 1024;
@@ -13,23 +13,45 @@ fn file_of(name: NoteName) -> String {
     format!("note-{name}")
 }
 
-/// Whether a file of this name is a note that is done.
-pub(crate) fn is_note(file: &[u8]) -> bool {
-    NoteName::ALL.iter().any(|name| file_of(*name).as_bytes() == file)
+/// Whether a file of this name is a vital note that is done.
+pub(crate) fn is_vital(file: &[u8]) -> bool {
+    NoteName::vital().any(|name| file_of(name).as_bytes() == file)
 }
 
 /// Writes a note. Only who holds the election's lock may call this.
 pub(crate) fn write(hall: &Hall, name: NoteName, text: &[u8]) -> Result<(), Error> {
-    sheet::replace(hall, &file_of(name), text)
+    let ink = if name.is_vital() { Ink::Lasting } else { Ink::Fading };
+    sheet::replace(hall, &file_of(name), text, ink)
 }
 
-/// Reads a note. The directory of the election is made if it is not there: a look-out needs one.
+/// What a note says. Takes no lock and creates nothing.
+pub(crate) fn look(
+    root: &Root,
+    election: &ElectionName,
+    name: NoteName,
+) -> Result<Option<Vec<u8>>, Error> {
+    match Hall::visit(root, election)? {
+        Some(hall) => text_of(&hall, &file_of(name)),
+        None => Ok(None),
+    }
+}
+
+fn text_of(hall: &Hall, file: &str) -> Result<Option<Vec<u8>>, Error> {
+    let found = sheet::open(hall, file)?;
+    found.map(|(found, _)| sheet::read(&found, LONGEST, &hall.path_of(file))).transpose()
+}
+
+/// Reads a note, and looks out for another if it is vital. The directory of the election is made then if it is
+/// not there: a look-out needs one.
 pub(crate) fn read(
     root: &Root,
     election: &ElectionName,
     name: NoteName,
     look_out: &mut Option<LookOut>,
 ) -> Result<Note, Error> {
+    if !name.is_vital() {
+        return Ok(Note { text: look(root, election, name)?, wake: never() });
+    }
     let hall = Hall::create(root, election)?;
     let name = file_of(name);
     // Before the note is read, so that no change comes in between.
@@ -40,9 +62,5 @@ pub(crate) fn read(
             None => never(),
         },
     };
-    let text = match sheet::open(&hall, &name)? {
-        Some((file, _)) => Some(sheet::read(&file, LONGEST, &hall.path_of(&name))?),
-        None => None,
-    };
-    Ok(Note { text, wake })
+    Ok(Note { text: text_of(&hall, &name)?, wake })
 }

@@ -11,7 +11,7 @@ use crate::door::Door;
 use crate::fault::wrong;
 use crate::hall::{Hall, ORDER, ORDERS};
 use crate::root::Root;
-use crate::sheet::{self, LookOut};
+use crate::sheet::{self, Ink, LookOut};
 use crate::token::floor;
 use crate::trust::FileId;
 
@@ -59,7 +59,10 @@ impl Followed {
                 Ok(())
             }
             // What somebody has damaged by hand asks nothing: who wants to change it is told.
-            Err(error) if error.kind() == ErrorKind::Unfit => Ok(()),
+            Err(error) if error.kind() == ErrorKind::Unfit => {
+                self.orders = Orders::default();
+                Ok(())
+            }
             Err(error) => Err(error),
         }
     }
@@ -146,7 +149,7 @@ pub(crate) async fn write(
         return Ok(Ordered::Overtaken);
     }
     let next = floor().max(version.saturating_add(1));
-    sheet::replace(&hall, ORDERS, &to_bytes(text, next))?;
+    sheet::replace(&hall, ORDERS, &to_bytes(text, next), Ink::Lasting)?;
     Ok(Ordered::Written(next))
 }
 

@@ -46,8 +46,12 @@ pub(crate) struct Predecessor {
 
 impl Place {
     /// Takes the last place in the queue, and tells which numbers were in it before. Only who holds the
-    /// lock of `enter` may call this.
-    pub(crate) fn take(mut hall: Hall, candidate: &Candidate) -> Result<(Self, Vec<u64>), Error> {
+    /// lock of `enter` may call this. Whoever has `arrived` before comes again.
+    pub(crate) fn take(
+        mut hall: Hall,
+        candidate: &Candidate,
+        arrived: Option<u64>,
+    ) -> Result<(Self, Vec<u64>), Error> {
         let Listing { entries: below, greatest, unfinished } = list(&mut hall)?;
         // Whoever made them was killed in the middle of it: we hold `enter`.
         for name in unfinished {
@@ -63,7 +67,7 @@ impl Place {
             ));
         }
         let unfinished = format!("{UNFINISHED}{:016x}", fastrand::u64(..));
-        let place = Self::make(hall, &unfinished, number, candidate);
+        let place = Self::make(hall, &unfinished, number, candidate, arrived);
         place.map(|place| (place, below))
     }
 
@@ -72,6 +76,7 @@ impl Place {
         unfinished: &str,
         number: u64,
         candidate: &Candidate,
+        arrived: Option<u64>,
     ) -> Result<Self, Error> {
         let path = hall.path_in_queue(unfinished);
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | SAFELY;
@@ -88,7 +93,7 @@ impl Place {
                     "was locked by somebody else as it was made",
                 ));
             }
-            let win_at = entry::write_joined(&file, candidate)
+            let win_at = entry::write_joined(&file, candidate, arrived)
                 .map_err(|error| failed("write our entry to", &path, errno_of(&error)))?;
             let name = name_of(number);
             renameat(&hall.queue, unfinished, &hall.queue, name.as_str())
@@ -102,6 +107,11 @@ impl Place {
                 Err(error)
             }
         }
+    }
+
+    /// Its number.
+    pub(crate) const fn number(&self) -> u64 {
+        self.number
     }
 
     /// Where our file has to be.
@@ -121,14 +131,18 @@ impl Place {
         Ok(numbers)
     }
 
-    /// Finds the nearest living candidate among the numbers `below` ours, and removes the dead that
-    /// stand between. `None` if we are the first.
+    /// Finds the nearest candidate among the numbers `below` ours that lives and does not stand still, and removes
+    /// the dead that stand between. `None` if we are the first: whoever stands still would not take its turn, and
+    /// comes after those who do.
     pub(crate) fn predecessor(&mut self, below: &[u64]) -> Result<Option<Predecessor>, Error> {
         for (before, &number) in below.iter().enumerate().rev() {
             let name = name_of(number);
             let Some((file, id)) = self.hall.look_in_queue(&name)? else { continue };
             let path = self.hall.path_in_queue(&name);
             if lock::is_held(&file).map_err(|errno| failed("examine the lock of", &path, errno))? {
+                if entry::stands_still(&file, number) {
+                    continue;
+                }
                 return Ok(Some(Predecessor { file, id, ahead: before + 1 }));
             }
             // Where the directory was meddled with, a name may have got another file by now.

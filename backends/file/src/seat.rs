@@ -29,6 +29,8 @@ pub(crate) struct FileSeat {
     election: ElectionName,
     candidate: Candidate,
     door: Door,
+    /// The number of our first place, once we have lost it or given it up.
+    arrived: Option<u64>,
     state: State,
     /// On the note that was read last.
     look_out: Option<LookOut>,
@@ -64,7 +66,8 @@ impl FileSeat {
         door: Door,
     ) -> Self {
         let followed = Followed::new(root.clone(), election.clone());
-        Self { root, election, candidate, door, state: State::Out, look_out: None, followed }
+        let (arrived, state) = (None, State::Out);
+        Self { root, election, candidate, door, arrived, state, look_out: None, followed }
     }
 
     async fn step(&mut self) -> Result<Standing, Error> {
@@ -75,7 +78,11 @@ impl FileSeat {
                 return self.advance(&below);
             }
             // Whoever removed our entry sent us to the end of the queue.
-            State::Waiting(_) | State::Out => self.state = State::Out,
+            State::Waiting(waiting) => {
+                self.arrived.get_or_insert(waiting.place.number());
+                self.state = State::Out;
+            }
+            State::Out => {}
         }
         self.enter().await
     }
@@ -84,7 +91,7 @@ impl FileSeat {
     async fn enter(&mut self) -> Result<Standing, Error> {
         let hall = Hall::create(&self.root, &self.election)?;
         let (hall, enter) = self.door.enter(hall, ENTER).await?;
-        let (place, below) = Place::take(hall, &self.candidate)?;
+        let (place, below) = Place::take(hall, &self.candidate, self.arrived)?;
         drop(enter);
         self.state = State::Waiting(Waiting { place, watch: None });
         self.advance(&below)
@@ -246,8 +253,12 @@ impl Seat for FileSeat {
     async fn resign(&mut self) -> Result<(), Error> {
         match mem::replace(&mut self.state, State::Out) {
             State::Out => {}
-            State::Waiting(Waiting { mut place, .. }) => place.give_up(),
+            State::Waiting(Waiting { mut place, .. }) => {
+                self.arrived.get_or_insert(place.number());
+                place.give_up();
+            }
             State::Leading(Leading { mut place, lock, .. }) => {
+                self.arrived.get_or_insert(place.number());
                 // The entry's lock goes last: it is what the next one sleeps on. All are closed and none
                 // is unlocked, so that a descendant that still has copies goes on holding the lease.
                 place.give_up();
@@ -256,6 +267,16 @@ impl Seat for FileSeat {
             }
         }
         Ok(())
+    }
+
+    async fn resign_with(&mut self, name: NoteName, text: &[u8]) -> Result<(), Error> {
+        if let State::Leading(leading) = &self.state
+            && leading.prove().is_ok_and(|standing| !matches!(standing, Standing::Gone(_)))
+        {
+            // As long as we have the lock nobody leads: it is one step for everybody else.
+            let _ = note::write(&leading.place.hall, name, text);
+        }
+        self.resign().await
     }
 
     fn holds(&self) -> Vec<BorrowedFd<'_>> {

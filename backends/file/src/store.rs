@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Candidate, Clock, ElectionName, Error, Examination, Fenced, Key, Lease, Noted, Order, Ordered,
-    Orders, Profile, Seat, Store, Survey, Token, Wake, check_value,
+    Candidate, Clock, ElectionName, Error, Examination, Fenced, Key, Lease, NoteName, Noted, Order,
+    Ordered, Orders, Profile, Seat, Store, Survey, Token, Wake, check_value,
 };
 
 use crate::door::Door;
 use crate::root::Root;
 use crate::seat::FileSeat;
-use crate::{changes, examine, fences, forget, orders, survey, url, values};
+use crate::{changes, examine, fences, forget, note, orders, survey, url, values};
 
 /// The elections under one directory of the local disk.
 pub(crate) struct FileStore {
@@ -70,6 +70,14 @@ impl Store for FileStore {
 
     async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {
         Ok(changes::changed(&self.root, election))
+    }
+
+    async fn note(
+        &self,
+        election: &ElectionName,
+        name: NoteName,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        note::look(&self.root, election, name)
     }
 
     async fn orders(&self, election: &ElectionName) -> Result<Orders, Error> {

@@ -9,7 +9,7 @@ use crate::entry::{self, Reading};
 use crate::fault::failed;
 use crate::hall::{ENTER, Hall, LOCK};
 use crate::root::Root;
-use crate::{lock, queue};
+use crate::{lock, queue, standstill};
 
 /// Looks at one election. Takes no lock and creates nothing.
 pub(crate) fn survey(root: &Root, election: &ElectionName) -> Result<Survey, Error> {
@@ -24,10 +24,19 @@ pub(crate) fn survey(root: &Root, election: &ElectionName) -> Result<Survey, Err
             continue;
         }
         let first = std::mem::take(&mut first);
-        match entry::read(&file) {
-            Some(Reading::Won(leader)) if first && is_led(&hall)? => survey.leader = Some(leader),
-            Some(Reading::Won(leader)) => survey.waiting.push(leader.entry),
-            Some(Reading::Waiting(entry)) => survey.waiting.push(entry),
+        match entry::read(&file, number) {
+            Some(Reading::Won(mut leader)) => {
+                leader.entry.is_stopped = standstill::is_stopped(leader.entry.candidate.pid);
+                if first && is_led(&hall)? {
+                    survey.leader = Some(leader);
+                } else {
+                    survey.waiting.push(leader.entry);
+                }
+            }
+            Some(Reading::Waiting(mut entry)) => {
+                entry.is_stopped = standstill::is_stopped(entry.candidate.pid);
+                survey.waiting.push(entry);
+            }
             None => {}
         }
     }

@@ -12,7 +12,8 @@ use crate::fault::failed;
 use crate::hall::{Hall, VALUE};
 use crate::queue::Predecessor;
 use crate::root::Root;
-use crate::{lock, sheet, survey};
+use crate::sheet::{self, Ink};
+use crate::{lock, survey};
 
 fn file_of(key: &Key) -> String {
     format!("value-{key}")
@@ -53,7 +54,7 @@ pub(crate) async fn write(
     if !leads()? {
         return Ok(gone());
     }
-    sheet::replace(&hall, &file_of(key), value)?;
+    sheet::replace(&hall, &file_of(key), value, Ink::Lasting)?;
     Ok(Noted::Written)
 }
 

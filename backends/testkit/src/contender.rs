@@ -80,6 +80,12 @@ pub async fn expect_led_by(bench: &Shared, ids: &[&str]) {
     assert_eq!(line_up(bench).await, LineUp::led_by(shown));
 }
 
+/// What a note of [`election`] says, for somebody who has nothing to do with it.
+pub async fn note(bench: &Shared, name: NoteName) -> Option<String> {
+    let text = bench.connect().await.note(&election(), name).await.expect("a note");
+    text.map(|text| String::from_utf8(text).expect("what was written"))
+}
+
 /// The survey shows nobody at all.
 ///
 /// # Panics
@@ -102,6 +108,7 @@ impl Contender {
             pid: std::process::id(),
             command: "job \"quoted\" \u{00FC}\n".to_owned(),
             containment: "process group".to_owned(),
+            priority: Candidate::USUAL_PRIORITY,
         };
         let store = bench.connect().await;
         let seat = store.open(election, &candidate, bench.ttl()).await.expect("a seat");
@@ -238,6 +245,13 @@ impl Contender {
     pub async fn resign(&mut self) {
         let id = self.candidate.id.clone();
         self.seat.resign().await.unwrap_or_else(|error| panic!("{id} cannot resign: {error}"));
+    }
+
+    /// Gives its place up, and has these last words if it leads.
+    pub async fn resign_with(&mut self, words: &str) {
+        let id = self.candidate.id.clone();
+        let resigned = self.seat.resign_with(NoteName::HISTORY, words.as_bytes()).await;
+        resigned.unwrap_or_else(|error| panic!("{id} cannot resign: {error}"));
     }
 
     /// Its process dies.

@@ -24,7 +24,9 @@ pub mod switches;
 pub mod terminal;
 
 pub use bench::{Bench, Shared, Stall};
-pub use contender::{Contender, LineUp, election, expect_led_by, expect_nobody, line_up, order};
+pub use contender::{
+    Contender, LineUp, election, expect_led_by, expect_nobody, line_up, note, order,
+};
 pub use run::{apart, poll_n, poll_n_eagerly, run};
 
 /// Expands to one test for each aspect of each law of `elect_api`, on a bench of its own.
@@ -100,6 +102,11 @@ macro_rules! conformance {
             a_new_note_wakes_all_who_have_read_the_last
             a_note_may_be_long
             a_note_cut_anywhere_may_be_written_again
+            a_note_of_another_name_is_another
+            whoever_takes_no_part_reads_a_note_and_makes_nothing
+            last_words_are_there_for_the_next_who_leads_at_once
+            who_does_not_lead_has_no_last_words
+            last_words_are_written_as_the_entry_goes
             // Law 11: orders reach everybody.
             orders_may_be_written_where_nobody_ever_was
             orders_that_were_overtaken_are_not_written
@@ -116,6 +123,11 @@ macro_rules! conformance {
             an_examination_disturbs_nobody
             an_examination_leaves_nothing
             an_examination_of_a_store_that_stalls_comes_back
+            // Law 13: a removal is exact.
+            whoever_was_removed_is_out_and_the_next_leads
+            a_late_removal_removes_nobody
+            a_removal_cut_anywhere_may_be_repeated
+            an_entry_is_over_when_the_store_has_said
             // Law 14: a fence lets nobody back.
             a_fence_lets_nobody_back
             fences_of_many_who_come_at_once_let_nobody_back

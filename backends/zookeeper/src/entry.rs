@@ -8,26 +8,28 @@ struct Record {
     candidate: Candidate,
     /// Milliseconds since 1970.
     joined: u64,
+    /// The number of its first arrival, where it has given that place up since to come again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    arrived: Option<u64>,
 }
 
-/// The data for the node of a candidate that joins now.
-pub(crate) fn write(candidate: &Candidate) -> Vec<u8> {
-    let record = Record { candidate: candidate.clone(), joined: stamp::display() };
+/// The data for the node of a candidate that joins now, and `arrived` before if it comes again.
+pub(crate) fn write(candidate: &Candidate, arrived: Option<u64>) -> Vec<u8> {
+    let record = Record { candidate: candidate.clone(), joined: stamp::display(), arrived };
     // Text and numbers cannot fail to become JSON.
     serde_json::to_vec(&record).unwrap_or_default()
 }
 
-/// Who a node stands for. One that elect did not make is known by its data, if that is text, or by its
-/// name; it joined when it was `created`, in milliseconds since 1970.
-pub(crate) fn read(name: &str, data: &[u8], created: Option<i64>) -> Entry {
-    if let Ok(Record { candidate, joined }) = serde_json::from_slice(data) {
-        return Entry { candidate, joined: stamp::read(joined) };
+/// Who a node stands for that this transaction made. One that elect did not make is known by its data, if that
+/// is text, or by its name; it joined when it was `created`, in milliseconds since 1970.
+pub(crate) fn read(name: &str, data: &[u8], czxid: i64, created: Option<i64>) -> Entry {
+    let number = czxid.cast_unsigned();
+    if let Ok(Record { candidate, joined, arrived }) = serde_json::from_slice(data) {
+        return Entry::new(candidate, stamp::read(joined), arrived.unwrap_or(number));
     }
     let text = std::str::from_utf8(data).ok().filter(|text| is_label(text));
-    Entry {
-        candidate: Candidate::foreign(text.unwrap_or(name)),
-        joined: created.and_then(|created| u64::try_from(created).ok()).and_then(stamp::read),
-    }
+    let joined = created.and_then(|created| u64::try_from(created).ok()).and_then(stamp::read);
+    Entry::new(Candidate::foreign(text.unwrap_or(name)), joined, number)
 }
 
 fn is_label(text: &str) -> bool {
@@ -41,14 +43,16 @@ mod tests {
     #[test]
     fn ours_comes_back_as_it_was() {
         let candidate = Candidate { pid: 7, ..Candidate::foreign("a \"quoted\"\n") };
-        let entry = read("name", &write(&candidate), None);
+        let entry = read("name", &write(&candidate, Some(3)), 9, None);
         assert_eq!(entry.candidate, candidate);
         assert!(entry.joined.is_some());
+        assert_eq!(entry.arrival, 3);
+        assert_eq!(read("name", &write(&candidate, None), 9, None).arrival, 9);
     }
 
     #[test]
     fn others_are_known_by_their_data_or_their_name() {
-        let foreign = |data: &[u8]| read("name", data, Some(1_000));
+        let foreign = |data: &[u8]| read("name", data, 1, Some(1_000));
         assert_eq!(foreign(b"host-7").candidate, Candidate::foreign("host-7"));
         for data in [&b""[..], b"\xff", b"a\nb", b" "] {
             assert_eq!(foreign(data).candidate, Candidate::foreign("name"));

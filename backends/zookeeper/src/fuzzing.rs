@@ -37,8 +37,8 @@ fn url(bytes: &[u8]) {
 }
 
 fn entry(bytes: &[u8]) {
-    let entry = entry::read("latch-0000000001", bytes, Some(0));
-    let again = entry::read("another", &entry::write(&entry.candidate), None);
+    let entry = entry::read("latch-0000000001", bytes, 1, Some(0));
+    let again = entry::read("another", &entry::write(&entry.candidate, None), 1, None);
     assert_eq!(again.candidate, entry.candidate);
 }
 

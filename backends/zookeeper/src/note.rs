@@ -1,7 +1,9 @@
 use std::sync::Arc;
 
-use elect_api::{ElectionName, Error, ErrorKind, Note, NoteName};
-use zookeeper_client::{CheckWriteError, CheckWriter, Client, CreateMode, Error as Zk};
+use elect_api::{ElectionName, Error, ErrorKind, Note, NoteName, never};
+use zookeeper_client::{
+    CheckWriteError, CheckWriter, Client, CreateMode, Error as Zk, MultiWriteError, MultiWriter,
+};
 
 use crate::directory::make_above;
 use crate::fault::{Action, fault};
@@ -34,9 +36,13 @@ impl Notes {
         self.settings.path_of_note(&self.election, name)
     }
 
-    /// Reads a note, as the ensemble has it, and has us told when it changes.
+    /// Reads a note, as the ensemble has it, and has us told when it changes if it is vital.
     pub(crate) async fn read(&mut self, client: &Client, name: NoteName) -> Result<Note, Error> {
-        let Sheet { content, watch } = sheet::read(client, &self.path_of(name)).await?;
+        let path = self.path_of(name);
+        if !name.is_vital() {
+            return Ok(Note { text: sheet::content(client, &path).await?, wake: never() });
+        }
+        let Sheet { content, watch } = sheet::read(client, &path).await?;
         let wake = self.watch.insert(watch).wake();
         Ok(Note { text: content.map(|(text, _)| text), wake })
     }
@@ -61,6 +67,27 @@ impl Notes {
         let create = |writer: &mut CheckWriter<'_>| writer.add_create(&path, text, &options);
         written(&path, while_there(client, proof, create).await)
     }
+
+    /// Removes the node of this path and writes a note, in one step.
+    pub(crate) async fn write_removing(
+        &self,
+        client: &Client,
+        node: &str,
+        name: NoteName,
+        text: &[u8],
+    ) -> Result<(), Error> {
+        let path = self.path_of(name);
+        let failed = |error: MultiWriteError| fault(Action::Delete, node, error.into());
+        let replace = |writer: &mut MultiWriter<'_>| writer.add_set_data(&path, text, None);
+        match removing(client, node, replace).await {
+            Err(MultiWriteError::OperationFailed { index: 1, source: Zk::NoNode }) => {}
+            other => return other.map_err(failed),
+        }
+        make_above(client, &self.settings, &path).await?;
+        let options = CreateMode::Persistent.with_acls(self.settings.acls());
+        let create = |writer: &mut MultiWriter<'_>| writer.add_create(&path, text, &options);
+        removing(client, node, create).await.map_err(failed)
+    }
 }
 
 /// Does what `add` adds if the node of the path `proof` is there, in one step.
@@ -70,6 +97,18 @@ pub(crate) async fn while_there(
     add: impl FnOnce(&mut CheckWriter<'_>) -> Result<(), Zk>,
 ) -> Result<(), CheckWriteError> {
     let mut writer = client.counting("multi").new_check_writer(proof, None)?;
+    add(&mut writer)?;
+    writer.commit().await.map(drop)
+}
+
+/// Removes a node and does what `add` adds, in one step.
+async fn removing(
+    client: &Client,
+    node: &str,
+    add: impl FnOnce(&mut MultiWriter<'_>) -> Result<(), Zk>,
+) -> Result<(), MultiWriteError> {
+    let mut writer = client.counting("multi").new_multi_writer();
+    writer.add_delete(node, None)?;
     add(&mut writer)?;
     writer.commit().await.map(drop)
 }

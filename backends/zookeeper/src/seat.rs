@@ -35,6 +35,8 @@ pub(crate) struct ZkSeat {
     is_in_flight: bool,
     /// Of entries that we gave up knowing of while the server may still have them.
     strays: Vec<Guid>,
+    /// The number of our first arrival, once we have lost or given up that place.
+    arrived: Option<u64>,
     state: State,
 }
 
@@ -72,6 +74,7 @@ impl ZkSeat {
             guid: Guid::fresh(),
             is_in_flight: false,
             strays: Vec::new(),
+            arrived: None,
             state: State::Out,
         }
     }
@@ -84,7 +87,16 @@ impl ZkSeat {
             self.strays.push(old);
         }
         self.is_in_flight = false;
-        self.state = State::Out;
+        self.vacate();
+    }
+
+    /// We have no place, as far as we know, and remember when we came.
+    fn vacate(&mut self) {
+        if let State::Waiting(Waiting { place, .. }) | State::Leading(place, _) =
+            mem::replace(&mut self.state, State::Out)
+        {
+            self.arrived.get_or_insert(place.czxid.cast_unsigned());
+        }
     }
 
     /// The session of a waiter has ended. Whether there was a place in it, or may have been.
@@ -269,7 +281,7 @@ impl ZkSeat {
                 self.directory.make(client).await?;
             }
             self.is_in_flight = true;
-            let data = entry::write(&self.candidate);
+            let data = entry::write(&self.candidate, self.arrived);
             match self.directory.enter(client, self.guid, &data).await {
                 Ok(place) => place,
                 Err(error) => {
@@ -431,6 +443,16 @@ impl Seat for ZkSeat {
         self.withdraw().await.map_err(|error| self.directory.explain(error))
     }
 
+    async fn resign_with(&mut self, name: NoteName, text: &[u8]) -> Result<(), Error> {
+        match self.withdraw_with(name, text).await {
+            Err(error) if error.kind() == ErrorKind::Ambiguous => {
+                Err(self.directory.explain(error))
+            }
+            Ok(true) => Ok(()),
+            Ok(false) | Err(_) => self.resign().await,
+        }
+    }
+
     fn ticket(&self) -> Option<Ticket> {
         self.guid.ticket()
     }
@@ -496,13 +518,33 @@ impl ZkSeat {
         } else {
             let client = self.link.any_client().await?;
             self.leave(&client).await?;
-            self.guid = Guid::fresh();
-            self.is_in_flight = false;
-            self.strays.clear();
-            self.state = State::Out;
+            self.is_out();
             Some(client)
         };
         self.link.close(client).await;
         Ok(())
+    }
+
+    /// As [`Self::withdraw`] in one step with the writing of a note. Whether it is done: it is not if there is
+    /// nothing to give up, or more than an entry that leads.
+    async fn withdraw_with(&mut self, name: NoteName, text: &[u8]) -> Result<bool, Error> {
+        let State::Leading(place, _) = &self.state else { return Ok(false) };
+        if !self.strays.is_empty() {
+            return Ok(false);
+        }
+        let node = self.directory.path_of(&place.node);
+        let client = self.link.any_client().await?;
+        self.notes.write_removing(&client, &node, name, text).await?;
+        self.is_out();
+        self.link.close(Some(client)).await;
+        Ok(true)
+    }
+
+    /// Nothing is left of us.
+    fn is_out(&mut self) {
+        self.guid = Guid::fresh();
+        self.is_in_flight = false;
+        self.strays.clear();
+        self.vacate();
     }
 }

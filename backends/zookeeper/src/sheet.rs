@@ -30,17 +30,21 @@ pub(crate) async fn look(client: &Client, path: &str) -> Result<Sheet, Zk> {
     Ok(Sheet { content, watch: Watch::new(path.to_owned(), watcher) })
 }
 
-/// What the ensemble has, for whoever does not want to be told of changes. Two requests, sent at once.
+/// What a sheet is as the ensemble has it; `None` if there is none. Two requests, sent at once, and none is left to be
+/// told of a change.
 pub(crate) async fn peek(client: &Client, path: &str) -> Result<Option<(Vec<u8>, Stat)>, Error> {
-    let failed = |error| fault(Action::Read, path, error);
     let (sync, get) =
         (client.counting("sync").sync(path), client.counting("get_data").get_data(path));
-    sync.await.map_err(failed)?;
-    match get.await {
+    match sync.await.and(get.await) {
         Ok(content) => Ok(Some(content)),
         Err(Zk::NoNode) => Ok(None),
-        Err(error) => Err(failed(error)),
+        Err(error) => Err(fault(Action::Read, path, error)),
     }
+}
+
+/// What it says: see [`peek`].
+pub(crate) async fn content(client: &Client, path: &str) -> Result<Option<Vec<u8>>, Error> {
+    Ok(peek(client, path).await?.map(|(text, _)| text))
 }
 
 /// What the ensemble has, and not a server that lags behind it: a request more, sent at the same time.

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Cadence, Candidate, Clock, ElectionName, Error, Examination, Fenced, Key, Lease, NoteName,
-    Noted, Order, Ordered, Orders, Profile, Seat, Store, Survey, Ticket, Token, Wake, check_value,
+    Cadence, Candidate, Clock, ElectionName, Ending, Error, Examination, Fenced, Key, Lease,
+    NoteName, Noted, Order, Ordered, Orders, Profile, Seat, Store, Survey, Ticket, Token, Wake,
+    check_value,
 };
 use tokio::sync::Mutex;
 use zookeeper_client::Client;
@@ -16,7 +17,7 @@ use crate::forget::{forget, forget_directory, has_directory};
 use crate::guid::Guid;
 use crate::seat::ZkSeat;
 use crate::settings::{Settings, expect_no_candidate};
-use crate::{changes, examine, fences, orders, sheet, survey, values};
+use crate::{changes, examine, fences, orders, removal, sheet, survey, values};
 
 /// For the session that looks and redeems. It has no entry, so that nobody waits for its end.
 const LOOKING: Duration = Duration::from_secs(10);
@@ -105,12 +106,35 @@ impl Store for ZkStore {
         Ok(survey)
     }
 
+    async fn ending(&self, election: &ElectionName, token: Token) -> Result<Option<Ending>, Error> {
+        let client = self.look().await?;
+        let directory = self.directory(election);
+        let ending = removal::ending(&client, &self.settings, &directory, token).await;
+        ending.map_err(|error| self.settings.explain(error))
+    }
+
+    async fn remove(&self, election: &ElectionName, token: Token) -> Result<(), Error> {
+        let client = self.look().await?;
+        let removed = removal::remove(&client, &self.directory(election), token).await;
+        removed.map_err(|error| self.settings.explain(error))
+    }
+
     async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {
         let queue = self.settings.path_of(election);
         let mut sheets = vec![self.settings.path_of_orders(election)];
-        sheets.extend(NoteName::ALL.map(|name| self.settings.path_of_note(election, name)));
+        sheets.extend(NoteName::vital().map(|name| self.settings.path_of_note(election, name)));
         let wake = changes::changed(&self.look().await?, &queue, &sheets).await;
         wake.map_err(|error| self.settings.explain(error))
+    }
+
+    async fn note(
+        &self,
+        election: &ElectionName,
+        name: NoteName,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let path = self.settings.path_of_note(election, name);
+        let text = sheet::content(&self.look().await?, &path).await;
+        text.map_err(|error| self.settings.explain(error))
     }
 
     async fn orders(&self, election: &ElectionName) -> Result<Orders, Error> {
@@ -160,9 +184,8 @@ impl Store for ZkStore {
 
     async fn get(&self, election: &ElectionName, key: &Key) -> Result<Option<Vec<u8>>, Error> {
         let path = self.settings.path_of_value(election, key);
-        let content = sheet::peek(&self.look().await?, &path).await;
-        let content = content.map_err(|error| self.settings.explain(error))?;
-        Ok(content.map(|(value, _)| value))
+        let value = sheet::content(&self.look().await?, &path).await;
+        value.map_err(|error| self.settings.explain(error))
     }
 
     async fn elections(&self) -> Result<Vec<ElectionName>, Error> {

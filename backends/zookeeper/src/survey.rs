@@ -29,7 +29,7 @@ pub(crate) async fn survey(client: &Client, directory: &Directory) -> Result<Sur
             (Err(Zk::NoNode | Zk::NoAuth), Ok(_)) => continue,
             (Err(error), _) => return Err(fault(Action::Read, path, error)),
         };
-        found.push((entry::read(node, &data, Some(stat.ctime)), stat));
+        found.push((entry::read(node, &data, stat.czxid, Some(stat.ctime)), stat));
     }
     Ok(in_order(found))
 }

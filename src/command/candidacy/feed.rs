@@ -32,6 +32,13 @@ impl<'a> Feed<'a> {
                 self.board.waiting(0);
                 self.board.remark("paused", Some(why.clone()));
             }
+            News::LookingOn(why) => {
+                self.board.waiting(0);
+                self.board.remark("looking_on", Some(why.clone()));
+            }
+            News::StandingBack { id, .. } => {
+                self.board.remark("standing_back", Some(format!("for {id}")));
+            }
             News::Trouble(error, _) => {
                 if !std::mem::replace(&mut self.in_trouble, true) {
                     self.board.remark("trouble", Some(error.to_string()));
@@ -44,7 +51,8 @@ impl<'a> Feed<'a> {
             News::Granted { .. }
             | News::Holding(_)
             | News::EntryLeft(_)
-            | News::OrdersUnread(_) => {}
+            | News::OrdersUnread(_)
+            | News::HistoryUnkept(_) => {}
         }
     }
 

@@ -145,13 +145,21 @@ impl driver::Observer for Observer<'_> {
             News::Lost(why) => {
                 self.log.warn(format_args!("leadership is lost, stopping the command: {why}"));
             }
-            News::Paused(why) => {
+            News::Paused(why) | News::LookingOn(why) => {
                 self.log.info(format_args!("next to lead, and starting nothing: {why}"));
+            }
+            News::StandingBack { id, priority } => {
+                self.log.info(format_args!("standing back for {id}, of priority {priority}"));
             }
             News::OrdersUnread(error) => {
                 self.log.warn(format_args!("{:#}", anyhow::Error::from(error)));
             }
-            News::SteppingDown(why) => self.log.info(format_args!("asked to step down: {why}")),
+            News::HistoryUnkept(error) => {
+                let error = anyhow::Error::from(error);
+                self.log
+                    .info(format_args!("`elect history` will not show this leadership: {error:#}"));
+            }
+            News::SteppingDown(why) => self.log.warn(format_args!("asked to step down: {why}")),
             News::Stopping(signal) => {
                 self.log.debug(format_args!("signal {signal} is passed on to the command"));
             }
@@ -179,10 +187,10 @@ impl driver::Observer for Observer<'_> {
         self.service.is_some() || self.shared.waiting().is_wanted()
     }
 
-    fn survey(&mut self, survey: &Survey) -> Option<Event> {
-        self.shared.waiting().update(survey, &self.candidate.id);
+    fn survey(&mut self, survey: &Survey, pause: Option<&str>) -> Option<Event> {
+        self.shared.waiting().update(survey, pause, &self.candidate.id);
         if let Some(service) = self.service {
-            service.survey(survey, &self.candidate.id);
+            service.survey(survey, pause, &self.candidate.id);
         }
         let leader =
             survey.leader.as_ref().filter(|leader| kin::is_our_ancestor(leader, self.candidate))?;

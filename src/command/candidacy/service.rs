@@ -100,6 +100,9 @@ impl<'a> Service<'a> {
             News::Paused(why) => {
                 self.tell(self.ready(), format_args!("next to lead {election}, {why}"));
             }
+            News::LookingOn(why) => {
+                self.tell(self.ready(), format_args!("looking on at {election}: {why}"));
+            }
             News::Leading(token) => {
                 let since = rfc3339(wall_clock());
                 let text = format_args!("leading {election} since {since}, token {token}");
@@ -132,12 +135,16 @@ impl<'a> Service<'a> {
                 let milestone = if is_end { "STOPPING=1\n" } else { "" };
                 self.tell(milestone, format_args!("leaving {election}"));
             }
-            News::Granted { .. } | News::EntryLeft(_) | News::OrdersUnread(_) => {}
+            News::Granted { .. }
+            | News::EntryLeft(_)
+            | News::OrdersUnread(_)
+            | News::StandingBack { .. }
+            | News::HistoryUnkept(_) => {}
         }
     }
 
-    /// Takes in how the election looks while we, `our_id`, wait.
-    pub(super) fn survey(&self, survey: &Survey, our_id: &str) {
+    /// Takes in how the election looks while we, `our_id`, wait, and why nobody is to lead, if so.
+    pub(super) fn survey(&self, survey: &Survey, pause: Option<&str>, our_id: &str) {
         let place = survey.waiting.iter().position(|entry| entry.candidate.id == our_id);
         let Some(place) = place else { return };
         let (place, all) = (place + 1, survey.waiting.len());
@@ -146,7 +153,7 @@ impl<'a> Service<'a> {
                 let since = leader.since.map(|at| format!(" since {}", rfc3339(at)));
                 format!("led by {}{}", leader.entry.candidate.id, since.unwrap_or_default())
             }
-            None => "nobody leads".to_owned(),
+            None => pause.unwrap_or("nobody leads").to_owned(),
         };
         let election = self.charge.election;
         self.tell("", format_args!("waiting for {election}, place {place} of {all}, {leader}"));

@@ -12,6 +12,7 @@ use elect_api::{Endpoint, ErrorKind, Examination, Finding, Store};
 use self::machine::Machine;
 use self::trial::Trial;
 use super::interruption::{ended_by, interruption};
+use super::runtime::block_on;
 use crate::config::{self, DoctorPlan, OutputFormat};
 use crate::guard::{self, Incoming, Inherited};
 use crate::report::{self, DoctorReport, RightReport};
@@ -25,12 +26,7 @@ pub(super) fn doctor(plan: &DoctorPlan) -> anyhow::Result<u8> {
     let inherited = Inherited::take().context("cannot block signals")?;
     // It forks: before there is any thread.
     let machine = Machine::examine();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.context("cannot start the runtime")?;
-    let outcome = runtime.block_on(examine(plan, machine, &inherited));
-    // A resolver may keep a thread for minutes.
-    runtime.shutdown_background();
-    let report = match outcome? {
+    let report = match block_on(examine(plan, machine, &inherited))? {
         Ok(report) => report,
         Err(signal) => return Ok(ended_by(signal)),
     };

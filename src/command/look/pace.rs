@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     fn leader(remaining: Option<u64>) -> Leader {
-        let entry = Entry { candidate: Candidate::foreign("one"), joined: None };
+        let entry = Entry::new(Candidate::foreign("one"), None, 0);
         let remaining = remaining.map(Duration::from_secs);
         Leader { entry, token: Token::new(1), since: None, remaining, renewed: None }
     }

@@ -1,9 +1,11 @@
 use std::time::Duration;
 
-use elect_api::{Boottime, ElectionName, Error, Profile, Store, Survey};
+use elect_api::{Boottime, ElectionName, Error, ErrorKind, NoteName, Profile, Store, Survey};
 
 use crate::command::attempts::insist;
+use crate::election::history::History;
 use crate::election::orders::{Orders, Request};
+use crate::election::ranking::Field;
 use crate::guard;
 use crate::report::{ElectionStatus, PauseStatus, Suspicion};
 
@@ -41,20 +43,22 @@ pub(in crate::command) struct Seen {
 impl Sight {
     /// As a report shows it.
     pub(in crate::command) fn statuses(&self, store: &Profile) -> Vec<ElectionStatus> {
-        let elections = self.elections.iter();
-        let status = |seen: &Seen| {
-            let status = ElectionStatus::new(&seen.election, store, &seen.survey);
-            let pause = seen.pause.as_ref();
-            status
-                .suspecting(seen.suspicion)
-                .paused(pause.map(|it| PauseStatus::new(it.by(), it.at(), it.reason())))
-        };
-        elections.map(status).collect()
+        self.elections.iter().map(|seen| seen.status(store)).collect()
     }
 
     /// The one that was asked for, where it was one.
     pub(in crate::command) fn into_only(self) -> Survey {
         self.elections.into_iter().next().map(|seen| seen.survey).unwrap_or_default()
+    }
+}
+
+impl Seen {
+    /// As a report shows it.
+    pub(in crate::command) fn status(&self, store: &Profile) -> ElectionStatus {
+        let pause = self.pause.as_ref();
+        ElectionStatus::new(&self.election, store, &self.survey)
+            .suspecting(self.suspicion)
+            .paused(pause.map(|it| PauseStatus::new(it.by(), it.at(), it.reason())))
     }
 }
 
@@ -102,9 +106,19 @@ pub(in crate::command) async fn see(
     let asked = guard::now();
     let survey = store.survey(election).await?;
     let answered = guard::now();
-    let orders = store.orders(election).await?;
     // What cannot be read is obeyed by nobody.
-    let orders = Orders::read(orders.text.as_deref()).unwrap_or_default();
+    let orders = match store.orders(election).await {
+        Ok(orders) => Orders::read(orders.text.as_deref()).unwrap_or_default(),
+        Err(error) if error.kind() == ErrorKind::Unfit => Orders::default(),
+        Err(error) => return Err(error),
+    };
+    let survey = if orders.are_ranked() {
+        let note = store.note(election, NoteName::HISTORY).await?;
+        let last = History::read(note.as_deref()).unwrap_or_default().last_token();
+        Field { survey, last }.settled(&orders)
+    } else {
+        survey
+    };
     Ok(Seen {
         election: election.clone(),
         survey: orders.obeyed(survey),
@@ -160,6 +174,14 @@ mod tests {
             Ok(elect_api::Orders::default())
         }
 
+        async fn note(
+            &self,
+            _: &ElectionName,
+            _: elect_api::NoteName,
+        ) -> Result<Option<Vec<u8>>, Error> {
+            Ok(None)
+        }
+
         async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
             if election.as_str() != "led" {
                 return Ok(Survey::default());
@@ -170,8 +192,9 @@ mod tests {
                 pid: 1,
                 command: "job".to_owned(),
                 containment: "scan".to_owned(),
+                priority: Candidate::USUAL_PRIORITY,
             };
-            let entry = Entry { candidate, joined: Some(UNIX_EPOCH) };
+            let entry = Entry::new(candidate, Some(UNIX_EPOCH), 0);
             Ok(Survey {
                 leader: Some(Leader {
                     entry,

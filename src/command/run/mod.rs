@@ -18,6 +18,8 @@ use super::candidacy::{
     BootClock, Charge, Estate, Feed, Observer, Page, Poster, Service, Shared, environment,
     keep_in_touch, listen,
 };
+use super::selftest::is_scratch;
+use super::steer::preempt;
 use super::unstarted::{hint, outcome_of};
 use crate::config::{self, AfterLoss, BackendUrl, RunPlan};
 use crate::election::driver::{self, Candidacy, Clock as _};
@@ -251,6 +253,7 @@ impl<'a> Run<'a> {
                 let machine = Machine::new(self.rules(), self.timing, clock.now(), fastrand::u64(..));
                 tokio::select! {
                     verdict = driver::drive(&candidacy, machine, &clock, &mut tree, &mut observer) => verdict,
+                    () = preempt(&self.plan.campaign, &self.candidate, &self.log) => unreachable!("preempting has no end"),
                     () = shared.keep_drawing() => unreachable!("drawing has no end"),
                     () = keep_in_touch(service.as_ref()) => unreachable!("a service has no end"),
                 }
@@ -295,6 +298,9 @@ impl<'a> Run<'a> {
             hold: self.plan.hold,
             insists: false,
             once: self.plan.once.is_some(),
+            id: self.candidate.id.clone(),
+            priority: self.candidate.priority,
+            keeps_history: !is_scratch(&self.plan.campaign.election),
         }
     }
 

@@ -19,8 +19,10 @@ use elect_api::Boottime;
 
 use self::check::{CHECKS, Check, Finding, Trouble};
 use self::scratch::Scratch;
+pub(super) use self::scratch::is_scratch;
 pub(super) use self::stamp::stamp;
 use super::interruption::{ended_by, interruption};
+use super::runtime::block_on;
 use crate::config::{OutputFormat, SelftestPlan};
 use crate::guard::{self, Incoming, Inherited};
 use crate::report::{self, CheckReport, CheckResult, Line, Log, SelftestReport, age};
@@ -43,12 +45,7 @@ pub(super) fn selftest(plan: &SelftestPlan, log: &Log) -> anyhow::Result<u8> {
     let inherited = Inherited::take().context("cannot block signals")?;
     // Whoever is left without a parent is ours to end.
     guard::adopt_orphans();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.context("cannot start the runtime")?;
-    let outcome = runtime.block_on(examine(plan, &inherited, log));
-    // A resolver may keep a thread for minutes.
-    runtime.shutdown_background();
-    match outcome? {
+    match block_on(examine(plan, &inherited, log))? {
         Ended::Whole(report) => {
             let text = match plan.output {
                 OutputFormat::Table => report.table(),

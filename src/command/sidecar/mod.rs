@@ -21,6 +21,8 @@ use self::standing::Standing;
 use super::candidacy::{
     BootClock, Charge, Feed, Observer, Page, Poster, Service, Shared, keep_in_touch, listen,
 };
+use super::runtime::block_on;
+use super::steer::preempt;
 use crate::config::{self, AfterLoss, SidecarPlan, Wait};
 use crate::election::driver::{self, Candidacy, Clock as _};
 use crate::election::machine::{Event, Machine, Rules, Verdict};
@@ -40,15 +42,8 @@ const CONTAINMENT: &str = "none";
 pub(super) fn sidecar(plan: &SidecarPlan, log: &Log) -> anyhow::Result<u8> {
     let inherited = Inherited::take().context("cannot block signals")?;
     inherited.release().context("cannot let go of stdin")?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the runtime")?;
     let log = log.about(&plan.campaign.election);
-    let outcome = runtime.block_on(serve(plan, &log, &inherited));
-    // A resolver may keep a thread for minutes.
-    runtime.shutdown_background();
-    outcome.map(|()| 0)
+    block_on(serve(plan, &log, &inherited)).map(|()| 0)
 }
 
 async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::Result<()> {
@@ -170,11 +165,12 @@ impl Sidecar<'_> {
         let Others { board, service } = self.others;
         let observer = Observer::new(self.log, &shared, candidate, service, board.map(Feed::new));
         let mut observer = Quiet::new(observer, self.log, board, service);
-        let machine = Machine::new(rules(), timing, self.clock.now(), fastrand::u64(..));
+        let machine = Machine::new(rules(candidate), timing, self.clock.now(), fastrand::u64(..));
         let drive =
             driver::drive(&candidacy, machine, &self.clock, &mut self.standing, &mut observer);
         let verdict = tokio::select! {
             verdict = drive => verdict,
+            () = preempt(campaign, candidate, self.log) => unreachable!("preempting has no end"),
             () = shared.keep_drawing() => unreachable!("drawing has no end"),
         };
         shared.clear();
@@ -207,7 +203,7 @@ impl Sidecar<'_> {
     }
 }
 
-fn rules() -> Rules {
+fn rules(candidate: &Candidate) -> Rules {
     Rules {
         wait: Wait::Forever,
         signal: libc::SIGTERM,
@@ -215,5 +211,8 @@ fn rules() -> Rules {
         hold: None,
         insists: true,
         once: false,
+        id: candidate.id.clone(),
+        priority: candidate.priority,
+        keeps_history: true,
     }
 }

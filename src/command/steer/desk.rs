@@ -1,16 +1,17 @@
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use elect_api::{Boottime, ElectionName, ErrorKind, Ordered, Orders as Kept, Store, Survey, Token};
+use elect_api::{
+    Boottime, ElectionName, Ending, ErrorKind, Leader, Ordered, Orders as Kept, Store, Survey,
+    Token,
+};
 
 use crate::command::attempts::insist;
-use crate::command::candidacy::BootClock;
-use crate::command::look::{Look, Lookout, Rhythm, look};
+use crate::command::look::{Lookout, Rhythm, Seen, Until, look, until};
 use crate::config::{self, BackendUrl, host_name};
-use crate::election::driver::Clock as _;
 use crate::election::orders::{Orders, Request};
 use crate::guard;
-use crate::report::Log;
+use crate::report::{self, Log};
 
 /// How often a store is asked before it counts as out of reach.
 const ATTEMPTS: u32 = 5;
@@ -60,6 +61,30 @@ impl<'a> Desk<'a> {
         Ok(survey.leader.map(|leader| leader.token))
     }
 
+    /// How the leader's entry with this token ends, if its holder does nothing for it any more; `None` if it
+    /// is gone.
+    ///
+    /// # Errors
+    /// The store does not answer, or refuses us, or does not tell.
+    pub(super) async fn ending(&self, token: Token) -> anyhow::Result<Option<Ending>> {
+        let ask = async || self.store.ending(self.election, token).await;
+        insist(&self.location, ATTEMPTS, ask).await
+    }
+
+    /// Removes the leader's entry with this token.
+    ///
+    /// # Errors
+    /// The store does not answer, or refuses us.
+    pub(super) async fn remove(&self, token: Token) -> anyhow::Result<()> {
+        let ask = async || self.store.remove(self.election, token).await;
+        insist(&self.location, ATTEMPTS, ask).await
+    }
+
+    /// Whether nobody wants to wait any longer.
+    pub(super) fn is_late(&self) -> bool {
+        self.end.is_some_and(|end| guard::now() >= end)
+    }
+
     /// Who leads and who waits.
     ///
     /// # Errors
@@ -74,7 +99,13 @@ impl<'a> Desk<'a> {
     /// # Errors
     /// The store does not answer, or refuses us, or holds what no elect has written.
     pub(super) async fn asked(&self) -> anyhow::Result<Orders> {
-        Ok(Orders::read(self.kept().await?.text.as_deref())?)
+        self.read(&self.kept().await?)
+    }
+
+    fn read(&self, kept: &Kept) -> anyhow::Result<Orders> {
+        Orders::read(kept.text.as_deref()).with_context(|| {
+            format!("nothing can be asked of {} at {}", self.election, self.location)
+        })
     }
 
     async fn kept(&self) -> anyhow::Result<Kept> {
@@ -89,7 +120,7 @@ impl<'a> Desk<'a> {
     pub(super) async fn ask(&self, change: impl Fn(Orders) -> Orders) -> anyhow::Result<Orders> {
         for _ in 0..RACES {
             let kept = self.kept().await?;
-            let known = Orders::read(kept.text.as_deref())?;
+            let known = self.read(&kept)?;
             let wanted = change(known.clone());
             if wanted == known {
                 return Ok(known);
@@ -115,31 +146,46 @@ impl<'a> Desk<'a> {
         &self,
         mut is_met: impl FnMut(&Survey) -> bool,
     ) -> anyhow::Result<Option<Survey>> {
-        let clock = BootClock::new()?;
+        let end = self.wait_until_seen(|seen| is_met(&seen.survey)).await?;
+        Ok(end.map(|seen| seen.survey))
+    }
+
+    /// The same until `end` at the latest.
+    ///
+    /// # Errors
+    /// The store refuses us.
+    pub(super) async fn wait_until_by(
+        &self,
+        end: Boottime,
+        mut is_met: impl FnMut(&Survey) -> bool,
+    ) -> anyhow::Result<Option<Survey>> {
+        let end = self.end.map_or(end, |own| own.min(end));
+        let end = self.wait(Some(end), |seen| is_met(&seen.survey)).await?;
+        Ok(end.map(|seen| seen.survey))
+    }
+
+    /// As [`Desk::wait_until`], where it matters whether the election is paused.
+    ///
+    /// # Errors
+    /// The store refuses us.
+    pub(super) async fn wait_until_seen(
+        &self,
+        is_met: impl FnMut(&Seen) -> bool,
+    ) -> anyhow::Result<Option<Seen>> {
+        self.wait(self.end, is_met).await
+    }
+
+    async fn wait(
+        &self,
+        end: Option<Boottime>,
+        is_met: impl FnMut(&Seen) -> bool,
+    ) -> anyhow::Result<Option<Seen>> {
         let store = config::connect(self.backend)?;
-        let mut lookout = Lookout::over(store, vec![self.election.clone()], Rhythm::Calm)?;
-        let mut has_complained = false;
-        loop {
-            let look = tokio::select! {
-                biased;
-                look = lookout.next() => look?,
-                () = clock.until(self.end) => return Ok(None),
-            };
-            match look {
-                Look::Seen(sight) => {
-                    let survey = sight.into_only();
-                    if is_met(&survey) {
-                        return Ok(Some(survey));
-                    }
-                }
-                Look::Silent(silence) => {
-                    if silence.is_outage && !std::mem::replace(&mut has_complained, true) {
-                        let reason = silence.reason;
-                        self.log.warn(format_args!("waiting for the store: {reason}"));
-                    }
-                }
-            }
-        }
+        let lookout = Lookout::over(store, vec![self.election.clone()], Rhythm::Calm)?;
+        Ok(match until(lookout, end, &self.log, is_met).await? {
+            Until::So(seen) => Some(seen),
+            Until::NotSo(_) | Until::Unknown(_) => None,
+        })
     }
 }
 
@@ -151,12 +197,27 @@ pub(super) fn request(reason: Option<&str>) -> Request {
     Request::new(format!("{name}@{}", host_name()), reason.map(ToOwned::to_owned))
 }
 
-/// Runs what a command does with stores.
-pub(super) fn run(work: impl Future<Output = anyhow::Result<u8>>) -> anyhow::Result<u8> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.context("cannot start the runtime")?;
-    let code = runtime.block_on(work);
-    // A resolver may keep a thread for minutes.
-    runtime.shutdown_background();
-    code
+/// Whether leadership with this token lasts.
+pub(super) fn is_led_by(survey: &Survey, token: Token) -> bool {
+    survey.leader.as_ref().is_some_and(|leader| leader.token == token)
+}
+
+/// Whether it is plain who leads now: whoever may lead does not only wait.
+pub(super) fn is_settled(seen: &Seen) -> bool {
+    let survey = &seen.survey;
+    let may_lead = survey.waiting.iter().any(|entry| entry.candidate.priority > 0);
+    seen.pause.is_some() || survey.leader.is_some() || !may_lead
+}
+
+/// Prints it. The exit code is 0.
+///
+/// # Errors
+/// When stdout cannot be written.
+pub(super) fn say_who_leads(leader: Option<&Leader>) -> anyhow::Result<u8> {
+    let line = match leader {
+        Some(leader) => format!("{} leads, token {}\n", leader.entry.candidate.id, leader.token),
+        None => "nobody leads\n".to_owned(),
+    };
+    report::print(&line).context("cannot write to stdout")?;
+    Ok(0)
 }

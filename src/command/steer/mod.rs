@@ -1,10 +1,15 @@
 //! Steering: asking something of an election, and waiting until it is so. Asking is all that happens here; who
-//! takes part obeys.
+//! takes part obeys. Only `--force` goes further, where somebody does not.
 
 mod desk;
+mod force;
 mod pause;
+mod preempt;
+mod priority;
 mod resign;
 
 use desk::Desk;
 pub(super) use pause::{pause, resume};
+pub(super) use preempt::preempt;
+pub(super) use priority::priority;
 pub(super) use resign::resign;

@@ -1,11 +1,12 @@
 //! `elect pause` and `elect resume`: nobody leads for now.
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use elect_api::Token;
 
 use super::Desk;
-use super::desk::{request, run};
-use crate::config::{PausePlan, ResumePlan};
+use super::desk::request;
+use crate::command::runtime::block_on;
+use crate::config::{AskPlan, ResumePlan};
 use crate::election::orders::Orders;
 use crate::report::{self, Log, NOT_ACQUIRED};
 
@@ -14,8 +15,8 @@ use crate::report::{self, Log, NOT_ACQUIRED};
 ///
 /// # Errors
 /// The store refuses us, or does not answer.
-pub(in crate::command) fn pause(plan: &PausePlan, log: &Log) -> anyhow::Result<u8> {
-    run(async {
+pub(in crate::command) fn pause(plan: &AskPlan, log: &Log) -> anyhow::Result<u8> {
+    block_on(async {
         let desk = Desk::new(&plan.backend, &plan.election, plan.timeout, log)?;
         stop_everybody(&desk, plan).await?;
         if let Some(leader) =
@@ -24,27 +25,31 @@ pub(in crate::command) fn pause(plan: &PausePlan, log: &Log) -> anyhow::Result<u
             let id = &leader.entry.candidate.id;
             desk.log().warn(format_args!("{id} leads, is no elect, and knows of no pause"));
         }
-        if desk.wait_until(|survey| survey.leader.is_none()).await?.is_some() {
-            return done(plan);
+        let end = desk.wait_until_seen(|seen| seen.survey.leader.is_none() || seen.pause.is_none());
+        match end.await? {
+            Some(seen) if seen.pause.is_none() => {
+                bail!("the election is not paused any more: somebody has resumed it")
+            }
+            Some(_) => done(plan),
+            None => {
+                desk.log().warn("the election is paused; whoever leads has not ended yet");
+                Ok(NOT_ACQUIRED)
+            }
         }
-        desk.log().warn("the election is paused; whoever leads has not ended yet");
-        Ok(NOT_ACQUIRED)
     })
 }
 
 /// Asks that nobody leads, and whoever leads to give leadership up.
-async fn stop_everybody(desk: &Desk<'_>, plan: &PausePlan) -> anyhow::Result<()> {
+async fn stop_everybody(desk: &Desk<'_>, plan: &AskPlan) -> anyhow::Result<()> {
     let is_news = !is_paused(desk).await?;
-    let mut holder = desk.holder().await?;
-    loop {
-        desk.ask(|orders| paused(orders, plan, holder.filter(|_| is_news))).await?;
-        // Somebody may have won before the pause began, and run; who has won since starts nothing.
-        let next = desk.holder().await?;
-        if !is_news || next.is_none() || next == holder {
-            return Ok(());
-        }
-        holder = next;
+    let before = desk.holder().await?;
+    desk.ask(|orders| paused(orders, plan, before.filter(|_| is_news))).await?;
+    // Somebody may have won before the pause began, and run; who has won since starts nothing.
+    let after = desk.holder().await?;
+    if is_news && after.is_some() && after != before {
+        desk.ask(|orders| paused(orders, plan, after)).await?;
     }
+    Ok(())
 }
 
 async fn is_paused(desk: &Desk<'_>) -> anyhow::Result<bool> {
@@ -53,7 +58,7 @@ async fn is_paused(desk: &Desk<'_>) -> anyhow::Result<bool> {
 
 /// The orders that pause the election, and that have whoever leads with this token give that up. A pause that
 /// is there stays as it is, unless there is another reason for it now.
-fn paused(orders: Orders, plan: &PausePlan, token: Option<Token>) -> Orders {
+fn paused(orders: Orders, plan: &AskPlan, token: Option<Token>) -> Orders {
     let request = request(plan.reason.as_deref());
     let keeps = plan.reason.is_none()
         || orders.pausing().is_some_and(|known| known.reason() == plan.reason.as_deref());
@@ -65,7 +70,7 @@ fn paused(orders: Orders, plan: &PausePlan, token: Option<Token>) -> Orders {
     }
 }
 
-fn done(plan: &PausePlan) -> anyhow::Result<u8> {
+fn done(plan: &AskPlan) -> anyhow::Result<u8> {
     let line = format!("{} is paused: nobody leads\n", plan.election);
     report::print(&line).context("cannot write to stdout")?;
     Ok(0)
@@ -76,7 +81,7 @@ fn done(plan: &PausePlan) -> anyhow::Result<u8> {
 /// # Errors
 /// The store refuses us, or does not answer.
 pub(in crate::command) fn resume(plan: &ResumePlan, log: &Log) -> anyhow::Result<u8> {
-    run(async {
+    block_on(async {
         let desk = Desk::new(&plan.backend, &plan.election, None, log)?;
         desk.ask(|orders| orders.paused(None)).await?;
         Ok(0)

@@ -1,61 +1,91 @@
 //! `elect resign`: a leader hands over.
 
-use anyhow::{Context, bail};
-use elect_api::{Leader, Survey};
+use anyhow::bail;
+use elect_api::Survey;
 
 use super::Desk;
-use super::desk::{request, run};
-use crate::config::ResignPlan;
-use crate::report::{self, Log, NOT_ACQUIRED};
+use super::desk::{is_led_by, is_settled, request, say_who_leads};
+use super::force::see_off;
+use crate::command::runtime::block_on;
+use crate::config::{ResignPlan, is_known_as};
+use crate::report::{Log, NOT_ACQUIRED};
 
 /// Asks the leader to give leadership up, waits until it has, and prints who leads then. The exit code is 0,
-/// and [`NOT_ACQUIRED`] when the time was over before.
+/// and [`NOT_ACQUIRED`] when the time was over before, or when another leads than was named.
 ///
 /// # Errors
 /// The store refuses us, or does not answer; the leader cannot be asked.
 pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result<u8> {
-    run(async {
-        let desk = Desk::new(&plan.backend, &plan.election, plan.timeout, log)?;
-        let Some(leader) = desk.survey().await?.leader else {
-            return say(None);
-        };
+    block_on(async {
+        let ask = &plan.ask;
+        let desk = Desk::new(&ask.backend, &ask.election, ask.timeout, log)?;
+        let survey = desk.survey().await?;
+        let heir = plan.to.as_deref().map(|name| heir(&survey, name)).transpose()?;
+        let Some(leader) = survey.leader else { return say_who_leads(None) };
         let (id, token) = (&leader.entry.candidate.id, leader.token);
-        if leader.entry.candidate.is_foreign() {
-            bail!("{id} leads, is no elect, and cannot be asked: end it where it runs");
+        let is_foreign = leader.entry.candidate.is_foreign();
+        if is_foreign && plan.force.is_none() {
+            bail!(
+                "{id} leads, is no elect, and cannot be asked: end it where it runs, or take its entry with --force"
+            );
         }
-        let request = request(plan.reason.as_deref());
-        let orders = desk.ask(|orders| orders.stepping_down(token, request.clone())).await?;
-        let is_paused = orders.pausing().is_some();
+        let request = request(ask.reason.as_deref());
+        if !is_foreign {
+            desk.ask(|orders| orders.handing_over(token, heir.clone(), request.clone())).await?;
+        }
+        if let Some(force) = plan.force {
+            see_off(&desk, &leader, force).await?;
+        }
         let end = desk
-            .wait_until(|survey| {
-                let leader = survey.leader.as_ref();
-                leader.is_none_or(|leader| leader.token != token) && is_settled(survey, is_paused)
-            })
+            .wait_until_seen(|seen| !is_led_by(&seen.survey, token) && is_settled(seen))
             .await?;
         match end {
-            Some(_) if is_paused => {
+            Some(seen) if seen.pause.is_some() && seen.survey.leader.is_none() => {
                 desk.log().warn("the election is paused: nobody leads before elect resume");
-                say(None)
+                say_who_leads(None)
             }
-            Some(survey) => say(survey.leader.as_ref()),
+            Some(seen) => said(&desk, &seen.survey, heir.as_deref()),
             None => {
-                desk.log().warn(format_args!("{id} was asked, and has not handed over yet"));
+                let was_asked = if is_foreign { "cannot be asked" } else { "was asked" };
+                desk.log().warn(format_args!("{id} {was_asked}, and has not handed over yet"));
                 Ok(NOT_ACQUIRED)
             }
         }
     })
 }
 
-/// Whether it is plain who leads now.
-fn is_settled(survey: &Survey, is_paused: bool) -> bool {
-    is_paused || survey.leader.is_some() || survey.waiting.is_empty()
+/// The id of the candidate that is to lead next.
+fn heir(survey: &Survey, name: &str) -> anyhow::Result<String> {
+    if let Some(foreign) =
+        survey.entries().map(|entry| &entry.candidate).find(|candidate| candidate.is_foreign())
+    {
+        bail!(
+            "{} takes part, is no elect, and stands back for nobody: --to cannot be kept",
+            foreign.id
+        );
+    }
+    let waiting = survey.waiting.iter().map(|entry| &entry.candidate);
+    let known: Vec<_> = waiting.filter(|candidate| is_known_as(&candidate.id, name)).collect();
+    match known[..] {
+        [one] if one.priority == 0 => {
+            bail!("{} is of priority 0, and never leads: see elect priority", one.id)
+        }
+        [one] => Ok(one.id.clone()),
+        [] => bail!("nobody who waits has the id or label {name}: elect status shows who does"),
+        _ => bail!("{} who wait have the label {name}: name one of them by its id", known.len()),
+    }
 }
 
-fn say(leader: Option<&Leader>) -> anyhow::Result<u8> {
-    let line = match leader {
-        Some(leader) => format!("{} leads, token {}\n", leader.entry.candidate.id, leader.token),
-        None => "nobody leads\n".to_owned(),
-    };
-    report::print(&line).context("cannot write to stdout")?;
-    Ok(0)
+/// Says who leads now, whether that is who was named or not.
+fn said(desk: &Desk<'_>, survey: &Survey, heir: Option<&str>) -> anyhow::Result<u8> {
+    let leader = survey.leader.as_ref();
+    let code = say_who_leads(leader)?;
+    let leads = leader.map(|leader| leader.entry.candidate.id.as_str());
+    match heir.filter(|heir| leads != Some(*heir)) {
+        Some(heir) => {
+            desk.log().warn(format_args!("{heir} was named, and did not come to lead"));
+            Ok(NOT_ACQUIRED)
+        }
+        None => Ok(code),
+    }
 }

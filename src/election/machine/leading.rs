@@ -52,6 +52,11 @@ impl Tenure {
         self.stage = stage;
     }
 
+    /// When the command was started, if it was.
+    pub(super) const fn started(&self) -> Option<Boottime> {
+        self.started
+    }
+
     pub(super) const fn is_empty(&self) -> bool {
         matches!(self.stage, Stage::Recording(_) | Stage::Holding(_))
     }
@@ -118,12 +123,16 @@ impl Machine {
                 self.lost_for_good(now, "the store shows another leader".into());
             }
             Answer::Gone(why) => self.lost_for_good(now, why),
-            Answer::Evicted(why) => self.lost_with_grace(now, why, now + self.timing.kill_grace),
+            Answer::Evicted(why) => {
+                self.close_chapter();
+                self.lost_with_grace(now, why, now + self.timing.kill_grace);
+            }
         }
     }
 
     /// Another may lead already: there is no grace left to give, and nothing to renew.
     fn lost_for_good(&mut self, now: Boottime, why: String) {
+        self.close_chapter();
         if is_off!(KillAtOnce) {
             return self.lost_with_grace(now, why, now + self.timing.kill_grace);
         }
@@ -204,7 +213,10 @@ impl Machine {
     pub(super) fn tree_changed(&mut self, now: Boottime, event: &Event) {
         let Phase::Leading(tenure) = &mut self.phase else { return };
         match *event {
-            Event::Started => tenure.started = Some(now),
+            Event::Started => {
+                tenure.started = Some(now);
+                self.open_chapter(now);
+            }
             Event::NotStarted(errno) => _ = self.verdict.get_or_insert(Verdict::NotStarted(errno)),
             Event::Ended(ended) => {
                 if tenure.stage == Stage::Running {

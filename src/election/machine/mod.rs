@@ -1,8 +1,10 @@
 //! The pure machine: (state, now, event) to commands. It reads no clock and does nothing.
 
+mod history;
 mod leading;
 mod once;
 mod orders;
+mod ranking;
 mod request;
 #[cfg(test)]
 mod tests;
@@ -12,8 +14,10 @@ use std::time::Duration;
 
 use elect_api::{Boottime, Error, ErrorKind, Token, Validity};
 
+use self::history::Chapter;
 use self::leading::Tenure;
 use self::once::Inquiry;
+use self::ranking::Ranking;
 use self::request::{Kind, Request};
 use super::orders::Orders;
 use super::timing::Timing;
@@ -46,8 +50,11 @@ pub struct Machine {
     restraint: Restraint,
     /// `None` if it does not matter how often it is done.
     inquiry: Option<Inquiry>,
+    /// How far we are with the history of the election.
+    chapter: Chapter,
     /// What people ask of the election, as last read.
     orders: Orders,
+    ranking: Ranking,
     /// Why we are leaving; the first reason that ends the command stays.
     verdict: Option<Verdict>,
     interrupted: Vec<(i32, Boottime)>,
@@ -65,6 +72,8 @@ enum Restraint {
     Rejoin,
     /// The election is paused.
     Pause,
+    /// We are never to lead, and nobody else is there.
+    Exclusion,
 }
 
 #[derive(Clone, Debug)]
@@ -85,7 +94,9 @@ impl Machine {
     pub fn new(rules: Rules, timing: Timing, now: Boottime, seed: u64) -> Self {
         Self {
             inquiry: rules.once.then_some(Inquiry::Due(None)),
+            chapter: Chapter::Closed,
             orders: Orders::default(),
+            ranking: Ranking::default(),
             rules,
             timing,
             rate: 1.0,
@@ -112,7 +123,7 @@ impl Machine {
             Phase::Resigning(until) => Some(*until),
             Phase::Finished => None,
         };
-        [own, self.request.next_tick()].into_iter().flatten().min()
+        [own, self.request.next_tick(), self.history_tick()].into_iter().flatten().min()
     }
 
     /// Whether leases end by time here, so that the clock's rate matters.
@@ -139,6 +150,10 @@ impl Machine {
             Event::Answered(answer) => self.answered(now, answer),
             Event::Recalled(answer) => self.recalled(now, answer),
             Event::Recorded(outcome) => self.recorded(now, outcome),
+            Event::Announced(outcome) => self.announced(now, outcome),
+            Event::Compared(outcome) => self.compared(now, outcome),
+            Event::HistoryRead(outcome) => self.history_read(now, outcome),
+            Event::HistoryWritten(outcome) => self.history_written(now, outcome),
             Event::Resigned(outcome) => self.resigned(now, outcome),
             Event::Woken => self.request.hasten(now),
             Event::Noted => self.noted(now),
@@ -171,19 +186,17 @@ impl Machine {
         if self.request.is_overdue(now) {
             self.say(Command::Abandon);
             let kind = self.request.forget();
-            if kind == Some(Kind::Recall) {
-                self.inquiry_failed();
+            match kind {
+                Some(Kind::Recall) => self.inquiry_failed(),
+                Some(Kind::Announce) => self.announcement_failed(),
+                Some(Kind::Compare) => self.comparison_failed(),
+                _ => {}
             }
-            let what = match kind {
-                Some(Kind::Open) => "no answer to the connection attempt in time",
-                _ if self.timing.is_local() => {
-                    // It is there, and does not fail: somebody is stopped in our way.
-                    self.reached = true;
-                    "another candidate has stopped in the middle of joining or leaving the election"
-                }
-                _ => "no answer in time; whether it was carried out is unknown",
-            };
-            self.failed(now, Error::new(ErrorKind::Ambiguous, what));
+            if matches!(kind, Some(Kind::ReadHistory | Kind::WriteHistory)) {
+                self.history_unanswered(now);
+            } else {
+                self.unanswered(now, kind);
+            }
         }
         if let Err(why) = self.timing.trust(self.rate) {
             self.clock_is_off(now, why.to_string());
@@ -206,7 +219,23 @@ impl Machine {
         }
         if self.request.is_due(now) {
             self.send(now);
+        } else {
+            self.look_at_the_history(now);
         }
+    }
+
+    /// A request had no answer in time.
+    fn unanswered(&mut self, now: Boottime, kind: Option<Kind>) {
+        let what = match kind {
+            Some(Kind::Open) => "no answer to the connection attempt in time",
+            _ if self.timing.is_local() => {
+                // It is there, and does not fail: somebody is stopped in our way.
+                self.reached = true;
+                "another candidate has stopped in the middle of joining or leaving the election"
+            }
+            _ => "no answer in time; whether it was carried out is unknown",
+        };
+        self.failed(now, Error::new(ErrorKind::Ambiguous, what));
     }
 
     /// Nothing may be counted by this clock: not the lease that we have, and none that we might get. A
@@ -224,18 +253,20 @@ impl Machine {
         let (kind, command) = match &self.phase {
             Phase::Joining => (Kind::Open, Command::Open),
             Phase::Campaigning(_) if self.restraint == Restraint::Rejoin => {
-                (Kind::Resign, Command::Resign)
+                (Kind::Resign, Command::Resign(None))
             }
             Phase::Campaigning(_) if matches!(self.inquiry, Some(Inquiry::Due(_))) => {
                 (Kind::Recall, Command::Recall)
             }
+            Phase::Campaigning(_) if self.has_to_announce() => (Kind::Announce, Command::Announce),
+            Phase::Campaigning(_) if self.is_to_compare() => (Kind::Compare, Command::Compare),
             Phase::Leading(tenure) if tenure.is_recording() => (Kind::Record, Command::Record),
             Phase::Leading(tenure) if is_off!(RenewToEnd) && tenure.is_ending() => {
                 self.request.forget();
                 return;
             }
             Phase::Campaigning(_) | Phase::Leading(_) => (Kind::Refresh, Command::Refresh),
-            Phase::Resigning(_) => (Kind::Resign, Command::Resign),
+            Phase::Resigning(_) => (Kind::Resign, Command::Resign(self.last_words())),
             Phase::Finished => return,
         };
         let timeout = match self.phase {
@@ -275,9 +306,11 @@ impl Machine {
 
     /// The answer to a candidate that does not lead.
     fn placed(&mut self, now: Boottime, answer: &Answer, known: Option<usize>) {
+        self.may_announce();
         match *answer {
             Answer::Leading { token, .. } if self.has_to_ask(now, token) => {}
             Answer::Leading { token, .. } if self.is_kept_from_it(now, token) => {}
+            Answer::Leading { token, .. } if self.has_to_compare(now, token) => {}
             Answer::Leading { token, validity } => self.won(now, token, validity),
             Answer::Waiting { ahead } => {
                 self.restraint = Restraint::None;
@@ -288,6 +321,9 @@ impl Machine {
                 self.misfits = 0;
                 if known != Some(ahead) {
                     self.say(Command::Tell(News::Waiting { ahead }));
+                }
+                if known.is_none() && self.has_to_announce() {
+                    self.request.hasten(now);
                 }
                 // With nobody before us we are about to enter.
                 self.leave_if_impatient(now, ahead > 0);
@@ -387,8 +423,7 @@ impl Machine {
     }
 
     fn lose_patience(&mut self, now: Boottime) {
-        let pause = self.orders.pause().filter(|_| self.restraint == Restraint::Pause);
-        let verdict = match pause {
+        let verdict = match self.orders.pause() {
             Some(why) => Verdict::Paused(why),
             None if self.reached => Verdict::NotAcquired,
             None => Verdict::Unreached,
@@ -399,7 +434,10 @@ impl Machine {
     /// With nothing running, or nothing left running: removes our entry, if there may be one.
     fn leave(&mut self, now: Boottime, verdict: Verdict) {
         self.verdict.get_or_insert(verdict);
-        self.abandon_request();
+        let finishes = self.finishes_the_chapter(now);
+        if !finishes {
+            self.abandon_request();
+        }
         let for_good = self.told_to_end
             || !matches!(
                 self.verdict,
@@ -411,7 +449,9 @@ impl Machine {
         }
         self.failures = 0;
         self.phase = Phase::Resigning(now + self.timing.entry_timeout * 2);
-        self.request = Request::due(now);
+        if !finishes {
+            self.request = Request::due(now);
+        }
     }
 
     fn withdraw(&mut self, now: Boottime, why: String) {

@@ -2,14 +2,18 @@
 
 use elect_api::{Boottime, Token};
 
-use super::{Command, Machine, News, Phase, Request, Restraint, Verdict};
+use super::{Command, Machine, News, Phase, Restraint, Verdict};
 use crate::election::orders::Orders;
 
 impl Machine {
     pub(super) fn ordered(&mut self, now: Boottime, orders: Orders) {
         self.orders = orders;
+        self.compare_anew();
         let Phase::Leading(tenure) = &self.phase else { return };
-        if let Some(why) = self.orders.against(tenure.token()) {
+        let against = self.orders.against(tenure.token());
+        let against =
+            against.or_else(|| self.orders.exclusion(&self.rules.id, self.rules.priority));
+        if let Some(why) = against {
             self.step_down(now, why);
         }
     }
@@ -28,8 +32,7 @@ impl Machine {
     pub(super) fn is_kept_from_it(&mut self, now: Boottime, token: Token) -> bool {
         if let Some(why) = self.orders.step_down(token) {
             self.say(Command::Tell(News::SteppingDown(why)));
-            self.restraint = Restraint::Rejoin;
-            self.request = Request::due(now);
+            self.rejoin(now);
             return true;
         }
         let Some(why) = self.orders.pause() else { return false };

@@ -10,6 +10,10 @@ pub(super) enum Kind {
     Refresh,
     Recall,
     Record,
+    Announce,
+    Compare,
+    ReadHistory,
+    WriteHistory,
     Resign,
 }
 

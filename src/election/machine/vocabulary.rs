@@ -5,6 +5,7 @@ use std::time::Duration;
 use elect_api::{Boottime, Error, Noted, Token, Validity};
 
 use crate::election::orders::Orders;
+use crate::election::ranking::Field;
 use crate::guard::{Deadlines, Ended};
 
 /// What the user wants of a candidacy; durations that do not concern the lease's time.
@@ -22,6 +23,12 @@ pub struct Rules {
     pub insists: bool,
     /// Whether what the command does is to be done once.
     pub once: bool,
+    /// Our id.
+    pub id: String,
+    /// Our priority, as long as nobody has set another: 0 never leads.
+    pub priority: u32,
+    /// Whether it is kept who has led, and how that ended.
+    pub keeps_history: bool,
 }
 
 /// How long to wait for leadership.
@@ -48,6 +55,14 @@ pub enum Event {
     Recalled(Result<bool, Error>),
     /// The store answered that it is done, or did not.
     Recorded(Result<Noted, Error>),
+    /// The store has it, or not, that it matters who leads.
+    Announced(Result<(), Error>),
+    /// The store said who is there, or did not.
+    Compared(Result<Box<Field>, Error>),
+    /// The store said what is known of the election's history, or did not.
+    HistoryRead(Result<(), Error>),
+    /// The store answered to what we added to it.
+    HistoryWritten(Result<Noted, Error>),
     /// The store hints that our standing may have changed.
     Woken,
     /// The store hints that more may be done by now.
@@ -110,8 +125,18 @@ pub enum Command {
     Recall,
     /// Record that it is done.
     Record,
-    /// Resign the seat.
-    Resign,
+    /// Tell all who take part that it matters who leads.
+    Announce,
+    /// Ask who is there, and who led last.
+    Compare,
+    /// Have [`Event::Woken`] come when others may have come or gone, once.
+    LookOut,
+    /// Find out what is known of the election's history.
+    ReadHistory,
+    /// Add to it that we have begun.
+    WriteHistory,
+    /// Resign the seat, and add to the history in the same step that we have ended like this, if that is known.
+    Resign(Option<String>),
     /// Drop the request that is under way; its outcome is unknown for good.
     Abandon,
     /// Have the guardian keep these deadlines. They come before the start, and with each renewal.
@@ -164,8 +189,19 @@ pub enum News {
     Lost(String),
     /// Leadership is ours, and nothing is started: the election is paused, for this reason.
     Paused(String),
+    /// Leadership is ours, and we stand back for somebody better.
+    StandingBack {
+        /// Its id.
+        id: String,
+        /// Its priority.
+        priority: u32,
+    },
+    /// Leadership is ours, and nothing is started: we are never to lead, for this reason.
+    LookingOn(String),
     /// What people ask of the election cannot be read, and is not done.
     OrdersUnread(Error),
+    /// Our leadership is not in the election's history, as the store refuses that.
+    HistoryUnkept(Error),
     /// We were asked to give leadership up.
     SteppingDown(String),
     /// This signal, which asks the command to stop, was passed on to it.

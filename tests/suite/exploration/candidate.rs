@@ -101,6 +101,9 @@ impl Candidate {
             hold: None,
             insists: true,
             once: false,
+            id: id.to_string(),
+            priority: elect_api::Candidate::USUAL_PRIORITY,
+            keeps_history: false,
         };
         let lease = Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8 });
         let timing =
@@ -221,7 +224,7 @@ impl Candidate {
                     None => self.events.push_back(Event::Answered(Ok(Seat::gone()))),
                 }
             }
-            Command::Resign => match self.seat.resign() {
+            Command::Resign(_) => match self.seat.resign() {
                 Some(ask) => self.send(now, Purpose::Resign, ask),
                 None => self.events.push_back(Event::Resigned(Ok(()))),
             },
@@ -247,7 +250,14 @@ impl Candidate {
                 self.is_done = true;
                 self.orders.push_back(Order::WrapperGone);
             }
-            Command::Tell(_) | Command::Recall | Command::Record => {}
+            Command::Tell(_)
+            | Command::Recall
+            | Command::Record
+            | Command::Announce
+            | Command::Compare
+            | Command::LookOut
+            | Command::ReadHistory
+            | Command::WriteHistory => {}
         }
     }
 

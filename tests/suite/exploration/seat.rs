@@ -53,8 +53,9 @@ impl Seat {
             pid: 1,
             command: String::new(),
             containment: String::new(),
+            priority: Candidate::USUAL_PRIORITY,
         };
-        Bid { nonce: self.nonce(), candidate, joined: SystemTime::UNIX_EPOCH, ttl }
+        Bid { nonce: self.nonce(), candidate, joined: SystemTime::UNIX_EPOCH, ttl, arrived: None }
     }
 
     /// The answer to a refresh that was sent at `sent`.

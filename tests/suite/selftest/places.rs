@@ -2,9 +2,6 @@
 
 use std::fs;
 use std::os::unix::fs::chown;
-use std::process::Command;
-
-use elect_testkit::program::Elect;
 
 use super::{CHECKS, selftest};
 use crate::readme;
@@ -34,18 +31,8 @@ fn as_an_ordinary_user() {
 /// What README has people type, as it stands there.
 #[test]
 fn readme_shows_how_to_try_it() {
-    let ground = Ground::new();
     let block = readme::block("Is it true here?", "console");
-    let bin = ground.path().join("bin");
-    fs::create_dir(&bin).expect("a folder");
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_elect"), bin.join("elect")).expect("a link");
-    let path = std::env::var("PATH").expect("a path");
-    let mut bash: Command = Elect::new("bash").args(["-euc", &readme::commands(&block)]).command();
-    bash.env("PATH", format!("{}:{path}", bin.display()));
-    bash.env("STATE_DIRECTORY", ground.state());
-    let output = bash.output().expect("bash");
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let said = readme::typed(&block);
     // It prints what is shown there, but for times.
     let words = |text: &str| {
         let lines = text.lines().filter(|line| CHECKS.iter().any(|check| line.starts_with(check)));

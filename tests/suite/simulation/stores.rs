@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use elect::election::orders as election;
 use elect_api::{
     Boottime, Cadence, Candidate, ElectionName, Error, Lease, Note, NoteName, Noted, Ordered,
-    Orders, Profile, Seat, Standing, Store, Survey, Ticket, Validity,
+    Orders, Profile, Seat, Standing, Store, Survey, Ticket, Validity, Wake,
 };
 use elect_testkit::switches::{Part, is_off};
 use elect_zookeeper::Anchors;
@@ -77,8 +78,20 @@ impl Store for SeenStore {
         self.inner.survey(election).await
     }
 
+    async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {
+        self.inner.changed(election).await
+    }
+
     async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
         self.inner.elections().await
+    }
+
+    async fn note(
+        &self,
+        election: &ElectionName,
+        name: NoteName,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        self.inner.note(election, name).await
     }
 
     async fn orders(&self, election: &ElectionName) -> Result<Orders, Error> {
@@ -128,6 +141,10 @@ impl Seat for SeenSeat {
             self.inner.resign().await?;
             standing = self.inner.refresh(now).await?;
         }
+        if !matches!(standing, Standing::Gone(_)) {
+            let text = self.inner.orders().text.as_deref();
+            self.witness.is_placed(&election::Orders::read(text).expect("what was written here"));
+        }
         Ok(match standing {
             Standing::Leading { token, validity: Validity::Window { window, .. }, wake } => {
                 let proven = self.acknowledged(now, true);
@@ -166,6 +183,11 @@ impl Seat for SeenSeat {
     async fn resign(&mut self) -> Result<(), Error> {
         self.witness.is_over(false);
         self.inner.resign().await
+    }
+
+    async fn resign_with(&mut self, name: NoteName, text: &[u8]) -> Result<(), Error> {
+        self.witness.is_over(false);
+        self.inner.resign_with(name, text).await
     }
 
     fn ticket(&self) -> Option<Ticket> {

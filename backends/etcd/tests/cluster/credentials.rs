@@ -1,6 +1,6 @@
 //! Users, passwords and rights.
 
-use elect_api::{ErrorKind, Standing};
+use elect_api::{ErrorKind, NoteName, Standing};
 use elect_testkit::run;
 use elect_testkit::servers::Etcd;
 
@@ -38,6 +38,24 @@ fn who_has_rights_to_the_prefix_may_lead_and_wait_and_look() {
         let ticket = waiter.seat.ticket().expect("a ticket");
         leader.store.redeem(&crate::support::job(), &ticket).await.expect("a redeemed ticket");
         leader.lead().await;
+    });
+}
+
+#[test]
+fn who_may_write_no_note_may_lead_and_resign() {
+    run("credentials", async {
+        let etcd = Etcd::start(1);
+        etcd.demand_logins(&[("me", "hush", &["readwrite elect/job/", "read elect/.notes/job/"])]);
+        let url = url(&etcd, "me:hush");
+        let mut leader = Runner::new(&url, "leader").await;
+        leader.lead().await;
+        let mut waiter = Runner::new(&url, "waiter").await;
+        let wake = waiter.wait_behind(1).await;
+        leader.seat.resign_with(NoteName::HISTORY, b"unheard").await.expect("a resign");
+        wake.await;
+        waiter.lead().await;
+        let note = leader.store.note(&crate::support::job(), NoteName::HISTORY).await;
+        assert_eq!(note.expect("no note"), None);
     });
 }
 

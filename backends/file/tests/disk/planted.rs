@@ -5,7 +5,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use elect_api::ErrorKind::{Denied, Unfit};
-use elect_testkit::{Contender, run};
+use elect_api::NoteName;
+use elect_testkit::{Contender, note, run};
 
 use crate::support::{bench, hall, lead, refused, seat};
 
@@ -21,6 +22,18 @@ async fn used() -> (std::sync::Arc<crate::common::FileBench>, std::path::PathBuf
 
 fn mode(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn last_words_that_cannot_be_written_hold_up_nobody() {
+    run("last words", async {
+        let (bench, disk) = bench();
+        let mut line = Contender::in_line(&bench, &["a", "b"]).await;
+        fs::create_dir(hall(&disk).join("note-history.new")).unwrap();
+        line[0].resign_with("unheard").await;
+        line[1].lead().await;
+        assert_eq!(note(&bench, NoteName::HISTORY).await, None);
+    });
 }
 
 #[test]

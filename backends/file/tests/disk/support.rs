@@ -30,6 +30,7 @@ pub(crate) async fn seat(root: &Path) -> Box<dyn Seat> {
         pid: 1,
         command: "c".into(),
         containment: "t".into(),
+        priority: Candidate::USUAL_PRIORITY,
     };
     connect(root).open(&election(), &candidate, Duration::ZERO).await.expect("a seat")
 }

@@ -1,8 +1,8 @@
 //! What is left of an election that nobody needs any more.
 
-use elect_api::{ErrorKind, Fenced, Key, Token};
+use elect_api::{ErrorKind, Fenced, Key, NoteName, Token};
 
-use crate::{Contender, Shared, election, expect_led_by, expect_nobody};
+use crate::{Contender, Shared, election, expect_led_by, expect_nobody, note};
 
 /// Whether its candidate leads or waits: neither is disturbed.
 pub async fn an_election_that_somebody_is_in_is_not_forgotten(bench: Shared) {
@@ -26,14 +26,16 @@ pub async fn a_forgotten_election_is_as_if_nobody_had_entered(bench: Shared) {
     let mut before = Contender::new(&bench, "a").await;
     let token = before.lead().await;
     before.write_note("gone").await;
-    before.resign().await;
+    before.resign_with("gone").await;
     for _ in 0..2 {
         store.forget(&election()).await.expect("nobody is in it");
         assert_eq!(store.elections().await.expect("a list"), []);
         expect_nobody(&bench).await;
     }
     let mut after = Contender::new(&bench, "b").await;
-    assert_eq!(after.read_note().await, None);
+    for name in NoteName::ALL {
+        assert_eq!(note(&bench, name).await, None);
+    }
     assert!(after.lead().await > token);
     after.resign().await;
 }

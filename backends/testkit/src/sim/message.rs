@@ -61,6 +61,8 @@ pub enum Ask {
     Renew(u64),
     /// Queue: end the entry with this nonce for good, also if its making is still under way.
     Leave(u64),
+    /// End the entry that has this token, whoever has it.
+    Remove(u64),
     /// Queue: answer when an entry is gone, or when the orders have another version than this.
     AwaitEnd {
         /// That of the entry.
@@ -93,14 +95,25 @@ pub enum Ask {
     Sight,
     /// Answer when there is something else to see than this.
     AwaitSight(u64),
-    /// What the note says.
-    ReadNote,
-    /// Answer when the note has another version than this.
-    AwaitNote(u64),
-    /// Write the note if the entry with this nonce leads.
+    /// What the note of this name says.
+    ReadNote(String),
+    /// Answer when the note of this name has another version than this.
+    AwaitNote(String, u64),
+    /// Write the note of this name if the entry with this nonce leads.
     WriteNote {
         /// That of the writer's entry.
         nonce: u64,
+        /// That of the note.
+        name: String,
+        /// What it is to say.
+        text: Vec<u8>,
+    },
+    /// The same, and end that entry for good in one step; nothing at all if it does not lead.
+    Part {
+        /// That of the writer's entry.
+        nonce: u64,
+        /// That of the note.
+        name: String,
         /// What it is to say.
         text: Vec<u8>,
     },
@@ -148,6 +161,8 @@ pub struct Bid {
     pub joined: SystemTime,
     /// The length of lease that it asks for.
     pub ttl: Duration,
+    /// The number of its first place, where it has given that up since to come again.
+    pub arrived: Option<u64>,
 }
 
 /// What the store answers.
@@ -269,11 +284,15 @@ pub struct Arrival {
     pub candidate: Candidate,
     /// When it arrived.
     pub joined: SystemTime,
+    /// The number of its first place.
+    pub number: u64,
 }
 
-impl From<&Bid> for Arrival {
-    fn from(bid: &Bid) -> Self {
-        Self { candidate: bid.candidate.clone(), joined: bid.joined }
+impl Bid {
+    /// Who arrived with it, at the place of this number.
+    pub fn arrival(&self, place: u64) -> Arrival {
+        let number = self.arrived.unwrap_or(place);
+        Arrival { candidate: self.candidate.clone(), joined: self.joined, number }
     }
 }
 
@@ -316,7 +335,7 @@ pub enum Cause {
     Expired,
     /// Another one took the record.
     Replaced,
-    /// A test removed its entry.
+    /// Somebody else removed its entry.
     Removed,
 }
 

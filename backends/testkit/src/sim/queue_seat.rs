@@ -17,6 +17,8 @@ pub(super) struct QueueSeat {
     application: Application,
     /// That of our entry, or of the one that the next refresh makes.
     nonce: u64,
+    /// The number of the place that we have.
+    place: Option<u64>,
     state: State,
     orders: Orders,
     /// The term of the store's leader that its last answer has shown.
@@ -44,11 +46,20 @@ const GONE: &str = "the store has no entry of ours any more";
 impl QueueSeat {
     pub(super) fn new(link: Link, application: Application) -> Self {
         let orders = Orders::default();
-        Self { link, application, nonce: draw(), state: State::Out, orders, term: None }
+        Self {
+            link,
+            application,
+            nonce: draw(),
+            place: None,
+            state: State::Out,
+            orders,
+            term: None,
+        }
     }
 
     fn start_over(&mut self) {
         self.nonce = draw();
+        self.application.arrived = self.application.arrived.or(self.place.take());
         self.state = State::Out;
     }
 
@@ -64,6 +75,7 @@ impl QueueSeat {
     }
 
     fn placed(&mut self, now: Boottime, place: Place) -> Standing {
+        self.place = Some(place.token);
         self.orders = place.orders.into();
         let orders = self.orders.version;
         if let Some(nonce) = place.before {
@@ -131,17 +143,17 @@ impl Seat for QueueSeat {
         &self.orders
     }
 
-    async fn read_note(&mut self, _now: Boottime, _name: NoteName) -> Result<Note, Error> {
-        notes::read(&self.link).await
+    async fn read_note(&mut self, _now: Boottime, name: NoteName) -> Result<Note, Error> {
+        notes::read(&self.link, name).await
     }
 
     async fn write_note(
         &mut self,
         _now: Boottime,
-        _name: NoteName,
+        name: NoteName,
         text: &[u8],
     ) -> Result<Noted, Error> {
-        notes::write(&self.link, self.nonce, text).await
+        notes::write(&self.link, self.nonce, name, text).await
     }
 
     async fn resign(&mut self) -> Result<(), Error> {
@@ -155,6 +167,16 @@ impl Seat for QueueSeat {
             self.start_over();
         }
         Ok(())
+    }
+
+    async fn resign_with(&mut self, name: NoteName, text: &[u8]) -> Result<(), Error> {
+        if matches!(self.state, State::Leading)
+            && notes::part(&self.link, self.nonce, name, text).await?
+        {
+            self.start_over();
+            return Ok(());
+        }
+        self.resign().await
     }
 
     fn ticket(&self) -> Option<Ticket> {

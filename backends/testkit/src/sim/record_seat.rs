@@ -183,17 +183,17 @@ impl Seat for RecordSeat {
         &self.orders
     }
 
-    async fn read_note(&mut self, _now: Boottime, _name: NoteName) -> Result<Note, Error> {
-        notes::read(&self.link).await
+    async fn read_note(&mut self, _now: Boottime, name: NoteName) -> Result<Note, Error> {
+        notes::read(&self.link, name).await
     }
 
     async fn write_note(
         &mut self,
         _now: Boottime,
-        _name: NoteName,
+        name: NoteName,
         text: &[u8],
     ) -> Result<Noted, Error> {
-        notes::write(&self.link, self.nonce, text).await
+        notes::write(&self.link, self.nonce, name, text).await
     }
 
     async fn resign(&mut self) -> Result<(), Error> {
@@ -206,6 +206,16 @@ impl Seat for RecordSeat {
         }
         self.start_over();
         Ok(())
+    }
+
+    async fn resign_with(&mut self, name: NoteName, text: &[u8]) -> Result<(), Error> {
+        if matches!(self.state, State::Leading { .. })
+            && notes::part(&self.link, self.nonce, name, text).await?
+        {
+            self.start_over();
+            return Ok(());
+        }
+        self.resign().await
     }
 
     fn ticket(&self) -> Option<Ticket> {

@@ -429,9 +429,9 @@ impl Service {
             }
             Ask::AwaitEnd { .. }
             | Ask::AwaitChange { .. }
-            | Ask::AwaitNote(_)
+            | Ask::AwaitNote(..)
             | Ask::AwaitSight(_) => Reply::Changed,
-            Ask::ReadNote => Reply::Note(Slip::default()),
+            Ask::ReadNote(_) => Reply::Note(Slip::default()),
             Ask::Fence { .. } => Reply::Fenced(u64::MAX),
             Ask::ReadValue(_) => Reply::Value(Slip::default()),
             Ask::ReadOrders => Reply::Orders(orders),

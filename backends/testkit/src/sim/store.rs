@@ -3,15 +3,16 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use elect_api::{
-    Cadence, Candidate, ElectionName, Entry, Error, ErrorKind, Fenced, Key, Leader, Lease, Noted,
-    Ordered, Orders, Profile, Renewed, Seat, Store, Survey, Ticket, Token, Wake, check_value,
+    Cadence, Candidate, ElectionName, Entry, Error, ErrorKind, Fenced, Key, Leader, Lease,
+    NoteName, Noted, Ordered, Orders, Profile, Renewed, Seat, Store, Survey, Ticket, Token, Wake,
+    check_value,
 };
 
 use super::message::{Arrival, Ask, Bid, Envelope, Line, Op, Reply, Request, Slip};
 use super::queue_seat::QueueSeat;
 use super::record_seat::{self, RecordSeat};
 use super::transport::{Link, Transport, send, unexpected};
-use super::{Expiry, Kind, ticket};
+use super::{Expiry, Kind, notes, ticket};
 
 /// The client of a simulated store, which keeps the laws as the client of a real one has to.
 pub(super) struct SimStore {
@@ -52,7 +53,7 @@ impl Store for SimStore {
         ttl: Duration,
     ) -> Result<Box<dyn Seat>, Error> {
         let link = self.link(election, &candidate.id);
-        let application = Application { candidate: candidate.clone(), ttl };
+        let application = Application { candidate: candidate.clone(), ttl, arrived: None };
         Ok(match self.kind {
             Kind::Queue => Box::new(QueueSeat::new(link, application)),
             Kind::Record(expiry) => {
@@ -91,12 +92,27 @@ impl Store for SimStore {
         }
     }
 
+    async fn remove(&self, election: &ElectionName, token: Token) -> Result<(), Error> {
+        match self.link(election, "").ask(Op::Leave, Ask::Remove(token.get())).await? {
+            Reply::Left => Ok(()),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+
     async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {
         let link = self.link(election, "");
         match link.ask(Op::Survey, Ask::Sight).await? {
             Reply::Sight(seen) => Ok(link.wake(Ask::AwaitSight(seen))),
             reply => Err(unexpected(&reply)),
         }
+    }
+
+    async fn note(
+        &self,
+        election: &ElectionName,
+        name: NoteName,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        Ok(notes::look(&self.link(election, ""), name).await?.text)
     }
 
     async fn orders(&self, election: &ElectionName) -> Result<Orders, Error> {
@@ -190,7 +206,7 @@ impl From<Slip> for Orders {
 }
 
 fn survey(line: Line) -> Survey {
-    let entry = |Arrival { candidate, joined }| Entry { candidate, joined: Some(joined) };
+    let entry = |Arrival { candidate, joined, number }| Entry::new(candidate, Some(joined), number);
     let led_after = line.led_after;
     let renewed = line.renewed.map(|ago| Renewed { at_least: ago, at_most: ago });
     let leader = line.leader.map(|(arrival, token, remaining)| Leader {
@@ -204,15 +220,19 @@ fn survey(line: Line) -> Survey {
 }
 
 /// Who takes part, and for how long a lease.
+#[derive(Clone)]
 pub(super) struct Application {
     candidate: Candidate,
     ttl: Duration,
+    /// The number of its first place, once that is lost or given up.
+    pub(super) arrived: Option<u64>,
 }
 
 impl Application {
     #[expect(clippy::disallowed_methods, reason = "for the eye only")]
     pub(super) fn bid(&self, nonce: u64) -> Bid {
-        Bid { nonce, candidate: self.candidate.clone(), joined: SystemTime::now(), ttl: self.ttl }
+        let Self { candidate, ttl, arrived } = self.clone();
+        Bid { nonce, candidate, joined: SystemTime::now(), ttl, arrived }
     }
 }
 

@@ -25,6 +25,7 @@ fn candidate(id: &str) -> Candidate {
         pid: 1,
         command: "x".into(),
         containment: "y".into(),
+        priority: Candidate::USUAL_PRIORITY,
     }
 }
 

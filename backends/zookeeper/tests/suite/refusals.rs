@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
 
-use elect_api::{Error, ErrorKind, Store};
+use elect_api::{Error, ErrorKind, NoteName, Store};
 use elect_testkit::servers::{ZooKeeper, ZooKeeperSetup, free_port};
 use elect_testkit::{election, run};
 use zookeeper_client::{Acls, Client, CreateMode};
@@ -131,6 +131,37 @@ fn rights_are_those_of_who_made_it() {
         let everybody = format!("{}/other", servers.url());
         let survey = store(&everybody).survey(&election()).await.expect("a survey");
         assert_eq!(survey.leader.expect("a leader").entry.candidate.id, "bob");
+    });
+}
+
+#[test]
+fn last_words_that_may_not_be_written_hold_up_nobody() {
+    run("last words", async {
+        let servers = ZooKeeper::one();
+        let owner = Client::connector().with_auth("digest", b"ann:hush");
+        let owner = owner.connect(&servers.address(0).to_string()).await.expect("a session");
+        let mut leader = seat(&servers.url(), "leader", TTL).await;
+        lead(leader.as_mut()).await;
+        let readable = [
+            zookeeper_client::Acl::new(
+                zookeeper_client::Permission::ALL,
+                zookeeper_client::AuthId::authed(),
+            ),
+            zookeeper_client::Acl::new(
+                zookeeper_client::Permission::READ,
+                zookeeper_client::AuthId::anyone(),
+            ),
+        ];
+        let options = CreateMode::Persistent.with_acls(Acls::new(&readable));
+        let path = format!("/elect/.notes/{}/{}", election(), NoteName::HISTORY);
+        for (at, _) in path.match_indices('/').skip(2) {
+            owner.create(&path[..at], b"", &options).await.expect("a node");
+        }
+        owner.create(&path, b"ann's", &options).await.expect("a node");
+        leader.resign_with(NoteName::HISTORY, b"unheard").await.expect("a resign");
+        lead(seat(&servers.url(), "next", TTL).await.as_mut()).await;
+        let note = store(&servers.url()).note(&election(), NoteName::HISTORY).await;
+        assert_eq!(note.expect("a note").as_deref(), Some(&b"ann's"[..]));
     });
 }
 

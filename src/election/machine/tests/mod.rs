@@ -2,8 +2,10 @@
 //! and what it says.
 
 mod clocks;
+mod history;
 mod once;
 mod orders;
+mod ranking;
 mod wishes;
 
 use std::time::Duration;
@@ -80,7 +82,13 @@ fn word(command: &Command) -> Option<String> {
         Command::Refresh => "refresh".into(),
         Command::Recall => "recall".into(),
         Command::Record => "record".into(),
-        Command::Resign => "resign".into(),
+        Command::Announce => "announce".into(),
+        Command::Compare => "compare".into(),
+        Command::LookOut => "look out".into(),
+        Command::ReadHistory => "read history".into(),
+        Command::WriteHistory => "write history".into(),
+        Command::Resign(None) => "resign".into(),
+        Command::Resign(Some(words)) => format!("resign: {words}"),
         Command::Abandon => "abandon".into(),
         Command::Start(token) => format!("start {token}"),
         Command::Stop(kill_at) => {
@@ -122,6 +130,9 @@ fn rules() -> Rules {
         hold: None,
         insists: false,
         once: false,
+        id: "us".into(),
+        priority: elect_api::Candidate::USUAL_PRIORITY,
+        keeps_history: false,
     }
 }
 

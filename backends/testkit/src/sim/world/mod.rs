@@ -10,7 +10,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use elect_api::{ElectionName, Key};
+use elect_api::{ElectionName, Key, NoteName};
 
 use self::data::Data;
 use self::history::History;
@@ -30,7 +30,7 @@ pub struct World {
     /// Rises with each change of the store's own leader.
     term: u64,
     elections: BTreeMap<ElectionName, Contest>,
-    notes: BTreeMap<ElectionName, Slip>,
+    notes: BTreeMap<ElectionName, BTreeMap<String, Slip>>,
     orders: BTreeMap<ElectionName, Slip>,
     data: BTreeMap<ElectionName, Data>,
     /// The nonces of entries that have been, and of those that must never be. As with sessions of a
@@ -101,11 +101,13 @@ impl World {
         let fits = match ask {
             Ask::Survey
             | Ask::Forget
+            | Ask::Remove(_)
             | Ask::Sight
             | Ask::AwaitSight(_)
-            | Ask::ReadNote
-            | Ask::AwaitNote(_)
+            | Ask::ReadNote(_)
+            | Ask::AwaitNote(..)
             | Ask::WriteNote { .. }
+            | Ask::Part { .. }
             | Ask::ReadOrders
             | Ask::WriteOrders { .. }
             | Ask::AwaitOrders(_)
@@ -131,6 +133,10 @@ impl World {
                 self.wipe(now, election);
                 Some(Reply::Left)
             }
+            Ask::Remove(token) => {
+                self.take_out(now, election, *token);
+                Some(Reply::Left)
+            }
             Ask::Sight => Some(Reply::Sight(self.sight(election))),
             Ask::AwaitSight(seen) => (self.sight(election) != *seen).then_some(Reply::Changed),
             Ask::Enter(_) | Ask::Renew(_) | Ask::Leave(_) => {
@@ -148,11 +154,19 @@ impl World {
                 let is_over = present != *token || self.orders(election).version != *orders;
                 is_over.then_some(Reply::Changed)
             }
-            Ask::ReadNote => Some(Reply::Note(self.slip(election))),
-            Ask::AwaitNote(version) => {
-                (self.slip(election).version != *version).then_some(Reply::Changed)
+            Ask::ReadNote(name) => Some(Reply::Note(self.slip(election, name))),
+            Ask::AwaitNote(name, version) => {
+                (self.slip(election, name).version != *version).then_some(Reply::Changed)
             }
-            Ask::WriteNote { nonce, text } => Some(self.write_note(election, *nonce, text)),
+            Ask::WriteNote { nonce, name, text } => {
+                Some(self.write_note(election, *nonce, name, text))
+            }
+            Ask::Part { nonce, name, text } => {
+                Some(match self.write_note(election, *nonce, name, text) {
+                    Reply::Noted => self.end(now, election, *nonce),
+                    refusal => refusal,
+                })
+            }
             Ask::ReadOrders => Some(Reply::Orders(self.orders(election))),
             Ask::WriteOrders { expect, text } => Some(self.write_orders(election, *expect, text)),
             Ask::AwaitOrders(version) => {
@@ -192,7 +206,7 @@ impl World {
         if data.write(key, expect, slip) { Reply::Noted } else { Reply::Overtaken }
     }
 
-    /// Of entries that are there, the note and the orders.
+    /// Of entries that are there, the vital notes and the orders.
     fn sight(&self, election: &ElectionName) -> u64 {
         let nonces: Vec<u64> = match self.elections.get(election) {
             Some(Contest::Queue(queue)) => queue.nonces().collect(),
@@ -200,16 +214,24 @@ impl World {
             None => Vec::new(),
         };
         let mut hasher = DefaultHasher::new();
-        let written = (self.slip(election).version, self.orders(election).version);
+        let vital = NoteName::vital().map(|name| self.slip(election, name.as_str()).version);
+        let written: Vec<u64> = vital.collect();
+        let written = (written, self.orders(election).version);
         (nonces, written).hash(&mut hasher);
         hasher.finish()
     }
 
-    fn slip(&self, election: &ElectionName) -> Slip {
-        self.notes.get(election).cloned().unwrap_or_default()
+    fn slip(&self, election: &ElectionName, name: &str) -> Slip {
+        self.notes.get(election).and_then(|notes| notes.get(name)).cloned().unwrap_or_default()
     }
 
-    fn write_note(&mut self, election: &ElectionName, nonce: u64, text: &[u8]) -> Reply {
+    fn write_note(
+        &mut self,
+        election: &ElectionName,
+        nonce: u64,
+        name: &str,
+        text: &[u8],
+    ) -> Reply {
         let leader = match self.elections.get(election) {
             Some(Contest::Queue(queue)) => queue.nonces().next(),
             Some(Contest::Record(held)) => held.nonce(),
@@ -219,8 +241,21 @@ impl World {
             return Reply::Ended { others: 0, orders: self.orders(election) };
         }
         let slip = self.written(text);
-        self.notes.insert(election.clone(), slip);
+        self.notes.entry(election.clone()).or_default().insert(name.to_owned(), slip);
         Reply::Noted
+    }
+
+    /// Ends the entry with this nonce, which leads.
+    fn end(&mut self, now: StoreTime, election: &ElectionName, nonce: u64) -> Reply {
+        self.ended.insert(nonce);
+        self.revision += 1;
+        match self.elections.get_mut(election) {
+            Some(Contest::Queue(queue)) => _ = queue.remove(nonce),
+            Some(Contest::Record(held)) => held.vacate(self.revision),
+            None => {}
+        }
+        self.note(now, election, Cause::Left);
+        Reply::Left
     }
 
     fn written(&mut self, text: &[u8]) -> Slip {
@@ -426,6 +461,22 @@ impl World {
         self.ended.extend(&gone);
         self.note(now, election, Cause::Removed);
         gone.len()
+    }
+
+    /// Removes the entry that has this token.
+    fn take_out(&mut self, now: StoreTime, election: &ElectionName, token: u64) {
+        let gone = match self.elections.get_mut(election) {
+            Some(Contest::Queue(queue)) => queue.remove_at(token),
+            Some(Contest::Record(held)) if held.token() == Some(token) => {
+                let nonce = held.nonce();
+                held.vacate(self.revision + 1);
+                nonce
+            }
+            _ => None,
+        };
+        self.revision += u64::from(gone.is_some());
+        self.ended.extend(gone);
+        self.note(now, election, Cause::Removed);
     }
 
     /// What the store makes of the death of the client that has this nonce, or is about to have it:

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use super::Leads;
 use crate::sim::StoreTime;
-use crate::sim::message::{Arrival, Bid, Line, Place, Reply, Slip};
+use crate::sim::message::{Bid, Line, Place, Reply, Slip};
 use crate::switches::{Part, is_off};
 
 /// Entries by the revision that made them; the lowest leads.
@@ -148,6 +148,10 @@ impl Queue {
         self.entries.remove(&key).map(|entry| entry.bid.nonce)
     }
 
+    pub(super) fn remove_at(&mut self, token: u64) -> Option<u64> {
+        self.entries.remove(&token).map(|entry| entry.bid.nonce)
+    }
+
     pub(super) fn remove_of(&mut self, candidate: &str) -> Vec<u64> {
         let theirs = self.entries.values().map(|entry| &entry.bid);
         let theirs = theirs.filter(|bid| bid.candidate.id.starts_with(candidate));
@@ -178,10 +182,10 @@ impl Queue {
         let mut entries = self.entries.iter();
         let Some((&token, first)) = entries.next() else { return Line::default() };
         Line {
-            leader: Some((Arrival::from(&first.bid), token, first.end().since(now))),
+            leader: Some((first.bid.arrival(token), token, first.end().since(now))),
             renewed: tells_every.is_none().then(|| now.plus(first.ttl).since(first.end())),
             led_after: first.led_since.unwrap_or(now).since(first.entered),
-            waiting: entries.map(|(_, entry)| Arrival::from(&entry.bid)).collect(),
+            waiting: entries.map(|(place, entry)| entry.bid.arrival(*place)).collect(),
         }
     }
 }

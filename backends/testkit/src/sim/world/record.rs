@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::Leads;
 use crate::sim::StoreTime;
-use crate::sim::message::{Arrival, Bid, Holder, Line, Record};
+use crate::sim::message::{Bid, Holder, Line, Record};
 
 /// A record, and what the store knows of it besides.
 #[derive(Clone, Debug, Default)]
@@ -79,7 +79,7 @@ impl Held {
         let leader = self
             .holder
             .as_ref()
-            .map(|holding| (Arrival::from(&holding.bid), holding.token, holding.ends.since(now)));
+            .map(|holding| (holding.bid.arrival(0), holding.token, holding.ends.since(now)));
         let renewed = self.holder.as_ref().map(|holding| now.plus(holding.ttl).since(holding.ends));
         Line { leader, renewed, ..Line::default() }
     }

@@ -23,8 +23,9 @@ fn bid(nonce: u64) -> Bid {
         pid: 1,
         command: "x".into(),
         containment: "y".into(),
+        priority: Candidate::USUAL_PRIORITY,
     };
-    Bid { nonce, candidate, joined: UNIX_EPOCH, ttl: TTL }
+    Bid { nonce, candidate, joined: UNIX_EPOCH, ttl: TTL, arrived: None }
 }
 
 fn ask(world: &mut World, now: StoreTime, ask: Ask) -> Option<Reply> {

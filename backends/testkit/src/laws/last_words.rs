@@ -1,0 +1,96 @@
+//! Law 10: what a leader writes as it resigns, and who may read it.
+
+use elect_api::{NoteName, Noted, Order};
+
+use crate::{
+    Contender, Shared, election, expect_led_by, expect_nobody, line_up, note, order, poll_n,
+};
+
+/// More await points than a resign of any store has.
+const CUTS: usize = 12;
+
+const HISTORY: NoteName = NoteName::HISTORY;
+
+/// Neither is written over by the other, in whatever order they come.
+pub async fn a_note_of_another_name_is_another(bench: Shared) {
+    let mut leader = Contender::new(&bench, "a").await;
+    leader.lead().await;
+    for round in ["1", "2"] {
+        let now = bench.now();
+        let noted = leader.seat().write_note(now, HISTORY, round.as_bytes()).await;
+        assert_eq!(noted.expect("a leader writes"), Noted::Written);
+        assert_eq!(leader.write_note(&format!("once {round}")).await, Noted::Written);
+        assert_eq!(leader.read_note().await, Some(format!("once {round}")));
+        assert_eq!(note(&bench, HISTORY).await.as_deref(), Some(round));
+    }
+}
+
+/// Also where nobody ever was; and nobody is disturbed.
+pub async fn whoever_takes_no_part_reads_a_note_and_makes_nothing(bench: Shared) {
+    for name in NoteName::ALL {
+        assert_eq!(note(&bench, name).await, None);
+    }
+    assert_eq!(bench.connect().await.elections().await.expect("a list"), []);
+    let mut line = Contender::in_line(&bench, &["a", "b"]).await;
+    let token = line[0].lead().await;
+    line[0].write_note("one").await;
+    assert_eq!(note(&bench, NoteName::ONCE).await.as_deref(), Some("one"));
+    assert_eq!(note(&bench, HISTORY).await, None);
+    assert_eq!(line[0].lead().await, token);
+    expect_led_by(&bench, &["a", "b"]).await;
+}
+
+/// Whether there were any before or not. Nothing is left that keeps the next one from leading.
+pub async fn last_words_are_there_for_the_next_who_leads_at_once(bench: Shared) {
+    let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
+    line[0].resign_with("a was here").await;
+    let token = line[1].lead().await;
+    let now = bench.now();
+    let read = line[1].seat().read_note(now, HISTORY).await.expect("a note");
+    assert_eq!(read.text.as_deref(), Some(&b"a was here"[..]));
+    line[1].resign_with("b was here").await;
+    assert!(line[2].lead().await > token);
+    assert_eq!(note(&bench, HISTORY).await.as_deref(), Some("b was here"));
+    line[2].resign().await;
+    assert_eq!(note(&bench, HISTORY).await.as_deref(), Some("b was here"));
+    expect_nobody(&bench).await;
+    line[0].lead().await;
+}
+
+/// Its place is given up all the same; and whoever leads meanwhile is not disturbed.
+pub async fn who_does_not_lead_has_no_last_words(bench: Shared) {
+    let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
+    line[1].resign_with("waited").await;
+    line[1].resign_with("out").await;
+    expect_led_by(&bench, &["a", "c"]).await;
+    bench.evict(&election(), line[0].candidate()).await;
+    if order(&bench).await == Order::Race {
+        line[2].lead().await;
+        line[0].resign_with("late").await;
+        line[2].lead().await;
+    } else {
+        // Where an eviction leaves the lease with its holder, it leads until it resigns.
+        line[0].resign().await;
+        line[2].wait_until_leading().await;
+        line[0].resign_with("late").await;
+    }
+    assert_eq!(note(&bench, HISTORY).await, None);
+    expect_led_by(&bench, &["c"]).await;
+}
+
+/// Wherever it is cut: who is there has said nothing yet, and who is gone has.
+pub async fn last_words_are_written_as_the_entry_goes(bench: Shared) {
+    for cut in 1..=CUTS {
+        let mut leader = Contender::new(&bench, "a").await;
+        leader.lead().await;
+        drop(poll_n(cut, leader.seat().resign_with(HISTORY, b"words")).await);
+        let before = note(&bench, HISTORY).await.is_some();
+        let is_gone = !line_up(&bench).await.shows("a");
+        let after = note(&bench, HISTORY).await.is_some();
+        assert!(is_gone || !before, "its words are there, and so is it, after {cut}");
+        assert!(after || !is_gone, "it is gone without a word after {cut}");
+        leader.resign().await;
+        expect_nobody(&bench).await;
+        bench.wipe(&election()).await;
+    }
+}

@@ -1,0 +1,70 @@
+//! `elect priority`: who is to lead rather than others.
+
+use anyhow::bail;
+use elect_api::{Candidate, Survey};
+
+use super::Desk;
+use super::desk::{is_led_by, is_settled, request, say_who_leads};
+use crate::command::runtime::block_on;
+use crate::config::{Preference, PriorityPlan, is_known_as};
+use crate::report::{Log, NOT_ACQUIRED};
+
+/// Sets the priority of a candidate, or of all of a label. If nobody of them is to lead any more, waits until none
+/// does, and prints who leads then. The exit code is 0, and [`NOT_ACQUIRED`] when the time was over before.
+///
+/// # Errors
+/// The store refuses us, or does not answer; nobody is known by that name.
+pub(in crate::command) fn priority(plan: &PriorityPlan, log: &Log) -> anyhow::Result<u8> {
+    block_on(async {
+        let ask = &plan.ask;
+        let desk = Desk::new(&ask.backend, &ask.election, ask.timeout, log)?;
+        let survey = desk.survey().await?;
+        check(&survey, plan)?;
+        let priority = match plan.priority {
+            Preference::Own => None,
+            Preference::Set(priority) => Some(priority),
+        };
+        let request = request(ask.reason.as_deref());
+        let is_gone = |who: &str| is_gone(&survey, who);
+        desk.ask(|orders| {
+            orders.without(is_gone).prioritizing(&plan.id, priority, request.clone())
+        })
+        .await?;
+        let leader = survey.leader.filter(|leader| {
+            priority == Some(0) && is_known_as(&leader.entry.candidate.id, &plan.id)
+        });
+        let Some(leader) = leader else { return Ok(0) };
+        let end = desk
+            .wait_until_seen(|seen| !is_led_by(&seen.survey, leader.token) && is_settled(seen))
+            .await?;
+        if let Some(seen) = end {
+            return say_who_leads(seen.survey.leader.as_ref());
+        }
+        let id = &leader.entry.candidate.id;
+        desk.log().warn(format_args!("{id} was asked, and has not handed over yet"));
+        Ok(NOT_ACQUIRED)
+    })
+}
+
+/// That somebody is known by the name, and knows of priorities.
+fn check(survey: &Survey, plan: &PriorityPlan) -> anyhow::Result<()> {
+    let known: Vec<&Candidate> = survey
+        .entries()
+        .map(|entry| &entry.candidate)
+        .filter(|candidate| is_known_as(&candidate.id, &plan.id))
+        .collect();
+    if known.is_empty() && plan.priority != Preference::Own {
+        let (election, id) = (&plan.ask.election, &plan.id);
+        bail!("nobody in {election} has the id or label {id}: elect status shows who is there");
+    }
+    match known.into_iter().find(|candidate| candidate.is_foreign()) {
+        Some(foreign) => bail!("{} is no elect, and knows of no priorities", foreign.id),
+        None => Ok(()),
+    }
+}
+
+/// Whether this is the id of one run, with its nonce, that has ended. A label may come back.
+fn is_gone(survey: &Survey, who: &str) -> bool {
+    let is_one_run = who.rsplit_once('-').is_some_and(|(label, _)| is_known_as(who, label));
+    is_one_run && !survey.entries().any(|entry| entry.candidate.id == who)
+}

@@ -1,0 +1,246 @@
+//! Who has led an election and how that ended: the last leaderships, as a note of the election.
+//!
+//! Each leader writes down that it has begun, and as it resigns how it has ended. What it does not live to say
+//! its successor finds open, and closes.
+
+use std::time::SystemTime;
+
+use elect_api::{Error, ErrorKind, Token, stamp};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// How many leaderships are kept. Older ones are forgotten.
+pub const KEPT: usize = 50;
+
+/// How many bytes the whole note may have: older leaderships are forgotten where the last ones need more.
+pub const LONGEST: usize = 16 * 1024;
+
+/// How many bytes an id or a reason may have; of a longer one the end is cut off.
+const LONGEST_WORDS: usize = 200;
+
+/// How a leadership ended whose leader did not live to say so.
+pub const UNTOLD: &str = "it did not say how it ended";
+
+/// The last leaderships of one election, the newest last.
+///
+/// What it does not know, a later version has written: that is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct History {
+    #[serde(default)]
+    leaderships: Vec<Record>,
+    #[serde(flatten)]
+    others: Map<String, Value>,
+}
+
+/// One leadership.
+///
+/// Without an end it is the present one, or its leader crashed and has no successor yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    token: u64,
+    id: String,
+    start: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    end: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(flatten)]
+    others: Map<String, Value>,
+}
+
+impl Record {
+    /// A leadership that lasts, of the candidate with this id. `start` is its wall clock, in milliseconds since 1970.
+    pub fn begun(token: Token, id: &str, start: u64) -> Self {
+        Self {
+            token: token.get(),
+            id: cut(id),
+            start,
+            end: None,
+            reason: None,
+            others: Map::default(),
+        }
+    }
+
+    /// The same, ended now, for this reason.
+    #[must_use]
+    pub fn ended(self, reason: &str) -> Self {
+        Self { end: Some(stamp::display()), reason: Some(cut(reason)), ..self }
+    }
+
+    /// The fencing token of the leadership.
+    pub const fn token(&self) -> Token {
+        Token::new(self.token)
+    }
+
+    /// The id of the candidate that led.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// When it began, by the wall clock of the leader; for the eye only.
+    pub fn start(&self) -> Option<SystemTime> {
+        stamp::read(self.start)
+    }
+
+    /// When it ended, by the wall clock of the leader or, if that did not say so, when its successor had begun,
+    /// by that one's clock. `None` as long as nobody has said so.
+    pub fn end(&self) -> Option<SystemTime> {
+        self.end.and_then(stamp::read)
+    }
+
+    /// How it ended, if somebody has said so.
+    pub fn reason(&self) -> Option<&str> {
+        self.reason.as_deref()
+    }
+}
+
+impl History {
+    /// Reads a note; `None` is that of an election that nobody has led.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unfit`] for what no version of elect has written.
+    pub fn read(note: Option<&[u8]>) -> Result<Self, Error> {
+        note.map_or(Ok(Self::default()), |text| {
+            serde_json::from_slice(text).map_err(|error| {
+                let what =
+                    "the history of the election is unreadable: its next leader begins it anew";
+                Error::new(ErrorKind::Unfit, what).because(error)
+            })
+        })
+    }
+
+    /// What is known, the oldest first.
+    pub fn records(&self) -> &[Record] {
+        &self.leaderships
+    }
+
+    /// The token of the newest leadership that is known.
+    pub fn last_token(&self) -> Option<Token> {
+        self.leaderships.last().map(Record::token)
+    }
+
+    /// The same with this one, in the place of what was known of it. Whatever was open before has ended by its start.
+    #[must_use]
+    pub fn with(mut self, record: Record) -> Self {
+        self.leaderships.retain(|known| known.token != record.token);
+        for open in self.leaderships.iter_mut().filter(|known| known.end.is_none()) {
+            open.end = Some(record.start);
+            open.reason = Some(UNTOLD.to_owned());
+        }
+        self.leaderships.push(record);
+        let surplus = self.leaderships.len().saturating_sub(KEPT);
+        self.leaderships.drain(..surplus);
+        self
+    }
+
+    /// The note that says so, of at most [`LONGEST`] bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut history = self.clone();
+        loop {
+            // Strings and numbers: there is nothing in it that JSON cannot say.
+            let note = serde_json::to_vec(&history).unwrap_or_default();
+            if note.len() <= LONGEST || history.leaderships.len() < 2 {
+                return note;
+            }
+            let surplus = history.leaderships.len().div_ceil(8);
+            history.leaderships.drain(..surplus);
+        }
+    }
+}
+
+fn cut(words: &str) -> String {
+    const MARK: &str = "\u{2026}";
+    if words.len() <= LONGEST_WORDS {
+        return words.to_owned();
+    }
+    let fits = |end: &usize| words.is_char_boundary(*end);
+    let end = (0..=LONGEST_WORDS - MARK.len()).rev().find(fits).unwrap_or_default();
+    format!("{}{MARK}", &words[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(token: u64) -> Record {
+        Record::begun(Token::new(token), &format!("web{token}"), 1000 * token)
+    }
+
+    fn through_a_store(history: &History) -> History {
+        History::read(Some(&history.to_bytes())).unwrap()
+    }
+
+    fn tokens(history: &History) -> Vec<u64> {
+        history.records().iter().map(|record| record.token().get()).collect()
+    }
+
+    #[test]
+    fn nobody_has_led_before_the_first() {
+        let none = History::read(None).unwrap();
+        assert_eq!(none, History::default());
+        assert_eq!((none.records(), none.last_token()), (&[][..], None));
+    }
+
+    #[test]
+    fn a_leader_says_that_it_has_begun_and_how_it_has_ended() {
+        let begun = through_a_store(&History::default().with(record(7)));
+        assert_eq!(begun.last_token(), Some(Token::new(7)));
+        assert_eq!((begun.records()[0].end(), begun.records()[0].reason()), (None, None));
+        let ended = through_a_store(&begun.with(record(7).ended("the command exited with 0")));
+        let [record] = ended.records() else { panic!("{ended:?}") };
+        assert_eq!((record.id(), record.reason()), ("web7", Some("the command exited with 0")));
+        assert_eq!(record.start(), stamp::read(7000));
+        assert!(record.end().is_some());
+    }
+
+    #[test]
+    fn a_successor_closes_what_is_open_and_nothing_else() {
+        let history =
+            History::default().with(record(1).ended("asked")).with(record(2)).with(record(5));
+        let [first, open, last] = history.records() else { panic!("{history:?}") };
+        assert_eq!(first.reason(), Some("asked"));
+        assert_eq!((open.reason(), open.end()), (Some(UNTOLD), stamp::read(5000)));
+        assert_eq!((last.reason(), last.end()), (None, None));
+    }
+
+    #[test]
+    fn the_last_fifty_are_known() {
+        let history =
+            (1..=60).fold(History::default(), |history, token| history.with(record(token)));
+        assert_eq!(tokens(&history), (11..=60).collect::<Vec<_>>());
+        assert_eq!(tokens(&through_a_store(&history)), tokens(&history));
+    }
+
+    #[test]
+    fn however_long_the_words_are_the_note_is_short() {
+        let mut history = History::default();
+        for token in 1..=60 {
+            let id = format!("{token}{}", "\u{1}".repeat(10_000));
+            let record = Record::begun(Token::new(token), &id, u64::MAX);
+            history = through_a_store(&history.with(record.ended(&"\u{10FFFF}".repeat(10_000))));
+            assert!(history.to_bytes().len() <= LONGEST);
+            assert_eq!(history.last_token(), Some(Token::new(token)));
+        }
+        assert!(history.records().len() > 4);
+    }
+
+    #[test]
+    fn what_a_later_version_wrote_is_kept() {
+        let text = br#"{"leaderships":[{"token":1,"id":"a","start":5,"more":[null]}],"later":1}"#;
+        let history = History::read(Some(text)).unwrap();
+        assert_eq!(history.to_bytes(), text);
+        let json: Value = serde_json::from_slice(&history.with(record(2)).to_bytes()).unwrap();
+        assert_eq!(json["later"], 1);
+        assert_eq!(json["leaderships"][0]["more"][0], Value::Null);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_said() {
+        for bad in
+            ["", "[]", "1", "{\"leaderships\":1}", "{\"leaderships\":[{\"token\":-1}]}", "\u{0}"]
+        {
+            let error = History::read(Some(bad.as_bytes())).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unfit, "{bad:?}");
+        }
+    }
+}

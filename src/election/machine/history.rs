@@ -1,0 +1,198 @@
+//! The history of the election: finding out what is known, and saying that we have begun and how we have ended.
+
+use std::time::Duration;
+
+use elect_api::{Boottime, Error, Noted};
+use nix::sys::signal::Signal;
+
+use super::request::{Kind, Request};
+use super::{Command, Machine, News, Phase, Verdict};
+use crate::guard::Ended;
+
+/// A command that ends sooner is told of once, when it has ended.
+const WORTH_A_BEGINNING: Duration = Duration::from_millis(100);
+/// How long an answer is waited for at most with which our end can be told.
+const LAST_PATIENCE: Duration = Duration::from_millis(500);
+
+/// How far a leader is with the history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Chapter {
+    /// There is nothing of ours to say: nothing was started, all is said, or it is not to be said.
+    Closed,
+    /// What is known is to be read, at this instant or later.
+    Unread(Boottime),
+    /// It is to be said that we have begun, at this instant or later.
+    Unsaid(Boottime),
+    /// That is said.
+    Begun,
+}
+
+impl Machine {
+    /// The command runs.
+    pub(super) const fn open_chapter(&mut self, now: Boottime) {
+        if self.rules.keeps_history {
+            self.chapter = Chapter::Unread(now);
+        }
+    }
+
+    /// We led, and lost it: our successor says so.
+    pub(super) const fn close_chapter(&mut self) {
+        self.chapter = Chapter::Closed;
+    }
+
+    /// What is to be asked next, when, and by when there has to be an answer: nothing of this keeps a renewal waiting.
+    fn next_of_history(&self) -> Option<(Kind, Boottime, Boottime)> {
+        let Phase::Leading(tenure) = &self.phase else { return None };
+        let Request::Due(renewal) = self.request else { return None };
+        let (kind, due) = match self.chapter {
+            Chapter::Unread(due) => (Kind::ReadHistory, due),
+            Chapter::Unsaid(due) => (Kind::WriteHistory, due),
+            Chapter::Closed | Chapter::Begun => return None,
+        };
+        let has_room = due + self.timing.renew_interval / 2 <= renewal;
+        (has_room && !tenure.is_empty()).then_some((kind, due, renewal))
+    }
+
+    pub(super) fn history_tick(&self) -> Option<Boottime> {
+        self.next_of_history().map(|(_, due, _)| due)
+    }
+
+    /// Asks what is to be asked by now.
+    pub(super) fn look_at_the_history(&mut self, now: Boottime) {
+        let Some((kind, _, renewal)) = self.next_of_history().filter(|(_, due, _)| *due <= now)
+        else {
+            return;
+        };
+        if now + self.timing.renew_interval / 2 > renewal {
+            // There is no room left. After the renewal there will be.
+            return self.postpone_chapter(renewal);
+        }
+        self.request = Request::sent(kind, now, renewal.since(now));
+        self.say(match kind {
+            Kind::ReadHistory => Command::ReadHistory,
+            _ => Command::WriteHistory,
+        });
+    }
+
+    const fn postpone_chapter(&mut self, until: Boottime) {
+        match &mut self.chapter {
+            Chapter::Unread(due) | Chapter::Unsaid(due) => *due = until,
+            Chapter::Closed | Chapter::Begun => {}
+        }
+    }
+
+    /// The renewal that was due is due again: at its time, or at once if there was a wake.
+    fn back_to_renewals(&mut self, now: Boottime) {
+        let renewal = match self.request {
+            Request::Sent { overdue, hastened: false, .. }
+                if matches!(self.phase, Phase::Leading(_)) =>
+            {
+                overdue
+            }
+            _ => now,
+        };
+        self.request = Request::due(renewal);
+    }
+
+    pub(super) fn history_read(&mut self, now: Boottime, outcome: Result<(), Error>) {
+        self.back_to_renewals(now);
+        match outcome {
+            Ok(()) => {
+                let begun = match &self.phase {
+                    Phase::Leading(tenure) => tenure.started().unwrap_or(now),
+                    _ => now,
+                };
+                // Where others look who led last, they are told at once.
+                let pause =
+                    if self.orders.are_ranked() { Duration::ZERO } else { WORTH_A_BEGINNING };
+                self.chapter = Chapter::Unsaid(now.max(begun + pause));
+            }
+            Err(error) => self.history_failed(now, error),
+        }
+    }
+
+    pub(super) fn history_written(&mut self, now: Boottime, outcome: Result<Noted, Error>) {
+        self.back_to_renewals(now);
+        match outcome {
+            Ok(Noted::Written) => self.chapter = Chapter::Begun,
+            // The renewal finds out the same, and does something about it.
+            Ok(Noted::Gone(_)) => {
+                self.close_chapter();
+                self.request.hasten(now);
+            }
+            Err(error) => self.history_failed(now, error),
+        }
+    }
+
+    fn history_failed(&mut self, now: Boottime, error: Error) {
+        if error.is_permanent() {
+            self.close_chapter();
+            return self.say(Command::Tell(News::HistoryUnkept(error)));
+        }
+        self.postpone_chapter(now + self.timing.renew_interval);
+    }
+
+    /// There was no answer before the renewal, which is due now.
+    pub(super) fn history_unanswered(&mut self, now: Boottime) {
+        self.request = Request::due(now);
+        self.postpone_chapter(now + self.timing.renew_interval);
+    }
+
+    /// Whether what is under way is waited for before we resign, so that our end can be told. It is not for long.
+    pub(super) fn finishes_the_chapter(&mut self, now: Boottime) -> bool {
+        match &mut self.request {
+            Request::Sent { kind: Kind::ReadHistory | Kind::WriteHistory, overdue, .. }
+                if self.chapter != Chapter::Closed =>
+            {
+                *overdue = (*overdue).min(now + LAST_PATIENCE);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// How it ended, for the history, if that can be told in the same step as we resign. It is said once: then
+    /// we resign without a word.
+    pub(super) fn last_words(&mut self) -> Option<String> {
+        match std::mem::replace(&mut self.chapter, Chapter::Closed) {
+            Chapter::Closed | Chapter::Unread(_) => None,
+            Chapter::Unsaid(_) | Chapter::Begun => self.verdict.as_ref().map(|it| self.ending(it)),
+        }
+    }
+
+    fn ending(&self, verdict: &Verdict) -> String {
+        match verdict {
+            Verdict::Ended(ended) => match self.interrupted.last() {
+                Some(&(signal, _)) if self.told_to_end => interrupted(signal, *ended),
+                _ => in_words(*ended),
+            },
+            Verdict::Lost(why) => format!("leadership was lost: {why}"),
+            Verdict::SteppedDown(why) => format!("stepped down: {why}"),
+            Verdict::Withdrawn(why) => format!("withdrew: {why}"),
+            Verdict::LostForGood(why) | Verdict::Failed(why) => why.clone(),
+            other => format!("{other:?}"),
+        }
+    }
+}
+
+fn in_words(ended: Ended) -> String {
+    match ended {
+        Ended::Exited(code) => format!("the command exited with code {code}"),
+        Ended::Signaled(signal) => format!("{} ended the command", name(signal.into())),
+    }
+}
+
+/// The signal's own end is not worth a word.
+fn interrupted(signal: i32, ended: Ended) -> String {
+    let told = format!("told to end by {}", name(signal));
+    match ended {
+        Ended::Exited(0) => told,
+        Ended::Signaled(by) if i32::from(by) == signal => told,
+        _ => format!("{told}: {}", in_words(ended)),
+    }
+}
+
+fn name(signal: i32) -> String {
+    Signal::try_from(signal)
+        .map_or_else(|_| format!("signal {signal}"), |signal| signal.as_str().to_owned())
+}

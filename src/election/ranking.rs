@@ -1,0 +1,154 @@
+//! Who of those who are there is to lead: the greatest priority, and of equals whoever arrived first.
+
+use std::cmp::Reverse;
+
+use elect_api::{Entry, Leader, Survey, Token};
+
+use super::orders::Orders;
+
+/// What decides between two candidates: the greater one is the better.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank {
+    /// Whoever led last was asked to hand over to this one.
+    pub is_named: bool,
+    /// As it is by now; 0 never leads.
+    pub priority: u32,
+    /// The number of its arrival.
+    pub arrival: Reverse<u64>,
+    /// Its id.
+    pub id: Reverse<String>,
+}
+
+/// Who is there, as a store shows it.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// Who leads or is the next to lead, and who waits.
+    pub survey: Survey,
+    /// The token of whoever led last, as far as is known.
+    pub last: Option<Token>,
+}
+
+impl Field {
+    /// What is shown to people: a head for whom somebody better is there does not lead before it says so in the
+    /// history, as it is about to stand back. Nor does one of priority 0. It waits as the next.
+    pub fn settled(self, orders: &Orders) -> Survey {
+        let leads = |leader: &Leader| {
+            let id = leader.entry.candidate.id.as_str();
+            leader.entry.candidate.is_foreign()
+                || self.last == Some(leader.token)
+                || Contest::of(&self, orders, id).is_none_or(|contest| contest.is_ours())
+        };
+        let is_led = self.survey.leader.as_ref().is_none_or(leads);
+        let mut survey = self.survey;
+        if let Some(held) = survey.leader.take_if(|_| !is_led) {
+            survey.waiting.insert(0, held.entry);
+        }
+        survey
+    }
+}
+
+/// Who could lead, as the head of the queue sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contest {
+    /// The head itself.
+    pub ours: Rank,
+    /// Those who can lead and would take their turn, the best first. Programs other than elect do not know of
+    /// ranks, and whoever stands still would be waited for in vain.
+    pub others: Vec<Rank>,
+    /// Whether a program other than elect waits.
+    pub has_foreign: bool,
+    /// The token of whoever led last, as far as is known.
+    pub last: Option<Token>,
+}
+
+impl Contest {
+    /// What is shown of it to the candidate of this id. `None` if that is not there.
+    pub fn of(field: &Field, orders: &Orders, id: &str) -> Option<Self> {
+        let Field { survey, last } = field;
+        let last = *last;
+        let successor = orders.successor(last);
+        let rank = |entry: &Entry| Rank {
+            is_named: successor == Some(entry.candidate.id.as_str()),
+            priority: orders.priority_of(&entry.candidate.id, entry.candidate.priority),
+            arrival: Reverse(entry.arrival),
+            id: Reverse(entry.candidate.id.clone()),
+        };
+        let (ours, rivals): (Vec<_>, Vec<_>) =
+            survey.entries().partition(|entry| entry.candidate.id == id);
+        let ours = rank(ours.first()?);
+        let (foreign, rivals): (Vec<_>, Vec<_>) =
+            rivals.into_iter().partition(|entry| entry.candidate.is_foreign());
+        let able = rivals.into_iter().filter(|entry| !entry.is_stopped).map(rank);
+        let mut others: Vec<Rank> = able.filter(|rank| rank.priority > 0).collect();
+        others.sort_by(|a, b| b.cmp(a));
+        Some(Self { ours, others, has_foreign: !foreign.is_empty(), last })
+    }
+}
+
+impl Contest {
+    /// Whether nobody is to lead rather than we, and we are.
+    fn is_ours(&self) -> bool {
+        self.ours.priority > 0 && self.others.first().is_none_or(|best| *best < self.ours)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use elect_api::Candidate;
+
+    use super::*;
+
+    fn entry(id: &str, priority: u32, arrival: u64) -> Entry {
+        let host = "web".to_owned();
+        Entry::new(Candidate { host, priority, ..Candidate::foreign(id) }, None, arrival)
+    }
+
+    fn field(head: Entry, waiting: Vec<Entry>) -> Field {
+        let token = Token::new(head.arrival);
+        let leader = Leader { entry: head, token, since: None, remaining: None, renewed: None };
+        Field { survey: Survey { leader: Some(leader), waiting }, last: None }
+    }
+
+    fn ids(contest: &Contest) -> Vec<&str> {
+        contest.others.iter().map(|rank| rank.id.0.as_str()).collect()
+    }
+
+    #[test]
+    fn the_greatest_priority_then_who_arrived_first_then_the_smaller_id() {
+        let waiting =
+            vec![entry("b", 80, 2), entry("late", 100, 9), entry("c", 100, 3), entry("z", 80, 2)];
+        let field = field(entry("a", 90, 1), waiting);
+        let contest = Contest::of(&field, &Orders::default(), "a").unwrap();
+        assert_eq!(ids(&contest), ["c", "late", "b", "z"]);
+        let better = contest.others.iter().filter(|rank| **rank > contest.ours).count();
+        assert_eq!(better, 2);
+    }
+
+    #[test]
+    fn who_cannot_lead_or_would_not_come_does_not_count() {
+        let stopped = Entry { is_stopped: true, ..entry("stopped", 200, 3) };
+        let foreign = Entry::new(Candidate::foreign("foreign"), None, 4);
+        let waiting = vec![entry("observer", 0, 2), stopped, foreign, entry("b", 50, 5)];
+        let field = field(entry("a", 90, 1), waiting);
+        let contest = Contest::of(&field, &Orders::default(), "a").unwrap();
+        assert_eq!(ids(&contest), ["b"]);
+        assert!(contest.has_foreign);
+        assert_eq!(Contest::of(&field, &Orders::default(), "who"), None);
+    }
+
+    #[test]
+    fn a_head_that_is_about_to_stand_back_is_shown_as_waiting() {
+        let shown = |head, last| {
+            let field = Field { last, ..field(head, vec![entry("b", 100, 2)]) };
+            let survey = field.settled(&Orders::default());
+            (survey.leader.is_some(), survey.waiting.len())
+        };
+        let (held, led) = ((false, 2), (true, 1));
+        assert_eq!(shown(entry("a", 90, 1), None), held);
+        assert_eq!(shown(entry("a", 90, 7), Some(Token::new(6))), held);
+        assert_eq!(shown(entry("a", 90, 7), Some(Token::new(7))), led);
+        assert_eq!(shown(entry("a", 0, 7), None), held);
+        assert_eq!(shown(entry("a", 100, 1), None), led);
+        assert_eq!(shown(Entry::new(Candidate::foreign("a"), None, 1), None), led);
+    }
+}

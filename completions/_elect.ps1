@@ -36,6 +36,9 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('resume', 'resume', [CompletionResultType]::ParameterValue, 'End a pause')
             [CompletionResult]::new('priority', 'priority', [CompletionResultType]::ParameterValue, 'Set who is to lead rather than others')
             [CompletionResult]::new('check', 'check', [CompletionResultType]::ParameterValue, 'Say whether the leadership of this command holds')
+            [CompletionResult]::new('fence', 'fence', [CompletionResultType]::ParameterValue, 'Run a command unless the leader was replaced')
+            [CompletionResult]::new('put', 'put', [CompletionResultType]::ParameterValue, 'Keep a value, as a leader')
+            [CompletionResult]::new('get', 'get', [CompletionResultType]::ParameterValue, 'Print a value that a leader keeps')
             [CompletionResult]::new('doctor', 'doctor', [CompletionResultType]::ParameterValue, 'Find what is wrong with this machine and store')
             [CompletionResult]::new('selftest', 'selftest', [CompletionResultType]::ParameterValue, 'Try all that elect promises on this machine and store')
             [CompletionResult]::new('dashboard', 'dashboard', [CompletionResultType]::ParameterValue, 'Print alerts or a dashboard for the metrics')
@@ -211,6 +214,41 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
         'elect;check' {
             [CompletionResult]::new('--remaining', '--remaining', [CompletionResultType]::ParameterName, 'How long it must still hold [default: 0]')
             [CompletionResult]::new('--lease-file', '--lease-file', [CompletionResultType]::ParameterName, 'Whose lease it is [default: the command''s own]')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
+            break
+        }
+        'elect;fence' {
+            [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Where it is kept [default: where it leads, or file:]')
+            [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Where it is kept [default: where it leads, or file:]')
+            [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'The election [default: that which leads here]')
+            [CompletionResult]::new('--election', '--election', [CompletionResultType]::ParameterName, 'The election [default: that which leads here]')
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'The profile in it to use')
+            [CompletionResult]::new('--token', '--token', [CompletionResultType]::ParameterName, 'The fencing token [default: this command''s own]')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
+            break
+        }
+        'elect;put' {
+            [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Where it is kept [default: where it leads, or file:]')
+            [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Where it is kept [default: where it leads, or file:]')
+            [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'The election [default: that which leads here]')
+            [CompletionResult]::new('--election', '--election', [CompletionResultType]::ParameterName, 'The election [default: that which leads here]')
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'The profile in it to use')
+            [CompletionResult]::new('--token', '--token', [CompletionResultType]::ParameterName, 'The fencing token [default: this command''s own]')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
+            break
+        }
+        'elect;get' {
+            [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Where it is kept [default: where it leads, or file:]')
+            [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Where it is kept [default: where it leads, or file:]')
+            [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'The election [default: that which leads here]')
+            [CompletionResult]::new('--election', '--election', [CompletionResultType]::ParameterName, 'The election [default: that which leads here]')
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'The profile in it to use')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
             break

@@ -33,6 +33,9 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand resume 'End a pause'
             cand priority 'Set who is to lead rather than others'
             cand check 'Say whether the leadership of this command holds'
+            cand fence 'Run a command unless the leader was replaced'
+            cand put 'Keep a value, as a leader'
+            cand get 'Print a value that a leader keeps'
             cand doctor 'Find what is wrong with this machine and store'
             cand selftest 'Try all that elect promises on this machine and store'
             cand dashboard 'Print alerts or a dashboard for the metrics'
@@ -197,6 +200,38 @@ set edit:completion:arg-completer[elect] = {|@words|
         &'elect;check'= {
             cand --remaining 'How long it must still hold [default: 0]'
             cand --lease-file 'Whose lease it is [default: the command''s own]'
+            cand -h 'Print this help'
+            cand --help 'Print this help'
+        }
+        &'elect;fence'= {
+            cand -b 'Where it is kept [default: where it leads, or file:]'
+            cand --backend 'Where it is kept [default: where it leads, or file:]'
+            cand -e 'The election [default: that which leads here]'
+            cand --election 'The election [default: that which leads here]'
+            cand --config 'Configuration file, in place of the usual ones'
+            cand --profile 'The profile in it to use'
+            cand --token 'The fencing token [default: this command''s own]'
+            cand -h 'Print this help'
+            cand --help 'Print this help'
+        }
+        &'elect;put'= {
+            cand -b 'Where it is kept [default: where it leads, or file:]'
+            cand --backend 'Where it is kept [default: where it leads, or file:]'
+            cand -e 'The election [default: that which leads here]'
+            cand --election 'The election [default: that which leads here]'
+            cand --config 'Configuration file, in place of the usual ones'
+            cand --profile 'The profile in it to use'
+            cand --token 'The fencing token [default: this command''s own]'
+            cand -h 'Print this help'
+            cand --help 'Print this help'
+        }
+        &'elect;get'= {
+            cand -b 'Where it is kept [default: where it leads, or file:]'
+            cand --backend 'Where it is kept [default: where it leads, or file:]'
+            cand -e 'The election [default: that which leads here]'
+            cand --election 'The election [default: that which leads here]'
+            cand --config 'Configuration file, in place of the usual ones'
+            cand --profile 'The profile in it to use'
             cand -h 'Print this help'
             cand --help 'Print this help'
         }

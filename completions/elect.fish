@@ -37,6 +37,9 @@ complete -c elect -n "__fish_elect_needs_command" -f -a "pause" -d 'Have nobody 
 complete -c elect -n "__fish_elect_needs_command" -f -a "resume" -d 'End a pause'
 complete -c elect -n "__fish_elect_needs_command" -f -a "priority" -d 'Set who is to lead rather than others'
 complete -c elect -n "__fish_elect_needs_command" -f -a "check" -d 'Say whether the leadership of this command holds'
+complete -c elect -n "__fish_elect_needs_command" -f -a "fence" -d 'Run a command unless the leader was replaced'
+complete -c elect -n "__fish_elect_needs_command" -f -a "put" -d 'Keep a value, as a leader'
+complete -c elect -n "__fish_elect_needs_command" -f -a "get" -d 'Print a value that a leader keeps'
 complete -c elect -n "__fish_elect_needs_command" -f -a "doctor" -d 'Find what is wrong with this machine and store'
 complete -c elect -n "__fish_elect_needs_command" -f -a "selftest" -d 'Try all that elect promises on this machine and store'
 complete -c elect -n "__fish_elect_needs_command" -f -a "dashboard" -d 'Print alerts or a dashboard for the metrics'
@@ -163,6 +166,23 @@ complete -c elect -n "__fish_elect_using_subcommand priority" -s h -l help -d 'P
 complete -c elect -n "__fish_elect_using_subcommand check" -l remaining -d 'How long it must still hold [default: 0]' -r
 complete -c elect -n "__fish_elect_using_subcommand check" -l lease-file -d 'Whose lease it is [default: the command\'s own]' -r -F
 complete -c elect -n "__fish_elect_using_subcommand check" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand fence" -s b -l backend -d 'Where it is kept [default: where it leads, or file:]' -r -f
+complete -c elect -n "__fish_elect_using_subcommand fence" -s e -l election -d 'The election [default: that which leads here]' -r -f -a "(__elect_names elections)"
+complete -c elect -n "__fish_elect_using_subcommand fence" -l config -d 'Configuration file, in place of the usual ones' -r -F
+complete -c elect -n "__fish_elect_using_subcommand fence" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
+complete -c elect -n "__fish_elect_using_subcommand fence" -l token -d 'The fencing token [default: this command\'s own]' -r
+complete -c elect -n "__fish_elect_using_subcommand fence" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand put" -s b -l backend -d 'Where it is kept [default: where it leads, or file:]' -r -f
+complete -c elect -n "__fish_elect_using_subcommand put" -s e -l election -d 'The election [default: that which leads here]' -r -f -a "(__elect_names elections)"
+complete -c elect -n "__fish_elect_using_subcommand put" -l config -d 'Configuration file, in place of the usual ones' -r -F
+complete -c elect -n "__fish_elect_using_subcommand put" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
+complete -c elect -n "__fish_elect_using_subcommand put" -l token -d 'The fencing token [default: this command\'s own]' -r
+complete -c elect -n "__fish_elect_using_subcommand put" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand get" -s b -l backend -d 'Where it is kept [default: where it leads, or file:]' -r -f
+complete -c elect -n "__fish_elect_using_subcommand get" -s e -l election -d 'The election [default: that which leads here]' -r -f -a "(__elect_names elections)"
+complete -c elect -n "__fish_elect_using_subcommand get" -l config -d 'Configuration file, in place of the usual ones' -r -F
+complete -c elect -n "__fish_elect_using_subcommand get" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
+complete -c elect -n "__fish_elect_using_subcommand get" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand doctor" -s b -l backend -d 'The store to examine' -r -f
 complete -c elect -n "__fish_elect_using_subcommand doctor" -s o -l output -d 'table, json or yaml' -r -f -a "table\t'For people; may change'
 json\t'For programs; stable'

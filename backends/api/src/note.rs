@@ -53,11 +53,11 @@ pub struct Note {
     pub wake: Wake,
 }
 
-/// What came of [`crate::Seat::write_note`].
+/// What came of [`crate::Seat::write_note`], or of [`crate::Store::put`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Noted {
-    /// It is written, and we led then.
+    /// It is written, and whoever was to lead did so then.
     Written,
-    /// It is not written, and will not be: we do not lead, or not any more. The text says what was seen.
+    /// It is not written, and will not be: that one does not lead, or not any more. The text says what was seen.
     Gone(String),
 }

@@ -34,7 +34,11 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('resign', 'resign', [CompletionResultType]::ParameterValue, 'Have the leader hand over')
             [CompletionResult]::new('pause', 'pause', [CompletionResultType]::ParameterValue, 'Have nobody lead for now')
             [CompletionResult]::new('resume', 'resume', [CompletionResultType]::ParameterValue, 'End a pause')
+            [CompletionResult]::new('priority', 'priority', [CompletionResultType]::ParameterValue, 'Set who is to lead rather than others')
             [CompletionResult]::new('check', 'check', [CompletionResultType]::ParameterValue, 'Say whether the leadership of this command holds')
+            [CompletionResult]::new('fence', 'fence', [CompletionResultType]::ParameterValue, 'Run a command unless the leader was replaced')
+            [CompletionResult]::new('put', 'put', [CompletionResultType]::ParameterValue, 'Keep a value, as a leader')
+            [CompletionResult]::new('get', 'get', [CompletionResultType]::ParameterValue, 'Print a value that a leader keeps')
             [CompletionResult]::new('doctor', 'doctor', [CompletionResultType]::ParameterValue, 'Find what is wrong with this machine and store')
             [CompletionResult]::new('selftest', 'selftest', [CompletionResultType]::ParameterValue, 'Try all that elect promises on this machine and store')
             [CompletionResult]::new('dashboard', 'dashboard', [CompletionResultType]::ParameterValue, 'Print alerts or a dashboard for the metrics')
@@ -50,6 +54,8 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Its name; a sidecar needs one [default: the command''s file name]')
             [CompletionResult]::new('--election', '--election', [CompletionResultType]::ParameterName, 'Its name; a sidecar needs one [default: the command''s file name]')
             [CompletionResult]::new('--id', '--id', [CompletionResultType]::ParameterName, 'Label of this candidate [default: host name]')
+            [CompletionResult]::new('--priority', '--priority', [CompletionResultType]::ParameterName, 'The greatest waiting leads next; 0 never leads')
+            [CompletionResult]::new('--preempt-after', '--preempt-after', [CompletionResultType]::ParameterName, 'Wait so long before that [default: 30s]')
             [CompletionResult]::new('--ttl', '--ttl', [CompletionResultType]::ParameterName, 'Length of the lease [default: 15s]')
             [CompletionResult]::new('--max-clock-drift', '--max-clock-drift', [CompletionResultType]::ParameterName, 'Clocks may differ by so much [default: 10%]')
             [CompletionResult]::new('--http', '--http', [CompletionResultType]::ParameterName, 'Show over HTTP how things are')
@@ -73,6 +79,7 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('--log-format', '--log-format', [CompletionResultType]::ParameterName, 'text or json, on stderr')
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')
             [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'The profile in it to use')
+            [CompletionResult]::new('--preempt', '--preempt', [CompletionResultType]::ParameterName, 'Ask a leader of less priority to hand over')
             [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Exit at once if another candidate leads')
             [CompletionResult]::new('--no-wait', '--no-wait', [CompletionResultType]::ParameterName, 'Exit at once if another candidate leads')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors')
@@ -89,6 +96,8 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Its name; a sidecar needs one [default: the command''s file name]')
             [CompletionResult]::new('--election', '--election', [CompletionResultType]::ParameterName, 'Its name; a sidecar needs one [default: the command''s file name]')
             [CompletionResult]::new('--id', '--id', [CompletionResultType]::ParameterName, 'Label of this candidate [default: host name]')
+            [CompletionResult]::new('--priority', '--priority', [CompletionResultType]::ParameterName, 'The greatest waiting leads next; 0 never leads')
+            [CompletionResult]::new('--preempt-after', '--preempt-after', [CompletionResultType]::ParameterName, 'Wait so long before that [default: 30s]')
             [CompletionResult]::new('--ttl', '--ttl', [CompletionResultType]::ParameterName, 'Length of the lease [default: 15s]')
             [CompletionResult]::new('--max-clock-drift', '--max-clock-drift', [CompletionResultType]::ParameterName, 'Clocks may differ by so much [default: 10%]')
             [CompletionResult]::new('--http', '--http', [CompletionResultType]::ParameterName, 'Show over HTTP how things are')
@@ -102,6 +111,7 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('--log-format', '--log-format', [CompletionResultType]::ParameterName, 'text or json, on stderr')
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')
             [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'The profile in it to use')
+            [CompletionResult]::new('--preempt', '--preempt', [CompletionResultType]::ParameterName, 'Ask a leader of less priority to hand over')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors')
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say everything')
@@ -161,10 +171,11 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Where the election is kept')
             [CompletionResult]::new('--reason', '--reason', [CompletionResultType]::ParameterName, 'Why, for logs and for all who look')
             [CompletionResult]::new('--timeout', '--timeout', [CompletionResultType]::ParameterName, 'Wait at most so long [default: without end]')
+            [CompletionResult]::new('--to', '--to', [CompletionResultType]::ParameterName, 'Who is to lead next: its id or label')
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')
             [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'The profile in it to use')
-            [CompletionResult]::new('--force', '--force', [CompletionResultType]::ParameterName, 'Remove the leader''s entry if its holder does not answer')
-            [CompletionResult]::new('--even-if-alive', '--even-if-alive', [CompletionResultType]::ParameterName, 'With --force: though its holder lives. Two may lead then')
+            [CompletionResult]::new('--force', '--force', [CompletionResultType]::ParameterName, 'Remove its entry if nobody holds it any more')
+            [CompletionResult]::new('--even-if-alive', '--even-if-alive', [CompletionResultType]::ParameterName, 'With --force: though it lives, so that two may run')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
             break
@@ -189,9 +200,55 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
             break
         }
+        'elect;priority' {
+            [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Where the election is kept')
+            [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Where the election is kept')
+            [CompletionResult]::new('--reason', '--reason', [CompletionResultType]::ParameterName, 'Why, for logs and for all who look')
+            [CompletionResult]::new('--timeout', '--timeout', [CompletionResultType]::ParameterName, 'Wait at most so long [default: without end]')
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'The profile in it to use')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
+            break
+        }
         'elect;check' {
             [CompletionResult]::new('--remaining', '--remaining', [CompletionResultType]::ParameterName, 'How long it must still hold [default: 0]')
             [CompletionResult]::new('--lease-file', '--lease-file', [CompletionResultType]::ParameterName, 'Whose lease it is [default: the command''s own]')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
+            break
+        }
+        'elect;fence' {
+            [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Where it is kept [default: where it leads, or file:]')
+            [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Where it is kept [default: where it leads, or file:]')
+            [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'The election [default: that which leads here]')
+            [CompletionResult]::new('--election', '--election', [CompletionResultType]::ParameterName, 'The election [default: that which leads here]')
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'The profile in it to use')
+            [CompletionResult]::new('--token', '--token', [CompletionResultType]::ParameterName, 'The fencing token [default: this command''s own]')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
+            break
+        }
+        'elect;put' {
+            [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Where it is kept [default: where it leads, or file:]')
+            [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Where it is kept [default: where it leads, or file:]')
+            [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'The election [default: that which leads here]')
+            [CompletionResult]::new('--election', '--election', [CompletionResultType]::ParameterName, 'The election [default: that which leads here]')
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'The profile in it to use')
+            [CompletionResult]::new('--token', '--token', [CompletionResultType]::ParameterName, 'The fencing token [default: this command''s own]')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
+            break
+        }
+        'elect;get' {
+            [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Where it is kept [default: where it leads, or file:]')
+            [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Where it is kept [default: where it leads, or file:]')
+            [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'The election [default: that which leads here]')
+            [CompletionResult]::new('--election', '--election', [CompletionResultType]::ParameterName, 'The election [default: that which leads here]')
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'The profile in it to use')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
             break

@@ -35,6 +35,32 @@ impl BackendUrl {
         has_hosts.then(|| Self(format!("{}{}{}", &self.0[..hosts], ways.join(","), &self.0[end..])))
     }
 
+    /// The same without the password that it may hold.
+    pub fn without_password(&self) -> Self {
+        let start = self.0.find("://").map_or(0, |at| at + 3);
+        let end = self.0.find('?').unwrap_or(self.0.len());
+        // In doubt too much is left out, as in what is shown.
+        let user = self.0[start..end].rfind('@').map_or("", |at| &self.0[start..start + at]);
+        match user.find(':') {
+            // Without an authority it is all path.
+            Some(at) if !user.starts_with('/') => {
+                let rest = &self.0[start + user.len()..];
+                Self(format!("{}{rest}", &self.0[..start + at]))
+            }
+            _ => self.clone(),
+        }
+    }
+
+    /// What another process is told of this store, which may be another user's: without the password. Where it
+    /// leaves open what the place is, as `file:` does, it is `location`.
+    pub fn for_others(&self, location: &str) -> Self {
+        let (head, query) = self.0.split_at(self.0.find('?').unwrap_or(self.0.len()));
+        match head.split_once(':') {
+            Some((_, "" | "//")) => Self(format!("{location}{query}")),
+            _ => self.without_password(),
+        }
+    }
+
     /// All of it, for whoever opens the store.
     pub fn with_secrets(&self) -> &str {
         &self.0
@@ -143,6 +169,22 @@ mod tests {
         for none in ["file:", "file:///var/lib", "etcd:a"] {
             let Ok(parsed) = none.parse::<BackendUrl>();
             assert_eq!(parsed.through(&ways), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn what_others_are_told_has_a_place_and_no_password() {
+        for (url, told) in [
+            ("file:", "file:///here"),
+            ("file://?allow-network", "file:///here?allow-network"),
+            ("file:///var/a:b@c", "file:///var/a:b@c"),
+            ("etcd://a:2379,b:7/x?cert=c&key=k", "etcd://a:2379,b:7/x?cert=c&key=k"),
+            ("etcd://me@a:1", "etcd://me@a:1"),
+            ("etcd://me:pw@a:1?password-file=/p", "etcd://me@a:1?password-file=/p"),
+            ("zk://me:p@/w:x@a/e", "zk://me@a/e"),
+        ] {
+            let Ok(parsed) = url.parse::<BackendUrl>();
+            assert_eq!(parsed.for_others("file:///here").with_secrets(), told, "{url}");
         }
     }
 

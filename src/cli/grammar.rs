@@ -7,8 +7,9 @@ use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory};
 
 use super::{Cli, Settings, help};
 
-/// The flags that say which configuration file counts; what is said in one cannot be said in it.
-const ABOUT_THE_FILE: [&str; 2] = ["config", "profile"];
+/// The flags that say which configuration file counts: what is said in one cannot be said in it. And a token is
+/// another one with each leader.
+const NEVER_IN_THE_FILE: [&str; 3] = ["config", "profile", "token"];
 
 /// The whole grammar as `--help` and errors show it.
 pub fn grammar() -> Command {
@@ -90,7 +91,7 @@ pub fn variables() -> Vec<String> {
 
 /// Whether a flag can be set in a configuration file.
 pub(super) fn is_settable(arg: &Arg) -> bool {
-    arg.get_long().is_some_and(|long| !ABOUT_THE_FILE.contains(&long) && long != "help")
+    arg.get_long().is_some_and(|long| !NEVER_IN_THE_FILE.contains(&long) && long != "help")
 }
 
 /// Reads a value of a configuration file as its flag would.

@@ -6,7 +6,8 @@ use clap::{Arg, ArgAction, Command};
 pub(super) const GENERAL: &str = "General";
 
 /// Subcommands that brief help only names, lest it outgrow a screen.
-const SELDOM: [&str; 6] = ["priority", "dashboard", "config", "completions", "man", "help"];
+const SELDOM: [&str; 9] =
+    ["fence", "put", "get", "priority", "dashboard", "config", "completions", "man", "help"];
 
 /// The widest line of help, in columns.
 const WIDTH: usize = 80;

@@ -13,13 +13,16 @@ mod completions;
 mod config;
 mod dashboard;
 mod doctor;
+mod fence;
 mod file_args;
+mod get;
 mod given;
 mod goal;
 mod grammar;
 mod health;
 mod help;
 mod history;
+mod kept;
 mod listen_address;
 mod log;
 mod man;
@@ -28,6 +31,7 @@ mod observe;
 mod origin;
 mod pause;
 mod priority;
+mod put;
 mod redeem;
 mod resign;
 mod resume;
@@ -51,12 +55,15 @@ pub use completions::{CompletionsArgs, Shell};
 pub use config::{ConfigArgs, ConfigCommand, ShowArgs};
 pub use dashboard::{Dashboard, DashboardArgs};
 pub use doctor::DoctorArgs;
+pub use fence::FenceArgs;
 pub use file_args::FileArgs;
+pub use get::GetArgs;
 pub use given::{Choice, FileChoice, Given, Misfit, Origins, parse, parse_part};
 pub use goal::Goal;
 pub use grammar::{grammar, keys, manual, try_value, variables};
 pub use health::{HealthArgs, HealthCommand, HealthUrl};
 pub use history::HistoryArgs;
+pub use kept::KeptArgs;
 pub use listen_address::ListenAddress;
 pub use log::LogArgs;
 pub use man::{HelpArgs, ManArgs};
@@ -65,6 +72,7 @@ pub use observe::ObserveArgs;
 pub use origin::{Origin, Rivals};
 pub use pause::PauseArgs;
 pub use priority::{Preference, PriorityArgs};
+pub use put::PutArgs;
 pub use redeem::RedeemArgs;
 pub use resign::ResignArgs;
 pub use resume::ResumeArgs;
@@ -128,6 +136,12 @@ pub enum Command {
     Priority(PriorityArgs),
     /// Say whether the leadership of this command holds
     Check(CheckArgs),
+    /// Run a command unless the leader was replaced
+    Fence(FenceArgs),
+    /// Keep a value, as a leader
+    Put(PutArgs),
+    /// Print a value that a leader keeps
+    Get(GetArgs),
     /// Find what is wrong with this machine and store
     Doctor(DoctorArgs),
     /// Try all that elect promises on this machine and store
@@ -257,12 +271,13 @@ mod tests {
         let keys: Vec<_> = super::keys(&grammar).iter().filter_map(|arg| arg.get_long()).collect();
         for command in [
             "run", "doctor", "selftest", "sidecar", "status", "observe", "history", "wait",
-            "resign", "pause", "resume", "priority",
+            "resign", "pause", "resume", "priority", "fence", "put", "get",
         ] {
             let command = grammar.find_subcommand(command).unwrap();
             for (_, arg) in flags(command) {
                 let long = arg.get_long().unwrap();
-                assert_eq!(keys.contains(&long), !["config", "profile"].contains(&long), "{long}");
+                let is_key = !["config", "profile", "token"].contains(&long);
+                assert_eq!(keys.contains(&long), is_key, "{long}");
             }
         }
         assert!(!keys.contains(&"remaining") && !keys.contains(&"ticket"), "{keys:?}");

@@ -2,14 +2,13 @@ use std::str::FromStr;
 
 use clap::{Args, ValueHint};
 
-use super::AskArgs;
 use super::values::MAX_PRIORITY;
+use super::{AskArgs, FileArgs};
 
 const EXAMPLES: &str = "\
 Examples:
   elect priority web db1 200        db1 leads next, whoever came first
-  elect priority web db1 0          db1 hands over, and does not lead again
-  elect priority web db1 own        as db1 was started";
+  elect priority web db1 0          db1 hands over, and does not lead again";
 
 const MORE: &str = "\
 ID is the whole id that elect status shows, and then counts for this run of elect only, or its label, and then
@@ -36,6 +35,10 @@ pub struct PriorityArgs {
     /// Its priority: 0 never leads; own: as it was started
     #[arg(value_name = "N", required = true, value_hint = ValueHint::Other)]
     pub priority: Option<Preference>,
+
+    /// Which configuration file counts.
+    #[command(flatten)]
+    pub file: FileArgs,
 }
 
 /// Which priority a candidate is to have.

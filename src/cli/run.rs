@@ -39,8 +39,8 @@ Environment:
   Each flag can be given as the variable named beside it; the flag beats the
   variable, and an empty variable counts as unset.
   The command finds: ELECT_TOKEN, the fencing token of this leadership;
-  ELECT_LEADER_ELECTION and ELECT_LEADER_ID; ELECT_LEASE, which `elect check`
-  reads; ELECT_HTTP_ADDRESS, where --http listens. ELECT_ELECTION, ELECT_ID,
+  ELECT_LEADER_ELECTION, ELECT_LEADER_BACKEND and ELECT_LEADER_ID; ELECT_LEASE,
+  which `elect check` reads; ELECT_HTTP_ADDRESS, where --http listens. ELECT_ELECTION, ELECT_ID,
   ELECT_ONCE, ELECT_OUTCOME, ELECT_HTTP and ELECT_LEASE_FILE are removed.
 
 Files:

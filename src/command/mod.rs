@@ -8,6 +8,7 @@ mod dashboard;
 mod doctor;
 mod history;
 mod interruption;
+mod kept;
 mod look;
 mod manual;
 mod names;
@@ -19,6 +20,7 @@ mod selftest;
 mod sidecar;
 mod status;
 mod steer;
+mod unstarted;
 mod wait;
 mod watch;
 
@@ -28,9 +30,9 @@ use crate::cli::{
     Command, ConfigArgs, ConfigCommand, Given, LogFormat, Origin, Origins, RunArgs, StatusArgs,
 };
 use crate::config::{
-    AskPlan, CheckPlan, ConfigError, DoctorPlan, HistoryPlan, ObservePlan, PriorityPlan,
-    RedeemPlan, ResignPlan, ResumePlan, RunPlan, SelftestPlan, SidecarPlan, StatusPlan, Verbosity,
-    WaitPlan, misspelt_variables, over_file,
+    AskPlan, CheckPlan, ConfigError, DoctorPlan, FencePlan, GetPlan, HistoryPlan, ObservePlan,
+    PriorityPlan, PutPlan, RedeemPlan, ResignPlan, ResumePlan, RunPlan, SelftestPlan, SidecarPlan,
+    StatusPlan, Verbosity, WaitPlan, misspelt_variables, over_file,
 };
 use crate::report::{FAILED, Log, wall_clock};
 
@@ -84,6 +86,15 @@ fn act(given: Given, mut warnings: Vec<String>) -> ExitCode {
         Command::Priority(args) => PriorityPlan::new(args)
             .map_err(anyhow::Error::from)
             .and_then(|plan| steer::priority(&plan, &log)),
+        Command::Fence(args) => FencePlan::new(args, &origins)
+            .map_err(anyhow::Error::from)
+            .and_then(|plan| kept::fence(&plan, &log)),
+        Command::Put(args) => PutPlan::new(args, &origins)
+            .map_err(anyhow::Error::from)
+            .and_then(|plan| kept::put(&plan, &log)),
+        Command::Get(args) => GetPlan::new(args, &origins)
+            .map_err(anyhow::Error::from)
+            .and_then(|plan| kept::get(&plan)),
         Command::Check(args) => CheckPlan::new(&args)
             .map_err(anyhow::Error::from)
             .and_then(|plan| check::check(&plan, check::read)),

@@ -3,7 +3,7 @@
 use anyhow::bail;
 use elect_api::Survey;
 
-use super::look::{Lookout, Rhythm, Until, until};
+use super::look::{Lookout, Rhythm, Seen, Until, until};
 use super::runtime::block_on;
 use crate::config::{self, Goal, WaitPlan, is_known_as};
 use crate::guard;
@@ -22,10 +22,10 @@ async fn look_on(plan: &WaitPlan, log: &Log) -> anyhow::Result<u8> {
     let store = config::connect(&plan.backend)?;
     let lookout = Lookout::over(store, vec![plan.election.clone()], Rhythm::Calm)?;
     let limit = humantime::format_duration(plan.timeout.unwrap_or_default());
-    match until(lookout, end, log, |survey| is_met(&plan.goal, survey)).await? {
+    match until(lookout, end, log, |seen| is_met(&plan.goal, &seen.survey)).await? {
         Until::So(_) => Ok(0),
-        Until::NotSo(survey) => {
-            log.warn(format_args!("not so within {limit}: {}", in_words(&survey)));
+        Until::NotSo(seen) => {
+            log.warn(format_args!("not so within {limit}: {}", in_words(&seen)));
             Ok(NOT_ACQUIRED)
         }
         Until::Unknown(reason) => bail!("no answer within {limit}: {reason}"),
@@ -41,9 +41,12 @@ fn is_met(goal: &Goal, survey: &Survey) -> bool {
     }
 }
 
-fn in_words(survey: &Survey) -> String {
-    match &survey.leader {
-        Some(leader) => format!("{} leads", leader.entry.candidate.id),
-        None => "nobody leads".to_owned(),
+fn in_words(seen: &Seen) -> String {
+    match (&seen.survey.leader, &seen.pause) {
+        (Some(leader), _) => format!("{} leads", leader.entry.candidate.id),
+        (None, Some(pause)) => {
+            format!("nobody leads, the election is {}", pause.in_words("paused"))
+        }
+        (None, None) => "nobody leads".to_owned(),
     }
 }

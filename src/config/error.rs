@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use elect_api::ElectionNameError;
+use elect_api::{ElectionNameError, KeyError};
 
 use crate::cli::Place;
 
@@ -82,6 +82,31 @@ pub enum ConfigError {
     /// `elect check` runs outside any `elect run`, and no other lease is named.
     #[error("there is no lease to check: ELECT_LEASE is not set")]
     NoLease,
+    /// A name that nothing can be kept under.
+    #[error("{name:?} cannot name a {what}")]
+    Key {
+        /// What it was to name.
+        what: &'static str,
+        /// The name as given.
+        name: String,
+        /// What is wrong with it.
+        #[source]
+        source: KeyError,
+    },
+    /// No token was given, and this is not the command of an `elect run`.
+    #[error("there is no token to come with: ELECT_TOKEN is not set")]
+    NoToken,
+    /// The token that an `elect run` told its command is one of another election.
+    #[error("the token in ELECT_TOKEN is one of the election {leader}, not of {election}")]
+    ForeignToken {
+        /// The election that leads here.
+        leader: String,
+        /// The one that was named.
+        election: String,
+    },
+    /// No election was named, and this is not the command of an `elect run`.
+    #[error("it is not said of which election: ELECT_LEADER_ELECTION is not set")]
+    Outside,
     /// `elect sidecar` was not told which election to take part in.
     #[error("there is no command that the election could be named after")]
     Unnamed,
@@ -110,6 +135,10 @@ impl ConfigError {
             | Self::Nameless(_)
             | Self::File { .. }
             | Self::NoLease
+            | Self::Key { .. }
+            | Self::NoToken
+            | Self::ForeignToken { .. }
+            | Self::Outside
             | Self::Unnamed => None,
         }
     }
@@ -131,7 +160,15 @@ impl ConfigError {
                 "run `elect check` inside a command that `elect run` started, or name the file of \
                  another elect with --lease-file",
             ),
+            Self::NoToken => {
+                Some("give it with --token, or run this inside a command that `elect run` started")
+            }
+            Self::ForeignToken { .. } => Some("give the one of that election with --token"),
+            Self::Outside => {
+                Some("use -e NAME, or run this inside a command that `elect run` started")
+            }
             Self::Election { .. }
+            | Self::Key { .. }
             | Self::Label(_)
             | Self::Alone { .. }
             | Self::UnknownScheme { .. }

@@ -7,6 +7,9 @@ use crate::cli::VARIABLES;
 /// What tells a command who leads.
 pub const LEADER_ELECTION: &str = "ELECT_LEADER_ELECTION";
 
+/// What tells a command where that is: see [`crate::cli::BackendUrl::for_others`].
+pub const LEADER_BACKEND: &str = "ELECT_LEADER_BACKEND";
+
 /// The flags that belong to one run. An `elect` in its command has neither their variables nor their
 /// keys: it would take part in its parent's election, overwrite its parent's outcome or lease, take its
 /// parent's work for its own, or want its parent's port.

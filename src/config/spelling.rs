@@ -2,7 +2,7 @@
 
 use std::env;
 
-use super::nesting::LEADER_ELECTION;
+use super::nesting::{LEADER_BACKEND, LEADER_ELECTION};
 use crate::cli::{self, Origins, VARIABLES};
 use crate::guard::HEIRLOOM;
 
@@ -13,7 +13,7 @@ const ALIKE: f64 = 0.7;
 const VERY_ALIKE: f64 = 0.85;
 
 /// What a command finds in its environment, and what stands in for parts of a URL.
-const WITHOUT_FLAG: [&str; 9] = [
+const WITHOUT_FLAG: [&str; 10] = [
     "ELECT_TOKEN",
     "ELECT_LEADER_ID",
     "ELECT_LEASE",
@@ -22,6 +22,7 @@ const WITHOUT_FLAG: [&str; 9] = [
     "ELECT_PASSWORD",
     "ELECT_PASSWORD_FILE",
     LEADER_ELECTION,
+    LEADER_BACKEND,
     HEIRLOOM,
 ];
 

@@ -98,11 +98,12 @@ pub trait Observer: Send {
     /// The loop turns, and does so again by `next`, whatever happens before.
     fn turns(&mut self, next: Option<Boottime>);
 
-    /// Whether a survey is wanted at each change of our place. There is one at the first in any case.
+    /// Whether a survey is wanted at each change of our place, and of what people ask of the election. There is
+    /// one at the first in any case.
     fn wants_surveys(&self) -> bool;
 
-    /// How the election looks while we wait. An event may come of it.
-    fn survey(&mut self, survey: &Survey) -> Option<Event>;
+    /// How the election looks while we wait, and why nobody is to lead, if so. An event may come of it.
+    fn survey(&mut self, survey: &Survey, pause: Option<&str>) -> Option<Event>;
 }
 
 /// One candidacy: who runs for what, where.
@@ -177,7 +178,8 @@ struct Driver<'a, C, T, O> {
     /// What is known of those who led before, as last read, and since when we lead.
     history: History,
     began: Option<Record>,
-    /// The version of the orders that the machine knows.
+    /// The orders that the machine knows, and the version of what was read last.
+    orders: Orders,
     ordered: u64,
     /// The ticket that the guardian has.
     ticket: Option<Ticket>,
@@ -214,6 +216,7 @@ pub async fn drive<C: Clock + Sync, T: Tree, O: Observer>(
         others: None,
         history: History::default(),
         began: None,
+        orders: Orders::default(),
         ordered: 0,
         ticket: None,
         pending: VecDeque::new(),
@@ -311,12 +314,10 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
             Command::Kill => self.tree.kill(),
             Command::Sweep => self.tree.sweep(),
             Command::Tell(news) => {
-                if matches!(news, News::Waiting { .. })
-                    && (!self.has_looked || self.observer.wants_surveys())
-                {
-                    self.has_looked = true;
-                    self.looked = now;
-                    self.look = Some(self.candidacy.store.survey(self.candidacy.election));
+                let is_of_place =
+                    matches!(news, News::Waiting { .. } | News::Paused(_) | News::LookingOn(_));
+                if is_of_place && (!self.has_looked || self.observer.wants_surveys()) {
+                    self.look(now);
                 }
                 self.observer.news(news);
             }
@@ -330,6 +331,12 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
             let took = self.clock.now().since(sent);
             self.observer.called(&Call { operation, took, ending });
         }
+    }
+
+    fn look(&mut self, now: Boottime) {
+        self.has_looked = true;
+        self.looked = now;
+        self.look = Some(self.candidacy.store.survey(self.candidacy.election));
     }
 
     /// Tells the observer of the survey that was under way.
@@ -429,7 +436,7 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
                 survey = ready(&mut self.look) => {
                     self.look = None;
                     self.looked(&survey);
-                    if let Some(event) = survey.ok().and_then(|survey| self.observer.survey(&survey)) {
+                    if let Some(event) = survey.ok().and_then(|survey| self.surveyed(survey)) {
                         return event;
                     }
                 }
@@ -448,6 +455,10 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
         }
     }
 
+    fn surveyed(&mut self, survey: Survey) -> Option<Event> {
+        self.observer.survey(&self.orders.obeyed(survey), self.orders.pause().as_deref())
+    }
+
     /// What people ask of the election, if that is not what it was.
     fn new_orders(&mut self) -> Option<Orders> {
         let seat = self.seat.as_ref()?;
@@ -457,13 +468,11 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
         if std::mem::replace(&mut self.ordered, kept.version) == kept.version {
             return None;
         }
-        match Orders::read(kept.text.as_deref()) {
-            Ok(orders) => Some(orders),
-            Err(error) => {
-                self.observer.news(News::OrdersUnread(error));
-                None
-            }
-        }
+        self.orders = Orders::read(kept.text.as_deref()).unwrap_or_else(|error| {
+            self.observer.news(News::OrdersUnread(error));
+            Orders::default()
+        });
+        Some(self.orders.clone())
     }
 
     fn recalled(&mut self, note: Note) -> Result<bool, Error> {
@@ -495,6 +504,7 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
                 if is_off!(TicketFirst) {
                     self.hand_over_ticket();
                 }
+                let waits = matches!(standing, Standing::Waiting { .. });
                 let answer = Event::Answered(Ok(match standing {
                     Standing::Leading { token, validity, wake } => {
                         self.wake = Some(wake);
@@ -508,6 +518,10 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
                     Standing::Gone(why) => Answer::Gone(why),
                 }));
                 let Some(orders) = self.new_orders() else { return answer };
+                // Who leads may be seen otherwise now.
+                if waits && self.has_looked && self.observer.wants_surveys() {
+                    self.look(self.clock.now());
+                }
                 self.pending.push_back(answer);
                 Event::Ordered(orders)
             }

@@ -77,7 +77,8 @@ impl Request {
         self.reason.as_deref()
     }
 
-    fn in_words(&self, what: &str) -> String {
+    /// What was asked, and by whom, and why.
+    pub fn in_words(&self, what: &str) -> String {
         let mut words = format!("{what} by {}", self.by);
         if let Some(reason) = &self.reason {
             // A string takes all.
@@ -220,7 +221,7 @@ impl Orders {
 
     /// Why a command that leads with this token is to stop, if so.
     pub(super) fn against(&self, token: Token) -> Option<String> {
-        self.step_down(token).or_else(|| self.pause())
+        self.pause().or_else(|| self.step_down(token))
     }
 
     /// Why a candidate that was started with this priority is never to lead, if so.

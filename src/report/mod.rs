@@ -44,7 +44,7 @@ pub use screen::Screen;
 pub use selftest::{CheckReport, CheckResult, SelftestReport, milliseconds};
 pub use service_manager::ServiceManager;
 pub use status::{ElectionStatus, LeaderStatus, PauseStatus, StatusReport, WaitingStatus};
-pub use stdout::{can_print, has_reader, offer, print};
+pub use stdout::{can_print, has_reader, offer, print, write_out};
 pub use suspicion::Suspicion;
 pub use table::Table;
 pub use time::{age, rfc3339, wall_clock};

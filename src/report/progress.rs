@@ -80,6 +80,7 @@ pub struct Waiting {
 #[derive(Debug)]
 struct Scene {
     leader: Option<(String, Option<SystemTime>)>,
+    pause: Option<String>,
     place: Option<usize>,
     candidates: usize,
 }
@@ -96,9 +97,9 @@ impl Waiting {
         self.line.is_wanted()
     }
 
-    /// Takes in what a survey has shown. `our_id` is the id of our candidate.
-    pub fn update(&mut self, survey: &Survey, our_id: &str) {
-        self.scene = Some(Scene::new(survey, our_id));
+    /// Takes in what a survey has shown, and why nobody is to lead, if so. `our_id` is the id of our candidate.
+    pub fn update(&mut self, survey: &Survey, pause: Option<&str>, our_id: &str) {
+        self.scene = Some(Scene::new(survey, pause, our_id));
     }
 
     /// Draws the line anew if the last drawing is a second old. `wall` is for showing ages only.
@@ -125,9 +126,10 @@ fn text(
 }
 
 impl Scene {
-    fn new(survey: &Survey, our_id: &str) -> Self {
+    fn new(survey: &Survey, pause: Option<&str>, our_id: &str) -> Self {
         let leader = survey.leader.as_ref();
         Self {
+            pause: pause.map(escape),
             leader: leader.map(|leader| (escape(&leader.entry.candidate.id), leader.since)),
             place: survey
                 .waiting
@@ -151,7 +153,7 @@ impl Scene {
                 )
             }
             Some((id, None)) => format!("{place}led by {id}"),
-            None => format!("{place}nobody leads"),
+            None => format!("{place}{}", self.pause.as_deref().unwrap_or("nobody leads")),
         }
     }
 }
@@ -223,14 +225,17 @@ mod tests {
             waiting: vec![entry("b"), entry("me")],
         };
         let mut waiting = waiting();
-        waiting.update(&survey, "me");
+        waiting.update(&survey, None, "me");
         let (now, wall) = (START + Duration::from_secs(7), UNIX_EPOCH + Duration::from_secs(192));
         assert_eq!(
             shown(&waiting, now, wall),
             "waiting 7s for job, place 2 of 2, led by a\\u{1b} for 3m12s"
         );
-        waiting.update(&Survey { leader: None, waiting: vec![entry("b")] }, "me");
+        let vacant = Survey { leader: None, waiting: vec![entry("b")] };
+        waiting.update(&vacant, None, "me");
         assert_eq!(shown(&waiting, now, wall), "waiting 7s for job, nobody leads");
+        waiting.update(&vacant, Some("paused by me: a\u{1b}"), "me");
+        assert_eq!(shown(&waiting, now, wall), "waiting 7s for job, paused by me: a\\u{1b}");
     }
 
     #[test]

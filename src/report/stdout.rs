@@ -18,8 +18,20 @@ pub fn print(text: &str) -> io::Result<()> {
 /// # Errors
 /// As [`print()`].
 pub fn offer(text: &str) -> io::Result<bool> {
+    offer_bytes(text.as_bytes())
+}
+
+/// Writes bytes to stdout, as they are. As with [`print()`], a reader that has gone away is no error.
+///
+/// # Errors
+/// As [`print()`].
+pub fn write_out(bytes: &[u8]) -> io::Result<()> {
+    offer_bytes(bytes).map(drop)
+}
+
+fn offer_bytes(bytes: &[u8]) -> io::Result<bool> {
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
         result => result.map(|()| true),
     }

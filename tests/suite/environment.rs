@@ -24,8 +24,12 @@ fn the_command_is_told_of_its_leadership() {
     let ground = Ground::new();
     let found = variables(&ground.job().args(["--id", "me"]));
     let names: Vec<&str> = found.keys().map(String::as_str).collect();
-    assert_eq!(names, ["ELECT_LEADER_ELECTION", "ELECT_LEADER_ID", "ELECT_LEASE", "ELECT_TOKEN"]);
+    let leader = ["BACKEND", "ELECTION", "ID"].map(|name| format!("ELECT_LEADER_{name}"));
+    assert_eq!(names[..3], leader);
+    assert_eq!(names[3..], ["ELECT_LEASE", "ELECT_TOKEN"]);
     assert_eq!(found["ELECT_LEADER_ELECTION"], "job");
+    let state = format!("file://{}", ground.state().display());
+    assert_eq!(found["ELECT_LEADER_BACKEND"], state);
     assert!(found["ELECT_LEADER_ID"].starts_with("me-"), "{found:?}");
     assert!(found["ELECT_TOKEN"].parse::<u64>().unwrap() > 0);
     let next = variables(&ground.job());

@@ -20,6 +20,7 @@ mod escape;
 mod exit_codes;
 mod exploration;
 mod faults;
+mod fence;
 mod flags;
 mod foreign_proc;
 mod fork_bomb;

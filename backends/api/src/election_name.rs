@@ -42,17 +42,25 @@ impl ElectionName {
     }
 }
 
+/// Whether every store and file system keeps this character in a name as it is.
+pub(crate) fn is_allowed(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "._-@:+=".contains(c)
+}
+
+/// Whether nobody reads a name that begins with it as something else.
+pub(crate) const fn may_begin(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
 impl FromStr for ElectionName {
     type Err = ElectionNameError;
 
     fn from_str(text: &str) -> Result<Self, ElectionNameError> {
         let first = text.chars().next().ok_or(ElectionNameError::Empty)?;
-        if let Some(odd) =
-            text.chars().find(|c| !c.is_ascii_alphanumeric() && !"._-@:+=".contains(*c))
-        {
+        if let Some(odd) = text.chars().find(|c| !is_allowed(*c)) {
             return Err(ElectionNameError::Character(odd));
         }
-        if !first.is_ascii_alphanumeric() && first != '_' {
+        if !may_begin(first) {
             return Err(ElectionNameError::FirstCharacter(first));
         }
         if text.len() > Self::MAX_LEN {

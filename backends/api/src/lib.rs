@@ -43,6 +43,15 @@
 //!     another, however late it comes: whoever had it finds itself out with its next refresh, and the next one can
 //!     lead at once. A store that cannot end an entry in spite of its holder says so, and ends nothing.
 //!     [`Store::ending`] never tells too short a time.
+//! 14. **A fence lets nobody back.** [`Store::fence`] records a token for a resource in one step with the proof
+//!     that no greater one is recorded: of all who pass, none has a smaller token than one who passed before. What
+//!     is recorded outlasts all candidates, until the election is forgotten, and neither a list of elections nor
+//!     other programs take it for one.
+//! 15. **A value is a leader's, whoever writes it.** [`Store::put`] writes in one step with the proof that the
+//!     entry with this token leads in the store. Whoever calls it need not have the seat, and may have stood still
+//!     before, in the middle or since: once another leads nothing is written any more. Of two values that one
+//!     leader writes, the one whose `put` returned last is the one that stays. Everybody may read it, and it is kept
+//!     as what a fence records.
 
 mod boottime;
 mod candidate;
@@ -50,6 +59,8 @@ mod election_name;
 mod ending;
 mod error;
 mod examination;
+mod fenced;
+mod key;
 mod note;
 mod orders;
 mod profile;
@@ -70,6 +81,8 @@ pub use error::{Error, ErrorKind};
 pub use examination::{
     Answer, Clock, Endpoint, Examination, Finding, Grants, Severity, Supply, Unit, middle,
 };
+pub use fenced::{Fenced, LONGEST_VALUE, check_value};
+pub use key::{Key, KeyError};
 pub use note::{Note, NoteName, Noted};
 pub use orders::{Ordered, Orders};
 pub use profile::{Cadence, Lease, Order, Profile};

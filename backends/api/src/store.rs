@@ -3,8 +3,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::{
-    Candidate, Clock, ElectionName, Ending, Error, ErrorKind, Examination, Lease, NoteName,
-    Ordered, Orders, Profile, Seat, Survey, Ticket, Token, Wake, never,
+    Candidate, Clock, ElectionName, Ending, Error, ErrorKind, Examination, Fenced, Key, Lease,
+    NoteName, Noted, Ordered, Orders, Profile, Seat, Survey, Ticket, Token, Wake, never,
 };
 
 /// A place that keeps elections; one connection to it, as one process has.
@@ -42,8 +42,8 @@ pub trait Store: Send + Sync {
         Ok(())
     }
 
-    /// Removes all that is kept of an election that nobody is in: its notes and orders, and the place that was
-    /// made for it, with what was made above it for nobody else. Whoever enters later finds it as if nobody ever had,
+    /// Removes all that is kept of an election that nobody is in: its notes and orders, what was recorded and put
+    /// there, and the place that was made for it, with what was made above it for nobody else. Whoever enters later finds it as if nobody ever had,
     /// but for the tokens, which rise all the same. An election that nobody ever entered is left as it is.
     ///
     /// A store in which nothing outlives the entries does nothing.
@@ -113,7 +113,7 @@ pub trait Store: Send + Sync {
     }
 
     /// Looks out over an election: the wake ends when a candidate may have come or gone, somebody may have
-    /// begun or ceased to lead, or a note or orders may have been written, since this returned. It is a hint (law 4),
+    /// begun or ceased to lead, or a vital note or orders may have been written, since this returned. It is a hint (law 4),
     /// and to look out disturbs nobody (law 9).
     ///
     /// Whoever wants to miss nothing looks out first, surveys then, and surveys now and then in any case.
@@ -170,6 +170,61 @@ pub trait Store: Send + Sync {
         Err(keeps_none(election))
     }
 
+    /// Records that whoever has this token comes for a resource, unless a greater one was recorded (law 14). No
+    /// candidate needs to be there.
+    ///
+    /// # Errors
+    /// As [`Store::open`]. After [`crate::ErrorKind::Ambiguous`] it may have been recorded; recording it again is no
+    /// other outcome. The default is a store that records none, and is `Unfit`.
+    ///
+    /// # Cancellation
+    /// Dropping the future is an ambiguous outcome; once a greater token is recorded it is not recorded any more.
+    async fn fence(
+        &self,
+        election: &ElectionName,
+        resource: &Key,
+        token: Token,
+    ) -> Result<Fenced, Error> {
+        let _ = (resource, token);
+        let what = format!("this store records no tokens, so nothing of {election} can be fenced");
+        Err(Error::new(ErrorKind::Unfit, what))
+    }
+
+    /// Writes a value of at most [`crate::LONGEST_VALUE`] bytes in place of what is kept under `key`, if the entry
+    /// with this token leads (law 15).
+    ///
+    /// # Errors
+    /// As [`Store::open`], and `Unfit` if the value is too long. After [`crate::ErrorKind::Ambiguous`] it may have
+    /// been written; writing the same again is no other outcome. The default is a store that keeps no values, and is
+    /// `Unfit`.
+    ///
+    /// # Cancellation
+    /// Dropping the future is an ambiguous outcome. Once another leads, or another value is written, it is not written
+    /// any more.
+    async fn put(
+        &self,
+        election: &ElectionName,
+        token: Token,
+        key: &Key,
+        value: &[u8],
+    ) -> Result<Noted, Error> {
+        let _ = (token, key, value);
+        Err(keeps_no_values(election))
+    }
+
+    /// What is kept under `key`: all that was written before the call. `None` if nothing ever was. It needs no
+    /// candidate's rights, disturbs nobody, and makes nothing.
+    ///
+    /// # Errors
+    /// As [`Store::put`].
+    ///
+    /// # Cancellation
+    /// May be dropped at any time.
+    async fn get(&self, election: &ElectionName, key: &Key) -> Result<Option<Vec<u8>>, Error> {
+        let _ = key;
+        Err(keeps_no_values(election))
+    }
+
     /// The elections that have, or had, candidates here, by name. One of which something was asked, and that
     /// nobody ever entered, is none of them.
     ///
@@ -194,6 +249,11 @@ pub trait Store: Send + Sync {
         let _ = clock;
         Ok(Examination::default())
     }
+}
+
+fn keeps_no_values(election: &ElectionName) -> Error {
+    let what = format!("this store keeps no values, so there are none of {election}");
+    Error::new(ErrorKind::Unfit, what)
 }
 
 fn keeps_none(election: &ElectionName) -> Error {

@@ -26,6 +26,8 @@ pub(crate) enum Doing {
     Note,
     Order,
     Remove,
+    Fence,
+    Put,
     Look,
 }
 
@@ -73,6 +75,8 @@ impl Doing {
             Self::Note => "write a note to",
             Self::Order => "write orders to",
             Self::Remove => "remove an entry through",
+            Self::Fence => "record a token in",
+            Self::Put => "write a value to",
             Self::Look => "read the election from",
         }
     }
@@ -81,9 +85,14 @@ impl Doing {
     const fn unknown(self) -> ErrorKind {
         match self {
             Self::Connect | Self::Look => ErrorKind::Unreachable,
-            Self::Enter | Self::Renew | Self::Resign | Self::Note | Self::Order | Self::Remove => {
-                ErrorKind::Ambiguous
-            }
+            Self::Enter
+            | Self::Renew
+            | Self::Resign
+            | Self::Note
+            | Self::Order
+            | Self::Remove
+            | Self::Fence
+            | Self::Put => ErrorKind::Ambiguous,
         }
     }
 }

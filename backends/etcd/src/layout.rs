@@ -1,9 +1,10 @@
 //! The keys that Go's `client/v3/concurrency` makes: `PREFIX ELECTION / LEASE`, the lease in hexadecimal.
 //! Notes and orders are elsewhere, so that nobody takes one for a candidate: `PREFIX .notes / ELECTION / NAME`.
+//! So are fences and values: `PREFIX .data / ELECTION / fence / RESOURCE` and `... / value / KEY`.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-use elect_api::{ElectionName, Error, ErrorKind, NoteName, Ticket};
+use elect_api::{ElectionName, Error, ErrorKind, Key, NoteName, Ticket};
 
 /// The id of a lease, chosen by us: positive, and never used before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,7 @@ impl LeaseId {
 pub(crate) struct Hall {
     prefix: String,
     notes: String,
+    data: String,
 }
 
 impl Hall {
@@ -47,6 +49,7 @@ impl Hall {
             prefix: format!("{prefix}{election}/"),
             // No election has a name that begins with a dot.
             notes: format!("{prefix}.notes/{election}/"),
+            data: format!("{prefix}.data/{election}/"),
         }
     }
 
@@ -68,6 +71,27 @@ impl Hall {
     /// The key of the orders.
     pub(crate) fn orders(&self) -> String {
         format!("{}orders", self.notes)
+    }
+
+    /// What the keys of all fences and values of the election begin with.
+    pub(crate) fn data(&self) -> &str {
+        &self.data
+    }
+
+    /// The key of the greatest token that came for a resource.
+    pub(crate) fn fence(&self, resource: &Key) -> String {
+        format!("{}fence/{resource}", self.data)
+    }
+
+    /// The key of a value.
+    pub(crate) fn value(&self, key: &Key) -> String {
+        format!("{}value/{key}", self.data)
+    }
+
+    /// Whether this is the key of a vital note, or of the orders.
+    pub(crate) fn is_vital(&self, key: &[u8]) -> bool {
+        let mut vital = NoteName::vital().map(|name| self.note(name)).chain([self.orders()]);
+        vital.any(|vital| vital.as_bytes() == key)
     }
 
     /// The key of the candidate with this lease.
@@ -128,8 +152,11 @@ mod tests {
         let hall = Hall::new("elect/", &"job".parse().expect("a name"));
         let (note, orders) = (hall.note(NoteName::ONCE), hall.orders());
         assert_eq!((&*note, &*orders), ("elect/.notes/job/once", "elect/.notes/job/orders"));
+        let a1 = "a1".parse().expect("a key");
+        let (fence, value) = (hall.fence(&a1), hall.value(&a1));
+        assert_eq!((&*fence, &*value), ("elect/.data/job/fence/a1", "elect/.data/job/value/a1"));
         let others = ["elect/job", "elect/job/", "elect/a/b/c1", "elect/7/a1", "other/job/a1"];
-        for none in others.into_iter().chain([&*note, &*orders]) {
+        for none in others.into_iter().chain([&*note, &*orders, &*fence, &*value]) {
             assert_eq!(name(none), None, "{none}");
         }
     }

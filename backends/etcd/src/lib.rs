@@ -46,6 +46,10 @@
 //! lists or enters gets it too, so they are as new as the proof; and the stream of the watch on the one before
 //! us, or on our own key, has a watch on it.
 //!
+//! **Fences and values** are keys beside those, `PREFIX .data / ELECTION / fence / RESOURCE` and
+//! `... / value / KEY`. Both are compared and swapped; a value is written in a transaction that compares the leader's
+//! entry too.
+//!
 //! **Members** are used one at a time, over one connection: see `link`. An attempt that fails in a way in
 //! which another member might serve, or that is dropped unanswered, sends the next one elsewhere. All
 //! requests say that they need a member with a leader: one that is cut off then refuses at once.
@@ -60,6 +64,7 @@ mod entry;
 mod examine;
 mod fault;
 mod faults;
+mod fences;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod layout;
@@ -76,6 +81,7 @@ mod store;
 mod survey;
 mod trips;
 mod value;
+mod values;
 mod watch;
 
 use elect_api::{Error, Store};

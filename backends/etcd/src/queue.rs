@@ -202,7 +202,10 @@ pub(crate) fn is_there(rival: &Rival, answer: &GetResponse) -> bool {
     answer.kvs().iter().any(|kv| kv.create_revision() == rival.revision)
 }
 
-fn candidates<'l>(hall: &'l Hall, listing: &'l GetResponse) -> impl Iterator<Item = &'l KeyValue> {
+pub(crate) fn candidates<'l>(
+    hall: &'l Hall,
+    listing: &'l GetResponse,
+) -> impl Iterator<Item = &'l KeyValue> {
     listing.kvs().iter().filter(|kv| hall.lease_of(kv.key()).is_some())
 }
 

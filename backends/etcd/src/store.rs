@@ -3,16 +3,17 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Cadence, Candidate, Clock, ElectionName, Ending, Error, ErrorKind, Examination, Lease,
-    NoteName, Order, Ordered, Orders, Profile, Seat, Store, Survey, Ticket, Token, Wake,
+    Cadence, Candidate, Clock, ElectionName, Ending, Error, ErrorKind, Examination, Fenced, Key,
+    Lease, NoteName, Noted, Order, Ordered, Orders, Profile, Seat, Store, Survey, Ticket, Token,
+    Wake, check_value,
 };
 
 use crate::address::Address;
 use crate::fault::{Doing, Failure, is_lease_unknown};
 use crate::layout::{Hall, LeaseId};
-use crate::link::Link;
-use crate::seat::EtcdSeat;
-use crate::{changes, examine, note, orders, removal, survey};
+use crate::link::{Attempt, Link};
+use crate::seat::{EtcdSeat, Trouble};
+use crate::{changes, examine, fences, note, orders, removal, survey, values};
 
 /// The elections under one prefix of a cluster.
 pub(crate) struct EtcdStore {
@@ -174,6 +175,39 @@ impl Store for EtcdStore {
         }
     }
 
+    async fn fence(
+        &self,
+        election: &ElectionName,
+        resource: &Key,
+        token: Token,
+    ) -> Result<Fenced, Error> {
+        let hall = Hall::new(&self.prefix, election);
+        let attempt = self.link.attempt(hall.data()).await?;
+        let outcome = fences::pass(&attempt.client(), &hall, resource, token).await;
+        conclude(attempt, outcome).await
+    }
+
+    async fn put(
+        &self,
+        election: &ElectionName,
+        token: Token,
+        key: &Key,
+        value: &[u8],
+    ) -> Result<Noted, Error> {
+        check_value(value)?;
+        let hall = Hall::new(&self.prefix, election);
+        let attempt = self.link.attempt(hall.data()).await?;
+        let outcome = values::write(&attempt.client(), &hall, token, key, value).await;
+        conclude(attempt, outcome).await
+    }
+
+    async fn get(&self, election: &ElectionName, key: &Key) -> Result<Option<Vec<u8>>, Error> {
+        let hall = Hall::new(&self.prefix, election);
+        let attempt = self.link.casual_attempt(hall.data()).await?;
+        let outcome = values::read(&attempt.client(), &hall, key).await;
+        conclude(attempt, outcome).await
+    }
+
     async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
         let attempt = self.link.casual_attempt(&self.prefix).await?;
         match survey::elections(&attempt.client(), &self.prefix).await {
@@ -187,5 +221,20 @@ impl Store for EtcdStore {
 
     async fn examine(&self, clock: Clock) -> Result<Examination, Error> {
         Ok(examine::examine(&self.link, clock).await)
+    }
+}
+
+/// The end of an attempt: what came of it.
+async fn conclude<T>(attempt: Attempt, outcome: Result<T, Trouble>) -> Result<T, Error> {
+    match outcome {
+        Ok(answer) => {
+            attempt.succeed();
+            Ok(answer)
+        }
+        Err(Trouble::Failed(failure)) => Err(attempt.fail(&failure).await),
+        Err(Trouble::Odd(error)) => {
+            attempt.succeed();
+            Err(error)
+        }
     }
 }

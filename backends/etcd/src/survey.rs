@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use elect_api::{ElectionName, Entry, Leader, Renewed, Survey, Token};
-use etcd_client::{Client, DeleteOptions, GetOptions, KeyValue, SortOrder, SortTarget};
+use etcd_client::{Client, DeleteOptions, GetOptions, KeyValue, SortOrder, SortTarget, Txn, TxnOp};
 
 use crate::fault::{Doing, Failure};
 use crate::layout::{self, Hall};
@@ -32,16 +32,17 @@ pub(crate) async fn survey(client: &Client, hall: &Hall) -> Result<Survey, Failu
     Ok(Survey { leader, waiting: entries.map(|(_, (entry, _))| entry).collect() })
 }
 
-/// Removes the notes and the orders of an election if nobody is in it; says whether that is so. Entries do not outlive their
-/// candidates.
+/// Removes the notes, the orders, the fences and the values of an election if nobody is in it; says whether that is
+/// so. Entries do not outlive their candidates.
 pub(crate) async fn forget(client: &Client, hall: &Hall) -> Result<bool, Failure> {
     let options = GetOptions::new().with_prefix().with_keys_only();
     let listing = get(client, hall.prefix(), options).await?;
     if listing.iter().any(|kv| hall.lease_of(kv.key()).is_some()) {
         return Ok(false);
     }
-    let options = DeleteOptions::new().with_prefix();
-    let removed = client.kv_client().delete(hall.notes(), Some(options)).await;
+    let all_below = |keys| TxnOp::delete(keys, Some(DeleteOptions::new().with_prefix()));
+    let both = Txn::new().and_then([all_below(hall.notes()), all_below(hall.data())]);
+    let removed = client.kv_client().txn(both).await;
     removed.map_err(|cause| Failure { doing: Doing::Note, cause })?;
     Ok(true)
 }

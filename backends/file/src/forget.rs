@@ -9,15 +9,21 @@ use nix::sys::stat::Mode;
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
 use crate::fault::{failed, wrong};
-use crate::hall::{ENTER, Hall, LOCK, ORDER, QUEUE};
+use crate::hall::{ENTER, FENCE, Hall, LOCK, ORDER, QUEUE, VALUE};
 use crate::root::Root;
 use crate::{lock, queue};
 
 /// Removes the directory of an election that nobody is in, with all that a candidate left there.
 pub(crate) fn forget(root: &Root, election: &ElectionName) -> Result<(), Error> {
     let Some(mut hall) = Hall::visit(root, election)? else { return Ok(()) };
-    // While we hold these nobody gets in, leads or writes orders. Whoever waits for them finds out that they are gone.
-    let _held = [hold(&hall, ENTER)?, hold(&hall, LOCK)?, hold(&hall, ORDER)?];
+    // While we hold these nobody gets in, leads, or writes anything. Whoever waits for them finds out that they are gone.
+    let _held = [
+        hold(&hall, ENTER)?,
+        hold(&hall, LOCK)?,
+        hold(&hall, ORDER)?,
+        hold(&hall, FENCE)?,
+        hold(&hall, VALUE)?,
+    ];
     for number in queue::list(&mut hall)?.entries {
         let name = queue::name_of(number);
         let Some((file, _)) = hall.look_in_queue(&name)? else { continue };

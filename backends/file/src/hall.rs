@@ -23,6 +23,10 @@ pub(crate) const TOKEN: &str = "token";
 pub(crate) const ORDERS: &str = "orders";
 /// The name of the file whose lock lets one write that at a time.
 pub(crate) const ORDER: &str = "order";
+/// The name of the file whose lock lets one record the token of a resource at a time.
+pub(crate) const FENCE: &str = "fence";
+/// The name of the file whose lock lets one write a value at a time, and nobody begin to lead meanwhile.
+pub(crate) const VALUE: &str = "value";
 /// The name of the directory with the candidates' files.
 pub(crate) const QUEUE: &str = "queue";
 

@@ -12,6 +12,9 @@
 //! ROOT/ELECTION/note-NAME        what a leader left for those who come later
 //! ROOT/ELECTION/orders           what people ask of it, below a line with its version
 //! ROOT/ELECTION/order            locked by one who writes orders at a time, for some system calls
+//! ROOT/ELECTION/fence-RESOURCE   the greatest token that came for it
+//! ROOT/ELECTION/value-KEY        what a leader keeps
+//! ROOT/ELECTION/fence, value     locked by one who writes one of those at a time, for some system calls
 //! ```
 //!
 //! All locks are those of *open file descriptions* (`F_OFD_SETLK`). Such a lock belongs to the
@@ -37,10 +40,14 @@
 //! reads it if it is another one than it read last. What wakes a leader or a waiter for them is started only
 //! when nothing has happened for half a second, so that a short command does not pay for it.
 //!
-//! All calls are short and block their thread, the longest for one `fdatasync` at a win; threads are
-//! started only to wait. The one await point is in front of `enter` or `order`: its holder may be stopped.
+//! Whoever writes a value for a leader is another process, which may stand still at any time. It holds the lock of
+//! `value` while it makes sure that this one leads and writes, and a winner waits until that is free: no leader
+//! begins in between. Who is stopped there keeps the next one waiting until it goes on or is killed.
 //!
-//! Nothing but the token, the notes and the orders is flushed to the disk: after a power cut no process is left to hold a
+//! All calls are short and block their thread, the longest for one `fdatasync` at a win; threads are
+//! started only to wait. The one await point is in front of `enter`, `order`, `fence` or `value`: its holder may be stopped.
+//!
+//! Nothing but the token, the notes, the orders, the fences and the values is flushed to the disk: after a power cut no process is left to hold a
 //! lock, and what the files say then is read with suspicion.
 //!
 //! # Whom it trusts
@@ -56,6 +63,7 @@ mod door;
 mod entry;
 mod examine;
 mod fault;
+mod fences;
 mod forget;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -74,6 +82,7 @@ mod survey;
 mod token;
 mod trust;
 mod url;
+mod values;
 mod walk;
 mod watch;
 

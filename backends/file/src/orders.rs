@@ -59,7 +59,10 @@ impl Followed {
                 Ok(())
             }
             // What somebody has damaged by hand asks nothing: who wants to change it is told.
-            Err(error) if error.kind() == ErrorKind::Unfit => Ok(()),
+            Err(error) if error.kind() == ErrorKind::Unfit => {
+                self.orders = Orders::default();
+                Ok(())
+            }
             Err(error) => Err(error),
         }
     }

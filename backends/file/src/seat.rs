@@ -18,7 +18,7 @@ use crate::root::Root;
 use crate::sheet::LookOut;
 use crate::trust::FileId;
 use crate::watch::Watch;
-use crate::{lock, token};
+use crate::{lock, token, values};
 
 /// One candidate's place in one election of the local disk.
 ///
@@ -171,6 +171,9 @@ impl Waiting {
                 &path,
                 "was replaced as we locked it: trying again helps",
             ));
+        }
+        if let Some(writer) = values::obstacle(hall)? {
+            return self.wait(writer).map(Win::Busy);
         }
         let token = token::next(hall)?;
         self.place.write_won(token)?;

@@ -1,5 +1,5 @@
 //! Sheets: small files beside the queue that are replaced as a whole, so that a power cut leaves the old one or
-//! the new, where that matters. Notes and orders are such.
+//! the new, where that matters. Notes, orders, fences and values are such.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -26,7 +26,8 @@ pub(crate) enum Ink {
 
 /// Puts a text in the place of what the file of this name says. One at a time may do so.
 pub(crate) fn replace(hall: &Hall, name: &str, text: &[u8], ink: Ink) -> Result<(), Error> {
-    let from = format!("{name}.new");
+    // No sheet has a name that begins with a dot: one that ends like this could be another's.
+    let from = format!(".new-{name}");
     let path = hall.path_of(&from);
     let (mut file, _) = hall.file(&from)?;
     let written = file.set_len(0).and_then(|()| file.write_all(text)).and_then(|()| match ink {

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Candidate, Clock, ElectionName, Error, Examination, Lease, NoteName, Order, Ordered, Orders,
-    Profile, Seat, Store, Survey, Wake,
+    Candidate, Clock, ElectionName, Error, Examination, Fenced, Key, Lease, NoteName, Noted, Order,
+    Ordered, Orders, Profile, Seat, Store, Survey, Token, Wake, check_value,
 };
 
 use crate::door::Door;
 use crate::root::Root;
 use crate::seat::FileSeat;
-use crate::{changes, examine, forget, note, orders, survey, url};
+use crate::{changes, examine, fences, forget, note, orders, survey, url, values};
 
 /// The elections under one directory of the local disk.
 pub(crate) struct FileStore {
@@ -92,6 +92,30 @@ impl Store for FileStore {
     ) -> Result<Ordered, Error> {
         Orders::check_length(text)?;
         orders::write(&self.root, election, text, version).await
+    }
+
+    async fn fence(
+        &self,
+        election: &ElectionName,
+        resource: &Key,
+        token: Token,
+    ) -> Result<Fenced, Error> {
+        fences::pass(&self.root, election, resource, token).await
+    }
+
+    async fn put(
+        &self,
+        election: &ElectionName,
+        token: Token,
+        key: &Key,
+        value: &[u8],
+    ) -> Result<Noted, Error> {
+        check_value(value)?;
+        values::write(&self.root, election, token, key, value).await
+    }
+
+    async fn get(&self, election: &ElectionName, key: &Key) -> Result<Option<Vec<u8>>, Error> {
+        values::read(&self.root, election, key)
     }
 
     async fn elections(&self) -> Result<Vec<ElectionName>, Error> {

@@ -128,8 +128,24 @@ macro_rules! conformance {
             a_late_removal_removes_nobody
             a_removal_cut_anywhere_may_be_repeated
             an_entry_is_over_when_the_store_has_said
+            // Law 14: a fence lets nobody back.
+            a_fence_lets_nobody_back
+            fences_of_many_who_come_at_once_let_nobody_back
+            a_fence_is_no_entry_and_outlasts_all
+            each_resource_of_each_election_has_its_own_fence
+            a_fence_cut_anywhere_may_be_passed_again
+            // Law 15: a value is a leader's, whoever writes it.
+            a_value_is_there_for_whoever_comes_later
+            only_the_token_of_the_leader_writes_a_value
+            a_put_that_stood_still_writes_nothing_under_another_leader
+            values_of_many_writers_of_one_leader_are_all_written
+            a_value_is_no_entry
+            each_key_of_each_election_has_its_own_value
+            a_value_may_be_long
+            a_value_cut_anywhere_may_be_written_again
             // What is forgotten.
             forgotten_orders_are_gone
+            forgotten_fences_and_values_are_gone
             an_election_that_somebody_is_in_is_not_forgotten
             a_forgotten_election_is_as_if_nobody_had_entered
             // All of them, at once.

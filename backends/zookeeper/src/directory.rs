@@ -135,6 +135,18 @@ impl Directory {
     }
 }
 
+/// Makes what is above a node.
+pub(crate) async fn make_above(
+    client: &Client,
+    settings: &Settings,
+    path: &str,
+) -> Result<(), Error> {
+    match path.rsplit_once('/') {
+        Some((above, _)) => make(client, settings, above).await,
+        None => Ok(()),
+    }
+}
+
 /// Makes a node, and those above it, as containers: ZooKeeper removes them some time after their last
 /// child. One request for each that is missing, and one more.
 pub(crate) async fn make(client: &Client, settings: &Settings, path: &str) -> Result<(), Error> {

@@ -5,7 +5,8 @@ use crate::fault::{Action, fault};
 use crate::settings::Settings;
 use crate::trips::Counted;
 
-/// Removes the node of an election that nobody is in, its notes and its orders. One request after another.
+/// Removes the node of an election that nobody is in, its notes, orders, fences and values. One request after
+/// another.
 pub(crate) async fn forget(
     client: &Client,
     settings: &Settings,
@@ -17,22 +18,30 @@ pub(crate) async fn forget(
             format!("somebody is in the election {election}, or something else is in {path}");
         return Err(Error::new(ErrorKind::Unreachable, what));
     }
-    let notes = settings.path_of_notes(election);
-    let children = match client.counting("get_children").list_children(&notes).await {
+    let data = settings.path_of_data(election);
+    let (fences, values) = (format!("{data}/fence"), format!("{data}/value"));
+    for above in [&settings.path_of_notes(election), &fences, &values, &data] {
+        remove_with_children(client, above).await?;
+    }
+    Ok(())
+}
+
+async fn remove_with_children(client: &Client, above: &str) -> Result<(), Error> {
+    let children = match client.counting("get_children").list_children(above).await {
         Ok(children) => children,
         Err(Zk::NoNode) => return Ok(()),
-        Err(error) => return Err(fault(Action::List, &notes, error)),
+        Err(error) => return Err(fault(Action::List, above, error)),
     };
     for child in children {
-        remove(client, &format!("{notes}/{child}")).await?;
+        remove(client, &format!("{above}/{child}")).await?;
     }
-    remove(client, &notes).await.map(drop)
+    remove(client, above).await.map(drop)
 }
 
 /// Removes the directory of all elections as far as it is empty. ZooKeeper would do that by itself, some time
 /// later, as it is a container.
 pub(crate) async fn forget_directory(client: &Client, settings: &Settings) -> Result<(), Error> {
-    for path in [&settings.path_of_all_notes(), &settings.directory] {
+    for path in [&settings.path_of_all_notes(), &settings.path_of_all_data(), &settings.directory] {
         remove(client, path).await?;
     }
     Ok(())

@@ -8,6 +8,8 @@
 //! /elect/ELECTION/_c_UUID-latch-0000000007    what a candidate is, as JSON; never changed
 //! /elect/.notes/ELECTION/NAME                 what a leader left for those who come later; never removed
 //! /elect/.notes/ELECTION/orders               what people ask of it; never removed
+//! /elect/.data/ELECTION/fence/RESOURCE        the greatest token that came for it; never removed
+//! /elect/.data/ELECTION/value/KEY             what a leader keeps; never removed
 //! ```
 //!
 //! Nodes above the candidates are made when they are needed, as containers, which ZooKeeper removes some
@@ -96,6 +98,7 @@ mod directory;
 mod entry;
 mod examine;
 mod fault;
+mod fences;
 mod forget;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -117,6 +120,7 @@ mod store;
 mod survey;
 mod task;
 mod trips;
+mod values;
 mod waiting;
 mod watch;
 

@@ -5,7 +5,7 @@ use zookeeper_client::{
     CheckWriteError, CheckWriter, Client, CreateMode, Error as Zk, MultiWriteError, MultiWriter,
 };
 
-use crate::directory::make;
+use crate::directory::make_above;
 use crate::fault::{Action, fault};
 use crate::settings::Settings;
 use crate::sheet::{self, Sheet};
@@ -62,7 +62,7 @@ impl Notes {
             other => return written(&path, other),
         }
         // The first of its name. There is one leader, and so nobody else makes it meanwhile.
-        self.make_room(client, &path).await?;
+        make_above(client, &self.settings, &path).await?;
         let options = CreateMode::Persistent.with_acls(self.settings.acls());
         let create = |writer: &mut CheckWriter<'_>| writer.add_create(&path, text, &options);
         written(&path, while_there(client, proof, create).await)
@@ -83,22 +83,15 @@ impl Notes {
             Err(MultiWriteError::OperationFailed { index: 1, source: Zk::NoNode }) => {}
             other => return other.map_err(failed),
         }
-        self.make_room(client, &path).await?;
+        make_above(client, &self.settings, &path).await?;
         let options = CreateMode::Persistent.with_acls(self.settings.acls());
         let create = |writer: &mut MultiWriter<'_>| writer.add_create(&path, text, &options);
         removing(client, node, create).await.map_err(failed)
     }
-
-    async fn make_room(&self, client: &Client, path: &str) -> Result<(), Error> {
-        match path.rsplit_once('/') {
-            Some((above, _)) => make(client, &self.settings, above).await,
-            None => Ok(()),
-        }
-    }
 }
 
 /// Does what `add` adds if the node of the path `proof` is there, in one step.
-async fn while_there(
+pub(crate) async fn while_there(
     client: &Client,
     proof: &str,
     add: impl FnOnce(&mut CheckWriter<'_>) -> Result<(), Zk>,

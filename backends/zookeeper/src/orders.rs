@@ -1,7 +1,7 @@
 use elect_api::{Error, ErrorKind, Ordered, Orders, Wake, never};
 use zookeeper_client::{Client, CreateMode, Error as Zk, SessionId, Stat};
 
-use crate::directory::make;
+use crate::directory::make_above;
 use crate::fault::{Action, fault, loses_connection};
 use crate::settings::Settings;
 use crate::sheet::{self, Sheet};
@@ -115,9 +115,7 @@ pub(crate) async fn write(
     let written = if let Some(stat) = present {
         client.counting("set_data").set_data(path, text, Some(stat.version)).await
     } else {
-        if let Some((above, _)) = path.rsplit_once('/') {
-            make(client, settings, above).await?;
-        }
+        make_above(client, settings, path).await?;
         let options = CreateMode::Persistent.with_acls(settings.acls());
         let created = client.counting("create").create(path, text, &options).await;
         created.map(|(stat, _)| stat)

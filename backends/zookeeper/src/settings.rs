@@ -1,7 +1,7 @@
 use std::net::IpAddr;
 
 use elect_api::remote::{Credentials, Host, Tls, Url};
-use elect_api::{ElectionName, Error, ErrorKind, NoteName};
+use elect_api::{ElectionName, Error, ErrorKind, Key, NoteName};
 use zookeeper_client::Acls;
 
 use crate::layout::Layout;
@@ -99,6 +99,26 @@ impl Settings {
     /// The node above the notes of all elections.
     pub(crate) fn path_of_all_notes(&self) -> String {
         format!("{}/.notes", self.directory)
+    }
+
+    /// The path of the greatest token that came for a resource.
+    pub(crate) fn path_of_fence(&self, election: &ElectionName, resource: &Key) -> String {
+        format!("{}/fence/{resource}", self.path_of_data(election))
+    }
+
+    /// The path of a value.
+    pub(crate) fn path_of_value(&self, election: &ElectionName, key: &Key) -> String {
+        format!("{}/value/{key}", self.path_of_data(election))
+    }
+
+    /// The node above all fences and values of an election, beside its notes.
+    pub(crate) fn path_of_data(&self, election: &ElectionName) -> String {
+        format!("{}/{}", self.path_of_all_data(), election.as_str())
+    }
+
+    /// The node above the fences and values of all elections.
+    pub(crate) fn path_of_all_data(&self) -> String {
+        format!("{}/.data", self.directory)
     }
 
     /// Who may do what with what we create.

@@ -1,4 +1,4 @@
-//! A node beside the elections that holds a text, and may not be there yet: a note, or orders.
+//! A node beside the elections that holds a text, and may not be there yet: a note, orders, a fence, a value.
 
 use elect_api::Error;
 use zookeeper_client::{Client, Error as Zk, Stat};
@@ -30,16 +30,21 @@ pub(crate) async fn look(client: &Client, path: &str) -> Result<Sheet, Zk> {
     Ok(Sheet { content, watch: Watch::new(path.to_owned(), watcher) })
 }
 
-/// What a sheet says as the ensemble has it; `None` if there is none. Two requests, sent at once, and none is
-/// left to be told of a change.
-pub(crate) async fn content(client: &Client, path: &str) -> Result<Option<Vec<u8>>, Error> {
-    let (synced, got) =
+/// What a sheet is as the ensemble has it; `None` if there is none. Two requests, sent at once, and none is left to be
+/// told of a change.
+pub(crate) async fn peek(client: &Client, path: &str) -> Result<Option<(Vec<u8>, Stat)>, Error> {
+    let (sync, get) =
         (client.counting("sync").sync(path), client.counting("get_data").get_data(path));
-    match synced.await.and(got.await) {
-        Ok((text, _)) => Ok(Some(text)),
+    match sync.await.and(get.await) {
+        Ok(content) => Ok(Some(content)),
         Err(Zk::NoNode) => Ok(None),
         Err(error) => Err(fault(Action::Read, path, error)),
     }
+}
+
+/// What it says: see [`peek`].
+pub(crate) async fn content(client: &Client, path: &str) -> Result<Option<Vec<u8>>, Error> {
+    Ok(peek(client, path).await?.map(|(text, _)| text))
 }
 
 /// What the ensemble has, and not a server that lags behind it: a request more, sent at the same time.

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Cadence, Candidate, Clock, ElectionName, Ending, Error, Examination, Lease, NoteName, Order,
-    Ordered, Orders, Profile, Seat, Store, Survey, Ticket, Token, Wake,
+    Cadence, Candidate, Clock, ElectionName, Ending, Error, Examination, Fenced, Key, Lease,
+    NoteName, Noted, Order, Ordered, Orders, Profile, Seat, Store, Survey, Ticket, Token, Wake,
+    check_value,
 };
 use tokio::sync::Mutex;
 use zookeeper_client::Client;
@@ -16,7 +17,7 @@ use crate::forget::{forget, forget_directory, has_directory};
 use crate::guid::Guid;
 use crate::seat::ZkSeat;
 use crate::settings::{Settings, expect_no_candidate};
-use crate::{changes, examine, orders, removal, sheet, survey};
+use crate::{changes, examine, fences, orders, removal, sheet, survey, values};
 
 /// For the session that looks and redeems. It has no entry, so that nobody waits for its end.
 const LOOKING: Duration = Duration::from_secs(10);
@@ -121,7 +122,7 @@ impl Store for ZkStore {
     async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {
         let queue = self.settings.path_of(election);
         let mut sheets = vec![self.settings.path_of_orders(election)];
-        sheets.extend(NoteName::ALL.map(|name| self.settings.path_of_note(election, name)));
+        sheets.extend(NoteName::vital().map(|name| self.settings.path_of_note(election, name)));
         let wake = changes::changed(&self.look().await?, &queue, &sheets).await;
         wake.map_err(|error| self.settings.explain(error))
     }
@@ -153,6 +154,38 @@ impl Store for ZkStore {
         let client = self.look().await?;
         let ordered = orders::write(&client, &self.settings, &path, text, version).await;
         ordered.map_err(|error| self.settings.explain(error))
+    }
+
+    async fn fence(
+        &self,
+        election: &ElectionName,
+        resource: &Key,
+        token: Token,
+    ) -> Result<Fenced, Error> {
+        let path = self.settings.path_of_fence(election, resource);
+        let outcome = fences::pass(&self.look().await?, &self.settings, &path, token).await;
+        outcome.map_err(|error| self.settings.explain(error))
+    }
+
+    async fn put(
+        &self,
+        election: &ElectionName,
+        token: Token,
+        key: &Key,
+        value: &[u8],
+    ) -> Result<Noted, Error> {
+        check_value(value)?;
+        let (path, directory) =
+            (self.settings.path_of_value(election, key), self.directory(election));
+        let client = self.look().await?;
+        let written = values::write(&client, &self.settings, &directory, token, &path, value).await;
+        written.map_err(|error| self.settings.explain(error))
+    }
+
+    async fn get(&self, election: &ElectionName, key: &Key) -> Result<Option<Vec<u8>>, Error> {
+        let path = self.settings.path_of_value(election, key);
+        let value = sheet::content(&self.look().await?, &path).await;
+        value.map_err(|error| self.settings.explain(error))
     }
 
     async fn elections(&self) -> Result<Vec<ElectionName>, Error> {

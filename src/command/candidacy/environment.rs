@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use elect_api::{Candidate, ElectionName};
 
 use crate::config::BackendUrl;
-use crate::config::nesting::{LEADER_ELECTION, OF_ONE_RUN, variable};
+use crate::config::nesting::{LEADER_BACKEND, LEADER_ELECTION, OF_ONE_RUN, variable};
 use crate::guard::HEIRLOOM;
 use crate::report::ServiceManager;
 
@@ -53,20 +53,23 @@ pub(in crate::command) fn has_sockets() -> bool {
     env::var(LISTENER[0]).is_ok_and(|pid| pid.parse() == Ok(std::process::id()))
 }
 
-/// Our own environment as the command gets it; the guardian adds the token and the lease.
+/// Our own environment as the command gets it; the guardian adds the token and the lease. `backend` is what it
+/// may know of the store.
 pub(in crate::command) fn for_command(
     election: &ElectionName,
     candidate: &Candidate,
+    backend: &BackendUrl,
     http: Option<SocketAddr>,
 ) -> Vec<(OsString, OsString)> {
     let listener: &[&str] = if has_sockets() { &LISTENER } else { &[] };
-    let replaced = [LEADER_ELECTION, LEADER_ID, HTTP_ADDRESS];
+    let replaced = [LEADER_ELECTION, LEADER_BACKEND, LEADER_ID, HTTP_ADDRESS];
     let replaced = replaced.iter().chain(listener).map(ToString::to_string);
     let withheld: Vec<String> = ours_alone().chain(replaced).collect();
     let ours =
         env::vars_os().filter(|(name, _)| withheld.iter().all(|other| name != other.as_str()));
     ours.chain([
         (LEADER_ELECTION.into(), election.as_str().into()),
+        (LEADER_BACKEND.into(), backend.with_secrets().into()),
         (LEADER_ID.into(), candidate.id.as_str().into()),
     ])
     .chain(http.map(|address| (HTTP_ADDRESS.into(), address.to_string().into())))

@@ -159,7 +159,7 @@ impl driver::Observer for Observer<'_> {
                 self.log
                     .info(format_args!("`elect history` will not show this leadership: {error:#}"));
             }
-            News::SteppingDown(why) => self.log.info(format_args!("asked to step down: {why}")),
+            News::SteppingDown(why) => self.log.warn(format_args!("asked to step down: {why}")),
             News::Stopping(signal) => {
                 self.log.debug(format_args!("signal {signal} is passed on to the command"));
             }
@@ -187,10 +187,10 @@ impl driver::Observer for Observer<'_> {
         self.service.is_some() || self.shared.waiting().is_wanted()
     }
 
-    fn survey(&mut self, survey: &Survey) -> Option<Event> {
-        self.shared.waiting().update(survey, &self.candidate.id);
+    fn survey(&mut self, survey: &Survey, pause: Option<&str>) -> Option<Event> {
+        self.shared.waiting().update(survey, pause, &self.candidate.id);
         if let Some(service) = self.service {
-            service.survey(survey, &self.candidate.id);
+            service.survey(survey, pause, &self.candidate.id);
         }
         let leader =
             survey.leader.as_ref().filter(|leader| kin::is_our_ancestor(leader, self.candidate))?;

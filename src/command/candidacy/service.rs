@@ -143,8 +143,8 @@ impl<'a> Service<'a> {
         }
     }
 
-    /// Takes in how the election looks while we, `our_id`, wait.
-    pub(super) fn survey(&self, survey: &Survey, our_id: &str) {
+    /// Takes in how the election looks while we, `our_id`, wait, and why nobody is to lead, if so.
+    pub(super) fn survey(&self, survey: &Survey, pause: Option<&str>, our_id: &str) {
         let place = survey.waiting.iter().position(|entry| entry.candidate.id == our_id);
         let Some(place) = place else { return };
         let (place, all) = (place + 1, survey.waiting.len());
@@ -153,7 +153,7 @@ impl<'a> Service<'a> {
                 let since = leader.since.map(|at| format!(" since {}", rfc3339(at)));
                 format!("led by {}{}", leader.entry.candidate.id, since.unwrap_or_default())
             }
-            None => "nobody leads".to_owned(),
+            None => pause.unwrap_or("nobody leads").to_owned(),
         };
         let election = self.charge.election;
         self.tell("", format_args!("waiting for {election}, place {place} of {all}, {leader}"));

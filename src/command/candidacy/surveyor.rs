@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 use crate::command::look::{FRESH, pace, see};
 use crate::guard;
 use crate::report::http::{Board, Lookout, Sight};
-use crate::report::{ElectionStatus, Renewals, Suspicion};
+use crate::report::{Renewals, Suspicion};
 
 /// The least time between two questions to the store, however many clients ask.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -52,11 +52,11 @@ impl Surveyor {
     /// Asks, and says how soon to ask again where somebody watches; `None` if there is no answer.
     async fn survey(&self, at: Boottime, patience: Duration) -> Option<Duration> {
         let see = see(&*self.store, &self.election);
-        let survey = tokio::time::timeout(patience, see).await.ok()?.ok()?.survey;
-        let leader = survey.leader.as_ref();
+        let sight = tokio::time::timeout(patience, see).await.ok()?.ok()?;
+        let leader = sight.survey.leader.as_ref();
         let mut seen = self.seen();
         let suspicion = seen.renewals.take_in(leader, at, guard::now());
-        let status = ElectionStatus::new(&self.election, &self.store.profile(), &survey);
+        let status = sight.status(&self.store.profile());
         seen.newest = Some(Sight { at, status, suspicion });
         Some(pace(leader.into_iter()))
     }

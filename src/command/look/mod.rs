@@ -12,11 +12,8 @@ mod wishes;
 
 pub(super) use lookout::{Look, Lookout, Rhythm};
 pub(super) use pace::pace;
-pub(super) use sight::{FRESH, look, see};
+pub(super) use sight::{FRESH, Seen, look, see};
 pub(super) use until::{Until, until};
 pub(super) use wishes::{Wish, Wishes};
 #[cfg(test)]
-pub(super) use {
-    lookout::Silence,
-    sight::{Seen, Sight},
-};
+pub(super) use {lookout::Silence, sight::Sight};

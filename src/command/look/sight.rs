@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use elect_api::{Boottime, ElectionName, Error, NoteName, Profile, Store, Survey};
+use elect_api::{Boottime, ElectionName, Error, ErrorKind, NoteName, Profile, Store, Survey};
 
 use crate::command::attempts::insist;
 use crate::election::history::History;
@@ -43,20 +43,22 @@ pub(in crate::command) struct Seen {
 impl Sight {
     /// As a report shows it.
     pub(in crate::command) fn statuses(&self, store: &Profile) -> Vec<ElectionStatus> {
-        let elections = self.elections.iter();
-        let status = |seen: &Seen| {
-            let status = ElectionStatus::new(&seen.election, store, &seen.survey);
-            let pause = seen.pause.as_ref();
-            status
-                .suspecting(seen.suspicion)
-                .paused(pause.map(|it| PauseStatus::new(it.by(), it.at(), it.reason())))
-        };
-        elections.map(status).collect()
+        self.elections.iter().map(|seen| seen.status(store)).collect()
     }
 
     /// The one that was asked for, where it was one.
     pub(in crate::command) fn into_only(self) -> Survey {
         self.elections.into_iter().next().map(|seen| seen.survey).unwrap_or_default()
+    }
+}
+
+impl Seen {
+    /// As a report shows it.
+    pub(in crate::command) fn status(&self, store: &Profile) -> ElectionStatus {
+        let pause = self.pause.as_ref();
+        ElectionStatus::new(&self.election, store, &self.survey)
+            .suspecting(self.suspicion)
+            .paused(pause.map(|it| PauseStatus::new(it.by(), it.at(), it.reason())))
     }
 }
 
@@ -104,9 +106,12 @@ pub(in crate::command) async fn see(
     let asked = guard::now();
     let survey = store.survey(election).await?;
     let answered = guard::now();
-    let orders = store.orders(election).await?;
     // What cannot be read is obeyed by nobody.
-    let orders = Orders::read(orders.text.as_deref()).unwrap_or_default();
+    let orders = match store.orders(election).await {
+        Ok(orders) => Orders::read(orders.text.as_deref()).unwrap_or_default(),
+        Err(error) if error.kind() == ErrorKind::Unfit => Orders::default(),
+        Err(error) => return Err(error),
+    };
     let survey = if orders.are_ranked() {
         let note = store.note(election, NoteName::HISTORY).await?;
         let last = History::read(note.as_deref()).unwrap_or_default().last_token();

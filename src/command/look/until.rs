@@ -1,6 +1,6 @@
-use elect_api::{Boottime, Survey};
+use elect_api::Boottime;
 
-use super::{Look, Lookout};
+use super::{Look, Lookout, Seen};
 use crate::command::candidacy::BootClock;
 use crate::election::driver::Clock as _;
 use crate::report::Log;
@@ -9,9 +9,9 @@ use crate::report::Log;
 #[derive(Debug)]
 pub(in crate::command) enum Until {
     /// It is so, and this was seen.
-    So(Survey),
+    So(Seen),
     /// The time was over before. This was seen last.
-    NotSo(Survey),
+    NotSo(Seen),
     /// The time was over before the store had answered once, and why.
     Unknown(String),
 }
@@ -25,11 +25,11 @@ pub(in crate::command) async fn until(
     mut lookout: Lookout,
     end: Option<Boottime>,
     log: &Log,
-    mut is_met: impl FnMut(&Survey) -> bool,
+    mut is_met: impl FnMut(&Seen) -> bool,
 ) -> anyhow::Result<Until> {
     let clock = BootClock::new()?;
     // What was seen last, and what was wrong last.
-    let (mut seen, mut trouble): (Option<Survey>, Option<String>) = (None, None);
+    let (mut seen, mut trouble): (Option<Seen>, Option<String>) = (None, None);
     let mut has_complained = false;
     loop {
         let is_due = seen.is_some() || trouble.is_some();
@@ -40,11 +40,12 @@ pub(in crate::command) async fn until(
         };
         match look {
             Look::Seen(sight) => {
-                let survey = sight.into_only();
-                if is_met(&survey) {
-                    return Ok(Until::So(survey));
+                for now in sight.elections {
+                    if is_met(&now) {
+                        return Ok(Until::So(now));
+                    }
+                    seen = Some(now);
                 }
-                seen = Some(survey);
             }
             Look::Silent(silence) => {
                 if silence.is_outage && !std::mem::replace(&mut has_complained, true) {

@@ -18,8 +18,10 @@ use super::candidacy::{
     BootClock, Charge, Estate, Feed, Observer, Page, Poster, Service, Shared, environment,
     keep_in_touch, listen,
 };
+use super::selftest::is_scratch;
 use super::steer::preempt;
-use crate::config::{self, AfterLoss, RunPlan};
+use super::unstarted::{hint, outcome_of};
+use crate::config::{self, AfterLoss, BackendUrl, RunPlan};
 use crate::election::driver::{self, Candidacy, Clock as _};
 use crate::election::machine::{Machine, Rules, Verdict};
 use crate::election::timing::{Timing, Wishes};
@@ -193,6 +195,7 @@ impl<'a> Run<'a> {
             environment: environment::for_command(
                 &self.plan.campaign.election,
                 &self.candidate,
+                &self.told(),
                 http,
             ),
             gets_sockets: environment::has_sockets(),
@@ -204,6 +207,11 @@ impl<'a> Run<'a> {
             redeem: self.redeem(),
         })
         .context("cannot start the guardian")
+    }
+
+    /// What the command is told of the store.
+    fn told(&self) -> BackendUrl {
+        self.plan.campaign.backend.for_others(&self.store.profile().location)
     }
 
     /// A store whose leases do not end by time sees by itself that our processes are dead.
@@ -292,7 +300,7 @@ impl<'a> Run<'a> {
             once: self.plan.once.is_some(),
             id: self.candidate.id.clone(),
             priority: self.candidate.priority,
-            keeps_history: true,
+            keeps_history: !is_scratch(&self.plan.campaign.election),
         }
     }
 
@@ -328,17 +336,6 @@ struct Close {
     ended_by_key: bool,
 }
 
-/// What is behind an errno that people take for something else.
-fn hint(program: &str, outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::NotFound if !program.contains('/') => " (in no folder of PATH)",
-        Outcome::NotFound if Path::new(program).exists() => {
-            " (the file is there; what its first line names to run it is not)"
-        }
-        _ => "",
-    }
-}
-
 /// What a verdict means to the outside, and why it came to it.
 fn judge(verdict: Verdict, location: &str) -> (Outcome, String) {
     match verdict {
@@ -349,13 +346,7 @@ fn judge(verdict: Verdict, location: &str) -> (Outcome, String) {
             (Outcome::Signaled(signal.into()), format!("signal {signal} ended the command"))
         }
         Verdict::NotStarted(errno) => {
-            let outcome = match errno {
-                // The guardian got its order too late.
-                libc::ETIME => Outcome::Lost,
-                libc::ENOENT | libc::ENOTDIR => Outcome::NotFound,
-                libc::EAGAIN | libc::ENOMEM | libc::EMFILE | libc::ENFILE => Outcome::Failed,
-                _ => Outcome::NotExecutable,
-            };
+            let outcome = outcome_of(errno);
             let why = nix::errno::Errno::from_raw(errno).desc();
             let what = if outcome == Outcome::Failed { "cannot start the command: " } else { "" };
             (outcome, format!("{what}{why}"))

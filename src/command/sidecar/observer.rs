@@ -79,7 +79,7 @@ impl<O: driver::Observer> driver::Observer for Quiet<'_, O> {
         self.others.wants_surveys()
     }
 
-    fn survey(&mut self, survey: &Survey) -> Option<Event> {
-        self.others.survey(survey)
+    fn survey(&mut self, survey: &Survey, pause: Option<&str>) -> Option<Event> {
+        self.others.survey(survey, pause)
     }
 }

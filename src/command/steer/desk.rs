@@ -7,7 +7,7 @@ use elect_api::{
 };
 
 use crate::command::attempts::insist;
-use crate::command::look::{Lookout, Rhythm, Until, look, until};
+use crate::command::look::{Lookout, Rhythm, Seen, Until, look, until};
 use crate::config::{self, BackendUrl, host_name};
 use crate::election::orders::{Orders, Request};
 use crate::guard;
@@ -99,7 +99,13 @@ impl<'a> Desk<'a> {
     /// # Errors
     /// The store does not answer, or refuses us, or holds what no elect has written.
     pub(super) async fn asked(&self) -> anyhow::Result<Orders> {
-        Ok(Orders::read(self.kept().await?.text.as_deref())?)
+        self.read(&self.kept().await?)
+    }
+
+    fn read(&self, kept: &Kept) -> anyhow::Result<Orders> {
+        Orders::read(kept.text.as_deref()).with_context(|| {
+            format!("nothing can be asked of {} at {}", self.election, self.location)
+        })
     }
 
     async fn kept(&self) -> anyhow::Result<Kept> {
@@ -114,7 +120,7 @@ impl<'a> Desk<'a> {
     pub(super) async fn ask(&self, change: impl Fn(Orders) -> Orders) -> anyhow::Result<Orders> {
         for _ in 0..RACES {
             let kept = self.kept().await?;
-            let known = Orders::read(kept.text.as_deref())?;
+            let known = self.read(&kept)?;
             let wanted = change(known.clone());
             if wanted == known {
                 return Ok(known);
@@ -138,9 +144,10 @@ impl<'a> Desk<'a> {
     /// The store refuses us.
     pub(super) async fn wait_until(
         &self,
-        is_met: impl FnMut(&Survey) -> bool,
+        mut is_met: impl FnMut(&Survey) -> bool,
     ) -> anyhow::Result<Option<Survey>> {
-        self.wait(self.end, is_met).await
+        let end = self.wait_until_seen(|seen| is_met(&seen.survey)).await?;
+        Ok(end.map(|seen| seen.survey))
     }
 
     /// The same until `end` at the latest.
@@ -150,21 +157,33 @@ impl<'a> Desk<'a> {
     pub(super) async fn wait_until_by(
         &self,
         end: Boottime,
-        is_met: impl FnMut(&Survey) -> bool,
+        mut is_met: impl FnMut(&Survey) -> bool,
     ) -> anyhow::Result<Option<Survey>> {
         let end = self.end.map_or(end, |own| own.min(end));
-        self.wait(Some(end), is_met).await
+        let end = self.wait(Some(end), |seen| is_met(&seen.survey)).await?;
+        Ok(end.map(|seen| seen.survey))
+    }
+
+    /// As [`Desk::wait_until`], where it matters whether the election is paused.
+    ///
+    /// # Errors
+    /// The store refuses us.
+    pub(super) async fn wait_until_seen(
+        &self,
+        is_met: impl FnMut(&Seen) -> bool,
+    ) -> anyhow::Result<Option<Seen>> {
+        self.wait(self.end, is_met).await
     }
 
     async fn wait(
         &self,
         end: Option<Boottime>,
-        is_met: impl FnMut(&Survey) -> bool,
-    ) -> anyhow::Result<Option<Survey>> {
+        is_met: impl FnMut(&Seen) -> bool,
+    ) -> anyhow::Result<Option<Seen>> {
         let store = config::connect(self.backend)?;
         let lookout = Lookout::over(store, vec![self.election.clone()], Rhythm::Calm)?;
         Ok(match until(lookout, end, &self.log, is_met).await? {
-            Until::So(survey) => Some(survey),
+            Until::So(seen) => Some(seen),
             Until::NotSo(_) | Until::Unknown(_) => None,
         })
     }
@@ -181,6 +200,13 @@ pub(super) fn request(reason: Option<&str>) -> Request {
 /// Whether leadership with this token lasts.
 pub(super) fn is_led_by(survey: &Survey, token: Token) -> bool {
     survey.leader.as_ref().is_some_and(|leader| leader.token == token)
+}
+
+/// Whether it is plain who leads now: whoever may lead does not only wait.
+pub(super) fn is_settled(seen: &Seen) -> bool {
+    let survey = &seen.survey;
+    let may_lead = survey.waiting.iter().any(|entry| entry.candidate.priority > 0);
+    seen.pause.is_some() || survey.leader.is_some() || !may_lead
 }
 
 /// Prints it. The exit code is 0.

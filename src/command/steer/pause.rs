@@ -1,6 +1,6 @@
 //! `elect pause` and `elect resume`: nobody leads for now.
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use elect_api::Token;
 
 use super::Desk;
@@ -25,27 +25,31 @@ pub(in crate::command) fn pause(plan: &AskPlan, log: &Log) -> anyhow::Result<u8>
             let id = &leader.entry.candidate.id;
             desk.log().warn(format_args!("{id} leads, is no elect, and knows of no pause"));
         }
-        if desk.wait_until(|survey| survey.leader.is_none()).await?.is_some() {
-            return done(plan);
+        let end = desk.wait_until_seen(|seen| seen.survey.leader.is_none() || seen.pause.is_none());
+        match end.await? {
+            Some(seen) if seen.pause.is_none() => {
+                bail!("the election is not paused any more: somebody has resumed it")
+            }
+            Some(_) => done(plan),
+            None => {
+                desk.log().warn("the election is paused; whoever leads has not ended yet");
+                Ok(NOT_ACQUIRED)
+            }
         }
-        desk.log().warn("the election is paused; whoever leads has not ended yet");
-        Ok(NOT_ACQUIRED)
     })
 }
 
 /// Asks that nobody leads, and whoever leads to give leadership up.
 async fn stop_everybody(desk: &Desk<'_>, plan: &AskPlan) -> anyhow::Result<()> {
     let is_news = !is_paused(desk).await?;
-    let mut holder = desk.holder().await?;
-    loop {
-        desk.ask(|orders| paused(orders, plan, holder.filter(|_| is_news))).await?;
-        // Somebody may have won before the pause began, and run; who has won since starts nothing.
-        let next = desk.holder().await?;
-        if !is_news || next.is_none() || next == holder {
-            return Ok(());
-        }
-        holder = next;
+    let before = desk.holder().await?;
+    desk.ask(|orders| paused(orders, plan, before.filter(|_| is_news))).await?;
+    // Somebody may have won before the pause began, and run; who has won since starts nothing.
+    let after = desk.holder().await?;
+    if is_news && after.is_some() && after != before {
+        desk.ask(|orders| paused(orders, plan, after)).await?;
     }
+    Ok(())
 }
 
 async fn is_paused(desk: &Desk<'_>) -> anyhow::Result<bool> {

@@ -4,7 +4,7 @@ use anyhow::bail;
 use elect_api::Survey;
 
 use super::Desk;
-use super::desk::{is_led_by, request, say_who_leads};
+use super::desk::{is_led_by, is_settled, request, say_who_leads};
 use super::force::see_off;
 use crate::command::runtime::block_on;
 use crate::config::{ResignPlan, is_known_as};
@@ -30,24 +30,21 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
             );
         }
         let request = request(ask.reason.as_deref());
-        let orders = if is_foreign {
-            desk.asked().await?
-        } else {
-            desk.ask(|orders| orders.handing_over(token, heir.clone(), request.clone())).await?
-        };
-        let is_paused = orders.pausing().is_some();
+        if !is_foreign {
+            desk.ask(|orders| orders.handing_over(token, heir.clone(), request.clone())).await?;
+        }
         if let Some(force) = plan.force {
             see_off(&desk, &leader, force).await?;
         }
         let end = desk
-            .wait_until(|survey| !is_led_by(survey, token) && is_settled(survey, is_paused))
+            .wait_until_seen(|seen| !is_led_by(&seen.survey, token) && is_settled(seen))
             .await?;
         match end {
-            Some(_) if is_paused => {
+            Some(seen) if seen.pause.is_some() && seen.survey.leader.is_none() => {
                 desk.log().warn("the election is paused: nobody leads before elect resume");
                 say_who_leads(None)
             }
-            Some(survey) => said(&desk, &survey, heir.as_deref()),
+            Some(seen) => said(&desk, &seen.survey, heir.as_deref()),
             None => {
                 let was_asked = if is_foreign { "cannot be asked" } else { "was asked" };
                 desk.log().warn(format_args!("{id} {was_asked}, and has not handed over yet"));
@@ -55,11 +52,6 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
             }
         }
     })
-}
-
-/// Whether it is plain who leads now.
-fn is_settled(survey: &Survey, is_paused: bool) -> bool {
-    is_paused || survey.leader.is_some() || survey.waiting.is_empty()
 }
 
 /// The id of the candidate that is to lead next.

@@ -423,8 +423,7 @@ impl Machine {
     }
 
     fn lose_patience(&mut self, now: Boottime) {
-        let pause = self.orders.pause().filter(|_| self.restraint == Restraint::Pause);
-        let verdict = match pause {
+        let verdict = match self.orders.pause() {
             Some(why) => Verdict::Paused(why),
             None if self.reached => Verdict::NotAcquired,
             None => Verdict::Unreached,

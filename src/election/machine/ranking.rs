@@ -1,7 +1,7 @@
 //! Who of those who wait is to lead. The store has one order, that of arrival, and its head is the only one who
 //! can lead; a head that sees somebody better gives its place up and comes again, behind.
 
-use elect_api::{Boottime, Candidate, Error, Token};
+use elect_api::{Boottime, Candidate, Error, ErrorKind, Token};
 
 use super::request::Request;
 use super::{Command, Machine, News, Phase, Restraint};
@@ -45,11 +45,12 @@ impl Machine {
     pub(super) fn announced(&mut self, now: Boottime, outcome: Result<(), Error>) {
         self.ranking.has_announced = true;
         match outcome {
-            Ok(()) => {
+            // Where nobody can read what is asked, nobody takes part that way; who wants to change it is told.
+            Err(error) if error.kind() != ErrorKind::Unfit => self.failed(now, error),
+            Ok(()) | Err(_) => {
                 self.heard();
                 self.request = Request::due(now);
             }
-            Err(error) => self.failed(now, error),
         }
     }
 

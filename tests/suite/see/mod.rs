@@ -32,5 +32,5 @@ macro_rules! on_each_cluster {
     };
 }
 
-pub(crate) use arena::{Arena, Ground};
+pub(crate) use arena::{Arena, Ground, crash};
 pub(crate) use {on_each_cluster, on_each_store};

@@ -60,6 +60,29 @@ fn a_standby_is_ready_and_says_whom_it_waits_for() {
 }
 
 #[test]
+fn while_it_is_paused_a_standby_says_that_nobody_leads_and_why() {
+    let ground = Ground::new();
+    let leader = ground.job().args(["--id", "first"]).sh(STAY).spawn();
+    ground.said("started");
+    let standby = |label: &str| {
+        let mut unit = Manager::new().starts(ground.job().args(["--id", label]).sh(STAY));
+        unit.hears("STATUS=waiting for job");
+        unit
+    };
+    let (mut next, mut last) = (standby("next"), standby("last"));
+    last.hears("STATUS=waiting for job, place 2 of 2, led by first-");
+    ground.elect("pause").args(["job", "--reason", "deploy"]).run().exits(0);
+    leader.wait().exits(124);
+    for (unit, place) in [(&mut next, 1), (&mut last, 2)] {
+        let status = unit.hears(&format!("STATUS=waiting for job, place {place} of 2, paused by "));
+        assert!(status.ends_with(": deploy"), "{status}");
+    }
+    ground.elect("resume").arg("job").run().exits(0);
+    next.hears("STATUS=leading job");
+    last.hears("STATUS=waiting for job, place 1 of 1, led by next-");
+}
+
+#[test]
 fn what_is_kept_after_the_command_is_told() {
     let ground = Ground::new();
     let mut unit = Manager::new().starts(ground.job().args(["--hold", "1h", "true"]));

@@ -75,7 +75,7 @@ impl driver::Observer for Narrator {
         false
     }
 
-    fn survey(&mut self, _survey: &Survey) -> Option<Event> {
+    fn survey(&mut self, _survey: &Survey, _pause: Option<&str>) -> Option<Event> {
         None
     }
 }

@@ -1,8 +1,8 @@
 //! `elect pause` and `elect resume`: nobody leads for now.
 
-use elect_testkit::program::{Elect, eventually};
+use elect_testkit::program::{Elect, Running, eventually};
 
-use crate::see::{Arena, Ground, on_each_cluster, on_each_store};
+use crate::see::{Arena, Ground, crash, on_each_cluster, on_each_store};
 
 on_each_store! {
     nobody_leads_while_it_is_paused
@@ -10,6 +10,8 @@ on_each_store! {
     who_does_not_wait_is_told_of_the_pause
     it_may_begin_before_anybody_was_there
     pausing_again_changes_nothing_but_the_reason
+    whoever_waits_for_a_pause_is_told_that_somebody_has_ended_it
+    a_pause_ends_the_waiting_for_another_leader
 }
 
 fn pause(arena: &Arena, words: &[&str]) -> Elect {
@@ -28,7 +30,7 @@ fn nobody_leads_while_it_is_paused(arena: &Arena) {
     arena.wait_for_waiter("two");
     pause(arena, &["--reason", "disk is full"]).run().exits(0).prints(PAUSED);
     // It has ended when that was said.
-    assert_eq!(one.wait().exits(124).stdout, "");
+    assert_eq!(one.wait().exits(124).says("step down: paused by ").stdout, "");
     eventually("two to be the next", || {
         let status = arena.status();
         assert!(status["leader"].is_null(), "{status}");
@@ -39,6 +41,8 @@ fn nobody_leads_while_it_is_paused(arena: &Arena) {
     let shown = arena.elect("status").arg("job").run().exits(1);
     assert!(shown.stdout.contains("paused") && shown.stdout.contains(": disk is full"));
     arena.elect("wait").args(["job", "--for", "vacant"]).run().exits(0);
+    let unmet = arena.elect("wait").args(["job", "--timeout", "0"]).run().exits(75);
+    unmet.says("nobody leads, the election is paused by ").says(": disk is full");
     assert_eq!(arena.record().len(), 1, "two has started something");
     resume(arena);
     arena.wait_for_leader("two");
@@ -63,8 +67,13 @@ fn who_does_not_wait_is_told_of_the_pause(arena: &Arena) {
     let run = || arena.elect("run").args(["-e", "job"]);
     run().args(["-n", "true"]).run().exits(75).says("the election is paused by ").says(": deploy");
     run().args(["-w", "100ms", "true"]).run().exits(75).says(": deploy");
+    // Nobody leads, whoever is the next.
+    let next = arena.candidate("next", 15);
+    arena.wait_for_waiter("next");
+    run().args(["-n", "true"]).run().exits(75).says("the election is paused by ").says(": deploy");
+    crash(next);
     resume(arena);
-    run().args(["-n", "true"]).run().exits(0);
+    run().args(["true"]).run().exits(0);
 }
 
 fn it_may_begin_before_anybody_was_there(arena: &Arena) {
@@ -82,4 +91,66 @@ fn pausing_again_changes_nothing_but_the_reason(arena: &Arena) {
     assert_eq!(arena.status()["paused"], before);
     pause(arena, &["--reason", "second"]).run().exits(0);
     assert_eq!(arena.status()["paused"]["reason"], "second");
+}
+
+/// A leader that takes its time, until it is let go.
+fn slow_leader(arena: &Arena) -> Running {
+    let script = "trap '' TERM; echo \"$ELECT_TOKEN $ELECT_LEADER_ID\" >>\"$RECORD\"
+                  until [ -e \"$RECORD.end\" ]; do sleep 0.01; done";
+    let leader = arena.run_with("slow", 15, |it| it, script);
+    arena.wait_for_leader("slow");
+    leader
+}
+
+fn let_go(arena: &Arena) {
+    std::fs::write(arena.path("record.end"), "").expect("a file");
+}
+
+fn wait_for_pause(arena: &Arena) {
+    eventually("the pause", || (!arena.status()["paused"].is_null()).then_some(()));
+}
+
+fn whoever_waits_for_a_pause_is_told_that_somebody_has_ended_it(arena: &Arena) {
+    let slow = slow_leader(arena);
+    let waiting = pause(arena, &[]).spawn();
+    wait_for_pause(arena);
+    resume(arena);
+    waiting.wait().exits(125).prints("").says("somebody has resumed it");
+    let_go(arena);
+    slow.wait();
+}
+
+fn a_pause_ends_the_waiting_for_another_leader(arena: &Arena) {
+    let slow = slow_leader(arena);
+    let _next = arena.candidate("next", 15);
+    arena.wait_for_waiter("next");
+    arena.elect("resign").args(["job", "--timeout", "0"]).run().exits(75);
+    let resigning = arena.elect("resign").arg("job").spawn();
+    pause(arena, &["--timeout", "0"]).run().exits(75);
+    let_go(arena);
+    slow.wait();
+    resigning.wait().exits(0).prints("nobody leads\n").says("the election is paused");
+    assert_eq!(arena.record().len(), 1, "somebody has started something");
+}
+
+/// Nobody keeps to what nobody can read, and whoever wants to change it is told.
+#[test]
+fn what_was_damaged_by_hand_asks_nothing() {
+    let arena = Arena::on(Ground::File);
+    pause(&arena, &[]).run().exits(0);
+    let one = arena.candidate("one", 15);
+    arena.wait_for_waiter("one");
+    let orders = arena.path("state/job/orders");
+    for damage in ["damaged", "7\ndamaged"] {
+        let written = arena.path("written");
+        std::fs::write(&written, damage).expect("a file");
+        std::fs::rename(&written, &orders).expect("the same file system");
+        arena.wait_for_leader("one");
+        assert!(arena.status()["leader"]["id"].as_str().is_some_and(|id| id.starts_with("one-")));
+        arena.elect("resume").arg("job").run().exits(125).says("remove it");
+    }
+    crash(one);
+    arena.elect("run").args(["-e", "job", "--priority", "50", "true"]).run().exits(0);
+    std::fs::remove_file(&orders).expect("a file");
+    resume(&arena);
 }

@@ -1,6 +1,6 @@
 //! What is left of an election that nobody needs any more.
 
-use elect_api::{ErrorKind, NoteName};
+use elect_api::{ErrorKind, Fenced, Key, NoteName, Token};
 
 use crate::{Contender, Shared, election, expect_led_by, expect_nobody, note};
 
@@ -38,4 +38,23 @@ pub async fn a_forgotten_election_is_as_if_nobody_had_entered(bench: Shared) {
     }
     assert!(after.lead().await > token);
     after.resign().await;
+}
+
+/// What was recorded and put there goes with it; while somebody is in it, it stays.
+pub async fn forgotten_fences_and_values_are_gone(bench: Shared) {
+    let store = bench.connect().await;
+    let key: Key = "a".parse().expect("a key");
+    let mut leader = Contender::new(&bench, "a").await;
+    let token = leader.lead().await;
+    store.fence(&election(), &key, token).await.expect("an answer");
+    store.put(&election(), token, &key, b"kept").await.expect("an answer");
+    store.forget(&election()).await.expect_err("somebody is in it");
+    let value = store.get(&election(), &key).await.expect("an answer");
+    assert_eq!(value.as_deref(), Some(&b"kept"[..]));
+    leader.resign().await;
+    store.forget(&election()).await.expect("nobody is in it");
+    assert_eq!(store.get(&election(), &key).await.expect("an answer"), None);
+    let smaller = store.fence(&election(), &key, Token::new(1)).await.expect("an answer");
+    assert_eq!(smaller, Fenced::Passed);
+    assert_eq!(store.elections().await.expect("a list"), []);
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use elect_api::{Candidate, ElectionName};
+use elect_api::{Candidate, ElectionName, Key};
 use serde::{Deserialize, Serialize};
 
 use super::StoreTime;
@@ -37,6 +37,8 @@ pub enum Op {
     Note,
     /// To read or to write orders.
     Orders,
+    /// To record the token of a resource, or to read or write a value.
+    Data,
     /// To show the election to people.
     Survey,
 }
@@ -126,6 +128,26 @@ pub enum Ask {
     },
     /// Answer when the orders have another version than this.
     AwaitOrders(u64),
+    /// Record a token for a resource, unless a greater one is recorded.
+    Fence {
+        /// The resource.
+        resource: Key,
+        /// The token.
+        token: u64,
+    },
+    /// What a value says.
+    ReadValue(Key),
+    /// Write a value, if the entry with this token leads and its version is still the expected one.
+    WriteValue {
+        /// That of the entry.
+        token: u64,
+        /// What it is kept under.
+        key: Key,
+        /// The version that it must have; 0 is that of a value that was never written.
+        expect: u64,
+        /// What it is to say.
+        text: Vec<u8>,
+    },
 }
 
 /// An entry that a candidate wants to have.
@@ -163,14 +185,18 @@ pub enum Reply {
     Stands(Record),
     /// What the note says.
     Note(Slip),
-    /// The note is written.
+    /// The note, or the value, is written.
     Noted,
     /// What the orders say: now that they were written, or if they were only to be read.
     Orders(Slip),
-    /// The orders are not written: they have another version.
+    /// The orders, or the value, are not written: they have another version.
     Overtaken,
     /// The orders whose change was waited for have changed.
     Reordered,
+    /// The greatest token that is recorded for a resource now.
+    Fenced(u64),
+    /// What a value says.
+    Value(Slip),
     /// What was waited for has happened.
     Changed,
     /// Who leads and who waits.
@@ -228,7 +254,7 @@ pub struct Holder {
     pub ttl: Duration,
 }
 
-/// A note, or orders.
+/// A note, orders, or a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slip {
     /// Another one after each change; 0 where it was never written.

@@ -432,6 +432,8 @@ impl Service {
             | Ask::AwaitNote(..)
             | Ask::AwaitSight(_) => Reply::Changed,
             Ask::ReadNote(_) => Reply::Note(Slip::default()),
+            Ask::Fence { .. } => Reply::Fenced(u64::MAX),
+            Ask::ReadValue(_) => Reply::Value(Slip::default()),
             Ask::ReadOrders => Reply::Orders(orders),
             Ask::WriteOrders { .. } => Reply::Overtaken,
             _ => Reply::Ended { others: 1, orders },

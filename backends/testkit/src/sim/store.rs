@@ -3,8 +3,9 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use elect_api::{
-    Cadence, Candidate, ElectionName, Entry, Error, ErrorKind, Leader, Lease, NoteName, Ordered,
-    Orders, Profile, Renewed, Seat, Store, Survey, Ticket, Token, Wake,
+    Cadence, Candidate, ElectionName, Entry, Error, ErrorKind, Fenced, Key, Leader, Lease,
+    NoteName, Noted, Ordered, Orders, Profile, Renewed, Seat, Store, Survey, Ticket, Token, Wake,
+    check_value,
 };
 
 use super::message::{Arrival, Ask, Bid, Envelope, Line, Op, Reply, Request, Slip};
@@ -136,6 +137,48 @@ impl Store for SimStore {
         }
     }
 
+    async fn fence(
+        &self,
+        election: &ElectionName,
+        resource: &Key,
+        token: Token,
+    ) -> Result<Fenced, Error> {
+        let ask = Ask::Fence { resource: resource.clone(), token: token.get() };
+        match self.link(election, "").ask(Op::Data, ask).await? {
+            Reply::Fenced(greatest) if greatest == token.get() => Ok(Fenced::Passed),
+            Reply::Fenced(greatest) => Ok(Fenced::Stale(Token::new(greatest))),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+
+    async fn put(
+        &self,
+        election: &ElectionName,
+        token: Token,
+        key: &Key,
+        value: &[u8],
+    ) -> Result<Noted, Error> {
+        check_value(value)?;
+        let link = self.link(election, "");
+        for _ in 0..TRIES {
+            let expect = value_of(&link, key).await?.version;
+            let (token, key, text) = (token.get(), key.clone(), value.to_vec());
+            match link.ask(Op::Data, Ask::WriteValue { token, key, expect, text }).await? {
+                Reply::Noted => return Ok(Noted::Written),
+                Reply::Ended { .. } => {
+                    return Ok(Noted::Gone(format!("no entry with token {token} leads")));
+                }
+                Reply::Overtaken => {}
+                reply => return Err(unexpected(&reply)),
+            }
+        }
+        Err(Error::new(ErrorKind::Unreachable, "the value changes as we write it"))
+    }
+
+    async fn get(&self, election: &ElectionName, key: &Key) -> Result<Option<Vec<u8>>, Error> {
+        Ok(value_of(&self.link(election, ""), key).await?.text)
+    }
+
     async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
         let envelope =
             Envelope { client: String::new(), op: Op::Survey, request: Request::Elections };
@@ -143,6 +186,16 @@ impl Store for SimStore {
             Reply::Elections(names) => Ok(names),
             reply => Err(unexpected(&reply)),
         }
+    }
+}
+
+/// More than the writers that one leader has at once.
+const TRIES: usize = 8;
+
+async fn value_of(link: &Link, key: &Key) -> Result<Slip, Error> {
+    match link.ask(Op::Data, Ask::ReadValue(key.clone())).await? {
+        Reply::Value(slip) => Ok(slip),
+        reply => Err(unexpected(&reply)),
     }
 }
 

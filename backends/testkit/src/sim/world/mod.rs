@@ -1,5 +1,6 @@
 //! The store's state: a pure function of requests and of the store's time.
 
+mod data;
 mod history;
 mod queue;
 mod record;
@@ -9,8 +10,9 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use elect_api::ElectionName;
+use elect_api::{ElectionName, Key, NoteName};
 
+use self::data::Data;
 use self::history::History;
 use self::queue::Queue;
 use self::record::Held;
@@ -30,6 +32,7 @@ pub struct World {
     elections: BTreeMap<ElectionName, Contest>,
     notes: BTreeMap<ElectionName, BTreeMap<String, Slip>>,
     orders: BTreeMap<ElectionName, Slip>,
+    data: BTreeMap<ElectionName, Data>,
     /// The nonces of entries that have been, and of those that must never be. As with sessions of a
     /// real store: what has ended does not come to life again, however late a request for it comes.
     ended: BTreeSet<u64>,
@@ -60,6 +63,7 @@ impl World {
             elections: BTreeMap::new(),
             notes: BTreeMap::new(),
             orders: BTreeMap::new(),
+            data: BTreeMap::new(),
             ended: BTreeSet::new(),
             history: History::default(),
         }
@@ -106,7 +110,10 @@ impl World {
             | Ask::Part { .. }
             | Ask::ReadOrders
             | Ask::WriteOrders { .. }
-            | Ask::AwaitOrders(_) => true,
+            | Ask::AwaitOrders(_)
+            | Ask::Fence { .. }
+            | Ask::ReadValue(_)
+            | Ask::WriteValue { .. } => true,
             Ask::Enter(_) | Ask::Renew(_) | Ask::Leave(_) | Ask::AwaitEnd { .. } => {
                 self.options.kind == Kind::Queue
             }
@@ -165,10 +172,41 @@ impl World {
             Ask::AwaitOrders(version) => {
                 (self.orders(election).version != *version).then_some(Reply::Reordered)
             }
+            Ask::Fence { resource, token } => {
+                let data = self.data.entry(election.clone()).or_default();
+                Some(Reply::Fenced(data.fence(resource, *token)))
+            }
+            Ask::ReadValue(key) => {
+                let data = self.data.get(election);
+                Some(Reply::Value(data.map(|data| data.value(key)).unwrap_or_default()))
+            }
+            Ask::WriteValue { token, key, expect, text } => {
+                Some(self.write_value(election, *token, (key, *expect), text))
+            }
         }
     }
 
-    /// Of entries that are there, the notes and the orders.
+    fn write_value(
+        &mut self,
+        election: &ElectionName,
+        token: u64,
+        (key, expect): (&Key, u64),
+        text: &[u8],
+    ) -> Reply {
+        let leader = match self.elections.get(election) {
+            Some(Contest::Queue(queue)) => queue.first(),
+            Some(Contest::Record(held)) => held.token(),
+            None => None,
+        };
+        if leader != Some(token) {
+            return Reply::Ended { others: 0, orders: self.orders(election) };
+        }
+        let slip = self.written(text);
+        let data = self.data.entry(election.clone()).or_default();
+        if data.write(key, expect, slip) { Reply::Noted } else { Reply::Overtaken }
+    }
+
+    /// Of entries that are there, the vital notes and the orders.
     fn sight(&self, election: &ElectionName) -> u64 {
         let nonces: Vec<u64> = match self.elections.get(election) {
             Some(Contest::Queue(queue)) => queue.nonces().collect(),
@@ -176,8 +214,8 @@ impl World {
             None => Vec::new(),
         };
         let mut hasher = DefaultHasher::new();
-        let notes = self.notes.get(election).into_iter().flatten();
-        let written: Vec<u64> = notes.map(|(_, slip)| slip.version).collect();
+        let vital = NoteName::vital().map(|name| self.slip(election, name.as_str()).version);
+        let written: Vec<u64> = vital.collect();
         let written = (written, self.orders(election).version);
         (nonces, written).hash(&mut hasher);
         hasher.finish()
@@ -469,6 +507,7 @@ impl World {
         self.revision += 1;
         self.notes.remove(election);
         self.orders.remove(election);
+        self.data.remove(election);
         if let Some(Contest::Queue(queue)) = self.elections.remove(election) {
             self.ended.extend(queue.nonces());
         }

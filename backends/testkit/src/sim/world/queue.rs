@@ -65,6 +65,11 @@ impl Queue {
         self.find(nonce).is_some()
     }
 
+    /// The token of whoever leads.
+    pub(super) fn first(&self) -> Option<u64> {
+        self.entries.keys().next().copied()
+    }
+
     pub(super) fn nonces(&self) -> impl Iterator<Item = u64> {
         self.entries.values().map(|entry| entry.bid.nonce)
     }

@@ -1,0 +1,142 @@
+//! Law 14: a fence lets nobody back.
+
+use elect_api::{ElectionName, Fenced, Key, Store, Token};
+
+use crate::{Contender, Shared, apart, election, expect_led_by, expect_nobody, poll_n};
+
+/// More await points than a call of any store has.
+const CUTS: usize = 12;
+
+fn resource(name: &str) -> Key {
+    name.parse().expect("a good name")
+}
+
+async fn come(store: &dyn Store, token: u64) -> Fenced {
+    let outcome = store.fence(&election(), &resource("disk"), Token::new(token)).await;
+    outcome.unwrap_or_else(|error| panic!("{token} cannot come: {error}: {error:?}"))
+}
+
+fn stale(greatest: u64) -> Fenced {
+    Fenced::Stale(Token::new(greatest))
+}
+
+/// Whoever comes with what is the greatest token so far passes, also again; and nobody with a smaller one, wherever
+/// it comes from. Nobody needs to be in the election.
+pub async fn a_fence_lets_nobody_back(bench: Shared) {
+    let (one, other) = (bench.connect().await, bench.connect().await);
+    for (token, outcome) in [
+        (5, Fenced::Passed),
+        (5, Fenced::Passed),
+        (4, stale(5)),
+        (0, stale(5)),
+        (17, Fenced::Passed),
+        (5, stale(17)),
+        (17, Fenced::Passed),
+        (u64::MAX, Fenced::Passed),
+        (17, stale(u64::MAX)),
+    ] {
+        assert_eq!(come(one.as_ref(), token).await, outcome, "of {token}");
+        if outcome == Fenced::Passed && token > 0 {
+            assert_eq!(come(other.as_ref(), token - 1).await, stale(token), "after {token}");
+        }
+    }
+    assert_eq!(one.elections().await.expect("a list"), []);
+    expect_nobody(&bench).await;
+}
+
+/// Whoever has passed finds all smaller tokens refused from then on, whatever others do at the same time.
+pub async fn fences_of_many_who_come_at_once_let_nobody_back(bench: Shared) {
+    const COMERS: u64 = 4;
+    const TURNS: u64 = 6;
+    let mut threads = Vec::new();
+    for comer in 0..COMERS {
+        let bench = Shared::clone(&bench);
+        threads.push(apart(move || async move {
+            let store = bench.connect().await;
+            for turn in 0..TURNS {
+                let token = 10 + turn * COMERS + comer;
+                let greatest = match patiently(store.as_ref(), token).await {
+                    Fenced::Passed => token,
+                    Fenced::Stale(greatest) => greatest.get(),
+                };
+                assert!(greatest >= token, "{token} was refused for {greatest}");
+                match patiently(store.as_ref(), greatest - 1).await {
+                    Fenced::Stale(now) => assert!(now.get() >= greatest, "{now} after {greatest}"),
+                    Fenced::Passed => panic!("{} came after {greatest}", greatest - 1),
+                }
+            }
+        }));
+    }
+    for thread in threads {
+        thread.join().expect("a comer");
+    }
+    let last = 9 + COMERS * TURNS;
+    assert_eq!(come(bench.connect().await.as_ref(), last - 1).await, stale(last));
+}
+
+/// A busy store may leave a request without an answer.
+async fn patiently(store: &dyn Store, token: u64) -> Fenced {
+    loop {
+        match store.fence(&election(), &resource("disk"), Token::new(token)).await {
+            Ok(outcome) => return outcome,
+            Err(error) => assert!(!error.is_permanent(), "{error:?}"),
+        }
+    }
+}
+
+/// It stands in nobody's way, is nobody's entry, and stays when all are gone.
+pub async fn a_fence_is_no_entry_and_outlasts_all(bench: Shared) {
+    let store = bench.connect().await;
+    let mut line = Contender::in_line(&bench, &["a", "b"]).await;
+    let token = line[0].lead().await.get();
+    assert_eq!(come(store.as_ref(), token).await, Fenced::Passed);
+    expect_led_by(&bench, &["a", "b"]).await;
+    assert_eq!(line[1].read_note().await, None);
+    line.remove(0).crash().await;
+    let next = line[0].wait_until_leading().await.get();
+    // Until the new one has come the old one may.
+    assert_eq!(come(store.as_ref(), token).await, Fenced::Passed);
+    assert_eq!(come(store.as_ref(), next).await, Fenced::Passed);
+    assert_eq!(come(store.as_ref(), token).await, stale(next));
+    line[0].resign().await;
+    expect_nobody(&bench).await;
+    let names = store.elections().await.expect("a list");
+    assert!(names.iter().all(|name| *name == election()), "{names:?}");
+    assert_eq!(come(bench.connect().await.as_ref(), token).await, stale(next));
+}
+
+/// Names that begin in the same way are different ones.
+pub async fn each_resource_of_each_election_has_its_own_fence(bench: Shared) {
+    let store = bench.connect().await;
+    let elections = ["job", "job.b"].map(|name| name.parse::<ElectionName>().expect("a name"));
+    let resources = ["disk", "disk.new", "disk=", "d", "7"].map(resource);
+    let mut token = 100;
+    for election in &elections {
+        for resource in &resources {
+            // Had another one's token been recorded here, this one would be refused.
+            token -= 1;
+            let outcome = store.fence(election, resource, Token::new(token)).await;
+            assert_eq!(outcome.expect("an answer"), Fenced::Passed, "{election} {resource}");
+        }
+    }
+    let again = store.fence(&elections[0], &resources[0], Token::new(98)).await;
+    assert_eq!(again.expect("an answer"), stale(99));
+}
+
+/// Wherever it was dropped, the next attempt records it; and once a greater one is recorded nothing of it
+/// comes to light.
+pub async fn a_fence_cut_anywhere_may_be_passed_again(bench: Shared) {
+    let mut token = 10;
+    for cut in 1..=CUTS {
+        for again in [0, 1] {
+            let store = bench.connect().await;
+            let (election, disk) = (election(), resource("disk"));
+            let lost = store.fence(&election, &disk, Token::new(token));
+            drop(poll_n(cut, lost).await);
+            let next = token + again;
+            assert_eq!(come(store.as_ref(), next).await, Fenced::Passed, "{next}, cut at {cut}");
+            assert_eq!(come(store.as_ref(), next - 1).await, stale(next), "cut at {cut}");
+            token += 2;
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Law 15: a value is a leader's, whoever writes it.
+
+use elect_api::{ElectionName, ErrorKind, Fenced, Key, LONGEST_VALUE, Noted, Store, Token};
+
+use crate::{Contender, Shared, apart, election, expect_led_by, expect_nobody, poll_n};
+
+/// More await points than a call of any store has.
+const CUTS: usize = 12;
+
+fn key(name: &str) -> Key {
+    name.parse().expect("a good name")
+}
+
+/// What somebody else writes who only knows the token.
+async fn put(store: &dyn Store, token: Token, text: &str) -> Noted {
+    let outcome = store.put(&election(), token, &key("cursor"), text.as_bytes()).await;
+    outcome.unwrap_or_else(|error| panic!("cannot put {text}: {error}: {error:?}"))
+}
+
+async fn get(store: &dyn Store) -> Option<String> {
+    let value = store.get(&election(), &key("cursor")).await;
+    let value = value.unwrap_or_else(|error| panic!("cannot get: {error}: {error:?}"))?;
+    Some(String::from_utf8(value).expect("what was written"))
+}
+
+/// Nothing is there at first. What is written with the leader's token, over whatever connection, is there for
+/// everybody, and stays when leaders come and go.
+pub async fn a_value_is_there_for_whoever_comes_later(bench: Shared) {
+    let (writer, reader) = (bench.connect().await, bench.connect().await);
+    assert_eq!(get(reader.as_ref()).await, None);
+    let mut line = Contender::in_line(&bench, &["a", "b"]).await;
+    let token = line[0].lead().await;
+    assert_eq!(get(reader.as_ref()).await, None);
+    for text in ["one", "two", "two", ""] {
+        assert_eq!(put(writer.as_ref(), token, text).await, Noted::Written);
+        assert_eq!(get(reader.as_ref()).await.as_deref(), Some(text));
+    }
+    line[0].resign().await;
+    let next = line[1].wait_until_leading().await;
+    assert_eq!(get(reader.as_ref()).await.as_deref(), Some(""));
+    assert_eq!(put(writer.as_ref(), next, "three").await, Noted::Written);
+    line[1].resign().await;
+    assert_eq!(get(bench.connect().await.as_ref()).await.as_deref(), Some("three"));
+}
+
+/// Neither where nobody leads, nor with the token of one who leads no more, nor with one that nobody has.
+pub async fn only_the_token_of_the_leader_writes_a_value(bench: Shared) {
+    let store = bench.connect().await;
+    let expect_gone = async |token: Token, text: &str| {
+        let noted = put(store.as_ref(), token, text).await;
+        assert!(matches!(noted, Noted::Gone(_)), "{text}, with {token}: {noted:?}");
+    };
+    expect_gone(Token::new(1), "nobody ever led").await;
+    let mut line = Contender::in_line(&bench, &["a", "b"]).await;
+    let token = line[0].lead().await;
+    for wrong in [0, token.get() - 1, token.get() + 1, u64::MAX] {
+        expect_gone(Token::new(wrong), "nobody's").await;
+    }
+    line[0].resign().await;
+    expect_gone(token, "resigned").await;
+    let next = line[1].wait_until_leading().await;
+    expect_gone(token, "stale").await;
+    assert_eq!(put(store.as_ref(), next, "good").await, Noted::Written);
+    bench.evict(&election(), line[1].candidate()).await;
+    expect_gone(next, "evicted").await;
+    line[1].resign().await;
+    expect_gone(next, "nobody leads").await;
+    assert_eq!(get(store.as_ref()).await.as_deref(), Some("good"));
+}
+
+/// Whoever stood still at any point of it, while another came to lead, does no harm when it goes on: it is refused,
+/// or had written before; whether the other has written something meanwhile or not.
+pub async fn a_put_that_stood_still_writes_nothing_under_another_leader(bench: Shared) {
+    let store = bench.connect().await;
+    let mut refused = 0;
+    for cut in 0..=CUTS {
+        let mut line = Contender::in_line(&bench, &["a", "b"]).await;
+        let token = line[0].lead().await;
+        let first = format!("first {cut}");
+        assert_eq!(put(store.as_ref(), token, &first).await, Noted::Written);
+        let stopped = bench.connect().await;
+        let (election, cursor) = (election(), key("cursor"));
+        let mut late = stopped.put(&election, token, &cursor, b"late");
+        let mut noted = poll_n(cut, &mut late).await;
+        line.remove(0).crash().await;
+        let next = line[0].wait_until_leading().await;
+        if cut % 2 == 0 {
+            assert_eq!(put(store.as_ref(), next, "new").await, Noted::Written);
+        }
+        let before = get(store.as_ref()).await;
+        if noted.is_none() {
+            noted = Some(late.await);
+            refused += u32::from(matches!(noted, Some(Ok(Noted::Gone(_)))));
+        }
+        assert_eq!(get(store.as_ref()).await, before, "at {cut}: {noted:?}");
+        line[0].resign().await;
+    }
+    assert!(refused > 0, "none was refused");
+}
+
+/// As many as write at once with one token, each under its own key and all under one: nothing is refused.
+pub async fn values_of_many_writers_of_one_leader_are_all_written(bench: Shared) {
+    const WRITERS: usize = 4;
+    const TURNS: usize = 3;
+    let mut leader = Contender::new(&bench, "a").await;
+    let token = leader.lead().await;
+    let mut threads = Vec::new();
+    for writer in 0..WRITERS {
+        let bench = Shared::clone(&bench);
+        threads.push(apart(move || async move {
+            let store = bench.connect().await;
+            let own = key(&format!("own-{writer}"));
+            for turn in 0..TURNS {
+                let text = format!("{writer}.{turn}");
+                for key in [&own, &key("cursor")] {
+                    while !writes(store.as_ref(), token, key, &text).await {}
+                }
+                let found = store.get(&election(), &own).await.expect("a value");
+                assert_eq!(found, Some(text.into_bytes()));
+            }
+        }));
+    }
+    for thread in threads {
+        thread.join().expect("a writer");
+    }
+    let last = get(bench.connect().await.as_ref()).await.expect("a value");
+    assert!(last.ends_with(&format!(".{}", TURNS - 1)), "{last}");
+}
+
+/// A busy store may leave a request without an answer, or be overtaken too often.
+async fn writes(store: &dyn Store, token: Token, key: &Key, text: &str) -> bool {
+    match store.put(&election(), token, key, text.as_bytes()).await {
+        Ok(Noted::Written) => true,
+        Ok(Noted::Gone(why)) => panic!("{text} was refused: {why}"),
+        Err(error) => {
+            assert!(!error.is_permanent(), "{error:?}");
+            false
+        }
+    }
+}
+
+/// It is no candidate and no note, and stands in nobody's way.
+pub async fn a_value_is_no_entry(bench: Shared) {
+    let store = bench.connect().await;
+    let mut line = Contender::in_line(&bench, &["a", "b"]).await;
+    let token = line[0].lead().await;
+    line[0].write_note("noted").await;
+    put(store.as_ref(), token, "kept").await;
+    expect_led_by(&bench, &["a", "b"]).await;
+    assert_eq!(bench.connect().await.elections().await.expect("a list"), [election()]);
+    assert_eq!(line[1].read_note().await.as_deref(), Some("noted"));
+    assert_eq!(line[0].lead().await, token);
+    line[0].resign().await;
+    line[1].lead().await;
+    line[1].resign().await;
+    expect_nobody(&bench).await;
+}
+
+/// Names that begin in the same way are different ones, and a resource is no key.
+pub async fn each_key_of_each_election_has_its_own_value(bench: Shared) {
+    let store = bench.connect().await;
+    let keys = ["a", "a.new", "a=", "7"].map(key);
+    let mut leaders = Vec::new();
+    for name in ["job", "job.b"] {
+        let election: ElectionName = name.parse().expect("a name");
+        let mut leader = Contender::in_election(&bench, &election, "x").await;
+        let token = leader.lead().await;
+        for key in &keys {
+            assert_eq!(store.get(&election, key).await.expect("an answer"), None);
+            let fenced = store.fence(&election, key, Token::new(3)).await;
+            assert_eq!(fenced.expect("an answer"), Fenced::Passed);
+            let text = format!("{name} {key}");
+            let noted = store.put(&election, token, key, text.as_bytes()).await;
+            assert_eq!(noted.expect("an answer"), Noted::Written);
+        }
+        leaders.push((election, leader));
+    }
+    for (election, _) in &leaders {
+        for key in &keys {
+            let found = store.get(election, key).await.expect("an answer");
+            assert_eq!(found, Some(format!("{election} {key}").into_bytes()));
+        }
+    }
+}
+
+/// As much as the contract allows, of any bytes, and no more.
+pub async fn a_value_may_be_long(bench: Shared) {
+    let store = bench.connect().await;
+    let mut leader = Contender::new(&bench, "a").await;
+    let token = leader.lead().await;
+    let value: Vec<u8> = (0..=u8::MAX).cycle().take(LONGEST_VALUE + 1).collect();
+    let (longest, cursor) = (&value[..LONGEST_VALUE], key("cursor"));
+    let noted = store.put(&election(), token, &cursor, longest).await.expect("an answer");
+    assert_eq!(noted, Noted::Written);
+    let refusal = store.put(&election(), token, &cursor, &value).await.expect_err("too long");
+    assert_eq!(refusal.kind(), ErrorKind::Unfit, "{refusal}");
+    let found = store.get(&election(), &cursor).await.expect("an answer");
+    assert!(found.is_some_and(|found| found == longest));
+}
+
+/// Wherever the writing of the first or of a later one was dropped, the next attempt writes it, and what was
+/// to be written before does not come to light afterwards.
+pub async fn a_value_cut_anywhere_may_be_written_again(bench: Shared) {
+    let reader = bench.connect().await;
+    for cut in 1..=CUTS {
+        let mut leader = Contender::new(&bench, "a").await;
+        let token = leader.lead().await;
+        for text in ["one", "two"] {
+            let store = bench.connect().await;
+            let (election, cursor) = (election(), key("cursor"));
+            drop(poll_n(cut, store.put(&election, token, &cursor, b"lost")).await);
+            assert_eq!(put(store.as_ref(), token, text).await, Noted::Written, "cut at {cut}");
+            assert_eq!(get(reader.as_ref()).await.as_deref(), Some(text), "cut at {cut}");
+        }
+        leader.resign().await;
+        assert_eq!(get(reader.as_ref()).await.as_deref(), Some("two"));
+        bench.wipe(&election()).await;
+    }
+}

@@ -34,6 +34,9 @@ _elect() {
             elect,help)
                 cmd="elect__subcmd__help"
                 ;;
+            elect,history)
+                cmd="elect__subcmd__history"
+                ;;
             elect,man)
                 cmd="elect__subcmd__man"
                 ;;
@@ -80,7 +83,7 @@ _elect() {
 
     case "${cmd}" in
         elect)
-            opts="-h -V --help --version run sidecar status observe wait resign pause resume check doctor selftest dashboard config completions man help"
+            opts="-h -V --help --version run sidecar status observe history wait resign pause resume check doctor selftest dashboard config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -317,6 +320,62 @@ _elect() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        elect__subcmd__history)
+            opts="-b -o -h --backend --output --last --config --profile --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --backend)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -b)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -W "table json yaml" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "table json yaml" -- "${cur}"))
+                    return 0
+                    ;;
+                --last)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --profile)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         elect__subcmd__man)
             opts="-h --dir --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -446,7 +505,7 @@ _elect() {
             return 0
             ;;
         elect__subcmd__resign)
-            opts="-b -h --backend --reason --timeout --config --profile --help"
+            opts="-b -h --backend --reason --timeout --config --profile --force --even-if-alive --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1078,7 +1137,7 @@ _elect_with_names() {
             return 0
             ;;
     esac
-    if [[ ${COMP_WORDS[1]} =~ ^(observe|status|wait)$ && ${COMP_CWORD} -ge 2 && ${cur} != -* && ${flag} != -* ]]; then
+    if [[ ${COMP_WORDS[1]} =~ ^(history|observe|status|wait)$ && ${COMP_CWORD} -ge 2 && ${cur} != -* && ${flag} != -* ]]; then
         _elect_names elections
         return 0
     fi

@@ -26,6 +26,7 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand sidecar 'Lead on behalf of an application, and say so'
             cand status 'Show who leads and who waits'
             cand observe 'Write a line for each change of an election'
+            cand history 'Show who has led and how that ended'
             cand wait 'Wait until an election has a leader, or none'
             cand resign 'Have the leader hand over'
             cand pause 'Have nobody lead for now'
@@ -124,6 +125,17 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand -h 'Print this help'
             cand --help 'Print this help'
         }
+        &'elect;history'= {
+            cand -b 'Where the election is kept'
+            cand --backend 'Where the election is kept'
+            cand -o 'table, json or yaml'
+            cand --output 'table, json or yaml'
+            cand --last 'Show only so many, the newest [default: all 50]'
+            cand --config 'Configuration file, in place of the usual ones'
+            cand --profile 'The profile in it to use'
+            cand -h 'Print this help'
+            cand --help 'Print this help'
+        }
         &'elect;wait'= {
             cand -b 'Where the election is kept'
             cand --backend 'Where the election is kept'
@@ -141,6 +153,8 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand --timeout 'Wait at most so long [default: without end]'
             cand --config 'Configuration file, in place of the usual ones'
             cand --profile 'The profile in it to use'
+            cand --force 'Remove the leader''s entry if its holder does not answer'
+            cand --even-if-alive 'With --force: though its holder lives. Two may lead then'
             cand -h 'Print this help'
             cand --help 'Print this help'
         }

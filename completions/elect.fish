@@ -30,6 +30,7 @@ complete -c elect -n "__fish_elect_needs_command" -f -a "run" -d 'Run a command 
 complete -c elect -n "__fish_elect_needs_command" -f -a "sidecar" -d 'Lead on behalf of an application, and say so'
 complete -c elect -n "__fish_elect_needs_command" -f -a "status" -d 'Show who leads and who waits'
 complete -c elect -n "__fish_elect_needs_command" -f -a "observe" -d 'Write a line for each change of an election'
+complete -c elect -n "__fish_elect_needs_command" -f -a "history" -d 'Show who has led and how that ended'
 complete -c elect -n "__fish_elect_needs_command" -f -a "wait" -d 'Wait until an election has a leader, or none'
 complete -c elect -n "__fish_elect_needs_command" -f -a "resign" -d 'Have the leader hand over'
 complete -c elect -n "__fish_elect_needs_command" -f -a "pause" -d 'Have nobody lead for now'
@@ -113,6 +114,14 @@ yaml\t'For programs; the same keys as JSON'"
 complete -c elect -n "__fish_elect_using_subcommand observe" -l config -d 'Configuration file, in place of the usual ones' -r -F
 complete -c elect -n "__fish_elect_using_subcommand observe" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
 complete -c elect -n "__fish_elect_using_subcommand observe" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand history" -s b -l backend -d 'Where the election is kept' -r -f
+complete -c elect -n "__fish_elect_using_subcommand history" -s o -l output -d 'table, json or yaml' -r -f -a "table\t'For people; may change'
+json\t'For programs; stable'
+yaml\t'For programs; the same keys as JSON'"
+complete -c elect -n "__fish_elect_using_subcommand history" -l last -d 'Show only so many, the newest [default: all 50]' -r
+complete -c elect -n "__fish_elect_using_subcommand history" -l config -d 'Configuration file, in place of the usual ones' -r -F
+complete -c elect -n "__fish_elect_using_subcommand history" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
+complete -c elect -n "__fish_elect_using_subcommand history" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand wait" -s b -l backend -d 'Where the election is kept' -r -f
 complete -c elect -n "__fish_elect_using_subcommand wait" -l for -d 'leader, vacant, or who is to lead' -r -f
 complete -c elect -n "__fish_elect_using_subcommand wait" -l timeout -d 'Wait at most so long [default: without end]' -r
@@ -124,6 +133,8 @@ complete -c elect -n "__fish_elect_using_subcommand resign" -l reason -d 'Why, f
 complete -c elect -n "__fish_elect_using_subcommand resign" -l timeout -d 'Wait at most so long [default: without end]' -r
 complete -c elect -n "__fish_elect_using_subcommand resign" -l config -d 'Configuration file, in place of the usual ones' -r -F
 complete -c elect -n "__fish_elect_using_subcommand resign" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
+complete -c elect -n "__fish_elect_using_subcommand resign" -l force -d 'Remove the leader\'s entry if its holder does not answer'
+complete -c elect -n "__fish_elect_using_subcommand resign" -l even-if-alive -d 'With --force: though its holder lives. Two may lead then'
 complete -c elect -n "__fish_elect_using_subcommand resign" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand pause" -s b -l backend -d 'Where the election is kept' -r -f
 complete -c elect -n "__fish_elect_using_subcommand pause" -l reason -d 'Why, for logs and for all who look' -r -f
@@ -184,4 +195,4 @@ function __elect_names
     command elect names $argv[1] -- $before[2..-1] 2>/dev/null </dev/null
 end
 
-complete -c elect -n "__fish_elect_using_subcommand observe status wait" -f -a "(__elect_names elections)"
+complete -c elect -n "__fish_elect_using_subcommand history observe status wait" -f -a "(__elect_names elections)"

@@ -66,6 +66,10 @@
 //! what is old says so. Where a store shows when a lease was renewed, the time since then is judged by the
 //! intervals before it ([`Suspicion`](report::Suspicion)): for eyes and alerts, never for a decision.
 //!
+//! **The history.** Who has led, and how that ended, is a note as well ([history](election::history)): a leader reads
+//! it once its command runs, adds that it has begun, and as it resigns how it has ended, in the same step. No start,
+//! no renewal and no successor waits for it; what a leader does not live to say, its successor closes.
+//!
 //! **What people see.** [`report`] writes logs, the line that shows the waiting, tables, JSON and the
 //! outcome file, and never blocks on a reader that does not read. A service manager, where one listens, is
 //! told the same, with a sign of life as long as the engine's loop is in time and the guardian can act. With

@@ -19,6 +19,7 @@ mod goal;
 mod grammar;
 mod health;
 mod help;
+mod history;
 mod listen_address;
 mod log;
 mod man;
@@ -55,6 +56,7 @@ pub use given::{Choice, FileChoice, Given, Misfit, Origins, parse, parse_part};
 pub use goal::Goal;
 pub use grammar::{grammar, keys, manual, try_value, variables};
 pub use health::{HealthArgs, HealthCommand, HealthUrl};
+pub use history::HistoryArgs;
 pub use listen_address::ListenAddress;
 pub use log::LogArgs;
 pub use man::{HelpArgs, ManArgs};
@@ -112,6 +114,8 @@ pub enum Command {
     Status(StatusArgs),
     /// Write a line for each change of an election
     Observe(ObserveArgs),
+    /// Show who has led and how that ended
+    History(HistoryArgs),
     /// Wait until an election has a leader, or none
     Wait(WaitArgs),
     /// Have the leader hand over
@@ -252,8 +256,8 @@ mod tests {
         let grammar = grammar();
         let keys: Vec<_> = super::keys(&grammar).iter().filter_map(|arg| arg.get_long()).collect();
         for command in [
-            "run", "doctor", "selftest", "sidecar", "status", "observe", "wait", "resign", "pause",
-            "resume", "priority",
+            "run", "doctor", "selftest", "sidecar", "status", "observe", "history", "wait",
+            "resign", "pause", "resume", "priority",
         ] {
             let command = grammar.find_subcommand(command).unwrap();
             for (_, arg) in flags(command) {

@@ -6,6 +6,7 @@ mod check;
 mod config;
 mod dashboard;
 mod doctor;
+mod history;
 mod interruption;
 mod look;
 mod manual;
@@ -27,9 +28,9 @@ use crate::cli::{
     Command, ConfigArgs, ConfigCommand, Given, LogFormat, Origin, Origins, RunArgs, StatusArgs,
 };
 use crate::config::{
-    AskPlan, CheckPlan, ConfigError, DoctorPlan, ObservePlan, PriorityPlan, RedeemPlan, ResignPlan,
-    ResumePlan, RunPlan, SelftestPlan, SidecarPlan, StatusPlan, Verbosity, WaitPlan,
-    misspelt_variables, over_file,
+    AskPlan, CheckPlan, ConfigError, DoctorPlan, HistoryPlan, ObservePlan, PriorityPlan,
+    RedeemPlan, ResignPlan, ResumePlan, RunPlan, SelftestPlan, SidecarPlan, StatusPlan, Verbosity,
+    WaitPlan, misspelt_variables, over_file,
 };
 use crate::report::{FAILED, Log, wall_clock};
 
@@ -65,6 +66,9 @@ fn act(given: Given, mut warnings: Vec<String>) -> ExitCode {
         Command::Observe(args) => ObservePlan::new(args)
             .map_err(anyhow::Error::from)
             .and_then(|plan| observe::observe(&plan)),
+        Command::History(args) => HistoryPlan::new(args)
+            .map_err(anyhow::Error::from)
+            .and_then(|plan| history::history(&plan, &log)),
         Command::Wait(args) => WaitPlan::new(args)
             .map_err(anyhow::Error::from)
             .and_then(|plan| wait::wait(&plan, &log)),

@@ -55,6 +55,14 @@ pub enum ConfigError {
         /// The flag.
         flag: &'static str,
     },
+    /// A flag was given without the one that it is a part of.
+    #[error("{flag} means nothing without {with}")]
+    Alone {
+        /// The flag.
+        flag: &'static str,
+        /// What it needs.
+        with: &'static str,
+    },
     /// A configuration file, or something in it, cannot be used.
     #[error("{place}: {why}")]
     File {
@@ -95,7 +103,7 @@ impl ConfigError {
             Self::Election { .. } => Some("election"),
             Self::Label(_) => Some("id"),
             Self::NoScheme(_) | Self::UnknownScheme { .. } => Some("backend"),
-            Self::Timeless { flag, .. } => flag.strip_prefix("--"),
+            Self::Timeless { flag, .. } | Self::Alone { flag, .. } => flag.strip_prefix("--"),
             Self::NoProfile { .. } => Some("profile"),
             Self::CommandName { .. }
             | Self::Speechless(_)
@@ -125,6 +133,7 @@ impl ConfigError {
             ),
             Self::Election { .. }
             | Self::Label(_)
+            | Self::Alone { .. }
             | Self::UnknownScheme { .. }
             | Self::File { .. }
             | Self::NoProfile { .. } => None,

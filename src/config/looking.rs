@@ -1,10 +1,11 @@
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use elect_api::ElectionName;
 
 use super::plan::parse_election;
 use super::{BackendUrl, ConfigError, Goal, OutputFormat, stores};
-use crate::cli::{ObserveArgs, StatusArgs, WaitArgs};
+use crate::cli::{HistoryArgs, ObserveArgs, StatusArgs, WaitArgs};
 
 /// What `elect status` is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +54,31 @@ impl ObservePlan {
         let election = parse_election(&args.election.unwrap_or_default())?;
         stores::check(&args.backend)?;
         Ok(Self { backend: args.backend, election, output: args.output })
+    }
+}
+
+/// What `elect history` is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistoryPlan {
+    /// The store that keeps the election.
+    pub backend: BackendUrl,
+    /// The election to look at.
+    pub election: ElectionName,
+    /// The form of the report.
+    pub output: OutputFormat,
+    /// How many leaderships to show, the newest; all if `None`.
+    pub last: Option<NonZeroUsize>,
+}
+
+impl HistoryPlan {
+    /// The plan that these arguments ask for.
+    ///
+    /// # Errors
+    /// What is wrong with them, with a hint.
+    pub fn new(args: HistoryArgs) -> Result<Self, ConfigError> {
+        let election = parse_election(&args.election.unwrap_or_default())?;
+        stores::check(&args.backend)?;
+        Ok(Self { backend: args.backend, election, output: args.output, last: args.last })
     }
 }
 

@@ -32,6 +32,15 @@ impl AskPlan {
     }
 }
 
+/// What is to become of a leader's entry whose holder does not hand over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Force {
+    /// It is removed if nobody holds it any more.
+    IfDead,
+    /// It is removed: people know better than the promise.
+    EvenIfAlive,
+}
+
 /// What `elect resign` is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResignPlan {
@@ -39,6 +48,8 @@ pub struct ResignPlan {
     pub ask: AskPlan,
     /// Who is to lead next, by an id or a label.
     pub to: Option<String>,
+    /// What else is done; nothing if `None`.
+    pub force: Option<Force>,
 }
 
 impl ResignPlan {
@@ -47,7 +58,15 @@ impl ResignPlan {
     /// # Errors
     /// What is wrong with them, with a hint.
     pub fn new(args: ResignArgs) -> Result<Self, ConfigError> {
-        Ok(Self { ask: AskPlan::new(args.ask)?, to: args.to })
+        let force = match (args.force, args.even_if_alive) {
+            (false, false) => None,
+            (true, false) => Some(Force::IfDead),
+            (true, true) => Some(Force::EvenIfAlive),
+            (false, true) => {
+                return Err(ConfigError::Alone { flag: "--even-if-alive", with: "--force" });
+            }
+        };
+        Ok(Self { ask: AskPlan::new(args.ask)?, to: args.to, force })
     }
 }
 

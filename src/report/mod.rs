@@ -8,6 +8,7 @@ pub mod dashboard;
 mod doctor;
 mod escape;
 mod exit;
+mod history;
 pub mod http;
 mod log;
 mod manual;
@@ -32,6 +33,7 @@ pub use doctor::{
 };
 pub use escape::escape;
 pub use exit::{FAILED, LOST, NOT_ACQUIRED, NOT_EXECUTABLE, NOT_FOUND, Outcome};
+pub use history::{HistoryReport, LeadershipReport};
 pub use log::{Level, Log, chain};
 pub use manual::{explanation, manual_page, manual_pages};
 pub use observation::{Change, Observation};

@@ -246,8 +246,6 @@ impl StatusReport {
     }
 
     fn columns(&self, now: SystemTime, is_wanted: fn(usize) -> bool) -> String {
-        let is_ranked = self.elections.iter().any(ElectionStatus::is_ranked);
-        let is_shown = |column| is_wanted(column) && (column != PRIORITY || is_ranked);
         fn only<T>(
             cells: impl IntoIterator<Item = T>,
             is_shown: impl Fn(usize) -> bool,
@@ -255,6 +253,8 @@ impl StatusReport {
             let cells = cells.into_iter().enumerate();
             cells.filter(move |(column, _)| is_shown(*column)).map(|(_, cell)| cell)
         }
+        let is_ranked = self.elections.iter().any(ElectionStatus::is_ranked);
+        let is_shown = |column| is_wanted(column) && (column != PRIORITY || is_ranked);
         let headings: Vec<&str> = only(HEADINGS, is_shown).collect();
         let mut table = Table::new(&headings);
         for election in &self.elections {

@@ -39,10 +39,15 @@
 //!     programs take them for one.
 //! 12. **An examination is a visit.** [`Store::examine`] disturbs nobody, however long a server takes to answer
 //!     comes back within half a minute, and leaves no election, no entry and no note behind.
+//! 13. **A removal is exact.** [`Store::remove`] ends the one entry that has the token, whoever has it, and never
+//!     another, however late it comes: whoever had it finds itself out with its next refresh, and the next one can
+//!     lead at once. A store that cannot end an entry in spite of its holder says so, and ends nothing.
+//!     [`Store::ending`] never tells too short a time.
 
 mod boottime;
 mod candidate;
 mod election_name;
+mod ending;
 mod error;
 mod examination;
 mod note;
@@ -60,6 +65,7 @@ mod trips;
 pub use boottime::Boottime;
 pub use candidate::Candidate;
 pub use election_name::{ElectionName, ElectionNameError};
+pub use ending::Ending;
 pub use error::{Error, ErrorKind};
 pub use examination::{
     Answer, Clock, Endpoint, Examination, Finding, Grants, Severity, Supply, Unit, middle,

@@ -3,8 +3,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::{
-    Candidate, Clock, ElectionName, Error, ErrorKind, Examination, NoteName, Ordered, Orders,
-    Profile, Seat, Survey, Ticket, Wake, never,
+    Candidate, Clock, ElectionName, Ending, Error, ErrorKind, Examination, Lease, NoteName,
+    Ordered, Orders, Profile, Seat, Survey, Ticket, Token, Wake, never,
 };
 
 /// A place that keeps elections; one connection to it, as one process has.
@@ -68,6 +68,49 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// As [`Store::open`]; damaged entries are left out, not reported.
     async fn survey(&self, election: &ElectionName) -> Result<Survey, Error>;
+
+    /// How the entry of the leader that has this token ends, if its holder does nothing for it any more (law
+    /// 13). `None` if it is gone. Whatever is still there later than that was renewed meanwhile, or the store
+    /// itself has prolonged it.
+    ///
+    /// The default goes by what the survey shows.
+    ///
+    /// # Errors
+    /// As [`Store::open`], and `Unfit` if the store does not tell.
+    ///
+    /// # Cancellation
+    /// May be dropped at any time.
+    async fn ending(&self, election: &ElectionName, token: Token) -> Result<Option<Ending>, Error> {
+        let leader = self.survey(election).await?.leader.filter(|leader| leader.token == token);
+        let Some(leader) = leader else { return Ok(None) };
+        match (self.profile().lease, leader.remaining) {
+            (Lease::Unlimited, _) => Ok(Some(Ending::WithItsProcess)),
+            (Lease::Timed(_), Some(remaining)) => Ok(Some(Ending::Within(remaining))),
+            (Lease::Timed(_), None) => {
+                let what = format!("this store does not tell when entries of {election} end");
+                Err(Error::new(ErrorKind::Unfit, what))
+            }
+        }
+    }
+
+    /// Removes the entry of the leader that has this token, without a word to its holder (law 13). Does nothing
+    /// if it is gone. The command of a holder that lives may go on beside that of the next leader until the holder
+    /// finds out: this is for entries whose holder is gone, and for people who know what they do.
+    ///
+    /// # Errors
+    /// As [`Store::open`]. The default is a store in which an entry lasts as long as its holder lives, and is
+    /// `Unfit`.
+    ///
+    /// # Cancellation
+    /// The outcome is unknown; the call may be repeated.
+    async fn remove(&self, election: &ElectionName, token: Token) -> Result<(), Error> {
+        let _ = token;
+        let what = format!(
+            "an entry of {election} lasts as long as a process of its holder lives, and cannot be removed from \
+             outside: end that process"
+        );
+        Err(Error::new(ErrorKind::Unfit, what))
+    }
 
     /// Looks out over an election: the wake ends when a candidate may have come or gone, somebody may have
     /// begun or ceased to lead, or a note or orders may have been written, since this returned. It is a hint (law 4),

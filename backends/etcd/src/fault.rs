@@ -25,6 +25,7 @@ pub(crate) enum Doing {
     Resign,
     Note,
     Order,
+    Remove,
     Look,
 }
 
@@ -71,6 +72,7 @@ impl Doing {
             Self::Resign => "give the lease up through",
             Self::Note => "write a note to",
             Self::Order => "write orders to",
+            Self::Remove => "remove an entry through",
             Self::Look => "read the election from",
         }
     }
@@ -79,7 +81,7 @@ impl Doing {
     const fn unknown(self) -> ErrorKind {
         match self {
             Self::Connect | Self::Look => ErrorKind::Unreachable,
-            Self::Enter | Self::Renew | Self::Resign | Self::Note | Self::Order => {
+            Self::Enter | Self::Renew | Self::Resign | Self::Note | Self::Order | Self::Remove => {
                 ErrorKind::Ambiguous
             }
         }

@@ -69,6 +69,7 @@ mod orders;
 mod overhear;
 mod probe;
 mod queue;
+mod removal;
 mod renewal;
 mod seat;
 mod store;

@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Cadence, Candidate, Clock, ElectionName, Error, ErrorKind, Examination, Lease, NoteName, Order,
-    Ordered, Orders, Profile, Seat, Store, Survey, Ticket, Wake,
+    Cadence, Candidate, Clock, ElectionName, Ending, Error, ErrorKind, Examination, Lease,
+    NoteName, Order, Ordered, Orders, Profile, Seat, Store, Survey, Ticket, Token, Wake,
 };
 
 use crate::address::Address;
@@ -12,7 +12,7 @@ use crate::fault::{Doing, Failure, is_lease_unknown};
 use crate::layout::{Hall, LeaseId};
 use crate::link::Link;
 use crate::seat::EtcdSeat;
-use crate::{changes, examine, note, orders, survey};
+use crate::{changes, examine, note, orders, removal, survey};
 
 /// The elections under one prefix of a cluster.
 pub(crate) struct EtcdStore {
@@ -87,6 +87,30 @@ impl Store for EtcdStore {
             Ok(survey) => {
                 attempt.succeed();
                 Ok(survey)
+            }
+            Err(failure) => Err(attempt.fail(&failure).await),
+        }
+    }
+
+    async fn ending(&self, election: &ElectionName, token: Token) -> Result<Option<Ending>, Error> {
+        let hall = Hall::new(&self.prefix, election);
+        let attempt = self.link.casual_attempt(hall.prefix()).await?;
+        match removal::ending(&attempt.client(), &hall, token).await {
+            Ok(ending) => {
+                attempt.succeed();
+                Ok(ending)
+            }
+            Err(failure) => Err(attempt.fail(&failure).await),
+        }
+    }
+
+    async fn remove(&self, election: &ElectionName, token: Token) -> Result<(), Error> {
+        let hall = Hall::new(&self.prefix, election);
+        let attempt = self.link.attempt(hall.prefix()).await?;
+        match removal::remove(&attempt.client(), &hall, token).await {
+            Ok(()) => {
+                attempt.succeed();
+                Ok(())
             }
             Err(failure) => Err(attempt.fail(&failure).await),
         }

@@ -123,6 +123,11 @@ macro_rules! conformance {
             an_examination_disturbs_nobody
             an_examination_leaves_nothing
             an_examination_of_a_store_that_stalls_comes_back
+            // Law 13: a removal is exact.
+            whoever_was_removed_is_out_and_the_next_leads
+            a_late_removal_removes_nobody
+            a_removal_cut_anywhere_may_be_repeated
+            an_entry_is_over_when_the_store_has_said
             // What is forgotten.
             forgotten_orders_are_gone
             an_election_that_somebody_is_in_is_not_forgotten

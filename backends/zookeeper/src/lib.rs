@@ -106,6 +106,7 @@ mod note;
 mod orders;
 mod probe;
 mod queue;
+mod removal;
 mod seat;
 mod security;
 mod sequence;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Cadence, Candidate, Clock, ElectionName, Error, Examination, Lease, NoteName, Order, Ordered,
-    Orders, Profile, Seat, Store, Survey, Ticket, Wake,
+    Cadence, Candidate, Clock, ElectionName, Ending, Error, Examination, Lease, NoteName, Order,
+    Ordered, Orders, Profile, Seat, Store, Survey, Ticket, Token, Wake,
 };
 use tokio::sync::Mutex;
 use zookeeper_client::Client;
@@ -16,7 +16,7 @@ use crate::forget::{forget, forget_directory, has_directory};
 use crate::guid::Guid;
 use crate::seat::ZkSeat;
 use crate::settings::{Settings, expect_no_candidate};
-use crate::{changes, examine, orders, sheet, survey};
+use crate::{changes, examine, orders, removal, sheet, survey};
 
 /// For the session that looks and redeems. It has no entry, so that nobody waits for its end.
 const LOOKING: Duration = Duration::from_secs(10);
@@ -103,6 +103,19 @@ impl Store for ZkStore {
             self.is_new.store(true, Ordering::Relaxed);
         }
         Ok(survey)
+    }
+
+    async fn ending(&self, election: &ElectionName, token: Token) -> Result<Option<Ending>, Error> {
+        let client = self.look().await?;
+        let directory = self.directory(election);
+        let ending = removal::ending(&client, &self.settings, &directory, token).await;
+        ending.map_err(|error| self.settings.explain(error))
+    }
+
+    async fn remove(&self, election: &ElectionName, token: Token) -> Result<(), Error> {
+        let client = self.look().await?;
+        let removed = removal::remove(&client, &self.directory(election), token).await;
+        removed.map_err(|error| self.settings.explain(error))
     }
 
     async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {

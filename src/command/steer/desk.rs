@@ -2,7 +2,8 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use elect_api::{
-    Boottime, ElectionName, ErrorKind, Leader, Ordered, Orders as Kept, Store, Survey, Token,
+    Boottime, ElectionName, Ending, ErrorKind, Leader, Ordered, Orders as Kept, Store, Survey,
+    Token,
 };
 
 use crate::command::attempts::insist;
@@ -58,6 +59,30 @@ impl<'a> Desk<'a> {
         let ask = async || self.store.survey(self.election).await;
         let survey = insist(&self.location, ATTEMPTS, ask).await?;
         Ok(survey.leader.map(|leader| leader.token))
+    }
+
+    /// How the leader's entry with this token ends, if its holder does nothing for it any more; `None` if it
+    /// is gone.
+    ///
+    /// # Errors
+    /// The store does not answer, or refuses us, or does not tell.
+    pub(super) async fn ending(&self, token: Token) -> anyhow::Result<Option<Ending>> {
+        let ask = async || self.store.ending(self.election, token).await;
+        insist(&self.location, ATTEMPTS, ask).await
+    }
+
+    /// Removes the leader's entry with this token.
+    ///
+    /// # Errors
+    /// The store does not answer, or refuses us.
+    pub(super) async fn remove(&self, token: Token) -> anyhow::Result<()> {
+        let ask = async || self.store.remove(self.election, token).await;
+        insist(&self.location, ATTEMPTS, ask).await
+    }
+
+    /// Whether nobody wants to wait any longer.
+    pub(super) fn is_late(&self) -> bool {
+        self.end.is_some_and(|end| guard::now() >= end)
     }
 
     /// Who leads and who waits.
@@ -133,9 +158,31 @@ impl<'a> Desk<'a> {
         &self,
         is_met: impl FnMut(&Seen) -> bool,
     ) -> anyhow::Result<Option<Seen>> {
+        self.wait(self.end, is_met).await
+    }
+
+    /// The same until `end` at the latest.
+    ///
+    /// # Errors
+    /// The store refuses us.
+    pub(super) async fn wait_until_by(
+        &self,
+        end: Boottime,
+        mut is_met: impl FnMut(&Survey) -> bool,
+    ) -> anyhow::Result<Option<Survey>> {
+        let end = self.end.map_or(end, |own| own.min(end));
+        let end = self.wait(Some(end), |seen| is_met(&seen.survey)).await?;
+        Ok(end.map(|seen| seen.survey))
+    }
+
+    async fn wait(
+        &self,
+        end: Option<Boottime>,
+        is_met: impl FnMut(&Seen) -> bool,
+    ) -> anyhow::Result<Option<Seen>> {
         let store = config::connect(self.backend)?;
         let lookout = Lookout::over(store, vec![self.election.clone()], Rhythm::Calm)?;
-        Ok(match until(lookout, self.end, &self.log, is_met).await? {
+        Ok(match until(lookout, end, &self.log, is_met).await? {
             Until::So(seen) => Some(seen),
             Until::NotSo(_) | Until::Unknown(_) => None,
         })

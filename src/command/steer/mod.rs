@@ -1,7 +1,8 @@
 //! Steering: asking something of an election, and waiting until it is so. Asking is all that happens here; who
-//! takes part obeys.
+//! takes part obeys. Only `--force` goes further, where somebody does not.
 
 mod desk;
+mod force;
 mod pause;
 mod preempt;
 mod priority;

@@ -5,6 +5,7 @@ use elect_api::Survey;
 
 use super::Desk;
 use super::desk::{is_led_by, request, say_who_leads};
+use super::force::see_off;
 use crate::command::look::Seen;
 use crate::command::runtime::block_on;
 use crate::config::{ResignPlan, is_known_as};
@@ -21,24 +22,34 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
         let desk = Desk::new(&ask.backend, &ask.election, ask.timeout, log)?;
         let survey = desk.survey().await?;
         let heir = plan.to.as_deref().map(|name| heir(&survey, name)).transpose()?;
-        let Some(leader) = survey.leader else { return say_who_leads(None) };
+        let Some(leader) = survey.leader else {
+            return nobody_leads(&desk, desk.asked().await?.pausing().is_some());
+        };
         let (id, token) = (&leader.entry.candidate.id, leader.token);
-        if leader.entry.candidate.is_foreign() {
-            bail!("{id} leads, is no elect, and cannot be asked: end it where it runs");
+        let is_foreign = leader.entry.candidate.is_foreign();
+        if is_foreign && plan.force.is_none() {
+            bail!(
+                "{id} leads, is no elect, and cannot be asked: end it where it runs, or take its entry with --force"
+            );
         }
         let request = request(ask.reason.as_deref());
-        desk.ask(|orders| orders.handing_over(token, heir.clone(), request.clone())).await?;
+        if !is_foreign {
+            desk.ask(|orders| orders.handing_over(token, heir.clone(), request.clone())).await?;
+        }
+        if let Some(force) = plan.force {
+            see_off(&desk, &leader, force).await?;
+        }
         let end = desk
             .wait_until_seen(|seen| !is_led_by(&seen.survey, token) && is_settled(seen))
             .await?;
         match end {
-            Some(seen) if seen.pause.is_some() && seen.survey.leader.is_none() => {
-                desk.log().warn("the election is paused: nobody leads before elect resume");
-                say_who_leads(None)
+            Some(seen) if seen.survey.leader.is_none() && seen.pause.is_some() => {
+                nobody_leads(&desk, true)
             }
             Some(seen) => said(&desk, &seen.survey, heir.as_deref()),
             None => {
-                desk.log().warn(format_args!("{id} was asked, and has not handed over yet"));
+                let was_asked = if is_foreign { "cannot be asked" } else { "was asked" };
+                desk.log().warn(format_args!("{id} {was_asked}, and has not handed over yet"));
                 Ok(NOT_ACQUIRED)
             }
         }
@@ -49,6 +60,13 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
 fn is_settled(seen: &Seen) -> bool {
     let survey = &seen.survey;
     seen.pause.is_some() || survey.leader.is_some() || survey.waiting.is_empty()
+}
+
+fn nobody_leads(desk: &Desk<'_>, is_paused: bool) -> anyhow::Result<u8> {
+    if is_paused {
+        desk.log().warn("the election is paused: nobody leads before elect resume");
+    }
+    say_who_leads(None)
 }
 
 /// The id of the candidate that is to lead next.

@@ -102,7 +102,10 @@ impl Machine {
                     Phase::Leading(tenure) => tenure.started().unwrap_or(now),
                     _ => now,
                 };
-                self.chapter = Chapter::Unsaid(now.max(begun + WORTH_A_BEGINNING));
+                // Where others look who led last, they are told at once.
+                let pause =
+                    if self.orders.are_ranked() { Duration::ZERO } else { WORTH_A_BEGINNING };
+                self.chapter = Chapter::Unsaid(now.max(begun + pause));
             }
             Err(error) => self.history_failed(now, error),
         }

@@ -322,6 +322,9 @@ impl Machine {
                 if known != Some(ahead) {
                     self.say(Command::Tell(News::Waiting { ahead }));
                 }
+                if known.is_none() && self.has_to_announce() {
+                    self.request.hasten(now);
+                }
                 // With nobody before us we are about to enter.
                 self.leave_if_impatient(now, ahead > 0);
             }

@@ -57,7 +57,7 @@ _elect_with_names() {
             return 0
             ;;
     esac
-    if [[ ${COMP_WORDS[1]} =~ ^(observe|status|wait)$ && ${COMP_CWORD} -ge 2 && ${cur} != -* && ${flag} != -* ]]; then
+    if [[ ${COMP_WORDS[1]} =~ ^(history|observe|status|wait)$ && ${COMP_CWORD} -ge 2 && ${cur} != -* && ${flag} != -* ]]; then
         _elect_names elections
         return 0
     fi

@@ -4,4 +4,4 @@ function __elect_names
     command elect names $argv[1] -- $before[2..-1] 2>/dev/null </dev/null
 end
 
-complete -c elect -n "__fish_elect_using_subcommand observe status wait" -f -a "(__elect_names elections)"
+complete -c elect -n "__fish_elect_using_subcommand history observe status wait" -f -a "(__elect_names elections)"

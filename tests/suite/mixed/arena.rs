@@ -3,6 +3,8 @@ use std::time::Duration;
 use elect_testkit::oracle::{Oracle, Stamper};
 use elect_testkit::program::Elect;
 use elect_testkit::servers::{Etcd, ZooKeeper, ZooKeeperSetup};
+use serde_json::Value;
+use zookeeper_client::{Acls, Client, CreateMode};
 
 use super::peer::Peer;
 use super::programs::Programs;
@@ -19,8 +21,8 @@ const TICK: Duration = Duration::from_secs(1);
 pub(super) const DIES_WITH_THE_TEST: [&str; 4] = ["setpriv", "--pdeathsig", "KILL", "--"];
 
 /// A server, the programs that use it, and one election.
-pub(super) struct Arena {
-    pub(super) oracle: Oracle,
+pub(crate) struct Arena {
+    pub(crate) oracle: Oracle,
     pub(super) programs: Programs,
     server: Server,
     url: String,
@@ -36,10 +38,13 @@ enum Server {
     ZooKeeper { _running: ZooKeeper },
 }
 
+/// The name of a node of kazoo's.
+const KAZOO: &str = "0123456789abcdef0123456789abcdef__lock__0000000000";
+
 impl Arena {
     /// For an election that elect shares with these peers.
     #[track_caller]
-    pub(super) fn of(peers: &[Peer]) -> Self {
+    pub(crate) fn of(peers: &[Peer]) -> Self {
         match peers[0].layout() {
             None => Self::on_etcd(Etcd::start(1)),
             Some(layout) => {
@@ -72,9 +77,49 @@ impl Arena {
     }
 
     /// `elect run` of a stamper in the election.
-    pub(super) fn elect(&self, stamper: &Stamper) -> Elect {
-        let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).under(DIES_WITH_THE_TEST);
-        elect.args(["run", "-b", &self.url, "-e", NAME, "--"]).args(stamper.command())
+    pub(crate) fn elect(&self, stamper: &Stamper) -> Elect {
+        let elect = self.bare("run").under(DIES_WITH_THE_TEST);
+        elect.args(["-e", NAME, "--"]).args(stamper.command())
+    }
+
+    /// Another subcommand of elect's about the election.
+    pub(crate) fn about(&self, subcommand: &str) -> Elect {
+        self.bare(subcommand).arg(NAME)
+    }
+
+    fn bare(&self, subcommand: &str) -> Elect {
+        Elect::new(env!("CARGO_BIN_EXE_elect")).args([subcommand, "-b", &self.url])
+    }
+
+    /// What `elect status` says of the election.
+    pub(crate) fn status(&self) -> Value {
+        let ended = self.about("status").args(["-o", "json"]).run();
+        let mut report: Value = serde_json::from_str(&ended.stdout).expect("a report");
+        report["elections"][0].take()
+    }
+
+    /// Makes an entry by hand that has no holder, and so no end.
+    #[track_caller]
+    pub(crate) fn plant(&self) {
+        match &self.server {
+            Server::Etcd(etcd) => {
+                etcd.ctl(&["put", &format!("{}/1f", self.election), "hand"]);
+            }
+            Server::ZooKeeper { .. } => {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+                runtime.expect("a runtime").block_on(self.plant_node());
+            }
+        }
+    }
+
+    async fn plant_node(&self) {
+        let client = Client::connect(&self.address).await.expect("a session");
+        let options = CreateMode::Persistent.with_acls(Acls::anyone_all());
+        let election = self.election.as_str();
+        let above = election.rsplit_once('/').expect("an absolute path").0;
+        for path in [above, election, &format!("{election}/{KAZOO}")] {
+            client.create(path, b"hand", &options).await.expect("a node");
+        }
     }
 
     /// Revokes the lease of a dead `etcdctl elect`: its leases last for a minute, which cannot be

@@ -50,6 +50,8 @@ pub(super) struct Candidate<'a> {
     pub(super) peer: Option<Peer>,
     /// `None` for a survivor.
     pub(super) fate: Option<Fate>,
+    /// Of elect; its peers know of none.
+    pub(super) priority: u32,
     at: Option<Boottime>,
     pub(super) is_killed: bool,
     children: u32,
@@ -70,12 +72,19 @@ impl<'a> Candidate<'a> {
             tag: peer.map_or(format!("elect {number}"), |peer| format!("{peer:?} {number}")),
             peer,
             fate,
+            priority: elect_api::Candidate::USUAL_PRIORITY,
             at: None,
             is_killed: false,
             children: rng.u32(1..3),
             lasting: Duration::from_millis(rng.u64(5..30)),
             running: Running::idle(),
         }
+    }
+
+    /// The same with another priority.
+    pub(super) const fn of_priority(mut self, priority: u32) -> Self {
+        self.priority = priority;
+        self
     }
 
     /// What is to become of it, as people read it.
@@ -90,7 +99,10 @@ impl<'a> Candidate<'a> {
         }
         self.running = match self.peer {
             // A guardian finds those that left the session too; a peer has none.
-            None => self.arena.elect(&stamper.daemons(1)).spawn(),
+            None => {
+                let elect = self.arena.elect(&stamper.daemons(1));
+                elect.env("ELECT_PRIORITY", self.priority.to_string()).spawn()
+            }
             Some(peer) => peer.start(self.arena, &self.tag, &stamper, end.path()),
         };
     }
@@ -115,7 +127,7 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    fn kill(&mut self) {
+    pub(super) fn kill(&mut self) {
         let pid = Pid::from_raw(self.running.pid());
         match self.peer {
             // Only the wrapper: the rest is up to its guardian.

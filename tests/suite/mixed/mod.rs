@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use elect_testkit::oracle::Fault;
 
-use self::arena::Arena;
-use self::peer::Peer;
-use self::play::play;
+pub(crate) use self::arena::Arena;
+pub(crate) use self::peer::Peer;
+use self::play::{play, play_ranked};
 
 #[test]
 fn elect_and_etcdctl_elect() {
@@ -55,6 +55,21 @@ fn elect_and_curator_leader_selector() {
 #[test]
 fn elect_and_curator_inter_process_mutex() {
     play(&[Peer::InterProcessMutex]);
+}
+
+#[test]
+fn elect_with_priorities_and_etcdctl() {
+    play_ranked(&[Peer::EtcdctlElect, Peer::EtcdctlLock]);
+}
+
+#[test]
+fn elect_with_priorities_and_kazoo() {
+    play_ranked(&[Peer::KazooElection]);
+}
+
+#[test]
+fn elect_with_priorities_and_curator() {
+    play_ranked(&[Peer::LeaderLatch]);
 }
 
 /// That the verdict would see two leaders: these two do not understand each other's nodes. elect sees

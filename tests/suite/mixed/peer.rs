@@ -10,7 +10,7 @@ use super::programs::Programs;
 
 /// A program other than elect that takes part in its elections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Peer {
+pub(crate) enum Peer {
     EtcdctlElect,
     EtcdctlLock,
     KazooLock,
@@ -40,7 +40,7 @@ impl Peer {
     /// Starts one in the arena's election. It takes part until the file `until` is there, and runs the
     /// stamper whenever it leads.
     #[track_caller]
-    pub(super) fn start(
+    pub(crate) fn start(
         self,
         arena: &Arena,
         tag: &str,

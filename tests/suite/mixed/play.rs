@@ -12,6 +12,7 @@ use super::peer::Peer;
 
 /// Of each kind; one or two of them are killed.
 const OF_A_KIND: usize = 3;
+const USUAL: u32 = elect_api::Candidate::USUAL_PRIORITY;
 const BETWEEN_BURIALS: Duration = Duration::from_millis(500);
 
 /// Three of elect and of each of these peers take part in one election, in random order; some are
@@ -19,6 +20,18 @@ const BETWEEN_BURIALS: Duration = Duration::from_millis(500);
 /// with tokens that rise.
 #[track_caller]
 pub(super) fn play(peers: &[Peer]) {
+    play_with(peers, [USUAL; OF_A_KIND]);
+}
+
+/// The same where elect's candidates have priorities, the greatest first. Those who are not the best of elect's
+/// that survive need not come to lead.
+#[track_caller]
+pub(super) fn play_ranked(peers: &[Peer]) {
+    play_with(peers, [200, 100, 50]);
+}
+
+#[track_caller]
+fn play_with(peers: &[Peer], priorities: [u32; OF_A_KIND]) {
     let seed = std::env::var("ELECT_MIXED_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or_else(|| fastrand::u64(..));
     println!("the same choices again, if not the same timing: ELECT_MIXED_SEED={seed}");
@@ -28,7 +41,7 @@ pub(super) fn play(peers: &[Peer]) {
     for peer in peers {
         peer.get_ready(&arena);
     }
-    let mut play = Play::start(&arena, peers, &mut Rng::with_seed(seed));
+    let mut play = Play::start(&arena, peers, priorities, &mut Rng::with_seed(seed));
     while !play.is_over() {
         let before = play.events();
         eventually("another command, or the next kill", || {
@@ -50,9 +63,14 @@ struct Play<'a> {
 }
 
 impl<'a> Play<'a> {
-    fn start(arena: &'a Arena, peers: &[Peer], rng: &mut Rng) -> Self {
+    fn start(
+        arena: &'a Arena,
+        peers: &[Peer],
+        priorities: [u32; OF_A_KIND],
+        rng: &mut Rng,
+    ) -> Self {
         let end = arena.oracle.flag("end");
-        let mut cast = cast(arena, peers, rng);
+        let mut cast = cast(arena, peers, priorities, rng);
         rng.shuffle(&mut cast);
         for candidate in &mut cast {
             println!("  {}: {}", candidate.tag, candidate.fate());
@@ -88,7 +106,10 @@ impl<'a> Play<'a> {
     }
 
     fn is_over(&self) -> bool {
+        let elects = self.cast.iter().filter(|it| it.peer.is_none() && it.fate.is_none());
+        let best = elects.map(|it| it.priority).max();
         let is_done = |candidate: &Candidate<'_>| match candidate.fate {
+            _ if candidate.peer.is_none() && Some(candidate.priority) < best => true,
             Some(_) => candidate.is_killed,
             None => self.led(candidate, |run| run.first > self.last_kill) >= 2,
         };
@@ -104,6 +125,9 @@ impl<'a> Play<'a> {
     fn end(mut self) {
         self.arena.oracle.assert_sound();
         self.end.raise();
+        // They were to be killed as leaders, and never came to lead.
+        let doomed = self.cast.iter_mut().filter(|it| it.fate.is_some() && !it.is_killed);
+        doomed.for_each(Candidate::kill);
         let survivors = self.cast.iter_mut().filter(|candidate| !candidate.is_killed);
         survivors.for_each(Candidate::finish);
         self.verdict.runs = self.arena.oracle.assert_sound();
@@ -137,14 +161,20 @@ impl Drop for Account<'_> {
     }
 }
 
-fn cast<'a>(arena: &'a Arena, peers: &[Peer], rng: &mut Rng) -> Vec<Candidate<'a>> {
+fn cast<'a>(
+    arena: &'a Arena,
+    peers: &[Peer],
+    priorities: [u32; OF_A_KIND],
+    rng: &mut Rng,
+) -> Vec<Candidate<'a>> {
     let kinds = std::iter::once(None).chain(peers.iter().copied().map(Some));
     let mut cast = Vec::new();
     for kind in kinds {
         let killed = rng.usize(1..OF_A_KIND);
-        for number in 0..OF_A_KIND {
+        for (number, priority) in priorities.into_iter().enumerate() {
             let fate = (number < killed).then(|| Fate::any(rng));
-            cast.push(Candidate::new(arena, rng, kind, number, fate));
+            let candidate = Candidate::new(arena, rng, kind, number, fate);
+            cast.push(candidate.of_priority(priority));
         }
     }
     cast

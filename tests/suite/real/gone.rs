@@ -36,7 +36,7 @@ fn etcd(remove: impl FnOnce(&Etcd)) {
 /// The only key, which is the leader's.
 fn key(etcd: &Etcd) -> String {
     let keys = etcd.ctl(&["get", "", "--prefix", "--keys-only"]);
-    keys.lines().find(|line| line.contains("/job/")).expect("a key").to_owned()
+    keys.lines().find(|line| line.starts_with("elect/job/")).expect("a key").to_owned()
 }
 
 #[test]

@@ -155,6 +155,21 @@ impl Arena {
         Silence(self)
     }
 
+    /// Whether the store has a server.
+    pub(crate) const fn has_server(&self) -> bool {
+        self.cluster.is_some()
+    }
+
+    /// Kills the server.
+    pub(crate) fn kill_server(&self) {
+        self.cluster.as_ref().expect("a store with servers").1.borrow_mut().member(0).kill();
+    }
+
+    /// Starts it again.
+    pub(crate) fn restart_server(&self) {
+        self.cluster.as_ref().expect("a store with servers").1.borrow_mut().member(0).restart();
+    }
+
     fn signal(&self, signal: Signal) {
         let (_, cluster) = self.cluster.as_ref().expect("a store with servers");
         cluster.borrow_mut().member(0).signal(signal);
@@ -173,7 +188,12 @@ fn shows(entry: &Value, label: &str) -> bool {
 
 /// Whether a candidate's id has this label.
 fn is_of(id: &str, label: &str) -> bool {
-    id.rsplit_once('-').is_some_and(|(own, _)| own == label)
+    label_of(id) == label
+}
+
+/// The label in a candidate's id.
+pub(crate) fn label_of(id: &str) -> &str {
+    id.rsplit_once('-').map_or(id, |(label, _)| label)
 }
 
 /// Ends a candidate as a crash would.

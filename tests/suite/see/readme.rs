@@ -12,7 +12,7 @@ fn its_commands_look_on_as_they_are_written() {
     does(&mut terminal, "elect() { \"$E\" \"$@\"; }");
     let commands = readme::commands(&readme::block("Look at it", "console"));
     let commands: Vec<&str> = commands.lines().collect();
-    let [status, observe, wait] = commands[..] else { panic!("{commands:?}") };
+    let [status, observe, wait, history] = commands[..] else { panic!("{commands:?}") };
     start_line(&mut terminal, status);
     end(&mut terminal);
     terminal.types(&format!("{observe}\r"));
@@ -20,7 +20,9 @@ fn its_commands_look_on_as_they_are_written() {
     terminal.types("\x03");
     terminal.shows("READY> ");
     assert!(does(&mut terminal, "(exit $?)").ends_with("status=0"));
-    terminal.types(&format!("{wait}\r"));
-    terminal.shows("READY> ");
-    assert!(does(&mut terminal, "(exit $?)").ends_with("status=0"));
+    for command in [wait, history] {
+        terminal.types(&format!("{command}\r"));
+        terminal.shows("READY> ");
+        assert!(does(&mut terminal, "(exit $?)").ends_with("status=0"));
+    }
 }

@@ -1,5 +1,7 @@
 //! Steering: `elect resign`, `elect pause`, `elect resume` and `elect priority`, on each store.
 
+mod force;
+mod foreign;
 mod pause;
 mod priority;
 mod readme;

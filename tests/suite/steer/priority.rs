@@ -1,7 +1,8 @@
 //! Priorities: who leads rather than whom, on each store.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use elect_testkit::oracle::now;
 use elect_testkit::program::{Elect, Running, eventually};
 use nix::sys::signal::Signal;
 
@@ -54,8 +55,12 @@ impl<'a> Crowd<'a> {
     /// Kills the wrapper and waits for the end of its command.
     fn kill(&mut self, labels: &[&str]) {
         let mut killed: Vec<Running> = labels.iter().map(|label| self.take(label)).collect();
-        killed.iter_mut().for_each(|it| it.signal(Signal::SIGKILL));
-        killed.into_iter().for_each(|it| drop(it.wait()));
+        for running in &mut killed {
+            running.signal(Signal::SIGKILL);
+        }
+        for running in killed {
+            running.wait();
+        }
     }
 
     /// Ends all, and counts how often one of them has stood back.
@@ -69,7 +74,7 @@ impl<'a> Crowd<'a> {
     }
 }
 
-/// Five candidates, the worst first, of whom the best leads: NuRaft's example.
+/// Five candidates, the worst first, of whom the best leads: the example of `NuRaft`.
 fn five(arena: &Arena) -> Crowd<'_> {
     let mut crowd = Crowd::new(arena);
     arena.elect("pause").arg("job").run().exits(0);
@@ -91,10 +96,10 @@ fn the_best_of_five_leads_and_after_it_the_next_best(arena: &Arena) {
     let mut crowd = five(arena);
     for next in ["b", "c", "d", "e"] {
         let leader = leaders(arena).pop().expect("a leader");
-        let from = Instant::now();
+        let from = now();
         crowd.kill(&[&leader]);
         arena.wait_for_leader(next);
-        println!("{leader} was killed, {next} leads after {:.0?}", from.elapsed());
+        println!("{leader} was killed, {next} leads after {:.0?}", now().since(from));
     }
     assert_eq!(leaders(arena), ["a", "b", "c", "d", "e"]);
     // Each of the three who came before a stood back for it, in the order of the queue.
@@ -105,10 +110,10 @@ fn the_best_of_five_leads_and_after_it_the_next_best(arena: &Arena) {
 
 fn with_the_two_best_killed_at_once_the_next_best_leads(arena: &Arena) {
     let mut crowd = five(arena);
-    let from = Instant::now();
+    let from = now();
     crowd.kill(&["a", "b"]);
     arena.wait_for_leader("c");
-    println!("a and b were killed, c leads after {:.0?}", from.elapsed());
+    println!("a and b were killed, c leads after {:.0?}", now().since(from));
     assert_eq!(leaders(arena), ["a", "c"]);
     let stood_back = crowd.standing_back();
     println!("c, d and e stood back {stood_back} times");
@@ -123,10 +128,10 @@ fn a_frozen_best_candidate_is_not_waited_for_longer_than_its_lease(arena: &Arena
     crowd.join("best", 200, 5);
     crowd.join("good", 150, LONG);
     crowd.get("best").signal(Signal::SIGSTOP);
-    let from = Instant::now();
+    let from = now();
     crowd.kill(&["leader"]);
     arena.wait_for_leader("good");
-    println!("the best was frozen, the next best leads after {:.1?}", from.elapsed());
+    println!("the best was frozen, the next best leads after {:.1?}", now().since(from));
     crowd.get("best").signal(Signal::SIGCONT);
     arena.wait_for_waiter("best");
     crowd.kill(&["good"]);
@@ -166,10 +171,10 @@ fn priority_0_is_seen_and_never_leads(arena: &Arena) {
         (is_seen && status["leader"].is_null()).then_some(())
     });
     arena.elect("wait").args(["job", "--for", "vacant"]).run().exits(0);
-    let from = Instant::now();
+    let from = now();
     let mut other = arena.candidate("other", LONG);
     arena.wait_for_leader("other");
-    println!("an observer alone gave way after {:.0?}", from.elapsed());
+    println!("an observer alone gave way after {:.0?}", now().since(from));
     other.signal(Signal::SIGTERM);
     other.wait().exits(128 + 15);
     eventually("nobody to lead", || arena.status()["leader"].is_null().then_some(()));
@@ -181,10 +186,10 @@ fn priority_0_is_seen_and_never_leads(arena: &Arena) {
 /// How long a hand-over takes from `step` to the command of `next`.
 fn hand_over(arena: &Arena, next: &str, step: impl FnOnce()) -> Duration {
     arena.wait_for_waiter(next);
-    let from = Instant::now();
+    let from = now();
     step();
     arena.wait_for_leader(next);
-    from.elapsed()
+    now().since(from)
 }
 
 fn a_leader_of_priority_0_hands_over_without_waiting_for_a_lease(arena: &Arena) {
@@ -253,8 +258,8 @@ fn what_is_named_wrongly_is_refused(arena: &Arena) {
     let mut crowd = Crowd::new(arena);
     crowd.join("one", 100, LONG);
     arena.wait_for_leader("one");
-    let (_, first, second) =
-        (crowd.join("idle", 0, LONG), arena.candidate("two", LONG), arena.candidate("two", LONG));
+    crowd.join("idle", 0, LONG);
+    let (first, second) = (arena.candidate("two", LONG), arena.candidate("two", LONG));
     eventually("all to wait", || (arena.status()["waiting"].as_array()?.len() == 3).then_some(()));
     let resign = |to: &str| arena.elect("resign").args(["job", "--to", to]).run().exits(125);
     resign("nobody").says("nobody who waits has the id or label nobody");

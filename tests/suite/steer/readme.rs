@@ -15,25 +15,43 @@ done
 elect wait cron-job
 "#;
 
-const END: &str = r#"
-until [ "$(wc -l <"$D/led")" = 3 ]; do :; done
+/// Ends them once so many commands have run.
+fn end_after(runs: usize) -> String {
+    format!(
+        r#"
+until [ "$(wc -l <"$D/led")" = {runs} ]; do :; done
 jobs -p | xargs kill
 wait
-"#;
+"#
+    )
+}
 
-#[test]
-fn its_commands_move_leadership_as_they_are_written() {
+/// What is printed by the first block of this section, and who has led, when two servers take part.
+fn typed(heading: &str, end: &str) -> (Vec<String>, Vec<String>) {
     let folder = TempDir::new().unwrap();
-    let commands = readme::commands(&readme::block("Move it", "console"));
-    let script = format!("set -e\n{SERVERS}\n{commands}\n{END}");
+    let commands = readme::commands(&readme::block(heading, "console"));
+    let script = format!("set -e\n{SERVERS}\n{commands}\n{end}");
     let bash = Elect::new("bash").args(["-c", &script]).env("E", env!("CARGO_BIN_EXE_elect"));
     let state = format!("file://{}", folder.path().join("state").display());
     let ended = bash.env("ELECT_BACKEND", state).env("D", folder.path()).run();
-    let lines: Vec<&str> = ended.stdout.lines().collect();
-    let [resigned, paused] = lines[..] else { panic!("{ended:?}") };
+    let led = std::fs::read_to_string(folder.path().join("led")).unwrap();
+    let led = led.lines().filter_map(|id| id.split('-').next().map(str::to_owned)).collect();
+    (ended.stdout.lines().map(str::to_owned).collect(), led)
+}
+
+#[test]
+fn its_commands_move_leadership_as_they_are_written() {
+    let (lines, led) = typed("Move it", &end_after(3));
+    let [resigned, paused] = &lines[..] else { panic!("{lines:?}") };
     assert!(resigned.starts_with("two-") && resigned.contains(" leads, token "), "{resigned}");
     assert_eq!(paused, "cron-job is paused: nobody leads");
-    let led = std::fs::read_to_string(folder.path().join("led")).unwrap();
-    let led: Vec<&str> = led.lines().filter_map(|id| id.split('-').next()).collect();
     assert_eq!(led, ["one", "two", "one"]);
+}
+
+#[test]
+fn its_force_moves_leadership_as_it_is_written() {
+    let (lines, led) = typed("When the leader does not answer", &end_after(2));
+    let [forced] = &lines[..] else { panic!("{lines:?}") };
+    assert!(forced.starts_with("two-") && forced.contains(" leads, token "), "{forced}");
+    assert_eq!(led, ["one", "two"]);
 }

@@ -59,6 +59,8 @@ pub enum Ask {
     Renew(u64),
     /// Queue: end the entry with this nonce for good, also if its making is still under way.
     Leave(u64),
+    /// End the entry that has this token, whoever has it.
+    Remove(u64),
     /// Queue: answer when an entry is gone, or when the orders have another version than this.
     AwaitEnd {
         /// That of the entry.
@@ -307,7 +309,7 @@ pub enum Cause {
     Expired,
     /// Another one took the record.
     Replaced,
-    /// A test removed its entry.
+    /// Somebody else removed its entry.
     Removed,
 }
 

@@ -91,6 +91,13 @@ impl Store for SimStore {
         }
     }
 
+    async fn remove(&self, election: &ElectionName, token: Token) -> Result<(), Error> {
+        match self.link(election, "").ask(Op::Leave, Ask::Remove(token.get())).await? {
+            Reply::Left => Ok(()),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+
     async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {
         let link = self.link(election, "");
         match link.ask(Op::Survey, Ask::Sight).await? {

@@ -5,6 +5,7 @@ mod clocks;
 mod history;
 mod once;
 mod orders;
+mod ranking;
 mod wishes;
 
 use std::time::Duration;

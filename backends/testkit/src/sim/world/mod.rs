@@ -97,6 +97,7 @@ impl World {
         let fits = match ask {
             Ask::Survey
             | Ask::Forget
+            | Ask::Remove(_)
             | Ask::Sight
             | Ask::AwaitSight(_)
             | Ask::ReadNote(_)
@@ -123,6 +124,10 @@ impl World {
                     return Some(Reply::Ended { others, orders: self.orders(election) });
                 }
                 self.wipe(now, election);
+                Some(Reply::Left)
+            }
+            Ask::Remove(token) => {
+                self.take_out(now, election, *token);
                 Some(Reply::Left)
             }
             Ask::Sight => Some(Reply::Sight(self.sight(election))),
@@ -418,6 +423,22 @@ impl World {
         self.ended.extend(&gone);
         self.note(now, election, Cause::Removed);
         gone.len()
+    }
+
+    /// Removes the entry that has this token.
+    fn take_out(&mut self, now: StoreTime, election: &ElectionName, token: u64) {
+        let gone = match self.elections.get_mut(election) {
+            Some(Contest::Queue(queue)) => queue.remove_at(token),
+            Some(Contest::Record(held)) if held.token() == Some(token) => {
+                let nonce = held.nonce();
+                held.vacate(self.revision + 1);
+                nonce
+            }
+            _ => None,
+        };
+        self.revision += u64::from(gone.is_some());
+        self.ended.extend(gone);
+        self.note(now, election, Cause::Removed);
     }
 
     /// What the store makes of the death of the client that has this nonce, or is about to have it:

@@ -143,6 +143,10 @@ impl Queue {
         self.entries.remove(&key).map(|entry| entry.bid.nonce)
     }
 
+    pub(super) fn remove_at(&mut self, token: u64) -> Option<u64> {
+        self.entries.remove(&token).map(|entry| entry.bid.nonce)
+    }
+
     pub(super) fn remove_of(&mut self, candidate: &str) -> Vec<u64> {
         let theirs = self.entries.values().map(|entry| &entry.bid);
         let theirs = theirs.filter(|bid| bid.candidate.id.starts_with(candidate));

@@ -1,0 +1,55 @@
+//! The entry of a leader, for whoever wants it away. It is known by the revision that made its key, which is its
+//! token, so that never another's is meant. Its lease is left alone: other keys of its holder may have it too.
+
+use std::time::Duration;
+
+use elect_api::{Ending, Token};
+use etcd_client::{Client, Compare, CompareOp, GetOptions, KeyValue, Txn, TxnOp};
+
+use crate::fault::{Doing, Failure, is_lease_unknown};
+use crate::layout::Hall;
+
+/// etcd tells what is left of a lease in whole seconds, rounded down, and looks twice a second for those that
+/// are over.
+const ROUNDING: Duration = Duration::from_secs(2);
+
+pub(crate) async fn ending(
+    client: &Client,
+    hall: &Hall,
+    token: Token,
+) -> Result<Option<Ending>, Failure> {
+    let Some(kv) = find(client, hall, token).await? else { return Ok(None) };
+    if kv.lease() == 0 {
+        return Ok(Some(Ending::Never));
+    }
+    let left = match client.lease_client().time_to_live(kv.lease(), None).await {
+        // Below 0 for one that is unknown by now.
+        Ok(reply) => Duration::from_secs(u64::try_from(reply.ttl()).unwrap_or_default()),
+        Err(cause) if is_lease_unknown(&cause) => Duration::ZERO,
+        Err(cause) => return Err(Failure { doing: Doing::Look, cause }),
+    };
+    Ok(Some(Ending::Within(left + ROUNDING)))
+}
+
+pub(crate) async fn remove(client: &Client, hall: &Hall, token: Token) -> Result<(), Failure> {
+    let Some(kv) = find(client, hall, token).await? else { return Ok(()) };
+    let is_it = Compare::create_revision(kv.key(), CompareOp::Equal, kv.create_revision());
+    let txn = Txn::new().when([is_it]).and_then([TxnOp::delete(kv.key(), None)]);
+    let reply = client.kv_client().txn(txn).await;
+    reply.map(drop).map_err(|cause| Failure { doing: Doing::Remove, cause })
+}
+
+/// The candidate's key that this revision made.
+async fn find(client: &Client, hall: &Hall, token: Token) -> Result<Option<KeyValue>, Failure> {
+    // No key has a greater one, and one that is 0 would let all of them through.
+    let Some(revision) = i64::try_from(token.get()).ok().filter(|revision| *revision > 0) else {
+        return Ok(None);
+    };
+    let options = GetOptions::new()
+        .with_prefix()
+        .with_min_create_revision(revision)
+        .with_max_create_revision(revision);
+    let reply = client.kv_client().get(hall.prefix(), Some(options)).await;
+    let mut reply = reply.map_err(|cause| Failure { doing: Doing::Look, cause })?;
+    Ok(reply.take_kvs().into_iter().find(|kv| hall.lease_of(kv.key()).is_some()))
+}

@@ -1,0 +1,61 @@
+//! `elect history`: who has led, and how that ended.
+
+use std::num::NonZeroUsize;
+
+use anyhow::Context;
+use elect_api::NoteName;
+
+use super::attempts::insist;
+use super::runtime::block_on;
+use crate::config::{self, HistoryPlan, OutputFormat};
+use crate::election::history::History;
+use crate::report::{self, HistoryReport, LeadershipReport, Log};
+
+/// How often a store is asked.
+const ATTEMPTS: u32 = 5;
+
+/// Reports on the last leaderships. The exit code is 0.
+///
+/// # Errors
+/// The store cannot be reached or read, or stdout cannot be written.
+pub(super) fn history(plan: &HistoryPlan, log: &Log) -> anyhow::Result<u8> {
+    let store = config::connect(&plan.backend)?;
+    let location = store.profile().location;
+    let (store, name) = (&*store, NoteName::HISTORY);
+    let ask = async || store.note(&plan.election, name).await;
+    let note = block_on(insist(&location, ATTEMPTS, ask))?;
+    let history = History::read(note.as_deref())?;
+    if history.records().is_empty() {
+        log.warn(format_args!(
+            "nobody is known to have led {} at {location}; `elect run` does",
+            plan.election
+        ));
+    }
+    let report = reported(plan, &location, &history);
+    let text = match plan.output {
+        OutputFormat::Table => {
+            format!("backend: {}\n{}", report::escape(&location), report.table())
+        }
+        OutputFormat::Json => serde_json::to_string_pretty(&report)? + "\n",
+        OutputFormat::Yaml => serde_yaml::to_string(&report)?,
+    };
+    report::print(&text).context("cannot write to stdout")?;
+    Ok(0)
+}
+
+fn reported(plan: &HistoryPlan, location: &str, history: &History) -> HistoryReport {
+    let records = history.records();
+    let older = records.len().saturating_sub(plan.last.map_or(usize::MAX, NonZeroUsize::get));
+    let leaderships = records[older..].iter().map(|record| LeadershipReport {
+        token: record.token().get(),
+        id: record.id().to_owned(),
+        start: record.start().map(report::rfc3339),
+        end: record.end().map(report::rfc3339),
+        reason: record.reason().map(ToOwned::to_owned),
+    });
+    HistoryReport {
+        election: plan.election.as_str().to_owned(),
+        backend: location.to_owned(),
+        leaderships: leaderships.collect(),
+    }
+}

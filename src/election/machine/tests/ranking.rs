@@ -1,0 +1,353 @@
+//! Who of those who wait is to lead: what the head of a queue asks, and when it gives its place up.
+
+use elect_api::{Candidate, Entry, Leader, Lease, Survey, Token, Validity};
+
+use super::{
+    Answer, ETCD, TERM, Transcript, after, at, gone, leading, rules, unreachable, waiting,
+};
+use crate::election::machine::{Event, Rules, Wait};
+use crate::election::orders::{Orders, Request};
+use crate::election::ranking::Field;
+use crate::guard::Ended;
+
+fn request() -> Request {
+    Request::new("me".into(), None)
+}
+
+fn ranked() -> Event {
+    Event::Ordered(Orders::default().ranked())
+}
+
+fn set(who: &str, priority: u32) -> Event {
+    Event::Ordered(Orders::default().prioritizing(who, Some(priority), request()))
+}
+
+fn of_priority(priority: u32) -> Rules {
+    Rules { priority, ..rules() }
+}
+
+fn entry(id: &str, priority: u32, arrival: u64) -> Entry {
+    let host = "web".to_owned();
+    Entry::new(Candidate { host, priority, ..Candidate::foreign(id) }, None, arrival)
+}
+
+fn foreign(id: &str) -> Entry {
+    Entry::new(Candidate::foreign(id), None, 9)
+}
+
+/// We are the head, have arrived as the fifth, and these wait behind us; the leader with the token `last` was
+/// there before.
+fn sees(last: Option<u64>, us: u32, waiting: Vec<Entry>) -> Event {
+    let token = Token::new(7);
+    let entry = entry("us", us, 5);
+    let leader = Leader { entry, token, since: None, remaining: None, renewed: None };
+    let survey = Survey { leader: Some(leader), waiting };
+    Event::Compared(Ok(Box::new(Field { survey, last: last.map(Token::new) })))
+}
+
+fn sees_one(id: &str, priority: u32, arrival: u64) -> Event {
+    sees(Some(6), 100, vec![entry(id, priority, arrival)])
+}
+
+fn leading_as(token: u64, anchor: f64) -> Event {
+    let validity = Validity::Window { anchor: at(anchor), window: after(15.0) };
+    Event::Answered(Ok(Answer::Leading { token: Token::new(token), validity }))
+}
+
+/// A head that asks who is there.
+fn comparing(rules: Rules) -> Transcript {
+    let mut transcript = Transcript::joined(ETCD, rules);
+    transcript.tell(0.1, ranked(), &[]).tell(0.1, leading(ETCD, 0.0), &["compare"]);
+    transcript
+}
+
+/// It has given its place up for `b`, and is behind.
+fn stood_back() -> Transcript {
+    let mut transcript = comparing(rules());
+    transcript
+        .tell(0.2, sees_one("b", 200, 6), &["resign"])
+        .tell(0.3, Event::Resigned(Ok(())), &["refresh"])
+        .tell(0.4, ranked(), &[])
+        .tell(0.4, waiting(1), &[]);
+    transcript
+}
+
+#[test]
+fn where_nobody_has_a_priority_nobody_asks_for_any() {
+    for lease in [ETCD, Lease::Unlimited] {
+        Transcript::joined(lease, rules()).tell(0.1, Event::Ordered(Orders::default()), &[]).tell(
+            0.1,
+            leading(lease, 0.0),
+            &["start 7"],
+        );
+    }
+}
+
+#[test]
+fn an_unusual_priority_is_announced_once_and_at_once() {
+    let mut transcript = Transcript::joined(ETCD, of_priority(80));
+    transcript
+        .tell(0.1, waiting(1), &["announce"])
+        .tell(0.2, Event::Announced(Ok(())), &["refresh"])
+        .tell(0.3, ranked(), &[])
+        .tell(0.3, waiting(1), &[])
+        .pass(2.7, &["refresh"])
+        .tell(2.8, waiting(2), &[]);
+    // A winner does so before it compares.
+    Transcript::joined(ETCD, of_priority(80)).tell(0.1, leading(ETCD, 0.0), &["announce"]).tell(
+        0.2,
+        Event::Announced(Ok(())),
+        &["compare"],
+    );
+    Transcript::joined(ETCD, of_priority(80)).tell(0.1, ranked(), &[]).tell(0.1, waiting(1), &[]);
+}
+
+#[test]
+fn an_announcement_that_failed_is_repeated_once_the_place_is_looked_after() {
+    let mut transcript = Transcript::joined(ETCD, of_priority(80));
+    transcript
+        .tell(0.1, waiting(1), &["announce"])
+        .tell(0.2, Event::Announced(Err(unreachable())), &[])
+        .pass(0.3, &["refresh"])
+        .tell(0.3, waiting(1), &[])
+        .pass(2.9, &["announce"]);
+    // Nor was that one answered.
+    transcript.pass(5.5, &["abandon", "refresh"]).tell(5.5, waiting(1), &[]);
+    transcript.pass(8.1, &["announce"]).tell(8.2, Event::Announced(Ok(())), &["refresh"]);
+}
+
+#[test]
+fn a_head_leads_after_nobody_better_was_seen() {
+    for others in [vec![], vec![entry("b", 99, 1)], vec![entry("b", 0, 1)], vec![foreign("b")]] {
+        comparing(rules()).tell(0.2, sees(None, 100, others), &["refresh"]).tell(
+            0.3,
+            leading(ETCD, 0.2),
+            &["start 7"],
+        );
+    }
+}
+
+#[test]
+fn a_head_stands_back_for_somebody_better() {
+    stood_back().tell(0.5, Event::Woken, &["refresh"]).tell(0.6, waiting(1), &[]);
+}
+
+#[test]
+fn of_equals_the_one_that_arrived_first_leads_and_then_the_smaller_id() {
+    let decided =
+        [("b", 4, "resign"), ("b", 6, "refresh"), ("a", 5, "resign"), ("z", 5, "refresh")];
+    for (id, arrival, expected) in decided {
+        comparing(rules()).tell(0.2, sees_one(id, 100, arrival), &[expected]);
+    }
+}
+
+#[test]
+fn whoever_stood_back_for_somebody_does_not_do_so_again_before_there_was_a_leader() {
+    stood_back()
+        .tell(1.0, Event::Woken, &["refresh"])
+        .tell(1.1, leading_as(9, 1.0), &["compare"])
+        .tell(1.2, sees_one("b", 200, 6), &["refresh"])
+        .tell(1.3, leading_as(9, 1.2), &["start 9"]);
+    // There is another who is better.
+    stood_back()
+        .tell(1.0, Event::Woken, &["refresh"])
+        .tell(1.1, leading_as(9, 1.0), &["compare"])
+        .tell(1.2, sees_one("c", 200, 8), &["resign"]);
+}
+
+#[test]
+fn in_the_next_vacancy_it_stands_back_again() {
+    stood_back()
+        .tell(1.0, Event::Woken, &["refresh"])
+        .tell(1.1, leading_as(9, 1.0), &["compare"])
+        .tell(1.2, sees(Some(8), 100, vec![entry("b", 200, 6)]), &["resign"]);
+}
+
+/// 200, 160, 128, 102, 81.
+#[test]
+fn what_a_better_one_has_to_have_sinks_with_each_slot_without_a_leader() {
+    for (slots, expected) in [(1.0, "resign"), (3.0, "resign"), (4.0, "refresh")] {
+        let second = slots * 15.0 + 0.2;
+        stood_back()
+            .tell(second, Event::Woken, &["refresh"])
+            .tell(second, leading_as(9, second), &["compare"])
+            .tell(second, sees_one("c", 200, 8), &[expected]);
+    }
+    // A slot later it is the turn of an equal one that arrived later.
+    let mut transcript = stood_back();
+    transcript.tell(15.2, Event::Woken, &["refresh"]).tell(15.2, leading_as(9, 15.2), &["compare"]);
+    transcript.tell(15.2, sees(Some(8), 100, vec![entry("c", 101, 8)]), &["resign"]);
+}
+
+#[test]
+fn whoever_was_named_leads_rather_than_somebody_better() {
+    let handed_over =
+        || Orders::default().handing_over(Token::new(6), Some("b".into()), request()).ranked();
+    for (last, expected) in [(Some(6), "resign"), (None, "resign"), (Some(7), "refresh")] {
+        Transcript::joined(ETCD, rules())
+            .tell(0.1, Event::Ordered(handed_over()), &[])
+            .tell(0.1, leading(ETCD, 0.0), &["compare"])
+            .tell(0.2, sees(last, 100, vec![entry("b", 50, 6), entry("c", 70, 8)]), &[expected]);
+    }
+}
+
+#[test]
+fn an_observer_keeps_a_place_that_nobody_wants_and_starts_nothing() {
+    let alone = || sees(None, 0, vec![entry("b", 0, 1)]);
+    let mut transcript = comparing(of_priority(0));
+    transcript.tell(0.2, alone(), &["look out"]).pass(2.7, &["refresh"]);
+    transcript.tell(2.8, leading(ETCD, 2.7), &["compare"]).tell(2.9, alone(), &["look out"]);
+    transcript
+        .tell(4.0, Event::Woken, &["refresh"])
+        .tell(4.1, leading(ETCD, 4.0), &["compare"])
+        .tell(4.2, sees(None, 0, vec![entry("b", 1, 1)]), &["resign"])
+        .tell(4.3, Event::Resigned(Ok(())), &["refresh"])
+        .tell(4.4, waiting(1), &[]);
+    comparing(of_priority(0)).tell(0.2, sees(None, 0, vec![foreign("b")]), &["resign"]);
+}
+
+#[test]
+fn an_observer_stands_back_as_often_as_it_is_the_head() {
+    let mut transcript = comparing(of_priority(0));
+    for second in [1.0, 2.0, 3.0] {
+        transcript
+            .tell(second, sees(None, 0, vec![entry("b", 1, 6)]), &["resign"])
+            .tell(second, Event::Resigned(Ok(())), &["refresh"])
+            .tell(second, leading(ETCD, second), &["compare"]);
+    }
+}
+
+#[test]
+fn whoever_is_made_an_observer_leads_no_more() {
+    for who in ["us", "us-0123456789"] {
+        let rules = Rules { id: who.into(), ..rules() };
+        Transcript::running(ETCD, rules)
+            .tell(1.0, set("us", 0), &["signal 15"])
+            .tell(2.0, Event::Ended(Ended::Signaled(15)), &[])
+            .tell(2.1, Event::Empty, &["resign"])
+            .tell(2.2, Event::Resigned(Ok(())), &["finish: stepped down"]);
+    }
+    Transcript::running(ETCD, rules()).tell(1.0, set("us", 1), &[]).tell(1.1, set("b", 0), &[]);
+}
+
+#[test]
+fn whoever_is_an_observer_no_more_leads() {
+    let mut transcript = comparing(of_priority(0));
+    transcript
+        .tell(0.2, sees(None, 0, vec![]), &["look out"])
+        .tell(1.0, Event::Woken, &["refresh"])
+        .tell(1.1, set("us", 1), &[])
+        .tell(1.1, leading(ETCD, 1.0), &["compare"])
+        .tell(1.2, sees(None, 0, vec![]), &["refresh"])
+        .tell(1.3, leading(ETCD, 1.2), &["start 7"]);
+}
+
+#[test]
+fn a_comparison_that_fails_keeps_the_place_and_is_repeated() {
+    let mut transcript = comparing(rules());
+    transcript.tell(0.2, Event::Compared(Err(unreachable())), &[]).pass(0.3, &["refresh"]).tell(
+        0.3,
+        leading(ETCD, 0.3),
+        &["compare"],
+    );
+    // Nor was that one answered.
+    transcript.pass(2.9, &["abandon", "refresh"]).tell(2.9, leading(ETCD, 2.9), &["compare"]);
+    transcript.tell(3.0, sees(None, 100, vec![]), &["refresh"]);
+}
+
+#[test]
+fn who_is_not_among_those_that_are_there_looks_after_its_place() {
+    let nobody = Field { survey: Survey::default(), last: None };
+    let mut transcript = comparing(rules());
+    transcript.tell(0.2, Event::Compared(Ok(Box::new(nobody))), &[]).pass(0.3, &["refresh"]);
+    transcript.tell(0.3, gone(), &[]).pass(0.5, &["resign"]);
+}
+
+#[test]
+fn a_place_that_is_lost_after_a_comparison_is_compared_anew() {
+    comparing(rules()).tell(0.2, sees(None, 100, vec![]), &["refresh"]).tell(
+        0.3,
+        leading_as(8, 0.2),
+        &["compare"],
+    );
+}
+
+#[test]
+fn who_is_told_to_end_leaves_whatever_it_was_asking() {
+    let expect_left = |mut transcript: Transcript| {
+        transcript.tell(1.0, Event::Signal(TERM), &["abandon", "resign"]).tell(
+            1.1,
+            Event::Resigned(Ok(())),
+            &["finish: interrupted 15"],
+        );
+    };
+    expect_left(comparing(rules()));
+    let mut standing_back = comparing(rules());
+    standing_back.tell(0.2, sees_one("b", 200, 6), &["resign"]);
+    expect_left(standing_back);
+    let mut announcing = Transcript::joined(ETCD, of_priority(80));
+    announcing.tell(0.1, waiting(1), &["announce"]);
+    expect_left(announcing);
+}
+
+#[test]
+fn who_does_not_wait_leaves_once_somebody_better_is_there() {
+    comparing(Rules { wait: Wait::No, ..rules() })
+        .tell(0.2, sees_one("b", 200, 6), &["resign"])
+        .tell(0.3, Event::Resigned(Ok(())), &["refresh"])
+        .tell(0.4, waiting(1), &["resign"])
+        .tell(0.5, Event::Resigned(Ok(())), &["finish: not acquired"]);
+    comparing(Rules { wait: Wait::No, ..of_priority(0) })
+        .tell(0.2, sees(None, 0, vec![]), &["look out", "resign"])
+        .tell(0.3, Event::Resigned(Ok(())), &["finish: not acquired"]);
+}
+
+#[test]
+fn who_has_waited_long_enough_leaves_in_the_middle_of_a_comparison() {
+    let short = || Rules { wait: Wait::For(after(2.0)), ..rules() };
+    comparing(short()).pass(2.0, &["abandon", "resign"]).tell(
+        2.1,
+        Event::Resigned(Ok(())),
+        &["finish: not acquired"],
+    );
+    let mut observer = comparing(Rules { priority: 0, ..short() });
+    observer.tell(0.2, sees(None, 0, vec![]), &["look out"]).pass(2.0, &["resign"]);
+}
+
+#[test]
+fn orders_that_change_after_a_comparison_have_it_repeated() {
+    let cleared = || {
+        let mut transcript = comparing(rules());
+        transcript.tell(0.2, sees_one("b", 80, 6), &["refresh"]);
+        transcript
+    };
+    cleared().tell(0.3, set("b", 200), &[]).tell(0.3, leading(ETCD, 0.2), &["compare"]).tell(
+        0.4,
+        sees_one("b", 80, 6),
+        &["resign"],
+    );
+    cleared().tell(0.3, set("us", 0), &[]).tell(0.3, leading(ETCD, 0.2), &["compare"]).tell(
+        0.4,
+        sees_one("b", 80, 6),
+        &["resign"],
+    );
+}
+
+#[test]
+fn while_the_election_is_paused_a_head_neither_compares_nor_stands_back() {
+    let paused = || Event::Ordered(Orders::default().ranked().paused(Some(request())));
+    let mut transcript = comparing(rules());
+    transcript
+        .tell(0.2, sees(None, 100, vec![]), &["refresh"])
+        .tell(0.3, paused(), &[])
+        .tell(0.3, leading(ETCD, 0.2), &[])
+        .tell(1.0, Event::Woken, &["refresh"])
+        .tell(1.1, ranked(), &[])
+        .tell(1.1, leading(ETCD, 1.0), &["compare"])
+        .tell(1.2, sees_one("b", 200, 6), &["resign"]);
+    Transcript::joined(ETCD, of_priority(0)).tell(0.1, paused(), &[]).tell(
+        0.1,
+        leading(ETCD, 0.0),
+        &[],
+    );
+}

@@ -35,6 +35,7 @@ complete -c elect -n "__fish_elect_needs_command" -f -a "wait" -d 'Wait until an
 complete -c elect -n "__fish_elect_needs_command" -f -a "resign" -d 'Have the leader hand over'
 complete -c elect -n "__fish_elect_needs_command" -f -a "pause" -d 'Have nobody lead for now'
 complete -c elect -n "__fish_elect_needs_command" -f -a "resume" -d 'End a pause'
+complete -c elect -n "__fish_elect_needs_command" -f -a "priority" -d 'Set who is to lead rather than others'
 complete -c elect -n "__fish_elect_needs_command" -f -a "check" -d 'Say whether the leadership of this command holds'
 complete -c elect -n "__fish_elect_needs_command" -f -a "doctor" -d 'Find what is wrong with this machine and store'
 complete -c elect -n "__fish_elect_needs_command" -f -a "selftest" -d 'Try all that elect promises on this machine and store'
@@ -46,6 +47,8 @@ complete -c elect -n "__fish_elect_needs_command" -f -a "help" -d 'Explain a sub
 complete -c elect -n "__fish_elect_using_subcommand run" -s b -l backend -d 'Where the election is kept' -r -f
 complete -c elect -n "__fish_elect_using_subcommand run" -s e -l election -d 'Its name; a sidecar needs one [default: the command\'s file name]' -r -f -a "(__elect_names elections)"
 complete -c elect -n "__fish_elect_using_subcommand run" -l id -d 'Label of this candidate [default: host name]' -r -f
+complete -c elect -n "__fish_elect_using_subcommand run" -l priority -d 'The greatest waiting leads next; 0 never leads' -r
+complete -c elect -n "__fish_elect_using_subcommand run" -l preempt-after -d 'Wait so long before that [default: 30s]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l ttl -d 'Length of the lease [default: 15s]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l max-clock-drift -d 'Clocks may differ by so much [default: 10%]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l http -d 'Show over HTTP how things are' -r -f
@@ -75,6 +78,7 @@ complete -c elect -n "__fish_elect_using_subcommand run" -l log-format -d 'text 
 json\t'One JSON object a line'"
 complete -c elect -n "__fish_elect_using_subcommand run" -l config -d 'Configuration file, in place of the usual ones' -r -F
 complete -c elect -n "__fish_elect_using_subcommand run" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
+complete -c elect -n "__fish_elect_using_subcommand run" -l preempt -d 'Ask a leader of less priority to hand over'
 complete -c elect -n "__fish_elect_using_subcommand run" -s n -l no-wait -d 'Exit at once if another candidate leads'
 complete -c elect -n "__fish_elect_using_subcommand run" -s q -l quiet -d 'Say nothing but errors'
 complete -c elect -n "__fish_elect_using_subcommand run" -s v -l verbose -d 'Say everything'
@@ -82,6 +86,8 @@ complete -c elect -n "__fish_elect_using_subcommand run" -s h -l help -d 'Print 
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -s b -l backend -d 'Where the election is kept' -r -f
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -s e -l election -d 'Its name; a sidecar needs one [default: the command\'s file name]' -r -f -a "(__elect_names elections)"
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l id -d 'Label of this candidate [default: host name]' -r -f
+complete -c elect -n "__fish_elect_using_subcommand sidecar" -l priority -d 'The greatest waiting leads next; 0 never leads' -r
+complete -c elect -n "__fish_elect_using_subcommand sidecar" -l preempt-after -d 'Wait so long before that [default: 30s]' -r
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l ttl -d 'Length of the lease [default: 15s]' -r
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l max-clock-drift -d 'Clocks may differ by so much [default: 10%]' -r
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l http -d 'Show over HTTP how things are' -r -f
@@ -96,6 +102,7 @@ complete -c elect -n "__fish_elect_using_subcommand sidecar" -l log-format -d 't
 json\t'One JSON object a line'"
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l config -d 'Configuration file, in place of the usual ones' -r -F
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
+complete -c elect -n "__fish_elect_using_subcommand sidecar" -l preempt -d 'Ask a leader of less priority to hand over'
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -s q -l quiet -d 'Say nothing but errors'
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -s v -l verbose -d 'Say everything'
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -s h -l help -d 'Print this help'
@@ -131,10 +138,11 @@ complete -c elect -n "__fish_elect_using_subcommand wait" -s h -l help -d 'Print
 complete -c elect -n "__fish_elect_using_subcommand resign" -s b -l backend -d 'Where the election is kept' -r -f
 complete -c elect -n "__fish_elect_using_subcommand resign" -l reason -d 'Why, for logs and for all who look' -r -f
 complete -c elect -n "__fish_elect_using_subcommand resign" -l timeout -d 'Wait at most so long [default: without end]' -r
+complete -c elect -n "__fish_elect_using_subcommand resign" -l to -d 'Who is to lead next: its id or label' -r -f
 complete -c elect -n "__fish_elect_using_subcommand resign" -l config -d 'Configuration file, in place of the usual ones' -r -F
 complete -c elect -n "__fish_elect_using_subcommand resign" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
-complete -c elect -n "__fish_elect_using_subcommand resign" -l force -d 'Remove the leader\'s entry if its holder does not answer'
-complete -c elect -n "__fish_elect_using_subcommand resign" -l even-if-alive -d 'With --force: though its holder lives. Two may lead then'
+complete -c elect -n "__fish_elect_using_subcommand resign" -l force -d 'Remove its entry if nobody holds it any more'
+complete -c elect -n "__fish_elect_using_subcommand resign" -l even-if-alive -d 'With --force: though it lives, so that two may run'
 complete -c elect -n "__fish_elect_using_subcommand resign" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand pause" -s b -l backend -d 'Where the election is kept' -r -f
 complete -c elect -n "__fish_elect_using_subcommand pause" -l reason -d 'Why, for logs and for all who look' -r -f
@@ -146,6 +154,12 @@ complete -c elect -n "__fish_elect_using_subcommand resume" -s b -l backend -d '
 complete -c elect -n "__fish_elect_using_subcommand resume" -l config -d 'Configuration file, in place of the usual ones' -r -F
 complete -c elect -n "__fish_elect_using_subcommand resume" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
 complete -c elect -n "__fish_elect_using_subcommand resume" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand priority" -s b -l backend -d 'Where the election is kept' -r -f
+complete -c elect -n "__fish_elect_using_subcommand priority" -l reason -d 'Why, for logs and for all who look' -r -f
+complete -c elect -n "__fish_elect_using_subcommand priority" -l timeout -d 'Wait at most so long [default: without end]' -r
+complete -c elect -n "__fish_elect_using_subcommand priority" -l config -d 'Configuration file, in place of the usual ones' -r -F
+complete -c elect -n "__fish_elect_using_subcommand priority" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
+complete -c elect -n "__fish_elect_using_subcommand priority" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand check" -l remaining -d 'How long it must still hold [default: 0]' -r
 complete -c elect -n "__fish_elect_using_subcommand check" -l lease-file -d 'Whose lease it is [default: the command\'s own]' -r -F
 complete -c elect -n "__fish_elect_using_subcommand check" -s h -l help -d 'Print this help'

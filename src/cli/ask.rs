@@ -2,9 +2,9 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 
+use super::BackendUrl;
 use super::backend_url::STORES;
 use super::values::parse_duration;
-use super::{BackendUrl, FileArgs};
 
 /// What is asked of an election, and for how long the answer is waited for.
 #[derive(Args, Debug)]
@@ -22,10 +22,6 @@ pub struct AskArgs {
     /// 500ms, 15s, 2m; a bare number is seconds. With 0 it is asked for, and not waited for.
     #[arg(long, env = "ELECT_TIMEOUT", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true)]
     pub timeout: Option<Duration>,
-
-    /// Which configuration file counts.
-    #[command(flatten)]
-    pub file: FileArgs,
 
     /// The election
     #[arg(value_name = "ELECTION", required = true, value_hint = ValueHint::Other)]

@@ -1,6 +1,6 @@
 use clap::Args;
 
-use super::AskArgs;
+use super::{AskArgs, FileArgs};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,4 +26,8 @@ pub struct PauseArgs {
     /// What is asked for.
     #[command(flatten)]
     pub ask: AskArgs,
+
+    /// Which configuration file counts.
+    #[command(flatten)]
+    pub file: FileArgs,
 }

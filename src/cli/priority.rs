@@ -2,8 +2,8 @@ use std::str::FromStr;
 
 use clap::{Args, ValueHint};
 
-use super::AskArgs;
 use super::values::MAX_PRIORITY;
+use super::{AskArgs, FileArgs};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -36,6 +36,10 @@ pub struct PriorityArgs {
     /// Its priority: 0 never leads; own: as it was started
     #[arg(value_name = "N", required = true, value_hint = ValueHint::Other)]
     pub priority: Option<Preference>,
+
+    /// Which configuration file counts.
+    #[command(flatten)]
+    pub file: FileArgs,
 }
 
 /// Which priority a candidate is to have.

@@ -1,7 +1,11 @@
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueHint};
 
-use super::AskArgs;
+use super::help::GENERAL;
+use super::{AskArgs, FileArgs};
+
+/// The heading of what goes further than asking.
+const SILENT: &str = "If it does not answer";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -45,16 +49,19 @@ pub struct ResignArgs {
     #[arg(long, env = "ELECT_TO", value_name = "ID", value_hint = ValueHint::Other)]
     pub to: Option<String>,
 
-    /// Remove the leader's entry if its holder does not answer
+    /// Remove its entry if nobody holds it any more
     ///
-    /// It is asked first. An entry that is held by nobody is removed once its lease is over; one whose holder
-    /// lives is not.
-    #[arg(long, env = "ELECT_FORCE", value_parser = BoolishValueParser::new())]
+    /// It is asked first, and has as long as its lease lasts without a renewal. The entry of one that lives stays.
+    #[arg(long, env = "ELECT_FORCE", value_parser = BoolishValueParser::new(), help_heading = SILENT)]
     pub force: bool,
 
-    /// With --force: though its holder lives. Two may lead then
+    /// With --force: though it lives, so that two may run
     ///
-    /// The promise that at most one command runs is off until the holder finds out.
-    #[arg(long, env = "ELECT_EVEN_IF_ALIVE", value_parser = BoolishValueParser::new())]
+    /// The promise that at most one command runs is off until the one that loses its entry finds out.
+    #[arg(long, env = "ELECT_EVEN_IF_ALIVE", value_parser = BoolishValueParser::new(), help_heading = SILENT)]
     pub even_if_alive: bool,
+
+    /// Which configuration file counts.
+    #[command(flatten, next_help_heading = GENERAL)]
+    pub file: FileArgs,
 }

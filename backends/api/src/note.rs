@@ -21,13 +21,18 @@ impl NoteName {
     /// Every name that there is.
     pub const ALL: [Self; 2] = [Self::ONCE, Self::HISTORY];
 
+    /// Those on which something hangs.
+    pub fn vital() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|name| name.is_vital())
+    }
+
     /// The name as text: lower-case letters, and no hexadecimal number.
     pub const fn as_str(self) -> &'static str {
         self.text
     }
 
-    /// Whether anything hangs on it: then it outlasts a power cut, and whoever has read it is told when it
-    /// changes. Any other is for the eye, and not worth the time that this takes: a store may lose it with
+    /// Whether anything hangs on it: then it outlasts a power cut, and whoever has read it, or looks out, is
+    /// told when it changes. Any other is for the eye, and not worth the time that this takes: a store may lose it with
     /// its machine, and its wake may never end.
     pub const fn is_vital(self) -> bool {
         self.is_vital

@@ -113,7 +113,7 @@ pub trait Store: Send + Sync {
     }
 
     /// Looks out over an election: the wake ends when a candidate may have come or gone, somebody may have
-    /// begun or ceased to lead, or a note or orders may have been written, since this returned. It is a hint (law 4),
+    /// begun or ceased to lead, or a vital note or orders may have been written, since this returned. It is a hint (law 4),
     /// and to look out disturbs nobody (law 9).
     ///
     /// Whoever wants to miss nothing looks out first, surveys then, and surveys now and then in any case.

@@ -70,6 +70,12 @@ impl Hall {
         format!("{}orders", self.notes)
     }
 
+    /// Whether this is the key of a vital note, or of the orders.
+    pub(crate) fn is_vital(&self, key: &[u8]) -> bool {
+        let mut vital = NoteName::vital().map(|name| self.note(name)).chain([self.orders()]);
+        vital.any(|vital| vital.as_bytes() == key)
+    }
+
     /// The key of the candidate with this lease.
     pub(crate) fn key(&self, lease: LeaseId) -> String {
         format!("{}{:x}", self.prefix, lease.0)

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 
 use crate::hall::{Hall, LOCK, ORDERS, QUEUE};
 use crate::lock;
-use crate::note::is_note;
+use crate::note::is_vital;
 use crate::queue::is_entry;
 use crate::root::Root;
 use crate::watch::spawn;
@@ -192,7 +192,7 @@ impl Place {
             },
             Self::Here { hall, .. } if Some(event.wd) == *hall => {
                 let is_told = |name: &[u8]| [LOCK, ORDERS].iter().any(|it| it.as_bytes() == name);
-                name.is_none_or(|name| is_note(name) || is_told(name))
+                name.is_none_or(|name| is_vital(name) || is_told(name))
             }
             Self::Above { nearest, missing } if event.wd == *nearest => {
                 name.is_none_or(|name| missing.file_name().is_some_and(|it| it.as_bytes() == name))

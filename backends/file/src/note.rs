@@ -13,9 +13,9 @@ fn file_of(name: NoteName) -> String {
     format!("note-{name}")
 }
 
-/// Whether a file of this name is a note that is done.
-pub(crate) fn is_note(file: &[u8]) -> bool {
-    NoteName::ALL.iter().any(|name| file_of(*name).as_bytes() == file)
+/// Whether a file of this name is a vital note that is done.
+pub(crate) fn is_vital(file: &[u8]) -> bool {
+    NoteName::vital().any(|name| file_of(name).as_bytes() == file)
 }
 
 /// Writes a note. Only who holds the election's lock may call this.

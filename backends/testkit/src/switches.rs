@@ -82,6 +82,12 @@ parts! {
     Backoff = "backoff",
     /// Pauses that differ from candidate to candidate.
     Jitter = "jitter",
+    /// Asking who is there before a command is started, where it matters who leads.
+    Comparison = "comparison",
+    /// Standing back for nobody twice while nobody leads.
+    StandBackOnce = "stand-back-once",
+    /// Asking less of those who are better with each slot in which nobody leads.
+    Sinking = "sinking",
 }
 
 thread_local! {

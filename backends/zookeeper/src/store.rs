@@ -121,7 +121,7 @@ impl Store for ZkStore {
     async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {
         let queue = self.settings.path_of(election);
         let mut sheets = vec![self.settings.path_of_orders(election)];
-        sheets.extend(NoteName::ALL.map(|name| self.settings.path_of_note(election, name)));
+        sheets.extend(NoteName::vital().map(|name| self.settings.path_of_note(election, name)));
         let wake = changes::changed(&self.look().await?, &queue, &sheets).await;
         wake.map_err(|error| self.settings.explain(error))
     }

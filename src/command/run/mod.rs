@@ -18,6 +18,7 @@ use super::candidacy::{
     BootClock, Charge, Estate, Feed, Observer, Page, Poster, Service, Shared, environment,
     keep_in_touch, listen,
 };
+use super::selftest::is_scratch;
 use super::steer::preempt;
 use crate::config::{self, AfterLoss, RunPlan};
 use crate::election::driver::{self, Candidacy, Clock as _};
@@ -292,7 +293,7 @@ impl<'a> Run<'a> {
             once: self.plan.once.is_some(),
             id: self.candidate.id.clone(),
             priority: self.candidate.priority,
-            keeps_history: true,
+            keeps_history: !is_scratch(&self.plan.campaign.election),
         }
     }
 

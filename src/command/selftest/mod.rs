@@ -19,6 +19,7 @@ use elect_api::Boottime;
 
 use self::check::{CHECKS, Check, Finding, Trouble};
 use self::scratch::Scratch;
+pub(super) use self::scratch::is_scratch;
 pub(super) use self::stamp::stamp;
 use super::interruption::{ended_by, interruption};
 use super::runtime::block_on;

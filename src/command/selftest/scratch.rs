@@ -10,6 +10,11 @@ use crate::guard::{self, Containment, Inherited};
 /// What the names of all that we make begin with.
 const PREFIX: &str = "elect-selftest-";
 
+/// Whether an election is one that a selftest removes: of it nothing is kept for later.
+pub(in crate::command) fn is_scratch(election: &ElectionName) -> bool {
+    election.as_str().starts_with(PREFIX)
+}
+
 /// How long what a check leaves may go on: guardians that give up entries which are gone already.
 const AFTER_A_CHECK: Duration = Duration::from_millis(500);
 /// The same in the end, where there may be an entry to give up.
@@ -143,7 +148,7 @@ impl<'a> Scratch<'a> {
     /// an election that somebody is in stays, and any other is made again when it is wanted.
     async fn clear_away_after_others(&self) {
         let Ok(elections) = self.store.elections().await else { return };
-        for election in elections.iter().filter(|name| name.as_str().starts_with(PREFIX)) {
+        for election in elections.iter().filter(|name| is_scratch(name)) {
             // Who comes next tries again.
             let _ = self.store.forget(election).await;
         }

@@ -150,17 +150,6 @@ impl<'a> Desk<'a> {
         Ok(end.map(|seen| seen.survey))
     }
 
-    /// The same where it matters whether the election is paused.
-    ///
-    /// # Errors
-    /// The store refuses us.
-    pub(super) async fn wait_until_seen(
-        &self,
-        is_met: impl FnMut(&Seen) -> bool,
-    ) -> anyhow::Result<Option<Seen>> {
-        self.wait(self.end, is_met).await
-    }
-
     /// The same until `end` at the latest.
     ///
     /// # Errors
@@ -173,6 +162,17 @@ impl<'a> Desk<'a> {
         let end = self.end.map_or(end, |own| own.min(end));
         let end = self.wait(Some(end), |seen| is_met(&seen.survey)).await?;
         Ok(end.map(|seen| seen.survey))
+    }
+
+    /// As [`Desk::wait_until`], where it matters whether the election is paused.
+    ///
+    /// # Errors
+    /// The store refuses us.
+    pub(super) async fn wait_until_seen(
+        &self,
+        is_met: impl FnMut(&Seen) -> bool,
+    ) -> anyhow::Result<Option<Seen>> {
+        self.wait(self.end, is_met).await
     }
 
     async fn wait(
@@ -200,6 +200,13 @@ pub(super) fn request(reason: Option<&str>) -> Request {
 /// Whether leadership with this token lasts.
 pub(super) fn is_led_by(survey: &Survey, token: Token) -> bool {
     survey.leader.as_ref().is_some_and(|leader| leader.token == token)
+}
+
+/// Whether it is plain who leads now: whoever may lead does not only wait.
+pub(super) fn is_settled(seen: &Seen) -> bool {
+    let survey = &seen.survey;
+    let may_lead = survey.waiting.iter().any(|entry| entry.candidate.priority > 0);
+    seen.pause.is_some() || survey.leader.is_some() || !may_lead
 }
 
 /// Prints it. The exit code is 0.

@@ -4,7 +4,7 @@ use anyhow::bail;
 use elect_api::{Candidate, Survey};
 
 use super::Desk;
-use super::desk::{is_led_by, request, say_who_leads};
+use super::desk::{is_led_by, is_settled, request, say_who_leads};
 use crate::command::runtime::block_on;
 use crate::config::{Preference, PriorityPlan, is_known_as};
 use crate::report::{Log, NOT_ACQUIRED};
@@ -34,9 +34,11 @@ pub(in crate::command) fn priority(plan: &PriorityPlan, log: &Log) -> anyhow::Re
             priority == Some(0) && is_known_as(&leader.entry.candidate.id, &plan.id)
         });
         let Some(leader) = leader else { return Ok(0) };
-        let end = desk.wait_until(|survey| !is_led_by(survey, leader.token)).await?;
-        if let Some(survey) = end {
-            return say_who_leads(survey.leader.as_ref());
+        let end = desk
+            .wait_until_seen(|seen| !is_led_by(&seen.survey, leader.token) && is_settled(seen))
+            .await?;
+        if let Some(seen) = end {
+            return say_who_leads(seen.survey.leader.as_ref());
         }
         let id = &leader.entry.candidate.id;
         desk.log().warn(format_args!("{id} was asked, and has not handed over yet"));

@@ -4,9 +4,8 @@ use anyhow::bail;
 use elect_api::Survey;
 
 use super::Desk;
-use super::desk::{is_led_by, request, say_who_leads};
+use super::desk::{is_led_by, is_settled, request, say_who_leads};
 use super::force::see_off;
-use crate::command::look::Seen;
 use crate::command::runtime::block_on;
 use crate::config::{ResignPlan, is_known_as};
 use crate::report::{Log, NOT_ACQUIRED};
@@ -43,7 +42,7 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
             .wait_until_seen(|seen| !is_led_by(&seen.survey, token) && is_settled(seen))
             .await?;
         match end {
-            Some(seen) if seen.survey.leader.is_none() && seen.pause.is_some() => {
+            Some(seen) if seen.pause.is_some() && seen.survey.leader.is_none() => {
                 nobody_leads(&desk, true)
             }
             Some(seen) => said(&desk, &seen.survey, heir.as_deref()),
@@ -54,12 +53,6 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
             }
         }
     })
-}
-
-/// Whether it is plain who leads now.
-fn is_settled(seen: &Seen) -> bool {
-    let survey = &seen.survey;
-    seen.pause.is_some() || survey.leader.is_some() || survey.waiting.is_empty()
 }
 
 fn nobody_leads(desk: &Desk<'_>, is_paused: bool) -> anyhow::Result<u8> {

@@ -6,6 +6,7 @@ use elect_api::{Boottime, Candidate, Error, ErrorKind, Token};
 use super::request::Request;
 use super::{Command, Machine, News, Phase, Restraint};
 use crate::election::ranking::{Contest, Field, Rank};
+use crate::guard::switches::is_off;
 
 /// What is known of who is to lead rather than we.
 #[derive(Clone, Debug, Default)]
@@ -70,7 +71,7 @@ impl Machine {
     /// Whether a winner with this token has to compare itself with the others first; if so it does that next.
     pub(super) fn has_to_compare(&mut self, now: Boottime, token: Token) -> bool {
         let matters = self.orders.are_ranked() || self.rules.priority != Candidate::USUAL_PRIORITY;
-        if !matters || self.ranking.cleared == Some(token) {
+        if !matters || is_off!(Comparison) || self.ranking.cleared == Some(token) {
             return false;
         }
         self.ranking.due = Some(token);
@@ -133,10 +134,14 @@ impl Machine {
                 stood_back_for: Vec::new(),
             }),
         };
-        let slots = now.since(vacancy.began).as_nanos() / slot.as_nanos().max(1);
+        let mut slots = now.since(vacancy.began).as_nanos() / slot.as_nanos().max(1);
+        if is_off!(Sinking) {
+            slots = 0;
+        }
         let counts = |rank: &&Rank| {
             let lowered = Rank { priority: lowered(rank.priority, slots), ..(*rank).clone() };
-            lowered > contest.ours && !vacancy.stood_back_for.contains(&rank.id.0)
+            let is_done = vacancy.stood_back_for.contains(&rank.id.0) && !is_off!(StandBackOnce);
+            lowered > contest.ours && !is_done
         };
         contest.others.iter().find(counts).cloned()
     }

@@ -80,11 +80,18 @@ impl driver::Observer for Narrator {
     }
 }
 
-/// Starts one `elect run` of the candidate with this id; the handle ends with its wrapper.
+/// Who runs.
+#[derive(Clone)]
+pub(crate) struct Name {
+    pub(crate) id: String,
+    pub(crate) priority: u32,
+}
+
+/// Starts one `elect run` of this candidate; the handle ends with its wrapper.
 pub(crate) fn start(
     game: &Arc<Game>,
     host: &Arc<Host>,
-    id: String,
+    name: Name,
     seed: u64,
     fate: Option<(u32, Doom)>,
 ) -> (Run, JoinHandle<()>) {
@@ -93,7 +100,7 @@ pub(crate) fn start(
     let witness = Witness::new(
         Arc::clone(host),
         game.stage.clone(),
-        &id,
+        name.clone(),
         punctual.then_some(game.plan.dying),
     );
     let (tree, strings, process) = guardian::pair(Arc::clone(&witness), chance, &game.plan);
@@ -120,7 +127,7 @@ pub(crate) fn start(
         let (fate, brake) = (Arc::clone(&fate), Arc::clone(&stopped));
         let guardian = strings.guardian.clone();
         async move {
-            let work = campaign(&game, id, seed, tree, witness);
+            let work = campaign(&game, name, seed, tree, witness);
             let mut work = pin!(work);
             while let Some(doom) = on(&host, &stops, &fate, work.as_mut()).await {
                 match doom {
@@ -157,7 +164,7 @@ pub(crate) fn stop(brake: &Arc<watch::Sender<bool>>, span: Duration) {
 
 async fn campaign(
     game: &Game,
-    id: String,
+    Name { id, priority }: Name,
     seed: u64,
     mut tree: guardian::SimTree,
     witness: Arc<Witness>,
@@ -180,7 +187,7 @@ async fn campaign(
         insists: true,
         once: false,
         id: id.clone(),
-        priority: Candidate::USUAL_PRIORITY,
+        priority,
         keeps_history: true,
     };
     let mut narrator = Narrator {
@@ -194,7 +201,7 @@ async fn campaign(
         pid: 1,
         command: "job".into(),
         containment: "scan".into(),
-        priority: Candidate::USUAL_PRIORITY,
+        priority,
     };
     let candidacy = Candidacy {
         store: &store,

@@ -7,10 +7,11 @@ use elect::election::machine::Event;
 use elect_testkit::sim::{Clock, Effect, Rule};
 
 use super::Game;
-use super::candidate::{self, Doom, Run};
+use super::candidate::{self, Doom, Name, Run};
 use super::guardian::{self, Order};
 use super::host::Host;
 use super::plan::{Scene, Victims};
+use super::shirker;
 
 /// Within how many awaits of its wrapper a run may be doomed: an entry takes some ten.
 const AWAITS: u32 = 60;
@@ -70,7 +71,8 @@ async fn keep_running(
         {
             fate = Some((crash.awaits, Doom::Kill(crash.victims)));
         }
-        let (run, wrapper) = candidate::start(&game, &berth.host, id, chance.u64(..), fate);
+        let name = Name { id, priority: game.plan.priorities[machine] };
+        let (run, wrapper) = candidate::start(&game, &berth.host, name, chance.u64(..), fate);
         *berth.run() = Some(run);
         // An abort is a crash, and comes out as an error.
         let _ = wrapper.await;
@@ -93,6 +95,7 @@ pub(crate) async fn play(game: &Arc<Game>, crew: &Crew) {
         tokio::time::sleep(Duration::from_millis(chance.u64(10..6_000))).await;
         match game.plan.scene {
             Scene::Herd | Scene::Crash => {}
+            Scene::Ranks | Scene::Shirker => expect_leader(game),
             Scene::Terms => stand_still(game, &mut chance).await,
             Scene::Removals => _ = game.controls().remove(&game.election, ""),
             Scene::Faults if chance.bool() => {
@@ -103,6 +106,15 @@ pub(crate) async fn play(game: &Arc<Game>, crew: &Crew) {
             }
             Scene::Faults => befall_store(game, &mut chance),
         }
+    }
+}
+
+/// That nobody leads for no longer than it takes the best one to come forward.
+fn expect_leader(game: &Game) {
+    let now = game.clock.now();
+    let since = game.stage.vacant_since(now);
+    if since.is_some_and(|since| since + shirker::patience(&game.plan) < now) {
+        game.stage.blame("nobody leads for too long", format!("{since:?} until {now:?}"));
     }
 }
 

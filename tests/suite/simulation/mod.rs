@@ -13,6 +13,8 @@ pub(crate) mod mutations;
 #[cfg(feature = "sim")]
 mod orders;
 pub(crate) mod plan;
+mod roll;
+mod shirker;
 mod stage;
 mod steerer;
 mod stores;
@@ -65,9 +67,10 @@ struct Game {
 impl Game {
     fn new(plan: Plan) -> Self {
         let clock = Arc::new(TokioClock::new());
+        let stage = Stage::default().obeying_within(plan.ttl.mul_f64(1.2));
         Self {
             sim: Sim::new(plan.options.clone(), Arc::clone(&clock) as Arc<dyn Clock>),
-            stage: Stage::default().obeying_within(plan.ttl.mul_f64(1.2)),
+            stage: if plan.scene == Scene::Ranks { stage.of_ranks() } else { stage },
             plan,
             clock,
             election: "game".parse().expect("a name"),
@@ -178,6 +181,7 @@ impl Game {
 
     /// That all leave and nothing is left of them.
     async fn close(&self, crew: &fate::Crew) {
+        self.stage.close_the_roll();
         self.closing.store(true, Ordering::Relaxed);
         fate::close(self, crew);
         let patience = self.clock.now() + LONGEST_END + self.plan.ttl * 2;
@@ -207,8 +211,11 @@ pub(crate) fn play(plan: Plan) -> Outcome {
         let game = Arc::new(Game::new(plan));
         match game.plan.scene {
             Scene::Herd => herd::play(&game).await,
-            Scene::Faults | Scene::Removals | Scene::Terms | Scene::Crash => {
+            _ => {
                 let crew = fate::crew(&game);
+                if game.plan.scene == Scene::Shirker {
+                    tokio::spawn(shirker::shirk(Arc::clone(&game)));
+                }
                 if game.plan.steers {
                     tokio::spawn(steerer::steer(Arc::clone(&game)));
                 }

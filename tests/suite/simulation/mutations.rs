@@ -17,6 +17,8 @@ enum Where {
 const FAULTS: Where = Where::Game(Scene::Faults);
 const REMOVALS: Where = Where::Game(Scene::Removals);
 const TERMS: Where = Where::Game(Scene::Terms);
+const RANKS: Where = Where::Game(Scene::Ranks);
+const SHIRKER: Where = Where::Game(Scene::Shirker);
 const HERD: Where = Where::Game(Scene::Herd);
 
 /// A guard and where it is missed.
@@ -77,6 +79,9 @@ pub(crate) const ROWS: &[Row] = &[
     row(Part::OneWake, FAULTS, "a change wakes the next waiter only"),
     row(Part::Backoff, HERD, "pauses between requests that fail grow"),
     row(Part::Jitter, HERD, "and differ from candidate to candidate"),
+    row(Part::Comparison, RANKS, "who wins looks whether a better one is there"),
+    row(Part::StandBackOnce, SHIRKER, "who has stood back for somebody does not do so again"),
+    row(Part::Sinking, SHIRKER, "the longer nobody leads, the less a better one counts"),
 ];
 
 /// A guard that takes longer to be missed is hardly guarded by tests.
@@ -163,4 +168,7 @@ each! {
     one_wake: OneWake,
     backoff: Backoff,
     jitter: Jitter,
+    comparison: Comparison,
+    stand_back_once: StandBackOnce,
+    sinking: Sinking,
 }

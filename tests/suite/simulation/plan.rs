@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use elect_api::Candidate;
 use elect_testkit::sim::{Expiry, Kind, Options};
 
 /// How long a game is played with faults.
@@ -23,6 +24,10 @@ pub(crate) enum Scene {
     Crash,
     /// A crowd that comes to a store which is out of reach.
     Herd,
+    /// One to five candidates of several priorities, and nothing befalls them.
+    Ranks,
+    /// The same, all of high ones, with somebody better who never comes forward.
+    Shirker,
 }
 
 /// Who of a candidate is killed.
@@ -79,11 +84,13 @@ pub(crate) struct Plan {
     pub(crate) longest_command: Duration,
     /// How fast the candidates' clocks run, in thousandths.
     pub(crate) rates: Vec<u32>,
+    /// Those of the candidates on each computer. Not all are 0.
+    pub(crate) priorities: Vec<u32>,
     /// Whether leases are sessions, and only what is confirmed counts.
     pub(crate) confirms: bool,
     /// Whether a seat whose entry is gone enters anew on its own.
     pub(crate) returns: bool,
-    /// Whether somebody pauses and resumes the election, and asks leaders to step down.
+    /// Whether somebody pauses and resumes the election, asks leaders to step down, and sets priorities.
     pub(crate) steers: bool,
     pub(crate) crash: Option<Crash>,
 }
@@ -101,7 +108,15 @@ const fn kind(drawn: u8) -> (Kind, bool) {
 impl Plan {
     /// With clocks that differ by up to a tenth, which is the bound.
     pub(crate) fn new(scene: Scene, seed: u64) -> Self {
-        Self::drawn(scene, seed, 1100, 5..=20)
+        match scene {
+            Scene::Ranks | Scene::Shirker => Self {
+                play: Duration::from_secs(60),
+                longest_stop: 0,
+                longest_command: Duration::from_secs(8),
+                ..Self::drawn(scene, seed, 1100, 5..=6)
+            },
+            _ => Self::drawn(scene, seed, 1100, 5..=20),
+        }
     }
 
     /// With clocks of which the fastest runs at so many thousandths of the slowest.
@@ -118,9 +133,22 @@ impl Plan {
         }
     }
 
+    /// Whether it matters who of the candidates leads.
+    pub(crate) fn is_ranked(&self) -> bool {
+        self.priorities.iter().any(|&priority| priority != Candidate::USUAL_PRIORITY)
+    }
+
     /// The same with somebody who steers.
     pub(crate) fn steered(self) -> Self {
         Self { steers: true, ..self }
+    }
+
+    /// The same with candidates of several priorities, of whom a store with a queue knows.
+    pub(crate) fn ranked(mut self) -> Self {
+        let drawn = [0, 0, 1, 50, 80, Candidate::USUAL_PRIORITY, Candidate::USUAL_PRIORITY, 200];
+        self.priorities = priorities(self.seed, self.rates.len(), &drawn);
+        self.options.kind = Kind::Queue;
+        self
     }
 
     /// A game in which each computer's first candidate has led and ended soon, and then this crash.
@@ -141,7 +169,8 @@ impl Plan {
             Scene::Faults => kind(drawn),
             // One after the other.
             Scene::Crash => kind([1, 2, 3, 4][usize::try_from(seed % 4).unwrap_or_default()]),
-            Scene::Removals | Scene::Terms | Scene::Herd => (Kind::Queue, false),
+            Scene::Ranks => kind(drawn % 3),
+            Scene::Removals | Scene::Terms | Scene::Herd | Scene::Shirker => (Kind::Queue, false),
         };
         let ttl = Duration::from_secs(chance.u64(ttl));
         let slowest = chance.u32(900..=1000);
@@ -152,14 +181,15 @@ impl Plan {
         };
         let mut options = Options::new(kind).seed(seed).rate_per_mille(rate());
         let candidates = match scene {
-            Scene::Faults => 1 + seed % 5,
+            Scene::Faults | Scene::Ranks | Scene::Shirker => 1 + seed % 5,
             Scene::Removals => 1,
             Scene::Terms => 1 + seed % 3,
             Scene::Crash => 2,
             Scene::Herd => 12,
         };
         let is_herd = scene == Scene::Herd;
-        let rates = (0..candidates).map(|_| if is_herd { 1000 } else { rate() }).collect();
+        let rates: Vec<u32> =
+            (0..candidates).map(|_| if is_herd { 1000 } else { rate() }).collect();
         if confirms {
             options = options.telling_every(ttl / 4);
         }
@@ -168,7 +198,7 @@ impl Plan {
         }
         let longest = chance.u64(0..=20);
         let play = if is_herd { Duration::from_secs(10) } else { PLAY };
-        Self {
+        let plan = Self {
             seed,
             scene,
             options: options.latency(Duration::from_millis(longest)),
@@ -177,11 +207,31 @@ impl Plan {
             longest_stop: LONGEST_STOP,
             dying: Duration::from_millis(if scene == Scene::Removals { 2_000 } else { 50 }),
             longest_command: Duration::from_secs(60),
+            priorities: vec![Candidate::USUAL_PRIORITY; rates.len()],
             rates,
             confirms,
             returns: scene == Scene::Removals && seed % 2 == 1,
             steers: false,
             crash: None,
+        };
+        match scene {
+            Scene::Ranks => plan.ranked(),
+            Scene::Shirker => {
+                let priorities = priorities(seed, plan.rates.len(), &[200, 250, 300]);
+                Self { priorities, ..plan }
+            }
+            _ => plan,
         }
     }
+}
+
+/// Of so many candidates, each one of these.
+fn priorities(seed: u64, candidates: usize, drawn: &[u32]) -> Vec<u32> {
+    let mut chance = fastrand::Rng::with_seed(seed ^ 0x9a2c);
+    let mut priorities: Vec<u32> =
+        (0..candidates).map(|_| drawn[chance.usize(..drawn.len())]).collect();
+    if priorities.iter().all(|&priority| priority == 0) {
+        priorities[chance.usize(..candidates)] = 1;
+    }
+    priorities
 }

@@ -7,6 +7,9 @@ use std::time::Duration;
 
 use elect_api::{Boottime, Token};
 
+use super::candidate::Name;
+use super::roll::Roll;
+
 /// One command tree, and when its last process ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tree {
@@ -43,6 +46,10 @@ struct Inner {
     trees: BTreeMap<u64, Tree>,
     /// Since when the election is paused for sure.
     paused: Option<Boottime>,
+    /// When it was first asked whether anybody leads.
+    began: Option<Boottime>,
+    /// Who is there, where nothing befalls anybody.
+    roll: Option<Roll>,
     /// How long after that a start may come: with a proof that is older than the pause.
     obeys_within: Duration,
     broken: Vec<Breach>,
@@ -70,6 +77,44 @@ impl Stage {
     pub(crate) fn obeying_within(self, limit: Duration) -> Self {
         self.inner().obeys_within = limit;
         self
+    }
+
+    /// Where the best one leads, as nothing befalls anybody.
+    pub(crate) fn of_ranks(self) -> Self {
+        self.inner().roll = Some(Roll::default());
+        self
+    }
+
+    /// Something befalls them from now on.
+    pub(crate) fn close_the_roll(&self) {
+        self.inner().roll = None;
+    }
+
+    /// This one has an entry.
+    pub(crate) fn list(&self, now: Boottime, name: &Name) {
+        if let Some(roll) = &mut self.inner().roll {
+            roll.enters(now, name);
+        }
+    }
+
+    /// This one gives its entry up, or has lost it, after having led or not.
+    pub(crate) fn strike(&self, name: &Name, has_led: bool) {
+        let mut inner = self.inner();
+        let Some(roll) = &mut inner.roll else { return };
+        if has_led {
+            roll.leaves(name);
+        } else if let Some(how) = roll.stands_back(name) {
+            let law = "somebody stands back more often than anybody better is there";
+            inner.broken.push(Breach::new(law, how));
+        }
+    }
+
+    /// This one is to lead.
+    pub(crate) fn choose(&self, now: Boottime, name: &Name) {
+        let mut inner = self.inner();
+        if let Some(how) = inner.roll.as_mut().and_then(|roll| roll.starts(now, name)) {
+            inner.broken.push(Breach::new("somebody leads although a better one is there", how));
+        }
     }
 
     /// Nobody is to lead from here on.
@@ -120,6 +165,16 @@ impl Stage {
             let end = tree.asleep.unwrap_or(now);
             tree.dead.get_or_insert(end);
         }
+    }
+
+    /// Since when no tree lives, if so; of a game that has just begun that is `now`.
+    pub(crate) fn vacant_since(&self, now: Boottime) -> Option<Boottime> {
+        let mut inner = self.inner();
+        if inner.trees.values().any(|tree| tree.dead.is_none()) {
+            return None;
+        }
+        let last = inner.trees.values().filter_map(|tree| tree.dead).max();
+        Some(last.unwrap_or_else(|| *inner.began.get_or_insert(now)))
     }
 
     pub(crate) fn blame(&self, law: &'static str, how: String) {

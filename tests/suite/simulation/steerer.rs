@@ -1,4 +1,5 @@
-//! Somebody who pauses and resumes the election, and asks its leaders to give leadership up.
+//! Somebody who pauses and resumes the election, asks its leaders to give leadership up, to anybody or to one by
+//! name, and sets priorities.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,9 +20,12 @@ pub(super) async fn steer(game: Arc<Game>) {
             return;
         }
         let request = || Request::new("somebody".into(), None);
-        let what = match chance.u8(0..4) {
+        let kinds = if game.plan.is_ranked() { 7 } else { 4 };
+        let what = match chance.u8(0..kinds) {
             0 => {
-                if ask(&game, &*store, |orders| orders.paused(Some(request()))).await {
+                let is_sure = ask(&game, &*store, |orders| orders.paused(Some(request()))).await;
+                // The last word is another's.
+                if is_sure && !game.is_over() {
                     game.stage.pause(game.clock.now());
                 }
                 "paused"
@@ -35,6 +39,25 @@ pub(super) async fn steer(game: Arc<Game>) {
                 ask(&game, &*store, step_down).await;
                 "asked in the store to step down"
             }
+            4 => {
+                let Ok(Ok(survey)) = bounded(&game, store.survey(&game.election)).await else {
+                    continue;
+                };
+                let Some((leader, to)) = survey.leader.zip(chance.choice(survey.waiting)) else {
+                    continue;
+                };
+                let to = Some(to.candidate.id);
+                let hand_over = |orders: Orders| orders.handing_over(leader.token, to, request());
+                ask(&game, &*store, hand_over).await;
+                "asked to hand over to somebody"
+            }
+            5 | 6 => {
+                let who = format!("c{}", chance.usize(..game.plan.rates.len()));
+                let priority = chance.choice([None, Some(0), Some(1), Some(90), Some(300)]);
+                let set = |orders: Orders| orders.prioritizing(&who, priority.flatten(), request());
+                ask(&game, &*store, set).await;
+                "given another priority"
+            }
             _ => {
                 resume(&game, &*store).await;
                 "resumed"
@@ -44,10 +67,11 @@ pub(super) async fn steer(game: Arc<Game>) {
     }
 }
 
-/// Ends a pause, whatever has become of it.
+/// Ends a pause, whatever has become of it, and has everybody have the priority that it was started with.
 pub(super) async fn end(game: &Game) {
     let store = game.sim.connect();
-    while !resume(game, &*store).await {
+    game.stage.resume();
+    while !ask(game, &*store, |orders| orders.paused(None).without(|_| true)).await {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use elect::election::orders as election;
 use elect_api::{
     Boottime, Cadence, Candidate, ElectionName, Error, Lease, Note, NoteName, Noted, Ordered,
-    Orders, Profile, Seat, Standing, Store, Survey, Ticket, Validity,
+    Orders, Profile, Seat, Standing, Store, Survey, Ticket, Validity, Wake,
 };
 use elect_testkit::switches::{Part, is_off};
 use elect_zookeeper::Anchors;
@@ -77,6 +78,10 @@ impl Store for SeenStore {
         self.inner.survey(election).await
     }
 
+    async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {
+        self.inner.changed(election).await
+    }
+
     async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
         self.inner.elections().await
     }
@@ -135,6 +140,10 @@ impl Seat for SeenSeat {
         if self.returns && matches!(standing, Standing::Gone(_)) {
             self.inner.resign().await?;
             standing = self.inner.refresh(now).await?;
+        }
+        if !matches!(standing, Standing::Gone(_)) {
+            let text = self.inner.orders().text.as_deref();
+            self.witness.is_placed(&election::Orders::read(text).expect("what was written here"));
         }
         Ok(match standing {
             Standing::Leading { token, validity: Validity::Window { window, .. }, wake } => {

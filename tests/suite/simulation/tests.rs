@@ -68,6 +68,35 @@ fn nothing_starts_during_a_pause() {
 }
 
 #[test]
+fn priorities_and_whoever_sets_them_break_nothing() {
+    let mut faults = Faults::new();
+    for seed in seeds_from(1).take(40) {
+        let outcome = expect_peace(Plan::short(seed).ranked().steered());
+        outcome
+            .faults
+            .into_iter()
+            .for_each(|(what, count)| *faults.entry(what).or_default() += count);
+    }
+    println!("{faults:?}");
+}
+
+#[test]
+fn where_nothing_goes_wrong_the_best_one_leads() {
+    let mut trees = 0;
+    for seed in seeds_from(1).take(20) {
+        trees += expect_peace(Plan::new(Scene::Ranks, seed)).trees;
+    }
+    println!("{trees} command trees");
+}
+
+#[test]
+fn a_better_one_that_does_not_come_forward_is_not_waited_for_without_end() {
+    for seed in seeds_from(1).take(6) {
+        expect_peace(Plan::new(Scene::Shirker, seed));
+    }
+}
+
+#[test]
 fn a_leader_whose_entry_is_removed_again_and_again_stops_at_once() {
     for seed in seeds_from(1).take(5) {
         expect_peace(Plan::new(Scene::Removals, seed));

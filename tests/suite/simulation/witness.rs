@@ -3,9 +3,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use elect::election::orders::Orders;
 use elect_api::{Boottime, Token};
 use elect_testkit::sim::Clock;
 
+use super::candidate::Name;
 use super::host::Host;
 use super::stage::Stage;
 
@@ -24,13 +26,15 @@ struct Seen {
     over: Option<Boottime>,
     /// Our entry is gone, and the seat was not resigned since.
     gone: bool,
+    /// The priority that the orders of the newest answer give to us, if they do.
+    priority: Option<u32>,
 }
 
 /// All instants are by the clock of the host.
 pub(crate) struct Witness {
     pub(crate) host: Arc<Host>,
     pub(crate) stage: Stage,
-    id: String,
+    name: Name,
     /// How long a tree takes to die, where nobody is stopped or suspended: what is to happen at once does.
     dying: Option<Duration>,
     seen: Mutex<Seen>,
@@ -40,10 +44,10 @@ impl Witness {
     pub(crate) fn new(
         host: Arc<Host>,
         stage: Stage,
-        id: &str,
+        name: Name,
         dying: Option<Duration>,
     ) -> Arc<Self> {
-        Arc::new(Self { host, stage, id: id.to_owned(), dying, seen: Mutex::default() })
+        Arc::new(Self { host, stage, name, dying, seen: Mutex::default() })
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
@@ -51,7 +55,7 @@ impl Witness {
     }
 
     pub(crate) fn blame(&self, law: &'static str, how: &str) {
-        self.stage.blame(law, format!("{} at {:?}: {how}", self.id, self.host.world.now()));
+        self.stage.blame(law, format!("{} at {:?}: {how}", self.name.id, self.host.world.now()));
     }
 
     pub(crate) fn refreshes(&self) {
@@ -65,6 +69,13 @@ impl Witness {
         if gone {
             self.blame("a candidate asks again and again for an entry that is gone", "");
         }
+    }
+
+    /// The store has said that we have a place, and what is asked of the election.
+    pub(crate) fn is_placed(&self, orders: &Orders) {
+        let Name { id, priority } = &self.name;
+        self.seen().priority = Some(orders.priority_of(id, *priority));
+        self.stage.list(self.host.world.now(), &self.name);
     }
 
     /// The store has said that we lead, by a request sent at `sent`.
@@ -81,6 +92,7 @@ impl Witness {
     /// The entry is gone, or is being given up.
     pub(crate) fn is_over(&self, is_gone: bool) {
         let mut seen = self.seen();
+        self.stage.strike(&self.name, seen.started.is_some());
         seen.gone = is_gone;
         if seen.started.is_some() {
             seen.over.get_or_insert(self.host.now());
@@ -91,6 +103,10 @@ impl Witness {
         if soft.is_none_or(|soft| soft <= self.host.now()) {
             self.blame("a start is ordered on a proof that leaves no grace", &format!("{soft:?}"));
         }
+        if self.seen().priority == Some(0) {
+            self.blame("a candidate of priority 0 starts its command", "");
+        }
+        self.stage.choose(self.host.world.now(), &self.name);
         self.seen().started = Some(token);
     }
 

@@ -33,9 +33,9 @@ fn force(arena: &Arena, words: &[&str]) -> Elect {
 
 /// A leader whose command does not end when it is asked to, and one that waits.
 fn deaf_leader_and_waiter(arena: &Arena) -> (Running, Running) {
-    let one = arena.run_with("one", 10, |it| it, DEAF);
+    let one = arena.run_with("one", 15, |it| it, DEAF);
     arena.wait_for_leader("one");
-    let two = arena.candidate("two", 10);
+    let two = arena.candidate("two", 15);
     arena.wait_for_waiter("two");
     (one, two)
 }

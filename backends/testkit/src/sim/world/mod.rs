@@ -9,7 +9,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use elect_api::ElectionName;
+use elect_api::{ElectionName, NoteName};
 
 use self::history::History;
 use self::queue::Queue;
@@ -168,7 +168,7 @@ impl World {
         }
     }
 
-    /// Of entries that are there, the notes and the orders.
+    /// Of entries that are there, the vital notes and the orders.
     fn sight(&self, election: &ElectionName) -> u64 {
         let nonces: Vec<u64> = match self.elections.get(election) {
             Some(Contest::Queue(queue)) => queue.nonces().collect(),
@@ -176,8 +176,8 @@ impl World {
             None => Vec::new(),
         };
         let mut hasher = DefaultHasher::new();
-        let notes = self.notes.get(election).into_iter().flatten();
-        let written: Vec<u64> = notes.map(|(_, slip)| slip.version).collect();
+        let vital = NoteName::vital().map(|name| self.slip(election, name.as_str()).version);
+        let written: Vec<u64> = vital.collect();
         let written = (written, self.orders(election).version);
         (nonces, written).hash(&mut hasher);
         hasher.finish()

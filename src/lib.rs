@@ -61,6 +61,11 @@
 //! changes the text and waits; who obeys is the engine of whoever it concerns. A winner in a paused election keeps
 //! its place and starts nothing.
 //!
+//! **Ranks.** Where candidates have priorities, the orders say that it matters who leads. The head of the queue is
+//! the only one that can lead all the same; before it starts anything it looks who else is there
+//! ([ranking](election::ranking)), and for somebody better it gives its place up and comes again behind. So no two
+//! candidates need to agree on anything: whoever is wrong about the others leads too early or too late, and alone.
+//!
 //! **Looking on.** `status`, `observe` and `wait` take no part. A store tells [when something may have
 //! changed](elect_api::Store::changed), a survey then what is so; while there is no answer nothing is made up, and
 //! what is old says so. Where a store shows when a lease was renewed, the time since then is judged by the

@@ -61,6 +61,11 @@
 //! changes the text and waits; who obeys is the engine of whoever it concerns. A winner in a paused election keeps
 //! its place and starts nothing.
 //!
+//! **Ranks.** Where candidates have priorities, the orders say that it matters who leads. The head of the queue is
+//! the only one that can lead all the same; before it starts anything it looks who else is there
+//! ([ranking](election::ranking)), and for somebody better it gives its place up and comes again behind. So no two
+//! candidates need to agree on anything: whoever is wrong about the others leads too early or too late, and alone.
+//!
 //! **Fencing.** What a lease cannot stop a token can. A store keeps the greatest one that came for each resource
 //! ([`elect_api::Store::fence`]), and values that are written only while the entry with a token leads
 //! ([`elect_api::Store::put`]). Whoever asks is another process than the one that has the seat, and may stand still

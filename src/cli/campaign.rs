@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::BoolishValueParser;
 use clap::{Args, ValueHint};
 use elect_api::Candidate;
 
@@ -41,7 +42,7 @@ pub struct CampaignArgs {
     /// Ask a leader of less priority to hand over
     ///
     /// To us, once we have waited for the time of --preempt-after. Not where programs other than elect take part.
-    #[arg(long, env = "ELECT_PREEMPT", help_heading = ELECTION)]
+    #[arg(long, env = "ELECT_PREEMPT", value_parser = BoolishValueParser::new(), help_heading = ELECTION)]
     pub preempt: bool,
 
     /// Wait so long before that [default: 30s]

@@ -8,8 +8,7 @@ use super::{AskArgs, FileArgs};
 const EXAMPLES: &str = "\
 Examples:
   elect priority web db1 200        db1 leads next, whoever came first
-  elect priority web db1 0          db1 hands over, and does not lead again
-  elect priority web db1 own        as db1 was started";
+  elect priority web db1 0          db1 hands over, and does not lead again";
 
 const MORE: &str = "\
 ID is the whole id that elect status shows, and then counts for this run of elect only, or its label, and then

@@ -103,3 +103,18 @@ fn an_evicted_sidecar_takes_part_again() {
     pods.wait_for_queue(&["one"]);
     drop((one, two));
 }
+
+#[test]
+fn the_history_tells_how_a_sidecar_has_led() {
+    let pods = Pods::on_disk();
+    for (signal, words) in
+        [(Signal::SIGTERM, "told to end by SIGTERM"), (Signal::SIGINT, "told to end by SIGINT")]
+    {
+        let mut one = pods.beside_an_application("one").spawn();
+        pods.wait_until_leads("one");
+        one.signal(signal);
+        one.wait().exits(0);
+        let history = pods.elect("history").args(["--last", "1", "web"]).run().exits(0).stdout;
+        assert!(history.trim_end().ends_with(words), "{history}");
+    }
+}

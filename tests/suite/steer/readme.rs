@@ -55,3 +55,38 @@ fn its_force_moves_leadership_as_it_is_written() {
     assert!(forced.starts_with("two-") && forced.contains(" leads, token "), "{forced}");
     assert_eq!(led, ["one", "two"]);
 }
+
+/// One server that leads, and what README starts beside it.
+const RANKED: &str = r#"
+cd "$D"
+printf '#!/bin/sh\necho server >>led\nexec sleep 3600\n' >server
+chmod +x server
+elect() { "$E" "$@"; }
+"$E" run -e web --id db1 --after-loss campaign -- sh -c 'echo db1 >>led; exec sleep 3600' 2>>log &
+elect wait web
+"#;
+
+/// What is started there stays in the background, and waits before the next step.
+const BESIDE: &str = r#" &
+while ! elect status -o json web | grep -q '"priority":200'; do :; done
+"#;
+
+#[test]
+fn its_commands_choose_who_leads_as_they_are_written() {
+    let folder = TempDir::new().unwrap();
+    let commands = readme::commands(&readme::block("Who leads rather than whom", "console"));
+    let (first, rest) = commands.split_once('\n').expect("more than one command");
+    let first = first.split_once(" #").map_or(first, |(command, _)| command);
+    let script = format!(
+        "set -e\n{RANKED}\n{first}{BESIDE}\n{rest}\nuntil [ \"$(wc -l <led)\" = 3 ]; do :; done\n\
+         jobs -p | xargs kill\nwait"
+    );
+    let bash = Elect::new("bash").args(["-c", &script]).env("E", env!("CARGO_BIN_EXE_elect"));
+    let state = format!("file://{}", folder.path().join("state").display());
+    let ended = bash.env("ELECT_BACKEND", state).env("D", folder.path()).run();
+    let lines: Vec<&str> = ended.stdout.lines().collect();
+    let [set, resigned] = lines[..] else { panic!("{ended:?}") };
+    assert!(set.contains(" leads, token ") && !set.starts_with("db1-"), "{set}");
+    assert!(resigned.starts_with("db1-") && resigned.contains(" leads, token "), "{resigned}");
+    assert_eq!(std::fs::read_to_string(folder.path().join("led")).unwrap(), "db1\nserver\ndb1\n");
+}

@@ -21,7 +21,9 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
         let desk = Desk::new(&ask.backend, &ask.election, ask.timeout, log)?;
         let survey = desk.survey().await?;
         let heir = plan.to.as_deref().map(|name| heir(&survey, name)).transpose()?;
-        let Some(leader) = survey.leader else { return say_who_leads(None) };
+        let Some(leader) = survey.leader else {
+            return nobody_leads(&desk, desk.asked().await?.pausing().is_some());
+        };
         let (id, token) = (&leader.entry.candidate.id, leader.token);
         let is_foreign = leader.entry.candidate.is_foreign();
         if is_foreign && plan.force.is_none() {
@@ -41,8 +43,7 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
             .await?;
         match end {
             Some(seen) if seen.pause.is_some() && seen.survey.leader.is_none() => {
-                desk.log().warn("the election is paused: nobody leads before elect resume");
-                say_who_leads(None)
+                nobody_leads(&desk, true)
             }
             Some(seen) => said(&desk, &seen.survey, heir.as_deref()),
             None => {
@@ -52,6 +53,13 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
             }
         }
     })
+}
+
+fn nobody_leads(desk: &Desk<'_>, is_paused: bool) -> anyhow::Result<u8> {
+    if is_paused {
+        desk.log().warn("the election is paused: nobody leads before elect resume");
+    }
+    say_who_leads(None)
 }
 
 /// The id of the candidate that is to lead next.

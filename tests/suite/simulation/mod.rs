@@ -209,25 +209,24 @@ pub(crate) fn play(plan: Plan) -> Outcome {
     fastrand::seed(plan.seed);
     runtime.block_on(async {
         let game = Arc::new(Game::new(plan));
-        match game.plan.scene {
-            Scene::Herd => herd::play(&game).await,
-            _ => {
-                let crew = fate::crew(&game);
-                if game.plan.scene == Scene::Shirker {
-                    tokio::spawn(shirker::shirk(Arc::clone(&game)));
-                }
-                if game.plan.steers {
-                    tokio::spawn(steerer::steer(Arc::clone(&game)));
-                }
-                if game.plan.crash.is_some() {
-                    game.pass(game.plan.play).await;
-                } else {
-                    fate::play(&game, &crew).await;
-                }
-                game.recover(&crew).await;
-                game.close(&crew).await;
-                game.compare_with_the_store();
+        if game.plan.scene == Scene::Herd {
+            herd::play(&game).await;
+        } else {
+            let crew = fate::crew(&game);
+            if game.plan.scene == Scene::Shirker {
+                tokio::spawn(shirker::shirk(Arc::clone(&game)));
             }
+            if game.plan.steers {
+                tokio::spawn(steerer::steer(Arc::clone(&game)));
+            }
+            if game.plan.crash.is_some() {
+                game.pass(game.plan.play).await;
+            } else {
+                fate::play(&game, &crew).await;
+            }
+            game.recover(&crew).await;
+            game.close(&crew).await;
+            game.compare_with_the_store();
         }
         Outcome {
             broken: game.stage.broken(),

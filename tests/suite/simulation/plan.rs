@@ -197,13 +197,13 @@ impl Plan {
             options = options.showing_terms();
         }
         let longest = chance.u64(0..=20);
-        let play = if is_herd { Duration::from_secs(10) } else { PLAY };
+        let lasting = if is_herd { Duration::from_secs(10) } else { PLAY };
         let plan = Self {
             seed,
             scene,
             options: options.latency(Duration::from_millis(longest)),
             ttl,
-            play,
+            play: lasting,
             longest_stop: LONGEST_STOP,
             dying: Duration::from_millis(if scene == Scene::Removals { 2_000 } else { 50 }),
             longest_command: Duration::from_secs(60),

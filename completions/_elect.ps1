@@ -219,8 +219,8 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             break
         }
         'elect;fence' {
-            [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Where it is kept [default: where it leads, or file:]')
-            [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Where it is kept [default: where it leads, or file:]')
+            [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Where it is kept [default: as told, else file:]')
+            [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Where it is kept [default: as told, else file:]')
             [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'The election [default: that which leads here]')
             [CompletionResult]::new('--election', '--election', [CompletionResultType]::ParameterName, 'The election [default: that which leads here]')
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')
@@ -231,8 +231,8 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             break
         }
         'elect;put' {
-            [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Where it is kept [default: where it leads, or file:]')
-            [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Where it is kept [default: where it leads, or file:]')
+            [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Where it is kept [default: as told, else file:]')
+            [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Where it is kept [default: as told, else file:]')
             [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'The election [default: that which leads here]')
             [CompletionResult]::new('--election', '--election', [CompletionResultType]::ParameterName, 'The election [default: that which leads here]')
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')
@@ -243,8 +243,8 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             break
         }
         'elect;get' {
-            [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Where it is kept [default: where it leads, or file:]')
-            [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Where it is kept [default: where it leads, or file:]')
+            [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Where it is kept [default: as told, else file:]')
+            [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Where it is kept [default: as told, else file:]')
             [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'The election [default: that which leads here]')
             [CompletionResult]::new('--election', '--election', [CompletionResultType]::ParameterName, 'The election [default: that which leads here]')
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')

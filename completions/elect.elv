@@ -204,8 +204,8 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand --help 'Print this help'
         }
         &'elect;fence'= {
-            cand -b 'Where it is kept [default: where it leads, or file:]'
-            cand --backend 'Where it is kept [default: where it leads, or file:]'
+            cand -b 'Where it is kept [default: as told, else file:]'
+            cand --backend 'Where it is kept [default: as told, else file:]'
             cand -e 'The election [default: that which leads here]'
             cand --election 'The election [default: that which leads here]'
             cand --config 'Configuration file, in place of the usual ones'
@@ -215,8 +215,8 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand --help 'Print this help'
         }
         &'elect;put'= {
-            cand -b 'Where it is kept [default: where it leads, or file:]'
-            cand --backend 'Where it is kept [default: where it leads, or file:]'
+            cand -b 'Where it is kept [default: as told, else file:]'
+            cand --backend 'Where it is kept [default: as told, else file:]'
             cand -e 'The election [default: that which leads here]'
             cand --election 'The election [default: that which leads here]'
             cand --config 'Configuration file, in place of the usual ones'
@@ -226,8 +226,8 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand --help 'Print this help'
         }
         &'elect;get'= {
-            cand -b 'Where it is kept [default: where it leads, or file:]'
-            cand --backend 'Where it is kept [default: where it leads, or file:]'
+            cand -b 'Where it is kept [default: as told, else file:]'
+            cand --backend 'Where it is kept [default: as told, else file:]'
             cand -e 'The election [default: that which leads here]'
             cand --election 'The election [default: that which leads here]'
             cand --config 'Configuration file, in place of the usual ones'

@@ -166,19 +166,19 @@ complete -c elect -n "__fish_elect_using_subcommand priority" -s h -l help -d 'P
 complete -c elect -n "__fish_elect_using_subcommand check" -l remaining -d 'How long it must still hold [default: 0]' -r
 complete -c elect -n "__fish_elect_using_subcommand check" -l lease-file -d 'Whose lease it is [default: the command\'s own]' -r -F
 complete -c elect -n "__fish_elect_using_subcommand check" -s h -l help -d 'Print this help'
-complete -c elect -n "__fish_elect_using_subcommand fence" -s b -l backend -d 'Where it is kept [default: where it leads, or file:]' -r -f
+complete -c elect -n "__fish_elect_using_subcommand fence" -s b -l backend -d 'Where it is kept [default: as told, else file:]' -r -f
 complete -c elect -n "__fish_elect_using_subcommand fence" -s e -l election -d 'The election [default: that which leads here]' -r -f -a "(__elect_names elections)"
 complete -c elect -n "__fish_elect_using_subcommand fence" -l config -d 'Configuration file, in place of the usual ones' -r -F
 complete -c elect -n "__fish_elect_using_subcommand fence" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
 complete -c elect -n "__fish_elect_using_subcommand fence" -l token -d 'The fencing token [default: this command\'s own]' -r
 complete -c elect -n "__fish_elect_using_subcommand fence" -s h -l help -d 'Print this help'
-complete -c elect -n "__fish_elect_using_subcommand put" -s b -l backend -d 'Where it is kept [default: where it leads, or file:]' -r -f
+complete -c elect -n "__fish_elect_using_subcommand put" -s b -l backend -d 'Where it is kept [default: as told, else file:]' -r -f
 complete -c elect -n "__fish_elect_using_subcommand put" -s e -l election -d 'The election [default: that which leads here]' -r -f -a "(__elect_names elections)"
 complete -c elect -n "__fish_elect_using_subcommand put" -l config -d 'Configuration file, in place of the usual ones' -r -F
 complete -c elect -n "__fish_elect_using_subcommand put" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
 complete -c elect -n "__fish_elect_using_subcommand put" -l token -d 'The fencing token [default: this command\'s own]' -r
 complete -c elect -n "__fish_elect_using_subcommand put" -s h -l help -d 'Print this help'
-complete -c elect -n "__fish_elect_using_subcommand get" -s b -l backend -d 'Where it is kept [default: where it leads, or file:]' -r -f
+complete -c elect -n "__fish_elect_using_subcommand get" -s b -l backend -d 'Where it is kept [default: as told, else file:]' -r -f
 complete -c elect -n "__fish_elect_using_subcommand get" -s e -l election -d 'The election [default: that which leads here]' -r -f -a "(__elect_names elections)"
 complete -c elect -n "__fish_elect_using_subcommand get" -l config -d 'Configuration file, in place of the usual ones' -r -F
 complete -c elect -n "__fish_elect_using_subcommand get" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"

@@ -7,7 +7,7 @@ use super::KeptArgs;
 const EXAMPLES: &str = "\
 Examples:
   elect put cursor 4711              in the command of an elect run
-  elect put state - <state.json      of any bytes, from standard input";
+  elect put state -                  of any bytes, from standard input";
 
 const MORE: &str = "\
 The store writes the value in one step with the proof that the entry with this token still

@@ -49,8 +49,8 @@
 //!     other programs take it for one.
 //! 15. **A value is a leader's, whoever writes it.** [`Store::put`] writes in one step with the proof that the
 //!     entry with this token leads in the store. Whoever calls it need not have the seat, and may have stood still
-//!     before, in the middle or since: once another leads nothing is written any more. Of two values that one
-//!     leader writes, the one whose `put` returned last is the one that stays. Everybody may read it, and it is kept
+//!     before, in the middle or since: once another leads nothing is written any more, and once a later value is
+//!     written nothing of an earlier one comes to light. Everybody may read it, and it is kept
 //!     as what a fence records.
 
 mod boottime;

@@ -421,9 +421,12 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
                 }
                 watch = ready(&mut self.watch) => {
                     self.watch = None;
-                    self.others = watch.ok();
-                    // What changed before it was set up is seen by looking again.
-                    return Event::Woken;
+                    // Without one the machine looks again by time, and tries again.
+                    if let Ok(watch) = watch {
+                        self.others = Some(watch);
+                        // What changed before it was set up is seen by looking again.
+                        return Event::Woken;
+                    }
                 }
                 () = ready(&mut self.others) => {
                     self.others = None;

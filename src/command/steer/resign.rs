@@ -19,7 +19,7 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
     block_on(async {
         let ask = &plan.ask;
         let desk = Desk::new(&ask.backend, &ask.election, ask.timeout, log)?;
-        let survey = desk.survey().await?;
+        let survey = desk.settled_survey().await?;
         let heir = plan.to.as_deref().map(|name| heir(&survey, name)).transpose()?;
         let Some(leader) = survey.leader else {
             return nobody_leads(&desk, desk.asked().await?.pausing().is_some());

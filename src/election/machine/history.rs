@@ -74,6 +74,13 @@ impl Machine {
         });
     }
 
+    /// Where others look who led last, they are told at once.
+    pub(super) fn hurry_chapter(&mut self, now: Boottime) {
+        if let (Chapter::Unsaid(due), true) = (&mut self.chapter, self.orders.are_ranked()) {
+            *due = now.min(*due);
+        }
+    }
+
     const fn postpone_chapter(&mut self, until: Boottime) {
         match &mut self.chapter {
             Chapter::Unread(due) | Chapter::Unsaid(due) => *due = until,
@@ -102,10 +109,8 @@ impl Machine {
                     Phase::Leading(tenure) => tenure.started().unwrap_or(now),
                     _ => now,
                 };
-                // Where others look who led last, they are told at once.
-                let pause =
-                    if self.orders.are_ranked() { Duration::ZERO } else { WORTH_A_BEGINNING };
-                self.chapter = Chapter::Unsaid(now.max(begun + pause));
+                self.chapter = Chapter::Unsaid(now.max(begun + WORTH_A_BEGINNING));
+                self.hurry_chapter(now);
             }
             Err(error) => self.history_failed(now, error),
         }

@@ -9,6 +9,7 @@ impl Machine {
     pub(super) fn ordered(&mut self, now: Boottime, orders: Orders) {
         self.orders = orders;
         self.compare_anew();
+        self.hurry_chapter(now);
         let Phase::Leading(tenure) = &self.phase else { return };
         let against = self.orders.against(tenure.token());
         let against =

@@ -58,6 +58,7 @@ fn its_force_moves_leadership_as_it_is_written() {
 
 /// One server that leads, and what README starts beside it.
 const RANKED: &str = r#"
+trap 'kill $(jobs -p) 2>>log || :; wait' EXIT
 cd "$D"
 printf '#!/bin/sh\necho server >>led\nexec sleep 3600\n' >server
 chmod +x server
@@ -65,6 +66,11 @@ elect() { "$E" "$@"; }
 "$E" run -e web --id db1 --after-loss campaign -- sh -c 'echo db1 >>led; exec sleep 3600' 2>>log &
 elect wait web
 "#;
+
+/// Nobody is asked to hand over to somebody who is not there yet.
+const THERE: &str = r"
+while ! elect status web | grep -q 'waiting .* db1-'; do :; done
+elect resign ";
 
 /// What is started there stays in the background, and waits before the next step.
 const BESIDE: &str = r#" &
@@ -77,10 +83,9 @@ fn its_commands_choose_who_leads_as_they_are_written() {
     let commands = readme::commands(&readme::block("Who leads rather than whom", "console"));
     let (first, rest) = commands.split_once('\n').expect("more than one command");
     let first = first.split_once(" #").map_or(first, |(command, _)| command);
-    let script = format!(
-        "set -e\n{RANKED}\n{first}{BESIDE}\n{rest}\nuntil [ \"$(wc -l <led)\" = 3 ]; do :; done\n\
-         kill $(jobs -p) 2>>log || :\nwait"
-    );
+    let rest = rest.replace("elect resign ", THERE);
+    let end = "until [ \"$(wc -l <led)\" = 3 ]; do :; done";
+    let script = format!("set -e\n{RANKED}\n{first}{BESIDE}\n{rest}\n{end}");
     let bash = Elect::new("bash").args(["-c", &script]).env("E", env!("CARGO_BIN_EXE_elect"));
     let state = format!("file://{}", folder.path().join("state").display());
     let ended = bash.env("ELECT_BACKEND", state).env("D", folder.path()).run();

@@ -1,0 +1,67 @@
+//! What cannot be avoided: starting a command, and the requests to a store that a leadership needs.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use elect_testkit::oracle::now;
+use etcd_client::{Client, Compare, CompareOp, PutOptions, Txn, TxnOp};
+use zookeeper_client::{Acls, CreateMode};
+
+use crate::contender::Store;
+use crate::stage::Stage;
+
+/// The least that a run of `true` can take, with this store.
+pub(crate) fn run(stage: &Stage, store: Store) -> Duration {
+    let from = now();
+    match store {
+        Store::File => flush(stage),
+        Store::Etcd => block_on(etcd(stage)),
+        Store::ZooKeeper => block_on(zookeeper(stage)),
+    }
+    start(&["true".into()]);
+    now().since(from)
+}
+
+/// fork, exec, wait.
+pub(crate) fn start(words: &[OsString]) {
+    let (program, arguments) = words.split_first().expect("a program");
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
+    assert!(command.status().expect("it runs").success());
+}
+
+/// One small file, on the disk.
+pub(crate) fn flush(stage: &Stage) {
+    let mut file = File::create(stage.path("flushed")).expect("a file");
+    file.write_all(b"1795253448884562\n").and_then(|()| file.sync_data()).expect("a disk");
+}
+
+/// A connection, a lease, an entry under it, and the end of both.
+async fn etcd(stage: &Stage) {
+    let endpoint = stage.etcd.endpoints()[0].to_string();
+    let mut client = Client::connect([endpoint], None).await.expect("etcd");
+    let lease = client.lease_grant(15, None).await.expect("a lease").id();
+    let key = stage.fresh("floor");
+    let put = TxnOp::put(key.as_str(), "value", Some(PutOptions::new().with_lease(lease)));
+    let is_new = Compare::create_revision(key.as_str(), CompareOp::Equal, 0);
+    client.txn(Txn::new().when([is_new]).and_then([put])).await.expect("an entry");
+    client.lease_revoke(lease).await.expect("its end");
+}
+
+/// A session, an ephemeral node, a look at the queue, and the end of the session.
+async fn zookeeper(stage: &Stage) {
+    let address = stage.zookeeper.address(0).to_string();
+    let client = zookeeper_client::Client::connect(&address).await.expect("ZooKeeper");
+    let options = CreateMode::EphemeralSequential.with_acls(Acls::anyone_all());
+    let path = format!("/{}-", stage.fresh("floor"));
+    client.create(&path, b"value", &options).await.expect("a node");
+    client.list_children("/").await.expect("the queue");
+}
+
+fn block_on<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(work)
+}

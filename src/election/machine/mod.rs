@@ -4,13 +4,13 @@ mod history;
 mod leading;
 mod once;
 mod orders;
+mod patience;
 mod ranking;
 mod request;
+mod signals;
 #[cfg(test)]
 mod tests;
 mod vocabulary;
-
-use std::time::Duration;
 
 use elect_api::{Boottime, Error, ErrorKind, Token, Validity};
 
@@ -23,10 +23,6 @@ use super::orders::Orders;
 use super::timing::Timing;
 use crate::guard::switches::is_off;
 pub use vocabulary::{Answer, Command, Event, News, Rules, Verdict, Wait};
-
-/// A repetition of the same INT or TERM within this time is the same request, delivered twice:
-/// `timeout(1)` signals its child and then the whole group.
-const SAME_INTERRUPT: Duration = Duration::from_secs(1);
 
 /// One candidacy, from joining to its verdict.
 #[derive(Clone, Debug)]
@@ -332,19 +328,6 @@ impl Machine {
         }
     }
 
-    /// Leadership is not to be had at once, as was seen: whoever does not wait, or has waited long enough,
-    /// leaves.
-    fn leave_if_impatient(&mut self, now: Boottime, is_seen: bool) {
-        let over = match self.rules.wait {
-            Wait::No => is_seen,
-            Wait::For(limit) => self.began + limit <= now,
-            Wait::Forever => false,
-        };
-        if over {
-            self.lose_patience(now);
-        }
-    }
-
     /// We had won, and it is lost before anything was started. The seat says so until it is given up.
     fn lose_unstarted(&mut self, now: Boottime, why: &str) {
         if !is_off!(Rejoin) {
@@ -402,33 +385,6 @@ impl Machine {
             Phase::Finished => {}
             _ => self.say(Command::Tell(News::Trouble(error, pause))),
         }
-    }
-
-    /// When waiting, or trying to reach the store, ends.
-    fn patience_ends(&self) -> Option<Boottime> {
-        let wait = match self.rules.wait {
-            Wait::For(limit) => Some(self.began + limit),
-            Wait::No => Some(self.began + self.timing.connect_timeout),
-            Wait::Forever => None,
-        };
-        match (self.reached, wait) {
-            (true, wait) => wait,
-            // The store's first answer is waited for, as it decides.
-            (false, Some(wait)) => Some(
-                wait.max(self.began + self.timing.connect_timeout.min(self.timing.entry_timeout)),
-            ),
-            (false, None) if self.rules.insists => None,
-            (false, None) => Some(self.began + self.timing.connect_timeout),
-        }
-    }
-
-    fn lose_patience(&mut self, now: Boottime) {
-        let verdict = match self.orders.pause() {
-            Some(why) => Verdict::Paused(why),
-            None if self.reached => Verdict::NotAcquired,
-            None => Verdict::Unreached,
-        };
-        self.leave(now, verdict);
     }
 
     /// With nothing running, or nothing left running: removes our entry, if there may be one.
@@ -512,38 +468,6 @@ impl Machine {
         if let Some(verdict) = verdict {
             self.say(Command::Finish(verdict));
         }
-    }
-
-    fn signaled(&mut self, now: Boottime, signal: i32) {
-        let interrupts =
-            matches!(signal, libc::SIGHUP | libc::SIGINT | libc::SIGQUIT | libc::SIGTERM);
-        if interrupts && signal != libc::SIGHUP && self.is_repetition(now, signal) {
-            return;
-        }
-        self.told_to_end |= match self.phase {
-            Phase::Leading(_) => interrupts && signal != libc::SIGHUP,
-            Phase::Resigning(_) => interrupts,
-            _ => false,
-        };
-        match &self.phase {
-            Phase::Joining | Phase::Campaigning(_) if interrupts => {
-                self.leave(now, Verdict::Interrupted(signal));
-            }
-            Phase::Leading(_) => self.signaled_as_leader(now, signal, interrupts),
-            // The tree is empty, and the store takes its time: the entry ends by itself.
-            Phase::Resigning(_) if interrupts => self.finish(),
-            _ => {}
-        }
-    }
-
-    fn is_repetition(&mut self, now: Boottime, signal: i32) -> bool {
-        let seen =
-            self.interrupted.iter().any(|&(s, at)| s == signal && now.since(at) < SAME_INTERRUPT);
-        if !seen {
-            self.interrupted.retain(|&(s, _)| s != signal);
-            self.interrupted.push((signal, now));
-        }
-        seen
     }
 
     fn guardian_died(&mut self, now: Boottime) {

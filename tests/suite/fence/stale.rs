@@ -65,11 +65,12 @@ fn a_leader_that_stood_still_between_its_check_and_its_write_is_refused(arena: &
     let pid: i32 = line_of(&arena.path("record.pid")).trim().parse().expect("a process id");
     eventually("it to stand still", || (state(pid) == Some('T')).then_some(()));
     let (wrapper, guardian) = (one.pid(), one.guardian());
-    for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
-        for it in [wrapper, guardian] {
-            kill(Pid::from_raw(it), signal).expect("it lives");
-        }
-    }
+    let send = |to, signal| kill(Pid::from_raw(to), signal).expect("it lives");
+    send(wrapper, Signal::SIGSTOP);
+    send(guardian, Signal::SIGSTOP);
+    // Were the wrapper to die first, the kernel would have the guardian go on, and that would sweep.
+    send(guardian, Signal::SIGKILL);
+    send(wrapper, Signal::SIGKILL);
     one.wait().exits(137);
     let script = "\"$E\" fence disk true && \"$E\" put cursor new && echo led >\"$RECORD.two\"; exec sleep 3600";
     let _two = arena.run_with("two", 4, |it| it.env("E", ELECT), script);

@@ -50,7 +50,7 @@ fn value(arena: &Arena) -> String {
 }
 
 fn a_put_that_is_stopped_at_any_request_writes_nothing_under_another_leader(arena: &Arena) {
-    let (mut refused, mut written) = (0, 0);
+    let mut refused = 0;
     for nth in 1..MOST {
         let (one, token) = leader(arena, nth);
         put(arena, token, "first").run().exits(0);
@@ -62,15 +62,15 @@ fn a_put_that_is_stopped_at_any_request_writes_nothing_under_another_leader(aren
         drop(one);
         let seen = other(arena, "get cursor").run().exits(0).stdout;
         match (stopped.go_on().code(), seen.as_str()) {
-            // Stopped for long it asks once more, and hears then that it leads no more.
+            // Stopped for long it asks once more, and hears then that it leads no more; it may have written.
             (124, _) => refused += 1,
             // It had been written before the other led.
-            (0, "late") => written += 1,
+            (0, "late") => {}
             (code, _) => panic!("{seen:?} was there, and it exits with {code}, stopped at {nth}"),
         }
         assert_eq!(value(arena), seen, "stopped at {nth}");
     }
-    assert!(refused > 1 && written > 0, "refused {refused} times, written {written} times");
+    assert!(refused > 1, "refused {refused} times");
 }
 
 fn a_fence_that_is_stopped_at_any_request_lets_nobody_back(arena: &Arena) {

@@ -1,5 +1,7 @@
 //! The one loop: waits for whatever comes next, asks the [`Machine`], does what it says.
 
+mod requests;
+
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -8,19 +10,19 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, ElectionName, Error, Note, NoteName, Noted, Seat, Standing, Store, Survey,
-    Ticket, Token, Validity, Wake, stamp,
+    Boottime, Candidate, ElectionName, Error, Note, Standing, Store, Survey, Ticket, Token,
+    Validity, Wake, stamp,
 };
 use tokio::sync::Mutex;
 
 use crate::guard::Deadlines;
 use crate::guard::switches::is_off;
 
+use self::requests::{Reply, Request, SharedSeat};
 use super::history::{History, Record};
 use super::machine::{Answer, Command, Event, Machine, News, Verdict};
 use super::once::Done;
 use super::orders::Orders;
-use super::ranking::Field;
 use super::{Call, Ending, Operation};
 
 /// Time, as the engine sees it.
@@ -120,41 +122,8 @@ pub struct Candidacy<'a> {
     pub once: Option<&'a str>,
 }
 
-type Request<'a> = std::pin::Pin<Box<dyn Future<Output = Reply> + Send + 'a>>;
 type Look<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Survey, Error>> + Send + 'a>>;
 type Watch<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Wake, Error>> + Send + 'a>>;
-type SharedSeat = Arc<Mutex<Box<dyn Seat>>>;
-
-enum Reply {
-    Opened(Result<Box<dyn Seat>, Error>),
-    Refreshed(Result<Standing, Error>),
-    Recalled(Result<Note, Error>),
-    Recorded(Result<Noted, Error>),
-    Announced(Result<(), Error>),
-    Compared(Result<Box<Field>, Error>),
-    HistoryRead(Result<Note, Error>),
-    HistoryWritten(Result<Noted, Error>),
-    Resigned(Result<(), Error>),
-}
-
-impl Reply {
-    const fn ending(&self) -> Ending {
-        match self {
-            Self::Opened(Err(error))
-            | Self::Refreshed(Err(error))
-            | Self::Recalled(Err(error))
-            | Self::Recorded(Err(error))
-            | Self::Announced(Err(error))
-            | Self::Compared(Err(error))
-            | Self::HistoryRead(Err(error))
-            | Self::HistoryWritten(Err(error))
-            | Self::Resigned(Err(error)) => Ending::Failed(error.kind()),
-            Self::Refreshed(Ok(Standing::Leading { .. })) => Ending::Proven,
-            _ => Ending::Answered,
-        }
-    }
-}
-
 struct Driver<'a, C, T, O> {
     candidacy: &'a Candidacy<'a>,
     clock: &'a C,
@@ -244,27 +213,32 @@ pub async fn drive<C: Clock + Sync, T: Tree, O: Observer>(
     }
 }
 
-impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
+impl<C: Clock + Sync, T: Tree, O: Observer> Driver<'_, C, T, O> {
     fn execute(&mut self, now: Boottime, command: Command) {
-        if let Some(operation) = operation(&command) {
+        if let Some(operation) = requests::operation(&command) {
             self.sent = Some((operation, now));
         }
         match command {
-            Command::Open => self.request = Some(self.open()),
+            Command::Open => self.request = Some(requests::open(self.candidacy)),
             Command::Refresh => {
                 if !is_off!(TicketFirst) {
                     self.hand_over_ticket();
                 }
-                self.request = self.seat.clone().map(|seat| refresh(seat, now));
+                self.request = self.seat.clone().map(|seat| requests::refresh(seat, now));
             }
-            Command::Recall => self.request = self.seat.clone().map(|seat| recall(seat, now)),
+            Command::Recall => {
+                self.request = self.seat.clone().map(|seat| requests::recall(seat, now));
+            }
             Command::Record => {
                 let note = self.candidacy.once.map(|key| self.done.clone().with(key));
-                self.request =
-                    self.seat.clone().zip(note).map(|(seat, note)| record(seat, now, note));
+                self.request = self
+                    .seat
+                    .clone()
+                    .zip(note)
+                    .map(|(seat, note)| requests::record(seat, now, note));
             }
-            Command::Announce => self.request = Some(self.announce()),
-            Command::Compare => self.request = Some(self.compare()),
+            Command::Announce => self.request = Some(requests::announce(self.candidacy)),
+            Command::Compare => self.request = Some(requests::compare(self.candidacy)),
             Command::LookOut => {
                 if self.watch.is_none() && self.others.is_none() {
                     let Candidacy { store, election, .. } = *self.candidacy;
@@ -272,19 +246,22 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
                 }
             }
             Command::ReadHistory => {
-                self.request = self.seat.clone().map(|seat| read_history(seat, now));
+                self.request = self.seat.clone().map(|seat| requests::read_history(seat, now));
             }
             Command::WriteHistory => {
                 let note = self.began.clone().map(|begun| self.history.clone().with(begun));
                 let note = note.map(|history| history.to_bytes());
-                self.request =
-                    self.seat.clone().zip(note).map(|(seat, note)| write_history(seat, now, note));
+                self.request = self
+                    .seat
+                    .clone()
+                    .zip(note)
+                    .map(|(seat, note)| requests::write_history(seat, now, note));
             }
             Command::Resign(reason) => {
                 self.wake = None;
                 let ended = self.began.take().zip(reason).map(|(begun, why)| begun.ended(&why));
                 let note = ended.map(|ended| self.history.clone().with(ended).to_bytes());
-                self.request = self.seat.clone().map(|seat| resign(seat, note));
+                self.request = self.seat.clone().map(|seat| requests::resign(seat, note));
             }
             Command::Abandon => {
                 self.request = None;
@@ -345,41 +322,6 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
             survey.as_ref().map_or_else(|error| Ending::Failed(error.kind()), |_| Ending::Answered);
         let took = self.clock.now().since(self.looked);
         self.observer.called(&Call { operation: Operation::Survey, took, ending });
-    }
-
-    fn open(&self) -> Request<'a> {
-        let Candidacy { store, election, candidate, ttl, .. } = *self.candidacy;
-        Box::pin(async move { Reply::Opened(store.open(election, candidate, ttl).await) })
-    }
-
-    /// Of two who write at once one is overtaken, and finds it done or tries again.
-    fn announce(&self) -> Request<'a> {
-        let Candidacy { store, election, .. } = *self.candidacy;
-        Box::pin(async move {
-            let announce = async {
-                let kept = store.orders(election).await?;
-                let orders = Orders::read(kept.text.as_deref())?;
-                if !orders.are_ranked() {
-                    store.order(election, &orders.ranked().to_bytes(), kept.version).await?;
-                }
-                Ok(())
-            };
-            Reply::Announced(announce.await)
-        })
-    }
-
-    fn compare(&self) -> Request<'a> {
-        let Candidacy { store, election, .. } = *self.candidacy;
-        Box::pin(async move {
-            let compare = async {
-                let survey = store.survey(election).await?;
-                let note = store.note(election, NoteName::HISTORY).await?;
-                // An unreadable history is begun anew by the next leader.
-                let last = History::read(note.as_deref()).unwrap_or_default().last_token();
-                Ok(Box::new(Field { survey, last }))
-            };
-            Reply::Compared(compare.await)
-        })
     }
 
     /// The refresh to come may make an entry, and we may die in the middle of it.
@@ -530,59 +472,6 @@ impl<'a, C: Clock + Sync, T: Tree, O: Observer> Driver<'a, C, T, O> {
             }
         }
     }
-}
-
-/// What a command asks the store for, if it does.
-const fn operation(command: &Command) -> Option<Operation> {
-    Some(match command {
-        Command::Open => Operation::Open,
-        Command::Refresh => Operation::Refresh,
-        Command::Recall => Operation::Recall,
-        Command::Record => Operation::Record,
-        Command::Announce => Operation::Announce,
-        Command::Compare => Operation::Compare,
-        Command::ReadHistory => Operation::ReadHistory,
-        Command::WriteHistory => Operation::WriteHistory,
-        Command::Resign(_) => Operation::Resign,
-        _ => return None,
-    })
-}
-
-fn refresh<'a>(seat: SharedSeat, now: Boottime) -> Request<'a> {
-    Box::pin(async move { Reply::Refreshed(seat.lock().await.refresh(now).await) })
-}
-
-fn recall<'a>(seat: SharedSeat, now: Boottime) -> Request<'a> {
-    Box::pin(async move { Reply::Recalled(seat.lock().await.read_note(now, NoteName::ONCE).await) })
-}
-
-fn record<'a>(seat: SharedSeat, now: Boottime, note: Vec<u8>) -> Request<'a> {
-    Box::pin(async move {
-        Reply::Recorded(seat.lock().await.write_note(now, NoteName::ONCE, &note).await)
-    })
-}
-
-fn read_history<'a>(seat: SharedSeat, now: Boottime) -> Request<'a> {
-    Box::pin(async move {
-        Reply::HistoryRead(seat.lock().await.read_note(now, NoteName::HISTORY).await)
-    })
-}
-
-fn write_history<'a>(seat: SharedSeat, now: Boottime, note: Vec<u8>) -> Request<'a> {
-    Box::pin(async move {
-        let mut seat = seat.lock().await;
-        Reply::HistoryWritten(seat.write_note(now, NoteName::HISTORY, &note).await)
-    })
-}
-
-fn resign<'a>(seat: SharedSeat, history: Option<Vec<u8>>) -> Request<'a> {
-    Box::pin(async move {
-        let mut seat = seat.lock().await;
-        Reply::Resigned(match history {
-            Some(note) => seat.resign_with(NoteName::HISTORY, &note).await,
-            None => seat.resign().await,
-        })
-    })
 }
 
 /// The output of the future in `slot`; never, if there is none.

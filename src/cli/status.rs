@@ -21,7 +21,7 @@ Exit codes:
 
 Output:
   JSON and YAML have one object for each election:
-  elections: [{election, backend, leader, waiting}]
+  elections: [{election, backend, leader, waiting, paused}]
   leader:    null or {id, host, pid, command, containment, priority, token,
              since, joined, remaining_ms}
   waiting:   [{place, id, host, pid, command, containment, priority, joined}],

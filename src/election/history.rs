@@ -5,7 +5,7 @@
 
 use std::time::SystemTime;
 
-use elect_api::{Error, ErrorKind, Token, stamp};
+use elect_api::{ElectionName, Error, ErrorKind, NoteName, Store, Token, stamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -46,6 +46,19 @@ pub struct Record {
     reason: Option<String>,
     #[serde(flatten)]
     others: Map<String, Value>,
+}
+
+/// The token of whoever led last, as far as is known. A history that cannot be read is that of nobody: the next
+/// leader begins it anew, or nothing is kept.
+///
+/// # Errors
+/// The store does not answer.
+pub async fn last_led(store: &dyn Store, election: &ElectionName) -> Result<Option<Token>, Error> {
+    let note = match store.note(election, NoteName::HISTORY).await {
+        Err(error) if error.is_permanent() => None,
+        note => note?,
+    };
+    Ok(History::read(note.as_deref()).unwrap_or_default().last_token())
 }
 
 impl Record {

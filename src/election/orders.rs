@@ -182,6 +182,11 @@ impl Orders {
         self.priorities.get(id).or_else(of_label)
     }
 
+    /// Whether a priority is set for exactly this id or label.
+    pub fn sets_priority_of(&self, who: &str) -> bool {
+        self.priorities.contains_key(who)
+    }
+
     /// Who is to lead next rather than anybody else, when the last who did had this token.
     pub fn successor(&self, last: Option<Token>) -> Option<&str> {
         let step_down = self.step_down.as_ref()?;

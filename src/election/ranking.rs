@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use elect_api::{Entry, Leader, Survey, Token};
+use elect_api::{Entry, Survey, Token};
 
 use super::orders::Orders;
 
@@ -29,21 +29,28 @@ pub struct Field {
 }
 
 impl Field {
-    /// What is shown to people: a head for whom somebody better is there does not lead before it says so in the
-    /// history, as it is about to stand back. Nor does one of priority 0. It waits as the next.
-    pub fn settled(self, orders: &Orders) -> Survey {
-        let leads = |leader: &Leader| {
-            let id = leader.entry.candidate.id.as_str();
-            leader.entry.candidate.is_foreign()
-                || self.last == Some(leader.token)
-                || Contest::of(&self, orders, id).is_none_or(|contest| contest.is_ours())
-        };
-        let is_led = self.survey.leader.as_ref().is_none_or(leads);
-        let mut survey = self.survey;
-        if let Some(held) = survey.leader.take_if(|_| !is_led) {
-            survey.waiting.insert(0, held.entry);
+    /// Whether the head may be about to stand back: somebody better is there, and it has not said yet that it
+    /// leads. That is so for some round trips at most, unless it has come to a stop in the middle of them.
+    pub fn is_unsettled(&self, orders: &Orders) -> bool {
+        self.unsaid(orders).is_some_and(|contest| contest.ours.priority > 0 && !contest.is_ours())
+    }
+
+    /// What is shown to people: a head of priority 0 that has not led only keeps its place. It waits as the next.
+    pub fn settled(mut self, orders: &Orders) -> Survey {
+        let is_held = self.unsaid(orders).is_some_and(|contest| contest.ours.priority == 0);
+        if let Some(held) = self.survey.leader.take_if(|_| is_held) {
+            self.survey.waiting.insert(0, held.entry);
         }
-        survey
+        self.survey
+    }
+
+    /// What there is for a head that has not said yet that it leads, and was not asked to give that up.
+    fn unsaid(&self, orders: &Orders) -> Option<Contest> {
+        let leader = self.survey.leader.as_ref()?;
+        let is_plain = leader.entry.candidate.is_foreign()
+            || self.last == Some(leader.token)
+            || orders.ends(leader.token);
+        if is_plain { None } else { Contest::of(self, orders, &leader.entry.candidate.id) }
     }
 }
 
@@ -94,7 +101,7 @@ impl Contest {
 
 #[cfg(test)]
 mod tests {
-    use elect_api::Candidate;
+    use elect_api::{Candidate, Leader};
 
     use super::*;
 
@@ -137,18 +144,33 @@ mod tests {
     }
 
     #[test]
-    fn a_head_that_is_about_to_stand_back_is_shown_as_waiting() {
-        let shown = |head, last| {
-            let field = Field { last, ..field(head, vec![entry("b", 100, 2)]) };
+    fn a_head_is_unsettled_until_it_says_that_it_leads() {
+        let seen = |head, last| Field { last, ..field(head, vec![entry("b", 100, 2)]) };
+        let is_unsettled = |head, last: Option<u64>| {
+            seen(head, last.map(Token::new)).is_unsettled(&Orders::default())
+        };
+        assert!(is_unsettled(entry("a", 90, 1), None));
+        assert!(is_unsettled(entry("a", 90, 7), Some(6)));
+        assert!(!is_unsettled(entry("a", 90, 7), Some(7)));
+        assert!(!is_unsettled(entry("a", 100, 1), None));
+        assert!(!is_unsettled(Entry::new(Candidate::foreign("a"), None, 1), None));
+        let asked = Orders::default()
+            .stepping_down(Token::new(7), crate::election::orders::Request::new("me".into(), None));
+        assert!(!seen(entry("a", 90, 7), None).is_unsettled(&asked));
+    }
+
+    #[test]
+    fn a_head_of_priority_0_that_has_not_led_is_shown_as_waiting() {
+        let shown = |last: Option<u64>| {
+            let field = Field {
+                last: last.map(Token::new),
+                ..field(entry("a", 0, 7), vec![entry("b", 100, 2)])
+            };
+            assert!(!field.is_unsettled(&Orders::default()));
             let survey = field.settled(&Orders::default());
             (survey.leader.is_some(), survey.waiting.len())
         };
-        let (held, led) = ((false, 2), (true, 1));
-        assert_eq!(shown(entry("a", 90, 1), None), held);
-        assert_eq!(shown(entry("a", 90, 7), Some(Token::new(6))), held);
-        assert_eq!(shown(entry("a", 90, 7), Some(Token::new(7))), led);
-        assert_eq!(shown(entry("a", 0, 7), None), held);
-        assert_eq!(shown(entry("a", 100, 1), None), led);
-        assert_eq!(shown(Entry::new(Candidate::foreign("a"), None, 1), None), led);
+        assert_eq!(shown(None), (false, 2));
+        assert_eq!(shown(Some(7)), (true, 1));
     }
 }

@@ -1,4 +1,4 @@
-use elect_api::{ElectionName, Error, Survey};
+use elect_api::{ElectionName, Error, Leader, Survey};
 use nix::dir::{Dir, Type};
 use nix::errno::Errno;
 use nix::fcntl::AtFlags;
@@ -15,7 +15,7 @@ use crate::{lock, queue, standstill};
 pub(crate) fn survey(root: &Root, election: &ElectionName) -> Result<Survey, Error> {
     let Some(mut hall) = Hall::visit(root, election)? else { return Ok(Survey::default()) };
     let mut survey = Survey::default();
-    let mut first = true;
+    let mut winners: Vec<Leader> = Vec::new();
     for number in queue::list(&mut hall)?.entries {
         let name = queue::name_of(number);
         let Some((file, _)) = hall.look_in_queue(&name)? else { continue };
@@ -23,15 +23,10 @@ pub(crate) fn survey(root: &Root, election: &ElectionName) -> Result<Survey, Err
         if !lock::is_held(&file).map_err(|errno| failed("examine the lock of", &path, errno))? {
             continue;
         }
-        let first = std::mem::take(&mut first);
         match entry::read(&file, number) {
             Some(Reading::Won(mut leader)) => {
                 leader.entry.is_stopped = standstill::is_stopped(leader.entry.candidate.pid);
-                if first && is_led(&hall)? {
-                    survey.leader = Some(leader);
-                } else {
-                    survey.waiting.push(leader.entry);
-                }
+                winners.push(leader);
             }
             Some(Reading::Waiting(mut entry)) => {
                 entry.is_stopped = standstill::is_stopped(entry.candidate.pid);
@@ -40,6 +35,12 @@ pub(crate) fn survey(root: &Root, election: &ElectionName) -> Result<Survey, Err
             None => {}
         }
     }
+    // Whoever won last has the lock, wherever it stands: it may have passed somebody who stood still.
+    winners.sort_by_key(|leader| leader.token);
+    if is_led(&hall)? {
+        survey.leader = winners.pop();
+    }
+    survey.waiting.splice(..0, winners.into_iter().map(|leader| leader.entry));
     Ok(survey)
 }
 

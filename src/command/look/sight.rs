@@ -1,9 +1,9 @@
 use std::time::Duration;
 
-use elect_api::{Boottime, ElectionName, Error, ErrorKind, NoteName, Profile, Store, Survey};
+use elect_api::{Boottime, ElectionName, Error, ErrorKind, Profile, Store, Survey};
 
 use crate::command::attempts::insist;
-use crate::election::history::History;
+use crate::election::history::last_led;
 use crate::election::orders::{Orders, Request};
 use crate::election::ranking::Field;
 use crate::guard;
@@ -12,6 +12,11 @@ use crate::report::{ElectionStatus, PauseStatus, Suspicion};
 /// How old what is seen may be and count as the present. Whoever looks on has asked again by then, and waited
 /// for the answer.
 pub(in crate::command) const FRESH: Duration = Duration::from_secs(4);
+
+/// How often a head that may be about to stand back is looked at again, before it counts as the leader, and the
+/// pause between two looks.
+const SETTLING: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// What was seen of some elections.
 #[derive(Debug)]
@@ -103,21 +108,27 @@ pub(in crate::command) async fn see(
     store: &dyn Store,
     election: &ElectionName,
 ) -> Result<Seen, Error> {
-    let asked = guard::now();
-    let survey = store.survey(election).await?;
-    let answered = guard::now();
-    // What cannot be read is obeyed by nobody.
-    let orders = match store.orders(election).await {
-        Ok(orders) => Orders::read(orders.text.as_deref()).unwrap_or_default(),
-        Err(error) if error.kind() == ErrorKind::Unfit => Orders::default(),
-        Err(error) => return Err(error),
-    };
-    let survey = if orders.are_ranked() {
-        let note = store.note(election, NoteName::HISTORY).await?;
-        let last = History::read(note.as_deref()).unwrap_or_default().last_token();
-        Field { survey, last }.settled(&orders)
-    } else {
-        survey
+    let mut patience = SETTLING;
+    let (asked, answered, orders, survey) = loop {
+        let asked = guard::now();
+        let survey = store.survey(election).await?;
+        let answered = guard::now();
+        // What cannot be read is obeyed by nobody.
+        let orders = match store.orders(election).await {
+            Ok(orders) => Orders::read(orders.text.as_deref()).unwrap_or_default(),
+            Err(error) if error.kind() == ErrorKind::Unfit => Orders::default(),
+            Err(error) => return Err(error),
+        };
+        if !orders.are_ranked() || orders.pausing().is_some() {
+            break (asked, answered, orders, survey);
+        }
+        let field = Field { survey, last: last_led(store, election).await? };
+        if !field.is_unsettled(&orders) || patience == 0 {
+            let survey = field.settled(&orders);
+            break (asked, answered, orders, survey);
+        }
+        patience -= 1;
+        tokio::time::sleep(PAUSE).await;
     };
     Ok(Seen {
         election: election.clone(),

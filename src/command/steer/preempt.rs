@@ -52,7 +52,14 @@ async fn ask_each(plan: &CampaignPlan, candidate: &Candidate, log: &Log) -> anyh
         }
         let reason = format!("of priority {priority}");
         let request = Request::new(candidate.id.clone(), Some(reason));
-        desk.ask(|orders| orders.stepping_down(leader.token, request.clone())).await?;
+        desk.ask(|orders| {
+            // Whoever has asked already may have named who is to be next.
+            if orders.ends(leader.token) {
+                return orders;
+            }
+            orders.stepping_down(leader.token, request.clone())
+        })
+        .await?;
         asked = Some(leader.token);
     }
 }

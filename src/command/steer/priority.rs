@@ -19,7 +19,7 @@ pub(in crate::command) fn priority(plan: &PriorityPlan, log: &Log) -> anyhow::Re
         let ask = &plan.ask;
         let desk = Desk::new(&ask.backend, &ask.election, ask.timeout, log)?;
         let survey = desk.settled_survey().await?;
-        check(&survey, plan)?;
+        check(&survey, plan, desk.asked().await?.sets_priority_of(&plan.id))?;
         let priority = match plan.priority {
             Preference::Own => None,
             Preference::Set(priority) => Some(priority),
@@ -47,13 +47,13 @@ pub(in crate::command) fn priority(plan: &PriorityPlan, log: &Log) -> anyhow::Re
 }
 
 /// That somebody is known by the name, and knows of priorities.
-fn check(survey: &Survey, plan: &PriorityPlan) -> anyhow::Result<()> {
+fn check(survey: &Survey, plan: &PriorityPlan, is_set: bool) -> anyhow::Result<()> {
     let known: Vec<&Candidate> = survey
         .entries()
         .map(|entry| &entry.candidate)
         .filter(|candidate| is_known_as(&candidate.id, &plan.id))
         .collect();
-    if known.is_empty() && plan.priority != Preference::Own {
+    if known.is_empty() && !(is_set && plan.priority == Preference::Own) {
         let (election, id) = (&plan.ask.election, &plan.id);
         bail!("nobody in {election} has the id or label {id}: elect status shows who is there");
     }

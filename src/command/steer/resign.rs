@@ -20,6 +20,11 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
         let ask = &plan.ask;
         let desk = Desk::new(&ask.backend, &ask.election, ask.timeout, log)?;
         let survey = desk.settled_survey().await?;
+        if let (Some(to), Some(leader)) = (&plan.to, &survey.leader)
+            && is_known_as(&leader.entry.candidate.id, to)
+        {
+            return say_who_leads(Some(leader));
+        }
         let heir = plan.to.as_deref().map(|name| heir(&survey, name)).transpose()?;
         let Some(leader) = survey.leader else {
             return nobody_leads(&desk, desk.asked().await?.pausing().is_some());

@@ -7,7 +7,7 @@ use elect_api::{Boottime, Error, Note, NoteName, Noted, Seat, Standing};
 use tokio::sync::Mutex;
 
 use super::Candidacy;
-use crate::election::history::History;
+use crate::election::history::last_led;
 use crate::election::machine::Command;
 use crate::election::orders::Orders;
 use crate::election::ranking::Field;
@@ -77,9 +77,7 @@ pub(super) fn compare<'a>(candidacy: &Candidacy<'a>) -> Request<'a> {
     Box::pin(async move {
         let compare = async {
             let survey = store.survey(election).await?;
-            let note = store.note(election, NoteName::HISTORY).await?;
-            // An unreadable history is begun anew by the next leader.
-            let last = History::read(note.as_deref()).unwrap_or_default().last_token();
+            let last = last_led(store, election).await?;
             Ok(Box::new(Field { survey, last }))
         };
         Reply::Compared(compare.await)

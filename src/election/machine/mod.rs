@@ -322,7 +322,9 @@ impl Machine {
                     self.request.hasten(now);
                 }
                 // With nobody before us we are about to enter.
-                self.leave_if_impatient(now, ahead > 0);
+                if ahead == 0 || !self.has_to_look_ahead(now) {
+                    self.leave_if_impatient(now, ahead > 0);
+                }
             }
             Answer::Evicted(ref why) | Answer::Gone(ref why) => self.lose_unstarted(now, why),
         }

@@ -4,7 +4,7 @@
 use elect_api::{Boottime, Candidate, Error, ErrorKind, Token};
 
 use super::request::Request;
-use super::{Command, Machine, News, Phase, Restraint};
+use super::{Command, Machine, News, Phase, Restraint, Wait};
 use crate::election::ranking::{Contest, Field, Rank};
 use crate::guard::switches::is_off;
 
@@ -13,11 +13,19 @@ use crate::guard::switches::is_off;
 pub(super) struct Ranking {
     /// Whether we have tried to tell others since our last refresh that it matters who leads.
     has_announced: bool,
-    /// We won with this token, and have to compare ourselves with the others.
-    due: Option<Token>,
+    due: Option<Comparison>,
     /// We have, and nobody is to lead rather than we.
     cleared: Option<Token>,
     vacancy: Option<Vacancy>,
+}
+
+/// Why it matters who is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Comparison {
+    /// We won with this token.
+    Win(Token),
+    /// We do not wait for a leader; but whoever is before us may only be about to give way.
+    Haste,
 }
 
 /// The time in which nobody leads, as we see it.
@@ -70,15 +78,29 @@ impl Machine {
 
     /// Whether a winner with this token has to compare itself with the others first; if so it does that next.
     pub(super) fn has_to_compare(&mut self, now: Boottime, token: Token) -> bool {
-        let matters = self.orders.are_ranked() || self.rules.priority != Candidate::USUAL_PRIORITY;
-        if !matters || is_off!(Comparison) || self.ranking.cleared == Some(token) {
+        if !self.is_ranked() || is_off!(Comparison) || self.ranking.cleared == Some(token) {
             return false;
         }
-        self.ranking.due = Some(token);
+        self.ranking.due = Some(Comparison::Win(token));
         self.phase = Phase::Campaigning(Some(0));
         self.misfits = 0;
         self.request = Request::due(now);
         true
+    }
+
+    fn is_ranked(&self) -> bool {
+        self.orders.are_ranked() || self.rules.priority != Candidate::USUAL_PRIORITY
+    }
+
+    /// Whether somebody who does not wait, and has others before it, looks next whether one of them leads.
+    pub(super) fn has_to_look_ahead(&mut self, now: Boottime) -> bool {
+        let is_in_haste =
+            self.rules.wait == Wait::No && self.is_ranked() && self.orders.pausing().is_none();
+        if is_in_haste {
+            self.ranking.due = Some(Comparison::Haste);
+            self.request = Request::due(now);
+        }
+        is_in_haste
     }
 
     pub(super) const fn is_to_compare(&self) -> bool {
@@ -92,17 +114,23 @@ impl Machine {
 
     /// Who is there, and who led last.
     pub(super) fn compared(&mut self, now: Boottime, outcome: Result<Box<Field>, Error>) {
-        let Some(token) = self.ranking.due.take() else { return };
-        match outcome {
-            Err(error) => self.failed(now, error),
-            Ok(field) => {
-                self.heard();
-                self.request = Request::due(now);
-                match Contest::of(&field, &self.orders, &self.rules.id) {
-                    Some(contest) => self.judge(now, token, &contest),
-                    // Our entry went meanwhile: the next refresh will say so.
-                    None => self.ask_again(now),
+        let Some(due) = self.ranking.due.take() else { return };
+        let field = match outcome {
+            Ok(field) => field,
+            Err(error) => return self.failed(now, error),
+        };
+        self.heard();
+        self.request = Request::due(now);
+        match (due, Contest::of(&field, &self.orders, &self.rules.id)) {
+            (Comparison::Win(token), Some(contest)) => self.judge(now, token, &contest),
+            // Our entry went meanwhile: the next refresh will say so.
+            (Comparison::Win(_), None) => self.ask_again(now),
+            (Comparison::Haste, _) => {
+                if !field.is_unsettled(&self.orders) && field.settled(&self.orders).leader.is_some()
+                {
+                    return self.lose_patience(now);
                 }
+                self.ask_again(now);
             }
         }
     }

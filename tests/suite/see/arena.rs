@@ -148,6 +148,12 @@ impl Arena {
         report.map(|mut report| report["elections"][0].take()).unwrap_or_default()
     }
 
+    /// The file of a note, where the store keeps it in one.
+    pub(crate) fn note(&self, name: &str) -> Option<PathBuf> {
+        let note = self.path("state").join("job").join(format!("note-{name}"));
+        self.cluster.is_none().then_some(note)
+    }
+
     /// Has the server answer nobody.
     #[track_caller]
     pub(crate) fn silence(&self) -> Silence<'_> {

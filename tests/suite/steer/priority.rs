@@ -18,6 +18,8 @@ on_each_store! {
     a_priority_set_by_label_also_counts_for_whoever_comes_later
     a_candidate_that_preempts_asks_a_lesser_leader_and_no_other
     what_is_named_wrongly_is_refused
+    an_observer_alone_keeps_nobody_away_who_does_not_wait
+    a_leader_is_shown_though_its_history_is_gone
 }
 
 /// Longer than anything here takes: whoever waits for a lease to end fails.
@@ -272,4 +274,49 @@ fn what_is_named_wrongly_is_refused(arena: &Arena) {
     priority("two", "1000001").says("0 to 1000000, or own");
     assert_eq!(leaders(arena), ["one"]);
     drop((first, second));
+}
+
+fn an_observer_alone_keeps_nobody_away_who_does_not_wait(arena: &Arena) {
+    let mut crowd = Crowd::new(arena);
+    crowd.join("observer", 0, LONG);
+    let run = || arena.elect("run").args(["-e", "job", "-n", "true"]);
+    run().run().exits(0);
+    crowd.join("one", 50, LONG);
+    arena.wait_for_leader("one");
+    run().run().exits(75).says("another candidate leads");
+}
+
+fn a_leader_is_shown_though_its_history_is_gone(arena: &Arena) {
+    let mut crowd = Crowd::new(arena);
+    crowd.join("low", 50, LONG);
+    crowd.join("high", 200, LONG);
+    let id = arena.wait_for_leader("low");
+    let leads = || arena.status()["leader"]["id"] == id.as_str();
+    eventually("it to be shown", || leads().then_some(()));
+    if let Some(note) = arena.note("history") {
+        std::fs::remove_file(note).expect("a note");
+        assert!(leads());
+    }
+    let said = arena.elect("resign").arg("job").run().exits(0);
+    assert!(said.stdout.starts_with("high-"), "{}", said.stdout);
+    crowd.take("low").wait().exits(124);
+}
+
+/// Whoever passed a candidate that stood still is the leader all the same.
+#[test]
+fn a_leader_that_passed_somebody_who_was_stopped_is_shown() {
+    let arena = Arena::on(Ground::File);
+    let one = arena.leader("one", LONG);
+    let mut two = arena.candidate("two", LONG);
+    arena.wait_for_waiter("two");
+    two.signal(Signal::SIGSTOP);
+    let _three = arena.candidate("three", LONG);
+    arena.wait_for_candidate("three");
+    drop(one);
+    arena.wait_for_leader("three");
+    two.signal(Signal::SIGCONT);
+    let status = arena.status();
+    assert!(status["leader"]["id"].as_str().is_some_and(|id| id.starts_with("three-")), "{status}");
+    let said = arena.elect("resign").arg("job").run().exits(0);
+    assert!(said.stdout.starts_with("two-"), "{}", said.stdout);
 }

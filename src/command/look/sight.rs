@@ -13,10 +13,10 @@ use crate::report::{ElectionStatus, PauseStatus, Suspicion};
 /// for the answer.
 pub(in crate::command) const FRESH: Duration = Duration::from_secs(4);
 
-/// How often a head that may be about to stand back is looked at again, before it counts as the leader, and the
+/// For how long a head that may be about to stand back is looked at again, before it counts as the leader, and the
 /// pause between two looks.
-const SETTLING: u32 = 20;
-const PAUSE: Duration = Duration::from_millis(100);
+const SETTLING: Duration = Duration::from_millis(700);
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// What was seen of some elections.
 #[derive(Debug)]
@@ -108,7 +108,7 @@ pub(in crate::command) async fn see(
     store: &dyn Store,
     election: &ElectionName,
 ) -> Result<Seen, Error> {
-    let mut patience = SETTLING;
+    let patience = guard::now() + SETTLING;
     let (asked, answered, orders, survey) = loop {
         let asked = guard::now();
         let survey = store.survey(election).await?;
@@ -123,11 +123,10 @@ pub(in crate::command) async fn see(
             break (asked, answered, orders, survey);
         }
         let field = Field { survey, last: last_led(store, election).await? };
-        if !field.is_unsettled(&orders) || patience == 0 {
+        if !field.is_unsettled(&orders) || patience <= answered {
             let survey = field.settled(&orders);
             break (asked, answered, orders, survey);
         }
-        patience -= 1;
         tokio::time::sleep(PAUSE).await;
     };
     Ok(Seen {

@@ -356,6 +356,10 @@ impl Machine {
                     self.say(Command::Tell(News::Granted { asked, granted }));
                 }
                 self.timing = timing;
+                // The renewal is due by what was granted, which may be far less than was asked for.
+                if let Validity::Window { anchor, .. } = validity {
+                    self.request.hasten(now.max(anchor + timing.renew_interval));
+                }
                 self.begin_to_lead(token, validity);
             }
             // Proven too long ago to start anything: prove it again.

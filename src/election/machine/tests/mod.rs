@@ -379,6 +379,18 @@ fn a_grant_too_small_for_the_grace_is_given_back() {
 }
 
 #[test]
+fn the_first_renewal_comes_in_the_time_that_was_granted() {
+    let wishes = Wishes { ttl: after(600.0), ..Wishes::default() };
+    let timing = Timing::new(&wishes, ETCD).expect("holds as asked");
+    let mut transcript = Transcript { machine: Machine::new(rules(), timing, at(0.0), 7) };
+    transcript.tell(0.0, Event::Tick, &["open"]).tell(0.0, Event::Opened(Ok(())), &["refresh"]);
+    let validity = Validity::Window { anchor: at(0.0), window: after(12.0) };
+    let win = Event::Answered(Ok(Answer::Leading { token: Token::new(7), validity }));
+    transcript.tell(0.1, win, &["start 7"]).tell(0.2, Event::Started, &[]);
+    transcript.pass(2.0, &["refresh"]);
+}
+
+#[test]
 fn a_dead_guardian_is_swept_after_and_elect_says_that_it_failed() {
     Transcript::running(Lease::Unlimited, rules())
         .tell(1.0, Event::GuardianDied, &["sweep"])

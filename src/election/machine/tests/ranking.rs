@@ -49,6 +49,14 @@ fn sees_one(id: &str, priority: u32, arrival: u64) -> Event {
     sees(Some(6), 100, vec![entry(id, priority, arrival)])
 }
 
+/// Somebody else is the head.
+fn sees_led_by(id: &str, priority: u32) -> Event {
+    let (entry, token) = (entry(id, priority, 6), Token::new(7));
+    let leader = Leader { entry, token, since: None, remaining: None, renewed: None };
+    let survey = Survey { leader: Some(leader), waiting: vec![self::entry("us", 100, 8)] };
+    Event::Compared(Ok(Box::new(Field { survey, last: None })))
+}
+
 fn leading_as(token: u64, anchor: f64) -> Event {
     let validity = Validity::Window { anchor: at(anchor), window: after(15.0) };
     Event::Answered(Ok(Answer::Leading { token: Token::new(token), validity }))
@@ -295,11 +303,34 @@ fn who_does_not_wait_leaves_once_somebody_better_is_there() {
     comparing(Rules { wait: Wait::No, ..rules() })
         .tell(0.2, sees_one("b", 200, 6), &["resign"])
         .tell(0.3, Event::Resigned(Ok(())), &["refresh"])
-        .tell(0.4, waiting(1), &["resign"])
-        .tell(0.5, Event::Resigned(Ok(())), &["finish: not acquired"]);
+        .tell(0.4, waiting(1), &["compare"])
+        .tell(0.5, sees_led_by("b", 200), &["resign"])
+        .tell(0.6, Event::Resigned(Ok(())), &["finish: not acquired"]);
     comparing(Rules { wait: Wait::No, ..of_priority(0) })
         .tell(0.2, sees(None, 0, vec![]), &["look out", "resign"])
         .tell(0.3, Event::Resigned(Ok(())), &["finish: not acquired"]);
+}
+
+#[test]
+fn who_does_not_wait_lets_those_give_way_who_are_about_to() {
+    let ahead = || {
+        let mut transcript = Transcript::joined(ETCD, Rules { wait: Wait::No, ..rules() });
+        transcript.tell(0.1, ranked(), &[]).tell(0.1, waiting(1), &["compare"]);
+        transcript
+    };
+    // An observer, and one that is about to stand back for us.
+    for priority in [0, 50] {
+        let mut transcript = ahead();
+        transcript.tell(0.2, sees_led_by("b", priority), &[]);
+        transcript.tell(1.0, Event::Woken, &["refresh"]);
+        transcript.tell(1.1, leading(ETCD, 1.0), &["compare"]);
+    }
+    ahead().tell(0.2, sees_led_by("b", 100), &["resign"]);
+    // In a pause nobody gives way.
+    let rules = Rules { wait: Wait::No, ..rules() };
+    let mut transcript = Transcript::joined(ETCD, rules);
+    let paused = Orders::default().ranked().paused(Some(Request::new("me".into(), None)));
+    transcript.tell(0.1, Event::Ordered(paused), &[]).tell(0.1, waiting(1), &["resign"]);
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn last_words_that_cannot_be_written_hold_up_nobody() {
     run("last words", async {
         let (bench, disk) = bench();
         let mut line = Contender::in_line(&bench, &["a", "b"]).await;
-        fs::create_dir(hall(&disk).join("note-history.new")).unwrap();
+        fs::create_dir(hall(&disk).join(".new-note-history")).unwrap();
         line[0].resign_with("unheard").await;
         line[1].lead().await;
         assert_eq!(note(&bench, NoteName::HISTORY).await, None);

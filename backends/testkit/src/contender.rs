@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use elect_api::{
-    Candidate, ElectionName, Error, Note, NoteName, Noted, Order, Seat, Standing, Store, Survey,
-    Ticket, Token, Wake,
+    Candidate, ElectionName, Error, ErrorKind, Note, NoteName, Noted, Order, Seat, Standing, Store,
+    Survey, Ticket, Token, Wake,
 };
 
 use crate::{Shared, poll_n};
@@ -196,6 +196,14 @@ impl Contender {
                 self.candidate.id,
                 in_words(&other)
             ),
+        }
+    }
+
+    /// Refreshes until the store answers: servers that stood still may first have to find out who of them leads.
+    pub async fn wait_until_answered(&mut self) {
+        while let Err(error) = self.try_refresh().await {
+            assert_eq!(error.kind(), ErrorKind::Unreachable, "{}: {error}", self.candidate.id);
+            tokio::time::sleep(self.bench.ttl() / 100).await;
         }
     }
 

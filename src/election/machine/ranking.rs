@@ -126,8 +126,11 @@ impl Machine {
             // Our entry went meanwhile: the next refresh will say so.
             (Comparison::Win(_), None) => self.ask_again(now),
             (Comparison::Haste, _) => {
-                if !field.is_unsettled(&self.orders) && field.settled(&self.orders).leader.is_some()
-                {
+                let is_settled = !field.is_unsettled(&self.orders);
+                let leader = field.settled(&self.orders).leader;
+                // Those before us may have gone since we looked: then the next refresh will say that we have won.
+                let is_another = leader.is_some_and(|it| it.entry.candidate.id != self.rules.id);
+                if is_settled && is_another {
                     return self.lose_patience(now);
                 }
                 self.ask_again(now);

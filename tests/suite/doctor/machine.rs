@@ -1,7 +1,6 @@
 //! What is said of the machine.
 
 use elect_testkit::fault::Limits;
-use elect_testkit::servers::Etcd;
 
 use super::{doctor, list, only, report};
 use crate::support::Ground;
@@ -56,7 +55,7 @@ fn a_slewed_clock_is_found_where_leases_end_by_time() {
     let ground = Ground::new();
     let slew = ground.path().join("slew");
     std::fs::write(&slew, "8800 0").expect("a file");
-    let etcd = Etcd::start(1);
+    let etcd = elect_testkit::servers::Etcd::start(1);
     let found = report(&doctor(&etcd.url()).env("ELECT_TEST_SLEW", &slew), 1);
     only(&found, "error", &["clock is slewed to run 12.00 % too slow"]);
     assert_eq!(found["clock"]["rate"], 0.88);

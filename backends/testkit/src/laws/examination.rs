@@ -65,5 +65,7 @@ pub async fn an_examination_of_a_store_that_stalls_comes_back(bench: Shared) {
     let stall = bench.stall(&crate::election()).await;
     examine(&bench, &*store).await;
     drop(stall);
-    Contender::new(&bench, "a").await.wait_until_leading().await;
+    let mut contender = Contender::new(&bench, "a").await;
+    contender.wait_until_answered().await;
+    contender.wait_until_leading().await;
 }

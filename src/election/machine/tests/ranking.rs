@@ -326,6 +326,8 @@ fn who_does_not_wait_lets_those_give_way_who_are_about_to() {
         transcript.tell(1.1, leading(ETCD, 1.0), &["compare"]);
     }
     ahead().tell(0.2, sees_led_by("b", 100), &["resign"]);
+    // They went before we looked.
+    ahead().tell(0.2, sees(None, 100, vec![]), &[]).tell(1.0, Event::Woken, &["refresh"]);
     // In a pause nobody gives way.
     let rules = Rules { wait: Wait::No, ..rules() };
     let mut transcript = Transcript::joined(ETCD, rules);

@@ -26,9 +26,9 @@ Output:
   null as long as nobody has said how it ended: `elect status` tells whether it
   lasts. What a leader did not live to say its successor says, with the time at
   which it began itself.
-  A leader that starts no command is not in it, nor is a program that is no
-  elect. Of a command that ended before the store had answered its leader once,
-  nothing may be known.";
+  A program that is no elect is not in it. Of a leader that was killed in the
+  first tenth of a second, or whose command ended before the store had answered
+  it once, nothing may be known.";
 
 /// The arguments of `elect history`.
 #[derive(Args, Debug)]

@@ -11,9 +11,10 @@ Examples:
   elect priority web db1 0          db1 hands over, and does not lead again";
 
 const MORE: &str = "\
-ID is the whole id that elect status shows, and then counts for this run of elect only, or its label, and then
-counts for all candidates of that label, also for those to come. A leader of priority 0 hands over in good
-order, as with elect resign, and that is waited for.
+ID is the whole id that elect status shows, and then counts for this run of elect
+only, or its label, and then counts for all candidates of that label, also for
+those to come. A leader of priority 0 hands over in good order, as with elect
+resign, and that is waited for.
 
 Exit codes:
   0    it is so

@@ -16,11 +16,13 @@ Examples:
   elect resign web --force                     take it from who does not answer";
 
 const MORE: &str = "\
-The leader's command gets the signal that its elect run has for --signal, and all
-the time that it takes (or its --stop-timeout); then whoever is next leads, and the elect run that led ends with 124, or waits again if it has
---after-loss campaign. A leader that is no elect cannot be asked.
+The leader's command gets the signal that its elect run has for --signal, and
+all the time that it takes (or its --stop-timeout); then whoever is next leads,
+and the elect run that led ends with 124, or waits again if it has --after-loss
+campaign. A leader that is no elect cannot be asked.
 
-With --to whoever is named leads next, if it is still there then and nobody else has led meanwhile.
+With --to whoever is named leads next, if it is still there then and nobody else
+has led meanwhile.
 
 With --force the leader is asked too, and has as long as its lease would last
 without a renewal. In etcd and ZooKeeper the entry of a dead leader is gone then;

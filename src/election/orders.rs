@@ -229,13 +229,18 @@ impl Orders {
         self.pause().or_else(|| self.step_down(token))
     }
 
+    /// Which priority was set for a candidate, and by whom, if somebody has set one.
+    pub(super) fn prioritization(&self, id: &str) -> Option<String> {
+        let Priority { priority, request } = self.set_for(id)?;
+        Some(request.in_words(&format!("priority set to {priority}")))
+    }
+
     /// Why a candidate that was started with this priority is never to lead, if so.
     pub(super) fn exclusion(&self, id: &str, own: u32) -> Option<String> {
-        match self.set_for(id) {
-            Some(Priority { priority: 0, request }) => Some(request.in_words("priority set to 0")),
-            None if own == 0 => Some("of priority 0".to_owned()),
-            _ => None,
+        if self.priority_of(id, own) > 0 {
+            return None;
         }
+        Some(self.prioritization(id).unwrap_or_else(|| "of priority 0".to_owned()))
     }
 }
 

@@ -24,9 +24,12 @@
 //!
 //! A newcomer takes `enter`, makes its file, locks it, and only then gives it the number after the
 //! greatest in the queue: whoever sees a numbered file without a lock sees a dead one. It then looks
-//! for the nearest living file before its own. If there is one, a thread sleeps on the lock of that
-//! file, and nobody else's, so that one change wakes one waiter. If there is none, it takes `lock`
-//! without waiting, draws a token, makes it durable, and leads.
+//! for the nearest living file before its own, of a candidate that does not stand still. If there is one,
+//! a thread sleeps on the lock of that file, and nobody else's, so that one change wakes one waiter. If there
+//! is none, it takes `lock` without waiting, draws a token, makes it durable, and leads.
+//!
+//! Whoever is stopped (SIGSTOP) would not take its turn, and is passed: at sight, or with the next refresh of
+//! whoever sleeps on its file. It keeps that, and is the first again once it goes on.
 //!
 //! The leader's [`holds`](elect_api::Seat::holds) are the descriptors of `lock` *and* of its file in the
 //! queue. Guardian and command inherit them: if `elect` is killed, the next in the queue goes on

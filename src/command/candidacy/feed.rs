@@ -36,6 +36,7 @@ impl<'a> Feed<'a> {
                 self.board.waiting(0);
                 self.board.remark("looking_on", Some(why.clone()));
             }
+            News::Reprioritized(what) => self.board.remark("priority", Some(what.clone())),
             News::StandingBack { id, .. } => {
                 self.board.remark("standing_back", Some(format!("for {id}")));
             }

@@ -148,6 +148,7 @@ impl driver::Observer for Observer<'_> {
             News::Paused(why) | News::LookingOn(why) => {
                 self.log.info(format_args!("next to lead, and starting nothing: {why}"));
             }
+            News::Reprioritized(what) => self.log.info(what),
             News::StandingBack { id, priority } => {
                 self.log.info(format_args!("standing back for {id}, of priority {priority}"));
             }

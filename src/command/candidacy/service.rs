@@ -139,6 +139,7 @@ impl<'a> Service<'a> {
             | News::EntryLeft(_)
             | News::OrdersUnread(_)
             | News::StandingBack { .. }
+            | News::Reprioritized(_)
             | News::HistoryUnkept(_) => {}
         }
     }

@@ -18,9 +18,6 @@ const ATTEMPTS: u32 = 5;
 /// How often others may be faster than we before that is told.
 const RACES: u32 = 20;
 
-/// How long somebody who is about to lead, or to stand back, is waited for.
-const SETTLING: Duration = Duration::from_secs(3);
-
 /// Where things are asked of one election.
 pub(super) struct Desk<'a> {
     backend: &'a BackendUrl,
@@ -95,19 +92,6 @@ impl<'a> Desk<'a> {
     pub(super) async fn survey(&self) -> anyhow::Result<Survey> {
         let named = std::slice::from_ref(self.election);
         Ok(look(self.store.as_ref(), named, ATTEMPTS).await?.into_only())
-    }
-
-    /// The same, once it is plain who leads; or as it is after some seconds.
-    ///
-    /// # Errors
-    /// The store does not answer, or refuses us.
-    pub(super) async fn settled_survey(&self) -> anyhow::Result<Survey> {
-        let end = guard::now() + SETTLING;
-        let end = self.end.map_or(end, |own| own.min(end));
-        match self.wait(Some(end), is_settled).await? {
-            Some(seen) => Ok(seen.survey),
-            None => self.survey().await,
-        }
     }
 
     /// What is asked at present.

@@ -8,7 +8,7 @@ use super::Desk;
 use crate::command::candidacy::BootClock;
 use crate::config::CampaignPlan;
 use crate::election::driver::Clock as _;
-use crate::election::orders::Request;
+use crate::election::orders::{Orders, Request};
 use crate::guard;
 use crate::report::Log;
 
@@ -52,16 +52,15 @@ async fn ask_each(plan: &CampaignPlan, candidate: &Candidate, log: &Log) -> anyh
         }
         let reason = format!("of priority {priority}");
         let request = Request::new(candidate.id.clone(), Some(reason));
-        desk.ask(|orders| {
-            // Whoever has asked already may have named who is to be next.
-            if orders.ends(leader.token) {
-                return orders;
-            }
-            orders.stepping_down(leader.token, request.clone())
-        })
-        .await?;
+        desk.ask(|orders| asking(orders, leader.token, &request)).await?;
         asked = Some(leader.token);
     }
+}
+
+/// The orders that have whoever leads with this token hand over. Whoever has asked for that already may have named
+/// who is to be next.
+fn asking(orders: Orders, token: Token, request: &Request) -> Orders {
+    if orders.ends(token) { orders } else { orders.stepping_down(token, request.clone()) }
 }
 
 /// A leader that has less priority than we have.
@@ -105,5 +104,15 @@ mod tests {
         assert!(!is_asked(&survey(100, 100), "us", None));
         assert!(!is_asked(&survey(80, 100), "who does not wait", None));
         assert!(!is_asked(&Survey { leader: None, ..survey(80, 100) }, "us", None));
+    }
+
+    #[test]
+    fn what_was_asked_of_the_leader_already_stays() {
+        let request = Request::new("me".into(), None);
+        let token = Token::new(7);
+        assert!(asking(Orders::default(), token, &request).ends(token));
+        let named = Orders::default().handing_over(token, Some("b".into()), request.clone());
+        assert_eq!(asking(named.clone(), token, &request), named);
+        assert!(asking(named, Token::new(8), &request).ends(Token::new(8)));
     }
 }

@@ -18,7 +18,7 @@ pub(in crate::command) fn priority(plan: &PriorityPlan, log: &Log) -> anyhow::Re
     block_on(async {
         let ask = &plan.ask;
         let desk = Desk::new(&ask.backend, &ask.election, ask.timeout, log)?;
-        let survey = desk.settled_survey().await?;
+        let survey = desk.survey().await?;
         check(&survey, plan, desk.asked().await?.sets_priority_of(&plan.id))?;
         let priority = match plan.priority {
             Preference::Own => None,

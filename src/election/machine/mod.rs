@@ -2,6 +2,7 @@
 
 mod history;
 mod leading;
+mod leaving;
 mod once;
 mod orders;
 mod patience;
@@ -390,89 +391,6 @@ impl Machine {
             }
             Phase::Finished => {}
             _ => self.say(Command::Tell(News::Trouble(error, pause))),
-        }
-    }
-
-    /// With nothing running, or nothing left running: removes our entry, if there may be one.
-    fn leave(&mut self, now: Boottime, verdict: Verdict) {
-        self.verdict.get_or_insert(verdict);
-        let finishes = self.finishes_the_chapter(now);
-        if !finishes {
-            self.abandon_request();
-        }
-        let for_good = self.told_to_end
-            || !matches!(
-                self.verdict,
-                Some(Verdict::Lost(_) | Verdict::SteppedDown(_) | Verdict::Withdrawn(_))
-            );
-        self.say(Command::Tell(News::Leaving { for_good }));
-        if matches!(self.phase, Phase::Joining) {
-            return self.finish();
-        }
-        self.failures = 0;
-        self.phase = Phase::Resigning(now + self.timing.entry_timeout * 2);
-        if !finishes {
-            self.request = Request::due(now);
-        }
-    }
-
-    fn withdraw(&mut self, now: Boottime, why: String) {
-        match self.phase {
-            Phase::Joining | Phase::Campaigning(_) => self.leave(now, Verdict::Withdrawn(why)),
-            Phase::Leading(_) => {
-                self.verdict.get_or_insert(Verdict::Withdrawn(why.clone()));
-                self.asked_to_step_down(now, why);
-            }
-            Phase::Resigning(_) | Phase::Finished => {}
-        }
-    }
-
-    fn abandon_request(&mut self) {
-        if self.request.forget().is_some() {
-            self.say(Command::Abandon);
-        }
-    }
-
-    /// What we had won is given up; from here on we are a newcomer.
-    fn rejoined(&mut self, now: Boottime) {
-        self.heard();
-        self.restraint = Restraint::None;
-        self.inquiry = self.inquiry.map(|_| Inquiry::Due(None));
-        self.phase = Phase::Campaigning(None);
-        self.request = Request::due(now);
-    }
-
-    fn resigned(&mut self, now: Boottime, outcome: Result<(), Error>) {
-        if matches!(self.phase, Phase::Campaigning(_)) {
-            return match outcome {
-                Ok(()) => self.rejoined(now),
-                Err(error) => self.failed(now, error),
-            };
-        }
-        self.request.forget();
-        match outcome {
-            Ok(()) => self.finish(),
-            Err(error) if error.is_permanent() => {
-                self.say(Command::Tell(News::EntryLeft(error)));
-                self.finish();
-            }
-            Err(error) => self.failed(now, error),
-        }
-    }
-
-    fn finish(&mut self) {
-        self.abandon_request();
-        self.phase = Phase::Finished;
-        let verdict = match self.verdict.take() {
-            Some(Verdict::Lost(why) | Verdict::SteppedDown(why) | Verdict::Withdrawn(why))
-                if self.told_to_end =>
-            {
-                Some(Verdict::LostForGood(why))
-            }
-            verdict => verdict,
-        };
-        if let Some(verdict) = verdict {
-            self.say(Command::Finish(verdict));
         }
     }
 

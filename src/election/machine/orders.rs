@@ -7,7 +7,14 @@ use crate::election::orders::Orders;
 
 impl Machine {
     pub(super) fn ordered(&mut self, now: Boottime, orders: Orders) {
-        self.orders = orders;
+        let old = std::mem::replace(&mut self.orders, orders);
+        let set = |orders: &Orders| orders.prioritization(&self.rules.id);
+        let (was, is) = (set(&old), set(&self.orders));
+        if was != is {
+            let own = || format!("priority {} again, as it was started", self.rules.priority);
+            let news = News::Reprioritized(is.unwrap_or_else(own));
+            self.say(Command::Tell(news));
+        }
         self.compare_anew();
         self.hurry_chapter(now);
         let Phase::Leading(tenure) = &self.phase else { return };

@@ -196,6 +196,8 @@ pub enum News {
         /// Its priority.
         priority: u32,
     },
+    /// Our priority was set, or is our own again: which it is, and who wants that.
+    Reprioritized(String),
     /// Leadership is ours, and nothing is started: we are never to lead, for this reason.
     LookingOn(String),
     /// What people ask of the election cannot be read, and is not done.

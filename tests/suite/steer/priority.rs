@@ -234,6 +234,10 @@ fn a_priority_set_by_label_also_counts_for_whoever_comes_later(arena: &Arena) {
     arena.elect("wait").args(["job", "--for", "vacant"]).run().exits(0);
     arena.elect("priority").args(["job", "two", "own"]).run().exits(0);
     arena.wait_for_leader("two");
+    let mut two = crowd.take("two");
+    two.signal(Signal::SIGTERM);
+    let told = two.wait();
+    told.says("priority set to 0 by ").says(": disk").says("priority 100 again, as it was started");
 }
 
 fn a_candidate_that_preempts_asks_a_lesser_leader_and_no_other(arena: &Arena) {
@@ -302,6 +306,22 @@ fn a_leader_is_shown_though_its_history_is_gone(arena: &Arena) {
     let said = arena.elect("resign").arg("job").run().exits(0);
     assert!(said.stdout.starts_with("high-"), "{}", said.stdout);
     crowd.take("low").wait().exits(124);
+}
+
+#[test]
+fn a_history_that_cannot_be_read_keeps_nobody_from_leading() {
+    let arena = Arena::on(Ground::File);
+    let mut crowd = Crowd::new(&arena);
+    crowd.join("low", 50, LONG);
+    let first = arena.wait_for_leader("low");
+    let note = arena.note("history").expect("a file");
+    eventually("it to be written", || note.exists().then_some(()));
+    std::fs::write(&note, [0xff; 64]).expect("our own file");
+    crowd.join("high", 200, LONG);
+    crowd.join("middle", 100, LONG);
+    crowd.kill(&["low"]);
+    let second = arena.wait_for_leader("high");
+    assert_ne!(first, second);
 }
 
 /// Whoever passed a candidate that stood still is the leader all the same.

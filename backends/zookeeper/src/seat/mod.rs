@@ -1,4 +1,5 @@
 mod notes;
+mod proof;
 
 use std::mem;
 use std::sync::Arc;
@@ -9,11 +10,11 @@ use elect_api::{
     Boottime, Candidate, ElectionName, Error, ErrorKind, Note, NoteName, Noted, Orders, Seat,
     Standing, Ticket, Token, Validity, awake, first_of, never,
 };
-use zookeeper_client::{CheckWriteError, Client, Error as Zk};
+use zookeeper_client::Client;
 
+use self::proof::{Proof, prove};
 use crate::directory::{Directory, Place};
 use crate::entry;
-use crate::fault::{Action, ends_session, fault, loses_connection};
 use crate::guid::Guid;
 use crate::link::Link;
 use crate::note::Notes;
@@ -51,13 +52,6 @@ enum State {
     Leading(Place, Option<Watch>),
     /// Has led, and lost it.
     Gone(String),
-}
-
-/// What a quorum says of our node.
-enum Proof {
-    Held,
-    Missing,
-    SessionEnded(String),
 }
 
 impl ZkSeat {
@@ -368,43 +362,6 @@ impl ZkSeat {
         let mut guids = self.strays.clone();
         guids.push(self.guid);
         self.directory.remove_all(client, &guids).await
-    }
-}
-
-/// Asks the quorum whether our node is there.
-///
-/// The question changes nothing, so if it goes down with its connection it is put once more, on the next
-/// one: a leader that was connected to a dying server has no time to spare. It counts from `now` all the
-/// same.
-async fn prove(
-    client: &Client,
-    link: &mut Link,
-    now: Boottime,
-    path: &str,
-) -> Result<Proof, Error> {
-    let mut answer = ask_quorum(client, path).await;
-    if answer.as_ref().is_err_and(loses_connection) {
-        answer = ask_quorum(client, path).await;
-    }
-    match answer {
-        Ok(true) => {
-            if let Some(session) = link.established() {
-                session.anchors.confirmed(now);
-            }
-            Ok(Proof::Held)
-        }
-        Ok(false) => Ok(Proof::Missing),
-        Err(error) if ends_session(&error) => Ok(Proof::SessionEnded(error.to_string())),
-        Err(error) => Err(fault(Action::Check, path, error)),
-    }
-}
-
-/// A write of the quorum that changes nothing, and fails if the node is not there.
-async fn ask_quorum(client: &Client, path: &str) -> Result<bool, Zk> {
-    match client.counting("multi").new_check_writer(path, None)?.commit().await {
-        Ok(_) => Ok(true),
-        Err(CheckWriteError::CheckFailed { source: Zk::NoNode }) => Ok(false),
-        Err(error) => Err(error.into()),
     }
 }
 

@@ -1,0 +1,52 @@
+//! The proof that our node is there.
+
+use elect_api::{Boottime, Error};
+use zookeeper_client::{CheckWriteError, Client, Error as Zk};
+
+use crate::fault::{Action, ends_session, fault, loses_connection};
+use crate::link::Link;
+use crate::trips::Counted;
+
+/// What a quorum says of our node.
+pub(super) enum Proof {
+    Held,
+    Missing,
+    SessionEnded(String),
+}
+
+/// Asks the quorum whether our node is there.
+///
+/// The question changes nothing, so if it goes down with its connection it is put once more, on the next
+/// one: a leader that was connected to a dying server has no time to spare. It counts from `now` all the
+/// same.
+pub(super) async fn prove(
+    client: &Client,
+    link: &mut Link,
+    now: Boottime,
+    path: &str,
+) -> Result<Proof, Error> {
+    let mut answer = ask_quorum(client, path).await;
+    if answer.as_ref().is_err_and(loses_connection) {
+        answer = ask_quorum(client, path).await;
+    }
+    match answer {
+        Ok(true) => {
+            if let Some(session) = link.established() {
+                session.anchors.confirmed(now);
+            }
+            Ok(Proof::Held)
+        }
+        Ok(false) => Ok(Proof::Missing),
+        Err(error) if ends_session(&error) => Ok(Proof::SessionEnded(error.to_string())),
+        Err(error) => Err(fault(Action::Check, path, error)),
+    }
+}
+
+/// A write of the quorum that changes nothing, and fails if the node is not there.
+async fn ask_quorum(client: &Client, path: &str) -> Result<bool, Zk> {
+    match client.counting("multi").new_check_writer(path, None)?.commit().await {
+        Ok(_) => Ok(true),
+        Err(CheckWriteError::CheckFailed { source: Zk::NoNode }) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,92 @@
+//! How a candidacy ends, and how a place is given up to come again.
+
+use elect_api::{Boottime, Error};
+
+use super::once::Inquiry;
+use super::request::Request;
+use super::{Command, Machine, News, Phase, Restraint, Verdict};
+
+impl Machine {
+    /// With nothing running, or nothing left running: removes our entry, if there may be one.
+    pub(super) fn leave(&mut self, now: Boottime, verdict: Verdict) {
+        self.verdict.get_or_insert(verdict);
+        let finishes = self.finishes_the_chapter(now);
+        if !finishes {
+            self.abandon_request();
+        }
+        let for_good = self.told_to_end
+            || !matches!(
+                self.verdict,
+                Some(Verdict::Lost(_) | Verdict::SteppedDown(_) | Verdict::Withdrawn(_))
+            );
+        self.say(Command::Tell(News::Leaving { for_good }));
+        if matches!(self.phase, Phase::Joining) {
+            return self.finish();
+        }
+        self.failures = 0;
+        self.phase = Phase::Resigning(now + self.timing.entry_timeout * 2);
+        if !finishes {
+            self.request = Request::due(now);
+        }
+    }
+
+    pub(super) fn withdraw(&mut self, now: Boottime, why: String) {
+        match self.phase {
+            Phase::Joining | Phase::Campaigning(_) => self.leave(now, Verdict::Withdrawn(why)),
+            Phase::Leading(_) => {
+                self.verdict.get_or_insert(Verdict::Withdrawn(why.clone()));
+                self.asked_to_step_down(now, why);
+            }
+            Phase::Resigning(_) | Phase::Finished => {}
+        }
+    }
+
+    pub(super) fn abandon_request(&mut self) {
+        if self.request.forget().is_some() {
+            self.say(Command::Abandon);
+        }
+    }
+
+    /// What we had won is given up; from here on we are a newcomer.
+    fn rejoined(&mut self, now: Boottime) {
+        self.heard();
+        self.restraint = Restraint::None;
+        self.inquiry = self.inquiry.map(|_| Inquiry::Due(None));
+        self.phase = Phase::Campaigning(None);
+        self.request = Request::due(now);
+    }
+
+    pub(super) fn resigned(&mut self, now: Boottime, outcome: Result<(), Error>) {
+        if matches!(self.phase, Phase::Campaigning(_)) {
+            return match outcome {
+                Ok(()) => self.rejoined(now),
+                Err(error) => self.failed(now, error),
+            };
+        }
+        self.request.forget();
+        match outcome {
+            Ok(()) => self.finish(),
+            Err(error) if error.is_permanent() => {
+                self.say(Command::Tell(News::EntryLeft(error)));
+                self.finish();
+            }
+            Err(error) => self.failed(now, error),
+        }
+    }
+
+    pub(super) fn finish(&mut self) {
+        self.abandon_request();
+        self.phase = Phase::Finished;
+        let verdict = match self.verdict.take() {
+            Some(Verdict::Lost(why) | Verdict::SteppedDown(why) | Verdict::Withdrawn(why))
+                if self.told_to_end =>
+            {
+                Some(Verdict::LostForGood(why))
+            }
+            verdict => verdict,
+        };
+        if let Some(verdict) = verdict {
+            self.say(Command::Finish(verdict));
+        }
+    }
+}

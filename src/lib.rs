@@ -1,7 +1,52 @@
-//! `elect` runs a command on exactly one machine at a time.
+//! `elect` leads an election: on exactly one machine at a time a program, or a command, does its work.
 //!
-//! It takes a lease on a store that its user already trusts, runs the command while it holds the
-//! lease, and has the whole command tree dead *before* anybody else can hold it.
+//! As a program, it takes a lease on a store that its user already trusts, runs a command while it holds the
+//! lease, and has the whole command tree dead *before* anybody else can hold it. As a library, it does the same
+//! for work in Rust, which it cannot kill, and which is told in time instead.
+//!
+//! # From Rust
+//!
+//! A [`Campaign`] waits until it leads. The [`Leadership`] has a fencing token, and a [`Validity`] that tells at any
+//! time whether it may still be counted on:
+//!
+//! ```
+//! use elect::Campaign;
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let url = &format!("file://{}", folder.path().display());
+//! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+//! let campaign = Campaign::new(url, "report")?; // or "etcd://a,b,c", or "zk://a,b,c"
+//! let leadership = campaign.lead().await?;
+//! let validity = leadership.validity();
+//! let report = async { /* one await after another, with the token where others write, too */ };
+//! tokio::select! {
+//!     () = report => println!("reported with token {}", leadership.token()),
+//!     why = validity.lost() => println!("stopped in the middle of it: {why}"),
+//! }
+//! leadership.resign().await?;
+//! # assert!(!validity.is_valid());
+//! # Ok::<(), elect::Error>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! What there is to know about it:
+//!
+//! - **At most one leads**, under the conditions that README gives for commands, provided that the program has
+//!   stopped its work by the [deadline](Validity::deadline). Nothing of it can be killed: whoever goes on beyond that
+//!   may do so beside the next leader. [`Validity::lost`] ends in time, with the [grace](Campaign::grace) left.
+//! - **Work that is dropped stops at its next await.** So a `select!` as above is enough for a future that never keeps its
+//!   thread for longer than the grace. Work on threads asks [`Validity::is_valid`] before each step that takes less than
+//!   the grace.
+//! - **A resource that others write, too, gets the [token](Leadership::token)**, and refuses a smaller one than it has
+//!   seen. A process can be stopped between any check and the write behind it.
+//! - **Renewals need nothing of the program's**: a thread of elect's own makes them. Any executor will do.
+//!
+//! A whole program:
+//!
+//! ```no_run
+#![doc = include_str!("library/example.rs")]
+//! ```
 //!
 //! # Theory of operation
 //!
@@ -50,6 +95,9 @@
 //! an application elsewhere is told, in the file of `--lease-file` and over HTTP. To the engine it is like a
 //! command that takes the whole of its grace to end, as nobody can be killed. Whether the application is
 //! well is asked beside the engine; a health command has a guardian of its own for as long as it runs.
+//!
+//! **A program of somebody else's.** A [`Campaign`] has no guardian either: in the place of the tree stands the work of
+//! a program in Rust, over when that says so, or at the deadline that it was told.
 //!
 //! **Once.** A store keeps notes of an election apart from its entries; only a leader writes one, in one step
 //! with the proof that it leads. What `--once` names is done when it stands in a note: a candidate reads that
@@ -108,11 +156,22 @@ compile_error!(
     "elect needs Linux: it relies on PR_SET_PDEATHSIG, subreapers and signal-driven pipes"
 );
 
+#[doc(hidden)]
 pub mod cli;
+#[doc(hidden)]
 pub mod command;
+#[doc(hidden)]
 pub mod config;
+#[doc(hidden)]
 pub mod election;
 #[cfg(feature = "fuzzing")]
+#[doc(hidden)]
 pub mod fuzzing;
+#[doc(hidden)]
 pub mod guard;
+mod library;
+#[doc(hidden)]
 pub mod report;
+
+pub use elect_api::Boottime;
+pub use library::{Campaign, Error, Leadership, Validity};

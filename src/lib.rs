@@ -40,6 +40,7 @@
 //!   the grace.
 //! - **A resource that others write, too, gets the [token](Leadership::token)**, and refuses a smaller one than it has
 //!   seen. A process can be stopped between any check and the write behind it.
+//! - **A store is a feature**: `etcd`, `file` and `zookeeper`, all of them by default.
 //! - **Renewals need nothing of the program's**: a thread of elect's own makes them. Any executor will do.
 //!
 //! A whole program:

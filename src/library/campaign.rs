@@ -45,8 +45,7 @@ impl Campaign {
     /// [`Error::Invalid`] if the URL names no store, something that it names cannot be read, or the election cannot
     /// have this name.
     pub fn new(url: &str, election: &str) -> Result<Self, Error> {
-        let election = config::parse_election(election)
-            .map_err(|why| Error::Invalid(format!("{:#}", anyhow::Error::from(why))))?;
+        let election = config::parse_election(election).map_err(Error::invalid)?;
         let store = store_of(url)?;
         let label = config::label_of_host(&config::host_name());
         Ok(Self { store, election, label, wishes: Wishes::default() })
@@ -87,7 +86,7 @@ impl Campaign {
     ///
     /// # Errors
     /// [`Error::Invalid`] if what was asked for does not go together; [`Error::Unreached`] if the store never
-    /// answered; [`Error::Store`] if it refuses; [`Error::Failed`] if this machine does not allow for leading. A store
+    /// answered; [`Error::Refused`] if it refuses; [`Error::Failed`] if this machine does not allow for leading. A store
     /// that has answered once and is out of reach later is waited for.
     ///
     /// # Cancellation
@@ -139,8 +138,7 @@ impl Campaign {
 
     fn candidature(&self, wait: Wait) -> Result<Candidature, Error> {
         let timing = self.timing()?;
-        let label =
-            config::label(self.label.clone()).map_err(|why| Error::Invalid(why.to_string()))?;
+        let label = config::label(self.label.clone()).map_err(Error::invalid)?;
         let program = std::env::args_os().next().unwrap_or_default();
         Ok(Candidature {
             store: Arc::clone(&self.store),
@@ -169,7 +167,7 @@ impl Campaign {
             return Err(Error::Invalid(what));
         }
         let lease = self.store.profile().lease;
-        Timing::new(&self.wishes, lease).map_err(|why| Error::Invalid(why.to_string()))
+        Timing::new(&self.wishes, lease).map_err(Error::invalid)
     }
 }
 
@@ -181,5 +179,23 @@ impl fmt::Debug for Campaign {
             .field("label", &self.label)
             .field("wishes", &self.wishes)
             .finish()
+    }
+}
+
+#[cfg(all(test, feature = "file"))]
+mod tests {
+    use super::{Campaign, Leadership, Validity};
+
+    /// All may go to other threads, on any executor.
+    #[test]
+    fn nothing_is_bound_to_a_thread() {
+        fn is_free<T: Send + Sync>() {}
+        fn may_move<T: Send>(_: T) {}
+        is_free::<(Campaign, Leadership, Validity, super::Error)>();
+        let campaign = Campaign::new("file:///nowhere", "job").unwrap();
+        may_move((campaign.lead(), campaign.try_lead()));
+        let _ = |leadership: Leadership, validity: &Validity| {
+            may_move((leadership.resign(), validity.lost()));
+        };
     }
 }

@@ -42,10 +42,13 @@ impl Candidature {
         let machine = Machine::new(self.rules(), self.timing, engine.now(), fastrand::u64(..));
         let verdict = driver::drive(&candidacy, machine, &*engine, &mut work, &mut observer).await;
         match verdict {
-            Verdict::StoreFailed(error) => Err(Error::store(error)),
-            Verdict::Unreached => Err(Error::Unreached(self.store.profile().location)),
+            Verdict::StoreFailed(error) => Err(Error::of_store(error)),
+            Verdict::Unreached => {
+                let location = self.store.profile().location;
+                Err(Error::Unreached(format!("{location} did not answer in time")))
+            }
             Verdict::Failed(why) => Err(Error::Failed(why)),
-            _ => observer.left.map_or(Ok(()), |error| Err(Error::store(error))),
+            _ => observer.left.map_or(Ok(()), |error| Err(Error::of_store(error))),
         }
     }
 

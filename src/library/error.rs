@@ -1,17 +1,17 @@
 /// Why a campaign does not lead, or why its entry could not be removed. The text is for people: it says what was
 /// tried, where, and the way out, and holds no secret of a URL.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// What was asked for cannot be: the URL, a name, or times that do not go together. Trying again does not help.
     #[error("{0}")]
     Invalid(String),
-    /// The store refuses, or cannot serve an election; or, where a leadership was given up, our entry is left in it
-    /// until it ends by itself.
+    /// The store refuses, or cannot serve an election. Trying again does not help.
     #[error("{0}")]
-    Store(String, #[source] elect_api::Error),
-    /// The store never answered within 10 s. Trying again may help.
-    #[error("{0} did not answer in time")]
+    Refused(String),
+    /// The store is out of reach: it never answered within 10 s, or did not when leadership was given up. Trying again
+    /// may help.
+    #[error("{0}")]
     Unreached(String),
     /// This machine or what the store grants does not allow for leading: no thread or descriptor is left, its clock
     /// is slewed by more than [`Campaign::max_clock_drift`](crate::Campaign::max_clock_drift), or leases are so short
@@ -21,8 +21,15 @@ pub enum Error {
 }
 
 impl Error {
-    pub(super) fn store(error: elect_api::Error) -> Self {
-        Self::Store(error.to_string(), error)
+    pub(super) fn of_store(error: elect_api::Error) -> Self {
+        let is_permanent = error.is_permanent();
+        let what = format!("{:#}", anyhow::Error::from(error));
+        if is_permanent { Self::Refused(what) } else { Self::Unreached(what) }
+    }
+
+    /// What was asked for cannot be.
+    pub(super) fn invalid(why: impl Into<anyhow::Error>) -> Self {
+        Self::Invalid(format!("{:#}", why.into()))
     }
 
     /// A task ended without a word.

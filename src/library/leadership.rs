@@ -1,3 +1,5 @@
+use std::fmt;
+
 use elect_api::Token;
 use tokio::sync::oneshot;
 
@@ -12,7 +14,6 @@ use super::{Error, Validity};
 /// removed in the background. If the process ends before that, the entry ends as the store has it: at once on
 /// the local disk, else with its lease. So a program that is about to exit calls [`resign`](Leadership::resign).
 /// Whoever drops it, or resigns, has stopped to act as the leader.
-#[derive(Debug)]
 #[must_use = "leadership is given up when this is dropped"]
 pub struct Leadership {
     pub(super) id: String,
@@ -45,8 +46,8 @@ impl Leadership {
     /// before.
     ///
     /// # Errors
-    /// [`Error::Store`] if our entry could not be removed, which is tried for some seconds: nobody else
-    /// leads before its lease has ended.
+    /// [`Error::Unreached`] or [`Error::Refused`] if our entry could not be removed, which is tried for some seconds:
+    /// nobody else leads before its lease has ended.
     ///
     /// # Cancellation
     /// Dropping the future changes nothing: leadership is given up all the same.
@@ -54,5 +55,15 @@ impl Leadership {
         let Self { release, ended, .. } = self;
         drop(release);
         ended.await.unwrap_or_else(|_| Err(Error::stopped()))
+    }
+}
+
+impl fmt::Debug for Leadership {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Leadership")
+            .field("id", &self.id)
+            .field("token", &self.token)
+            .field("validity", &self.validity)
+            .finish_non_exhaustive()
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn store_of(url: &str) -> Result<Arc<dyn Store>, Error> {
         return Ok(store);
     }
     let Ok(named) = url.parse::<BackendUrl>();
-    let store = config::connect(&named).map_err(|why| Error::Invalid(format!("{why:#}")))?;
+    let store = config::connect(&named).map_err(Error::invalid)?;
     let store: Arc<dyn Store> = Arc::from(store);
     open.retain(|_, store| store.strong_count() > 0);
     open.insert(url.to_owned(), Arc::downgrade(&store));

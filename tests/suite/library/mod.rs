@@ -1,6 +1,7 @@
 //! The library: programs in Rust beside each other, and beside `elect run`.
 
 mod blocked;
+mod crowd;
 mod example;
 mod lost;
 mod queue;

@@ -35,8 +35,8 @@
 //! - **At most one leads**, under the conditions that README gives for commands, provided that the program has
 //!   stopped its work by the [deadline](Validity::deadline). Nothing of it can be killed: whoever goes on beyond that
 //!   may do so beside the next leader. [`Validity::lost`] ends in time, with the [grace](Campaign::grace) left.
-//! - **Work in a `select!` as above ends where it awaits**, which it has to do at least once within the grace. Work on threads
-//!   asks before each step whether more time [remains](Validity::remaining) than the step takes.
+//! - **Work in a `select!` as above ends where it awaits**, which it has to do at least once within the grace. Work on
+//!   threads asks before each step whether more time [remains](Validity::remaining) than the step takes.
 //! - **A resource that others write, too, gets the [token](Leadership::token)**, and refuses a smaller one than it has
 //!   seen. A process can be stopped between any check and the write behind it.
 //! - **A store is a feature**: `etcd`, `file` and `zookeeper`, all of them by default.

@@ -1,16 +1,19 @@
 //! Many campaigns in one process cost little each.
 
 use std::fs;
+use std::time::Duration;
 
 use elect::Campaign;
 use elect_testkit::servers::Etcd;
 use tokio::task::JoinSet;
 
-use super::{TTL, block_on};
+use super::block_on;
 
 /// So many come at once: etcd writes several times for each, one after the other.
 const GROUP: usize = 10;
 const GROUPS: usize = 10;
+
+const TTL: Duration = Duration::from_secs(60);
 
 /// What this process has of something.
 fn count_of(folder: &str) -> usize {
@@ -38,7 +41,7 @@ fn a_hundred_share_one_thread_and_one_connection() {
         // A connection that is made anew is there twice for a moment.
         assert!(after[0] < before[0] + 10 && after[1] < before[1] + 5, "{before:?}, {after:?}");
         assert!(first.validity().is_valid());
-        drop(others);
         first.resign().await.expect("a resign");
+        drop(others);
     });
 }

@@ -102,17 +102,14 @@ mod tests {
     }
 
     #[test]
-    fn each_is_woken_in_its_time_whoever_came_first() {
+    fn nobody_is_woken_before_its_time_whoever_came_first() {
         let (alarms, begin) = (Alarms::default(), guard::now());
-        let order = std::sync::Mutex::new(Vec::new());
         let wait = async |millis: u64| {
             let at = begin + Duration::from_millis(millis);
             alarms.until(Some(at)).await;
             assert!(guard::now() >= at);
-            order.lock().unwrap().push(millis);
         };
         ringing(&alarms, async { tokio::join!(wait(60), wait(30), wait(90), wait(30), wait(0)) });
-        assert_eq!(order.into_inner().unwrap(), [0, 30, 30, 60, 90]);
         assert!(alarms.lock().is_empty());
     }
 

@@ -15,7 +15,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let url = arguments.next().ok_or("where is the election? etcd://HOST, for example")?;
     let election = arguments.next().ok_or("which election?")?;
     let file = arguments.next().ok_or("which file?")?;
-    let campaign = Campaign::new(&url, &election)?.ttl(10 * SECOND).grace(2 * SECOND);
+    let campaign = Campaign::new(&url, &election)?.grace(2 * SECOND);
     loop {
         // Whoever drops this future leaves the queue.
         let leadership = tokio::select! {

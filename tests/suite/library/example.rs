@@ -76,7 +76,7 @@ fn the_example_adds_nothing_to_anothers_lines_once_it_was_stopped(arena: &Arena)
         file.display(),
         flag.display()
     );
-    let run = arena.run_with("run", 9, |it| it, &script);
+    let run = arena.run_with("run", 15, |it| it, &script);
     arena.wait_for_waiter("run");
     one.signal(Signal::SIGSTOP);
     let second = wait_for_another_than(arena, first);

@@ -19,7 +19,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     loop {
         // Whoever drops this future leaves the queue.
         let leadership = tokio::select! {
-            won = campaign.lead() => won?,
+            won = campaign.lead() => match won {
+                Err(elect::Error::Unreached(why)) => {
+                    eprintln!("trying again: {why}");
+                    continue;
+                }
+                won => won?,
+            },
             _ = tokio::signal::ctrl_c() => return Ok(()),
         };
         let validity = leadership.validity();

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use elect_testkit::program::{Elect, eventually, line_of};
+use elect_testkit::program::{Elect, Running, eventually, line_of};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getsid};
 
@@ -20,6 +20,9 @@ const ESCAPE: &str = r#"
     ' >/dev/null 2>"$RECORD.said" </dev/null &
     exec sleep 3600"#;
 
+/// Seconds, where leases end by time. A busy machine keeps it.
+const LEASE: u32 = 10;
+
 /// Processes in a session of their own, which are killed with this.
 pub(super) struct Escapee<'a> {
     arena: &'a Arena,
@@ -36,7 +39,7 @@ impl<'a> Escapee<'a> {
         stands_still: impl Fn(i32) -> bool,
     ) -> Self {
         let flags = |it: Elect| flags(it.env("E", env!("CARGO_BIN_EXE_elect")).env("WORDS", words));
-        let mut one = arena.run_with("one", 4, flags, ESCAPE);
+        let mut one = arena.run_with("one", LEASE, flags, ESCAPE);
         let pid: i32 = line_of(&arena.path("record.pid")).trim().parse().expect("a process id");
         let escapee = Self { arena, session: Pid::from_raw(pid) };
         eventually("it to stand still", || stands_still(pid).then_some(()));
@@ -76,5 +79,34 @@ impl<'a> Escapee<'a> {
 impl Drop for Escapee<'_> {
     fn drop(&mut self) {
         self.send(Signal::SIGKILL);
+    }
+}
+
+/// The next leader, whose command does some words, and stays.
+pub(super) struct Successor<'a> {
+    arena: &'a Arena,
+    running: Running,
+}
+
+impl<'a> Successor<'a> {
+    /// Waits to lead.
+    pub(super) fn start(arena: &'a Arena, flags: impl FnOnce(Elect) -> Elect, words: &str) -> Self {
+        let script = format!("{words} && echo \"$ELECT_TOKEN\" >\"$RECORD.two\"; exec sleep 3600");
+        let flags = |it: Elect| flags(it.env("E", env!("CARGO_BIN_EXE_elect")));
+        Self { arena, running: arena.run_with("two", LEASE, flags, &script) }
+    }
+
+    /// Waits until it has done them. Returns its token, in a line.
+    pub(super) fn has_done(&mut self) -> String {
+        eventually("the next leader to be done", || {
+            let is_running = self.running.is_running();
+            let done = fs::read_to_string(self.arena.path("record.two")).ok();
+            let done = done.filter(|text| text.ends_with('\n'));
+            if done.is_none() && !is_running {
+                let ended = std::mem::replace(&mut self.running, Running::idle()).wait();
+                panic!("the next leader has ended: {ended:?}");
+            }
+            done
+        })
     }
 }

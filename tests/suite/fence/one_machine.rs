@@ -3,9 +3,9 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
-use elect_testkit::program::{Elect, eventually, line_of, state};
+use elect_testkit::program::{Elect, eventually, state};
 
-use super::escapee::Escapee;
+use super::escapee::{Escapee, Successor};
 use super::example::Example;
 use crate::see::{Arena, Ground};
 
@@ -38,14 +38,13 @@ fn a_leader_that_stood_still_behind_the_fence_writes_before_the_next_one() {
     };
     let words = "cd \"$D\"; ./report; echo \"$?\" >>\"$RECORD.late\"";
     let one = Escapee::of_a_leader(&arena, |it| there(it).env("STAND", "1"), words, stands_still);
-    let script = "cd \"$D\"; ./report && echo \"$ELECT_TOKEN\" >\"$RECORD.two\"; exec sleep 3600";
-    let _two = arena.run_with("two", 4, there, script);
+    let mut two = Successor::start(&arena, there, "cd \"$D\"; ./report");
     eventually("it to wait", || is_awaited(&arena.path("report.lock")).then_some(()));
     assert!(!arena.path("moved").exists() && !arena.path("report.txt").exists());
     let (late, said) = one.go_on();
     assert_eq!(late, "124\ndone\n", "{said}");
     assert!(said.contains("cursor is not written"), "{said}");
-    let two = line_of(&arena.path("record.two"));
+    let two = two.has_done();
     let moved = fs::read_to_string(arena.path("moved")).expect("what was done");
     assert!(moved.ends_with(&format!("\n{two}")) && moved.lines().count() == 2, "{moved}{two}");
 }

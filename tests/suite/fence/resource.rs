@@ -1,8 +1,6 @@
 //! What README shows of resources that compare tokens themselves, with leaders that stand still.
 
-use elect_testkit::program::line_of;
-
-use super::escapee::Escapee;
+use super::escapee::{Escapee, Successor};
 use super::example::Example;
 use super::stopping::{Stopped, stopping, was_stopped};
 use crate::see::Arena;
@@ -33,9 +31,9 @@ pub(super) fn a_leader_that_stood_still_is_refused(
     let script = example.script().display();
     let words = format!("{strace} {script} 1; echo \"$?\" >>\"$RECORD.late\"");
     let one = Escapee::of_a_leader(arena, |it| example.around(it), &words, |_| was_stopped(&log));
-    let script = format!("{script} 2 && echo led >\"$RECORD.two\"; exec sleep 3600");
-    let _two = arena.run_with("two", 4, |it| example.around(it), &script);
-    line_of(&arena.path("record.two"));
+    let words = format!("{script} 2");
+    let mut two = Successor::start(arena, |it| example.around(it), &words);
+    two.has_done();
     assert_eq!(resource.total(), "2");
     let (late, said) = one.go_on();
     assert_eq!(late, "1\ndone\n", "{said}");

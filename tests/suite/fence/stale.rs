@@ -1,16 +1,14 @@
 //! A leader that was replaced, and does not know it.
 
-use elect_testkit::program::{Elect, line_of, state};
+use elect_testkit::program::{Elect, state};
 
-use super::escapee::Escapee;
+use super::escapee::{Escapee, Successor};
 use crate::see::{Arena, Ground, on_each_cluster, on_each_store};
 
 on_each_store! {
     whoever_was_replaced_is_refused
     a_leader_that_stood_still_between_its_check_and_its_write_is_refused
 }
-
-const ELECT: &str = env!("CARGO_BIN_EXE_elect");
 
 fn with_token(arena: &Arena, subcommand: &str, token: u64) -> Elect {
     arena.elect(subcommand).args(["-e", "job", "--token", &token.to_string()])
@@ -52,9 +50,9 @@ const WRITES: &str = r#"
 fn a_leader_that_stood_still_between_its_check_and_its_write_is_refused(arena: &Arena) {
     let is_stopped = |pid| state(pid) == Some('T');
     let one = Escapee::of_a_leader(arena, |it| it, WRITES, is_stopped);
-    let script = "\"$E\" fence disk true && \"$E\" put cursor new && echo led >\"$RECORD.two\"; exec sleep 3600";
-    let _two = arena.run_with("two", 4, |it| it.env("E", ELECT), script);
-    line_of(&arena.path("record.two"));
+    let words = "\"$E\" fence disk true && \"$E\" put cursor new";
+    let mut two = Successor::start(arena, |it| it, words);
+    two.has_done();
     let (late, said) = one.go_on();
     assert_eq!(late, "fence 124\nput 124\ndone\n", "{said}");
     assert!(said.contains("is stale") && said.contains("cursor is not written"), "{said}");

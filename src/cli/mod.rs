@@ -34,6 +34,7 @@ mod priority;
 mod put;
 mod redeem;
 mod resign;
+mod restart;
 mod resume;
 mod run;
 mod selftest;
@@ -75,6 +76,7 @@ pub use priority::{Preference, PriorityArgs};
 pub use put::PutArgs;
 pub use redeem::RedeemArgs;
 pub use resign::ResignArgs;
+pub use restart::RestartArgs;
 pub use resume::ResumeArgs;
 pub use run::RunArgs;
 pub use selftest::SelftestArgs;
@@ -84,8 +86,8 @@ pub use stamp::{StampArgs, Stamping};
 pub use status::StatusArgs;
 pub use value::Value;
 pub use values::{
-    AfterLoss, Containment, ContainmentChoice, Leftover, LogFormat, OutputFormat, parse_duration,
-    parse_signal,
+    AfterLoss, Containment, ContainmentChoice, Leftover, LogFormat, OutputFormat, Restart,
+    parse_duration, parse_signal,
 };
 pub use wait::WaitArgs;
 

@@ -12,9 +12,9 @@ use super::origin::{Layers, Overruled, Rivals};
 use super::values::{
     AfterLoss, Containment, ContainmentChoice, Leftover, parse_duration, parse_once, parse_signal,
 };
-use super::{CampaignArgs, FileArgs, LogArgs};
+use super::{CampaignArgs, FileArgs, LogArgs, RestartArgs};
 
-const COMMAND: &str = "Command";
+pub(super) const COMMAND: &str = "Command";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -136,6 +136,10 @@ pub struct RunArgs {
     /// Counted from the start of the command, even if it ends sooner.
     #[arg(long, env = "ELECT_HOLD", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = COMMAND)]
     pub hold: Option<Duration>,
+
+    /// When it has ended and is started again.
+    #[command(flatten)]
+    pub restart: RestartArgs,
 
     /// Run once for each KEY
     ///

@@ -1,12 +1,15 @@
 //! From the guardian to the command: fork, make it killable, exec.
 
+use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use nix::errno::Errno;
+use nix::fcntl::OFlag;
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
+use nix::unistd::pipe2;
 
 use super::channel::MOST_HOLDS;
-use super::descriptors::inherit;
+use super::descriptors::{inherit, out_of_the_way};
 use super::dispositions::Dispositions;
 use super::enclosure::Enclosure;
 use super::image::{Image, Pointers};
@@ -39,6 +42,15 @@ pub(super) struct Birth<'a> {
     pub(super) null: &'a OwnedFd,
     /// What the command's parent is called by it.
     pub(super) guardian: i32,
+}
+
+/// A pipe, read end first, by which the exec of a command is seen.
+///
+/// # Errors
+/// When no descriptor is left.
+pub(super) fn failure_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (read, write) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
+    Ok((out_of_the_way(read)?, out_of_the_way(write)?))
 }
 
 /// Forks the command into `enclosure`. Its process id is also the id of its group, which exists when this

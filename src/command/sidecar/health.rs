@@ -135,6 +135,7 @@ impl<'a> Health<'a> {
             enclosure: Enclosure::unseen(),
             signal: libc::SIGTERM,
             is_timed: false,
+            restarts: false,
             inherited: self.inherited,
             redeem: None,
         })?;
@@ -157,12 +158,7 @@ async fn end_of(guardian: &mut Guardian) -> Result<(), String> {
     loop {
         match guardian.next_report().await {
             Some(Report::Ended(Ended::Exited(0))) => return Ok(()),
-            Some(Report::Ended(Ended::Exited(code))) => {
-                return Err(format!("exited with code {code}"));
-            }
-            Some(Report::Ended(Ended::Signaled(signal))) => {
-                return Err(format!("was ended by signal {signal}"));
-            }
+            Some(Report::Ended(ended)) => return Err(ended.to_string()),
             Some(Report::NotStarted(errno)) => {
                 let why = nix::errno::Errno::from_raw(errno).desc();
                 return Err(format!("cannot be executed: {why}"));

@@ -209,6 +209,7 @@ fn rules(candidate: &Candidate) -> Rules {
         signal: libc::SIGTERM,
         stop_timeout: None,
         hold: None,
+        restarts: None,
         insists: true,
         once: false,
         id: candidate.id.clone(),

@@ -71,8 +71,8 @@ fn nothing_starts_during_a_pause() {
 fn a_command_that_is_started_again_breaks_nothing() {
     let mut again = 0;
     for seed in seeds_from(1).take(30) {
-        again += expect_peace(Plan::short(seed).restarting()).again;
-        again += expect_peace(Plan::new(Scene::Faults, seed).restarting().steered()).again;
+        again += expect_peace(Plan::short(seed).restarting().steered()).again;
+        again += expect_peace(Plan::new(Scene::Faults, seed).restarting()).again;
     }
     assert!(again > 300, "{again}");
     println!("started again {again} times");

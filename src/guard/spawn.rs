@@ -78,9 +78,10 @@ impl Birth<'_> {
         }
     }
 
-    /// Makes this process, freshly forked, the command; or reports what failed, and ends.
-    pub(super) fn become_command(&mut self) -> ! {
-        let errno = self.execute();
+    /// Makes this process, freshly forked, the command; or reports what failed, if only the `errno` that it was
+    /// `prepared` with, and ends.
+    pub(super) fn become_command(&mut self, prepared: Result<(), i32>) -> ! {
+        let errno = prepared.err().unwrap_or_else(|| self.execute());
         let place = self.launch.failure_write.as_ref().map_or(-1, AsRawFd::as_raw_fd);
         // SAFETY: the buffer lives for the call; _exit has no preconditions.
         unsafe {

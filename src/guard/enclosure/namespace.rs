@@ -224,7 +224,7 @@ fn go_ahead(user: Option<&User>, entrance: &Entrance, birth: &mut Birth<'_>) -> 
     // What its parent is called cannot be seen from within.
     birth.guardian = 0;
     match clone::sibling() {
-        Ok(0) => birth.become_command(),
+        Ok(0) => birth.become_command(Ok(())),
         Ok(command) => tell(Told { command, ..told }),
         Err(errno) => tell(Told { errno, ..told }),
     }

@@ -43,6 +43,7 @@ mod pid_one;
 mod power_cut;
 mod readme;
 mod real;
+mod restart;
 mod see;
 mod selftest;
 mod service;

@@ -8,6 +8,7 @@ mod cut_off;
 mod duel;
 mod gone;
 mod queue;
+mod restarts;
 mod store;
 mod surroundings;
 mod turns;

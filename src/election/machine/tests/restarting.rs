@@ -103,7 +103,7 @@ fn whoever_wants_an_end_gets_it() {
     // As it runs, and as what it has left is killed.
     for when in [0.5, 1.5] {
         let mut transcript = Transcript::running(Lease::Unlimited, restarting(true));
-        let mut stop = |transcript: &mut Transcript, second: f64| {
+        let stop = |transcript: &mut Transcript, second: f64| {
             if (second - when).abs() < 0.1 {
                 transcript.tell(second, Event::Signal(TERM), &["signal 15"]);
             }

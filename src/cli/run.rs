@@ -25,7 +25,7 @@ Examples:
 const MORE: &str = "\
 Exit codes:
   0-255  the command's own, unchanged
-  128+n  signal n ended the command, or made elect leave the queue before
+  128+n  signal n ended the command, or made elect end while none ran
   124    leadership was lost, and the command was stopped; or it was lost before
          a success could be recorded (--once)
   0      it was done already: --once KEY

@@ -3,4 +3,5 @@
 mod inherited;
 mod leadership;
 mod pauses;
+mod readme;
 mod tiers;

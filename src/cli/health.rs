@@ -8,7 +8,7 @@ use hyper::Uri;
 
 use super::values::parse_period;
 
-/// How an application is known to be well.
+/// How a command, or an application beside us, is known to be well.
 #[derive(Args, Clone, Debug)]
 pub struct HealthArgs {
     /// Lead only while it answers a GET with success
@@ -37,7 +37,7 @@ pub struct HealthArgs {
 
     /// How many have to fail in a row
     ///
-    /// After so many failures leadership is given up, until a check passes again.
+    /// After so many failures leadership is given up.
     #[arg(long, env = "ELECT_HEALTH_THRESHOLD", value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 3, help_heading = HEALTH)]
     pub health_threshold: u32,
 }

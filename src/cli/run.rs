@@ -12,7 +12,7 @@ use super::origin::{Layers, Overruled, Rivals};
 use super::values::{
     AfterLoss, Containment, ContainmentChoice, Leftover, parse_duration, parse_once, parse_signal,
 };
-use super::{CampaignArgs, FileArgs, LogArgs, RestartArgs};
+use super::{CampaignArgs, FileArgs, HealthArgs, LogArgs, RestartArgs};
 
 pub(super) const COMMAND: &str = "Command";
 
@@ -140,6 +140,10 @@ pub struct RunArgs {
     /// When it has ended and is started again.
     #[command(flatten)]
     pub restart: RestartArgs,
+
+    /// How the command is known to be well.
+    #[command(flatten)]
+    pub health: HealthArgs,
 
     /// Run once for each KEY
     ///

@@ -7,7 +7,8 @@ use elect_api::{ElectionName, Ticket};
 use nix::sys::signal::Signal;
 
 use super::{
-    AfterLoss, BackendUrl, CampaignPlan, ConfigError, Containment, Leftover, naming, stores,
+    AfterLoss, BackendUrl, CampaignPlan, ConfigError, Containment, HealthPlan, Leftover, naming,
+    stores,
 };
 use crate::cli::{CheckArgs, LogArgs, RedeemArgs, Restart, RestartArgs, RunArgs};
 use crate::election::machine::Restarts;
@@ -60,6 +61,8 @@ pub struct RunPlan {
     pub hold: Option<Duration>,
     /// When the command is started again that has ended; never, if `None`.
     pub restarts: Option<Restarts>,
+    /// How the command is known to be well, while it runs.
+    pub health: HealthPlan,
     /// What the command does is to be done once, and is known by this: see [`RunArgs::once`].
     pub once: Option<String>,
     /// What happens after leadership was lost.
@@ -103,6 +106,7 @@ impl RunPlan {
             stop_timeout: args.stop_timeout,
             hold: args.hold,
             restarts: restarts(&args.restart),
+            health: HealthPlan::new(args.health),
             once: args.once,
             after_loss: args.after_loss,
             outcome: args.outcome,

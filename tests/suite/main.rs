@@ -28,6 +28,7 @@ mod fork_bomb;
 mod fuzz;
 mod group_tier;
 mod hang_up;
+mod health;
 mod help;
 mod http;
 mod interrupts;

@@ -1,5 +1,6 @@
 //! `elect run`: a command as the only one of its kind.
 
+mod health;
 mod job;
 mod posted;
 mod tree;
@@ -245,7 +246,9 @@ impl<'a> Run<'a> {
             let guardian = guardian.attach().context("cannot watch the guardian")?;
             let poster = Poster::of(&self.plan.campaign, None, &self.log)?;
             let service = Service::new(self.charge(), Some(guardian.pulse()), &self.log);
-            let mut tree = Posted::new(Watched::new(guardian, incoming), poster);
+            let tree = Posted::new(Watched::new(guardian, incoming), poster);
+            let (mut tree, health) =
+                health::look_after(tree, &self.plan.health, inherited, &self.log);
             let shared = Shared::new(&self.log, clock.now());
             let candidacy = self.candidacy();
             let verdict = {
@@ -255,12 +258,13 @@ impl<'a> Run<'a> {
                 tokio::select! {
                     verdict = driver::drive(&candidacy, machine, &clock, &mut tree, &mut observer) => verdict,
                     () = preempt(&self.plan.campaign, &self.candidate, &self.log) => unreachable!("preempting has no end"),
+                    () = health::keep_looking(health) => unreachable!("looking has no end"),
                     () = shared.keep_drawing() => unreachable!("drawing has no end"),
                     () = keep_in_touch(service.as_ref()) => unreachable!("a service has no end"),
                 }
             };
             shared.clear();
-            let tree = tree.into_inner();
+            let tree = tree.into_inner().into_inner();
             let ended_by_key = tree.job().ended_by_key();
             Guardian::dismiss(tree.into_guardian());
             Ok(Close { verdict, token: shared.token(), ended_by_key })

@@ -4,7 +4,6 @@
 //! it: after the end of a leadership, as told, our entry stays for the grace. Whoever asks at least that
 //! often, and stops when we do not lead any more, is never active beside another leader's application.
 
-mod get;
 mod health;
 mod observer;
 mod standing;

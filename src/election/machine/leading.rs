@@ -1,5 +1,7 @@
 //! What a leader does: keep the lease, watch the deadlines, see the tree out.
 
+use std::time::Duration;
+
 use elect_api::{Boottime, Token, Validity};
 
 use super::restarting::Runs;
@@ -305,7 +307,13 @@ impl Machine {
         self.say(Command::Signal { signal, resume: interrupts, kill_at });
     }
 
-    pub(super) fn asked_to_step_down(&mut self, now: Boottime, why: String) {
+    /// The command has so long to end, if there is a limit to it.
+    pub(super) fn asked_to_step_down(
+        &mut self,
+        now: Boottime,
+        why: String,
+        limit: Option<Duration>,
+    ) {
         let Phase::Leading(tenure) = &mut self.phase else { return };
         tenure.told_to_stop = true;
         if std::mem::replace(&mut tenure.steps_down, true) || tenure.is_recording() {
@@ -316,7 +324,7 @@ impl Machine {
             self.say(Command::Tell(News::Emptied));
             return self.leave_with_verdict(now);
         }
-        let kill_at = self.rules.stop_timeout.map(|timeout| now + timeout);
+        let kill_at = limit.map(|limit| now + limit);
         self.say(Command::Tell(News::SteppingDown(why)));
         self.say(Command::Signal { signal: self.rules.signal, resume: true, kill_at });
     }

@@ -100,6 +100,8 @@ pub enum Event {
     Signal(i32),
     /// Somebody asks us to give leadership up, for this reason.
     StepDown(String),
+    /// The command that runs is not well, for this reason: give leadership up.
+    Sick(String),
     /// This is what people ask of the election from now on. It comes before the answer that it came with.
     Ordered(Orders),
     /// We are not to lead, for this reason: leave the queue, or give leadership up.

@@ -2,6 +2,7 @@
 
 mod birth;
 pub(crate) mod cases;
+mod checks;
 mod cluster;
 mod crowd;
 mod cut_off;

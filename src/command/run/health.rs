@@ -84,17 +84,19 @@ impl Health<'_> {
             let found = self.checkup.look(&mut self.leave).await;
             stuck.extend(found.stuck);
             self.looks.send_replace(!stuck.is_empty());
-            failures = match found.outcome {
-                Ok(()) => 0,
-                Err(_) if self.leave.borrow().is_over => break,
-                Err(why) => {
-                    self.log.debug(format_args!("the command did not pass: {why}"));
-                    if failures + 1 == self.plan.threshold {
-                        self.found.send_replace(Some(why));
-                    }
-                    failures.saturating_add(1)
-                }
+            let Err(why) = found.outcome else {
+                failures = 0;
+                continue;
             };
+            if self.leave.borrow().is_over {
+                break;
+            }
+            self.log.debug(format_args!("the command did not pass: {why}"));
+            failures += 1;
+            if failures == self.plan.threshold {
+                self.found.send_replace(Some(why));
+                break;
+            }
         }
         for guardian in &mut stuck {
             emptied(guardian).await;

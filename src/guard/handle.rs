@@ -36,9 +36,8 @@ pub struct Settings<'a> {
     pub environment: Vec<(OsString, OsString)>,
     /// Whether it gets sockets as systemd hands them over: then `LISTEN_PID` is its own process id.
     pub gets_sockets: bool,
-    /// Whether it may be started again when it has ended. Its streams and what else it inherits then stay
-    /// open in the guardian.
-    pub restarts: bool,
+    /// How often it may be started.
+    pub starts: Starts,
     /// What happens to processes that it leaves running.
     pub leftover: Leftover,
     /// The signal that asks it to stop when leadership is lost.
@@ -51,6 +50,15 @@ pub struct Settings<'a> {
     pub enclosure: Enclosure,
     /// How to have an entry given up, if its store has tickets.
     pub redeem: Option<Redeem>,
+}
+
+/// How often a command may be started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Starts {
+    /// Once.
+    Once,
+    /// Again when it has ended. Its streams, and what else it inherits, stay open in the guardian.
+    Again,
 }
 
 /// Tells whether a guardian is alive and well.
@@ -156,7 +164,8 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
         death_read,
         failure_write: Some(failure_write),
     };
-    let lasting = settings.restarts.then(|| settings.inherited.descriptors().to_vec());
+    let lasting =
+        (settings.starts == Starts::Again).then(|| settings.inherited.descriptors().to_vec());
     let ladder = Ladder::new(settings.leftover, settings.is_timed);
     let parts = Parts {
         socket: theirs,
@@ -168,7 +177,7 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
         lease,
         child_news: signals::descriptor(&guardian::child_news())?,
         timer: clock::timer()?,
-        ladder: if settings.restarts { ladder.restarting() } else { ladder },
+        ladder: if lasting.is_some() { ladder.restarting() } else { ladder },
         leads: settings.leads,
         open: Vec::with_capacity(MOST_OPEN + lasting.as_ref().map_or(0, Vec::len)),
         lasting,

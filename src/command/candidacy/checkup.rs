@@ -12,7 +12,7 @@ use super::environment;
 use super::get::status_of;
 use crate::config::{HealthCommand, HealthPlan, HealthUrl};
 use crate::guard::{
-    Deadlines, Enclosure, Ended, Forked, Guardian, Inherited, Leftover, Report, Settings,
+    Deadlines, Enclosure, Ended, Forked, Guardian, Inherited, Leftover, Report, Settings, Starts,
 };
 
 /// For how long a look may go on.
@@ -97,7 +97,7 @@ impl<'a> Checkup<'a> {
             leads: false,
             environment: environment::for_helper(),
             gets_sockets: false,
-            restarts: false,
+            starts: Starts::Once,
             leftover: Leftover::Kill,
             enclosure: Enclosure::unseen(),
             signal: libc::SIGTERM,

@@ -69,7 +69,7 @@ pub(super) async fn keep_looking(health: Option<Health<'_>>) {
             health.look_at_one().await;
         }
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 impl Health<'_> {

@@ -28,7 +28,7 @@ use crate::election::machine::{Machine, Rules, Verdict};
 use crate::election::timing::{Timing, Wishes};
 use crate::guard::{
     self, Containment, Enclosure, Ended, Forked, Guardian, Heirloom, Incoming, Inherited, Redeem,
-    Settings, Whom,
+    Settings, Starts, Whom,
 };
 use crate::report::http::Listener;
 use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
@@ -200,7 +200,7 @@ impl<'a> Run<'a> {
                 http,
             ),
             gets_sockets: environment::has_sockets(),
-            restarts: self.plan.restarts.is_some(),
+            starts: if self.plan.restarts.is_some() { Starts::Again } else { Starts::Once },
             leftover: self.plan.leftover,
             signal: self.plan.signal as i32,
             is_timed: self.store.profile().lease != Lease::Unlimited,

@@ -162,7 +162,7 @@ impl Machine {
             }
             Event::Signal(signal) => self.signaled(now, signal),
             Event::StepDown(why) => self.step_down(now, why),
-            Event::Sick(why) => self.sick(now, why),
+            Event::Sick(why) => self.sick(now, &why),
             Event::Ordered(orders) => self.ordered(now, orders),
             Event::Withdraw(why) => self.withdraw(now, why),
             Event::SoftPassed => self.soft_passed(now),

@@ -35,7 +35,7 @@ impl Machine {
     }
 
     /// As if somebody had asked us to step down; but whoever is not well may be deaf as well.
-    pub(super) fn sick(&mut self, now: Boottime, why: String) {
+    pub(super) fn sick(&mut self, now: Boottime, why: &str) {
         let why = format!("the command is not well: {why}");
         // What is about to end need not be well.
         if matches!(&self.phase, Phase::Leading(tenure) if !tenure.is_ending()) {

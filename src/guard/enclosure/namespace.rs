@@ -125,15 +125,14 @@ impl Namespace {
     /// # Errors
     /// The `errno` of what failed; then nothing of the command's own has run.
     pub(super) fn start(&mut self, birth: &mut Birth<'_>) -> Result<i32, i32> {
-        let entrance = match self.entrance.take() {
-            Some(entrance) => entrance,
+        let entrance = if let Some(entrance) = self.entrance.take() {
+            entrance
+        } else {
             // The one before went with its command.
-            None => {
-                let (entrance, orders) = Entrance::new()
-                    .map_err(|error| error.raw_os_error().unwrap_or(libc::EMFILE))?;
-                self.orders = orders;
-                entrance
-            }
+            let (entrance, orders) =
+                Entrance::new().map_err(|error| error.raw_os_error().unwrap_or(libc::EMFILE))?;
+            self.orders = orders;
+            entrance
         };
         // SAFETY: fork has no preconditions; the guardian has one thread.
         match unsafe { libc::fork() } {

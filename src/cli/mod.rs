@@ -34,6 +34,7 @@ mod priority;
 mod put;
 mod redeem;
 mod resign;
+mod restart;
 mod resume;
 mod run;
 mod selftest;
@@ -75,6 +76,7 @@ pub use priority::{Preference, PriorityArgs};
 pub use put::PutArgs;
 pub use redeem::RedeemArgs;
 pub use resign::ResignArgs;
+pub use restart::RestartArgs;
 pub use resume::ResumeArgs;
 pub use run::RunArgs;
 pub use selftest::SelftestArgs;
@@ -85,7 +87,7 @@ pub use status::StatusArgs;
 pub use value::Value;
 pub use values::{
     AfterLoss, Containment, ContainmentChoice, LONGEST_TTL, Leftover, LogFormat, OutputFormat,
-    parse_duration, parse_signal,
+    Restart, parse_duration, parse_signal,
 };
 pub use wait::WaitArgs;
 

@@ -1,5 +1,6 @@
 //! `elect run`: a command as the only one of its kind.
 
+mod health;
 mod job;
 mod posted;
 mod tree;
@@ -27,7 +28,7 @@ use crate::election::machine::{Machine, Rules, Verdict};
 use crate::election::timing::{Timing, Wishes};
 use crate::guard::{
     self, Containment, Enclosure, Ended, Forked, Guardian, Heirloom, Incoming, Inherited, Redeem,
-    Settings, Whom,
+    Settings, Starts, Whom,
 };
 use crate::report::http::Listener;
 use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
@@ -199,6 +200,7 @@ impl<'a> Run<'a> {
                 http,
             ),
             gets_sockets: environment::has_sockets(),
+            starts: if self.plan.restarts.is_some() { Starts::Again } else { Starts::Once },
             leftover: self.plan.leftover,
             signal: self.plan.signal as i32,
             is_timed: self.store.profile().lease != Lease::Unlimited,
@@ -244,7 +246,9 @@ impl<'a> Run<'a> {
             let guardian = guardian.attach().context("cannot watch the guardian")?;
             let poster = Poster::of(&self.plan.campaign, None, &self.log)?;
             let service = Service::new(self.charge(), Some(guardian.pulse()), &self.log);
-            let mut tree = Posted::new(Watched::new(guardian, incoming), poster);
+            let tree = Posted::new(Watched::new(guardian, incoming), poster);
+            let (mut tree, health) =
+                health::look_after(tree, &self.plan.health, inherited, &self.log);
             let shared = Shared::new(&self.log, clock.now());
             let candidacy = self.candidacy();
             let verdict = {
@@ -254,12 +258,13 @@ impl<'a> Run<'a> {
                 tokio::select! {
                     verdict = driver::drive(&candidacy, machine, &clock, &mut tree, &mut observer) => verdict,
                     () = preempt(&self.plan.campaign, &self.candidate, &self.log) => unreachable!("preempting has no end"),
+                    () = health::keep_looking(health) => unreachable!("looking has no end"),
                     () = shared.keep_drawing() => unreachable!("drawing has no end"),
                     () = keep_in_touch(service.as_ref()) => unreachable!("a service has no end"),
                 }
             };
             shared.clear();
-            let tree = tree.into_inner();
+            let tree = tree.into_inner().into_inner();
             let ended_by_key = tree.job().ended_by_key();
             Guardian::dismiss(tree.into_guardian());
             Ok(Close { verdict, token: shared.token(), ended_by_key })
@@ -296,6 +301,7 @@ impl<'a> Run<'a> {
             signal: self.plan.signal as i32,
             stop_timeout: self.plan.stop_timeout,
             hold: self.plan.hold,
+            restarts: self.plan.restarts,
             insists: false,
             once: self.plan.once.is_some(),
             id: self.candidate.id.clone(),

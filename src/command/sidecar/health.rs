@@ -1,17 +1,11 @@
 //! Whether the application is well: asked again and again, beside the engine and never in its way.
 
-use std::ffi::OsString;
-use std::io;
-use std::time::Duration;
-
-use elect_api::Token;
 use tokio::sync::watch;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
-use super::get::status_of;
-use crate::command::candidacy::environment;
-use crate::config::{HealthCommand, HealthPlan, HealthUrl};
-use crate::guard::{Enclosure, Ended, Forked, Guardian, Inherited, Leftover, Report, Settings};
+use crate::command::candidacy::{Checkup, Leave};
+use crate::config::HealthPlan;
+use crate::guard::Inherited;
 use crate::report::Log;
 
 /// What is known of the application.
@@ -27,7 +21,7 @@ pub(super) enum Fitness {
 
 pub(super) struct Health<'a> {
     plan: &'a HealthPlan,
-    inherited: &'a Inherited,
+    checkup: Checkup<'a>,
     log: &'a Log,
     told: watch::Sender<Fitness>,
 }
@@ -39,19 +33,21 @@ impl<'a> Health<'a> {
         log: &'a Log,
         told: watch::Sender<Fitness>,
     ) -> Self {
-        Self { plan, inherited, log, told }
+        Self { plan, checkup: Checkup::new(plan, inherited), log, told }
     }
 
     /// Looks, and tells what changes. Never ends.
     pub(super) async fn keep_looking(&self) {
-        if self.plan.url.is_none() && self.plan.command.is_none() {
+        if !self.plan.looks() {
             self.told.send_replace(Fitness::Fit);
             return std::future::pending().await;
         }
         let mut failures = 0_u32;
+        // Nothing else ends a look.
+        let (_unchanged, mut leave) = watch::channel(Leave::default());
         loop {
             let pause = sleep(self.plan.interval);
-            match self.look().await {
+            match self.checkup.look(&mut leave).await.outcome {
                 Ok(()) => {
                     failures = 0;
                     self.passed();
@@ -93,92 +89,6 @@ impl<'a> Health<'a> {
             self.log.warn(format_args!(
                 "the application is not well: {why}; taking no part until it is"
             ));
-        }
-    }
-
-    async fn look(&self) -> Result<(), String> {
-        let limit = self.plan.timeout;
-        if let Some(url) = &self.plan.url {
-            look_at(url, limit).await?;
-        }
-        match &self.plan.command {
-            Some(command) => self.ask(command, limit).await,
-            None => Ok(()),
-        }
-    }
-
-    /// Runs a health command as commands are run: whatever it does, all of it is dead in the end.
-    async fn ask(&self, command: &HealthCommand, limit: Duration) -> Result<(), String> {
-        let name = command.words().first().map(|word| word.to_string_lossy()).unwrap_or_default();
-        let mut guardian =
-            self.start(command.words()).map_err(|error| format!("cannot start {name}: {error}"))?;
-        let outcome = if let Ok(outcome) = timeout(limit, end_of(&mut guardian)).await {
-            outcome.map_err(|why| format!("{name} {why}"))
-        } else {
-            guardian.kill();
-            Err(format!("{name} did not end within {}", humantime::format_duration(limit)))
-        };
-        // Where a process cannot be killed, its guardian is left to wait for it.
-        if timeout(limit, emptied(&mut guardian)).await.is_ok() {
-            Guardian::dismiss(guardian);
-        }
-        outcome
-    }
-
-    fn start(&self, words: &[OsString]) -> io::Result<Guardian> {
-        let forked = Forked::fork(Settings {
-            command: words,
-            leads: false,
-            environment: environment::for_helper(),
-            gets_sockets: false,
-            leftover: Leftover::Kill,
-            enclosure: Enclosure::unseen(),
-            signal: libc::SIGTERM,
-            is_timed: false,
-            inherited: self.inherited,
-            redeem: None,
-        })?;
-        let mut guardian = forked.attach()?;
-        guardian.start(Token::new(0), &[])?;
-        Ok(guardian)
-    }
-}
-
-async fn look_at(url: &HealthUrl, limit: Duration) -> Result<(), String> {
-    match timeout(limit, status_of(url.uri())).await {
-        Ok(Ok(status)) if status.is_success() => Ok(()),
-        Ok(Ok(status)) => Err(format!("{url} answered {status}")),
-        Ok(Err(why)) => Err(format!("{url}: {why}")),
-        Err(_) => Err(format!("{url} did not answer within {}", humantime::format_duration(limit))),
-    }
-}
-
-async fn end_of(guardian: &mut Guardian) -> Result<(), String> {
-    loop {
-        match guardian.next_report().await {
-            Some(Report::Ended(Ended::Exited(0))) => return Ok(()),
-            Some(Report::Ended(Ended::Exited(code))) => {
-                return Err(format!("exited with code {code}"));
-            }
-            Some(Report::Ended(Ended::Signaled(signal))) => {
-                return Err(format!("was ended by signal {signal}"));
-            }
-            Some(Report::NotStarted(errno)) => {
-                let why = nix::errno::Errno::from_raw(errno).desc();
-                return Err(format!("cannot be executed: {why}"));
-            }
-            None => return Err("was killed with its guardian".to_owned()),
-            Some(_) => {}
-        }
-    }
-}
-
-async fn emptied(guardian: &mut Guardian) {
-    loop {
-        match guardian.next_report().await {
-            Some(Report::Empty) => return,
-            None => return guardian.sweep().await,
-            Some(_) => {}
         }
     }
 }

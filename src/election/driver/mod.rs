@@ -46,7 +46,7 @@ pub trait Clock: Send {
 /// The command and what guards it, as the engine sees it.
 #[async_trait]
 pub trait Tree: Send {
-    /// Has the command started; it inherits `holds`.
+    /// Has the command started, or started again once the tree is empty; it inherits `holds`.
     ///
     /// # Errors
     /// When it cannot even be tried.
@@ -343,7 +343,9 @@ impl<C: Clock + Sync, T: Tree, O: Observer> Driver<'_, C, T, O> {
         // No request is under way: the win was its reply.
         let seat = seat.try_lock().map_err(io::Error::other)?;
         self.tree.start(token, &seat.holds())?;
-        self.began = Some(Record::begun(token, &self.candidacy.candidate.id, stamp::display()));
+        // A command that is started again is of the same leadership.
+        let id = &self.candidacy.candidate.id;
+        self.began.get_or_insert_with(|| Record::begun(token, id, stamp::display()));
         Ok(())
     }
 

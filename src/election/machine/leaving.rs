@@ -35,7 +35,7 @@ impl Machine {
             Phase::Joining | Phase::Campaigning(_) => self.leave(now, Verdict::Withdrawn(why)),
             Phase::Leading(_) => {
                 self.verdict.get_or_insert(Verdict::Withdrawn(why.clone()));
-                self.asked_to_step_down(now, why);
+                self.asked_to_step_down(now, why, self.rules.stop_timeout);
             }
             Phase::Resigning(_) | Phase::Finished => {}
         }

@@ -86,8 +86,8 @@ pub use stamp::{StampArgs, Stamping};
 pub use status::StatusArgs;
 pub use value::Value;
 pub use values::{
-    AfterLoss, Containment, ContainmentChoice, Leftover, LogFormat, OutputFormat, Restart,
-    parse_duration, parse_signal,
+    AfterLoss, Containment, ContainmentChoice, LONGEST_TTL, Leftover, LogFormat, OutputFormat,
+    Restart, parse_duration, parse_signal,
 };
 pub use wait::WaitArgs;
 

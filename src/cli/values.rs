@@ -160,7 +160,8 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
 }
 
 const SHORTEST_TTL: Duration = Duration::from_secs(1);
-const LONGEST_TTL: Duration = Duration::from_secs(24 * 60 * 60);
+/// The longest lease that may be asked for.
+pub const LONGEST_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Reads the length of a lease: 1 second to 24 hours. What shorter ones the timing needs it says itself.
 ///

@@ -22,8 +22,8 @@ mod stores;
 
 pub use crate::cli::Preference;
 pub use crate::cli::{
-    AfterLoss, BackendUrl, Containment, Goal, HealthCommand, HealthUrl, Leftover, ListenAddress,
-    LogFormat, OutputFormat,
+    AfterLoss, BackendUrl, Containment, Goal, HealthCommand, HealthUrl, LONGEST_TTL, Leftover,
+    ListenAddress, LogFormat, OutputFormat,
 };
 pub use campaign::CampaignPlan;
 pub use doctor::DoctorPlan;
@@ -33,8 +33,10 @@ pub use file::check_text;
 pub use file::{ConfigFile, NO_FILE, Places, over_chosen, over_file, places, read_file};
 pub use health::HealthPlan;
 pub use identity::{candidate_id, host_name, is_known_as};
+pub(crate) use identity::{label, label_of_host};
 pub use kept::{FencePlan, GetPlan, PutPlan};
 pub use looking::{HistoryPlan, ObservePlan, StatusPlan, WaitPlan};
+pub(crate) use plan::parse_election;
 pub use plan::{CheckPlan, RedeemPlan, RunPlan, Verbosity, Wait};
 pub use selftest::SelftestPlan;
 pub use sidecar::SidecarPlan;

@@ -170,7 +170,7 @@ impl RedeemPlan {
     }
 }
 
-pub(super) fn parse_election(name: &str) -> Result<ElectionName, ConfigError> {
+pub(crate) fn parse_election(name: &str) -> Result<ElectionName, ConfigError> {
     name.parse().map_err(|source| ConfigError::Election { name: name.to_owned(), source })
 }
 

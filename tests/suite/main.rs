@@ -34,6 +34,7 @@ mod http;
 mod interrupts;
 mod job_control;
 mod kubernetes;
+mod library;
 mod limits;
 mod lingering;
 mod loss;

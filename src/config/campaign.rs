@@ -25,6 +25,8 @@ pub struct CampaignPlan {
     pub max_clock_drift: Option<f64>,
     /// The time between the soft deadline and the hard one (G); the engine's default if `None`.
     pub kill_grace: Option<Duration>,
+    /// From a win to the start, unless the leader before has ended well; `None` is not at all.
+    pub lock_delay: Option<Duration>,
     /// What people know this candidate by: 1 to 64 graphic ASCII characters without `/`.
     pub label: String,
     /// The name of this machine.
@@ -69,6 +71,7 @@ impl CampaignPlan {
             ttl: args.ttl,
             max_clock_drift: args.max_clock_drift,
             kill_grace,
+            lock_delay: args.lock_delay.filter(|delay| !delay.is_zero()),
             label,
             priority: args.priority,
             preempt_after: args.preempt_after.or(args.preempt.then_some(PREEMPT_AFTER)),

@@ -301,6 +301,7 @@ impl<'a> Run<'a> {
             id: self.candidate.id.clone(),
             priority: self.candidate.priority,
             keeps_history: !is_scratch(&self.plan.campaign.election),
+            lock_delay: self.plan.campaign.lock_delay,
         }
     }
 

@@ -10,6 +10,7 @@ mod observer;
 mod standing;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use elect_api::Candidate;
@@ -165,7 +166,8 @@ impl Sidecar<'_> {
         let Others { board, service } = self.others;
         let observer = Observer::new(self.log, &shared, candidate, service, board.map(Feed::new));
         let mut observer = Quiet::new(observer, self.log, board, service);
-        let machine = Machine::new(rules(candidate), timing, self.clock.now(), fastrand::u64(..));
+        let rules = rules(candidate, campaign.lock_delay);
+        let machine = Machine::new(rules, timing, self.clock.now(), fastrand::u64(..));
         let drive =
             driver::drive(&candidacy, machine, &self.clock, &mut self.standing, &mut observer);
         let verdict = tokio::select! {
@@ -203,7 +205,7 @@ impl Sidecar<'_> {
     }
 }
 
-fn rules(candidate: &Candidate) -> Rules {
+fn rules(candidate: &Candidate, lock_delay: Option<Duration>) -> Rules {
     Rules {
         wait: Wait::Forever,
         signal: libc::SIGTERM,
@@ -214,5 +216,6 @@ fn rules(candidate: &Candidate) -> Rules {
         id: candidate.id.clone(),
         priority: candidate.priority,
         keeps_history: true,
+        lock_delay,
     }
 }

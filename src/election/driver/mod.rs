@@ -257,9 +257,15 @@ impl<C: Clock + Sync, T: Tree, O: Observer> Driver<'_, C, T, O> {
                     .zip(note)
                     .map(|(seat, note)| requests::write_history(seat, now, note));
             }
-            Command::Resign(reason) => {
+            Command::BeginHistory(token) => {
+                let begun = self.begin(token);
+                let note = self.history.clone().with(begun).to_bytes();
+                self.request =
+                    self.seat.clone().map(|seat| requests::begin_history(seat, now, note));
+            }
+            Command::Resign(words) => {
                 self.wake = None;
-                let ended = self.began.take().zip(reason).map(|(begun, why)| begun.ended(&why));
+                let ended = self.began.take().zip(words).map(|(begun, words)| begun.ended(&words));
                 let note = ended.map(|ended| self.history.clone().with(ended).to_bytes());
                 self.request = self.seat.clone().map(|seat| requests::resign(seat, note));
             }
@@ -339,12 +345,21 @@ impl<C: Clock + Sync, T: Tree, O: Observer> Driver<'_, C, T, O> {
         self.look = None;
         self.noted = None;
         (self.watch, self.others) = (None, None);
-        let Some(seat) = &self.seat else { return Ok(()) };
+        let Some(seat) = self.seat.clone() else { return Ok(()) };
         // No request is under way: the win was its reply.
         let seat = seat.try_lock().map_err(io::Error::other)?;
         self.tree.start(token, &seat.holds())?;
-        self.began = Some(Record::begun(token, &self.candidacy.candidate.id, stamp::display()));
+        drop(seat);
+        self.begin(token);
         Ok(())
+    }
+
+    /// Our leadership with this token, which begins now unless it has.
+    fn begin(&mut self, token: Token) -> Record {
+        let known = self.began.take().filter(|begun| begun.token() == token);
+        let id = &self.candidacy.candidate.id;
+        let begun = known.unwrap_or_else(|| Record::begun(token, id, stamp::display()));
+        self.began.insert(begun).clone()
     }
 
     async fn next(&mut self, tick: Option<Boottime>) -> Event {
@@ -438,8 +453,11 @@ impl<C: Clock + Sync, T: Tree, O: Observer> Driver<'_, C, T, O> {
             Reply::Announced(outcome) => Event::Announced(outcome),
             Reply::Compared(answer) => Event::Compared(answer),
             Reply::HistoryRead(answer) => Event::HistoryRead(answer.map(|note| {
-                // Nothing hangs on it, and a power cut may have left anything.
-                self.history = History::read(note.text.as_deref()).unwrap_or_default();
+                // A power cut may have left anything.
+                let known = History::read(note.text.as_deref()).ok();
+                let has_ended_well = known.as_ref().is_some_and(History::has_ended_well);
+                self.history = known.unwrap_or_default();
+                has_ended_well
             })),
             Reply::HistoryWritten(outcome) => Event::HistoryWritten(outcome),
             Reply::Recalled(answer) => Event::Recalled(answer.and_then(|note| self.recalled(note))),

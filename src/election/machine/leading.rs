@@ -4,6 +4,7 @@ use elect_api::{Boottime, Token, Validity};
 
 use super::{Answer, Command, Event, Machine, News, Phase, Restraint, Verdict};
 use crate::election::leadership::Leadership;
+use crate::guard::Ended;
 use crate::guard::switches::is_off;
 
 /// A leadership and how far the command has come.
@@ -171,6 +172,7 @@ impl Machine {
     }
 
     fn lose(&mut self, why: String) {
+        self.is_abrupt = true;
         self.say(Command::Tell(News::Lost(why.clone())));
         // A command that has ended already is not undone by what came later.
         self.verdict.get_or_insert(Verdict::Lost(why));
@@ -222,6 +224,12 @@ impl Machine {
                 if tenure.stage == Stage::Running {
                     tenure.stage = Stage::Lingering;
                 }
+                self.is_abrupt |= match ended {
+                    Ended::Exited(_) => false,
+                    Ended::Signaled(signal) => {
+                        !tenure.told_to_stop || i32::from(signal) == libc::SIGKILL
+                    }
+                };
                 self.verdict.get_or_insert(Verdict::Ended(ended));
                 if is_off!(EmptyTree) {
                     self.emptied(now);

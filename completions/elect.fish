@@ -54,6 +54,7 @@ complete -c elect -n "__fish_elect_using_subcommand run" -l priority -d 'The gre
 complete -c elect -n "__fish_elect_using_subcommand run" -l preempt-after -d 'Wait so long before that [default: 30s]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l ttl -d 'Length of the lease [default: 15s]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l max-clock-drift -d 'Clocks may differ by so much [default: 10%]' -r
+complete -c elect -n "__fish_elect_using_subcommand run" -l lock-delay -d 'Start only so long after a crash [default: 0]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l http -d 'Show over HTTP how things are' -r -f
 complete -c elect -n "__fish_elect_using_subcommand run" -l lease-file -d 'Keep there whether we lead' -r -F
 complete -c elect -n "__fish_elect_using_subcommand run" -s w -l wait -d 'Wait at most so long [default: without end]' -r
@@ -93,6 +94,7 @@ complete -c elect -n "__fish_elect_using_subcommand sidecar" -l priority -d 'The
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l preempt-after -d 'Wait so long before that [default: 30s]' -r
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l ttl -d 'Length of the lease [default: 15s]' -r
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l max-clock-drift -d 'Clocks may differ by so much [default: 10%]' -r
+complete -c elect -n "__fish_elect_using_subcommand sidecar" -l lock-delay -d 'Start only so long after a crash [default: 0]' -r
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l http -d 'Show over HTTP how things are' -r -f
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l lease-file -d 'Keep there whether we lead' -r -F
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l grace -d 'From our last yes to the next leader [default: 4/15 of TTL]' -r

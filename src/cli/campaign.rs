@@ -63,7 +63,7 @@ pub struct CampaignArgs {
     #[arg(long, env = "ELECT_MAX_CLOCK_DRIFT", value_name = "SHARE", value_parser = parse_share, allow_hyphen_values = true, help_heading = LEASE)]
     pub max_clock_drift: Option<f64>,
 
-    /// Start nothing for so long after a crash [default: 0]
+    /// Start only so long after a crash [default: 0]
     ///
     /// Counted from our win, unless the leader before us has said that it ended well. All candidates need it.
     #[arg(long, env = "ELECT_LOCK_DELAY", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = LEASE)]

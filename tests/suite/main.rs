@@ -35,6 +35,7 @@ mod job_control;
 mod kubernetes;
 mod limits;
 mod lingering;
+mod lock_delay;
 mod loss;
 mod mixed;
 mod nested;

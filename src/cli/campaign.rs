@@ -7,7 +7,7 @@ use elect_api::Candidate;
 
 use super::backend_url::STORES;
 use super::values::{MAX_PRIORITY, parse_duration, parse_share, parse_ttl};
-use super::{BackendUrl, ListenAddress};
+use super::{BackendUrl, HookArgs, ListenAddress};
 
 /// The headings of what all that leads has in common.
 pub(super) const ELECTION: &str = "Election";
@@ -63,7 +63,7 @@ pub struct CampaignArgs {
     #[arg(long, env = "ELECT_MAX_CLOCK_DRIFT", value_name = "SHARE", value_parser = parse_share, allow_hyphen_values = true, help_heading = LEASE)]
     pub max_clock_drift: Option<f64>,
 
-    /// Start only so long after a crash [default: 0]
+    /// Wait so long after a crash [default: 0]
     ///
     /// Counted from our win, unless the leader before us has said that it ended well. All candidates need it.
     #[arg(long, env = "ELECT_LOCK_DELAY", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = LEASE)]
@@ -80,4 +80,8 @@ pub struct CampaignArgs {
     /// For `elect check --lease-file` in other containers, and for others who share the folder.
     #[arg(long, env = "ELECT_LEASE_FILE", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = STANDING)]
     pub lease_file: Option<PathBuf>,
+
+    /// What is run beside, when leadership changes.
+    #[command(flatten)]
+    pub hooks: HookArgs,
 }

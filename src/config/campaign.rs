@@ -4,7 +4,9 @@ use std::time::Duration;
 use elect_api::{Candidate, ElectionName, Lease, Profile};
 
 use super::identity::{self, host_name};
-use super::{BackendUrl, ConfigError, ListenAddress, LogFormat, Verbosity, candidate_id, stores};
+use super::{
+    BackendUrl, ConfigError, HookPlan, ListenAddress, LogFormat, Verbosity, candidate_id, stores,
+};
 use crate::cli::{CampaignArgs, LogArgs};
 use crate::election::timing::Wishes;
 
@@ -41,6 +43,8 @@ pub struct CampaignPlan {
     pub lease_file: Option<PathBuf>,
     /// Where to show over HTTP how things are.
     pub http: Option<ListenAddress>,
+    /// What is run beside, when leadership changes.
+    pub hooks: HookPlan,
     /// How much elect says.
     pub verbosity: Verbosity,
     /// In which form.
@@ -79,6 +83,7 @@ impl CampaignPlan {
             command,
             lease_file: args.lease_file,
             http: args.http,
+            hooks: HookPlan::new(args.hooks),
             verbosity: Verbosity::of(log),
             log_format: log.log_format,
         })

@@ -7,6 +7,7 @@ mod campaign;
 mod doctor;
 mod error;
 mod file;
+mod hooks;
 mod identity;
 mod kept;
 mod looking;
@@ -21,7 +22,7 @@ mod stores;
 
 pub use crate::cli::Preference;
 pub use crate::cli::{
-    AfterLoss, BackendUrl, Containment, Goal, HealthCommand, HealthUrl, Leftover, ListenAddress,
+    AfterLoss, BackendUrl, CommandLine, Containment, Goal, HealthUrl, Leftover, ListenAddress,
     LogFormat, OutputFormat,
 };
 pub use campaign::CampaignPlan;
@@ -30,6 +31,7 @@ pub use error::ConfigError;
 #[cfg(feature = "fuzzing")]
 pub use file::check_text;
 pub use file::{ConfigFile, NO_FILE, Places, over_chosen, over_file, places, read_file};
+pub use hooks::HookPlan;
 pub use identity::{candidate_id, host_name, is_known_as};
 pub use kept::{FencePlan, GetPlan, PutPlan};
 pub use looking::{HistoryPlan, ObservePlan, StatusPlan, WaitPlan};

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::plan::parse_election;
 use super::{CampaignPlan, ConfigError};
-use crate::cli::{HealthCommand, HealthUrl, SidecarArgs};
+use crate::cli::{CommandLine, HealthUrl, SidecarArgs};
 
 /// How others see a candidate that runs no command.
 const COMMAND: &str = "elect sidecar";
@@ -22,7 +22,7 @@ pub struct HealthPlan {
     /// What has to answer a GET with a status of 200 to 299.
     pub url: Option<HealthUrl>,
     /// What has to exit with 0.
-    pub command: Option<HealthCommand>,
+    pub command: Option<CommandLine>,
     /// From the start of one check to that of the next; 10 ms at least.
     pub interval: Duration,
     /// How long a check may take; 10 ms at least.

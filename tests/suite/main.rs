@@ -29,6 +29,7 @@ mod fuzz;
 mod group_tier;
 mod hang_up;
 mod help;
+mod hooks;
 mod http;
 mod interrupts;
 mod job_control;

@@ -3,6 +3,8 @@
 mod clock;
 pub(super) mod environment;
 mod feed;
+mod helper;
+mod hooks;
 mod http;
 mod kin;
 mod observer;
@@ -12,6 +14,8 @@ mod surveyor;
 
 pub(super) use clock::BootClock;
 pub(super) use feed::Feed;
+pub(super) use helper::{Errand, Helper};
+pub(super) use hooks::{Hooked, Hooks};
 pub(super) use http::{Estate, Page, listen};
 pub(super) use observer::{Observer, Shared};
 pub(super) use poster::Poster;

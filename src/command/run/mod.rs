@@ -4,6 +4,7 @@ mod job;
 mod posted;
 mod tree;
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,8 +16,8 @@ use elect_api::{Candidate, Lease, Store, Token};
 use self::posted::Posted;
 use self::tree::Watched;
 use super::candidacy::{
-    BootClock, Charge, Estate, Feed, Observer, Page, Poster, Service, Shared, environment,
-    keep_in_touch, listen,
+    BootClock, Charge, Estate, Feed, Hooked, Hooks, Observer, Page, Poster, Service, Shared,
+    environment, keep_in_touch, listen,
 };
 use super::selftest::is_scratch;
 use super::steer::preempt;
@@ -192,12 +193,7 @@ impl<'a> Run<'a> {
         Forked::fork(Settings {
             command: &self.plan.command,
             leads: true,
-            environment: environment::for_command(
-                &self.plan.campaign.election,
-                &self.candidate,
-                &self.told(),
-                http,
-            ),
+            environment: self.environment(http),
             gets_sockets: environment::has_sockets(),
             leftover: self.plan.leftover,
             signal: self.plan.signal as i32,
@@ -207,6 +203,17 @@ impl<'a> Run<'a> {
             redeem: self.redeem(),
         })
         .context("cannot start the guardian")
+    }
+
+    fn environment(&self, http: Option<SocketAddr>) -> Vec<(OsString, OsString)> {
+        let election = &self.plan.campaign.election;
+        environment::for_command(election, &self.candidate, &self.told(), http)
+    }
+
+    fn hooks<'h>(&'h self, inherited: &'h Inherited, http: Option<SocketAddr>) -> Hooks<'h> {
+        let has_any = self.plan.campaign.hooks.has_any();
+        let environment = if has_any { self.environment(http) } else { Vec::new() };
+        Hooks { plan: &self.plan.campaign, environment, inherited, log: &self.log }
     }
 
     /// What the command is told of the store.
@@ -233,6 +240,7 @@ impl<'a> Run<'a> {
         page: Option<Page>,
     ) -> anyhow::Result<Close> {
         let board = page.as_ref().map(|page| Arc::clone(&page.board));
+        let http = page.as_ref().map(Page::address);
         let server = page.map(|page| page.serve(&self.plan.campaign)).transpose()?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -244,7 +252,9 @@ impl<'a> Run<'a> {
             let guardian = guardian.attach().context("cannot watch the guardian")?;
             let poster = Poster::of(&self.plan.campaign, None, &self.log)?;
             let service = Service::new(self.charge(), Some(guardian.pulse()), &self.log);
-            let mut tree = Posted::new(Watched::new(guardian, incoming), poster);
+            let tree = Posted::new(Watched::new(guardian, incoming), poster);
+            let changes = self.hooks(inherited, http);
+            let mut tree = Hooked::new(tree, changes.clone());
             let shared = Shared::new(&self.log, clock.now());
             let candidacy = self.candidacy();
             let verdict = {
@@ -254,12 +264,17 @@ impl<'a> Run<'a> {
                 tokio::select! {
                     verdict = driver::drive(&candidacy, machine, &clock, &mut tree, &mut observer) => verdict,
                     () = preempt(&self.plan.campaign, &self.candidate, &self.log) => unreachable!("preempting has no end"),
+                    () = changes.follow_changes() => unreachable!("following changes has no end"),
                     () = shared.keep_drawing() => unreachable!("drawing has no end"),
                     () = keep_in_touch(service.as_ref()) => unreachable!("a service has no end"),
                 }
             };
             shared.clear();
-            let tree = tree.into_inner();
+            tokio::select! {
+                () = tree.see_out() => {}
+                () = keep_in_touch(service.as_ref()) => unreachable!("a service has no end"),
+            }
+            let tree = tree.into_inner().into_inner();
             let ended_by_key = tree.job().ended_by_key();
             Guardian::dismiss(tree.into_guardian());
             Ok(Close { verdict, token: shared.token(), ended_by_key })

@@ -1,17 +1,14 @@
 //! Whether the application is well: asked again and again, beside the engine and never in its way.
 
-use std::ffi::OsString;
-use std::io;
 use std::time::Duration;
 
-use elect_api::Token;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::get::status_of;
-use crate::command::candidacy::environment;
-use crate::config::{HealthCommand, HealthPlan, HealthUrl};
-use crate::guard::{Enclosure, Ended, Forked, Guardian, Inherited, Leftover, Report, Settings};
+use crate::command::candidacy::{Errand, Helper, environment};
+use crate::config::{CommandLine, HealthPlan, HealthUrl};
+use crate::guard::Inherited;
 use crate::report::Log;
 
 /// What is known of the application.
@@ -108,39 +105,18 @@ impl<'a> Health<'a> {
     }
 
     /// Runs a health command as commands are run: whatever it does, all of it is dead in the end.
-    async fn ask(&self, command: &HealthCommand, limit: Duration) -> Result<(), String> {
-        let name = command.words().first().map(|word| word.to_string_lossy()).unwrap_or_default();
-        let mut guardian =
-            self.start(command.words()).map_err(|error| format!("cannot start {name}: {error}"))?;
-        let outcome = if let Ok(outcome) = timeout(limit, end_of(&mut guardian)).await {
-            outcome.map_err(|why| format!("{name} {why}"))
-        } else {
-            guardian.kill();
-            Err(format!("{name} did not end within {}", humantime::format_duration(limit)))
-        };
+    async fn ask(&self, command: &CommandLine, limit: Duration) -> Result<(), String> {
+        let environment = environment::for_helper();
+        let errand = Errand { command, environment, limit, lease: None };
+        let mut helper = Helper::start(errand, self.inherited)?;
         // Where a process cannot be killed, its guardian is left to wait for it.
-        if timeout(limit, emptied(&mut guardian)).await.is_ok() {
-            Guardian::dismiss(guardian);
+        match timeout(limit * 2, helper.over()).await {
+            Ok(outcome) => {
+                helper.dismiss();
+                outcome
+            }
+            Err(_) => Err("it cannot be killed".to_owned()),
         }
-        outcome
-    }
-
-    fn start(&self, words: &[OsString]) -> io::Result<Guardian> {
-        let forked = Forked::fork(Settings {
-            command: words,
-            leads: false,
-            environment: environment::for_helper(),
-            gets_sockets: false,
-            leftover: Leftover::Kill,
-            enclosure: Enclosure::unseen(),
-            signal: libc::SIGTERM,
-            is_timed: false,
-            inherited: self.inherited,
-            redeem: None,
-        })?;
-        let mut guardian = forked.attach()?;
-        guardian.start(Token::new(0), &[])?;
-        Ok(guardian)
     }
 }
 
@@ -150,35 +126,5 @@ async fn look_at(url: &HealthUrl, limit: Duration) -> Result<(), String> {
         Ok(Ok(status)) => Err(format!("{url} answered {status}")),
         Ok(Err(why)) => Err(format!("{url}: {why}")),
         Err(_) => Err(format!("{url} did not answer within {}", humantime::format_duration(limit))),
-    }
-}
-
-async fn end_of(guardian: &mut Guardian) -> Result<(), String> {
-    loop {
-        match guardian.next_report().await {
-            Some(Report::Ended(Ended::Exited(0))) => return Ok(()),
-            Some(Report::Ended(Ended::Exited(code))) => {
-                return Err(format!("exited with code {code}"));
-            }
-            Some(Report::Ended(Ended::Signaled(signal))) => {
-                return Err(format!("was ended by signal {signal}"));
-            }
-            Some(Report::NotStarted(errno)) => {
-                let why = nix::errno::Errno::from_raw(errno).desc();
-                return Err(format!("cannot be executed: {why}"));
-            }
-            None => return Err("was killed with its guardian".to_owned()),
-            Some(_) => {}
-        }
-    }
-}
-
-async fn emptied(guardian: &mut Guardian) {
-    loop {
-        match guardian.next_report().await {
-            Some(Report::Empty) => return,
-            None => return guardian.sweep().await,
-            Some(_) => {}
-        }
     }
 }

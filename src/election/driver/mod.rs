@@ -55,6 +55,9 @@ pub trait Tree: Send {
     /// Keeps a ticket, to give our entry up if we crash; in place of any before.
     fn keep(&mut self, ticket: &Ticket);
 
+    /// Keeps no ticket until the next one.
+    fn withhold(&mut self) {}
+
     /// Keeps these deadlines; the first ones come before the start.
     fn renewed(&mut self, deadlines: Deadlines);
 
@@ -199,6 +202,7 @@ pub async fn drive<C: Clock + Sync, T: Tree, O: Observer>(
         }
         for command in machine.step(now, event) {
             if let Command::Finish(verdict) = command {
+                driver.observer.turns(None);
                 return verdict;
             }
             driver.execute(now, command);

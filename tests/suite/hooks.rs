@@ -1,0 +1,188 @@
+//! Hooks, on each store: what they are told, and that one that hangs holds nothing up and outlives no leadership.
+
+use std::fs;
+
+use elect_testkit::program::{Elect, Running, eventually};
+use nix::sys::signal::Signal;
+
+use crate::readme;
+use crate::see::{Arena, Ground, on_each_cluster, on_each_store};
+use crate::stage::{send, stop};
+
+on_each_store! {
+    hooks_are_told_who_leads
+    a_hook_that_hangs_is_dead_before_anybody_else_leads
+    a_hook_at_the_end_keeps_nobody_from_leading
+    a_sidecar_has_hooks
+}
+
+/// Writes what it finds to a file of its name.
+const TELL: &str = r#"sh -c 'echo "$ELECT_TOKEN $ELECT_LEADER_ID" >>"$RECORD.$0"' "#;
+
+/// Hangs with a child, and does not listen.
+const HANG: &str =
+    r#"sh -c 'trap "" TERM; sleep 3600 & echo "$$ $!" >"$RECORD.hook"; while :; do wait; done'"#;
+
+fn lines(arena: &Arena, name: &str) -> Vec<String> {
+    let text = fs::read_to_string(arena.path(&format!("record.{name}"))).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+fn tell(name: &str) -> String {
+    format!("{TELL}{name}")
+}
+
+fn hooks_are_told_who_leads(arena: &Arena) {
+    let hooked =
+        |run: Elect| run.args(["--on-elected", &tell("elected"), "--on-lost", &tell("lost")]);
+    let mut first = arena.candidate_with("first", 15, hooked);
+    let id = arena.wait_for_leader("first");
+    let told = format!("{} {id}", arena.record()[0].0);
+    eventually("a word of the hook", || (lines(arena, "elected") == [told.clone()]).then_some(()));
+    let second =
+        arena.candidate_with("second", 15, |run| run.args(["--on-change", &tell("changed")]));
+    eventually("a word of the other", || (lines(arena, "changed") == [told.clone()]).then_some(()));
+    assert_eq!(lines(arena, "lost"), [""; 0]);
+    arena.wait_for_waiter("second");
+    first.signal(Signal::SIGTERM);
+    first.wait().exits(143);
+    assert_eq!(lines(arena, "lost"), [told]);
+    let id = arena.wait_for_leader("second");
+    eventually("word of the change", || {
+        lines(arena, "changed").last()?.ends_with(&id).then_some(())
+    });
+    drop(second);
+    // Whoever fails is told of, and changes nothing.
+    let run =
+        arena.elect("run").args(["-e", "other", "--on-elected", "false", "--on-lost", "/none"]);
+    let ended = run.args(["sh", "-c", "sleep 1; exit 7"]).run().exits(7);
+    ended
+        .says("--on-elected: false exited with code 1")
+        .says("--on-lost: /none cannot be executed");
+    let run = arena.elect("run").args(["-e", "other", "--hook-timeout", "100ms"]);
+    let run = run.args(["--on-lost", "sleep 3600"]).arg("true");
+    run.run().exits(0).says("--on-lost: sleep did not end within 100ms");
+}
+
+/// What befalls a leader whose hook hangs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    ToldToEnd,
+    WrapperKilled,
+    GuardiansKilled,
+    AllKilled,
+    WrapperStopped,
+}
+
+fn leader_whose_hook_hangs(arena: &Arena, label: &str) -> Running {
+    let _ = fs::remove_file(arena.path("record.hook"));
+    let hooked = |run: Elect| run.args(["--hook-timeout", "1h", "--on-elected", HANG]);
+    let running = arena.candidate_with(label, 5, hooked);
+    arena.wait_for_leader(label);
+    eventually("a hook that hangs", || (!lines(arena, "hook").is_empty()).then_some(()));
+    running
+}
+
+/// As the first thing that it does, the next command looks whether the hook lives.
+const LOOK: &str = r#"read -r pids <"$RECORD.hook"
+    for pid in $pids; do
+        read -r stat 2>/dev/null </proc/$pid/stat || continue
+        set -- ${stat##*) }
+        [ "$1" = Z ] || echo "$pid $stat" >>"$RECORD.alive"
+    done; echo seen >>"$RECORD.seen""#;
+
+fn a_hook_that_hangs_is_dead_before_anybody_else_leads(arena: &Arena) {
+    let all = [
+        Fate::ToldToEnd,
+        Fate::WrapperKilled,
+        Fate::GuardiansKilled,
+        Fate::AllKilled,
+        Fate::WrapperStopped,
+    ];
+    for (round, fate) in all.into_iter().enumerate() {
+        // Where leases have no end somebody who is stopped leads on.
+        if fate == Fate::WrapperStopped && !arena.has_server() {
+            continue;
+        }
+        let mut leader = leader_whose_hook_hangs(arena, &format!("leader{round}"));
+        let next = arena.run_with("next", 5, |run| run, LOOK);
+        arena.wait_for_waiter("next");
+        let wrapper = leader.pid();
+        let guardians = || {
+            elect_testkit::program::children(wrapper).into_iter().filter(|&child| {
+                elect_testkit::program::name(child).as_deref() == Some("elect-guardian")
+            })
+        };
+        match fate {
+            Fate::ToldToEnd => leader.signal(Signal::SIGTERM),
+            Fate::WrapperKilled => leader.signal(Signal::SIGKILL),
+            Fate::GuardiansKilled => guardians().for_each(|pid| send(pid, Signal::SIGKILL)),
+            Fate::AllKilled => {
+                let guardians: Vec<i32> = guardians().collect();
+                leader.signal(Signal::SIGKILL);
+                // They may be done before.
+                guardians
+                    .into_iter()
+                    .for_each(|pid| crate::stage::send_if_alive(pid, Signal::SIGKILL));
+            }
+            Fate::WrapperStopped => stop(wrapper),
+        }
+        next.wait().exits(0);
+        assert_eq!(lines(arena, "seen").len(), round + 1, "{fate:?}");
+        assert_eq!(lines(arena, "alive"), [""; 0], "{fate:?}");
+        drop(leader);
+    }
+}
+
+fn a_hook_at_the_end_keeps_nobody_from_leading(arena: &Arena) {
+    let hooked = |run: Elect| run.args(["--hook-timeout", "1h", "--on-lost", HANG]);
+    let mut first = arena.candidate_with("first", 15, hooked);
+    arena.wait_for_leader("first");
+    let next = arena.candidate("next", 15);
+    arena.wait_for_waiter("next");
+    first.signal(Signal::SIGTERM);
+    arena.wait_for_leader("next");
+    eventually("a hook that hangs", || (!lines(arena, "hook").is_empty()).then_some(()));
+    assert!(first.is_running());
+    drop(next);
+}
+
+fn a_sidecar_has_hooks(arena: &Arena) {
+    let sidecar = arena.elect("sidecar").args(["-e", "web", "--grace", "100ms"]);
+    let sidecar = sidecar.args(["--on-elected", &tell("elected"), "--on-lost", &tell("lost")]);
+    let sidecar = sidecar.args(["--on-change", &tell("changed")]);
+    let mut sidecar = sidecar.env("RECORD", arena.path("record")).spawn();
+    for name in ["elected", "changed"] {
+        eventually(name, || {
+            let last = lines(arena, name).pop()?;
+            last.split_once(' ').filter(|(token, id)| *token != "0" && !id.is_empty()).map(drop)
+        });
+    }
+    sidecar.signal(Signal::SIGTERM);
+    sidecar.wait().exits(0);
+    assert_eq!(lines(arena, "lost"), lines(arena, "elected"));
+}
+
+#[test]
+fn the_readme_shows_calls_that_work() {
+    let arena = Arena::on(Ground::File);
+    let bin = arena.path("bin");
+    fs::create_dir(&bin).expect("a folder");
+    let link = std::os::unix::fs::symlink::<&str, std::path::PathBuf>;
+    link(env!("CARGO_BIN_EXE_elect"), bin.join("elect")).expect("a link");
+    // Stands for the one that changes addresses, and says what it was told.
+    let ip = bin.join("ip");
+    fs::write(&ip, "#!/bin/sh\necho ip \"$@\" >&2\n").expect("a program");
+    let server = arena.path("server");
+    fs::write(&server, "#!/bin/sh\nsleep 1\n").expect("a program");
+    for program in [ip, server] {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(program, mode).expect("mine");
+    }
+    let typed = readme::commands(&readme::block("Hooks", "console"));
+    let path = std::env::var("PATH").expect("a path");
+    let bash = Elect::new("bash").args(["-ec", &format!("cd \"$D\"; {typed}")]);
+    let bash = bash.env("PATH", format!("{}:{path}", bin.display())).env("D", arena.path(""));
+    let ended = bash.env("ELECT_BACKEND", arena.url()).run().exits(0);
+    ended.says("ip addr add 10.0.0.9/24").says("ip addr del 10.0.0.9/24").says("led by ");
+}

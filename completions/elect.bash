@@ -860,7 +860,7 @@ _elect() {
             return 0
             ;;
         elect__subcmd__run)
-            opts="-b -e -n -w -E -s -k -q -v -h --backend --election --id --priority --preempt --preempt-after --ttl --max-clock-drift --lock-delay --http --lease-file --no-wait --wait --conflict-exit-code --signal --kill-grace --after-loss --leftover --containment --require-containment --stop-timeout --hold --once --outcome --quiet --verbose --log-format --config --profile --help"
+            opts="-b -e -n -w -E -s -k -q -v -h --backend --election --id --priority --preempt --preempt-after --ttl --max-clock-drift --lock-delay --http --lease-file --on-elected --on-lost --on-change --hook-timeout --no-wait --wait --conflict-exit-code --signal --kill-grace --after-loss --leftover --containment --require-containment --stop-timeout --hold --once --outcome --quiet --verbose --log-format --config --profile --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -935,6 +935,22 @@ _elect() {
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o filenames
                     fi
+                    return 0
+                    ;;
+                --on-elected)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --on-lost)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --on-change)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hook-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --wait)
@@ -1109,7 +1125,7 @@ _elect() {
             return 0
             ;;
         elect__subcmd__sidecar)
-            opts="-b -e -q -v -h --backend --election --id --priority --preempt --preempt-after --ttl --max-clock-drift --lock-delay --http --lease-file --grace --health-http --health-cmd --health-interval --health-timeout --health-threshold --quiet --verbose --log-format --config --profile --help"
+            opts="-b -e -q -v -h --backend --election --id --priority --preempt --preempt-after --ttl --max-clock-drift --lock-delay --http --lease-file --on-elected --on-lost --on-change --hook-timeout --grace --health-http --health-cmd --health-interval --health-timeout --health-threshold --quiet --verbose --log-format --config --profile --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1184,6 +1200,22 @@ _elect() {
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o filenames
                     fi
+                    return 0
+                    ;;
+                --on-elected)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --on-lost)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --on-change)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hook-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --grace)

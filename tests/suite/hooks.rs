@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use elect_testkit::program::{Elect, Running, eventually};
+use elect_testkit::program::{Elect, Running, children, eventually, name};
 use nix::sys::signal::Signal;
 
 use crate::readme;
 use crate::see::{Arena, Ground, on_each_cluster, on_each_store};
-use crate::stage::{send, stop};
+use crate::stage::{send, send_if_alive, stop};
 
 on_each_store! {
     hooks_are_told_who_leads
@@ -72,6 +72,8 @@ enum Fate {
     GuardiansKilled,
     AllKilled,
     WrapperStopped,
+    /// What is to kill the hook cannot, and what gives up the entry of a dead wrapper could do so at once.
+    HooksGuardianStoppedAndWrapperKilled,
 }
 
 fn leader_whose_hook_hangs(arena: &Arena, label: &str) -> Running {
@@ -81,6 +83,14 @@ fn leader_whose_hook_hangs(arena: &Arena, label: &str) -> Running {
     arena.wait_for_leader(label);
     eventually("a hook that hangs", || (!lines(arena, "hook").is_empty()).then_some(()));
     running
+}
+
+fn hooks_guardian(arena: &Arena) -> i32 {
+    let pids = lines(arena, "hook").pop().expect("a hook");
+    let pid = pids.split(' ').next().expect("a process id");
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it lives");
+    let (_, fields) = stat.rsplit_once(") ").expect("a state");
+    fields.split(' ').nth(1).and_then(|parent| parent.parse().ok()).expect("a parent")
 }
 
 /// As the first thing that it does, the next command looks whether the hook lives.
@@ -98,10 +108,12 @@ fn a_hook_that_hangs_is_dead_before_anybody_else_leads(arena: &Arena) {
         Fate::GuardiansKilled,
         Fate::AllKilled,
         Fate::WrapperStopped,
+        Fate::HooksGuardianStoppedAndWrapperKilled,
     ];
     for (round, fate) in all.into_iter().enumerate() {
         // Where leases have no end somebody who is stopped leads on.
-        if fate == Fate::WrapperStopped && !arena.has_server() {
+        let stops = [Fate::WrapperStopped, Fate::HooksGuardianStoppedAndWrapperKilled];
+        if stops.contains(&fate) && !arena.has_server() {
             continue;
         }
         let mut leader = leader_whose_hook_hangs(arena, &format!("leader{round}"));
@@ -109,9 +121,8 @@ fn a_hook_that_hangs_is_dead_before_anybody_else_leads(arena: &Arena) {
         arena.wait_for_waiter("next");
         let wrapper = leader.pid();
         let guardians = || {
-            elect_testkit::program::children(wrapper).into_iter().filter(|&child| {
-                elect_testkit::program::name(child).as_deref() == Some("elect-guardian")
-            })
+            let all = children(wrapper).into_iter();
+            all.filter(|&child| name(child).as_deref() == Some("elect-guardian"))
         };
         match fate {
             Fate::ToldToEnd => leader.signal(Signal::SIGTERM),
@@ -121,11 +132,13 @@ fn a_hook_that_hangs_is_dead_before_anybody_else_leads(arena: &Arena) {
                 let guardians: Vec<i32> = guardians().collect();
                 leader.signal(Signal::SIGKILL);
                 // They may be done before.
-                guardians
-                    .into_iter()
-                    .for_each(|pid| crate::stage::send_if_alive(pid, Signal::SIGKILL));
+                guardians.into_iter().for_each(|pid| send_if_alive(pid, Signal::SIGKILL));
             }
             Fate::WrapperStopped => stop(wrapper),
+            Fate::HooksGuardianStoppedAndWrapperKilled => {
+                stop(hooks_guardian(arena));
+                leader.signal(Signal::SIGKILL);
+            }
         }
         next.wait().exits(0);
         assert_eq!(lines(arena, "seen").len(), round + 1, "{fate:?}");

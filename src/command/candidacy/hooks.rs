@@ -135,6 +135,7 @@ impl<'a, T: Tree> Hooked<'a, T> {
 
     /// Waits for the hook of `--on-lost`, if there is one, for as long as it may take.
     pub(in crate::command) async fn see_out(&mut self) {
+        self.resigns();
         self.start_lost();
         let Some(mut helper) = self.lost.take() else { return };
         // Where a process cannot be killed, its guardian is left to wait for it.
@@ -167,9 +168,8 @@ impl<'a, T: Tree> Hooked<'a, T> {
         self.hand_over_ticket();
     }
 
-    fn empty(&mut self) -> Event {
+    const fn empty(&mut self) -> Event {
         self.is_emptied = false;
-        self.over = self.led.take();
         Event::Empty
     }
 }
@@ -205,6 +205,10 @@ impl<T: Tree> Tree for Hooked<'_, T> {
     fn withhold(&mut self) {
         self.ticket = None;
         self.tree.withhold();
+    }
+
+    fn resigns(&mut self) {
+        self.over = self.over.or(self.led.take());
     }
 
     fn renewed(&mut self, deadlines: Deadlines) {

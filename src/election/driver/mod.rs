@@ -58,6 +58,9 @@ pub trait Tree: Send {
     /// Keeps no ticket until the next one.
     fn withhold(&mut self) {}
 
+    /// The tree is empty, and leadership, if it was ours, is being given up.
+    fn resigns(&mut self) {}
+
     /// Keeps these deadlines; the first ones come before the start.
     fn renewed(&mut self, deadlines: Deadlines);
 
@@ -269,6 +272,7 @@ impl<C: Clock + Sync, T: Tree, O: Observer> Driver<'_, C, T, O> {
             }
             Command::Resign(words) => {
                 self.wake = None;
+                self.tree.resigns();
                 let ended = self.began.take().zip(words).map(|(begun, words)| begun.ended(&words));
                 let note = ended.map(|ended| self.history.clone().with(ended).to_bytes());
                 self.request = self.seat.clone().map(|seat| requests::resign(seat, note));

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use elect_testkit::fault::Traced;
 use elect_testkit::program::{Elect, Running, children, eventually, name};
 use nix::sys::signal::Signal;
 
@@ -73,7 +74,7 @@ enum Fate {
     AllKilled,
     WrapperStopped,
     /// What is to kill the hook cannot, and what gives up the entry of a dead wrapper could do so at once.
-    HooksGuardianStoppedAndWrapperKilled,
+    HooksGuardianHeldAndWrapperKilled,
 }
 
 fn leader_whose_hook_hangs(arena: &Arena, label: &str) -> Running {
@@ -108,11 +109,11 @@ fn a_hook_that_hangs_is_dead_before_anybody_else_leads(arena: &Arena) {
         Fate::GuardiansKilled,
         Fate::AllKilled,
         Fate::WrapperStopped,
-        Fate::HooksGuardianStoppedAndWrapperKilled,
+        Fate::HooksGuardianHeldAndWrapperKilled,
     ];
     for (round, fate) in all.into_iter().enumerate() {
         // Where leases have no end somebody who is stopped leads on.
-        let stops = [Fate::WrapperStopped, Fate::HooksGuardianStoppedAndWrapperKilled];
+        let stops = [Fate::WrapperStopped, Fate::HooksGuardianHeldAndWrapperKilled];
         if stops.contains(&fate) && !arena.has_server() {
             continue;
         }
@@ -124,6 +125,7 @@ fn a_hook_that_hangs_is_dead_before_anybody_else_leads(arena: &Arena) {
             let all = children(wrapper).into_iter();
             all.filter(|&child| name(child).as_deref() == Some("elect-guardian"))
         };
+        let mut held = None;
         match fate {
             Fate::ToldToEnd => leader.signal(Signal::SIGTERM),
             Fate::WrapperKilled => leader.signal(Signal::SIGKILL),
@@ -135,15 +137,15 @@ fn a_hook_that_hangs_is_dead_before_anybody_else_leads(arena: &Arena) {
                 guardians.into_iter().for_each(|pid| send_if_alive(pid, Signal::SIGKILL));
             }
             Fate::WrapperStopped => stop(wrapper),
-            Fate::HooksGuardianStoppedAndWrapperKilled => {
-                stop(hooks_guardian(arena));
+            Fate::HooksGuardianHeldAndWrapperKilled => {
+                held = Some(Traced::hold(hooks_guardian(arena)));
                 leader.signal(Signal::SIGKILL);
             }
         }
         next.wait().exits(0);
         assert_eq!(lines(arena, "seen").len(), round + 1, "{fate:?}");
         assert_eq!(lines(arena, "alive"), [""; 0], "{fate:?}");
-        drop(leader);
+        drop((leader, held));
     }
 }
 

@@ -112,7 +112,7 @@ where
 }
 
 fn read(words: Vec<OsString>, extent: Extent) -> Result<Given, clap::Error> {
-    let mut grammar = extent.of(bare());
+    let mut grammar = extent.of(bare(&words));
     let matches = if let Ok(matches) = grammar.try_get_matches_from_mut(&words) {
         matches
     } else {
@@ -148,7 +148,7 @@ impl Given {
     pub fn over(&self, settings: Settings) -> Result<Self, Misfit> {
         let Origins { words, extent, .. } = &self.origins;
         let (words, extent) = (words.clone(), *extent);
-        let mut grammar = extent.of(grammar_over(&settings));
+        let mut grammar = extent.of(grammar_over(&words, &settings));
         let misfit = |error: &clap::Error| Misfit::Value {
             flag: refused_flag(error).map(ToOwned::to_owned),
             why: refusal(error),

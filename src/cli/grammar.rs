@@ -1,11 +1,11 @@
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
-use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory};
 
-use super::{Cli, Settings, help};
+use super::{Cli, RunArgs, Settings, help};
 
 /// The flags that say which configuration file counts: what is said in one cannot be said in it. And a token is
 /// another one with each leader.
@@ -13,11 +13,20 @@ const NEVER_IN_THE_FILE: [&str; 3] = ["config", "profile", "token"];
 
 /// The whole grammar as `--help` and errors show it.
 pub fn grammar() -> Command {
-    help::brief(bare())
+    help::brief(whole())
 }
 
-/// The same for words that are in order, without all that only helps people: every start pays for it.
-pub(super) fn bare() -> Command {
+/// What reads these words if they are in order, the program's own name first: without all that only helps people,
+/// and of `elect run` nothing but that, as every start of a job pays for it.
+pub(super) fn bare(words: &[OsString]) -> Command {
+    match words {
+        [_, subcommand, ..] if subcommand == "run" => Command::new("elect")
+            .subcommand(heed_variables(RunArgs::augment_args(Command::new("run")))),
+        _ => whole(),
+    }
+}
+
+fn whole() -> Command {
     heed_variables(Cli::command())
 }
 
@@ -56,8 +65,8 @@ fn without_hidden(command: &Command) -> Command {
 }
 
 /// The grammar with a configuration file as the defaults of each subcommand that reads one.
-pub(super) fn grammar_over(settings: &Settings) -> Command {
-    bare().mut_subcommands(|command| over(command, settings))
+pub(super) fn grammar_over(words: &[OsString], settings: &Settings) -> Command {
+    bare(words).mut_subcommands(|command| over(command, settings))
 }
 
 fn over(command: Command, settings: &Settings) -> Command {

@@ -172,13 +172,22 @@ impl Whom {
 }
 
 /// Stops this process, or all of our job, as Ctrl-Z would; returns when it is continued. Like there,
-/// nothing happens where no shell could ever continue it.
-pub fn stop(whom: Whom) {
+/// nothing happens where no shell could ever continue it. Says whether a CONT came, which [`Incoming`] does
+/// not tell of any more: passed on a second time, it would undo the next stop.
+pub fn stop(whom: Whom) -> bool {
     let stop = SigSet::from(Signal::SIGTSTP);
     // A plain STOP would also stop a process that nobody continues.
     whom.signal(libc::SIGTSTP);
     let _ = sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&stop), None);
     let _ = sigprocmask(SigmaskHow::SIG_BLOCK, Some(&stop), None);
+    was_continued()
+}
+
+/// Takes the CONT that has come, if one has. One from before a stop is not there any more: the kernel drops it.
+fn was_continued() -> bool {
+    descriptor(&SigSet::from(Signal::SIGCONT))
+        .and_then(|source| Ok(source.read_signal()?.is_some()))
+        .unwrap_or(false)
 }
 
 /// Ends this process by `signal`, without a core dump. Returns only if it cannot: where the signal was

@@ -76,12 +76,12 @@ impl Job {
             if was_in_front {
                 terminal.suspend();
             }
-            guard::stop(if is_terminals { Whom::OurJob } else { Whom::Ourselves });
+            let continued = guard::stop(if is_terminals { Whom::OurJob } else { Whom::Ourselves });
             if is_terminals && terminal.is_ours() {
                 terminal.hand_over(group);
             } else if wants_terminal {
-                // In the background it would only want it again. It goes on with our own CONT.
-                return false;
+                // In the background it would only want it again. It goes on when we do.
+                return continued;
             }
         } else {
             return false;

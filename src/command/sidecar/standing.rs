@@ -121,7 +121,7 @@ async fn news(incoming: &Incoming, fitness: &mut watch::Receiver<Fitness>) -> Ev
         tokio::select! {
             signal = incoming.next() => match signal {
                 Ok(libc::SIGCHLD) => guard::reap(),
-                Ok(libc::SIGTSTP) => guard::stop(Whom::Ourselves),
+                Ok(libc::SIGTSTP) => _ = guard::stop(Whom::Ourselves),
                 // There is no daemon that would reload.
                 Ok(libc::SIGHUP) => return Event::Signal(libc::SIGTERM),
                 Ok(signal @ (libc::SIGINT | libc::SIGQUIT | libc::SIGTERM)) => {

@@ -142,10 +142,11 @@ fn nobody_who_reads_ends_it() {
 fn a_reader_that_does_not_read_keeps_no_signal_away() {
     let arena = Arena::on(Ground::File);
     let fifo: PathBuf = arena.path("fifo");
-    // A pipe that is full before elect starts.
+    // A pipe that is full before elect starts. What a shell forks blocks TERM as well, until it is another program.
     let script = "mkfifo \"$F\"; exec 3<>\"$F\"; dd if=/dev/zero of=\"$F\" oflag=nonblock bs=4096 count=4096 2>/dev/null; \
                   env --default-signal \"$@\" >&3 & \
-                  until grep -q '^SigBlk:.*[1-9a-f]' /proc/$!/status; do sleep 0.01; done; \
+                  until grep -q '^Name:.elect' /proc/$!/status && grep -q '^SigBlk:.*[4-7c-f]...$' /proc/$!/status; \
+                  do sleep 0.01; done; \
                   kill -TERM $!; wait $!";
     let elect = arena.elect("observe").arg("job").env("F", &fifo);
     elect.under(["bash", "-c", script, "bash"]).run().exits(0).is_silent();

@@ -25,7 +25,7 @@ pub struct HookArgs {
 
     /// Run when another leads, or nobody
     ///
-    /// And at first. It finds in ELECT_LEADER_ID and ELECT_TOKEN who leads.
+    /// And at first. Its environment has the id and the token of whoever leads.
     #[arg(long, env = "ELECT_ON_CHANGE", value_name = "CMD", value_hint = ValueHint::CommandString, allow_hyphen_values = true, help_heading = HOOKS)]
     pub on_change: Option<CommandLine>,
 

@@ -210,7 +210,7 @@ impl Guardian {
                     }
                     Some(Order::Kill) => self.step(Event::Kill),
                     Some(Order::Ticket(ticket)) => {
-                        self.ticket = (!ticket.is_none()).then_some(ticket)
+                        self.ticket = (!ticket.is_none()).then_some(ticket);
                     }
                     None => {}
                 },

@@ -134,7 +134,9 @@ fn a_hook_that_hangs_is_dead_before_anybody_else_leads(arena: &Arena) {
                 let guardians: Vec<i32> = guardians().collect();
                 leader.signal(Signal::SIGKILL);
                 // They may be done before.
-                guardians.into_iter().for_each(|pid| send_if_alive(pid, Signal::SIGKILL));
+                for pid in guardians {
+                    send_if_alive(pid, Signal::SIGKILL);
+                }
             }
             Fate::WrapperStopped => stop(wrapper),
             Fate::HooksGuardianHeldAndWrapperKilled => {

@@ -2,10 +2,11 @@
 
 use std::ffi::OsString;
 use std::os::fd::BorrowedFd;
+use std::pin::Pin;
 use std::time::Duration;
 
 use elect_api::{Boottime, Token};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Sleep, sleep};
 
 use crate::config::CommandLine;
 use crate::guard::{
@@ -36,7 +37,7 @@ pub(in crate::command) struct Helper {
     name: String,
     guardian: Guardian,
     limit: Duration,
-    due: Instant,
+    late: Pin<Box<Sleep>>,
     is_late: bool,
     guardian_is_dead: bool,
     outcome: Option<Result<(), String>>,
@@ -77,9 +78,9 @@ impl Helper {
         };
         let refused = |error: std::io::Error| format!("cannot start {name}: {error}");
         let guardian = start().map_err(refused)?;
-        let due = Instant::now() + errand.limit;
+        let late = Box::pin(sleep(errand.limit));
         let (limit, outcome) = (errand.limit, None);
-        Ok(Self { name, guardian, limit, due, is_late: false, guardian_is_dead: false, outcome })
+        Ok(Self { name, guardian, limit, late, is_late: false, guardian_is_dead: false, outcome })
     }
 
     /// Its lease was renewed.
@@ -120,7 +121,7 @@ impl Helper {
         }
         let report = tokio::select! {
             report = self.guardian.next_report() => report,
-            () = sleep_until(self.due), if !self.is_late => {
+            () = self.late.as_mut(), if !self.is_late => {
                 self.is_late = true;
                 let limit = humantime::format_duration(self.limit);
                 self.end(Err(format!("did not end within {limit}")));

@@ -72,7 +72,7 @@ impl Hooks<'_> {
         if let Err(error) = self.follow(command).await {
             self.log.warn(format_args!("--on-change: nothing more is told: {error:#}"));
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     async fn follow(&self, command: &CommandLine) -> anyhow::Result<()> {

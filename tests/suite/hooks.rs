@@ -17,6 +17,9 @@ on_each_store! {
     a_sidecar_has_hooks
 }
 
+/// Of leases that are to end by themselves.
+const TTL: u32 = 8;
+
 /// Writes what it finds to a file of its name.
 const TELL: &str = r#"sh -c 'echo "$ELECT_TOKEN $ELECT_LEADER_ID" >>"$RECORD.$0"' "#;
 
@@ -53,6 +56,11 @@ fn hooks_are_told_who_leads(arena: &Arena) {
         lines(arena, "changed").last()?.ends_with(&id).then_some(())
     });
     drop(second);
+    // A nested one has its own.
+    let nested = arena.elect("run").args(["-e", "outer"]).env("ELECT_ON_LOST", tell("nested"));
+    let nested = nested.env("RECORD", arena.path("record")).env("E", env!("CARGO_BIN_EXE_elect"));
+    nested.sh("exec \"$E\" run -b \"$ELECT_LEADER_BACKEND\" true").run().exits(0);
+    assert_eq!(lines(arena, "nested").len(), 1);
     // Whoever fails is told of, and changes nothing.
     let run =
         arena.elect("run").args(["-e", "other", "--on-elected", "false", "--on-lost", "/none"]);
@@ -80,7 +88,7 @@ enum Fate {
 fn leader_whose_hook_hangs(arena: &Arena, label: &str) -> Running {
     let _ = fs::remove_file(arena.path("record.hook"));
     let hooked = |run: Elect| run.args(["--hook-timeout", "1h", "--on-elected", HANG]);
-    let running = arena.candidate_with(label, 5, hooked);
+    let running = arena.candidate_with(label, TTL, hooked);
     arena.wait_for_leader(label);
     eventually("a hook that hangs", || (!lines(arena, "hook").is_empty()).then_some(()));
     running
@@ -118,8 +126,13 @@ fn a_hook_that_hangs_is_dead_before_anybody_else_leads(arena: &Arena) {
             continue;
         }
         let mut leader = leader_whose_hook_hangs(arena, &format!("leader{round}"));
-        let next = arena.run_with("next", 5, |run| run, LOOK);
-        arena.wait_for_waiter("next");
+        let next = arena.run_with("next", TTL, |run| run, LOOK);
+        // On a machine that is busy enough the leader loses its lease by itself: then that is its fate.
+        let is_next = eventually("next to wait, or to have led", || {
+            let waits = arena.status()["waiting"].as_array().is_some_and(|all| !all.is_empty());
+            (waits || lines(arena, "seen").len() > round).then_some(waits)
+        });
+        let fate = if is_next { fate } else { Fate::ToldToEnd };
         let wrapper = leader.pid();
         let guardians = || {
             let all = children(wrapper).into_iter();
@@ -127,7 +140,7 @@ fn a_hook_that_hangs_is_dead_before_anybody_else_leads(arena: &Arena) {
         };
         let mut held = None;
         match fate {
-            Fate::ToldToEnd => leader.signal(Signal::SIGTERM),
+            Fate::ToldToEnd => send_if_alive(wrapper, Signal::SIGTERM),
             Fate::WrapperKilled => leader.signal(Signal::SIGKILL),
             Fate::GuardiansKilled => guardians().for_each(|pid| send(pid, Signal::SIGKILL)),
             Fate::AllKilled => {

@@ -1,7 +1,52 @@
-//! `elect` runs a command on exactly one machine at a time.
+//! `elect` leads an election: on exactly one machine at a time a program, or a command, does its work.
 //!
-//! It takes a lease on a store that its user already trusts, runs the command while it holds the
-//! lease, and has the whole command tree dead *before* anybody else can hold it.
+//! As a program, it takes a lease on a store that its user already trusts, runs a command while it holds the
+//! lease, and has the whole command tree dead *before* anybody else can hold it. As a library, it does the same
+//! for work in Rust, which it cannot kill, and which is told in time instead.
+//!
+//! # From Rust
+//!
+//! A [`Campaign`] waits until it leads. The [`Leadership`] has a fencing token, and a [`Validity`] that tells at any
+//! time whether it may still be counted on:
+//!
+//! ```
+//! use elect::Campaign;
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let url = &format!("file://{}", folder.path().display());
+//! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+//! let campaign = Campaign::new(url, "report")?; // or "etcd://a,b,c", or "zk://a,b,c"
+//! let leadership = campaign.lead().await?;
+//! let validity = leadership.validity();
+//! let report = async { /* one await after another, with the token where others write, too */ };
+//! tokio::select! {
+//!     () = report => println!("reported with token {}", leadership.token()),
+//!     why = validity.lost() => println!("stopped in the middle of it: {why}"),
+//! }
+//! leadership.resign().await?;
+//! # assert!(!validity.is_valid());
+//! # Ok::<(), elect::Error>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! What there is to know about it:
+//!
+//! - **At most one leads**, under the conditions that README gives for commands, provided that the program has
+//!   stopped its work by the [deadline](Validity::deadline). Nothing of it can be killed: whoever goes on beyond that
+//!   may do so beside the next leader. [`Validity::lost`] ends in time, with the [grace](Campaign::grace) left.
+//! - **Work in a `select!` as above ends where it awaits**, which it has to do at least once within the grace. Work on
+//!   threads asks before each step whether more time [remains](Validity::remaining) than the step takes.
+//! - **A resource that others write, too, gets the [token](Leadership::token)**, and refuses a smaller one than it has
+//!   seen. A process can be stopped between any check and the write behind it.
+//! - **A store is a feature**: `etcd`, `file` and `zookeeper`, all of them by default.
+//! - **Renewals need nothing of the program's**: a thread of elect's own makes them. Any executor will do.
+//!
+//! A whole program:
+//!
+//! ```no_run
+#![doc = include_str!("library/example.rs")]
+//! ```
 //!
 //! # Theory of operation
 //!
@@ -11,14 +56,14 @@
 //!        └─ command tree, in a process group of its own
 //! ```
 //!
-//! **From words to a plan.** [`cli`] reads arguments and does no I/O. [`config`] finds the configuration
+//! **From words to a plan.** `cli` reads arguments and does no I/O. `config` finds the configuration
 //! file, whose values become the defaults of the one grammar in which the words are then read again, and
-//! turns the result into a plan that needs no further checks. [`command`] carries it out; `main` only
+//! turns the result into a plan that needs no further checks. `command` carries it out; `main` only
 //! maps the result to an exit code.
 //!
-//! **The candidacy.** [`election`] is the engine. Its [machine](election::machine) is a pure function
-//! of state, time and event; its [driver](election::driver) is the one loop that waits for events and
-//! executes what the machine says; its [timing](election::timing) derives and checks all durations in
+//! **The candidacy.** `election` is the engine. Its machine (`election::machine`) is a pure function
+//! of state, time and event; its driver (`election::driver`) is the one loop that waits for events and
+//! executes what the machine says; its timing (`election::timing`) derives and checks all durations in
 //! one place. A store (the crates under `backends/`) offers bounded steps only, by the laws of
 //! [`elect_api`]; it never waits, renews or retries by itself, so that there is only one idea of
 //! who leads.
@@ -27,17 +72,17 @@
 //! hands over the descriptors that hold the lease, where the store has any (a local lock). Guardian and
 //! tree inherit them: a local lease outlives every crash of elect.
 //!
-//! **The end of the command tree.** [`guard`] sees to it. The guardian asks, follows with CONT, and
+//! **The end of the command tree.** `guard` sees to it. The guardian asks, follows with CONT, and
 //! kills; as a subreaper it gets every orphan of the tree back, and it goes on killing until `wait`
 //! says that it has no child left. Only then does the wrapper resign. If the wrapper dies, the guardian
 //! sees the end of its socket and does the same. If the guardian dies, the kernel kills the command
 //! (PDEATHSIG) and its group (the death-pipe), and the wrapper, a subreaper too, sweeps the rest.
 //! What escapes from that when both die is held where it is asked for: by a pid namespace of the command's own,
-//! whose first process dies with the guardian. The [containments](guard::Containment) are ways to start, to
+//! whose first process dies with the guardian. The containments (`guard::Containment`) are ways to start, to
 //! kill and to prove empty; what is tried and not to be had is refused before anything starts.
 //!
 //! **Deadlines.** Where leases end by time, each proof that we lead counts from before its request was
-//! sent, and [timing](election::timing) derives three instants from it: at the soft deadline the command is
+//! sent, and timing (`election::timing`) derives three instants from it: at the soft deadline the command is
 //! asked to stop, at the hard one everything is killed, and a quarter of the margin later the kernel kills
 //! a guardian that could not act, and the command's group with it. The guardian keeps them by itself; the
 //! wrapper only moves them on. A store that sees our entry vanish wakes the engine, which kills at once.
@@ -51,19 +96,22 @@
 //! command that takes the whole of its grace to end, as nobody can be killed. Whether the application is
 //! well is asked beside the engine; a health command has a guardian of its own for as long as it runs.
 //!
+//! **A program of somebody else's.** A [`Campaign`] has no guardian either: in the place of the tree stands the work of
+//! a program in Rust, over when that says so, or at the deadline that it was told.
+//!
 //! **Once.** A store keeps notes of an election apart from its entries; only a leader writes one, in one step
 //! with the proof that it leads. What `--once` names is done when it stands in a note: a candidate reads that
 //! before it joins, at each change, and again once it has won; a leader whose command has succeeded writes it
-//! before it resigns ([once](election::once)).
+//! before it resigns (`election::once`).
 //!
 //! **Steering.** What people ask of an election, that it be paused or that a leader hand over, a store keeps as
-//! one text beside the entries ([orders](election::orders)), which every candidate gets with each answer. Asking
+//! one text beside the entries (`election::orders`), which every candidate gets with each answer. Asking
 //! changes the text and waits; who obeys is the engine of whoever it concerns. A winner in a paused election keeps
 //! its place and starts nothing.
 //!
 //! **Ranks.** Where candidates have priorities, the orders say that it matters who leads. The head of the queue is
 //! the only one that can lead all the same; before it starts anything it looks who else is there
-//! ([ranking](election::ranking)), and for somebody better it gives its place up and comes again behind. So no two
+//! (`election::ranking`), and for somebody better it gives its place up and comes again behind. So no two
 //! candidates need to agree on anything: whoever is wrong about the others leads too early or too late, and alone.
 //!
 //! **Fencing.** What a lease cannot stop a token can. A store keeps the greatest one that came for each resource
@@ -75,9 +123,9 @@
 //! **Looking on.** `status`, `observe` and `wait` take no part. A store tells [when something may have
 //! changed](elect_api::Store::changed), a survey then what is so; while there is no answer nothing is made up, and
 //! what is old says so. Where a store shows when a lease was renewed, the time since then is judged by the
-//! intervals before it ([`Suspicion`](report::Suspicion)): for eyes and alerts, never for a decision.
+//! intervals before it (`report::Suspicion`): for eyes and alerts, never for a decision.
 //!
-//! **The history.** Who has led, and how that ended, is a note as well ([history](election::history)): a leader reads
+//! **The history.** Who has led, and how that ended, is a note as well (`election::history`): a leader reads
 //! it once its command runs, adds that it has begun, and as it resigns how it has ended, in the same step. No start,
 //! no renewal and no successor waits for it; what a leader does not live to say, its successor closes. With a lock
 //! delay it is a mark as well: a winner reads it first, starts nothing for a while where the last leadership has no
@@ -88,10 +136,10 @@
 //! guardian has no ticket, which it could redeem before the other guardian is done. The rest of the hooks nothing
 //! protects.
 //!
-//! **What people see.** [`report`] writes logs, the line that shows the waiting, tables, JSON and the
+//! **What people see.** `report` writes logs, the line that shows the waiting, tables, JSON and the
 //! outcome file, and never blocks on a reader that does not read. A service manager, where one listens, is
 //! told the same, with a sign of life as long as the engine's loop is in time and the guardian can act. With
-//! `--http` a thread of its own [answers](report::http) whoever asks, and works out for each answer whether
+//! `--http` a thread of its own answers (`report::http`) whoever asks, and works out for each answer whether
 //! we still lead.
 //!
 //! **The self-test.** `elect selftest` has no machinery of its own to run commands: it starts real runs of this
@@ -100,7 +148,7 @@
 //!
 //! **The doctor.** `elect doctor` has each store [describe itself](elect_api::Store::examine), does in an election
 //! of nobody else what `run` does in one, and tries out what this machine has for containing a command. Which
-//! TTL fits what it saw, [timing](election::timing) says ([advice](election::advice)).
+//! TTL fits what it saw, timing (`election::timing`) says (`election::advice`).
 //!
 //! **The terminal.** Wrapper and command are one job for whoever sits at it, but two process groups: the
 //! command's has the foreground, and what a key does to it alone the wrapper does to the rest of the job.
@@ -115,11 +163,22 @@ compile_error!(
     "elect needs Linux: it relies on PR_SET_PDEATHSIG, subreapers and signal-driven pipes"
 );
 
+#[doc(hidden)]
 pub mod cli;
+#[doc(hidden)]
 pub mod command;
+#[doc(hidden)]
 pub mod config;
+#[doc(hidden)]
 pub mod election;
 #[cfg(feature = "fuzzing")]
+#[doc(hidden)]
 pub mod fuzzing;
+#[doc(hidden)]
 pub mod guard;
+mod library;
+#[doc(hidden)]
 pub mod report;
+
+pub use elect_api::Boottime;
+pub use library::{Campaign, Error, Leadership, Validity};

@@ -3,7 +3,7 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 
 use super::CommandLine;
-use super::health::parse_period;
+use super::values::parse_period;
 
 const HOOKS: &str = "Hooks";
 

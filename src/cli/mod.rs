@@ -36,6 +36,7 @@ mod priority;
 mod put;
 mod redeem;
 mod resign;
+mod restart;
 mod resume;
 mod run;
 mod selftest;
@@ -79,6 +80,7 @@ pub use priority::{Preference, PriorityArgs};
 pub use put::PutArgs;
 pub use redeem::RedeemArgs;
 pub use resign::ResignArgs;
+pub use restart::RestartArgs;
 pub use resume::ResumeArgs;
 pub use run::RunArgs;
 pub use selftest::SelftestArgs;
@@ -88,8 +90,8 @@ pub use stamp::{StampArgs, Stamping};
 pub use status::StatusArgs;
 pub use value::Value;
 pub use values::{
-    AfterLoss, Containment, ContainmentChoice, Leftover, LogFormat, OutputFormat, parse_duration,
-    parse_signal,
+    AfterLoss, Containment, ContainmentChoice, LONGEST_TTL, Leftover, LogFormat, OutputFormat,
+    Restart, parse_duration, parse_signal,
 };
 pub use wait::WaitArgs;
 

@@ -12,9 +12,9 @@ use super::origin::{Layers, Overruled, Rivals};
 use super::values::{
     AfterLoss, Containment, ContainmentChoice, Leftover, parse_duration, parse_once, parse_signal,
 };
-use super::{CampaignArgs, FileArgs, LogArgs};
+use super::{CampaignArgs, FileArgs, HealthArgs, LogArgs, RestartArgs};
 
-const COMMAND: &str = "Command";
+pub(super) const COMMAND: &str = "Command";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,7 +25,7 @@ Examples:
 const MORE: &str = "\
 Exit codes:
   0-255  the command's own, unchanged
-  128+n  signal n ended the command, or made elect leave the queue before
+  128+n  signal n ended the command, or made elect end while none ran
   124    leadership was lost, and the command was stopped; or it was lost before
          a success could be recorded (--once)
   0      it was done already: --once KEY
@@ -136,6 +136,14 @@ pub struct RunArgs {
     /// Counted from the start of the command, even if it ends sooner.
     #[arg(long, env = "ELECT_HOLD", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = COMMAND)]
     pub hold: Option<Duration>,
+
+    /// When it has ended and is started again.
+    #[command(flatten)]
+    pub restart: RestartArgs,
+
+    /// How the command is known to be well.
+    #[command(flatten)]
+    pub health: HealthArgs,
 
     /// Run once for each KEY
     ///

@@ -87,6 +87,28 @@ pub enum AfterLoss {
     Campaign,
 }
 
+/// When a command that has ended is started again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Restart {
+    /// Its end is that of the run.
+    Never,
+    /// When it has exited with another code than 0, or a signal has ended it.
+    OnFailure,
+    /// However it has ended.
+    Always,
+}
+
+/// The least time from one thing to the next that is done again and again.
+const LEAST_PERIOD: Duration = Duration::from_millis(10);
+
+/// A duration of 10 ms at least, so that nothing becomes a busy loop.
+pub(super) fn parse_period(text: &str) -> Result<Duration, String> {
+    match parse_duration(text)? {
+        period if period < LEAST_PERIOD => Err("less than 10ms".to_owned()),
+        period => Ok(period),
+    }
+}
+
 /// The form of elect's own words on stderr.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
@@ -138,7 +160,8 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
 }
 
 const SHORTEST_TTL: Duration = Duration::from_secs(1);
-const LONGEST_TTL: Duration = Duration::from_secs(24 * 60 * 60);
+/// The longest lease that may be asked for.
+pub const LONGEST_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Reads the length of a lease: 1 second to 24 hours. What shorter ones the timing needs it says itself.
 ///
@@ -203,7 +226,13 @@ mod tests {
 
     use nix::sys::signal::Signal;
 
-    use super::{parse_duration, parse_once, parse_share, parse_signal, parse_ttl};
+    use super::{parse_duration, parse_once, parse_period, parse_share, parse_signal, parse_ttl};
+
+    #[test]
+    fn periods_are_no_busy_loops() {
+        assert!(parse_period("10ms").is_ok());
+        assert!(parse_period("0").is_err() && parse_period("soon").is_err());
+    }
 
     #[test]
     fn durations_as_people_write_them() {

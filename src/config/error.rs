@@ -32,9 +32,7 @@ pub enum ConfigError {
     #[error("the command {0:?} has no file name to name the election after")]
     Nameless(String),
     /// The label given with `--id` has another form.
-    #[error(
-        "the label {0:?} of --id is not 1 to 64 printable ASCII characters without spaces and /"
-    )]
+    #[error("the label {0:?} is not 1 to 64 printable ASCII characters without spaces and /")]
     Label(String),
     /// The URL of the store has no scheme.
     #[error("the backend {0:?} is not a URL")]
@@ -149,6 +147,7 @@ impl ConfigError {
             Self::Speechless(_) | Self::Nameless(_) | Self::CommandName { .. } | Self::Unnamed => {
                 Some("use -e NAME")
             }
+            Self::Label(_) => Some("give another one with --id"),
             Self::NoScheme(_) => Some("write file:///DIR, etcd://HOST or zk://HOST"),
             Self::UnknownScheme { known, .. } if known == super::stores::NOTHING => {
                 Some("build elect with at least one backend, such as --features file")
@@ -169,7 +168,6 @@ impl ConfigError {
             }
             Self::Election { .. }
             | Self::Key { .. }
-            | Self::Label(_)
             | Self::Alone { .. }
             | Self::UnknownScheme { .. }
             | Self::File { .. }

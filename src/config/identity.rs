@@ -42,13 +42,13 @@ pub fn is_known_as(id: &str, text: &str) -> bool {
 }
 
 /// Checks a label that the user chose.
-pub(super) fn label(text: String) -> Result<String, ConfigError> {
+pub(crate) fn label(text: String) -> Result<String, ConfigError> {
     let fits = (1..=LABEL_MAX).contains(&text.len()) && text.chars().all(is_label_char);
     if fits { Ok(text) } else { Err(ConfigError::Label(text)) }
 }
 
 /// The label that stands for this machine.
-pub(super) fn label_of_host(host: &str) -> String {
+pub(crate) fn label_of_host(host: &str) -> String {
     host.chars().map(|c| if is_label_char(c) { c } else { '-' }).take(LABEL_MAX).collect()
 }
 

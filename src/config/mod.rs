@@ -7,6 +7,7 @@ mod campaign;
 mod doctor;
 mod error;
 mod file;
+mod health;
 mod hooks;
 mod identity;
 mod kept;
@@ -22,8 +23,8 @@ mod stores;
 
 pub use crate::cli::Preference;
 pub use crate::cli::{
-    AfterLoss, BackendUrl, CommandLine, Containment, Goal, HealthUrl, Leftover, ListenAddress,
-    LogFormat, OutputFormat,
+    AfterLoss, BackendUrl, CommandLine, Containment, Goal, HealthUrl, LONGEST_TTL, Leftover,
+    ListenAddress, LogFormat, OutputFormat,
 };
 pub use campaign::CampaignPlan;
 pub use doctor::DoctorPlan;
@@ -31,13 +32,16 @@ pub use error::ConfigError;
 #[cfg(feature = "fuzzing")]
 pub use file::check_text;
 pub use file::{ConfigFile, NO_FILE, Places, over_chosen, over_file, places, read_file};
+pub use health::HealthPlan;
 pub use hooks::HookPlan;
 pub use identity::{candidate_id, host_name, is_known_as};
+pub(crate) use identity::{label, label_of_host};
 pub use kept::{FencePlan, GetPlan, PutPlan};
 pub use looking::{HistoryPlan, ObservePlan, StatusPlan, WaitPlan};
+pub(crate) use plan::parse_election;
 pub use plan::{CheckPlan, RedeemPlan, RunPlan, Verbosity, Wait};
 pub use selftest::SelftestPlan;
-pub use sidecar::{HealthPlan, SidecarPlan};
+pub use sidecar::SidecarPlan;
 pub use spelling::misspelt_variables;
 pub use steering::{AskPlan, Force, PriorityPlan, ResignPlan, ResumePlan};
 pub use stores::{connect, schemes};

@@ -7,9 +7,11 @@ use elect_api::{ElectionName, Ticket};
 use nix::sys::signal::Signal;
 
 use super::{
-    AfterLoss, BackendUrl, CampaignPlan, ConfigError, Containment, Leftover, naming, stores,
+    AfterLoss, BackendUrl, CampaignPlan, ConfigError, Containment, HealthPlan, Leftover, naming,
+    stores,
 };
-use crate::cli::{CheckArgs, LogArgs, RedeemArgs, RunArgs};
+use crate::cli::{CheckArgs, LogArgs, RedeemArgs, Restart, RestartArgs, RunArgs};
+use crate::election::machine::Restarts;
 pub use crate::election::machine::Wait;
 
 /// How much elect says on stderr.
@@ -57,6 +59,10 @@ pub struct RunPlan {
     pub stop_timeout: Option<Duration>,
     /// How long after the start the lease is kept at least.
     pub hold: Option<Duration>,
+    /// When the command is started again that has ended; never, if `None`.
+    pub restarts: Option<Restarts>,
+    /// How the command is known to be well, while it runs.
+    pub health: HealthPlan,
     /// What the command does is to be done once, and is known by this: see [`RunArgs::once`].
     pub once: Option<String>,
     /// What happens after leadership was lost.
@@ -99,12 +105,22 @@ impl RunPlan {
             require_containment: args.require_containment,
             stop_timeout: args.stop_timeout,
             hold: args.hold,
+            restarts: restarts(&args.restart),
+            health: HealthPlan::new(args.health),
             once: args.once,
             after_loss: args.after_loss,
             outcome: args.outcome,
             command: args.command,
         })
     }
+}
+
+fn restarts(args: &RestartArgs) -> Option<Restarts> {
+    (args.restart != Restart::Never).then_some(Restarts {
+        after_success: args.restart == Restart::Always,
+        delay: args.restart_delay,
+        longest_delay: args.restart_max_delay,
+    })
 }
 
 /// What `elect check` is to do.
@@ -154,7 +170,7 @@ impl RedeemPlan {
     }
 }
 
-pub(super) fn parse_election(name: &str) -> Result<ElectionName, ConfigError> {
+pub(crate) fn parse_election(name: &str) -> Result<ElectionName, ConfigError> {
     name.parse().map_err(|source| ConfigError::Election { name: name.to_owned(), source })
 }
 

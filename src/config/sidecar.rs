@@ -1,8 +1,6 @@
-use std::time::Duration;
-
 use super::plan::parse_election;
-use super::{CampaignPlan, ConfigError};
-use crate::cli::{CommandLine, HealthUrl, SidecarArgs};
+use super::{CampaignPlan, ConfigError, HealthPlan};
+use crate::cli::SidecarArgs;
 
 /// How others see a candidate that runs no command.
 const COMMAND: &str = "elect sidecar";
@@ -16,21 +14,6 @@ pub struct SidecarPlan {
     pub health: HealthPlan,
 }
 
-/// How an application is known to be well. Without URL and command it always is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HealthPlan {
-    /// What has to answer a GET with a status of 200 to 299.
-    pub url: Option<HealthUrl>,
-    /// What has to exit with 0.
-    pub command: Option<CommandLine>,
-    /// From the start of one check to that of the next; 10 ms at least.
-    pub interval: Duration,
-    /// How long a check may take; 10 ms at least.
-    pub timeout: Duration,
-    /// How many checks have to fail in a row; 1 at least.
-    pub threshold: u32,
-}
-
 impl SidecarPlan {
     /// The plan that these arguments ask for.
     ///
@@ -41,14 +24,7 @@ impl SidecarPlan {
         let election = parse_election(election)?;
         let command = COMMAND.to_owned();
         let campaign = CampaignPlan::new(args.campaign, args.log, election, args.grace, command)?;
-        let health = HealthPlan {
-            url: args.health.health_http,
-            command: args.health.health_cmd,
-            interval: args.health.health_interval,
-            timeout: args.health.health_timeout,
-            threshold: args.health.health_threshold,
-        };
-        Ok(Self { campaign, health })
+        Ok(Self { campaign, health: HealthPlan::new(args.health) })
     }
 }
 

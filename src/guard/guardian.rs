@@ -2,6 +2,7 @@
 //! nothing and opens nothing once it runs, so that neither a lack of memory nor of descriptors can
 //! keep it from killing.
 
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
@@ -24,6 +25,9 @@ use super::{clock, descriptors, lease, no_alloc, signals};
 /// is in an uninterruptible sleep, may become killable without a word.
 const KILL_AGAIN: Duration = Duration::from_millis(20);
 
+/// How many descriptors of its own a guardian has at most.
+pub(super) const MOST_OPEN: usize = 24;
+
 /// What the guardian is forked with; all of it exists before.
 pub(super) struct Parts {
     pub(super) socket: OwnedFd,
@@ -38,6 +42,10 @@ pub(super) struct Parts {
     pub(super) ladder: Ladder,
     /// Whether the command is what leads, and not a helper beside it.
     pub(super) leads: bool,
+    /// The descriptors that each command inherits from elect's own parent, if more than one is started.
+    pub(super) lasting: Option<Vec<RawFd>>,
+    /// Room for the numbers of all that stay open.
+    pub(super) open: Vec<RawFd>,
     /// The signal that asks the command to stop.
     pub(super) ask: i32,
     /// Off only in tests.
@@ -77,7 +85,7 @@ pub(super) fn main(mut parts: Parts) -> ! {
     // SAFETY: _exit has no preconditions.
     let dead_man = DeadMan::new().unwrap_or_else(|_| unsafe { libc::_exit(1) });
     no_alloc::ban();
-    let guardian = Guardian {
+    let mut guardian = Guardian {
         parts,
         dead_man,
         ticket: None,
@@ -87,7 +95,7 @@ pub(super) fn main(mut parts: Parts) -> ! {
         wake: Wake::default(),
         unsent: [None; 4],
     };
-    if !guardian.parts.leads {
+    if !guardian.parts.leads || guardian.parts.lasting.is_some() {
         guardian.let_go_of_the_others();
     }
     guardian.run()
@@ -234,6 +242,9 @@ impl Guardian {
     }
 
     fn spawn(&mut self) {
+        if let Err(error) = self.prepare_again() {
+            return self.not_started(error.raw_os_error().unwrap_or(libc::EMFILE));
+        }
         let birth = Birth {
             launch: &mut self.parts.launch,
             holds: &self.holds,
@@ -246,24 +257,41 @@ impl Guardian {
         match spawn::spawn(birth, &mut self.parts.enclosure) {
             Ok(pid) => {
                 self.command = Some(pid);
-                self.let_go_of_the_commands();
+                if self.parts.lasting.is_none() {
+                    self.let_go_of_the_commands();
+                }
             }
             Err(errno) => self.not_started(errno),
         }
+    }
+
+    /// What the command before has used up is there again for the next. What it takes was there before as well.
+    fn prepare_again(&mut self) -> io::Result<()> {
+        if self.parts.launch.failure_write.is_some() {
+            return Ok(());
+        }
+        let (read, write) = spawn::failure_pipe()?;
+        self.parts.failure_read = read;
+        self.parts.launch.failure_write = Some(write);
+        self.launched = false;
+        self.wake = Wake::default();
+        // The release has disarmed it.
+        self.rearm();
+        Ok(())
     }
 
     /// Closes all that only the command is to have: its streams, and what else elect inherited.
     fn let_go_of_the_commands(&mut self) {
         descriptors::silence(&self.parts.null, &[0, 1, 2]);
         // SAFETY: what is closed is the copy of the failure pipe's write end, which `launch` never
-        // touches again as it starts one command only, and what elect inherited from its parent or
+        // touches again as no other command comes, and what elect inherited from its parent or
         // had open as wrapper, which no object of the guardian uses.
         unsafe { self.close_all_but_ours(None) };
     }
 
     /// Closes all that a wrapper has open which guards more than this command: neither this command nor its
     /// guardian is to hold its lease or its connections, or to have what another one reads and writes.
-    fn let_go_of_the_others(&self) {
+    fn let_go_of_the_others(&mut self) {
         descriptors::silence(&self.parts.null, &[0, 1]);
         let failure_write = self.parts.launch.failure_write.as_ref().map(AsRawFd::as_raw_fd);
         // SAFETY: what is closed belongs to objects of the wrapper, none of which the guardian uses.
@@ -273,7 +301,7 @@ impl Guardian {
     /// # Safety
     /// No object of the guardian may use another descriptor than those of `parts` and `holds`; the write end
     /// of the failure pipe only if it is `more`.
-    unsafe fn close_all_but_ours(&self, more: Option<RawFd>) {
+    unsafe fn close_all_but_ours(&mut self, more: Option<RawFd>) {
         let ours = [
             self.parts.socket.as_raw_fd(),
             self.parts.death_write.as_raw_fd(),
@@ -284,23 +312,18 @@ impl Guardian {
             self.parts.child_news.as_fd().as_raw_fd(),
             self.parts.timer.as_fd().as_raw_fd(),
         ];
-        let mut keep = [0; 24];
         let optional = [
             self.parts.launch.terminal.as_ref().map(super::Terminal::device),
             self.parts.redeemer.as_ref().map(Redeemer::program),
         ];
         let others = optional.into_iter().chain(self.holds.iter().map(Option::as_ref)).flatten();
-        let mut count = 0;
-        for fd in ours.into_iter().chain(others.map(AsRawFd::as_raw_fd)).chain(more) {
-            keep[count] = fd;
-            count += 1;
-        }
-        self.parts.enclosure.each_descriptor(|fd| {
-            keep[count] = fd;
-            count += 1;
-        });
+        let open = &mut self.parts.open;
+        open.clear();
+        open.extend(ours.into_iter().chain(others.map(AsRawFd::as_raw_fd)).chain(more));
+        open.extend(self.parts.lasting.iter().flatten());
+        self.parts.enclosure.each_descriptor(|fd| open.push(fd));
         // SAFETY: the caller vouches for it.
-        unsafe { descriptors::close_all_but(&mut keep[..count]) };
+        unsafe { descriptors::close_all_but(open) };
     }
 
     fn learn_of_launch(&mut self) {

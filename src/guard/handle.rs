@@ -7,20 +7,18 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 use elect_api::{Boottime, Ticket, Token};
-use nix::fcntl::OFlag;
-use nix::unistd::pipe2;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::channel::{self, MOST_HOLDS, Received};
 use super::children::{self, Waited, Wake};
 use super::enclosure::Enclosure;
-use super::guardian::{self, Parts};
+use super::guardian::{self, MOST_OPEN, Parts};
 use super::image::{Image, LEASE, LISTEN_PID, Late, TOKEN};
 use super::ladder::{Deadlines, Ladder, Leftover};
 use super::redeemer::{Redeem, Redeemer};
 use super::signals::{self, Inherited};
-use super::spawn::Launch;
+use super::spawn::{self, Launch};
 use super::switches::is_off;
 use super::wire::{Message, Order, Report, TicketText};
 use super::{Alarm, Terminal, clock, death_pipe, descriptors, lease};
@@ -38,6 +36,8 @@ pub struct Settings<'a> {
     pub environment: Vec<(OsString, OsString)>,
     /// Whether it gets sockets as systemd hands them over: then `LISTEN_PID` is its own process id.
     pub gets_sockets: bool,
+    /// How often it may be started.
+    pub starts: Starts,
     /// What happens to processes that it leaves running.
     pub leftover: Leftover,
     /// The signal that asks it to stop when leadership is lost.
@@ -50,6 +50,15 @@ pub struct Settings<'a> {
     pub enclosure: Enclosure,
     /// How to have an entry given up, if its store has tickets.
     pub redeem: Option<Redeem>,
+}
+
+/// How often a command may be started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Starts {
+    /// Once.
+    Once,
+    /// Again when it has ended. Its streams, and what else it inherits, stay open in the guardian.
+    Again,
 }
 
 /// Tells whether a guardian is alive and well.
@@ -128,7 +137,7 @@ impl Forked {
 fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
     let (socket, theirs) = channel::pair()?;
     let (death_read, death_write) = death_pipe::new()?;
-    let (failure_read, failure_write) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
+    let (failure_read, failure_write) = spawn::failure_pipe()?;
     let lease = lease::Writer::new()?;
     let mut environment = settings.environment;
     environment.retain(|(name, _)| name != "ELECT_LEASE");
@@ -153,20 +162,25 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
         terminal: settings.leads.then(Terminal::open).flatten(),
         in_front: false,
         death_read,
-        failure_write: Some(descriptors::out_of_the_way(failure_write)?),
+        failure_write: Some(failure_write),
     };
+    let lasting =
+        (settings.starts == Starts::Again).then(|| settings.inherited.descriptors().to_vec());
+    let ladder = Ladder::new(settings.leftover, settings.is_timed);
     let parts = Parts {
         socket: theirs,
         death_write,
-        failure_read: descriptors::out_of_the_way(failure_read)?,
+        failure_read,
         launch,
         enclosure: settings.enclosure,
         null: descriptors::null()?,
         lease,
         child_news: signals::descriptor(&guardian::child_news())?,
         timer: clock::timer()?,
-        ladder: Ladder::new(settings.leftover, settings.is_timed),
+        ladder: if lasting.is_some() { ladder.restarting() } else { ladder },
         leads: settings.leads,
+        open: Vec::with_capacity(MOST_OPEN + lasting.as_ref().map_or(0, Vec::len)),
+        lasting,
         ask: settings.signal,
         dead_man_is_on: !is_off!(DeadMan),
         redeemer: settings.redeem.map(Redeemer::new).transpose()?,
@@ -189,7 +203,8 @@ pub struct Guardian {
 }
 
 impl Guardian {
-    /// Has the command started. `holds` go to the guardian and the tree.
+    /// Has the command started; or started again, once the tree is empty that it had before. `holds` go to the
+    /// guardian and the tree.
     ///
     /// # Errors
     /// When they cannot be sent; nothing was started then.

@@ -8,7 +8,9 @@
 //!   └──wrapper gone──> exit                      Empty ──wrapper gone──> exit
 //! ```
 //!
-//! One-way: there is no arrow back to `Idle`, and from `Killing` only one to `Empty`.
+//! One-way: there is no arrow back to `Idle`, and from `Killing` only one to `Empty`. A ladder that
+//! [restarts](Ladder::restarting) has one arrow more: a tree that came to its end because its command did,
+//! and for no other reason, leaves it `Resting`, and the next order to start leads to `Running` again.
 
 use elect_api::Boottime;
 
@@ -41,6 +43,8 @@ enum Phase {
     Stopping,
     Lingering,
     Killing,
+    /// The tree is empty, and another may be started.
+    Resting,
     Empty,
 }
 
@@ -115,6 +119,8 @@ pub struct Ladder {
     deadlines: Option<Deadlines>,
     kill_at: Option<Boottime>,
     wrapper_gone: bool,
+    /// Whether a command may be started again, once the tree of the one before is empty.
+    restarts: bool,
 }
 
 impl Ladder {
@@ -127,7 +133,15 @@ impl Ladder {
             deadlines: None,
             kill_at: None,
             wrapper_gone: false,
+            restarts: false,
         }
+    }
+
+    /// The same, with a command that is started again by each further order to start. Whatever else than its
+    /// own end has ended the tree, or was to end it, is the last of that.
+    #[must_use]
+    pub const fn restarting(self) -> Self {
+        Self { restarts: true, ..self }
     }
 
     /// When [`Event::Tick`] is wanted.
@@ -154,7 +168,7 @@ impl Ladder {
 
     /// Whether there is no tree, not yet or no more.
     pub fn is_idle(&self) -> bool {
-        matches!(self.phase, Phase::Idle | Phase::Empty)
+        matches!(self.phase, Phase::Idle | Phase::Resting | Phase::Empty)
     }
 
     /// When everything is killed, as far as is known: the command can count on its leadership till then.
@@ -165,12 +179,21 @@ impl Ladder {
 
     /// Takes in what happened at `now`, which never goes back, and says what to do about it.
     pub fn step(&mut self, now: Boottime, event: Event) -> Option<Action> {
+        if matches!(
+            event,
+            Event::Stop { .. }
+                | Event::Signal { kill_at: Some(_), .. }
+                | Event::Kill
+                | Event::WrapperGone
+        ) {
+            self.restarts = false;
+        }
         // The deadline is looked at first: no order resumes a command whose time is over.
         let is_order =
             matches!(event, Event::Stop { .. } | Event::Signal { .. } | Event::Renewed(_));
         let runs = matches!(self.phase, Phase::Running | Phase::Stopping | Phase::Lingering);
         if is_order && runs && self.kill_at().is_some_and(|at| at <= now) {
-            return Some(self.kill());
+            return Some(self.run_out());
         }
         if is_off!(OneWay) && event == Event::Start {
             return Some(self.start(now));
@@ -179,12 +202,12 @@ impl Ladder {
             return Some(Action::Exit);
         }
         match (self.phase, event) {
-            (Phase::Idle, Event::Start) => Some(self.start(now)),
-            (Phase::Idle | Phase::Running, Event::NotStarted) => {
+            (Phase::Idle | Phase::Resting, Event::Start) => Some(self.start(now)),
+            (Phase::Idle | Phase::Resting | Phase::Running, Event::NotStarted) => {
                 self.phase = Phase::Empty;
                 Some(Action::Release)
             }
-            (Phase::Idle | Phase::Empty, Event::WrapperGone) => Some(Action::Exit),
+            (Phase::Idle | Phase::Resting | Phase::Empty, Event::WrapperGone) => Some(Action::Exit),
             (Phase::Running | Phase::Stopping | Phase::Lingering, Event::WrapperGone) => {
                 self.wrapper_gone = true;
                 Some(self.kill())
@@ -199,13 +222,14 @@ impl Ladder {
             }
             (Phase::Stopping, Event::CommandEnded) if self.leftover == Leftover::Wait => None,
             (Phase::Stopping | Phase::Lingering | Phase::Killing, Event::NoChildren) => {
-                self.phase = Phase::Empty;
+                self.phase = if self.restarts { Phase::Resting } else { Phase::Empty };
                 Some(if self.wrapper_gone { Action::Exit } else { Action::Release })
             }
             (Phase::Killing, Event::CommandEnded | Event::Tick) => Some(Action::KillAll),
-            (Phase::Idle | Phase::Running | Phase::Lingering, Event::Renewed(deadlines)) => {
-                self.renew(now, deadlines)
-            }
+            (
+                Phase::Idle | Phase::Running | Phase::Lingering | Phase::Resting,
+                Event::Renewed(deadlines),
+            ) => self.renew(now, deadlines),
             (Phase::Running | Phase::Lingering, Event::Stop { kill_at }) => Some(self.ask(kill_at)),
             (
                 Phase::Running | Phase::Stopping | Phase::Lingering,
@@ -226,10 +250,13 @@ impl Ladder {
         }
     }
 
-    /// A guardian that was stopped may get its order too late.
+    /// A guardian that was stopped may get its order too late; or after another, by which nothing more is started.
     fn start(&mut self, now: Boottime) -> Action {
         let is_late = self.deadlines.map_or(self.is_timed, |deadlines| deadlines.soft <= now);
         if is_late && !is_off!(LateStart) {
+            return Action::Refuse;
+        }
+        if self.phase == Phase::Resting && !self.restarts {
             return Action::Refuse;
         }
         self.phase = Phase::Running;
@@ -238,7 +265,7 @@ impl Ladder {
 
     fn look_at_the_time(&mut self, now: Boottime) -> Option<Action> {
         if self.kill_at().is_some_and(|at| at <= now) {
-            return Some(self.kill());
+            return Some(self.run_out());
         }
         let passed = self.deadlines.filter(|deadlines| deadlines.soft <= now)?;
         (self.phase != Phase::Stopping).then(|| self.ask(passed.hard))
@@ -257,9 +284,16 @@ impl Ladder {
     }
 
     fn ask(&mut self, kill_at: Boottime) -> Action {
+        self.restarts = false;
         self.phase = Phase::Stopping;
         self.kill_at = Some(self.kill_at.map_or(kill_at, |known| known.min(kill_at)));
         Action::Ask
+    }
+
+    /// The time of the tree is over.
+    fn run_out(&mut self) -> Action {
+        self.restarts = false;
+        self.kill()
     }
 
     fn kill(&mut self) -> Action {
@@ -355,6 +389,80 @@ mod tests {
         assert_eq!(ladder.step(at(4), Event::Tick), None);
         assert_eq!(ladder.step(at(5), Event::Tick), Some(Action::KillAll));
         assert_eq!(ladder.step(at(6), TERM), None, "no signal after the kill");
+    }
+
+    fn run_restarting(events: &[(u64, Event)]) -> Vec<Action> {
+        let mut ladder = Ladder::new(Leftover::Kill, false).restarting();
+        events.iter().filter_map(|&(second, event)| ladder.step(at(second), event)).collect()
+    }
+
+    #[test]
+    fn a_command_that_has_ended_by_itself_may_be_started_again() {
+        let events = [
+            (1, Event::Start),
+            (2, Event::CommandEnded),
+            (2, Event::Start),
+            (3, Event::NoChildren),
+            (4, Event::Renewed(deadlines(9))),
+            (5, Event::Start),
+            (9, Event::Tick),
+            (9, Event::CommandEnded),
+            (9, Event::NoChildren),
+            (9, Event::Start),
+        ];
+        let expected = [
+            Action::Spawn,
+            Action::KillAll,
+            Action::Release,
+            Action::Rearm,
+            Action::Spawn,
+            Action::Ask,
+            Action::KillAll,
+            Action::Release,
+        ];
+        assert_eq!(run_restarting(&events), expected);
+        let events = [(1, Event::Start), (2, Event::CommandEnded), (3, Event::NoChildren)];
+        let events = [&events[..], &[(3, Event::WrapperGone)]].concat();
+        let expected = [Action::Spawn, Action::KillAll, Action::Release, Action::Exit];
+        assert_eq!(run_restarting(&events), expected);
+    }
+
+    #[test]
+    fn whatever_else_ends_a_tree_is_the_last_of_it() {
+        let ends = [
+            Event::Kill,
+            Event::Stop { kill_at: at(9) },
+            Event::Signal { signal: 15, resume: true, kill_at: Some(at(9)) },
+        ];
+        for end in ends {
+            for when in 1..=3 {
+                let mut events = vec![
+                    (1, Event::Start),
+                    (2, Event::CommandEnded),
+                    (2, Event::NoChildren),
+                    (4, Event::Start),
+                ];
+                events.insert(when, (2, end));
+                let spawned =
+                    run_restarting(&events).iter().filter(|&&it| it == Action::Spawn).count();
+                assert_eq!(spawned, 1, "{end:?} at {when}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_tree_that_is_being_killed_as_its_time_runs_out_is_the_last() {
+        let events = [
+            (1, Event::Renewed(deadlines(5))),
+            (1, Event::Start),
+            (3, Event::CommandEnded),
+            (6, Event::NoChildren),
+            (6, Event::Renewed(deadlines(20))),
+            (7, Event::Start),
+        ];
+        let expected =
+            [Action::Rearm, Action::Spawn, Action::KillAll, Action::Release, Action::Refuse];
+        assert_eq!(run_restarting(&events), expected);
     }
 
     fn deadlines(soft: u64) -> Deadlines {

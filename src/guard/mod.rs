@@ -22,7 +22,9 @@
 //! enclosure knows how the command comes into it, how all in it are killed, and how it is known to be empty.
 //! Nothing but that depends on the containment.
 //!
-//! The guardian is one-way: it starts one command, and once it began to kill it starts nothing.
+//! The guardian is one-way: it starts one command, and once it began to kill it starts nothing. With
+//! [restarts](Starts::Again) it starts a command again that has ended by itself, once the tree that it
+//! had is empty; whatever else ends a tree ends that.
 //! This is the only module with unsafe code; each block says why it is sound.
 #![allow(unsafe_code)]
 
@@ -60,7 +62,7 @@ pub use clock::{Alarm, now, rate};
 pub use containment::Containment;
 pub use enclosure::{Enclosure, Unavailable};
 pub use exec::become_command;
-pub use handle::{Forked, Guardian, Pulse, Settings};
+pub use handle::{Forked, Guardian, Pulse, Settings, Starts};
 pub use heirloom::{HEIRLOOM, Heirloom};
 pub use ladder::{Deadlines, Leftover};
 pub use lease_file::LeaseFile;

@@ -67,6 +67,11 @@ impl Inherited {
         self.heirloom.take()
     }
 
+    /// The descriptors from 3 on that elect was started with.
+    pub(super) fn descriptors(&self) -> &[RawFd] {
+        &self.descriptors
+    }
+
     /// Lets go of what only the command is to have: once the guardian has it, the wrapper's copies
     /// of stdin, stdout and further descriptors would only keep others from seeing their end.
     ///

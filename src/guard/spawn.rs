@@ -1,12 +1,15 @@
 //! From the guardian to the command: fork, make it killable, exec.
 
+use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use nix::errno::Errno;
+use nix::fcntl::OFlag;
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
+use nix::unistd::pipe2;
 
 use super::channel::MOST_HOLDS;
-use super::descriptors::inherit;
+use super::descriptors::{inherit, out_of_the_way};
 use super::dispositions::Dispositions;
 use super::enclosure::Enclosure;
 use super::image::{Image, Pointers};
@@ -41,6 +44,15 @@ pub(super) struct Birth<'a> {
     pub(super) guardian: i32,
 }
 
+/// A pipe, read end first, by which the exec of a command is seen.
+///
+/// # Errors
+/// When no descriptor is left.
+pub(super) fn failure_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (read, write) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
+    Ok((out_of_the_way(read)?, out_of_the_way(write)?))
+}
+
 /// Forks the command into `enclosure`. Its process id is also the id of its group, which exists when this
 /// returns.
 ///
@@ -66,9 +78,10 @@ impl Birth<'_> {
         }
     }
 
-    /// Makes this process, freshly forked, the command; or reports what failed, and ends.
-    pub(super) fn become_command(&mut self) -> ! {
-        let errno = self.execute();
+    /// Makes this process, freshly forked, the command; or reports what failed, if only the `errno` that it was
+    /// `prepared` with, and ends.
+    pub(super) fn become_command(&mut self, prepared: Result<(), i32>) -> ! {
+        let errno = prepared.err().unwrap_or_else(|| self.execute());
         let place = self.launch.failure_write.as_ref().map_or(-1, AsRawFd::as_raw_fd);
         // SAFETY: the buffer lives for the call; _exit has no preconditions.
         unsafe {

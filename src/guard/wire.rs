@@ -147,6 +147,15 @@ pub enum Ended {
     Signaled(u8),
 }
 
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exited(code) => write!(f, "exited with code {code}"),
+            Self::Signaled(signal) => write!(f, "was ended by signal {signal}"),
+        }
+    }
+}
+
 /// One message in parts: what it is, a flag, a small number, three instants or large numbers.
 #[derive(Default)]
 struct Parts {

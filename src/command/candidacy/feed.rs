@@ -27,6 +27,18 @@ impl<'a> Feed<'a> {
                 self.board.remark("stepping_down", Some(why.clone()));
             }
             News::Stopping(_) => self.board.remark("stopping", None),
+            News::Resting { pause, .. } => {
+                let pause = humantime::format_duration(*pause);
+                self.board
+                    .remark("resting", Some(format!("the command is started again in {pause}")));
+            }
+            News::Restarting(_) => {
+                self.board.metrics().restarted();
+                self.board.remark("restarting", None);
+            }
+            News::Emptied if self.steps_down => self.board.over(Reason::SteppedDown, None),
+            // What the command left running counts as it: nobody else leads before it is gone.
+            News::Emptied => self.board.over(Reason::Ended, None),
             News::Leaving { .. } => self.board.leave(),
             News::Paused(why) => {
                 self.board.waiting(0);
@@ -64,16 +76,13 @@ impl<'a> Feed<'a> {
 
     pub(in crate::command) fn happened(&mut self, event: &Event) {
         match *event {
-            Event::Ended(Ended::Exited(code)) => {
+            Event::Ended(Ended::Exited(code)) | Event::EndedByKey(Ended::Exited(code)) => {
                 self.board.metrics().command_ended("exited", code.into());
             }
-            Event::Ended(Ended::Signaled(signal)) => {
+            Event::Ended(Ended::Signaled(signal)) | Event::EndedByKey(Ended::Signaled(signal)) => {
                 self.board.metrics().command_ended("signaled", signal.into());
             }
             Event::NotStarted(_) | Event::GuardianDied => self.board.over(Reason::Failed, None),
-            Event::Empty if self.steps_down => self.board.over(Reason::SteppedDown, None),
-            // What the command left running counts as it: nobody else leads before it is gone.
-            Event::Empty => self.board.over(Reason::Ended, None),
             _ => {}
         }
     }

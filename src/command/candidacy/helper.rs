@@ -10,7 +10,7 @@ use tokio::time::{Sleep, sleep};
 
 use crate::config::CommandLine;
 use crate::guard::{
-    Deadlines, Enclosure, Ended, Forked, Guardian, Inherited, Leftover, Report, Settings,
+    Deadlines, Enclosure, Ended, Forked, Guardian, Inherited, Leftover, Report, Settings, Starts,
 };
 
 /// What is to be run.
@@ -62,6 +62,7 @@ impl Helper {
                 leads: false,
                 environment: errand.environment,
                 gets_sockets: false,
+                starts: Starts::Once,
                 leftover: Leftover::Kill,
                 enclosure: Enclosure::unseen(),
                 signal: libc::SIGTERM,
@@ -131,12 +132,7 @@ impl Helper {
         };
         match report {
             Some(Report::Ended(Ended::Exited(0))) => self.end(Ok(())),
-            Some(Report::Ended(Ended::Exited(code))) => {
-                self.end(Err(format!("exited with code {code}")));
-            }
-            Some(Report::Ended(Ended::Signaled(signal))) => {
-                self.end(Err(format!("was ended by signal {signal}")));
-            }
+            Some(Report::Ended(ended)) => self.end(Err(ended.to_string())),
             Some(Report::NotStarted(errno)) => {
                 let why = nix::errno::Errno::from_raw(errno).desc();
                 self.end(Err(format!("cannot be executed: {why}")));

@@ -1,8 +1,10 @@
 //! What every command has that takes part in an election: how its candidacy is shown, told and posted.
 
+mod checkup;
 mod clock;
 pub(super) mod environment;
 mod feed;
+mod get;
 mod helper;
 mod hooks;
 mod http;
@@ -12,9 +14,9 @@ mod poster;
 mod service;
 mod surveyor;
 
+pub(super) use checkup::{Checkup, Leave, emptied};
 pub(super) use clock::BootClock;
 pub(super) use feed::Feed;
-pub(super) use helper::{Errand, Helper};
 pub(super) use hooks::{Hooked, Hooks};
 pub(super) use http::{Estate, Page, listen};
 pub(super) use observer::{Observer, Shared};

@@ -9,7 +9,7 @@ use elect_api::{Boottime, Candidate, Survey, Token};
 use super::{Feed, Service, kin};
 use crate::election::machine::{Event, News};
 use crate::election::{Call, driver};
-use crate::guard::{self, Deadlines};
+use crate::guard::{self, Deadlines, Ended};
 use crate::report::{Log, Waiting, wall_clock};
 
 /// How often the line that shows the waiting is drawn anew.
@@ -174,6 +174,13 @@ impl driver::Observer for Observer<'_> {
             News::Stopping(signal) => {
                 self.log.debug(format_args!("signal {signal} is passed on to the command"));
             }
+            News::Resting { ended, pause } => {
+                let pause = humantime::format_duration(pause);
+                let text = format_args!("the command {ended}; it is started again in {pause}");
+                if ended == Ended::Exited(0) { self.log.info(text) } else { self.log.warn(text) }
+            }
+            News::Restarting(_) => self.log.debug("the command is started again"),
+            News::Emptied => {}
             News::Leaving { .. } => self.log.debug("leaving the election"),
             News::Holding(left) => {
                 let left = humantime::format_duration(Duration::from_secs(left.as_secs()));

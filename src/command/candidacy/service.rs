@@ -130,6 +130,22 @@ impl<'a> Service<'a> {
                 let text = format_args!("stopping: {name} was passed on to the command");
                 self.tell(&self.more_time(), text);
             }
+            News::Resting { pause, .. } => {
+                let at = rfc3339(wall_clock() + *pause);
+                self.tell(
+                    "",
+                    format_args!(
+                        "leading {election}; the command has ended, and is started again at {at}"
+                    ),
+                );
+            }
+            News::Restarting(again) => {
+                let times = if *again == 1 { "time" } else { "times" };
+                let text = format_args!(
+                    "leading {election}; the command was started again {again} {times}"
+                );
+                self.tell("", text);
+            }
             News::Holding(left) => {
                 let until = rfc3339(wall_clock() + *left);
                 let text = format_args!(
@@ -143,6 +159,7 @@ impl<'a> Service<'a> {
                 self.tell(milestone, format_args!("leaving {election}"));
             }
             News::Granted { .. }
+            | News::Emptied
             | News::EntryLeft(_)
             | News::OrdersUnread(_)
             | News::StandingBack { .. }

@@ -1,5 +1,6 @@
 //! `elect run`: a command as the only one of its kind.
 
+mod health;
 mod job;
 mod posted;
 mod tree;
@@ -28,7 +29,7 @@ use crate::election::machine::{Machine, Rules, Verdict};
 use crate::election::timing::{Timing, Wishes};
 use crate::guard::{
     self, Containment, Enclosure, Ended, Forked, Guardian, Heirloom, Incoming, Inherited, Redeem,
-    Settings, Whom,
+    Settings, Starts, Whom,
 };
 use crate::report::http::Listener;
 use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
@@ -195,6 +196,7 @@ impl<'a> Run<'a> {
             leads: true,
             environment: self.environment(http),
             gets_sockets: environment::has_sockets(),
+            starts: if self.plan.restarts.is_some() { Starts::Again } else { Starts::Once },
             leftover: self.plan.leftover,
             signal: self.plan.signal as i32,
             is_timed: self.store.profile().lease != Lease::Unlimited,
@@ -253,6 +255,8 @@ impl<'a> Run<'a> {
             let poster = Poster::of(&self.plan.campaign, None, &self.log)?;
             let service = Service::new(self.charge(), Some(guardian.pulse()), &self.log);
             let tree = Posted::new(Watched::new(guardian, incoming), poster);
+            let (tree, health) =
+                health::look_after(tree, &self.plan.health, inherited, &self.log);
             let changes = self.hooks(inherited, http);
             let mut tree = Hooked::new(tree, changes.clone());
             let shared = Shared::new(&self.log, clock.now());
@@ -265,6 +269,7 @@ impl<'a> Run<'a> {
                     verdict = driver::drive(&candidacy, machine, &clock, &mut tree, &mut observer) => verdict,
                     () = preempt(&self.plan.campaign, &self.candidate, &self.log) => unreachable!("preempting has no end"),
                     () = changes.follow_changes() => unreachable!("following changes has no end"),
+                    () = health::keep_looking(health) => unreachable!("looking has no end"),
                     () = shared.keep_drawing() => unreachable!("drawing has no end"),
                     () = keep_in_touch(service.as_ref()) => unreachable!("a service has no end"),
                 }
@@ -274,7 +279,7 @@ impl<'a> Run<'a> {
                 () = tree.see_out() => {}
                 () = keep_in_touch(service.as_ref()) => unreachable!("a service has no end"),
             }
-            let tree = tree.into_inner().into_inner();
+            let tree = tree.into_inner().into_inner().into_inner();
             let ended_by_key = tree.job().ended_by_key();
             Guardian::dismiss(tree.into_guardian());
             Ok(Close { verdict, token: shared.token(), ended_by_key })
@@ -311,6 +316,7 @@ impl<'a> Run<'a> {
             signal: self.plan.signal as i32,
             stop_timeout: self.plan.stop_timeout,
             hold: self.plan.hold,
+            restarts: self.plan.restarts,
             insists: false,
             once: self.plan.once.is_some(),
             id: self.candidate.id.clone(),

@@ -85,7 +85,11 @@ impl<T: Tree> Tree for Posted<T> {
         let event = self.tree.next_event().await;
         if matches!(
             event,
-            Event::Ended(_) | Event::NotStarted(_) | Event::Empty | Event::GuardianDied
+            Event::Ended(_)
+                | Event::EndedByKey(_)
+                | Event::NotStarted(_)
+                | Event::Empty
+                | Event::GuardianDied
         ) {
             self.poster.post(LeaseFile::end);
         }

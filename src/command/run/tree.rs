@@ -56,7 +56,7 @@ impl Watched {
             }
             Some(Report::Ended(ended)) => {
                 self.job.ended(ended);
-                Event::Ended(ended)
+                if self.job.ended_by_key() { Event::EndedByKey(ended) } else { Event::Ended(ended) }
             }
             Some(Report::Empty) => Event::Empty,
         })

@@ -1,13 +1,10 @@
 //! Whether the application is well: asked again and again, beside the engine and never in its way.
 
-use std::time::Duration;
-
 use tokio::sync::watch;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
-use super::get::status_of;
-use crate::command::candidacy::{Errand, Helper, environment};
-use crate::config::{CommandLine, HealthPlan, HealthUrl};
+use crate::command::candidacy::{Checkup, Leave};
+use crate::config::HealthPlan;
 use crate::guard::Inherited;
 use crate::report::Log;
 
@@ -24,7 +21,7 @@ pub(super) enum Fitness {
 
 pub(super) struct Health<'a> {
     plan: &'a HealthPlan,
-    inherited: &'a Inherited,
+    checkup: Checkup<'a>,
     log: &'a Log,
     told: watch::Sender<Fitness>,
 }
@@ -36,19 +33,21 @@ impl<'a> Health<'a> {
         log: &'a Log,
         told: watch::Sender<Fitness>,
     ) -> Self {
-        Self { plan, inherited, log, told }
+        Self { plan, checkup: Checkup::new(plan, inherited), log, told }
     }
 
     /// Looks, and tells what changes. Never ends.
     pub(super) async fn keep_looking(&self) {
-        if self.plan.url.is_none() && self.plan.command.is_none() {
+        if !self.plan.looks() {
             self.told.send_replace(Fitness::Fit);
             return std::future::pending().await;
         }
         let mut failures = 0_u32;
+        // Nothing else ends a look.
+        let (_unchanged, mut leave) = watch::channel(Leave::default());
         loop {
             let pause = sleep(self.plan.interval);
-            match self.look().await {
+            match self.checkup.look(&mut leave).await.outcome {
                 Ok(()) => {
                     failures = 0;
                     self.passed();
@@ -91,40 +90,5 @@ impl<'a> Health<'a> {
                 "the application is not well: {why}; taking no part until it is"
             ));
         }
-    }
-
-    async fn look(&self) -> Result<(), String> {
-        let limit = self.plan.timeout;
-        if let Some(url) = &self.plan.url {
-            look_at(url, limit).await?;
-        }
-        match &self.plan.command {
-            Some(command) => self.ask(command, limit).await,
-            None => Ok(()),
-        }
-    }
-
-    /// Runs a health command as commands are run: whatever it does, all of it is dead in the end.
-    async fn ask(&self, command: &CommandLine, limit: Duration) -> Result<(), String> {
-        let environment = environment::for_helper();
-        let errand = Errand { command, environment, limit, lease: None };
-        let mut helper = Helper::start(errand, self.inherited)?;
-        // Where a process cannot be killed, its guardian is left to wait for it.
-        match timeout(limit * 2, helper.over()).await {
-            Ok(outcome) => {
-                helper.dismiss();
-                outcome
-            }
-            Err(_) => Err("it cannot be killed".to_owned()),
-        }
-    }
-}
-
-async fn look_at(url: &HealthUrl, limit: Duration) -> Result<(), String> {
-    match timeout(limit, status_of(url.uri())).await {
-        Ok(Ok(status)) if status.is_success() => Ok(()),
-        Ok(Ok(status)) => Err(format!("{url} answered {status}")),
-        Ok(Err(why)) => Err(format!("{url}: {why}")),
-        Err(_) => Err(format!("{url} did not answer within {}", humantime::format_duration(limit))),
     }
 }

@@ -4,7 +4,6 @@
 //! it: after the end of a leadership, as told, our entry stays for the grace. Whoever asks at least that
 //! often, and stops when we do not lead any more, is never active beside another leader's application.
 
-mod get;
 mod health;
 mod observer;
 mod standing;
@@ -221,6 +220,7 @@ fn rules(candidate: &Candidate, lock_delay: Option<Duration>) -> Rules {
         signal: libc::SIGTERM,
         stop_timeout: None,
         hold: None,
+        restarts: None,
         insists: true,
         once: false,
         id: candidate.id.clone(),

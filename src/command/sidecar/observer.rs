@@ -52,6 +52,7 @@ impl<O: driver::Observer> driver::Observer for Quiet<'_, O> {
             News::Stopping(signal) => {
                 self.others.news(News::SteppingDown(format!("signal {signal} came")));
             }
+            News::Emptied => {}
             news => self.others.news(news),
         }
     }

@@ -46,7 +46,7 @@ pub trait Clock: Send {
 /// The command and what guards it, as the engine sees it.
 #[async_trait]
 pub trait Tree: Send {
-    /// Has the command started; it inherits `holds`.
+    /// Has the command started, or started again once the tree is empty; it inherits `holds`.
     ///
     /// # Errors
     /// When it cannot even be tried.

@@ -50,7 +50,7 @@ impl Machine {
             Chapter::Closed | Chapter::Begun => return None,
         };
         let has_room = due + self.timing.renew_interval / 2 <= renewal;
-        (has_room && !tenure.is_empty()).then_some((kind, due, renewal))
+        (has_room && !tenure.is_over()).then_some((kind, due, renewal))
     }
 
     pub(super) fn history_tick(&self) -> Option<Boottime> {
@@ -182,14 +182,12 @@ impl Machine {
                 Some(&(signal, _)) if self.told_to_end => interrupted(signal, *ended),
                 _ => in_words(*ended),
             },
+            Verdict::Interrupted(signal) => told_to_end(*signal),
             Verdict::Lost(why) => format!("leadership was lost: {why}"),
             Verdict::SteppedDown(why) => format!("stepped down: {why}"),
             Verdict::Withdrawn(why) => format!("withdrew: {why}"),
             Verdict::LostForGood(why) | Verdict::Failed(why) => why.clone(),
             Verdict::NotStarted(_) => "the command could not be executed".to_owned(),
-            Verdict::Interrupted(signal) => {
-                format!("told to end by {}: nothing was started", name(*signal))
-            }
             Verdict::StoreFailed(error) => format!("nothing was started: {error}"),
             Verdict::AlreadyDone
             | Verdict::NotAcquired
@@ -208,12 +206,16 @@ fn in_words(ended: Ended) -> String {
 
 /// The signal's own end is not worth a word.
 fn interrupted(signal: i32, ended: Ended) -> String {
-    let told = format!("told to end by {}", name(signal));
+    let told = told_to_end(signal);
     match ended {
         Ended::Exited(0) => told,
         Ended::Signaled(by) if i32::from(by) == signal => told,
         _ => format!("{told}: {}", in_words(ended)),
     }
+}
+
+fn told_to_end(signal: i32) -> String {
+    format!("told to end by {}", name(signal))
 }
 
 fn name(signal: i32) -> String {

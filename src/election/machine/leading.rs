@@ -1,7 +1,10 @@
 //! What a leader does: keep the lease, watch the deadlines, see the tree out.
 
+use std::time::Duration;
+
 use elect_api::{Boottime, Token, Validity};
 
+use super::restarting::Runs;
 use super::{Answer, Command, Event, Machine, News, Phase, Restraint, Verdict};
 use crate::election::leadership::Leadership;
 use crate::guard::Ended;
@@ -12,7 +15,8 @@ use crate::guard::switches::is_off;
 pub(super) struct Tenure {
     leadership: Leadership,
     started: Option<Boottime>,
-    stage: Stage,
+    pub(super) stage: Stage,
+    pub(super) runs: Runs,
     /// Whether somebody wants us to end: the lease is not kept for longer than the command runs.
     told_to_stop: bool,
     /// Whether we were asked to give leadership up: that is asked of the command once.
@@ -29,6 +33,8 @@ pub(super) enum Stage {
     Lingering,
     /// Everything is being killed.
     Emptying,
+    /// The tree is empty; the command is started again at this instant, or as soon as the lease leaves it its grace.
+    Resting(Option<Boottime>),
     /// The tree is empty; that the command has succeeded is recorded, with patience until this instant.
     Recording(Boottime),
     /// The tree is empty; the lease is kept until this instant.
@@ -53,13 +59,22 @@ impl Tenure {
         self.stage = stage;
     }
 
-    /// When the command was started, if it was.
+    /// When the command was started first, if it was.
     pub(super) const fn started(&self) -> Option<Boottime> {
         self.started
     }
 
     pub(super) const fn is_empty(&self) -> bool {
+        self.is_over() || self.is_resting()
+    }
+
+    /// Whether it is empty for good.
+    pub(super) const fn is_over(&self) -> bool {
         matches!(self.stage, Stage::Recording(_) | Stage::Holding(_))
+    }
+
+    pub(super) const fn is_told_to_stop(&self) -> bool {
+        self.told_to_stop
     }
 
     /// Whether the command is on its way out.
@@ -79,6 +94,7 @@ impl Machine {
             leadership: Leadership { token, validity },
             started: None,
             stage: Stage::Running,
+            runs: Runs::default(),
             told_to_stop: false,
             steps_down: false,
         });
@@ -97,6 +113,9 @@ impl Machine {
         let deadlines = self.timing.deadlines(tenure.leadership.validity);
         match tenure.stage {
             Stage::Running | Stage::Lingering => deadlines.map(|deadlines| deadlines.soft),
+            Stage::Resting(until) => {
+                deadlines.map(|deadlines| deadlines.soft).into_iter().chain(until).min()
+            }
             Stage::Stopping | Stage::Emptying => None,
             Stage::Recording(until) => Some(until),
             Stage::Holding(until) => {
@@ -141,6 +160,9 @@ impl Machine {
             self.request.forget();
         }
         let Phase::Leading(tenure) = &mut self.phase else { return };
+        if tenure.is_resting() {
+            return self.end_rest(now, Verdict::Lost(why));
+        }
         if tenure.is_empty() {
             return self.leave(now, Verdict::Lost(why));
         }
@@ -167,6 +189,7 @@ impl Machine {
                 self.lose(why);
             }
             Stage::Stopping | Stage::Emptying | Stage::Recording(_) => {}
+            Stage::Resting(_) => self.end_rest(now, Verdict::Lost(why)),
             Stage::Holding(_) => self.leave(now, Verdict::Lost(why)),
         }
     }
@@ -182,11 +205,12 @@ impl Machine {
         let Phase::Leading(tenure) = &self.phase else { return };
         let validity = tenure.leadership.validity;
         match tenure.stage {
-            Stage::Running | Stage::Lingering
+            Stage::Running | Stage::Lingering | Stage::Resting(_)
                 if self.timing.deadlines(validity).is_some_and(|known| known.soft <= now) =>
             {
                 self.soft_passed(now);
             }
+            Stage::Resting(_) => self.look_at_the_rest(now),
             Stage::Recording(until) if until <= now => {
                 self.unrecorded(now, "the store did not answer in time");
             }
@@ -216,21 +240,21 @@ impl Machine {
         let Phase::Leading(tenure) = &mut self.phase else { return };
         match *event {
             Event::Started => {
-                tenure.started = Some(now);
-                self.open_chapter(now);
+                tenure.runs.started(now);
+                if tenure.started.is_none() {
+                    tenure.started = Some(now);
+                    self.open_chapter(now);
+                }
             }
             Event::NotStarted(errno) => _ = self.verdict.get_or_insert(Verdict::NotStarted(errno)),
-            Event::Ended(ended) => {
-                if tenure.stage == Stage::Running {
-                    tenure.stage = Stage::Lingering;
-                }
+            Event::Ended(ended) | Event::EndedByKey(ended) => {
                 self.is_abrupt |= match ended {
                     Ended::Exited(_) => false,
                     Ended::Signaled(signal) => {
                         !tenure.told_to_stop || i32::from(signal) == libc::SIGKILL
                     }
                 };
-                self.verdict.get_or_insert(Verdict::Ended(ended));
+                self.command_ended(ended, matches!(event, Event::EndedByKey(_)));
                 if is_off!(EmptyTree) {
                     self.emptied(now);
                 }
@@ -241,6 +265,10 @@ impl Machine {
     }
 
     fn emptied(&mut self, now: Boottime) {
+        if self.begin_to_rest(now) {
+            return;
+        }
+        self.say(Command::Tell(News::Emptied));
         if !self.begin_to_record(now) {
             self.settle(now);
         }
@@ -264,6 +292,15 @@ impl Machine {
         let stops = interrupts && signal != libc::SIGHUP;
         let Phase::Leading(tenure) = &mut self.phase else { return };
         tenure.told_to_stop |= stops;
+        if signal == libc::SIGHUP {
+            tenure.runs.hang_up();
+        }
+        if tenure.is_resting() {
+            if interrupts {
+                self.end_rest(now, Verdict::Interrupted(signal));
+            }
+            return;
+        }
         if tenure.is_empty() {
             // It takes no longer to record what was done than the lease lasts.
             if interrupts && !tenure.is_recording() {
@@ -278,16 +315,24 @@ impl Machine {
         self.say(Command::Signal { signal, resume: interrupts, kill_at });
     }
 
-    pub(super) fn asked_to_step_down(&mut self, now: Boottime, why: String) {
+    /// The command has so long to end, if there is a limit to it.
+    pub(super) fn asked_to_step_down(
+        &mut self,
+        now: Boottime,
+        why: String,
+        limit: Option<Duration>,
+    ) {
         let Phase::Leading(tenure) = &mut self.phase else { return };
         tenure.told_to_stop = true;
         if std::mem::replace(&mut tenure.steps_down, true) || tenure.is_recording() {
             return;
         }
         if tenure.is_empty() {
+            self.say(Command::Tell(News::SteppingDown(why)));
+            self.say(Command::Tell(News::Emptied));
             return self.leave_with_verdict(now);
         }
-        let kill_at = self.rules.stop_timeout.map(|timeout| now + timeout);
+        let kill_at = limit.map(|limit| now + limit);
         self.say(Command::Tell(News::SteppingDown(why)));
         self.say(Command::Signal { signal: self.rules.signal, resume: true, kill_at });
     }

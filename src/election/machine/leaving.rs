@@ -36,7 +36,7 @@ impl Machine {
             Phase::Leading(_) => {
                 self.is_abrupt = true;
                 self.verdict.get_or_insert(Verdict::Withdrawn(why.clone()));
-                self.asked_to_step_down(now, why);
+                self.asked_to_step_down(now, why, self.rules.stop_timeout);
             }
             Phase::Resigning(_) | Phase::Finished => {}
         }

@@ -9,6 +9,7 @@ mod orders;
 mod patience;
 mod ranking;
 mod request;
+mod restarting;
 mod signals;
 #[cfg(test)]
 mod tests;
@@ -25,7 +26,7 @@ use self::request::{Kind, Request};
 use super::orders::Orders;
 use super::timing::Timing;
 use crate::guard::switches::is_off;
-pub use vocabulary::{Answer, Command, Event, LastWords, News, Rules, Verdict, Wait};
+pub use vocabulary::{Answer, Command, Event, LastWords, News, Restarts, Rules, Verdict, Wait};
 
 /// One candidacy, from joining to its verdict.
 #[derive(Clone, Debug)]
@@ -169,12 +170,15 @@ impl Machine {
             }
             Event::Signal(signal) => self.signaled(now, signal),
             Event::StepDown(why) => self.step_down(now, why),
+            Event::Sick(why) => self.sick(now, &why),
             Event::Ordered(orders) => self.ordered(now, orders),
             Event::Withdraw(why) => self.withdraw(now, why),
             Event::SoftPassed => self.soft_passed(now),
-            Event::Started | Event::NotStarted(_) | Event::Ended(_) | Event::Empty => {
-                self.tree_changed(now, &event);
-            }
+            Event::Started
+            | Event::NotStarted(_)
+            | Event::Ended(_)
+            | Event::EndedByKey(_)
+            | Event::Empty => self.tree_changed(now, &event),
             Event::GuardianDied => self.guardian_died(now),
             Event::Tick => {}
         }
@@ -416,6 +420,10 @@ impl Machine {
         const WHY: &str = "the guardian process was killed; the command was killed with it";
         match &mut self.phase {
             Phase::Joining | Phase::Campaigning(_) => self.leave(now, Verdict::Failed(WHY.into())),
+            Phase::Leading(tenure) if tenure.is_resting() => {
+                const WHY: &str = "the guardian process was killed";
+                self.end_rest(now, Verdict::Failed(WHY.into()));
+            }
             Phase::Leading(tenure) if !tenure.is_empty() => {
                 // Past the soft deadline it was the kernel, on our own behalf.
                 let verdict = if self

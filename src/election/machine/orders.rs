@@ -30,7 +30,18 @@ impl Machine {
     pub(super) fn step_down(&mut self, now: Boottime, why: String) {
         if matches!(self.phase, Phase::Leading(_)) {
             self.verdict.get_or_insert(Verdict::SteppedDown(why.clone()));
-            self.asked_to_step_down(now, why);
+            self.asked_to_step_down(now, why, self.rules.stop_timeout);
+        }
+    }
+
+    /// As if somebody had asked us to step down; but whoever is not well may be deaf as well.
+    pub(super) fn sick(&mut self, now: Boottime, why: &str) {
+        let why = format!("the command is not well: {why}");
+        // What is about to end need not be well.
+        if matches!(&self.phase, Phase::Leading(tenure) if !tenure.is_ending()) {
+            self.verdict.get_or_insert(Verdict::SteppedDown(why.clone()));
+            let grace = self.rules.stop_timeout.unwrap_or(self.timing.kill_grace);
+            self.asked_to_step_down(now, why, Some(grace));
         }
     }
 

@@ -19,6 +19,8 @@ pub struct Rules {
     pub stop_timeout: Option<Duration>,
     /// How long after the command's start the lease is kept at least.
     pub hold: Option<Duration>,
+    /// When a command that has ended is started again; `None` is never.
+    pub restarts: Option<Restarts>,
     /// Whether a store that was never reached is tried without end, as long as `wait` lasts.
     pub insists: bool,
     /// Whether what the command does is to be done once.
@@ -32,6 +34,17 @@ pub struct Rules {
     /// From a win to the start, unless the last leadership that is known has ended well. With `None` a start waits
     /// for no history.
     pub lock_delay: Option<Duration>,
+}
+
+/// When a command that has ended by itself is started again, as long as we lead and nobody wants us to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Restarts {
+    /// Whether also one that has succeeded is.
+    pub after_success: bool,
+    /// The pause before the first start again. It doubles with each that follows.
+    pub delay: Duration,
+    /// The longest pause, if `delay` is not longer; a command that has run for that long begins with `delay` again.
+    pub longest_delay: Duration,
 }
 
 /// How long to wait for leadership.
@@ -81,6 +94,8 @@ pub enum Event {
     SoftPassed,
     /// The command itself has ended.
     Ended(Ended),
+    /// The same, by a key in the terminal, which was meant for us as well.
+    EndedByKey(Ended),
     /// No process of the tree lives.
     Empty,
     /// The guardian is dead.
@@ -89,6 +104,8 @@ pub enum Event {
     Signal(i32),
     /// Somebody asks us to give leadership up, for this reason.
     StepDown(String),
+    /// The command that runs is not well, for this reason: give leadership up.
+    Sick(String),
     /// This is what people ask of the election from now on. It comes before the answer that it came with.
     Ordered(Orders),
     /// We are not to lead, for this reason: leave the queue, or give leadership up.
@@ -147,7 +164,7 @@ pub enum Command {
     Abandon,
     /// Have the guardian keep these deadlines. They come before the start, and with each renewal.
     Renewed(Deadlines),
-    /// Have the guardian start the command.
+    /// Have the guardian start the command, or start it again.
     Start(Token),
     /// Have the guardian ask the command to stop, and kill everything at this instant.
     Stop(Boottime),
@@ -230,6 +247,17 @@ pub enum News {
     SteppingDown(String),
     /// This signal, which asks the command to stop, was passed on to it.
     Stopping(i32),
+    /// The command has ended, with all that it had started, and is to be started again.
+    Resting {
+        /// How it has ended.
+        ended: Ended,
+        /// The pause until then.
+        pause: Duration,
+    },
+    /// It is started again, for so many times by now.
+    Restarting(u32),
+    /// Nothing runs, and nothing is started again.
+    Emptied,
     /// The command has ended, and the lease is kept for this long.
     Holding(Duration),
     /// Nothing runs: our entry is being removed.

@@ -4,6 +4,7 @@
 //! Both hold its folder locked. One that nobody has locked is left from a wrapper and a guardian that
 //! were killed, and the next one to come removes it, if nothing lives in it.
 
+use std::cell::Cell;
 use std::ffi::CString;
 use std::fmt::{self, Display};
 use std::fs;
@@ -31,6 +32,9 @@ pub(super) struct Cgroup {
     folder: OwnedFd,
     kill: OwnedFd,
     events: OwnedFd,
+    processes: OwnedFd,
+    /// Whether this process has killed all that was in it.
+    was_killed: Cell<bool>,
 }
 
 impl Cgroup {
@@ -73,6 +77,8 @@ impl Cgroup {
                 parent: open(above, false)?,
                 kill: open(&path.join("cgroup.kill"), true)?,
                 events: open(&path.join("cgroup.events"), false)?,
+                processes: open(&path.join("cgroup.procs"), true)?,
+                was_killed: Cell::new(false),
                 name: CString::new(name).unwrap_or_default(),
                 folder,
                 path: path.clone(),
@@ -92,16 +98,29 @@ impl Cgroup {
         Ok(self)
     }
 
-    /// Forks a child that is in it.
+    /// Forks a child that is in it, once it has called [`Cgroup::enter`].
     ///
     /// # Errors
     /// The `errno`.
     pub(super) fn fork(&self) -> Result<i32, i32> {
-        clone::child_in(&self.folder)
+        if self.was_killed.get() { clone::child() } else { clone::child_in(&self.folder) }
+    }
+
+    /// For the child. A kernel (Linux 6.14) kills at once what is cloned into a cgroup that was killed before:
+    /// whoever comes later has to go there.
+    ///
+    /// # Errors
+    /// The `errno`; the child is not in it then.
+    pub(super) fn enter(&self) -> Result<(), i32> {
+        if !self.was_killed.get() {
+            return Ok(());
+        }
+        nix::unistd::write(&self.processes, b"0").map(|_| ()).map_err(|errno| errno as i32)
     }
 
     /// Kills all that is in it, and below.
     pub(super) fn kill(&self) {
+        self.was_killed.set(true);
         let _ = nix::unistd::write(&self.kill, b"1");
     }
 
@@ -122,8 +141,9 @@ impl Cgroup {
         let _ = unlinkat(&self.parent, self.name.as_c_str(), UnlinkatFlags::RemoveDir);
     }
 
-    pub(super) fn descriptors(&self) -> [RawFd; 4] {
-        [&self.parent, &self.folder, &self.kill, &self.events].map(AsRawFd::as_raw_fd)
+    pub(super) fn descriptors(&self) -> [RawFd; 5] {
+        let Self { parent, folder, kill, events, processes, .. } = self;
+        [parent, folder, kill, events, processes].map(AsRawFd::as_raw_fd)
     }
 }
 

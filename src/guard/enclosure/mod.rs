@@ -131,7 +131,13 @@ impl Enclosure {
                 pid => pid,
             },
         };
-        if pid == 0 { birth.become_command() } else { Ok(pid) }
+        if pid != 0 {
+            return Ok(pid);
+        }
+        match &self.walls {
+            Walls::Cgroup(cgroup) => birth.become_command(cgroup.enter()),
+            Walls::None | Walls::Namespace(_) => birth.become_command(Ok(())),
+        }
     }
 
     /// Signals the command's group, while it lives, and else what it has left.

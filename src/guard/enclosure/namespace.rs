@@ -31,7 +31,7 @@ use crate::guard::{numbers, signals};
 /// What the guardian has of it.
 pub(super) struct Namespace {
     user: Option<User>,
-    /// Until the command is started: how the door tells what it has forked, and the init's end of `orders`.
+    /// Until a command is started: how the door tells what it has forked, and the init's end of `orders`.
     entrance: Option<Entrance>,
     orders: OwnedFd,
     init: Option<i32>,
@@ -41,6 +41,21 @@ struct Entrance {
     told: OwnedFd,
     tell: OwnedFd,
     orders: OwnedFd,
+}
+
+impl Entrance {
+    /// A new one, and the guardian's end of `orders`.
+    ///
+    /// # Errors
+    /// When no descriptor is left.
+    fn new() -> io::Result<(Self, OwnedFd)> {
+        let pipe = || {
+            let (read, write) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
+            Ok::<_, io::Error>((out_of_the_way(read)?, out_of_the_way(write)?))
+        };
+        let ((told, tell), (orders, ours)) = (pipe()?, pipe()?);
+        Ok((Self { told, tell, orders }, ours))
+    }
 }
 
 /// An ordinary user, as the maps of a user namespace want it.
@@ -97,27 +112,28 @@ impl Namespace {
     pub(super) fn new() -> Result<Self, Trouble> {
         let user = User::current();
         try_out(user.as_ref())?;
-        let pipe = || {
-            let (read, write) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
-            Ok::<_, io::Error>((out_of_the_way(read)?, out_of_the_way(write)?))
-        };
-        let trouble = |error: io::Error| Trouble {
+        let (entrance, orders) = Entrance::new().map_err(|error| Trouble {
             step: Step::Begin,
             errno: error.raw_os_error().unwrap_or(libc::EMFILE),
             is_root: user.is_none(),
-        };
-        let (told, tell) = pipe().map_err(trouble)?;
-        let (theirs, orders) = pipe().map_err(trouble)?;
-        let entrance = Some(Entrance { told, tell, orders: theirs });
-        Ok(Self { user, entrance, orders, init: None })
+        })?;
+        Ok(Self { user, entrance: Some(entrance), orders, init: None })
     }
 
-    /// Forks the command in a new namespace.
+    /// Forks the command in a new namespace, as often as it is called; of the one before nothing is left.
     ///
     /// # Errors
     /// The `errno` of what failed; then nothing of the command's own has run.
     pub(super) fn start(&mut self, birth: &mut Birth<'_>) -> Result<i32, i32> {
-        let Some(entrance) = self.entrance.take() else { return Err(libc::EINVAL) };
+        let entrance = if let Some(entrance) = self.entrance.take() {
+            entrance
+        } else {
+            // The one before went with its command.
+            let (entrance, orders) =
+                Entrance::new().map_err(|error| error.raw_os_error().unwrap_or(libc::EMFILE))?;
+            self.orders = orders;
+            entrance
+        };
         // SAFETY: fork has no preconditions; the guardian has one thread.
         match unsafe { libc::fork() } {
             -1 => return Err(Errno::last_raw()),
@@ -207,7 +223,7 @@ fn go_ahead(user: Option<&User>, entrance: &Entrance, birth: &mut Birth<'_>) -> 
     // What its parent is called cannot be seen from within.
     birth.guardian = 0;
     match clone::sibling() {
-        Ok(0) => birth.become_command(),
+        Ok(0) => birth.become_command(Ok(())),
         Ok(command) => tell(Told { command, ..told }),
         Err(errno) => tell(Told { errno, ..told }),
     }

@@ -29,6 +29,7 @@ pub struct Metrics {
     failed_renewals: IntCounterVec,
     store_calls: IntCounterVec,
     command_exits: IntCounterVec,
+    command_restarts: IntCounterVec,
     round_trips: IntCounterVec,
     /// As many of them as are counted there, by operation.
     known_trips: Mutex<BTreeMap<&'static str, u64>>,
@@ -110,6 +111,11 @@ impl Metrics {
                 "Ends of the command: code is its exit code, or the signal that ended it.",
                 &["outcome", "code"],
             ),
+            command_restarts: counters(
+                "elect_command_restarts_total",
+                "How often the command was started again, under the same leadership.",
+                &[],
+            ),
             round_trips: counters(
                 "elect_store_round_trips_total",
                 "Requests that were sent to the store's servers, by operation.",
@@ -126,6 +132,7 @@ impl Metrics {
             metrics.failed_renewals.with_label_values(&[kind.name()]);
         }
         metrics.command_exits.with_label_values(&["exited", "0"]);
+        metrics.command_restarts.with_label_values::<&str>(&[]);
         metrics
     }
 
@@ -168,6 +175,11 @@ impl Metrics {
     /// The command has ended: `outcome` is `exited` or `signaled`.
     pub fn command_ended(&self, outcome: &str, code: i32) {
         self.command_exits.with_label_values(&[outcome, &code.to_string()]).inc();
+    }
+
+    /// The command is started again.
+    pub fn restarted(&self) {
+        self.command_restarts.with_label_values::<&str>(&[]).inc();
     }
 
     /// What was counted, for [`Metrics::resume`].
@@ -229,13 +241,14 @@ impl Metrics {
         }
     }
 
-    const fn counters(&self) -> [&IntCounterVec; 5] {
+    const fn counters(&self) -> [&IntCounterVec; 6] {
         [
             &self.leadership_changes,
             &self.failed_renewals,
             &self.store_calls,
             &self.round_trips,
             &self.command_exits,
+            &self.command_restarts,
         ]
     }
 

@@ -103,6 +103,7 @@ fn every_flag_can_be_set_in_the_file() {
     let text = "backend: STATE\nelection: a\nno-wait: false\nwait: 15\nconflict-exit-code: 9\n\
                 ttl: 20s\nmax-clock-drift: 10%\nsignal: 15\nkill-grace: 1.5\nid: 7\nleftover: 'wait'\n\
                 containment: cgroup\nrequire-containment: scan\n\
+                restart: always\nrestart-delay: 2s\nrestart-max-delay: 3m\n\
                 stop-timeout: \"1h30m\"\nhold: 0\nafter-loss: campaign\noutcome: /x y\nquiet: no\n\
                 verbose: on\nlog-format: json\noutput: yaml\nonce: today\nhttp: 9090\n\
                 lease-file: /x\ngrace: 2s\nhealth-http: http://127.0.0.1:1/\n\

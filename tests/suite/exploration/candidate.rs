@@ -109,6 +109,7 @@ impl Candidate {
             signal: libc::SIGTERM,
             stop_timeout: None,
             hold: None,
+            restarts: None,
             insists: true,
             once: false,
             id: name(id),

@@ -1,19 +1,14 @@
 //! A leader that was replaced, and does not know it.
 
-use std::fs;
+use elect_testkit::program::{Elect, state};
 
-use elect_testkit::program::{Elect, eventually, line_of, state};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-
+use super::escapee::{Escapee, Successor};
 use crate::see::{Arena, Ground, on_each_cluster, on_each_store};
 
 on_each_store! {
     whoever_was_replaced_is_refused
     a_leader_that_stood_still_between_its_check_and_its_write_is_refused
 }
-
-const ELECT: &str = env!("CARGO_BIN_EXE_elect");
 
 fn with_token(arena: &Arena, subcommand: &str, token: u64) -> Elect {
     arena.elect(subcommand).args(["-e", "job", "--token", &token.to_string()])
@@ -46,41 +41,19 @@ fn whoever_was_replaced_is_refused(arena: &Arena) {
     arena.elect("get").args(["-e", "job", "cursor"]).run().exits(0).prints("new");
 }
 
-/// It leaves its session and closes all descriptors, so that nothing holds it when wrapper and guardian are killed,
-/// makes sure that it leads, and stands still.
-const ESCAPEE: &str = r#"
-    setsid bash -c '
-        for fd in /proc/self/fd/*; do fd=${fd##*/}; [ "$fd" -gt 2 ] && eval "exec $fd>&-"; done
-        "$E" check >/dev/null || exit 1
-        echo $$ >"$RECORD.pid"
-        kill -STOP $$
-        "$E" fence disk touch "$RECORD.ran"; echo "fence $?" >>"$RECORD.late"
-        "$E" put cursor late; echo "put $?" >>"$RECORD.late"
-        echo done >>"$RECORD.late"
-    ' >/dev/null 2>"$RECORD.said" </dev/null &
-    exec sleep 3600"#;
+/// It stands still between its check and its write.
+const WRITES: &str = r#"
+    kill -STOP $$
+    "$E" fence disk touch "$RECORD.ran"; echo "fence $?" >>"$RECORD.late"
+    "$E" put cursor late; echo "put $?" >>"$RECORD.late""#;
 
 fn a_leader_that_stood_still_between_its_check_and_its_write_is_refused(arena: &Arena) {
-    let mut one = arena.run_with("one", 4, |it| it.env("E", ELECT), ESCAPEE);
-    let pid: i32 = line_of(&arena.path("record.pid")).trim().parse().expect("a process id");
-    eventually("it to stand still", || (state(pid) == Some('T')).then_some(()));
-    let (wrapper, guardian) = (one.pid(), one.guardian());
-    let send = |to, signal| kill(Pid::from_raw(to), signal).expect("it lives");
-    send(wrapper, Signal::SIGSTOP);
-    send(guardian, Signal::SIGSTOP);
-    // Were the wrapper to die first, the kernel would have the guardian go on, and that would sweep.
-    send(guardian, Signal::SIGKILL);
-    send(wrapper, Signal::SIGKILL);
-    one.wait().exits(137);
-    let script = "\"$E\" fence disk true && \"$E\" put cursor new && echo led >\"$RECORD.two\"; exec sleep 3600";
-    let _two = arena.run_with("two", 4, |it| it.env("E", ELECT), script);
-    line_of(&arena.path("record.two"));
-    assert_eq!(state(pid), Some('T'), "it was to stand still all the time");
-    kill(Pid::from_raw(pid), Signal::SIGCONT).expect("it lives");
-    let late = eventually("it to end", || {
-        fs::read_to_string(arena.path("record.late")).ok().filter(|text| text.contains("done"))
-    });
-    let said = fs::read_to_string(arena.path("record.said")).expect("its words");
+    let is_stopped = |pid| state(pid) == Some('T');
+    let one = Escapee::of_a_leader(arena, |it| it, WRITES, is_stopped);
+    let words = "\"$E\" fence disk true && \"$E\" put cursor new";
+    let mut two = Successor::start(arena, |it| it, words);
+    two.has_done();
+    let (late, said) = one.go_on();
     assert_eq!(late, "fence 124\nput 124\ndone\n", "{said}");
     assert!(said.contains("is stale") && said.contains("cursor is not written"), "{said}");
     assert!(!arena.path("record.ran").exists());

@@ -8,53 +8,75 @@ use nix::unistd::Pid;
 
 /// One that is stopped, or has come to its end before.
 pub(super) struct Stopped {
-    strace: Running,
-    pid: Option<i32>,
+    strace: Option<Running>,
+    is_over: bool,
+}
+
+/// What has a program stop when one of its threads has made one of these system calls for the `nth` time. What is
+/// written down of it goes to the file `log`.
+pub(super) fn stopping(calls: &str, nth: usize, log: &str) -> [String; 8] {
+    let trace = format!("trace={calls}");
+    let inject = format!("inject={calls}:signal=STOP:when={nth}");
+    ["strace", "-f", "-o", log, "-e", &trace, "-e", &inject].map(str::to_owned)
+}
+
+/// Whether it has been stopped, as this log says.
+pub(super) fn was_stopped(log: &Path) -> bool {
+    std::fs::read_to_string(log).is_ok_and(|text| text.contains("--- stopped by SIGSTOP ---"))
 }
 
 impl Stopped {
-    /// Starts a program that is stopped when one of its threads has made one of these system calls for the
-    /// `nth` time. What is written down of it goes to this folder.
+    /// Starts a program that is stopped when one of its threads, or of its descendants', has made one of these
+    /// system calls for the `nth` time. What is written down of it goes to this folder.
     pub(super) fn at(elect: Elect, calls: &str, nth: usize, folder: &Path) -> Self {
         let log: PathBuf = folder.join(format!("strace-{nth}"));
         let _ = std::fs::remove_file(&log);
-        let trace = format!("trace={calls}");
-        let inject = format!("inject={calls}:signal=STOP:when={nth}");
-        let log_path = log.display().to_string();
-        let mut strace =
-            elect.under(["strace", "-f", "-o", &log_path, "-e", &trace, "-e", &inject]).spawn();
-        let pid = eventually("it to stop or to end", || {
-            let text = std::fs::read_to_string(&log).unwrap_or_default();
-            if text.contains("--- stopped by SIGSTOP ---") {
-                return Some(children(strace.pid()).first().copied());
-            }
-            (!strace.is_running()).then_some(None)
+        let words = stopping(calls, nth, &log.display().to_string());
+        let mut strace = elect.under(words).spawn();
+        let is_over = eventually("it to stop or to end", || {
+            let ended = !strace.is_running();
+            if was_stopped(&log) { Some(false) } else { ended.then_some(true) }
         });
-        Self { strace, pid }
+        Self { strace: Some(strace), is_over }
     }
 
     /// Whether it ended without having made so many.
     pub(super) const fn is_over(&self) -> bool {
-        self.pid.is_none()
+        self.is_over
     }
 
     /// Kills it.
-    pub(super) fn kill(self) {
-        if let Some(pid) = self.pid {
-            kill(Pid::from_raw(pid), Signal::SIGKILL).expect("it is there");
-        }
-        self.strace.wait().exits(137);
+    pub(super) fn kill(mut self) {
+        self.send(Signal::SIGKILL);
+        self.take().wait().exits(137);
     }
 
     /// Has it go on, as often as it is stopped, until it ends.
     pub(super) fn go_on(mut self) -> Ended {
-        if let Some(pid) = self.pid {
-            eventually("it to end", || {
-                // Each of its threads is stopped once.
-                let _ = kill(Pid::from_raw(pid), Signal::SIGCONT);
-                (!self.strace.is_running()).then_some(())
-            });
+        eventually("it to end", || {
+            // Each of its threads is stopped once.
+            self.send(Signal::SIGCONT);
+            (!self.strace.as_mut()?.is_running()).then_some(())
+        });
+        self.take().wait()
+    }
+
+    fn take(&mut self) -> Running {
+        self.strace.take().expect("present until its end")
+    }
+
+    /// Sends a signal to all that it has come to.
+    fn send(&mut self, signal: Signal) {
+        let mut found = self.strace.as_mut().map_or_else(Vec::new, |strace| children(strace.pid()));
+        while let Some(pid) = found.pop() {
+            found.extend(children(pid));
+            let _ = kill(Pid::from_raw(pid), signal);
         }
-        self.strace.wait()
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        self.send(Signal::SIGKILL);
     }
 }

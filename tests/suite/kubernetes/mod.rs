@@ -5,11 +5,11 @@ mod manifest;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use elect_testkit::program::{Elect, Running, children, eventually, line_of, name};
-use elect_testkit::servers::{Etcd, free_port};
+use elect_testkit::servers::{Etcd, fetched, free_port};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
@@ -28,10 +28,8 @@ fn manifests() -> [String; 2] {
 }
 
 fn fits(manifest: &str, version: &str) -> Result<(), String> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let target = target.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("target"));
-    let checker = target.join("python/bin/kubernetes-validate");
-    assert!(checker.exists(), "{} is missing: {SETUP}", checker.display());
+    let checker = fetched("python/bin/kubernetes-validate");
+    let checker = checker.unwrap_or_else(|| panic!("kubernetes-validate is missing: {SETUP}"));
     let folder = TempDir::new().expect("a folder");
     let file = folder.path().join("manifest.yaml");
     fs::write(&file, manifest).expect("a file");

@@ -1,9 +1,10 @@
 //! Where the peers' programs are, and what they need.
 
 use std::cell::OnceCell;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
+use elect_testkit::servers::fetched;
 use tempfile::TempDir;
 
 /// Where Debian has its Java libraries, and those that Curator does not work without.
@@ -46,11 +47,9 @@ impl Programs {
 
     #[track_caller]
     pub(super) fn kazoo() -> Vec<String> {
-        let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-        let target = target.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("target"));
-        let python = target.join("python/bin/python").display().to_string();
-        assert!(Path::new(&python).exists(), "{python} with kazoo is missing: {SETUP}");
-        vec![python, source("kazoo_peer.py")]
+        let python = fetched("python/bin/python");
+        let python = python.unwrap_or_else(|| panic!("Python with kazoo is missing: {SETUP}"));
+        vec![python.display().to_string(), source("kazoo_peer.py")]
     }
 
     #[track_caller]

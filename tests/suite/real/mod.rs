@@ -2,12 +2,14 @@
 
 mod birth;
 pub(crate) mod cases;
+mod checks;
 mod cluster;
 mod crowd;
 mod cut_off;
 mod duel;
 mod gone;
 mod queue;
+mod restarts;
 mod store;
 mod surroundings;
 mod turns;

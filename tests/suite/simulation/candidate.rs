@@ -184,6 +184,7 @@ async fn campaign(
         signal: libc::SIGTERM,
         stop_timeout: None,
         hold: None,
+        restarts: game.plan.restarts,
         insists: true,
         once: false,
         id: id.clone(),

@@ -62,6 +62,8 @@ pub(crate) struct SimGuardian {
     events: UnboundedSender<machine::Event>,
     broom: Arc<Notify>,
     ladder: Ladder,
+    /// Whether commands fail now and then, and may be started again.
+    fails: bool,
     wrapper_gone: bool,
     ticket: Option<Ticket>,
     tree: Option<Tree>,
@@ -117,6 +119,8 @@ pub(crate) fn pair(
     let broom = Arc::new(Notify::new());
     let obeys = chance.bool();
     let leftover = if chance.u8(0..4) == 0 { Leftover::Wait } else { Leftover::Kill };
+    let ladder = Ladder::new(leftover, true);
+    let fails = plan.restarts.is_some();
     let host = Arc::clone(&witness.host);
     let guardian = SimGuardian {
         suspends: host.suspends(),
@@ -125,7 +129,8 @@ pub(crate) fn pair(
         orders,
         events: event_sender,
         broom: Arc::clone(&broom),
-        ladder: Ladder::new(leftover, true),
+        ladder: if fails { ladder.restarting() } else { ladder },
+        fails,
         wrapper_gone: false,
         ticket: None,
         tree: None,
@@ -258,7 +263,8 @@ impl SimGuardian {
         }
         if self.is_due(tree.command, now) {
             self.tree = Some(Tree { command: None, ..tree });
-            self.tell(machine::Event::Ended(Ended::Exited(0)));
+            let code = u8::from(self.fails && self.chance.u8(0..4) > 0);
+            self.tell(machine::Event::Ended(Ended::Exited(code)));
             return Some(self.step(now, Event::CommandEnded));
         }
         (tree.end().is_none()).then(|| {
@@ -338,10 +344,7 @@ impl SimGuardian {
                 self.ask(now);
             }
             Action::Signal { .. } => self.ask(now),
-            Action::Rearm => {
-                let dead_man = self.ladder.deadlines().map(|deadlines| deadlines.dead_man);
-                self.dead_man = dead_man.filter(|_| !is_off(Part::DeadMan));
-            }
+            Action::Rearm => self.rearm(),
             Action::KillAll => {
                 let at = now + self.dying();
                 match &mut self.tree {
@@ -362,6 +365,11 @@ impl SimGuardian {
         ControlFlow::Continue(())
     }
 
+    fn rearm(&mut self) {
+        let dead_man = self.ladder.deadlines().map(|deadlines| deadlines.dead_man);
+        self.dead_man = dead_man.filter(|_| !is_off(Part::DeadMan));
+    }
+
     fn dying(&mut self) -> Duration {
         self.longest_dying.mul_f64(self.chance.f64())
     }
@@ -371,6 +379,7 @@ impl SimGuardian {
         if self.ladder.deadlines().is_none_or(|deadlines| deadlines.soft <= now) {
             self.witness.blame("a command starts that has no grace left", "");
         }
+        self.rearm();
         self.witness.stage.enter(self.host.world.now(), token);
         let lasts = self.longest_command.mul_f64(self.chance.f64());
         let command = now + lasts.max(Duration::from_millis(100));

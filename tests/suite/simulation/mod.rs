@@ -48,6 +48,8 @@ pub(crate) struct Outcome {
     /// What went wrong, if anything did.
     pub(crate) broken: Vec<Breach>,
     pub(crate) trees: usize,
+    /// How often a command was started again.
+    pub(crate) again: u32,
     pub(crate) faults: Faults,
 }
 
@@ -67,7 +69,9 @@ struct Game {
 impl Game {
     fn new(plan: Plan) -> Self {
         let clock = Arc::new(TokioClock::new());
-        let stage = Stage::default().obeying_within(plan.ttl.mul_f64(1.2));
+        let stage = Stage::default()
+            .obeying_within(plan.ttl.mul_f64(1.2))
+            .restarting(plan.restarts.is_some());
         Self {
             sim: Sim::new(plan.options.clone(), Arc::clone(&clock) as Arc<dyn Clock>),
             stage: if plan.scene == Scene::Ranks { stage.of_ranks() } else { stage },
@@ -231,6 +235,7 @@ pub(crate) fn play(plan: Plan) -> Outcome {
         Outcome {
             broken: game.stage.broken(),
             trees: game.stage.trees().len(),
+            again: game.stage.again(),
             faults: game.faults.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         }
     })

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use elect::election::machine::Restarts;
 use elect_api::Candidate;
 use elect_testkit::sim::{Expiry, Kind, Options};
 
@@ -92,6 +93,8 @@ pub(crate) struct Plan {
     pub(crate) returns: bool,
     /// Whether somebody pauses and resumes the election, asks leaders to step down, and sets priorities.
     pub(crate) steers: bool,
+    /// Whether a leader's command that fails is started again.
+    pub(crate) restarts: Option<Restarts>,
     pub(crate) crash: Option<Crash>,
 }
 
@@ -141,6 +144,16 @@ impl Plan {
     /// The same with somebody who steers.
     pub(crate) fn steered(self) -> Self {
         Self { steers: true, ..self }
+    }
+
+    /// The same with commands that fail and are started again, soon or after longer than a lease.
+    pub(crate) fn restarting(self) -> Self {
+        let (delay, longest_delay) = (Duration::from_millis(50), Duration::from_secs(8));
+        Self {
+            restarts: Some(Restarts { after_success: false, delay, longest_delay }),
+            longest_command: Duration::from_secs(2),
+            ..self
+        }
     }
 
     /// The same with candidates of several priorities, of whom a store with a queue knows.
@@ -212,6 +225,7 @@ impl Plan {
             confirms,
             returns: scene == Scene::Removals && seed % 2 == 1,
             steers: false,
+            restarts: None,
             crash: None,
         };
         match scene {

@@ -48,6 +48,10 @@ struct Inner {
     paused: Option<Boottime>,
     /// When it was first asked whether anybody leads.
     began: Option<Boottime>,
+    /// Whether one leadership may have several trees, one after the other.
+    restarts: bool,
+    /// How often there was another.
+    again: u32,
     /// Who is there, where nothing befalls anybody.
     roll: Option<Roll>,
     /// How long after that a start may come: with a proof that is older than the pause.
@@ -76,6 +80,12 @@ impl Stage {
     /// How long after the beginning of a pause a command may start.
     pub(crate) fn obeying_within(self, limit: Duration) -> Self {
         self.inner().obeys_within = limit;
+        self
+    }
+
+    /// Where a command that fails is started again.
+    pub(crate) fn restarting(self, restarts: bool) -> Self {
+        self.inner().restarts = restarts;
         self
     }
 
@@ -134,8 +144,14 @@ impl Stage {
             inner.broken.push(Breach::new("a command starts during a pause", how));
         }
         inner.begin(now, token, "starts");
+        let before = inner.trees.get(&token.get()).copied();
+        inner.again += u32::from(before.is_some());
+        if before.is_some_and(|before| before.dead.is_none()) {
+            let how = format!("tree {token} starts again at {now:?} beside itself");
+            inner.broken.push(Breach::new("two command trees run at a time", how));
+        }
         if let Some((&last, _)) = inner.trees.last_key_value()
-            && last >= token.get()
+            && (last > token.get() || last == token.get() && !inner.restarts)
         {
             let how = format!("{token} comes after {last}");
             inner.broken.push(Breach::new("tokens do not rise", how));
@@ -179,6 +195,11 @@ impl Stage {
 
     pub(crate) fn blame(&self, law: &'static str, how: String) {
         self.inner().broken.push(Breach::new(law, how));
+    }
+
+    /// How often a tree was the second, or a later one, of its leadership.
+    pub(crate) fn again(&self) -> u32 {
+        self.inner().again
     }
 
     pub(crate) fn trees(&self) -> Vec<Tree> {

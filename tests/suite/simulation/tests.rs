@@ -68,6 +68,17 @@ fn nothing_starts_during_a_pause() {
 }
 
 #[test]
+fn a_command_that_is_started_again_breaks_nothing() {
+    let mut again = 0;
+    for seed in seeds_from(1).take(30) {
+        again += expect_peace(Plan::short(seed).restarting().steered()).again;
+        again += expect_peace(Plan::new(Scene::Faults, seed).restarting()).again;
+    }
+    assert!(again > 300, "{again}");
+    println!("started again {again} times");
+}
+
+#[test]
 fn priorities_and_whoever_sets_them_break_nothing() {
     let mut faults = Faults::new();
     for seed in seeds_from(1).take(40) {

@@ -9,7 +9,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
 
-use super::{Place, Process, free_port};
+use super::{Place, Process, fetched, free_port};
 use crate::fault::Network;
 use crate::program::{eventually, state};
 
@@ -57,15 +57,8 @@ impl Member {
 
 /// The version for clusters: the one that is named, or that `tests/run` has fetched.
 fn other_version() -> Option<String> {
-    let fetched = || {
-        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(
-            || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"),
-            std::path::PathBuf::from,
-        );
-        let binary = target.join("etcd/usr/bin/etcd");
-        binary.exists().then(|| binary.display().to_string())
-    };
-    std::env::var(OVERRIDE).ok().or_else(fetched)
+    let named = std::env::var(OVERRIDE).ok();
+    named.or_else(|| fetched("etcd/usr/bin/etcd").map(|binary| binary.display().to_string()))
 }
 
 /// Members that are stopped until this is dropped.

@@ -4,12 +4,16 @@
 
 mod certificates;
 mod etcd;
+mod fetched;
 mod place;
+mod postgres;
 mod process;
 mod zookeeper;
 
 pub use self::certificates::{Authority, Pem};
 pub use self::etcd::{Etcd, Stopped};
+pub use self::fetched::fetched;
 pub use self::place::Place;
+pub use self::postgres::Postgres;
 pub use self::process::{Process, free_port};
 pub use self::zookeeper::{ZooKeeper, ZooKeeperSetup};

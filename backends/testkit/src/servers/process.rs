@@ -84,6 +84,13 @@ impl Process {
         }
     }
 
+    /// Returns when it has ended by itself.
+    pub fn wait(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.wait();
+        }
+    }
+
     /// What it has said so far.
     pub fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()

@@ -155,7 +155,7 @@ fn who_leaves_after_it_was_over_says_that_nothing_was_started() {
         .tell(0.0, leading(LOCAL, 0.0), &["read history"])
         .tell(0.1, found(true), &["begin history 7"])
         .tell(0.2, Event::Signal(TERM), &[])
-        .tell(0.3, WRITTEN(), &["resign: told to end by SIGTERM: nothing was started"])
+        .tell(0.3, WRITTEN(), &["resign: told to end by SIGTERM"])
         .tell(0.4, Event::Resigned(Ok(())), &["finish: interrupted 15"]);
 }
 

@@ -7,13 +7,14 @@ mod history;
 mod once;
 mod orders;
 mod ranking;
+mod restarting;
 mod wishes;
 
 use std::time::Duration;
 
 use elect_api::{Boottime, Cadence, Error, ErrorKind, Lease, Token, Validity};
 
-use super::{Answer, Command, Event, LastWords, Machine, News, Rules, Verdict, Wait};
+use super::{Answer, Command, Event, LastWords, Machine, News, Restarts, Rules, Verdict, Wait};
 use crate::election::timing::{Timing, Wishes};
 use crate::guard::Ended;
 
@@ -132,6 +133,7 @@ fn rules() -> Rules {
         signal: TERM,
         stop_timeout: None,
         hold: None,
+        restarts: None,
         insists: false,
         once: false,
         id: "us".into(),

@@ -3,6 +3,29 @@
 use super::*;
 
 #[test]
+fn a_command_that_is_not_well_gets_its_grace_and_no_more() {
+    let sick = || Event::Sick("no answer".into());
+    Transcript::running(Lease::Unlimited, rules())
+        .tell(1.0, sick(), &["signal 15, kill at 5.0"])
+        .tell(2.0, sick(), &[])
+        .tell(3.0, Event::Ended(Ended::Exited(0)), &[])
+        .tell(3.0, Event::Empty, &["resign"])
+        .tell(3.1, Event::Resigned(Ok(())), &["finish: stepped down"]);
+    let limited = Rules { stop_timeout: Some(after(9.0)), ..rules() };
+    Transcript::running(Lease::Unlimited, limited).tell(1.0, sick(), &["signal 15, kill at 10.0"]);
+}
+
+#[test]
+fn a_command_that_was_told_to_end_need_not_be_well() {
+    Transcript::running(Lease::Unlimited, rules())
+        .tell(1.0, Event::Signal(TERM), &["signal 15"])
+        .tell(2.0, Event::Sick("no answer".into()), &[])
+        .tell(3.0, Event::Ended(Ended::Exited(7)), &[])
+        .tell(3.0, Event::Empty, &["resign"])
+        .tell(3.1, Event::Resigned(Ok(())), &["finish: Exited(7)"]);
+}
+
+#[test]
 fn signals_while_waiting_leave_the_queue() {
     for signal in [libc::SIGINT, TERM, libc::SIGHUP, libc::SIGQUIT] {
         Transcript::waiting(Lease::Unlimited, rules())

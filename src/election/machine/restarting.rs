@@ -1,0 +1,136 @@
+//! A command that has ended is started again, under the same leadership.
+//!
+//! ```text
+//! Running ──ended by itself──> Lingering ──tree empty──> Resting ──pause over, lease good──> Running
+//! ```
+//!
+//! While it rests the lease is renewed, and whatever would stop a command ends the leadership at once.
+
+use std::time::Duration;
+
+use elect_api::Boottime;
+
+use super::leading::{Stage, Tenure};
+use super::request::Request;
+use super::{Command, Machine, News, Phase, Restarts, Verdict};
+use crate::guard::Ended;
+
+/// How a leader's command has fared so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Runs {
+    /// When it was started last.
+    last: Option<Boottime>,
+    /// How it has ended, if it is to be started again.
+    ended: Option<Ended>,
+    /// The pause before it was started last.
+    pause: Duration,
+    /// How often it was started again.
+    again: u32,
+    /// Whether a HUP was passed on to it: one that dies of it has not failed.
+    hung_up: bool,
+}
+
+impl Runs {
+    pub(super) const fn started(&mut self, now: Boottime) {
+        self.last = Some(now);
+    }
+
+    pub(super) const fn hang_up(&mut self) {
+        self.hung_up = true;
+    }
+
+    /// The pause before the next start: it doubles from one to the next, up to the longest, until a command has
+    /// run for longer than that.
+    fn next_pause(&mut self, now: Boottime, restarts: &Restarts) -> Duration {
+        let longest = restarts.longest_delay.max(restarts.delay);
+        let has_run_well = self.last.is_some_and(|last| now.since(last) >= longest);
+        self.pause = if has_run_well || self.pause.is_zero() {
+            restarts.delay
+        } else {
+            (self.pause * 2).min(longest)
+        };
+        self.pause
+    }
+}
+
+impl Machine {
+    /// The command itself has ended. `by_key` is whether a key in the terminal did it.
+    pub(super) fn command_ended(&mut self, ended: Ended, by_key: bool) {
+        let restarts = !by_key && self.is_to_restart(ended);
+        let Phase::Leading(tenure) = &mut self.phase else { return };
+        if restarts && !tenure.is_ending() {
+            tenure.runs.ended = Some(ended);
+        } else {
+            self.verdict.get_or_insert(Verdict::Ended(ended));
+        }
+        if tenure.stage == Stage::Running {
+            tenure.enter(Stage::Lingering);
+        }
+    }
+
+    fn is_to_restart(&self, ended: Ended) -> bool {
+        let (Some(restarts), Phase::Leading(tenure)) = (&self.rules.restarts, &self.phase) else {
+            return false;
+        };
+        match ended {
+            // What is to be done once is done.
+            Ended::Exited(0) => restarts.after_success && self.inquiry.is_none(),
+            Ended::Signaled(signal) => !(tenure.runs.hung_up && i32::from(signal) == libc::SIGHUP),
+            Ended::Exited(_) => true,
+        }
+    }
+
+    /// Whether the command, whose tree is empty, is to be started again: then it rests first.
+    pub(super) fn begin_to_rest(&mut self, now: Boottime) -> bool {
+        let (Some(restarts), Phase::Leading(tenure)) = (&self.rules.restarts, &mut self.phase)
+        else {
+            return false;
+        };
+        let Some(ended) = tenure.runs.ended.take() else { return tenure.is_resting() };
+        // What came after its end ends it for good.
+        if tenure.stage != Stage::Lingering || tenure.is_told_to_stop() || self.verdict.is_some() {
+            self.verdict.get_or_insert(Verdict::Ended(ended));
+            return false;
+        }
+        let pause = tenure.runs.next_pause(now, restarts);
+        tenure.enter(Stage::Resting(Some(now + pause)));
+        self.say(Command::Tell(News::Resting { ended, pause }));
+        true
+    }
+
+    /// Starts the command again once its time has come, if the lease leaves it the time that it was promised.
+    pub(super) fn look_at_the_rest(&mut self, now: Boottime) {
+        let Phase::Leading(tenure) = &mut self.phase else { return };
+        let Stage::Resting(until) = tenure.stage else { return };
+        if until.is_some_and(|until| now < until) {
+            return;
+        }
+        // The seat has what holds the lease, and cannot give it while it is asked something.
+        let is_asked = matches!(self.request, Request::Sent { .. });
+        // Where leases end by time, there may be little left of one that could not be renewed.
+        let is_unsure = self.failures > 0 && !self.timing.is_local();
+        if is_asked || is_unsure || !self.timing.leaves_grace(tenure.validity(), now) {
+            return tenure.enter(Stage::Resting(None));
+        }
+        tenure.enter(Stage::Running);
+        tenure.runs.again += 1;
+        let (token, again) = (tenure.token(), tenure.runs.again);
+        self.say(Command::Tell(News::Restarting(again)));
+        self.say(Command::Start(token));
+    }
+
+    /// Nothing runs and nothing is started again: leadership ends, for this reason.
+    pub(super) fn end_rest(&mut self, now: Boottime, verdict: Verdict) {
+        self.say(Command::Tell(match &verdict {
+            Verdict::Lost(why) => News::Lost(why.clone()),
+            _ => News::Emptied,
+        }));
+        self.leave(now, verdict);
+    }
+}
+
+impl Tenure {
+    pub(super) const fn is_resting(&self) -> bool {
+        matches!(self.stage, Stage::Resting(_))
+    }
+}

@@ -1,0 +1,70 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use elect_api::{Candidate, ElectionName, Store};
+use tokio::sync::watch;
+
+use super::Error;
+use super::engine::Engine;
+use super::observer::Observer;
+use super::validity::Told;
+use super::work::Work;
+use crate::election::driver::{self, Candidacy, Clock as _};
+use crate::election::machine::{Machine, Rules, Verdict, Wait};
+use crate::election::timing::Timing;
+
+/// One candidacy with all that it needs.
+pub(super) struct Candidature {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) election: ElectionName,
+    pub(super) candidate: Candidate,
+    pub(super) ttl: Duration,
+    pub(super) timing: Timing,
+    pub(super) wait: Wait,
+}
+
+impl Candidature {
+    /// Takes part to the end; what is to be said about it once nobody leads, or has led, by it.
+    pub(super) async fn take_part(
+        self,
+        engine: Arc<Engine>,
+        mut work: Work,
+        told: Arc<watch::Sender<Told>>,
+    ) -> Result<(), Error> {
+        let candidacy = Candidacy {
+            store: &*self.store,
+            election: &self.election,
+            candidate: &self.candidate,
+            ttl: self.ttl,
+            once: None,
+        };
+        let mut observer = Observer::new(told);
+        let machine = Machine::new(self.rules(), self.timing, engine.now(), fastrand::u64(..));
+        let verdict = driver::drive(&candidacy, machine, &*engine, &mut work, &mut observer).await;
+        match verdict {
+            Verdict::StoreFailed(error) => Err(Error::of_store(error)),
+            Verdict::Unreached => {
+                let location = self.store.profile().location;
+                Err(Error::Unreached(format!("{location} did not answer in time")))
+            }
+            Verdict::Failed(why) => Err(Error::Failed(why)),
+            _ => observer.left.map_or(Ok(()), |error| Err(Error::of_store(error))),
+        }
+    }
+
+    fn rules(&self) -> Rules {
+        Rules {
+            wait: self.wait,
+            // Nobody gets it: work is told in its own way.
+            signal: libc::SIGTERM,
+            stop_timeout: None,
+            hold: None,
+            insists: false,
+            once: false,
+            id: self.candidate.id.clone(),
+            priority: self.candidate.priority,
+            keeps_history: true,
+            lock_delay: None,
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! `--restart`: a command that is started again is no end of a leadership.
+
+use elect_testkit::program::eventually;
+use nix::sys::signal::Signal;
+
+use super::client::{Events, address, get, sample, serving};
+use crate::support::Ground;
+
+#[test]
+fn who_starts_its_command_again_leads_on_and_counts_that() {
+    let (ground, server) = (Ground::new(), address());
+    let script =
+        "echo >>\"$D/starts\"; [ $(wc -l <\"$D/starts\") -ge 3 ] || exit 4; exec sleep 3600";
+    let flags = ["--restart", "on-failure", "--restart-delay", "1s", "--restart-max-delay", "1s"];
+    let mut elect = serving(&ground, server).args(flags).sh(script).spawn();
+    get(server, "/leader");
+    let events = Events::of(server).map(|event| event.kind);
+    let kinds: Vec<String> = events
+        .filter(|kind| kind != "present" && kind != "leading")
+        .take_while(|kind| kind != "ended")
+        .take(3)
+        .collect();
+    let again = ["resting", "restarting"];
+    assert!(kinds.iter().all(|kind| again.contains(&kind.as_str())), "{kinds:?}");
+    let page = eventually("the last start", || {
+        let page = get(server, "/metrics").body;
+        (sample(&page, "elect_command_restarts_total") == Some(2.0)).then_some(page)
+    });
+    assert_eq!(sample(&page, "elect_is_leader"), Some(1.0));
+    assert_eq!(sample(&page, "elect_command_exits_total{code=\"4\",outcome=\"exited\""), Some(2.0));
+    assert_eq!(sample(&page, "elect_leadership_changes_total{reason=\"ended\""), Some(0.0));
+    assert_eq!(get(server, "/leader").code, 200);
+    elect.signal(Signal::SIGTERM);
+    elect.wait().exits(128 + 15);
+}

@@ -59,6 +59,7 @@ impl Candidature {
             signal: libc::SIGTERM,
             stop_timeout: None,
             hold: None,
+            restarts: None,
             insists: false,
             once: false,
             id: self.candidate.id.clone(),

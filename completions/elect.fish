@@ -80,6 +80,16 @@ scan\t'All descendants are found and killed, while elect or its guardian lives'
 group\t'The command\'s process group is killed, and nothing else'"
 complete -c elect -n "__fish_elect_using_subcommand run" -l stop-timeout -d 'From INT or TERM to kill [default: never]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l hold -d 'Keep the lease so long at least [default: 0]' -r
+complete -c elect -n "__fish_elect_using_subcommand run" -l restart -d 'Start it again when it has ended' -r -f -a "never\t'Its end is that of the run'
+on-failure\t'When it has exited with another code than 0, or a signal has ended it'
+always\t'However it has ended'"
+complete -c elect -n "__fish_elect_using_subcommand run" -l restart-delay -d 'How long after its end' -r
+complete -c elect -n "__fish_elect_using_subcommand run" -l restart-max-delay -d 'The longest such pause' -r
+complete -c elect -n "__fish_elect_using_subcommand run" -l health-http -d 'Lead only while it answers a GET with success' -r -f
+complete -c elect -n "__fish_elect_using_subcommand run" -l health-cmd -d 'Lead only while this exits with 0' -r -f -a "(__fish_complete_command)"
+complete -c elect -n "__fish_elect_using_subcommand run" -l health-interval -d 'How often to check' -r
+complete -c elect -n "__fish_elect_using_subcommand run" -l health-timeout -d 'How long a check may take' -r
+complete -c elect -n "__fish_elect_using_subcommand run" -l health-threshold -d 'How many have to fail in a row' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l once -d 'Run once for each KEY' -r -f
 complete -c elect -n "__fish_elect_using_subcommand run" -l outcome -d 'Write what happened there, as JSON' -r -F
 complete -c elect -n "__fish_elect_using_subcommand run" -l log-format -d 'text or json, on stderr' -r -f -a "text\t'One line for people'

@@ -75,7 +75,7 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand --require-containment 'Refuse to run with less'
             cand --stop-timeout 'From INT or TERM to kill [default: never]'
             cand --hold 'Keep the lease so long at least [default: 0]'
-            cand --restart 'Start it again when it has ended'
+            cand --restart 'Start it again at its end'
             cand --restart-delay 'How long after its end'
             cand --restart-max-delay 'The longest such pause'
             cand --health-http 'Lead only while it answers a GET with success'

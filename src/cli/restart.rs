@@ -8,7 +8,7 @@ use super::values::{Restart, parse_period};
 /// When a command that has ended is started again.
 #[derive(Args, Clone, Debug)]
 pub struct RestartArgs {
-    /// Start it again when it has ended
+    /// Start it again at its end
     ///
     /// While we lead, with the same token, once nothing of it is left. Not when somebody wanted it to end, when it
     /// could not be executed, or when it has done what --once is for.

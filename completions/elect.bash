@@ -860,7 +860,7 @@ _elect() {
             return 0
             ;;
         elect__subcmd__run)
-            opts="-b -e -n -w -E -s -k -q -v -h --backend --election --id --priority --preempt --preempt-after --ttl --max-clock-drift --http --lease-file --no-wait --wait --conflict-exit-code --signal --kill-grace --after-loss --leftover --containment --require-containment --stop-timeout --hold --restart --restart-delay --restart-max-delay --health-http --health-cmd --health-interval --health-timeout --health-threshold --once --outcome --quiet --verbose --log-format --config --profile --help"
+            opts="-b -e -n -w -E -s -k -q -v -h --backend --election --id --priority --preempt --preempt-after --ttl --max-clock-drift --lock-delay --http --lease-file --on-elected --on-lost --on-change --hook-timeout --no-wait --wait --conflict-exit-code --signal --kill-grace --after-loss --leftover --containment --require-containment --stop-timeout --hold --restart --restart-delay --restart-max-delay --health-http --health-cmd --health-interval --health-timeout --health-threshold --once --outcome --quiet --verbose --log-format --config --profile --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -911,6 +911,10 @@ _elect() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --lock-delay)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --http)
                     COMPREPLY=("${cur}")
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
@@ -931,6 +935,22 @@ _elect() {
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o filenames
                     fi
+                    return 0
+                    ;;
+                --on-elected)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --on-lost)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --on-change)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hook-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --wait)
@@ -1137,7 +1157,7 @@ _elect() {
             return 0
             ;;
         elect__subcmd__sidecar)
-            opts="-b -e -q -v -h --backend --election --id --priority --preempt --preempt-after --ttl --max-clock-drift --http --lease-file --grace --health-http --health-cmd --health-interval --health-timeout --health-threshold --quiet --verbose --log-format --config --profile --help"
+            opts="-b -e -q -v -h --backend --election --id --priority --preempt --preempt-after --ttl --max-clock-drift --lock-delay --http --lease-file --on-elected --on-lost --on-change --hook-timeout --grace --health-http --health-cmd --health-interval --health-timeout --health-threshold --quiet --verbose --log-format --config --profile --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1188,6 +1208,10 @@ _elect() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --lock-delay)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --http)
                     COMPREPLY=("${cur}")
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
@@ -1208,6 +1232,22 @@ _elect() {
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o filenames
                     fi
+                    return 0
+                    ;;
+                --on-elected)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --on-lost)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --on-change)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hook-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --grace)

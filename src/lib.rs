@@ -127,7 +127,14 @@
 //!
 //! **The history.** Who has led, and how that ended, is a note as well (`election::history`): a leader reads
 //! it once its command runs, adds that it has begun, and as it resigns how it has ended, in the same step. No start,
-//! no renewal and no successor waits for it; what a leader does not live to say, its successor closes.
+//! no renewal and no successor waits for it; what a leader does not live to say, its successor closes. With a lock
+//! delay it is a mark as well: a winner reads it first, starts nothing for a while where the last leadership has no
+//! clean end, and says that it begins before its command does.
+//!
+//! **Hooks.** What is run beside the command as leadership begins has a guardian of its own, with the deadlines of the
+//! command's and what holds the lease. The tree counts as empty once it is dead as well; and while it runs the command's
+//! guardian has no ticket, which it could redeem before the other guardian is done. The rest of the hooks nothing
+//! protects.
 //!
 //! **What people see.** `report` writes logs, the line that shows the waiting, tables, JSON and the
 //! outcome file, and never blocks on a reader that does not read. A service manager, where one listens, is

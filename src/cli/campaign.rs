@@ -7,7 +7,7 @@ use elect_api::Candidate;
 
 use super::backend_url::STORES;
 use super::values::{MAX_PRIORITY, parse_duration, parse_share, parse_ttl};
-use super::{BackendUrl, ListenAddress};
+use super::{BackendUrl, HookArgs, ListenAddress};
 
 /// The headings of what all that leads has in common.
 pub(super) const ELECTION: &str = "Election";
@@ -33,7 +33,7 @@ pub struct CampaignArgs {
     #[arg(long, env = "ELECT_ID", value_name = "LABEL", value_hint = ValueHint::Other, help_heading = ELECTION)]
     pub id: Option<String>,
 
-    /// The greatest waiting leads next; 0 never leads
+    /// The greatest leads next; 0 never
     ///
     /// 0 to 1000000. Of equals whoever joined first leads first. See elect priority.
     #[arg(long, env = "ELECT_PRIORITY", value_name = "N", default_value_t = Candidate::USUAL_PRIORITY, value_parser = clap::value_parser!(u32).range(0..=i64::from(MAX_PRIORITY)), help_heading = ELECTION)]
@@ -63,6 +63,12 @@ pub struct CampaignArgs {
     #[arg(long, env = "ELECT_MAX_CLOCK_DRIFT", value_name = "SHARE", value_parser = parse_share, allow_hyphen_values = true, help_heading = LEASE)]
     pub max_clock_drift: Option<f64>,
 
+    /// Wait so long after a crash [default: 0]
+    ///
+    /// Counted from our win, unless the leader before us has said that it ended well. All candidates need it.
+    #[arg(long, env = "ELECT_LOCK_DELAY", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = LEASE)]
+    pub lock_delay: Option<Duration>,
+
     /// Show over HTTP how things are
     ///
     /// Whether we lead, probes, events and metrics, at PORT (of this machine only) or HOST:PORT.
@@ -74,4 +80,8 @@ pub struct CampaignArgs {
     /// For `elect check --lease-file` in other containers, and for others who share the folder.
     #[arg(long, env = "ELECT_LEASE_FILE", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = STANDING)]
     pub lease_file: Option<PathBuf>,
+
+    /// What is run beside, when leadership changes.
+    #[command(flatten)]
+    pub hooks: HookArgs,
 }

@@ -1,4 +1,3 @@
-use std::ffi::OsString;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -6,6 +5,7 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 use hyper::Uri;
 
+use super::CommandLine;
 use super::values::parse_period;
 
 /// How a command, or an application beside us, is known to be well.
@@ -21,7 +21,7 @@ pub struct HealthArgs {
     ///
     /// A command, whose words are split as a shell does it; it is executed without one.
     #[arg(long, env = "ELECT_HEALTH_CMD", value_name = "CMD", value_hint = ValueHint::CommandString, allow_hyphen_values = true, help_heading = HEALTH)]
-    pub health_cmd: Option<HealthCommand>,
+    pub health_cmd: Option<CommandLine>,
 
     /// How often to check
     ///
@@ -80,39 +80,9 @@ impl FromStr for HealthUrl {
     }
 }
 
-/// A command in one text, as a variable or a file has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HealthCommand(Vec<OsString>);
-
-/// What only a shell understands. Somebody who writes it as a word of its own expects one.
-const SHELL_WORDS: [&str; 8] = ["&&", "||", "|", ";", "&", ">", ">>", "<"];
-
-impl HealthCommand {
-    /// The program and its arguments.
-    pub fn words(&self) -> &[OsString] {
-        &self.0
-    }
-}
-
-impl FromStr for HealthCommand {
-    type Err = String;
-
-    /// Splits a text into words as a shell does, with its quotes and backslashes and nothing else.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let words = shlex::split(text).ok_or("a quote or a backslash at the end is open")?;
-        match words.iter().find(|word| SHELL_WORDS.contains(&word.as_str())) {
-            _ if words.is_empty() => Err("there is no command in it".to_owned()),
-            Some(word) => {
-                Err(format!("no shell reads this, which would know {word}; write sh -c '...'"))
-            }
-            None => Ok(Self(words.into_iter().map(OsString::from).collect())),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{HealthCommand, HealthUrl};
+    use super::HealthUrl;
 
     #[test]
     fn urls_of_an_application() {
@@ -130,16 +100,5 @@ mod tests {
         let url: HealthUrl = "http://127.0.0.1:8080/healthz?token=secret".parse().unwrap();
         assert_eq!(url.to_string(), "http://127.0.0.1:8080/healthz");
         assert_eq!(url.uri().query(), Some("token=secret"));
-    }
-
-    #[test]
-    fn commands_are_split_as_a_shell_does() {
-        let words = |text: &str| text.parse::<HealthCommand>().map(|command| command.0);
-        assert_eq!(words("test -e '/a b'").unwrap(), ["test", "-e", "/a b"]);
-        assert_eq!(words("sh -c 'a && b'").unwrap(), ["sh", "-c", "a && b"]);
-        for bad in ["", "  ", "echo 'a", "curl -f localhost || exit 1", "a | b"] {
-            assert!(words(bad).is_err(), "{bad}");
-        }
-        assert!(words("a || b").unwrap_err().contains("sh -c"));
     }
 }

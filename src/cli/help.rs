@@ -9,6 +9,26 @@ pub(super) const GENERAL: &str = "General";
 const SELDOM: [&str; 9] =
     ["fence", "put", "get", "priority", "dashboard", "config", "completions", "man", "help"];
 
+/// Flags that brief help only names where they are so many that they come in groups.
+const SELDOM_FLAGS: [&str; 16] = [
+    "preempt-after",
+    "max-clock-drift",
+    "lock-delay",
+    "lease-file",
+    "on-elected",
+    "on-lost",
+    "on-change",
+    "hook-timeout",
+    "require-containment",
+    "hold",
+    "restart-delay",
+    "restart-max-delay",
+    "health-interval",
+    "health-timeout",
+    "health-threshold",
+    "log-format",
+];
+
 /// The widest line of help, in columns.
 const WIDTH: usize = 80;
 
@@ -16,15 +36,41 @@ const WIDTH: usize = 80;
 pub(super) fn brief(root: Command) -> Command {
     let name = root.get_name().to_owned();
     explain(root.max_term_width(WIDTH), &name, &|command, path| {
+        let has_groups = has_groups(&command);
         let more = further(&command, path);
+        let more = if has_groups { seldom_flags(&command) + &more } else { more };
         let help = command.get_after_help().map(|examples| format!("{examples}\n\n{more}"));
         let command = command.mut_args(|arg| {
             let has_value = arg.get_action().takes_values();
             arg.hide_env(true).hide_possible_values(has_value)
         });
         let command = if path == name { frequent_alone(command) } else { command };
-        command.after_help(help.unwrap_or(more))
+        command.after_help(help.unwrap_or(more)).mut_args(|arg| {
+            if has_groups && is_seldom(&arg) { arg.hide_short_help(true) } else { arg }
+        })
     })
+}
+
+fn has_groups(command: &Command) -> bool {
+    command.get_arguments().any(|arg| arg.get_help_heading() == Some(GENERAL))
+}
+
+fn is_seldom(arg: &Arg) -> bool {
+    arg.get_long().is_some_and(|long| SELDOM_FLAGS.contains(&long))
+}
+
+/// Which seldom flags there are, on lines of their own.
+fn seldom_flags(command: &Command) -> String {
+    let longs = command.get_arguments().filter(|arg| is_seldom(arg)).filter_map(Arg::get_long);
+    let mut lines = vec!["Also:".to_owned()];
+    for long in longs {
+        let word = format!(" --{long},");
+        match lines.last_mut() {
+            Some(line) if line.len() + word.len() <= WIDTH => line.push_str(&word),
+            _ => lines.push(format!("     {word}")),
+        }
+    }
+    format!("{}.\n", lines.join("\n").trim_end_matches(','))
 }
 
 /// Leaves the room for what people do every day: everybody knows `-h` and `-V`, and the usage names them.
@@ -49,7 +95,7 @@ pub(super) fn full(root: Command) -> Command {
 
 /// Gives each command a flag for help and what `add` gives it, which gets the command as it is called.
 fn explain(command: Command, path: &str, add: &impl Fn(Command, &str) -> Command) -> Command {
-    let has_groups = command.get_arguments().any(|arg| arg.get_help_heading() == Some(GENERAL));
+    let has_groups = has_groups(&command);
     let help = Arg::new("help").short('h').long("help").action(ArgAction::HelpShort);
     let help = help.help("Print this help").help_heading(has_groups.then_some(GENERAL));
     let command = command.disable_help_flag(true).disable_help_subcommand(true).arg(help);

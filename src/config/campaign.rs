@@ -4,7 +4,9 @@ use std::time::Duration;
 use elect_api::{Candidate, ElectionName, Lease, Profile};
 
 use super::identity::{self, host_name};
-use super::{BackendUrl, ConfigError, ListenAddress, LogFormat, Verbosity, candidate_id, stores};
+use super::{
+    BackendUrl, ConfigError, HookPlan, ListenAddress, LogFormat, Verbosity, candidate_id, stores,
+};
 use crate::cli::{CampaignArgs, LogArgs};
 use crate::election::timing::Wishes;
 
@@ -25,6 +27,8 @@ pub struct CampaignPlan {
     pub max_clock_drift: Option<f64>,
     /// The time between the soft deadline and the hard one (G); the engine's default if `None`.
     pub kill_grace: Option<Duration>,
+    /// From a win to the start, unless the leader before has ended well; `None` is not at all.
+    pub lock_delay: Option<Duration>,
     /// What people know this candidate by: 1 to 64 graphic ASCII characters without `/`.
     pub label: String,
     /// The name of this machine.
@@ -39,6 +43,8 @@ pub struct CampaignPlan {
     pub lease_file: Option<PathBuf>,
     /// Where to show over HTTP how things are.
     pub http: Option<ListenAddress>,
+    /// What is run beside, when leadership changes.
+    pub hooks: HookPlan,
     /// How much elect says.
     pub verbosity: Verbosity,
     /// In which form.
@@ -69,6 +75,7 @@ impl CampaignPlan {
             ttl: args.ttl,
             max_clock_drift: args.max_clock_drift,
             kill_grace,
+            lock_delay: args.lock_delay.filter(|delay| !delay.is_zero()),
             label,
             priority: args.priority,
             preempt_after: args.preempt_after.or(args.preempt.then_some(PREEMPT_AFTER)),
@@ -76,6 +83,7 @@ impl CampaignPlan {
             command,
             lease_file: args.lease_file,
             http: args.http,
+            hooks: HookPlan::new(args.hooks),
             verbosity: Verbosity::of(log),
             log_format: log.log_format,
         })

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::cli::{HealthArgs, HealthCommand, HealthUrl};
+use crate::cli::{CommandLine, HealthArgs, HealthUrl};
 
 /// How something is known to be well. Without URL and command it always is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -8,7 +8,7 @@ pub struct HealthPlan {
     /// What has to answer a GET with a status of 200 to 299.
     pub url: Option<HealthUrl>,
     /// What has to exit with 0.
-    pub command: Option<HealthCommand>,
+    pub command: Option<CommandLine>,
     /// From the start of one check to that of the next; 10 ms at least.
     pub interval: Duration,
     /// How long a check may take; 10 ms at least.

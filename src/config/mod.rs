@@ -8,6 +8,7 @@ mod doctor;
 mod error;
 mod file;
 mod health;
+mod hooks;
 mod identity;
 mod kept;
 mod looking;
@@ -22,7 +23,7 @@ mod stores;
 
 pub use crate::cli::Preference;
 pub use crate::cli::{
-    AfterLoss, BackendUrl, Containment, Goal, HealthCommand, HealthUrl, LONGEST_TTL, Leftover,
+    AfterLoss, BackendUrl, CommandLine, Containment, Goal, HealthUrl, LONGEST_TTL, Leftover,
     ListenAddress, LogFormat, OutputFormat,
 };
 pub use campaign::CampaignPlan;
@@ -32,6 +33,7 @@ pub use error::ConfigError;
 pub use file::check_text;
 pub use file::{ConfigFile, NO_FILE, Places, over_chosen, over_file, places, read_file};
 pub use health::HealthPlan;
+pub use hooks::HookPlan;
 pub use identity::{candidate_id, host_name, is_known_as};
 pub(crate) use identity::{label, label_of_host};
 pub use kept::{FencePlan, GetPlan, PutPlan};

@@ -12,8 +12,18 @@ pub const LEADER_BACKEND: &str = "ELECT_LEADER_BACKEND";
 
 /// The flags that belong to one run. An `elect` in its command has neither their variables nor their
 /// keys: it would take part in its parent's election, overwrite its parent's outcome or lease, take its
-/// parent's work for its own, or want its parent's port.
-pub const OF_ONE_RUN: [&str; 6] = ["election", "http", "id", "lease-file", "once", "outcome"];
+/// parent's work for its own, run its parent's hooks, or want its parent's port.
+pub const OF_ONE_RUN: [&str; 9] = [
+    "election",
+    "http",
+    "id",
+    "lease-file",
+    "on-change",
+    "on-elected",
+    "on-lost",
+    "once",
+    "outcome",
+];
 
 /// The variable of the flag of this long name.
 pub fn variable(flag: &str) -> String {

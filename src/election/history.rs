@@ -9,6 +9,8 @@ use elect_api::{ElectionName, Error, ErrorKind, NoteName, Store, Token, stamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::machine::LastWords;
+
 /// How many leaderships are kept. Older ones are forgotten.
 pub const KEPT: usize = 50;
 
@@ -44,6 +46,9 @@ pub struct Record {
     end: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    /// Something of its command may have been cut short.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    abrupt: bool,
     #[serde(flatten)]
     others: Map<String, Value>,
 }
@@ -70,14 +75,16 @@ impl Record {
             start,
             end: None,
             reason: None,
+            abrupt: false,
             others: Map::default(),
         }
     }
 
-    /// The same, ended now, for this reason.
+    /// The same, ended now, like this.
     #[must_use]
-    pub fn ended(self, reason: &str) -> Self {
-        Self { end: Some(stamp::display()), reason: Some(cut(reason)), ..self }
+    pub fn ended(self, words: &LastWords) -> Self {
+        let reason = Some(cut(&words.reason));
+        Self { end: Some(stamp::display()), reason, abrupt: words.is_abrupt, ..self }
     }
 
     /// The fencing token of the leadership.
@@ -125,6 +132,12 @@ impl History {
     /// What is known, the oldest first.
     pub fn records(&self) -> &[Record] {
         &self.leaderships
+    }
+
+    /// Whether the newest leadership that is known, if there is one, has said itself how it ended, and that nothing of
+    /// its command was cut short.
+    pub fn has_ended_well(&self) -> bool {
+        self.leaderships.last().is_none_or(|last| last.end.is_some() && !last.abrupt)
     }
 
     /// The token of the newest leadership that is known.
@@ -179,6 +192,10 @@ mod tests {
         Record::begun(Token::new(token), &format!("web{token}"), 1000 * token)
     }
 
+    fn words(reason: &str) -> LastWords {
+        LastWords { reason: reason.to_owned(), is_abrupt: false }
+    }
+
     fn through_a_store(history: &History) -> History {
         History::read(Some(&history.to_bytes())).unwrap()
     }
@@ -199,7 +216,8 @@ mod tests {
         let begun = through_a_store(&History::default().with(record(7)));
         assert_eq!(begun.last_token(), Some(Token::new(7)));
         assert_eq!((begun.records()[0].end(), begun.records()[0].reason()), (None, None));
-        let ended = through_a_store(&begun.with(record(7).ended("the command exited with 0")));
+        let ended =
+            through_a_store(&begun.with(record(7).ended(&words("the command exited with 0"))));
         let [record] = ended.records() else { panic!("{ended:?}") };
         assert_eq!((record.id(), record.reason()), ("web7", Some("the command exited with 0")));
         assert_eq!(record.start(), stamp::read(7000));
@@ -208,12 +226,26 @@ mod tests {
 
     #[test]
     fn a_successor_closes_what_is_open_and_nothing_else() {
-        let history =
-            History::default().with(record(1).ended("asked")).with(record(2)).with(record(5));
+        let history = History::default()
+            .with(record(1).ended(&words("asked")))
+            .with(record(2))
+            .with(record(5));
         let [first, open, last] = history.records() else { panic!("{history:?}") };
         assert_eq!(first.reason(), Some("asked"));
         assert_eq!((open.reason(), open.end()), (Some(UNTOLD), stamp::read(5000)));
         assert_eq!((last.reason(), last.end()), (None, None));
+    }
+
+    #[test]
+    fn only_who_says_so_itself_has_ended_well() {
+        let abrupt = LastWords { is_abrupt: true, ..words("SIGKILL ended the command") };
+        let none = History::default();
+        assert!(none.has_ended_well(), "nobody led");
+        let open = through_a_store(&none.with(record(1)));
+        assert!(!open.has_ended_well());
+        let closed = through_a_store(&open.clone().with(record(2).ended(&words("asked"))));
+        assert!(closed.has_ended_well(), "whoever led before is not the last");
+        assert!(!through_a_store(&open.with(record(1).ended(&abrupt))).has_ended_well());
     }
 
     #[test]
@@ -230,7 +262,8 @@ mod tests {
         for token in 1..=60 {
             let id = format!("{token}{}", "\u{1}".repeat(10_000));
             let record = Record::begun(Token::new(token), &id, u64::MAX);
-            history = through_a_store(&history.with(record.ended(&"\u{10FFFF}".repeat(10_000))));
+            history =
+                through_a_store(&history.with(record.ended(&words(&"\u{10FFFF}".repeat(10_000)))));
             assert!(history.to_bytes().len() <= LONGEST);
             assert_eq!(history.last_token(), Some(Token::new(token)));
         }

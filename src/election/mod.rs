@@ -19,7 +19,8 @@
 //! What people ask of the election comes with each answer ([`orders`]): in a paused one a winner starts nothing, and
 //! who leads stops its command in good order and resigns, as it does when it is asked by its token.
 //!
-//! Beside its renewals a leader reads who has led before, and adds itself ([`history`]).
+//! Beside its renewals a leader reads who has led before, and adds itself ([`history`]). Where there is a lock delay it
+//! does so before it starts anything.
 //!
 //! Until the tree is proven empty the machine goes on renewing, whatever else happened, short of a
 //! definite loss; it resigns only afterwards.

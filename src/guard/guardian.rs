@@ -217,7 +217,9 @@ impl Guardian {
                         self.step(Event::Signal { signal, resume, kill_at });
                     }
                     Some(Order::Kill) => self.step(Event::Kill),
-                    Some(Order::Ticket(ticket)) => self.ticket = Some(ticket),
+                    Some(Order::Ticket(ticket)) => {
+                        self.ticket = (!ticket.is_none()).then_some(ticket);
+                    }
                     None => {}
                 },
             }
@@ -288,8 +290,11 @@ impl Guardian {
     }
 
     /// Closes all that a wrapper has open which guards more than this command: neither this command nor its
-    /// guardian is to hold its lease or its connections.
+    /// guardian is to hold its lease or its connections, or to have what another one reads and writes.
     fn let_go_of_the_others(&mut self) {
+        if !self.parts.leads {
+            descriptors::silence(&self.parts.null, &[0, 1]);
+        }
         let failure_write = self.parts.launch.failure_write.as_ref().map(AsRawFd::as_raw_fd);
         // SAFETY: what is closed belongs to objects of the wrapper, none of which the guardian uses.
         unsafe { self.close_all_but_ours(failure_write) };

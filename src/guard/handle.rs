@@ -20,7 +20,7 @@ use super::redeemer::{Redeem, Redeemer};
 use super::signals::{self, Inherited};
 use super::spawn::{self, Launch};
 use super::switches::is_off;
-use super::wire::{Message, Order, Report};
+use super::wire::{Message, Order, Report, TicketText};
 use super::{Alarm, Terminal, clock, death_pipe, descriptors, lease};
 
 /// How soon the wrapper looks again for descendants, should it have to kill them itself.
@@ -227,6 +227,11 @@ impl Guardian {
     /// has the entry given up.
     pub fn keep(&mut self, ticket: &Ticket) {
         self.order(Order::Ticket(ticket.into()));
+    }
+
+    /// Keeps no ticket until the next one: if the wrapper dies, the entry ends by itself.
+    pub fn keep_none(&mut self) {
+        self.order(Order::Ticket(TicketText::NONE));
     }
 
     /// The lease was renewed. Deadlines that are not later than the known ones change nothing, and

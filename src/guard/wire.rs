@@ -55,6 +55,9 @@ pub(super) struct TicketText {
 }
 
 impl TicketText {
+    /// That of no ticket.
+    pub(super) const NONE: Self = Self { bytes: [0; Ticket::MAX_LEN], length: 0 };
+
     fn pack(&self) -> Message {
         let mut bytes = [0; MAX];
         bytes[0] = TICKET;
@@ -71,6 +74,10 @@ impl TicketText {
 
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
+    }
+
+    pub(super) const fn is_none(&self) -> bool {
+        self.length == 0
     }
 }
 

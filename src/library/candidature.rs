@@ -65,6 +65,7 @@ impl Candidature {
             id: self.candidate.id.clone(),
             priority: self.candidate.priority,
             keeps_history: true,
+            lock_delay: None,
         }
     }
 }

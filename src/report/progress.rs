@@ -102,6 +102,12 @@ impl Waiting {
         self.scene = Some(Scene::new(survey, pause, our_id));
     }
 
+    /// From here on we lead, and start nothing yet.
+    pub fn hold_back(&mut self) {
+        let pause = Some("leading, and starting nothing yet".to_owned());
+        self.scene = Some(Scene { leader: None, pause, place: None, candidates: 0 });
+    }
+
     /// Draws the line anew if the last drawing is a second old. `wall` is for showing ages only.
     pub fn tick(&mut self, now: Boottime, wall: SystemTime) {
         let Self { line, election, since, scene } = self;

@@ -31,6 +31,12 @@ impl NoteName {
         self.text
     }
 
+    /// The same where something hangs on what is written now: a store writes it like a vital one.
+    #[must_use]
+    pub const fn to_last(self) -> Self {
+        Self { is_vital: true, ..self }
+    }
+
     /// Whether anything hangs on it: then it outlasts a power cut, and whoever has read it, or looks out, is
     /// told when it changes. Any other is for the eye, and not worth the time that this takes: a store may lose it with
     /// its machine, and its wake may never end.

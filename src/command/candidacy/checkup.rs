@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use super::environment;
 use super::get::status_of;
-use crate::config::{HealthCommand, HealthPlan, HealthUrl};
+use crate::config::{CommandLine, HealthPlan, HealthUrl};
 use crate::guard::{
     Deadlines, Enclosure, Ended, Forked, Guardian, Inherited, Leftover, Report, Settings, Starts,
 };
@@ -65,7 +65,7 @@ impl<'a> Checkup<'a> {
     }
 
     /// Runs a health command as commands are run: whatever it does, all of it is dead in the end.
-    async fn ask(&self, command: &HealthCommand, leave: &mut watch::Receiver<Leave>) -> Finding {
+    async fn ask(&self, command: &CommandLine, leave: &mut watch::Receiver<Leave>) -> Finding {
         let limit = self.plan.timeout;
         let name = command.words().first().map(|word| word.to_string_lossy()).unwrap_or_default();
         let now = *leave.borrow_and_update();

@@ -19,6 +19,8 @@ const LISTENER: [&str; 2] = ["LISTEN_PID", "LISTEN_PIDFDID"];
 
 /// What tells the command who leads. An enclosing `elect run` has set them for itself.
 pub(super) const LEADER_ID: &str = "ELECT_LEADER_ID";
+/// The fencing token of that leadership; the command gets it from its guardian.
+pub(super) const TOKEN: &str = "ELECT_TOKEN";
 /// Where `--http` listens.
 const HTTP_ADDRESS: &str = "ELECT_HTTP_ADDRESS";
 

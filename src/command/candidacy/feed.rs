@@ -48,6 +48,11 @@ impl<'a> Feed<'a> {
                 self.board.waiting(0);
                 self.board.remark("looking_on", Some(why.clone()));
             }
+            News::Delayed { left, .. } => {
+                self.board.waiting(0);
+                let left = humantime::format_duration(*left);
+                self.board.remark("delayed", Some(format!("nothing is started for {left}")));
+            }
             News::Reprioritized(what) => self.board.remark("priority", Some(what.clone())),
             News::StandingBack { id, .. } => {
                 self.board.remark("standing_back", Some(format!("for {id}")));

@@ -148,6 +148,16 @@ impl driver::Observer for Observer<'_> {
             News::Paused(why) | News::LookingOn(why) => {
                 self.log.info(format_args!("next to lead, and starting nothing: {why}"));
             }
+            News::Delayed { token, left } => {
+                let left = humantime::format_duration(Duration::from_millis(
+                    u64::try_from(left.as_millis()).unwrap_or(u64::MAX),
+                ));
+                self.shared.waiting().hold_back();
+                self.log.info(format_args!(
+                    "leading, token {token}, and starting nothing for {left}: whoever led before did not say that it \
+                     ended well"
+                ));
+            }
             News::Reprioritized(what) => self.log.info(what),
             News::StandingBack { id, priority } => {
                 self.log.info(format_args!("standing back for {id}, of priority {priority}"));

@@ -103,6 +103,13 @@ impl<'a> Service<'a> {
             News::LookingOn(why) => {
                 self.tell(self.ready(), format_args!("looking on at {election}: {why}"));
             }
+            News::Delayed { token, left } => {
+                let until = rfc3339(wall_clock() + *left);
+                let text = format_args!(
+                    "leading {election}, token {token}, and starting nothing until {until}"
+                );
+                self.tell(self.ready(), text);
+            }
             News::Leading(token) => {
                 let since = rfc3339(wall_clock());
                 let text = format_args!("leading {election} since {since}, token {token}");

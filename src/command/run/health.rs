@@ -188,6 +188,14 @@ impl<T: Tree> Tree for Looked<T> {
         self.tree.keep(ticket);
     }
 
+    fn withhold(&mut self) {
+        self.tree.withhold();
+    }
+
+    fn resigns(&mut self) {
+        self.tree.resigns();
+    }
+
     fn renewed(&mut self, deadlines: Deadlines) {
         self.tree.renewed(deadlines);
         if let Some(patient) = &self.patient {

@@ -5,6 +5,7 @@ mod job;
 mod posted;
 mod tree;
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -16,8 +17,8 @@ use elect_api::{Candidate, Lease, Store, Token};
 use self::posted::Posted;
 use self::tree::Watched;
 use super::candidacy::{
-    BootClock, Charge, Estate, Feed, Observer, Page, Poster, Service, Shared, environment,
-    keep_in_touch, listen,
+    BootClock, Charge, Estate, Feed, Hooked, Hooks, Observer, Page, Poster, Service, Shared,
+    environment, keep_in_touch, listen,
 };
 use super::selftest::is_scratch;
 use super::steer::preempt;
@@ -193,12 +194,7 @@ impl<'a> Run<'a> {
         Forked::fork(Settings {
             command: &self.plan.command,
             leads: true,
-            environment: environment::for_command(
-                &self.plan.campaign.election,
-                &self.candidate,
-                &self.told(),
-                http,
-            ),
+            environment: self.environment(http),
             gets_sockets: environment::has_sockets(),
             starts: if self.plan.restarts.is_some() { Starts::Again } else { Starts::Once },
             leftover: self.plan.leftover,
@@ -209,6 +205,17 @@ impl<'a> Run<'a> {
             redeem: self.redeem(),
         })
         .context("cannot start the guardian")
+    }
+
+    fn environment(&self, http: Option<SocketAddr>) -> Vec<(OsString, OsString)> {
+        let election = &self.plan.campaign.election;
+        environment::for_command(election, &self.candidate, &self.told(), http)
+    }
+
+    fn hooks<'h>(&'h self, inherited: &'h Inherited, http: Option<SocketAddr>) -> Hooks<'h> {
+        let has_any = self.plan.campaign.hooks.has_any();
+        let environment = if has_any { self.environment(http) } else { Vec::new() };
+        Hooks { plan: &self.plan.campaign, environment, inherited, log: &self.log }
     }
 
     /// What the command is told of the store.
@@ -235,6 +242,7 @@ impl<'a> Run<'a> {
         page: Option<Page>,
     ) -> anyhow::Result<Close> {
         let board = page.as_ref().map(|page| Arc::clone(&page.board));
+        let http = page.as_ref().map(Page::address);
         let server = page.map(|page| page.serve(&self.plan.campaign)).transpose()?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -247,8 +255,10 @@ impl<'a> Run<'a> {
             let poster = Poster::of(&self.plan.campaign, None, &self.log)?;
             let service = Service::new(self.charge(), Some(guardian.pulse()), &self.log);
             let tree = Posted::new(Watched::new(guardian, incoming), poster);
-            let (mut tree, health) =
+            let (tree, health) =
                 health::look_after(tree, &self.plan.health, inherited, &self.log);
+            let changes = self.hooks(inherited, http);
+            let mut tree = Hooked::new(tree, changes.clone());
             let shared = Shared::new(&self.log, clock.now());
             let candidacy = self.candidacy();
             let verdict = {
@@ -258,13 +268,18 @@ impl<'a> Run<'a> {
                 tokio::select! {
                     verdict = driver::drive(&candidacy, machine, &clock, &mut tree, &mut observer) => verdict,
                     () = preempt(&self.plan.campaign, &self.candidate, &self.log) => unreachable!("preempting has no end"),
+                    () = changes.follow_changes() => unreachable!("following changes has no end"),
                     () = health::keep_looking(health) => unreachable!("looking has no end"),
                     () = shared.keep_drawing() => unreachable!("drawing has no end"),
                     () = keep_in_touch(service.as_ref()) => unreachable!("a service has no end"),
                 }
             };
             shared.clear();
-            let tree = tree.into_inner().into_inner();
+            tokio::select! {
+                () = tree.see_out() => {}
+                () = keep_in_touch(service.as_ref()) => unreachable!("a service has no end"),
+            }
+            let tree = tree.into_inner().into_inner().into_inner();
             let ended_by_key = tree.job().ended_by_key();
             Guardian::dismiss(tree.into_guardian());
             Ok(Close { verdict, token: shared.token(), ended_by_key })
@@ -307,6 +322,7 @@ impl<'a> Run<'a> {
             id: self.candidate.id.clone(),
             priority: self.candidate.priority,
             keeps_history: !is_scratch(&self.plan.campaign.election),
+            lock_delay: self.plan.campaign.lock_delay,
         }
     }
 

@@ -52,6 +52,10 @@ impl<T: Tree> Tree for Posted<T> {
         self.tree.keep(ticket);
     }
 
+    fn withhold(&mut self) {
+        self.tree.withhold();
+    }
+
     fn renewed(&mut self, deadlines: Deadlines) {
         self.tree.renewed(deadlines);
         self.hard = Some(deadlines.hard);

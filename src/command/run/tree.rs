@@ -91,6 +91,10 @@ impl Tree for Watched {
         self.guardian.keep(ticket);
     }
 
+    fn withhold(&mut self) {
+        self.guardian.keep_none();
+    }
+
     fn renewed(&mut self, deadlines: Deadlines) {
         self.guardian.renewed(deadlines);
     }

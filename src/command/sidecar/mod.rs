@@ -9,6 +9,7 @@ mod observer;
 mod standing;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use elect_api::Candidate;
@@ -18,7 +19,8 @@ use self::health::{Fitness, Health};
 use self::observer::Quiet;
 use self::standing::Standing;
 use super::candidacy::{
-    BootClock, Charge, Feed, Observer, Page, Poster, Service, Shared, keep_in_touch, listen,
+    BootClock, Charge, Feed, Hooked, Hooks, Observer, Page, Poster, Service, Shared, environment,
+    keep_in_touch, listen,
 };
 use super::runtime::block_on;
 use super::steer::preempt;
@@ -58,10 +60,17 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
     });
     let page = page.transpose()?;
     let board = page.as_ref().map(|page| Arc::clone(&page.board));
+    let address = page.as_ref().map(Page::address);
     let server = page.map(|page| page.serve(&plan.campaign)).transpose()?;
     let incoming = Incoming::new(inherited).context("cannot read signals")?;
     let (told, fitness) = watch::channel(Fitness::Unknown);
     let standing = Standing::new(&incoming, fitness, poster, board.as_deref(), grace)?;
+    let known = plan.campaign.backend.for_others(&profile.location);
+    let environment =
+        environment::for_command(&plan.campaign.election, &candidate, &known, address);
+    let hooks = Hooks { plan: &plan.campaign, environment, inherited, log };
+    let changes = hooks.clone();
+    let standing = Hooked::new(standing, hooks);
     let charge = Charge {
         election: &plan.campaign.election,
         stop_timeout: Some(grace),
@@ -75,6 +84,7 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
     let outcome = tokio::select! {
         outcome = sidecar.campaign() => outcome,
         () = health.keep_looking() => unreachable!("looking has no end"),
+        () = changes.follow_changes() => unreachable!("following changes has no end"),
         () = keep_in_touch(service.as_ref()) => unreachable!("a service has no end"),
     };
     if let Some(server) = server {
@@ -116,7 +126,7 @@ struct Sidecar<'a> {
     candidate: Candidate,
     others: Others<'a>,
     clock: BootClock,
-    standing: Standing<'a>,
+    standing: Hooked<'a, Standing<'a>>,
 }
 
 impl Sidecar<'_> {
@@ -134,9 +144,9 @@ impl Sidecar<'_> {
 
     /// A candidate that may not lead has no entry: it would only be in the others' way.
     async fn wait_until_fit(&mut self) -> Next {
-        while !self.standing.is_fit() {
+        while !self.standing.tree().is_fit() {
             self.others.rests();
-            if let Event::Signal(signal) = self.standing.news().await {
+            if let Event::Signal(signal) = self.standing.tree().news().await {
                 self.log.info(format_args!("signal {signal} ended elect"));
                 return Next::End;
             }
@@ -164,7 +174,8 @@ impl Sidecar<'_> {
         let Others { board, service } = self.others;
         let observer = Observer::new(self.log, &shared, candidate, service, board.map(Feed::new));
         let mut observer = Quiet::new(observer, self.log, board, service);
-        let machine = Machine::new(rules(candidate), timing, self.clock.now(), fastrand::u64(..));
+        let rules = rules(candidate, campaign.lock_delay);
+        let machine = Machine::new(rules, timing, self.clock.now(), fastrand::u64(..));
         let drive =
             driver::drive(&candidacy, machine, &self.clock, &mut self.standing, &mut observer);
         let verdict = tokio::select! {
@@ -172,6 +183,7 @@ impl Sidecar<'_> {
             () = preempt(campaign, candidate, self.log) => unreachable!("preempting has no end"),
             () = shared.keep_drawing() => unreachable!("drawing has no end"),
         };
+        self.standing.see_out().await;
         shared.clear();
         self.judge(verdict, &profile.location)
     }
@@ -202,7 +214,7 @@ impl Sidecar<'_> {
     }
 }
 
-fn rules(candidate: &Candidate) -> Rules {
+fn rules(candidate: &Candidate, lock_delay: Option<Duration>) -> Rules {
     Rules {
         wait: Wait::Forever,
         signal: libc::SIGTERM,
@@ -214,5 +226,6 @@ fn rules(candidate: &Candidate) -> Rules {
         id: candidate.id.clone(),
         priority: candidate.priority,
         keeps_history: true,
+        lock_delay,
     }
 }

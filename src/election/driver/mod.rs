@@ -55,6 +55,12 @@ pub trait Tree: Send {
     /// Keeps a ticket, to give our entry up if we crash; in place of any before.
     fn keep(&mut self, ticket: &Ticket);
 
+    /// Keeps no ticket until the next one.
+    fn withhold(&mut self) {}
+
+    /// The tree is empty, and leadership, if it was ours, is being given up.
+    fn resigns(&mut self) {}
+
     /// Keeps these deadlines; the first ones come before the start.
     fn renewed(&mut self, deadlines: Deadlines);
 
@@ -199,6 +205,7 @@ pub async fn drive<C: Clock + Sync, T: Tree, O: Observer>(
         }
         for command in machine.step(now, event) {
             if let Command::Finish(verdict) = command {
+                driver.observer.turns(None);
                 return verdict;
             }
             driver.execute(now, command);
@@ -257,9 +264,16 @@ impl<C: Clock + Sync, T: Tree, O: Observer> Driver<'_, C, T, O> {
                     .zip(note)
                     .map(|(seat, note)| requests::write_history(seat, now, note));
             }
-            Command::Resign(reason) => {
+            Command::BeginHistory(token) => {
+                let begun = self.begin(token);
+                let note = self.history.clone().with(begun).to_bytes();
+                self.request =
+                    self.seat.clone().map(|seat| requests::begin_history(seat, now, note));
+            }
+            Command::Resign(words) => {
                 self.wake = None;
-                let ended = self.began.take().zip(reason).map(|(begun, why)| begun.ended(&why));
+                self.tree.resigns();
+                let ended = self.began.take().zip(words).map(|(begun, words)| begun.ended(&words));
                 let note = ended.map(|ended| self.history.clone().with(ended).to_bytes());
                 self.request = self.seat.clone().map(|seat| requests::resign(seat, note));
             }
@@ -339,14 +353,21 @@ impl<C: Clock + Sync, T: Tree, O: Observer> Driver<'_, C, T, O> {
         self.look = None;
         self.noted = None;
         (self.watch, self.others) = (None, None);
-        let Some(seat) = &self.seat else { return Ok(()) };
+        let Some(seat) = self.seat.clone() else { return Ok(()) };
         // No request is under way: the win was its reply.
         let seat = seat.try_lock().map_err(io::Error::other)?;
         self.tree.start(token, &seat.holds())?;
-        // A command that is started again is of the same leadership.
-        let id = &self.candidacy.candidate.id;
-        self.began.get_or_insert_with(|| Record::begun(token, id, stamp::display()));
+        drop(seat);
+        self.begin(token);
         Ok(())
+    }
+
+    /// Our leadership with this token, which begins now unless it has.
+    fn begin(&mut self, token: Token) -> Record {
+        let known = self.began.take().filter(|begun| begun.token() == token);
+        let id = &self.candidacy.candidate.id;
+        let begun = known.unwrap_or_else(|| Record::begun(token, id, stamp::display()));
+        self.began.insert(begun).clone()
     }
 
     async fn next(&mut self, tick: Option<Boottime>) -> Event {
@@ -440,8 +461,11 @@ impl<C: Clock + Sync, T: Tree, O: Observer> Driver<'_, C, T, O> {
             Reply::Announced(outcome) => Event::Announced(outcome),
             Reply::Compared(answer) => Event::Compared(answer),
             Reply::HistoryRead(answer) => Event::HistoryRead(answer.map(|note| {
-                // Nothing hangs on it, and a power cut may have left anything.
-                self.history = History::read(note.text.as_deref()).unwrap_or_default();
+                // A power cut may have left anything.
+                let known = History::read(note.text.as_deref()).ok();
+                let has_ended_well = known.as_ref().is_some_and(History::has_ended_well);
+                self.history = known.unwrap_or_default();
+                has_ended_well
             })),
             Reply::HistoryWritten(outcome) => Event::HistoryWritten(outcome),
             Reply::Recalled(answer) => Event::Recalled(answer.and_then(|note| self.recalled(note))),

@@ -94,7 +94,7 @@ pub(super) const fn operation(command: &Command) -> Option<Operation> {
         Command::Announce => Operation::Announce,
         Command::Compare => Operation::Compare,
         Command::ReadHistory => Operation::ReadHistory,
-        Command::WriteHistory => Operation::WriteHistory,
+        Command::WriteHistory | Command::BeginHistory(_) => Operation::WriteHistory,
         Command::Resign(_) => Operation::Resign,
         _ => return None,
     })
@@ -124,6 +124,15 @@ pub(super) fn write_history<'a>(seat: SharedSeat, now: Boottime, note: Vec<u8>) 
     Box::pin(async move {
         let mut seat = seat.lock().await;
         Reply::HistoryWritten(seat.write_note(now, NoteName::HISTORY, &note).await)
+    })
+}
+
+/// A winner that holds back for a leader that was cut short goes by it.
+pub(super) fn begin_history<'a>(seat: SharedSeat, now: Boottime, note: Vec<u8>) -> Request<'a> {
+    Box::pin(async move {
+        let mut seat = seat.lock().await;
+        let name = NoteName::HISTORY.to_last();
+        Reply::HistoryWritten(seat.write_note(now, name, &note).await)
     })
 }
 

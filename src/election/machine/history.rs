@@ -6,7 +6,7 @@ use elect_api::{Boottime, Error, Noted};
 use nix::sys::signal::Signal;
 
 use super::request::{Kind, Request};
-use super::{Command, Machine, News, Phase, Verdict};
+use super::{Command, LastWords, Machine, News, Phase, Verdict};
 use crate::guard::Ended;
 
 /// A command that ends sooner is told of once, when it has ended.
@@ -30,7 +30,7 @@ pub(super) enum Chapter {
 impl Machine {
     /// The command runs.
     pub(super) const fn open_chapter(&mut self, now: Boottime) {
-        if self.rules.keeps_history {
+        if self.rules.keeps_history && matches!(self.chapter, Chapter::Closed) {
             self.chapter = Chapter::Unread(now);
         }
     }
@@ -101,10 +101,14 @@ impl Machine {
         self.request = Request::due(renewal);
     }
 
-    pub(super) fn history_read(&mut self, now: Boottime, outcome: Result<(), Error>) {
+    /// What is known, and whether whoever led last has ended well.
+    pub(super) fn history_read(&mut self, now: Boottime, outcome: Result<bool, Error>) {
+        if matches!(self.phase, Phase::Campaigning(_)) {
+            return self.predecessor_found(now, outcome);
+        }
         self.back_to_renewals(now);
         match outcome {
-            Ok(()) => {
+            Ok(_) => {
                 let begun = match &self.phase {
                     Phase::Leading(tenure) => tenure.started().unwrap_or(now),
                     _ => now,
@@ -117,6 +121,9 @@ impl Machine {
     }
 
     pub(super) fn history_written(&mut self, now: Boottime, outcome: Result<Noted, Error>) {
+        if matches!(self.phase, Phase::Campaigning(_)) {
+            return self.beginning_said(now, outcome);
+        }
         self.back_to_renewals(now);
         match outcome {
             Ok(Noted::Written) => self.chapter = Chapter::Begun,
@@ -158,10 +165,14 @@ impl Machine {
 
     /// How it ended, for the history, if that can be told in the same step as we resign. It is said once: then
     /// we resign without a word.
-    pub(super) fn last_words(&mut self) -> Option<String> {
+    pub(super) fn last_words(&mut self) -> Option<LastWords> {
         match std::mem::replace(&mut self.chapter, Chapter::Closed) {
             Chapter::Closed | Chapter::Unread(_) => None,
-            Chapter::Unsaid(_) | Chapter::Begun => self.verdict.as_ref().map(|it| self.ending(it)),
+            Chapter::Unsaid(_) | Chapter::Begun => {
+                let nothing = || "nothing was started".to_owned();
+                let reason = self.verdict.as_ref().map_or_else(nothing, |it| self.ending(it));
+                Some(LastWords { reason, is_abrupt: self.is_abrupt })
+            }
         }
     }
 
@@ -176,7 +187,12 @@ impl Machine {
             Verdict::SteppedDown(why) => format!("stepped down: {why}"),
             Verdict::Withdrawn(why) => format!("withdrew: {why}"),
             Verdict::LostForGood(why) | Verdict::Failed(why) => why.clone(),
-            other => format!("{other:?}"),
+            Verdict::NotStarted(_) => "the command could not be executed".to_owned(),
+            Verdict::StoreFailed(error) => format!("nothing was started: {error}"),
+            Verdict::AlreadyDone
+            | Verdict::NotAcquired
+            | Verdict::Paused(_)
+            | Verdict::Unreached => "nothing was started".to_owned(),
         }
     }
 }

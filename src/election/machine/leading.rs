@@ -7,6 +7,7 @@ use elect_api::{Boottime, Token, Validity};
 use super::restarting::Runs;
 use super::{Answer, Command, Event, Machine, News, Phase, Restraint, Verdict};
 use crate::election::leadership::Leadership;
+use crate::guard::Ended;
 use crate::guard::switches::is_off;
 
 /// A leadership and how far the command has come.
@@ -194,6 +195,7 @@ impl Machine {
     }
 
     fn lose(&mut self, why: String) {
+        self.is_abrupt = true;
         self.say(Command::Tell(News::Lost(why.clone())));
         // A command that has ended already is not undone by what came later.
         self.verdict.get_or_insert(Verdict::Lost(why));
@@ -246,6 +248,12 @@ impl Machine {
             }
             Event::NotStarted(errno) => _ = self.verdict.get_or_insert(Verdict::NotStarted(errno)),
             Event::Ended(ended) | Event::EndedByKey(ended) => {
+                self.is_abrupt |= match ended {
+                    Ended::Exited(_) => false,
+                    Ended::Signaled(signal) => {
+                        !tenure.told_to_stop || i32::from(signal) == libc::SIGKILL
+                    }
+                };
                 self.command_ended(ended, matches!(event, Event::EndedByKey(_)));
                 if is_off!(EmptyTree) {
                     self.emptied(now);

@@ -34,6 +34,7 @@ impl Machine {
         match self.phase {
             Phase::Joining | Phase::Campaigning(_) => self.leave(now, Verdict::Withdrawn(why)),
             Phase::Leading(_) => {
+                self.is_abrupt = true;
                 self.verdict.get_or_insert(Verdict::Withdrawn(why.clone()));
                 self.asked_to_step_down(now, why, self.rules.stop_timeout);
             }
@@ -51,6 +52,7 @@ impl Machine {
     fn rejoined(&mut self, now: Boottime) {
         self.heard();
         self.restraint = Restraint::None;
+        self.forget_the_win();
         self.inquiry = self.inquiry.map(|_| Inquiry::Due(None));
         self.phase = Phase::Campaigning(None);
         self.request = Request::due(now);

@@ -1,5 +1,6 @@
 //! The pure machine: (state, now, event) to commands. It reads no clock and does nothing.
 
+mod delay;
 mod history;
 mod leading;
 mod leaving;
@@ -16,6 +17,7 @@ mod vocabulary;
 
 use elect_api::{Boottime, Error, ErrorKind, Token, Validity};
 
+use self::delay::Delay;
 use self::history::Chapter;
 use self::leading::Tenure;
 use self::once::Inquiry;
@@ -24,7 +26,7 @@ use self::request::{Kind, Request};
 use super::orders::Orders;
 use super::timing::Timing;
 use crate::guard::switches::is_off;
-pub use vocabulary::{Answer, Command, Event, News, Restarts, Rules, Verdict, Wait};
+pub use vocabulary::{Answer, Command, Event, LastWords, News, Restarts, Rules, Verdict, Wait};
 
 /// One candidacy, from joining to its verdict.
 #[derive(Clone, Debug)]
@@ -50,6 +52,10 @@ pub struct Machine {
     inquiry: Option<Inquiry>,
     /// How far we are with the history of the election.
     chapter: Chapter,
+    /// What comes between a win and the start, where `--lock-delay` is in force.
+    delay: Option<Delay>,
+    /// Whether something of our command may have been cut short: then our end is no mark for our successor.
+    is_abrupt: bool,
     /// What people ask of the election, as last read.
     orders: Orders,
     ranking: Ranking,
@@ -93,6 +99,8 @@ impl Machine {
         Self {
             inquiry: rules.once.then_some(Inquiry::Due(None)),
             chapter: Chapter::Closed,
+            delay: None,
+            is_abrupt: false,
             orders: Orders::default(),
             ranking: Ranking::default(),
             rules,
@@ -187,13 +195,16 @@ impl Machine {
         if self.request.is_overdue(now) {
             self.say(Command::Abandon);
             let kind = self.request.forget();
+            let is_of_history = matches!(kind, Some(Kind::ReadHistory | Kind::WriteHistory));
+            let is_held_back = matches!(self.phase, Phase::Campaigning(_));
             match kind {
                 Some(Kind::Recall) => self.inquiry_failed(),
                 Some(Kind::Announce) => self.announcement_failed(),
                 Some(Kind::Compare) => self.comparison_failed(),
+                _ if is_of_history && is_held_back => self.precaution_failed(),
                 _ => {}
             }
-            if matches!(kind, Some(Kind::ReadHistory | Kind::WriteHistory)) {
+            if is_of_history && !is_held_back {
                 self.history_unanswered(now);
             } else {
                 self.unanswered(now, kind);
@@ -254,13 +265,14 @@ impl Machine {
         let (kind, command) = match &self.phase {
             Phase::Joining => (Kind::Open, Command::Open),
             Phase::Campaigning(_) if self.restraint == Restraint::Rejoin => {
-                (Kind::Resign, Command::Resign(None))
+                (Kind::Resign, Command::Resign(self.last_words()))
             }
             Phase::Campaigning(_) if matches!(self.inquiry, Some(Inquiry::Due(_))) => {
                 (Kind::Recall, Command::Recall)
             }
             Phase::Campaigning(_) if self.has_to_announce() => (Kind::Announce, Command::Announce),
             Phase::Campaigning(_) if self.is_to_compare() => (Kind::Compare, Command::Compare),
+            Phase::Campaigning(_) if self.is_to_take_precautions() => self.precaution(now),
             Phase::Leading(tenure) if tenure.is_recording() => (Kind::Record, Command::Record),
             Phase::Leading(tenure) if is_off!(RenewToEnd) && tenure.is_ending() => {
                 self.request.forget();
@@ -308,13 +320,18 @@ impl Machine {
     /// The answer to a candidate that does not lead.
     fn placed(&mut self, now: Boottime, answer: &Answer, known: Option<usize>) {
         self.may_announce();
+        if let Answer::Leading { token, .. } = *answer {
+            self.count_from_the_win(now, token);
+        }
         match *answer {
             Answer::Leading { token, .. } if self.has_to_ask(now, token) => {}
             Answer::Leading { token, .. } if self.is_kept_from_it(now, token) => {}
             Answer::Leading { token, .. } if self.has_to_compare(now, token) => {}
+            Answer::Leading { .. } if self.is_held_back(now) => {}
             Answer::Leading { token, validity } => self.won(now, token, validity),
             Answer::Waiting { ahead } => {
                 self.restraint = Restraint::None;
+                self.forget_the_win();
                 if self.inquiry == Some(Inquiry::Unanswered) {
                     self.inquiry = Some(Inquiry::Due(None));
                 }
@@ -337,6 +354,7 @@ impl Machine {
 
     /// We had won, and it is lost before anything was started. The seat says so until it is given up.
     fn lose_unstarted(&mut self, now: Boottime, why: &str) {
+        self.forget_the_win();
         if !is_off!(Rejoin) {
             self.restraint = Restraint::Rejoin;
         }
@@ -418,6 +436,7 @@ impl Machine {
                     Verdict::Failed(WHY.into())
                 };
                 tenure.kill();
+                self.is_abrupt = true;
                 self.verdict.get_or_insert(verdict);
                 self.say(Command::Sweep);
             }

@@ -20,6 +20,9 @@ impl Machine {
 
     /// When waiting, or trying to reach the store, ends.
     pub(super) fn patience_ends(&self) -> Option<Boottime> {
+        if self.is_delayed() {
+            return None;
+        }
         let wait = match self.rules.wait {
             Wait::For(limit) => Some(self.began + limit),
             Wait::No => Some(self.began + self.timing.connect_timeout),

@@ -31,6 +31,9 @@ pub struct Rules {
     pub priority: u32,
     /// Whether it is kept who has led, and how that ended.
     pub keeps_history: bool,
+    /// From a win to the start, unless the last leadership that is known has ended well. With `None` a start waits
+    /// for no history.
+    pub lock_delay: Option<Duration>,
 }
 
 /// When a command that has ended by itself is started again, as long as we lead and nobody wants us to end.
@@ -72,8 +75,9 @@ pub enum Event {
     Announced(Result<(), Error>),
     /// The store said who is there, or did not.
     Compared(Result<Box<Field>, Error>),
-    /// The store said what is known of the election's history, or did not.
-    HistoryRead(Result<(), Error>),
+    /// The store said what is known of the election's history, or did not; and whether whoever led last, if
+    /// anybody did, has ended well there.
+    HistoryRead(Result<bool, Error>),
     /// The store answered to what we added to it.
     HistoryWritten(Result<Noted, Error>),
     /// The store hints that our standing may have changed.
@@ -152,8 +156,10 @@ pub enum Command {
     ReadHistory,
     /// Add to it that we have begun.
     WriteHistory,
+    /// The same before anything is started, in a way that outlasts a power cut.
+    BeginHistory(Token),
     /// Resign the seat, and add to the history in the same step that we have ended like this, if that is known.
-    Resign(Option<String>),
+    Resign(Option<LastWords>),
     /// Drop the request that is under way; its outcome is unknown for good.
     Abandon,
     /// Have the guardian keep these deadlines. They come before the start, and with each renewal.
@@ -179,6 +185,15 @@ pub enum Command {
     Tell(News),
     /// The candidacy is over.
     Finish(Verdict),
+}
+
+/// How a leadership ended, for whoever comes later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastWords {
+    /// For people.
+    pub reason: String,
+    /// Whether something of the command may have been cut short: it was killed, or leadership was lost.
+    pub is_abrupt: bool,
 }
 
 /// Something that people may want to know.
@@ -221,6 +236,13 @@ pub enum News {
     OrdersUnread(Error),
     /// Our leadership is not in the election's history, as the store refuses that.
     HistoryUnkept(Error),
+    /// Leadership is ours, and nothing is started for this long: whoever led before did not say that it ended well.
+    Delayed {
+        /// The token of our leadership.
+        token: Token,
+        /// How long.
+        left: Duration,
+    },
     /// We were asked to give leadership up.
     SteppingDown(String),
     /// This signal, which asks the command to stop, was passed on to it.

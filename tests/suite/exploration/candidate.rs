@@ -115,6 +115,7 @@ impl Candidate {
             id: name(id),
             priority,
             keeps_history: false,
+            lock_delay: None,
         };
         let lease = Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8 });
         let timing =
@@ -274,7 +275,8 @@ impl Candidate {
             | Command::Announce
             | Command::LookOut
             | Command::ReadHistory
-            | Command::WriteHistory => {}
+            | Command::WriteHistory
+            | Command::BeginHistory(_) => {}
         }
     }
 

@@ -190,6 +190,7 @@ async fn campaign(
         id: id.clone(),
         priority,
         keeps_history: true,
+        lock_delay: None,
     };
     let mut narrator = Narrator {
         id: id.clone(),

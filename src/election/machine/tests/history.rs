@@ -5,7 +5,7 @@ use crate::election::machine::{Answer, Event, Rules};
 use crate::guard::Ended;
 
 const LOCAL: Lease = Lease::Unlimited;
-const READ: fn() -> Event = || Event::HistoryRead(Ok(()));
+const READ: fn() -> Event = || Event::HistoryRead(Ok(true));
 const WRITTEN: fn() -> Event = || Event::HistoryWritten(Ok(Noted::Written));
 
 fn chronicled() -> Rules {
@@ -38,7 +38,7 @@ fn a_short_command_is_told_of_once() {
     started(ETCD).tell(0.01, READ(), &[]).tell(0.05, Event::Ended(Ended::Signaled(9)), &[]).tell(
         0.05,
         Event::Empty,
-        &["resign: SIGKILL ended the command"],
+        &["resign abruptly: SIGKILL ended the command"],
     );
 }
 

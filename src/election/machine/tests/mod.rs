@@ -2,6 +2,7 @@
 //! and what it says.
 
 mod clocks;
+mod delay;
 mod history;
 mod once;
 mod orders;
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 use elect_api::{Boottime, Cadence, Error, ErrorKind, Lease, Token, Validity};
 
-use super::{Answer, Command, Event, Machine, News, Restarts, Rules, Verdict, Wait};
+use super::{Answer, Command, Event, LastWords, Machine, News, Restarts, Rules, Verdict, Wait};
 use crate::election::timing::{Timing, Wishes};
 use crate::guard::Ended;
 
@@ -88,8 +89,11 @@ fn word(command: &Command) -> Option<String> {
         Command::LookOut => "look out".into(),
         Command::ReadHistory => "read history".into(),
         Command::WriteHistory => "write history".into(),
+        Command::BeginHistory(token) => format!("begin history {token}"),
         Command::Resign(None) => "resign".into(),
-        Command::Resign(Some(words)) => format!("resign: {words}"),
+        Command::Resign(Some(LastWords { reason, is_abrupt })) => {
+            format!("resign{}: {reason}", if *is_abrupt { " abruptly" } else { "" })
+        }
         Command::Abandon => "abandon".into(),
         Command::Start(token) => format!("start {token}"),
         Command::Stop(kill_at) => {
@@ -135,6 +139,7 @@ fn rules() -> Rules {
         id: "us".into(),
         priority: elect_api::Candidate::USUAL_PRIORITY,
         keeps_history: false,
+        lock_delay: None,
     }
 }
 

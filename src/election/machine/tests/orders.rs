@@ -11,7 +11,7 @@ fn request() -> Request {
     Request::new("me".into(), None)
 }
 
-fn paused() -> Event {
+pub(super) fn paused() -> Event {
     Event::Ordered(Orders::default().paused(Some(request())))
 }
 

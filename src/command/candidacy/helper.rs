@@ -1,0 +1,155 @@
+//! A program that helps us, with a guardian of its own: whatever it does, all of it is dead in the end.
+
+use std::ffi::OsString;
+use std::os::fd::BorrowedFd;
+use std::pin::Pin;
+use std::time::Duration;
+
+use elect_api::{Boottime, Token};
+use tokio::time::{Sleep, sleep};
+
+use crate::config::CommandLine;
+use crate::guard::{
+    Deadlines, Enclosure, Ended, Forked, Guardian, Inherited, Leftover, Report, Settings, Starts,
+};
+
+/// What is to be run.
+pub(in crate::command) struct Errand<'a> {
+    pub(in crate::command) command: &'a CommandLine,
+    pub(in crate::command) environment: Vec<(OsString, OsString)>,
+    /// How long it may take.
+    pub(in crate::command) limit: Duration,
+    /// What it must not outlive, if that is a lease.
+    pub(in crate::command) lease: Option<Hold<'a>>,
+}
+
+/// A lease.
+#[derive(Clone, Copy)]
+pub(in crate::command) struct Hold<'a> {
+    /// Where it ends by time.
+    pub(in crate::command) deadlines: Option<Deadlines>,
+    /// What holds it.
+    pub(in crate::command) holds: &'a [BorrowedFd<'a>],
+}
+
+/// One that runs. Dropping it has it killed.
+pub(in crate::command) struct Helper {
+    name: String,
+    guardian: Guardian,
+    limit: Duration,
+    late: Pin<Box<Sleep>>,
+    is_late: bool,
+    guardian_is_dead: bool,
+    outcome: Option<Result<(), String>>,
+}
+
+impl Helper {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// What kept it from being started, for people.
+    pub(in crate::command) fn start(
+        errand: Errand<'_>,
+        inherited: &Inherited,
+    ) -> Result<Self, String> {
+        let words = errand.command.words();
+        let name = words.first().map(|word| word.to_string_lossy().into_owned());
+        let name = name.unwrap_or_default();
+        let deadlines = errand.lease.and_then(|lease| lease.deadlines);
+        let start = || {
+            let forked = Forked::fork(Settings {
+                command: words,
+                leads: false,
+                environment: errand.environment,
+                gets_sockets: false,
+                starts: Starts::Once,
+                leftover: Leftover::Kill,
+                enclosure: Enclosure::unseen(),
+                signal: libc::SIGTERM,
+                is_timed: deadlines.is_some(),
+                inherited,
+                redeem: None,
+            })?;
+            let mut guardian = forked.attach()?;
+            if let Some(deadlines) = deadlines {
+                guardian.renewed(deadlines);
+            }
+            guardian.start(Token::new(0), errand.lease.map_or(&[], |lease| lease.holds))?;
+            Ok(guardian)
+        };
+        let refused = |error: std::io::Error| format!("cannot start {name}: {error}");
+        let guardian = start().map_err(refused)?;
+        let late = Box::pin(sleep(errand.limit));
+        let (limit, outcome) = (errand.limit, None);
+        Ok(Self { name, guardian, limit, late, is_late: false, guardian_is_dead: false, outcome })
+    }
+
+    /// Its lease was renewed.
+    pub(in crate::command) fn renewed(&mut self, deadlines: Deadlines) {
+        self.guardian.renewed(deadlines);
+    }
+
+    /// Asks it to stop, and kills it at this instant.
+    pub(in crate::command) fn stop(&mut self, kill_at: Boottime) {
+        self.guardian.stop(kill_at);
+    }
+
+    /// Kills it now.
+    pub(in crate::command) fn kill(&mut self) {
+        self.guardian.kill();
+    }
+
+    /// Ends when nothing of it lives any more, which is soon after its limit; as long as the kernel cannot kill it,
+    /// it does not end. How it ended is said in words for people.
+    ///
+    /// # Cancellation
+    /// Nothing is lost.
+    pub(in crate::command) async fn over(&mut self) -> Result<(), String> {
+        while !self.is_empty().await {}
+        self.outcome.clone().unwrap_or_else(|| Err(format!("{} was killed", self.name)))
+    }
+
+    /// Lets go of one that is over.
+    pub(in crate::command) fn dismiss(self) {
+        self.guardian.dismiss();
+    }
+
+    /// Waits for what comes next, and says whether that is the end.
+    async fn is_empty(&mut self) -> bool {
+        if self.guardian_is_dead {
+            self.guardian.sweep().await;
+            return true;
+        }
+        let report = tokio::select! {
+            report = self.guardian.next_report() => report,
+            () = self.late.as_mut(), if !self.is_late => {
+                self.is_late = true;
+                let limit = humantime::format_duration(self.limit);
+                self.end(Err(format!("did not end within {limit}")));
+                self.guardian.kill();
+                return false;
+            }
+        };
+        match report {
+            Some(Report::Ended(Ended::Exited(0))) => self.end(Ok(())),
+            Some(Report::Ended(ended)) => self.end(Err(ended.to_string())),
+            Some(Report::NotStarted(errno)) => {
+                let why = nix::errno::Errno::from_raw(errno).desc();
+                self.end(Err(format!("cannot be executed: {why}")));
+            }
+            Some(Report::Empty) => return true,
+            Some(_) => {}
+            None => {
+                self.guardian_is_dead = true;
+                self.end(Err("was killed with its guardian".to_owned()));
+            }
+        }
+        false
+    }
+
+    /// What is said first counts.
+    fn end(&mut self, outcome: Result<(), String>) {
+        let name = &self.name;
+        self.outcome.get_or_insert_with(|| outcome.map_err(|why| format!("{name} {why}")));
+    }
+}

@@ -1,0 +1,243 @@
+use elect_api::{Error, ErrorKind, Lease, Noted};
+
+use super::{ETCD, TERM, Transcript, after, at, gone, leading, rules, unreachable, waiting};
+use crate::election::machine::{Command, Event, News, Rules, Wait};
+use crate::election::orders::Orders;
+use crate::guard::Ended;
+
+const LOCAL: Lease = Lease::Unlimited;
+const WRITTEN: fn() -> Event = || Event::HistoryWritten(Ok(Noted::Written));
+
+fn delaying() -> Rules {
+    Rules { keeps_history: true, lock_delay: Some(after(20.0)), ..rules() }
+}
+
+fn found(has_ended_well: bool) -> Event {
+    Event::HistoryRead(Ok(has_ended_well))
+}
+
+/// A winner since 0.0 that waits until 20.0.
+fn held_back(lease: Lease, rules: Rules) -> Transcript {
+    let mut transcript = Transcript::joined(lease, rules);
+    transcript
+        .tell(0.0, leading(lease, 0.0), &["read history"])
+        .tell(0.5, found(false), &["refresh"])
+        .tell(0.6, leading(lease, 0.5), &[]);
+    transcript
+}
+
+/// A leader whose command runs since 0.3.
+fn started(lease: Lease) -> Transcript {
+    let mut transcript = Transcript::joined(lease, delaying());
+    transcript
+        .tell(0.0, leading(lease, 0.0), &["read history"])
+        .tell(0.1, found(true), &["begin history 7"])
+        .tell(0.2, WRITTEN(), &["refresh"])
+        .tell(0.3, leading(lease, 0.2), &["start 7"])
+        .tell(0.3, Event::Started, &[]);
+    transcript
+}
+
+#[test]
+fn who_follows_a_clean_end_says_that_it_begins_and_starts() {
+    started(LOCAL)
+        .tell(1.0, Event::Ended(Ended::Exited(7)), &[])
+        .tell(1.0, Event::Empty, &["resign: the command exited with code 7"])
+        .tell(1.1, Event::Resigned(Ok(())), &["finish: Exited(7)"]);
+}
+
+#[test]
+fn after_any_other_end_nothing_is_started_for_the_time_since_the_win_and_the_lease_is_renewed() {
+    let mut transcript = held_back(ETCD, delaying());
+    for n in 1..=7 {
+        let due = 0.5 + 2.5 * f64::from(n);
+        transcript.pass(due, &["refresh"]).tell(due + 0.1, leading(ETCD, due), &[]);
+    }
+    transcript
+        .pass(19.99, &[])
+        .pass(20.0, &["refresh"])
+        .tell(20.1, leading(ETCD, 20.0), &["begin history 7"])
+        .tell(20.2, WRITTEN(), &["refresh"])
+        .tell(20.3, leading(ETCD, 20.2), &["start 7"]);
+}
+
+#[test]
+fn it_is_told_how_long_that_takes() {
+    let mut transcript = Transcript::joined(LOCAL, delaying());
+    transcript.tell(0.0, leading(LOCAL, 0.0), &["read history"]);
+    let told = transcript.machine.step(at(0.5), found(false));
+    assert!(
+        told.iter().any(|command| matches!(
+            command,
+            Command::Tell(News::Delayed { left, .. }) if *left == after(19.5)
+        )),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn an_answer_that_comes_late_delays_no_further() {
+    let mut transcript = Transcript::joined(ETCD, delaying());
+    transcript.tell(0.0, leading(ETCD, 0.0), &["read history"]);
+    for n in 0..8 {
+        let now = 1.0 + 2.5 * f64::from(n);
+        transcript.tell(now, Event::HistoryRead(Err(unreachable())), &[]);
+        transcript.pass(now + 1.5, &["refresh"]);
+        transcript.tell(now + 2.0, leading(ETCD, now + 1.5), &["read history"]);
+    }
+    transcript.tell(21.0, found(false), &["begin history 7"]);
+}
+
+#[test]
+fn what_cannot_be_read_has_not_ended_well() {
+    let unfit = Error::new(ErrorKind::Unfit, "garbled");
+    Transcript::joined(LOCAL, delaying())
+        .tell(0.0, leading(LOCAL, 0.0), &["read history"])
+        .tell(0.1, Event::HistoryRead(Err(unfit)), &["refresh"])
+        .tell(0.2, leading(LOCAL, 0.2), &[])
+        .pass(5.1, &["refresh"]);
+}
+
+#[test]
+fn whoever_cannot_say_that_it_begins_starts_nothing() {
+    let beginning = || {
+        let mut transcript = Transcript::joined(ETCD, delaying());
+        transcript.tell(0.0, leading(ETCD, 0.0), &["read history"]).tell(
+            0.1,
+            found(true),
+            &["begin history 7"],
+        );
+        transcript
+    };
+    beginning()
+        .tell(0.2, Event::HistoryWritten(Err(unreachable())), &[])
+        .pass(0.5, &["refresh"])
+        .tell(0.6, leading(ETCD, 0.5), &["begin history 7"])
+        .tell(0.7, WRITTEN(), &["refresh"]);
+    beginning().pass(2.7, &["abandon", "refresh"]).tell(
+        2.7,
+        leading(ETCD, 2.6),
+        &["begin history 7"],
+    );
+    beginning()
+        .tell(0.2, Event::HistoryWritten(Ok(Noted::Gone("removed".into()))), &[])
+        .pass(0.5, &["refresh"])
+        .tell(0.6, gone(), &[])
+        .pass(1.0, &["resign"])
+        .tell(1.0, Event::Resigned(Ok(())), &["refresh"])
+        .tell(1.1, leading(ETCD, 1.0), &["read history"]);
+    beginning()
+        .tell(0.2, Event::HistoryWritten(Err(Error::new(ErrorKind::Denied, "no"))), &[
+            "resign: nothing was started: the store does not take the mark that --lock-delay needs before a \
+             command may start",
+        ])
+        .tell(0.3, Event::Resigned(Ok(())), &["finish: store failed"]);
+}
+
+#[test]
+fn who_leaves_in_the_middle_of_the_delay_says_nothing_as_it_is_not_over() {
+    held_back(ETCD, delaying()).tell(1.0, Event::Signal(TERM), &["resign"]).tell(
+        1.1,
+        Event::Resigned(Ok(())),
+        &["finish: interrupted 15"],
+    );
+    held_back(LOCAL, delaying()).tell(1.0, Event::Withdraw("ill".into()), &["resign"]).tell(
+        1.1,
+        Event::Resigned(Ok(())),
+        &["finish: withdrawn"],
+    );
+}
+
+#[test]
+fn who_leaves_after_it_was_over_says_that_nothing_was_started() {
+    let mut transcript = Transcript::joined(LOCAL, delaying());
+    transcript
+        .tell(0.0, leading(LOCAL, 0.0), &["read history"])
+        .tell(0.1, found(true), &["begin history 7"])
+        .tell(0.2, Event::Signal(TERM), &[])
+        .tell(0.3, WRITTEN(), &["resign: told to end by SIGTERM"])
+        .tell(0.4, Event::Resigned(Ok(())), &["finish: interrupted 15"]);
+}
+
+#[test]
+fn who_loses_it_in_the_middle_comes_again_and_counts_anew() {
+    held_back(ETCD, delaying())
+        .pass(3.0, &["refresh"])
+        .tell(3.0, gone(), &[])
+        .pass(3.3, &["resign"])
+        .tell(3.3, Event::Resigned(Ok(())), &["refresh"])
+        .tell(3.4, waiting(1), &[])
+        .tell(6.0, Event::Woken, &["refresh"])
+        .tell(6.0, leading(ETCD, 6.0), &["read history"])
+        .tell(6.1, found(false), &["refresh"])
+        .tell(6.2, leading(ETCD, 6.1), &[])
+        .pass(8.7, &["refresh"]);
+}
+
+#[test]
+fn leadership_is_acquired_already_whoever_waits_for_it() {
+    for wait in [Wait::No, Wait::For(after(2.0))] {
+        held_back(LOCAL, Rules { wait, ..delaying() })
+            .pass(6.0, &["refresh"])
+            .tell(6.0, leading(LOCAL, 6.0), &[])
+            .pass(11.0, &["refresh"])
+            .tell(11.0, leading(LOCAL, 11.0), &[]);
+    }
+}
+
+#[test]
+fn a_pause_takes_effect_and_what_was_waited_for_counts() {
+    held_back(LOCAL, delaying())
+        .tell(1.0, Event::Woken, &["refresh"])
+        .tell(1.0, super::orders::paused(), &[])
+        .tell(1.0, leading(LOCAL, 1.0), &[])
+        .pass(6.0, &["refresh"])
+        .tell(19.0, leading(LOCAL, 6.0), &["refresh"])
+        .tell(19.0, Event::Ordered(Orders::default()), &[])
+        .tell(19.1, leading(LOCAL, 19.0), &[])
+        .pass(20.0, &["refresh"])
+        .tell(20.0, leading(LOCAL, 20.0), &["begin history 7"]);
+}
+
+#[test]
+fn what_was_cut_short_is_no_clean_end() {
+    started(LOCAL).tell(1.0, Event::Ended(Ended::Signaled(9)), &[]).tell(
+        1.0,
+        Event::Empty,
+        &["resign abruptly: SIGKILL ended the command"],
+    );
+    started(LOCAL).tell(1.0, Event::Ended(Ended::Signaled(15)), &[]).tell(
+        1.0,
+        Event::Empty,
+        &["resign abruptly: SIGTERM ended the command"],
+    );
+    started(LOCAL)
+        .tell(1.0, Event::Signal(TERM), &["signal 15"])
+        .tell(1.0, Event::Ended(Ended::Signaled(15)), &[])
+        .tell(1.0, Event::Empty, &["resign: told to end by SIGTERM"]);
+    started(LOCAL).tell(1.0, Event::GuardianDied, &["sweep"]).tell(
+        1.0,
+        Event::Empty,
+        &["resign abruptly: the guardian process was killed; the command was killed with it"],
+    );
+    started(LOCAL).tell(1.0, Event::NotStarted(libc::ENOENT), &[]).tell(
+        1.0,
+        Event::Empty,
+        &["resign: the command could not be executed"],
+    );
+}
+
+#[test]
+fn a_lost_lease_is_no_clean_end() {
+    let mut transcript = started(ETCD);
+    transcript.pass(2.7, &["refresh"]);
+    transcript.pass(8.9, &["abandon", "refresh", "abandon", "refresh", "stop, kill at 12.8"]);
+    transcript.tell(9.0, Event::Ended(Ended::Exited(0)), &[]).tell(
+        9.0,
+        Event::Empty,
+        &[
+            "abandon",
+            "resign abruptly: leadership was lost: the lease could not be renewed in time",
+        ],
+    );
+}

@@ -68,22 +68,27 @@ fn one_that_succeeds_is_started_again_if_that_is_wanted_until_somebody_wants_an_
 
 #[test]
 fn a_rest_ends_at_once_when_somebody_wants_an_end() {
+    let said = |ground: &Ground| fs::read_to_string(ground.path().join("said")).unwrap();
     let rest = |ground: &Ground| {
         let elect = ground.job().args(["-v", "--restart", "always", "--restart-delay", "1h"]);
-        let mut elect = elect.sh(COUNT).spawn();
+        let to_file = ["sh", "-c", "exec \"$@\" 2>\"$D/said\"", "sh"];
+        let elect = elect.sh(COUNT).under(to_file).spawn();
         wait_for_starts(ground, 1);
-        let guardian = elect.guardian();
-        eventually("the rest", || children(guardian).is_empty().then_some(()));
+        let rests = || said(ground).contains("it is started again in").then_some(());
+        eventually("the rest", rests);
         elect
     };
+    let says = |ground: &Ground, words| assert!(said(ground).contains(words), "{}", said(ground));
     let ground = Ground::new();
     let mut elect = rest(&ground);
     elect.signal(Signal::SIGTERM);
-    elect.wait().exits(128 + 15).says("signal 15 ended the wait");
+    elect.wait().exits(128 + 15);
+    says(&ground, "signal 15 ended the wait");
     let ground = Ground::new();
     let elect = rest(&ground);
     ground.elect("resign").arg("job").run().exits(0);
-    elect.wait().exits(124).says("asked to step down");
+    elect.wait().exits(124);
+    says(&ground, "asked to step down");
     let ground = Ground::new();
     let elect = rest(&ground);
     ground.elect("pause").arg("job").run().exits(0);
@@ -91,7 +96,8 @@ fn a_rest_ends_at_once_when_somebody_wants_an_end() {
     let ground = Ground::new();
     let elect = rest(&ground);
     evict(&ground);
-    elect.wait().exits(124).says("leadership is lost");
+    elect.wait().exits(124);
+    says(&ground, "leadership is lost");
     assert_eq!(tokens(&ground).len(), 1);
 }
 

@@ -130,7 +130,7 @@ fn the_readme_shows_a_call_that_works() {
     fs::create_dir(&bin).expect("a folder");
     symlink(env!("CARGO_BIN_EXE_elect"), bin.join("elect")).expect("a link");
     symlink("/bin/true", arena.path("import")).expect("a link");
-    let typed = readme::commands(&readme::block("Where nothing compares tokens", "console"));
+    let typed = readme::commands(&readme::block("After a crash", "console"));
     let path = std::env::var("PATH").expect("a path");
     let bash = Elect::new("bash").args(["-c", &format!("cd \"$D\"; {typed}")]);
     let bash = bash.env("PATH", format!("{}:{path}", bin.display())).env("D", arena.path(""));

@@ -3,7 +3,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 
-use elect_testkit::program::{children, eventually, is_alive};
+use elect_testkit::program::{eventually, is_alive};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 

@@ -1,19 +1,15 @@
 //! One look at whether something is well: beside the engine and never in its way.
 
-use std::ffi::OsString;
-use std::io;
 use std::time::Duration;
 
-use elect_api::Token;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::environment;
 use super::get::status_of;
+use super::helper::{Errand, Helper, Hold};
 use crate::config::{CommandLine, HealthPlan, HealthUrl};
-use crate::guard::{
-    Deadlines, Enclosure, Ended, Forked, Guardian, Inherited, Leftover, Report, Settings, Starts,
-};
+use crate::guard::{Deadlines, Inherited};
 
 /// For how long a look may go on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,8 +30,8 @@ pub(in crate::command) struct Checkup<'a> {
 pub(in crate::command) struct Finding {
     /// Why that which was looked at did not pass, if so.
     pub(in crate::command) outcome: Result<(), String>,
-    /// The guardian of a process that cannot be killed. It waits for it, also when it is dropped.
-    pub(in crate::command) stuck: Option<Guardian>,
+    /// What cannot be killed. Its guardian waits for it, also when it is dropped.
+    pub(in crate::command) stuck: Option<Helper>,
 }
 
 impl<'a> Checkup<'a> {
@@ -67,50 +63,20 @@ impl<'a> Checkup<'a> {
     /// Runs a health command as commands are run: whatever it does, all of it is dead in the end.
     async fn ask(&self, command: &CommandLine, leave: &mut watch::Receiver<Leave>) -> Finding {
         let limit = self.plan.timeout;
-        let name = command.words().first().map(|word| word.to_string_lossy()).unwrap_or_default();
-        let now = *leave.borrow_and_update();
-        let mut guardian = match self.start(command.words(), now.deadlines) {
-            Ok(guardian) => guardian,
-            Err(error) => {
-                let outcome = Err(format!("cannot start {name}: {error}"));
-                return Finding { outcome, stuck: None };
+        let deadlines = leave.borrow_and_update().deadlines;
+        let hold = deadlines.map(|deadlines| Hold { deadlines: Some(deadlines), holds: &[] });
+        let errand = Errand { command, environment: environment::for_helper(), limit, lease: hold };
+        let mut helper = match Helper::start(errand, self.inherited) {
+            Ok(helper) => helper,
+            Err(why) => return Finding { outcome: Err(why), stuck: None },
+        };
+        match timeout(limit * 2, end_of(&mut helper, leave)).await {
+            Ok(outcome) => {
+                helper.dismiss();
+                Finding { outcome, stuck: None }
             }
-        };
-        let outcome = if let Ok(outcome) = timeout(limit, end_of(&mut guardian, leave)).await {
-            outcome.map_err(|why| format!("{name} {why}"))
-        } else {
-            Err(format!("{name} did not end within {}", humantime::format_duration(limit)))
-        };
-        guardian.kill();
-        let stuck = if timeout(limit, emptied(&mut guardian)).await.is_ok() {
-            Guardian::dismiss(guardian);
-            None
-        } else {
-            Some(guardian)
-        };
-        Finding { outcome, stuck }
-    }
-
-    fn start(&self, words: &[OsString], deadlines: Option<Deadlines>) -> io::Result<Guardian> {
-        let forked = Forked::fork(Settings {
-            command: words,
-            leads: false,
-            environment: environment::for_helper(),
-            gets_sockets: false,
-            starts: Starts::Once,
-            leftover: Leftover::Kill,
-            enclosure: Enclosure::unseen(),
-            signal: libc::SIGTERM,
-            is_timed: deadlines.is_some(),
-            inherited: self.inherited,
-            redeem: None,
-        })?;
-        let mut guardian = forked.attach()?;
-        if let Some(deadlines) = deadlines {
-            guardian.renewed(deadlines);
+            Err(_) => Finding { outcome: Err(helper.overdue()), stuck: Some(helper) },
         }
-        guardian.start(Token::new(0), &[])?;
-        Ok(guardian)
     }
 }
 
@@ -126,32 +92,21 @@ async fn look_at(url: &HealthUrl, limit: Duration) -> Result<(), String> {
     }
 }
 
-async fn end_of(guardian: &mut Guardian, leave: &mut watch::Receiver<Leave>) -> Result<(), String> {
-    loop {
-        if leave.borrow().is_over {
-            return Err(UNWAITED.to_owned());
-        }
-        let report = tokio::select! {
+/// Ends when nothing of it lives any more, which is soon after the end of the leave.
+async fn end_of(helper: &mut Helper, leave: &mut watch::Receiver<Leave>) -> Result<(), String> {
+    while !leave.borrow().is_over {
+        tokio::select! {
             biased;
             new = next(leave) => {
                 if let Some(deadlines) = new.deadlines {
-                    guardian.renewed(deadlines);
+                    helper.renewed(deadlines);
                 }
-                continue;
             }
-            report = guardian.next_report() => report,
-        };
-        match report {
-            Some(Report::Ended(Ended::Exited(0))) => return Ok(()),
-            Some(Report::Ended(ended)) => return Err(ended.to_string()),
-            Some(Report::NotStarted(errno)) => {
-                let why = nix::errno::Errno::from_raw(errno).desc();
-                return Err(format!("cannot be executed: {why}"));
-            }
-            None => return Err("was killed with its guardian".to_owned()),
-            Some(_) => {}
+            outcome = helper.over() => return outcome,
         }
     }
+    helper.kill();
+    helper.over().await.and(Err(UNWAITED.to_owned()))
 }
 
 /// Ends when nobody is to look any more.
@@ -167,18 +122,4 @@ async fn next(leave: &mut watch::Receiver<Leave>) -> Leave {
         std::future::pending::<()>().await;
     }
     *leave.borrow_and_update()
-}
-
-/// Ends once nothing of what this guardian guards lives.
-///
-/// # Cancellation
-/// May be called again.
-pub(in crate::command) async fn emptied(guardian: &mut Guardian) {
-    loop {
-        match guardian.next_report().await {
-            Some(Report::Empty) => return,
-            None => return guardian.sweep().await,
-            Some(_) => {}
-        }
-    }
 }

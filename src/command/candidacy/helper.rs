@@ -109,6 +109,11 @@ impl Helper {
         self.outcome.clone().unwrap_or_else(|| Err(format!("{} was killed", self.name)))
     }
 
+    /// What there is to say of one that is not over though its limit is.
+    pub(in crate::command) fn overdue(&self) -> String {
+        format!("{} did not end within {}", self.name, humantime::format_duration(self.limit))
+    }
+
     /// Lets go of one that is over.
     pub(in crate::command) fn dismiss(self) {
         self.guardian.dismiss();
@@ -124,8 +129,7 @@ impl Helper {
             report = self.guardian.next_report() => report,
             () = self.late.as_mut(), if !self.is_late => {
                 self.is_late = true;
-                let limit = humantime::format_duration(self.limit);
-                self.end(Err(format!("did not end within {limit}")));
+                self.outcome.get_or_insert(Err(self.overdue()));
                 self.guardian.kill();
                 return false;
             }

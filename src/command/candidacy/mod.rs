@@ -14,7 +14,7 @@ mod poster;
 mod service;
 mod surveyor;
 
-pub(super) use checkup::{Checkup, Leave, emptied};
+pub(super) use checkup::{Checkup, Leave};
 pub(super) use clock::BootClock;
 pub(super) use feed::Feed;
 pub(super) use hooks::{Hooked, Hooks};

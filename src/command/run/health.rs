@@ -9,11 +9,11 @@ use elect_api::{Boottime, Ticket, Token};
 use tokio::sync::watch;
 use tokio::time::{Sleep, sleep};
 
-use crate::command::candidacy::{Checkup, Leave, emptied};
+use crate::command::candidacy::{Checkup, Leave};
 use crate::config::HealthPlan;
 use crate::election::driver::Tree;
 use crate::election::machine::Event;
-use crate::guard::{Deadlines, Guardian, Inherited};
+use crate::guard::{Deadlines, Inherited};
 use crate::report::Log;
 
 /// Looks at the command again and again.
@@ -98,10 +98,11 @@ impl Health<'_> {
                 break;
             }
         }
-        for guardian in &mut stuck {
-            emptied(guardian).await;
+        for mut helper in stuck {
+            // Why it was killed was told.
+            let _ = helper.over().await;
+            helper.dismiss();
         }
-        stuck.into_iter().for_each(Guardian::dismiss);
         self.looks.send_replace(false);
         self.until(true).await;
     }

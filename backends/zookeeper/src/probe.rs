@@ -112,10 +112,13 @@ const LONGEST: u64 = 2000;
 
 /// Asks in plain text how the server is.
 async fn four_letters(host: &Host) -> io::Result<Diagnosis> {
-    let reply = ask(host, SRVR, LONGEST).await?;
-    match read(&reply) {
+    match read(&ask(host, SRVR, LONGEST).await?) {
         Diagnosis::Silent if speaks_tls(host).await => Ok(Diagnosis::WantsTls),
-        Diagnosis::Silent => Ok(Diagnosis::NotZooKeeper),
+        // A server that comes to its end hangs up as well: then nobody is there any more.
+        Diagnosis::Silent => match read(&ask(host, SRVR, LONGEST).await?) {
+            Diagnosis::Silent => Ok(Diagnosis::NotZooKeeper),
+            diagnosis => Ok(diagnosis),
+        },
         diagnosis => Ok(diagnosis),
     }
 }
@@ -181,7 +184,7 @@ async fn handshake(host: &Host, security: &Security) -> io::Result<Diagnosis> {
         }
         let mut chunk = [0; 4096];
         match stream.read(&mut chunk).await {
-            Ok(0) | Err(_) if tls.is_handshaking() => return Ok(in_plain_text(host).await),
+            Ok(0) | Err(_) if tls.is_handshaking() => return in_plain_text(host).await,
             Ok(0) | Err(_) => return Ok(Diagnosis::Answers(String::new())),
             Ok(length) => tls.read_tls(&mut &chunk[..length])?,
         };
@@ -192,7 +195,7 @@ async fn handshake(host: &Host, security: &Security) -> io::Result<Diagnosis> {
                 return Ok(read(&reply));
             }
             Ok(_) => {}
-            Err(rustls::Error::InvalidMessage(_)) => return Ok(in_plain_text(host).await),
+            Err(rustls::Error::InvalidMessage(_)) => return in_plain_text(host).await,
             Err(error) => return Ok(Diagnosis::BadTls(in_words(&error))),
         }
     }
@@ -210,14 +213,14 @@ fn in_words(error: &rustls::Error) -> String {
 }
 
 /// What a server is that does not answer as TLS does.
-async fn in_plain_text(host: &Host) -> Diagnosis {
-    match ask(host, SRVR, LONGEST).await.map(|reply| read(&reply)) {
-        Ok(Diagnosis::Answers(_) | Diagnosis::Busy) => Diagnosis::HasNoTls,
-        Ok(Diagnosis::Silent | Diagnosis::WantsTls) => {
+async fn in_plain_text(host: &Host) -> io::Result<Diagnosis> {
+    Ok(match read(&ask(host, SRVR, LONGEST).await?) {
+        Diagnosis::Answers(_) | Diagnosis::Busy => Diagnosis::HasNoTls,
+        Diagnosis::Silent | Diagnosis::WantsTls => {
             Diagnosis::BadTls(format!("the server hangs up: {WANTS_OURS}"))
         }
         _ => Diagnosis::NotZooKeeper,
-    }
+    })
 }
 
 #[cfg(test)]

@@ -76,6 +76,32 @@ fn what_answers_is_something_else() {
     });
 }
 
+/// A server that comes to its end as it is asked who it is: it hangs up, and nobody listens any more.
+fn dying() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    thread::spawn(move || {
+        loop {
+            let (mut stream, _) = listener.accept().expect("somebody who asks");
+            let mut question = [0; 5];
+            // The client library's own question has a length before it.
+            if stream.read_exact(&mut question).is_ok() && question == *b"srvr\n" {
+                drop(listener);
+                return;
+            }
+        }
+    });
+    port
+}
+
+#[test]
+fn a_server_that_comes_to_its_end_is_no_impostor() {
+    run("a dying server", async {
+        let url = format!("zk://127.0.0.1:{}", dying());
+        refused(&url, ErrorKind::Unreachable, &["refused"]).await;
+    });
+}
+
 /// The system's authorities, which know none of the servers here.
 const CA: &str = "ca=/etc/ssl/certs/ca-certificates.crt";
 

@@ -15,8 +15,9 @@ comes with a smaller one has been replaced without knowing it: its command is no
 passes records its token in the same step, and becomes the command.
 
 Only the way to the command is barred. One that passed, and stands still before it does what
-it is there for, is not seen any more: keep it short, or hand ELECT_TOKEN on to what can
-compare it itself. What holds the tree of an elect run ends it before another leads.
+it is there for, is not seen any more: keep it short, hand ELECT_TOKEN on to what can compare
+it itself, or, where all who write are on one machine, put flock around elect fence. What
+holds the tree of an elect run ends it before another leads.
 
 Exit codes:
   0-255  the command's own

@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use elect_testkit::servers::fetched;
+
 use crate::stage::Stage;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +88,5 @@ impl Contender {
 
 /// Where tests/run has put what comes from `PyPI`.
 fn python() -> PathBuf {
-    let ours = std::env::current_exe().expect("our own file");
-    let targets = ours.ancestors().map(|folder| folder.join("python/bin/python"));
-    targets.into_iter().find(|python| python.exists()).expect("kazoo: run tests/run setup")
+    fetched("python/bin/python").expect("kazoo: run tests/run setup")
 }

@@ -19,6 +19,10 @@ pub(super) struct Tenure {
     pub(super) runs: Runs,
     /// Whether somebody wants us to end: the lease is not kept for longer than the command runs.
     told_to_stop: bool,
+    /// The signals that asked the command to stop, and came through us.
+    asked: Vec<i32>,
+    /// When what is left of a command that was asked to stop is killed.
+    kill_at: Option<Boottime>,
     /// Whether we were asked to give leadership up: that is asked of the command once.
     steps_down: bool,
 }
@@ -85,6 +89,24 @@ impl Tenure {
     pub(super) const fn is_recording(&self) -> bool {
         matches!(self.stage, Stage::Recording(_))
     }
+
+    fn ask(&mut self, signal: i32, kill_at: Option<Boottime>) {
+        if !self.asked.contains(&signal) {
+            self.asked.push(signal);
+        }
+        self.kill_at = self.kill_at.into_iter().chain(kill_at).min();
+    }
+
+    /// Whether a command that has ended like this was killed, or was ended by what we know nothing of.
+    fn is_cut_short(&self, ended: Ended) -> bool {
+        match ended {
+            Ended::Exited(_) => false,
+            Ended::Signaled(signal) => {
+                let signal = i32::from(signal);
+                signal == libc::SIGKILL || !self.asked.contains(&signal)
+            }
+        }
+    }
 }
 
 impl Machine {
@@ -96,6 +118,8 @@ impl Machine {
             stage: Stage::Running,
             runs: Runs::default(),
             told_to_stop: false,
+            asked: Vec::new(),
+            kill_at: None,
             steps_down: false,
         });
         self.say(Command::Tell(News::Leading(token)));
@@ -248,12 +272,7 @@ impl Machine {
             }
             Event::NotStarted(errno) => _ = self.verdict.get_or_insert(Verdict::NotStarted(errno)),
             Event::Ended(ended) | Event::EndedByKey(ended) => {
-                self.is_abrupt |= match ended {
-                    Ended::Exited(_) => false,
-                    Ended::Signaled(signal) => {
-                        !tenure.told_to_stop || i32::from(signal) == libc::SIGKILL
-                    }
-                };
+                self.is_abrupt |= tenure.is_cut_short(ended);
                 self.command_ended(ended, matches!(event, Event::EndedByKey(_)));
                 if is_off!(EmptyTree) {
                     self.emptied(now);
@@ -265,6 +284,9 @@ impl Machine {
     }
 
     fn emptied(&mut self, now: Boottime) {
+        if let Phase::Leading(tenure) = &self.phase {
+            self.is_abrupt |= tenure.kill_at.is_some_and(|at| at <= now);
+        }
         if self.begin_to_rest(now) {
             return;
         }
@@ -310,6 +332,7 @@ impl Machine {
         }
         let kill_at = self.rules.stop_timeout.filter(|_| stops).map(|timeout| now + timeout);
         if stops {
+            tenure.ask(signal, kill_at);
             self.say(Command::Tell(News::Stopping(signal)));
         }
         self.say(Command::Signal { signal, resume: interrupts, kill_at });
@@ -333,6 +356,7 @@ impl Machine {
             return self.leave_with_verdict(now);
         }
         let kill_at = limit.map(|limit| now + limit);
+        tenure.ask(self.rules.signal, kill_at);
         self.say(Command::Tell(News::SteppingDown(why)));
         self.say(Command::Signal { signal: self.rules.signal, resume: true, kill_at });
     }

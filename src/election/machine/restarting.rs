@@ -121,6 +121,7 @@ impl Machine {
 
     /// Nothing runs and nothing is started again: leadership ends, for this reason.
     pub(super) fn end_rest(&mut self, now: Boottime, verdict: Verdict) {
+        self.is_abrupt |= matches!(verdict, Verdict::Lost(_));
         self.say(Command::Tell(match &verdict {
             Verdict::Lost(why) => News::Lost(why.clone()),
             _ => News::Emptied,

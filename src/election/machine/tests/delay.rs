@@ -28,7 +28,11 @@ fn held_back(lease: Lease, rules: Rules) -> Transcript {
 
 /// A leader whose command runs since 0.3.
 fn started(lease: Lease) -> Transcript {
-    let mut transcript = Transcript::joined(lease, delaying());
+    started_with(lease, delaying())
+}
+
+fn started_with(lease: Lease, rules: Rules) -> Transcript {
+    let mut transcript = Transcript::joined(lease, rules);
     transcript
         .tell(0.0, leading(lease, 0.0), &["read history"])
         .tell(0.1, found(true), &["begin history 7"])
@@ -215,6 +219,15 @@ fn what_was_cut_short_is_no_clean_end() {
         .tell(1.0, Event::Signal(TERM), &["signal 15"])
         .tell(1.0, Event::Ended(Ended::Signaled(15)), &[])
         .tell(1.0, Event::Empty, &["resign: told to end by SIGTERM"]);
+    // It went on after the signal, and crashed.
+    started(LOCAL)
+        .tell(1.0, Event::Signal(TERM), &["signal 15"])
+        .tell(2.0, Event::Ended(Ended::Signaled(6)), &[])
+        .tell(
+            2.0,
+            Event::Empty,
+            &["resign abruptly: told to end by SIGTERM: SIGABRT ended the command"],
+        );
     started(LOCAL).tell(1.0, Event::GuardianDied, &["sweep"]).tell(
         1.0,
         Event::Empty,
@@ -225,6 +238,19 @@ fn what_was_cut_short_is_no_clean_end() {
         Event::Empty,
         &["resign: the command could not be executed"],
     );
+}
+
+/// The command has exited, and what it has left is waited for.
+#[test]
+fn what_is_left_and_killed_is_no_clean_end() {
+    for (empty, resigns) in [(2.9, "resign: "), (3.0, "resign abruptly: ")] {
+        let rules = Rules { stop_timeout: Some(after(2.0)), ..delaying() };
+        let expected = format!("{resigns}told to end by SIGTERM");
+        started_with(LOCAL, rules)
+            .tell(0.5, Event::Ended(Ended::Exited(0)), &[])
+            .tell(1.0, Event::Signal(TERM), &["signal 15, kill at 3.0"])
+            .tell(empty, Event::Empty, &[&expected]);
+    }
 }
 
 #[test]

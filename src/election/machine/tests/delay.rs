@@ -1,7 +1,7 @@
 use elect_api::{Error, ErrorKind, Lease, Noted};
 
 use super::{ETCD, TERM, Transcript, after, at, gone, leading, rules, unreachable, waiting};
-use crate::election::machine::{Command, Event, News, Rules, Wait};
+use crate::election::machine::{Command, Event, News, Restarts, Rules, Wait};
 use crate::election::orders::Orders;
 use crate::guard::Ended;
 
@@ -266,4 +266,17 @@ fn a_lost_lease_is_no_clean_end() {
             "resign abruptly: leadership was lost: the lease could not be renewed in time",
         ],
     );
+}
+
+/// Nothing runs as it is lost.
+#[test]
+fn a_lease_lost_between_two_starts_is_no_clean_end() {
+    let restarts =
+        Restarts { after_success: false, delay: after(60.0), longest_delay: after(60.0) };
+    let mut transcript = started_with(ETCD, Rules { restarts: Some(restarts), ..delaying() });
+    transcript.tell(1.0, Event::Ended(Ended::Exited(1)), &[]).tell(1.0, Event::Empty, &[]);
+    let commands = transcript.machine.step(at(2.0), Event::SoftPassed);
+    let is_abrupt =
+        |command: &Command| matches!(command, Command::Resign(Some(words)) if words.is_abrupt);
+    assert!(commands.iter().any(is_abrupt), "{commands:?}");
 }

@@ -1,0 +1,236 @@
+use std::time::Duration;
+
+use super::*;
+
+fn at(seconds: u64) -> Boottime {
+    Boottime::from_boot(Duration::from_secs(seconds))
+}
+
+fn run(leftover: Leftover, events: &[(u64, Event)]) -> Vec<Action> {
+    let mut ladder = Ladder::new(leftover, false);
+    events.iter().filter_map(|&(second, event)| ladder.step(at(second), event)).collect()
+}
+
+const TERM: Event = Event::Signal { signal: 15, resume: true, kill_at: None };
+
+#[test]
+fn a_command_that_ends_is_swept_before_the_release() {
+    let events = [
+        (1, Event::Start),
+        (2, Event::CommandEnded),
+        (3, Event::CommandEnded),
+        (3, Event::NoChildren),
+    ];
+    assert_eq!(
+        run(Leftover::Kill, &events),
+        [Action::Spawn, Action::KillAll, Action::KillAll, Action::Release]
+    );
+    assert_eq!(run(Leftover::Wait, &events), [Action::Spawn, Action::Release]);
+}
+
+#[test]
+fn it_starts_one_command_only() {
+    let events = [
+        (1, Event::Start),
+        (1, Event::Start),
+        (1, Event::Kill),
+        (1, Event::Start),
+        (2, Event::NoChildren),
+        (3, Event::Start),
+    ];
+    assert_eq!(run(Leftover::Kill, &events), [Action::Spawn, Action::KillAll, Action::Release]);
+}
+
+#[test]
+fn a_command_that_cannot_be_made_leaves_an_empty_tree() {
+    let events =
+        [(1, Event::Start), (1, Event::NotStarted), (2, Event::Start), (3, Event::WrapperGone)];
+    assert_eq!(run(Leftover::Kill, &events), [Action::Spawn, Action::Release, Action::Exit]);
+    assert_eq!(
+        run(Leftover::Kill, &[(1, Event::NotStarted), (2, Event::Start)]),
+        [Action::Release]
+    );
+}
+
+#[test]
+fn end_of_file_kills_and_then_leaves_without_a_word() {
+    assert_eq!(run(Leftover::Kill, &[(1, Event::WrapperGone)]), [Action::Exit]);
+    let events = [
+        (1, Event::Start),
+        (2, Event::WrapperGone),
+        (3, Event::CommandEnded),
+        (3, Event::NoChildren),
+    ];
+    assert_eq!(
+        run(Leftover::Wait, &events),
+        [Action::Spawn, Action::KillAll, Action::KillAll, Action::Exit]
+    );
+    let events =
+        [(1, Event::Start), (2, Event::Kill), (3, Event::WrapperGone), (4, Event::NoChildren)];
+    assert_eq!(run(Leftover::Wait, &events), [Action::Spawn, Action::KillAll, Action::Exit]);
+}
+
+#[test]
+fn a_signal_escalates_at_the_earliest_instant_named() {
+    let ask = |second| Event::Signal { signal: 15, resume: true, kill_at: Some(at(second)) };
+    let mut ladder = Ladder::new(Leftover::Kill, false);
+    ladder.step(at(1), Event::Start);
+    assert_eq!(ladder.step(at(1), ask(9)), Some(Action::Signal { signal: 15, resume: true }));
+    ladder.step(at(2), ask(5));
+    ladder.step(at(3), ask(8));
+    ladder.step(at(3), TERM);
+    assert_eq!(ladder.next_tick(), Some(at(5)));
+    assert_eq!(ladder.step(at(4), Event::Tick), None);
+    assert_eq!(ladder.step(at(5), Event::Tick), Some(Action::KillAll));
+    assert_eq!(ladder.step(at(6), TERM), None, "no signal after the kill");
+}
+
+fn run_restarting(events: &[(u64, Event)]) -> Vec<Action> {
+    let mut ladder = Ladder::new(Leftover::Kill, false).restarting();
+    events.iter().filter_map(|&(second, event)| ladder.step(at(second), event)).collect()
+}
+
+#[test]
+fn a_command_that_has_ended_by_itself_may_be_started_again() {
+    let events = [
+        (1, Event::Start),
+        (2, Event::CommandEnded),
+        (2, Event::Start),
+        (3, Event::NoChildren),
+        (4, Event::Renewed(deadlines(9))),
+        (5, Event::Start),
+        (9, Event::Tick),
+        (9, Event::CommandEnded),
+        (9, Event::NoChildren),
+        (9, Event::Start),
+    ];
+    let expected = [
+        Action::Spawn,
+        Action::KillAll,
+        Action::Release,
+        Action::Rearm,
+        Action::Spawn,
+        Action::Ask,
+        Action::KillAll,
+        Action::Release,
+    ];
+    assert_eq!(run_restarting(&events), expected);
+    let events = [(1, Event::Start), (2, Event::CommandEnded), (3, Event::NoChildren)];
+    let events = [&events[..], &[(3, Event::WrapperGone)]].concat();
+    let expected = [Action::Spawn, Action::KillAll, Action::Release, Action::Exit];
+    assert_eq!(run_restarting(&events), expected);
+}
+
+#[test]
+fn whatever_else_ends_a_tree_is_the_last_of_it() {
+    let ends = [
+        Event::Kill,
+        Event::Stop { kill_at: at(9) },
+        Event::Signal { signal: 15, resume: true, kill_at: Some(at(9)) },
+    ];
+    for end in ends {
+        for when in 1..=3 {
+            let mut events = vec![
+                (1, Event::Start),
+                (2, Event::CommandEnded),
+                (2, Event::NoChildren),
+                (4, Event::Start),
+            ];
+            events.insert(when, (2, end));
+            let spawned = run_restarting(&events).iter().filter(|&&it| it == Action::Spawn).count();
+            assert_eq!(spawned, 1, "{end:?} at {when}");
+        }
+    }
+}
+
+#[test]
+fn a_tree_that_is_being_killed_as_its_time_runs_out_is_the_last() {
+    let events = [
+        (1, Event::Renewed(deadlines(5))),
+        (1, Event::Start),
+        (3, Event::CommandEnded),
+        (6, Event::NoChildren),
+        (6, Event::Renewed(deadlines(20))),
+        (7, Event::Start),
+    ];
+    let expected = [Action::Rearm, Action::Spawn, Action::KillAll, Action::Release, Action::Refuse];
+    assert_eq!(run_restarting(&events), expected);
+}
+
+fn deadlines(soft: u64) -> Deadlines {
+    Deadlines { soft: at(soft), hard: at(soft + 4), dead_man: at(soft + 5) }
+}
+
+#[test]
+fn the_soft_deadline_asks_and_the_hard_one_kills() {
+    let renewed = |soft| Event::Renewed(deadlines(soft));
+    let events = [
+        (1, renewed(5)),
+        (1, Event::Start),
+        (3, renewed(7)),
+        (5, Event::Tick),
+        (7, Event::Tick),
+        (8, renewed(20)),
+        (10, Event::Tick),
+        (11, Event::Tick),
+    ];
+    let expected = [Action::Rearm, Action::Spawn, Action::Rearm, Action::Ask, Action::KillAll];
+    assert_eq!(run(Leftover::Kill, &events), expected);
+}
+
+#[test]
+fn an_order_that_comes_after_its_deadline_starts_nothing() {
+    let events = [(1, Event::Renewed(deadlines(5))), (5, Event::Start), (5, Event::NotStarted)];
+    assert_eq!(run(Leftover::Kill, &events), [Action::Rearm, Action::Refuse, Action::Release]);
+}
+
+#[test]
+fn a_timed_lease_starts_nothing_without_deadlines() {
+    let mut ladder = Ladder::new(Leftover::Kill, true);
+    assert_eq!(ladder.step(at(1), Event::Start), Some(Action::Refuse));
+}
+
+#[test]
+fn no_order_resumes_a_command_whose_time_is_over() {
+    let mut ladder = Ladder::new(Leftover::Kill, true);
+    ladder.step(at(1), Event::Renewed(deadlines(5)));
+    ladder.step(at(1), Event::Start);
+    let resume = Event::Signal { signal: 18, resume: false, kill_at: None };
+    assert_eq!(ladder.step(at(9), resume), Some(Action::KillAll));
+}
+
+#[test]
+fn deadlines_never_go_back_nor_return_once_they_passed() {
+    let mut ladder = Ladder::new(Leftover::Kill, false);
+    ladder.step(at(1), Event::Renewed(deadlines(9)));
+    ladder.step(at(1), Event::Start);
+    assert_eq!(ladder.step(at(2), Event::Renewed(deadlines(8))), None);
+    assert_eq!(ladder.next_tick(), Some(at(9)));
+    assert_eq!(ladder.step(at(9), Event::Renewed(deadlines(20))), None, "before the tick was seen");
+    assert_eq!(ladder.step(at(9), Event::Tick), Some(Action::Ask));
+    assert_eq!((ladder.next_tick(), ladder.kill_at()), (Some(at(13)), Some(at(13))));
+}
+
+#[test]
+fn a_lost_leadership_asks_once_and_ends_at_the_earlier_deadline() {
+    let mut ladder = Ladder::new(Leftover::Kill, false);
+    ladder.step(at(1), Event::Renewed(deadlines(9)));
+    ladder.step(at(1), Event::Start);
+    assert_eq!(ladder.step(at(2), Event::Stop { kill_at: at(6) }), Some(Action::Ask));
+    assert_eq!(ladder.step(at(3), Event::Stop { kill_at: at(5) }), None);
+    assert_eq!(ladder.step(at(4), TERM), Some(Action::Signal { signal: 15, resume: true }));
+    assert_eq!(ladder.step(at(6), Event::Tick), Some(Action::KillAll));
+}
+
+#[test]
+fn no_order_reaches_a_tree_that_is_empty() {
+    let events = [
+        (1, Event::Start),
+        (2, Event::Kill),
+        (3, Event::NoChildren),
+        (4, TERM),
+        (4, Event::Kill),
+        (4, Event::Tick),
+    ];
+    assert_eq!(run(Leftover::Kill, &events), [Action::Spawn, Action::KillAll, Action::Release]);
+}

@@ -11,17 +11,19 @@ use etcd_client::{LeaseGrantOptions, TxnResponse};
 
 use crate::entry::Entry;
 use crate::fault::{Doing, Failure, is_lease_taken, is_lease_unknown};
-use crate::layout::{Hall, LeaseId};
+use crate::layout::{Hall, LeaseId, Mark};
+use crate::lease::{Asked, Lease, Leases, Share};
 use crate::link::{Attempt, Link};
 use crate::note::{self, Found};
 use crate::queue::{self, Ask, Before, Rival, Room, Unclear};
 use crate::renewal::{Heard, Proof, renew};
 use crate::value::Value;
 use crate::watch::{self, Event, Watch};
+use crate::withdrawal::withdraw;
 
 /// One candidate's place in one election.
 ///
-/// Dropping it sends nothing: its entry ends with its lease.
+/// Dropping it sends nothing: its entry ends with its lease, or when those who go on with that remove it.
 pub(crate) struct EtcdSeat {
     link: Arc<Link>,
     hall: Hall,
@@ -29,9 +31,14 @@ pub(crate) struct EtcdSeat {
     value: Value,
     /// The TTL to ask for, in seconds.
     ttl: i64,
-    /// The lease of the entry that we have, or of the next one.
-    lease: LeaseId,
-    /// The lease of an entry that was removed under us.
+    leases: Arc<Leases>,
+    /// The entry that we have, or the next one.
+    mark: Mark,
+    /// Its lease.
+    lease: Arc<Lease>,
+    /// It was asked for at least once, and the answer did not come.
+    may_come: bool,
+    /// The lease of an entry that was removed under us, if nobody else uses it.
     stale: Option<LeaseId>,
     room: Room,
     stage: Stage,
@@ -52,21 +59,13 @@ const ROUNDS: usize = 3;
 const NOTE_TRIES: usize = 8;
 
 enum Stage {
-    /// No entry is known.
-    Out(Asked),
+    /// Nothing was done for the next entry.
+    Out,
+    /// We use the lease, and no entry is known.
+    Entering,
     In(Entry),
     /// We led, and have lost our entry since.
     Lost(String),
-}
-
-/// What is known of our lease before there is an entry.
-#[derive(Clone, Copy)]
-enum Asked {
-    Never,
-    /// It may exist.
-    Sent,
-    /// It was granted for so long.
-    Granted(Duration),
 }
 
 /// Why a step led nowhere.
@@ -89,17 +88,28 @@ pub(crate) fn odd(what: &str) -> Trouble {
 }
 
 impl EtcdSeat {
-    pub(crate) fn new(link: Arc<Link>, hall: Hall, candidate: &Candidate, ttl: Duration) -> Self {
+    pub(crate) fn new(
+        link: Arc<Link>,
+        leases: Arc<Leases>,
+        hall: Hall,
+        candidate: &Candidate,
+        ttl: Duration,
+    ) -> Self {
         let seconds = ttl.as_secs() + u64::from(ttl.subsec_nanos() > 0);
+        let ttl = i64::try_from(seconds).unwrap_or(i64::MAX).max(1);
+        let (mark, lease) = leases.place(ttl);
         Self {
             link,
             hall,
             value: Value::joining(candidate),
-            ttl: i64::try_from(seconds).unwrap_or(i64::MAX).max(1),
-            lease: LeaseId::fresh(),
+            ttl,
+            leases,
+            mark,
+            lease,
+            may_come: false,
             stale: None,
             room: Room::Usual,
-            stage: Stage::Out(Asked::Never),
+            stage: Stage::Out,
             heard: None,
             note: None,
             notes_seen: HashMap::new(),
@@ -107,24 +117,46 @@ impl EtcdSeat {
         }
     }
 
-    /// The next entry is to be another one, under a lease that nobody has seen.
+    /// The next entry is to be another one, which nobody has seen.
     fn start_over(&mut self) {
         let revision = match &self.stage {
             Stage::In(entry) => Some(entry.revision().unsigned_abs()),
-            Stage::Out(_) | Stage::Lost(_) => None,
+            Stage::Out | Stage::Entering | Stage::Lost(_) => None,
         };
-        self.lease = LeaseId::fresh();
+        self.lease.strike(self.mark);
+        (self.mark, self.lease) = self.leases.place(self.ttl);
+        self.may_come = false;
         self.value = self.value.rejoining(revision);
-        self.stage = Stage::Out(Asked::Never);
+        self.stage = Stage::Out;
     }
 
     async fn step(&mut self, attempt: &Attempt, now: Boottime) -> Result<Standing, Trouble> {
-        if let Stage::Out(asked) = self.stage
-            && let Some(standing) = self.enter(attempt, now, asked).await?
-        {
-            return Ok(standing);
+        let may_enter = self.lease.use_for(&self.hall, self.mark, now);
+        if matches!(self.stage, Stage::Out) && !may_enter {
+            return Err(self.too_late());
         }
-        self.renew(attempt, now).await
+        if matches!(self.stage, Stage::Out | Stage::Entering) {
+            self.stage = Stage::Entering;
+            if let Some(standing) = self.enter(attempt, now).await? {
+                return Ok(standing);
+            }
+        }
+        let standing = self.renew(attempt, now).await?;
+        self.remove_late(attempt, now);
+        Ok(standing)
+    }
+
+    /// Removes what is left of other seats under our lease.
+    fn remove_late(&self, attempt: &Attempt, now: Boottime) {
+        let Stage::In(entry) = &self.stage else { return };
+        for (hall, mark) in self.lease.take_late(now, entry.window()) {
+            let (client, lease) = (attempt.client(), Arc::clone(&self.lease));
+            tokio::spawn(async move {
+                if withdraw(&client, &hall, mark, true).await.is_err() {
+                    lease.forsake(&hall, mark);
+                }
+            });
+        }
     }
 
     /// Makes our entry, or finds the one that an earlier attempt made. Says how we stand if our lease was
@@ -133,25 +165,26 @@ impl EtcdSeat {
         &mut self,
         attempt: &Attempt,
         now: Boottime,
-        asked: Asked,
     ) -> Result<Option<Standing>, Trouble> {
-        let (window, is_new) = match asked {
-            Asked::Granted(window) => (window, false),
-            Asked::Never | Asked::Sent => self.grant(attempt).await?,
-        };
-        self.stage = Stage::Out(Asked::Granted(window));
-        let txn = queue::enter(&self.hall, self.lease, self.value.to_bytes(), self.room);
+        let (window, is_new) = self.grant(attempt).await?;
+        let txn = queue::enter(&self.hall, self.mark, self.value.to_bytes(), self.room);
+        let may_come = std::mem::replace(&mut self.may_come, true);
         let reply = match attempt.client().txn(txn).await {
-            Ok(reply) => reply,
+            Ok(reply) => {
+                self.may_come = may_come;
+                reply
+            }
             Err(cause) if is_lease_unknown(&cause) => return Err(self.too_late()),
             Err(cause) => return Err(Failure { doing: Doing::Enter, cause }.into()),
         };
         self.heard = Heard::of(&reply);
         let Some(revision) = self.revision_in(&reply) else {
             self.start_over();
-            return Err(odd("our lease is another's too: trying again takes a new one"));
+            return Err(odd(
+                "our entry was given up, or is another's: trying again makes a new one",
+            ));
         };
-        let own = Rival { key: self.hall.key(self.lease), revision };
+        let own = Rival { key: self.hall.key(self.mark), revision };
         let entry = Entry::new(own, window, self.hall.orders());
         self.orders = queue::orders_in(&reply);
         if !is_new || !reply.succeeded() {
@@ -174,9 +207,14 @@ impl EtcdSeat {
         &mut self.stage
     }
 
-    /// Asks for our lease. Says how long it runs, and whether it was granted just now.
+    /// Asks for our lease, if nobody who shares it has. Says how long it runs, and whether it was granted just now.
     async fn grant(&mut self, attempt: &Attempt) -> Result<(Duration, bool), Trouble> {
-        self.stage = Stage::Out(Asked::Sent);
+        let lease = Arc::clone(&self.lease);
+        let mut asked = lease.asked.lock().await;
+        if let Asked::Granted(window) = *asked {
+            return Ok((window, false));
+        }
+        *asked = Asked::Sent;
         let mut leases = attempt.client().lease_client();
         let end_stale = {
             let (mut leases, stale) = (leases.clone(), self.stale.take());
@@ -187,25 +225,30 @@ impl EtcdSeat {
                 }
             }
         };
-        let options = LeaseGrantOptions::new().with_id(self.lease.get());
+        let options = LeaseGrantOptions::new().with_id(lease.id.get());
         let (reply, ()) = tokio::join!(leases.grant(self.ttl, Some(options)), end_stale);
         let failed = |cause| Failure { doing: Doing::Enter, cause };
         let (ttl, is_new) = match reply {
             Ok(reply) => (reply.ttl(), true),
             // An earlier attempt of ours came through, though its answer did not.
             Err(cause) if is_lease_taken(&cause) => {
-                let reply = leases.time_to_live(self.lease.get(), None).await.map_err(failed)?;
+                let reply = leases.time_to_live(lease.id.get(), None).await.map_err(failed)?;
                 (reply.granted_ttl(), false)
             }
             Err(cause) => return Err(failed(cause).into()),
         };
         match u64::try_from(ttl) {
-            Ok(seconds @ 1..) => Ok((Duration::from_secs(seconds), is_new)),
+            Ok(seconds @ 1..) => {
+                let window = Duration::from_secs(seconds);
+                *asked = Asked::Granted(window);
+                Ok((window, is_new))
+            }
             _ => Err(self.too_late()),
         }
     }
 
     fn too_late(&mut self) -> Trouble {
+        self.lease.end();
         self.start_over();
         odd("our lease was over before we were in the election: trying again helps")
     }
@@ -218,7 +261,7 @@ impl EtcdSeat {
         let found = queue::gets(reply).pop_front()?;
         let kv = found.kvs().first()?;
         let id = Value::read(kv.value())?.candidate.id;
-        let is_ours = kv.lease() == self.lease.get() && id == self.value.candidate.id;
+        let is_ours = kv.lease() == self.lease.id.get() && id == self.value.candidate.id;
         is_ours.then(|| kv.create_revision())
     }
 
@@ -229,8 +272,8 @@ impl EtcdSeat {
         let mut rounds = 0;
         let mut reply = loop {
             let ask = entry.ask(&self.value, self.room);
-            let txn = queue::prove(&self.hall, self.lease, revision, ask);
-            let reply = match renew(attempt.client(), self.lease.get(), txn).await? {
+            let txn = queue::prove(&self.hall, self.mark, revision, ask);
+            let reply = match renew(attempt.client(), self.lease.id.get(), txn).await? {
                 Proof::There(reply) => reply,
                 Proof::Missing(reply) => return Ok(self.vanished(&reply)),
             };
@@ -246,7 +289,7 @@ impl EtcdSeat {
         let mut before = entry.read(&self.hall, self.room, &reply);
         while let Err(Unclear(room)) = before {
             self.room = room;
-            let txn = queue::prove(&self.hall, self.lease, revision, Ask::Before(room));
+            let txn = queue::prove(&self.hall, self.mark, revision, Ask::Before(room));
             let answer = attempt.client().txn(txn).await;
             reply = answer.map_err(|cause| Failure { doing: Doing::Renew, cause })?;
             if !reply.succeeded() {
@@ -278,7 +321,7 @@ impl EtcdSeat {
 
     /// We led, and our entry is gone.
     fn lose(&mut self) -> String {
-        let key = self.hall.key(self.lease);
+        let key = self.hall.key(self.mark);
         let why = format!("our entry, {key}, is gone: its lease has ended, or it was removed");
         self.stage = Stage::Lost(why.clone());
         why
@@ -291,8 +334,7 @@ impl EtcdSeat {
         }
         let ahead = queue::gets(reply).front().map_or(0, |all| queue::count(&self.hall, all));
         self.orders = queue::orders_in(reply);
-        self.stale = Some(self.lease);
-        self.start_over();
+        self.leave_behind();
         Standing::Waiting { ahead, wake: awake() }
     }
 
@@ -309,13 +351,37 @@ impl EtcdSeat {
         Ok(Note { text, wake })
     }
 
-    /// The lease that there may be, and that a resign has to end.
-    const fn lease_in_use(&self) -> Option<LeaseId> {
-        match self.stage {
-            Stage::Out(Asked::Never) => self.stale,
-            Stage::Out(_) | Stage::In(_) | Stage::Lost(_) => Some(self.lease),
+    /// Our entry is not there any more: what there still is of it is seen to by whoever goes on.
+    fn leave_behind(&mut self) {
+        let (share, lease) = (self.lease.share(self.mark), Arc::clone(&self.lease));
+        let (mark, may_come) = (self.mark, self.may_come);
+        self.start_over();
+        match share {
+            Share::All => self.stale = Some(lease.id),
+            Share::Entry if may_come => lease.forsake(&self.hall, mark),
+            Share::Entry => {}
         }
     }
+
+    /// What a resign has to give up.
+    fn left(&self) -> Option<Left> {
+        match self.stage {
+            Stage::Out => self.stale.map(Left::Lease),
+            Stage::Entering | Stage::In(_) | Stage::Lost(_) => {
+                Some(match self.lease.share(self.mark) {
+                    Share::All => Left::Lease(self.lease.id),
+                    Share::Entry => Left::Entry,
+                })
+            }
+        }
+    }
+}
+
+/// What there is to give up.
+enum Left {
+    Lease(LeaseId),
+    /// Our entry, under a lease that others use.
+    Entry,
 }
 
 #[async_trait]
@@ -367,7 +433,9 @@ impl Seat for EtcdSeat {
         let revision = match &self.stage {
             Stage::In(entry) if entry.leads() => entry.revision(),
             Stage::Lost(why) => return Ok(Noted::Gone(why.clone())),
-            Stage::In(_) | Stage::Out(_) => return Ok(Noted::Gone("we do not lead".into())),
+            Stage::In(_) | Stage::Out | Stage::Entering => {
+                return Ok(Noted::Gone("we do not lead".into()));
+            }
         };
         let attempt = self.link.attempt(self.hall.notes()).await?;
         // What an earlier call has sent, and was dropped since, may be carried out before this or not at all:
@@ -375,7 +443,7 @@ impl Seat for EtcdSeat {
         for _ in 0..NOTE_TRIES {
             let known = self.notes_seen.get(name.as_str()).copied().unwrap_or(0);
             let ask = Ask::Note { key: self.hall.note(name), seen: known, text: text.to_vec() };
-            let txn = queue::prove(&self.hall, self.lease, revision, ask);
+            let txn = queue::prove(&self.hall, self.mark, revision, ask);
             let reply = match attempt.client().txn(txn).await {
                 Ok(reply) => reply,
                 Err(cause) => {
@@ -402,18 +470,26 @@ impl Seat for EtcdSeat {
     }
 
     async fn resign(&mut self) -> Result<(), Error> {
-        let Some(lease) = self.lease_in_use() else { return Ok(()) };
+        let Some(left) = self.left() else { return Ok(()) };
         let attempt = self.link.attempt(self.hall.prefix()).await?;
-        match attempt.client().lease_client().revoke(lease.get()).await {
-            Err(cause) if !is_lease_unknown(&cause) => {
-                Err(attempt.fail(&Failure { doing: Doing::Resign, cause }).await)
-            }
-            _ => {
+        let client = attempt.client();
+        let given_up = match left {
+            Left::Lease(lease) => match client.lease_client().revoke(lease.get()).await {
+                Err(cause) if !is_lease_unknown(&cause) => {
+                    Err(Failure { doing: Doing::Resign, cause })
+                }
+                _ => Ok(()),
+            },
+            Left::Entry => withdraw(&client, &self.hall, self.mark, self.may_come).await,
+        };
+        match given_up {
+            Ok(()) => {
                 attempt.succeed();
                 self.stale = None;
                 self.start_over();
                 Ok(())
             }
+            Err(failure) => Err(attempt.fail(&failure).await),
         }
     }
 
@@ -422,14 +498,13 @@ impl Seat for EtcdSeat {
             && entry.leads()
         {
             let note = self.hall.note(name);
-            let txn = queue::leave(&self.hall, self.lease, entry.revision(), note, text);
+            let txn = queue::leave(&self.hall, self.mark, entry.revision(), note, text);
             let attempt = self.link.attempt(self.hall.prefix()).await?;
             match attempt.client().txn(txn).await {
                 Ok(reply) => {
                     attempt.succeed();
-                    if reply.succeeded() {
-                        self.stale = Some(self.lease);
-                        self.start_over();
+                    if reply.succeeded() && !self.may_come {
+                        self.leave_behind();
                     }
                 }
                 Err(cause) => {
@@ -444,6 +519,6 @@ impl Seat for EtcdSeat {
     }
 
     fn ticket(&self) -> Option<Ticket> {
-        self.lease.ticket()
+        self.mark.ticket()
     }
 }

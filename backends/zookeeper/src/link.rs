@@ -67,12 +67,12 @@ impl Link {
         }
     }
 
-    /// A client to remove what is left of us: that of the session, if it lives, or else of whoever looks.
-    pub(crate) async fn any_client(&mut self) -> Result<Look, Error> {
+    /// A client to remove what is left of us: that of the session, if it lives, or else of whoever looks. Of
+    /// one that has ended the next call is told all the same: what it had is not to be proven by another.
+    pub(crate) async fn any_client(&self) -> Result<Look, Error> {
         if let Some(look) = self.joined.as_ref().and_then(|joined| joined.session.look().ok()) {
             return Ok(look);
         }
-        self.joined = None;
         self.sessions.look().await
     }
 

@@ -1,5 +1,5 @@
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -32,10 +32,8 @@ pub(crate) struct EtcdSeat {
     /// The TTL to ask for, in seconds.
     ttl: i64,
     leases: Arc<Leases>,
-    /// The entry that we have, or the next one.
-    mark: Mark,
-    /// Its lease.
-    lease: Arc<Lease>,
+    /// The entry that we have, or the next one, and its lease: settled when first asked for.
+    place: OnceLock<(Mark, Arc<Lease>)>,
     /// It was asked for at least once, and the answer did not come.
     may_come: bool,
     /// The lease of an entry that was removed under us, if nobody else uses it.
@@ -97,15 +95,13 @@ impl EtcdSeat {
     ) -> Self {
         let seconds = ttl.as_secs() + u64::from(ttl.subsec_nanos() > 0);
         let ttl = i64::try_from(seconds).unwrap_or(i64::MAX).max(1);
-        let (mark, lease) = leases.place(ttl);
         Self {
             link,
             hall,
             value: Value::joining(candidate),
             ttl,
             leases,
-            mark,
-            lease,
+            place: OnceLock::new(),
             may_come: false,
             stale: None,
             room: Room::Usual,
@@ -117,21 +113,34 @@ impl EtcdSeat {
         }
     }
 
+    fn place(&self) -> &(Mark, Arc<Lease>) {
+        self.place.get_or_init(|| self.leases.place(self.ttl))
+    }
+
+    fn mark(&self) -> Mark {
+        self.place().0
+    }
+
+    fn lease(&self) -> &Arc<Lease> {
+        &self.place().1
+    }
+
     /// The next entry is to be another one, which nobody has seen.
     fn start_over(&mut self) {
         let revision = match &self.stage {
             Stage::In(entry) => Some(entry.revision().unsigned_abs()),
             Stage::Out | Stage::Entering | Stage::Lost(_) => None,
         };
-        self.lease.strike(self.mark);
-        (self.mark, self.lease) = self.leases.place(self.ttl);
+        if let Some((mark, lease)) = std::mem::take(&mut self.place).into_inner() {
+            lease.strike(mark);
+        }
         self.may_come = false;
         self.value = self.value.rejoining(revision);
         self.stage = Stage::Out;
     }
 
     async fn step(&mut self, attempt: &Attempt, now: Boottime) -> Result<Standing, Trouble> {
-        let may_enter = self.lease.use_for(&self.hall, self.mark, now);
+        let may_enter = self.lease().use_for(&self.hall, self.mark(), now);
         if matches!(self.stage, Stage::Out) && !may_enter {
             return Err(self.too_late());
         }
@@ -149,8 +158,8 @@ impl EtcdSeat {
     /// Removes what is left of other seats under our lease.
     fn remove_late(&self, attempt: &Attempt, now: Boottime) {
         let Stage::In(entry) = &self.stage else { return };
-        for (hall, mark) in self.lease.take_late(now, entry.window()) {
-            let (client, lease) = (attempt.client(), Arc::clone(&self.lease));
+        for (hall, mark) in self.lease().take_late(now, entry.window()) {
+            let (client, lease) = (attempt.client(), Arc::clone(self.lease()));
             tokio::spawn(async move {
                 if withdraw(&client, &hall, mark, true).await.is_err() {
                     lease.forsake(&hall, mark);
@@ -167,7 +176,7 @@ impl EtcdSeat {
         now: Boottime,
     ) -> Result<Option<Standing>, Trouble> {
         let (window, is_new) = self.grant(attempt).await?;
-        let txn = queue::enter(&self.hall, self.mark, self.value.to_bytes(), self.room);
+        let txn = queue::enter(&self.hall, self.mark(), self.value.to_bytes(), self.room);
         let may_come = std::mem::replace(&mut self.may_come, true);
         let reply = match attempt.client().txn(txn).await {
             Ok(reply) => {
@@ -184,7 +193,7 @@ impl EtcdSeat {
                 "our entry was given up, or is another's: trying again makes a new one",
             ));
         };
-        let own = Rival { key: self.hall.key(self.mark), revision };
+        let own = Rival { key: self.hall.key(self.mark()), revision };
         let entry = Entry::new(own, window, self.hall.orders());
         self.orders = queue::orders_in(&reply);
         if !is_new || !reply.succeeded() {
@@ -209,7 +218,7 @@ impl EtcdSeat {
 
     /// Asks for our lease, if nobody who shares it has. Says how long it runs, and whether it was granted just now.
     async fn grant(&mut self, attempt: &Attempt) -> Result<(Duration, bool), Trouble> {
-        let lease = Arc::clone(&self.lease);
+        let lease = Arc::clone(self.lease());
         let mut asked = lease.asked.lock().await;
         if let Asked::Granted(window) = *asked {
             return Ok((window, false));
@@ -248,7 +257,7 @@ impl EtcdSeat {
     }
 
     fn too_late(&mut self) -> Trouble {
-        self.lease.end();
+        self.lease().end();
         self.start_over();
         odd("our lease was over before we were in the election: trying again helps")
     }
@@ -261,19 +270,20 @@ impl EtcdSeat {
         let found = queue::gets(reply).pop_front()?;
         let kv = found.kvs().first()?;
         let id = Value::read(kv.value())?.candidate.id;
-        let is_ours = kv.lease() == self.lease.id.get() && id == self.value.candidate.id;
+        let is_ours = kv.lease() == self.lease().id.get() && id == self.value.candidate.id;
         is_ours.then(|| kv.create_revision())
     }
 
     /// Keeps our lease, and proves our entry.
     async fn renew(&mut self, attempt: &Attempt, now: Boottime) -> Result<Standing, Trouble> {
+        let mark = self.mark();
         let Stage::In(entry) = &mut self.stage else { return Err(odd("our entry is not there")) };
         let revision = entry.revision();
         let mut rounds = 0;
         let mut reply = loop {
             let ask = entry.ask(&self.value, self.room);
-            let txn = queue::prove(&self.hall, self.mark, revision, ask);
-            let reply = match renew(attempt.client(), self.lease.id.get(), txn).await? {
+            let txn = queue::prove(&self.hall, mark, revision, ask);
+            let reply = match renew(attempt.client(), mark.lease().get(), txn).await? {
                 Proof::There(reply) => reply,
                 Proof::Missing(reply) => return Ok(self.vanished(&reply)),
             };
@@ -289,7 +299,7 @@ impl EtcdSeat {
         let mut before = entry.read(&self.hall, self.room, &reply);
         while let Err(Unclear(room)) = before {
             self.room = room;
-            let txn = queue::prove(&self.hall, self.mark, revision, Ask::Before(room));
+            let txn = queue::prove(&self.hall, mark, revision, Ask::Before(room));
             let answer = attempt.client().txn(txn).await;
             reply = answer.map_err(|cause| Failure { doing: Doing::Renew, cause })?;
             if !reply.succeeded() {
@@ -321,7 +331,7 @@ impl EtcdSeat {
 
     /// We led, and our entry is gone.
     fn lose(&mut self) -> String {
-        let key = self.hall.key(self.mark);
+        let key = self.hall.key(self.mark());
         let why = format!("our entry, {key}, is gone: its lease has ended, or it was removed");
         self.stage = Stage::Lost(why.clone());
         why
@@ -353,8 +363,8 @@ impl EtcdSeat {
 
     /// Our entry is not there any more: what there still is of it is seen to by whoever goes on.
     fn leave_behind(&mut self) {
-        let (share, lease) = (self.lease.share(self.mark), Arc::clone(&self.lease));
-        let (mark, may_come) = (self.mark, self.may_come);
+        let (share, lease) = (self.lease().share(self.mark()), Arc::clone(self.lease()));
+        let (mark, may_come) = (self.mark(), self.may_come);
         self.start_over();
         match share {
             Share::All => self.stale = Some(lease.id),
@@ -368,8 +378,8 @@ impl EtcdSeat {
         match self.stage {
             Stage::Out => self.stale.map(Left::Lease),
             Stage::Entering | Stage::In(_) | Stage::Lost(_) => {
-                Some(match self.lease.share(self.mark) {
-                    Share::All => Left::Lease(self.lease.id),
+                Some(match self.lease().share(self.mark()) {
+                    Share::All => Left::Lease(self.lease().id),
                     Share::Entry => Left::Entry,
                 })
             }
@@ -443,7 +453,7 @@ impl Seat for EtcdSeat {
         for _ in 0..NOTE_TRIES {
             let known = self.notes_seen.get(name.as_str()).copied().unwrap_or(0);
             let ask = Ask::Note { key: self.hall.note(name), seen: known, text: text.to_vec() };
-            let txn = queue::prove(&self.hall, self.mark, revision, ask);
+            let txn = queue::prove(&self.hall, self.mark(), revision, ask);
             let reply = match attempt.client().txn(txn).await {
                 Ok(reply) => reply,
                 Err(cause) => {
@@ -480,7 +490,7 @@ impl Seat for EtcdSeat {
                 }
                 _ => Ok(()),
             },
-            Left::Entry => withdraw(&client, &self.hall, self.mark, self.may_come).await,
+            Left::Entry => withdraw(&client, &self.hall, self.mark(), self.may_come).await,
         };
         match given_up {
             Ok(()) => {
@@ -498,7 +508,7 @@ impl Seat for EtcdSeat {
             && entry.leads()
         {
             let note = self.hall.note(name);
-            let txn = queue::leave(&self.hall, self.mark, entry.revision(), note, text);
+            let txn = queue::leave(&self.hall, self.mark(), entry.revision(), note, text);
             let attempt = self.link.attempt(self.hall.prefix()).await?;
             match attempt.client().txn(txn).await {
                 Ok(reply) => {
@@ -519,6 +529,6 @@ impl Seat for EtcdSeat {
     }
 
     fn ticket(&self) -> Option<Ticket> {
-        self.mark.ticket()
+        self.mark().ticket()
     }
 }

@@ -1,3 +1,6 @@
+mod leaving;
+mod notes;
+
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -5,20 +8,19 @@ use std::time::Duration;
 use async_trait::async_trait;
 use elect_api::{
     Boottime, Candidate, Error, ErrorKind, Note, NoteName, Noted, Orders, Seat, Standing, Ticket,
-    awake, never,
+    awake,
 };
 use etcd_client::{LeaseGrantOptions, TxnResponse};
 
 use crate::entry::Entry;
 use crate::fault::{Doing, Failure, is_lease_taken, is_lease_unknown};
 use crate::layout::{Hall, LeaseId, Mark};
-use crate::lease::{Asked, Lease, Leases, Share};
+use crate::lease::{Asked, Lease, Leases};
 use crate::link::{Attempt, Link};
-use crate::note::{self, Found};
 use crate::queue::{self, Ask, Before, Rival, Room, Unclear};
 use crate::renewal::{Heard, Proof, renew};
 use crate::value::Value;
-use crate::watch::{self, Event, Watch};
+use crate::watch::Watch;
 use crate::withdrawal::withdraw;
 
 /// One candidate's place in one election.
@@ -52,9 +54,6 @@ pub(crate) struct EtcdSeat {
 
 /// One to hear who answers, one that counts, and one more for a change meanwhile.
 const ROUNDS: usize = 3;
-
-/// More than the notes that a seat may have under way.
-const NOTE_TRIES: usize = 8;
 
 enum Stage {
     /// Nothing was done for the next entry.
@@ -347,51 +346,6 @@ impl EtcdSeat {
         self.leave_behind();
         Standing::Waiting { ahead, wake: awake() }
     }
-
-    /// What the store has under the key of a note.
-    async fn look(&mut self, attempt: &Attempt, name: NoteName) -> Result<Note, Failure> {
-        let Found { text, changed, seen } = note::read(&attempt.client(), &self.hall, name).await?;
-        self.notes_seen.insert(name.as_str(), changed);
-        let wake = if name.is_vital() {
-            let change = Event::Change(self.hall.note(name));
-            watch::look_out(&mut self.note, attempt, seen, vec![change])
-        } else {
-            never()
-        };
-        Ok(Note { text, wake })
-    }
-
-    /// Our entry is not there any more: what there still is of it is seen to by whoever goes on.
-    fn leave_behind(&mut self) {
-        let (share, lease) = (self.lease().share(self.mark()), Arc::clone(self.lease()));
-        let (mark, may_come) = (self.mark(), self.may_come);
-        self.start_over();
-        match share {
-            Share::All => self.stale = Some(lease.id),
-            Share::Entry if may_come => lease.forsake(&self.hall, mark),
-            Share::Entry => {}
-        }
-    }
-
-    /// What a resign has to give up.
-    fn left(&self) -> Option<Left> {
-        match self.stage {
-            Stage::Out => self.stale.map(Left::Lease),
-            Stage::Entering | Stage::In(_) | Stage::Lost(_) => {
-                Some(match self.lease().share(self.mark()) {
-                    Share::All => Left::Lease(self.lease().id),
-                    Share::Entry => Left::Entry,
-                })
-            }
-        }
-    }
-}
-
-/// What there is to give up.
-enum Left {
-    Lease(LeaseId),
-    /// Our entry, under a lease that others use.
-    Entry,
 }
 
 #[async_trait]
@@ -423,15 +377,7 @@ impl Seat for EtcdSeat {
     }
 
     async fn read_note(&mut self, _now: Boottime, name: NoteName) -> Result<Note, Error> {
-        let keys = self.hall.notes().to_owned();
-        let attempt = self.link.attempt(&keys).await?;
-        match self.look(&attempt, name).await {
-            Ok(note) => {
-                attempt.succeed();
-                Ok(note)
-            }
-            Err(failure) => Err(attempt.fail(&failure).await),
-        }
+        self.read_up(name).await
     }
 
     async fn write_note(
@@ -440,92 +386,15 @@ impl Seat for EtcdSeat {
         name: NoteName,
         text: &[u8],
     ) -> Result<Noted, Error> {
-        let revision = match &self.stage {
-            Stage::In(entry) if entry.leads() => entry.revision(),
-            Stage::Lost(why) => return Ok(Noted::Gone(why.clone())),
-            Stage::In(_) | Stage::Out | Stage::Entering => {
-                return Ok(Noted::Gone("we do not lead".into()));
-            }
-        };
-        let attempt = self.link.attempt(self.hall.notes()).await?;
-        // What an earlier call has sent, and was dropped since, may be carried out before this or not at all:
-        // each takes the place of the note that was there when it was sent.
-        for _ in 0..NOTE_TRIES {
-            let known = self.notes_seen.get(name.as_str()).copied().unwrap_or(0);
-            let ask = Ask::Note { key: self.hall.note(name), seen: known, text: text.to_vec() };
-            let txn = queue::prove(&self.hall, self.mark(), revision, ask);
-            let reply = match attempt.client().txn(txn).await {
-                Ok(reply) => reply,
-                Err(cause) => {
-                    return Err(attempt.fail(&Failure { doing: Doing::Note, cause }).await);
-                }
-            };
-            if reply.succeeded() {
-                attempt.succeed();
-                self.notes_seen.insert(name.as_str(), queue::revision_of(&reply));
-                return Ok(Noted::Written);
-            }
-            let seen = queue::note_seen(&reply);
-            if seen == known {
-                attempt.succeed();
-                return Ok(Noted::Gone(self.lose()));
-            }
-            self.notes_seen.insert(name.as_str(), seen);
-        }
-        attempt.succeed();
-        Err(Error::new(
-            ErrorKind::Unreachable,
-            "the note changes as we write it: trying again helps",
-        ))
+        self.write_down(name, text).await
     }
 
     async fn resign(&mut self) -> Result<(), Error> {
-        let Some(left) = self.left() else { return Ok(()) };
-        let attempt = self.link.attempt(self.hall.prefix()).await?;
-        let client = attempt.client();
-        let given_up = match left {
-            Left::Lease(lease) => match client.lease_client().revoke(lease.get()).await {
-                Err(cause) if !is_lease_unknown(&cause) => {
-                    Err(Failure { doing: Doing::Resign, cause })
-                }
-                _ => Ok(()),
-            },
-            Left::Entry => withdraw(&client, &self.hall, self.mark(), self.may_come).await,
-        };
-        match given_up {
-            Ok(()) => {
-                attempt.succeed();
-                self.stale = None;
-                self.start_over();
-                Ok(())
-            }
-            Err(failure) => Err(attempt.fail(&failure).await),
-        }
+        self.leave().await
     }
 
     async fn resign_with(&mut self, name: NoteName, text: &[u8]) -> Result<(), Error> {
-        if let Stage::In(entry) = &self.stage
-            && entry.leads()
-        {
-            let note = self.hall.note(name);
-            let txn = queue::leave(&self.hall, self.mark(), entry.revision(), note, text);
-            let attempt = self.link.attempt(self.hall.prefix()).await?;
-            match attempt.client().txn(txn).await {
-                Ok(reply) => {
-                    attempt.succeed();
-                    if reply.succeeded() && !self.may_come {
-                        self.leave_behind();
-                    }
-                }
-                Err(cause) => {
-                    let error = attempt.fail(&Failure { doing: Doing::Resign, cause }).await;
-                    if error.kind() == ErrorKind::Ambiguous {
-                        return Err(error);
-                    }
-                }
-            }
-        }
-        self.resign().await
+        self.leave_with(name, text).await
     }
 
     fn ticket(&self) -> Option<Ticket> {

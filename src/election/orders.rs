@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::SystemTime;
 
-use elect_api::{Candidate, Entry, Error, ErrorKind, Survey, Token, stamp};
+use elect_api::{Candidate, Division, Entry, Error, ErrorKind, Survey, Token, stamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -21,6 +21,9 @@ pub struct Orders {
     /// Somebody takes part, or has, of another priority than the usual one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     ranked: bool,
+    /// Into what whoever came first has divided the election.
+    #[serde(default, skip_serializing_if = "Division::is_whole")]
+    division: Division,
     /// In place of the priorities that candidates were started with, by id or label.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     priorities: BTreeMap<String, Priority>,
@@ -137,6 +140,13 @@ impl Orders {
         self
     }
 
+    /// The same for an election that is divided like this.
+    #[must_use]
+    pub const fn divided(mut self, division: Division) -> Self {
+        self.division = division;
+        self
+    }
+
     /// The same with this priority for the candidate of this id, or for all of this label; or for `None` with
     /// the one that they were started with.
     #[must_use]
@@ -160,6 +170,11 @@ impl Orders {
     /// Who wants nobody to lead, if somebody does.
     pub const fn pausing(&self) -> Option<&Request> {
         self.paused.as_ref()
+    }
+
+    /// Into what the election is divided.
+    pub const fn division(&self) -> Division {
+        self.division
     }
 
     /// Whether leadership with this token is to be given up whether or not anything runs.
@@ -327,6 +342,14 @@ mod tests {
         let orders = orders.without(|who| who == "web-1-0123456789");
         assert_eq!(orders.priority_of("web-1-0123456789", 80), 7);
         assert_eq!(set(orders, "web-1", None).priority_of("web-1-0123456789", 80), 80);
+    }
+
+    #[test]
+    fn an_election_is_divided_as_whoever_came_first_says() {
+        let orders = through_a_store(&Orders::default().divided(Division::Slots(3)));
+        assert_eq!(orders.division(), Division::Slots(3));
+        let whole = orders.divided(Division::Whole);
+        assert_eq!(whole.to_bytes(), b"{}");
     }
 
     #[test]

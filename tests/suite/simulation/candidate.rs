@@ -204,6 +204,7 @@ async fn campaign(
         command: "job".into(),
         containment: "scan".into(),
         priority,
+        division: elect_api::Division::Whole,
     };
     let candidacy = Candidacy {
         store: &store,

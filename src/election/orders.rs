@@ -24,6 +24,10 @@ pub struct Orders {
     /// Into what whoever came first has divided the election.
     #[serde(default, skip_serializing_if = "Division::is_whole")]
     division: Division,
+    /// That is not proven yet: candidates that go by another division may be in the election, or in so many parts
+    /// of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unproven: Option<u16>,
     /// In place of the priorities that candidates were started with, by id or label.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     priorities: BTreeMap<String, Priority>,
@@ -140,9 +144,18 @@ impl Orders {
         self
     }
 
-    /// The same for an election that is divided like this.
+    /// The same for an election that is divided like this, as all who take part say.
     #[must_use]
     pub const fn divided(mut self, division: Division) -> Self {
+        self.division = division;
+        self.unproven = None;
+        self
+    }
+
+    /// The same for an election that somebody divides like this; whether all who take part agree is not known yet.
+    #[must_use]
+    pub(super) fn claimed(mut self, division: Division) -> Self {
+        self.unproven = Some(self.parts_in_use());
         self.division = division;
         self
     }
@@ -175,6 +188,16 @@ impl Orders {
     /// Into what the election is divided.
     pub const fn division(&self) -> Division {
         self.division
+    }
+
+    /// Whether all who take part say that the election is divided like this.
+    pub(super) fn is_divided(&self, division: Division) -> bool {
+        self.division == division && self.unproven.is_none()
+    }
+
+    /// In how many parts there may be candidates.
+    pub(super) fn parts_in_use(&self) -> u16 {
+        self.division.parts().max(self.unproven.unwrap_or(0))
     }
 
     /// Whether leadership with this token is to be given up whether or not anything runs.

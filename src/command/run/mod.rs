@@ -319,6 +319,7 @@ impl<'a> Run<'a> {
             restarts: self.plan.restarts,
             insists: false,
             once: self.plan.once.is_some(),
+            division: self.candidate.division,
             id: self.candidate.id.clone(),
             priority: self.candidate.priority,
             keeps_history: !is_scratch(&self.plan.campaign.election),

@@ -45,13 +45,13 @@ fn key(bytes: &[u8]) {
     let hall = Hall::new("elect/", &election);
     let number = hall.number_of(bytes).expect("a candidate of its own election");
     let other: ElectionName = "another".parse().expect("a name");
-    assert!(election == other || Hall::new("elect/", &other).lease_of(bytes).is_none());
-    assert!(bytes.ends_with(lease.as_bytes()));
+    assert!(election == other || Hall::new("elect/", &other).number_of(bytes).is_none());
+    assert!(bytes.ends_with(number.as_bytes()));
 }
 
 fn ticket(bytes: &[u8]) {
     let Ok(Ok(ticket)) = str::from_utf8(bytes).map(str::parse::<Ticket>) else { return };
-    let Ok(lease) = Mark::redeemed(&ticket) else { return };
-    let again = lease.ticket().expect("a lease has a ticket");
-    assert!(Mark::redeemed(&again).is_ok_and(|again| again == lease));
+    let Ok(mark) = Mark::redeemed(&ticket) else { return };
+    let again = mark.ticket().expect("an entry has a ticket");
+    assert!(Mark::redeemed(&again).is_ok_and(|again| again == mark));
 }

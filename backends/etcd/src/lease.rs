@@ -92,7 +92,8 @@ impl Lease {
         !roll.is_over
     }
 
-    /// What the seat with this entry is to give up. If that is the lease, nobody enters under it from now on.
+    /// What the seat with this entry is to give up, or has left when the entry is gone. If that is the lease,
+    /// nobody enters under it from now on.
     pub(crate) fn share(&self, mark: Mark) -> Share {
         let mut roll = lock(&self.roll);
         let mut tenants = roll.tenants.iter();

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use elect_api::{Error, ErrorKind, NoteName};
+use etcd_client::Client;
 
 use super::{EtcdSeat, Stage};
 use crate::fault::{Doing, Failure, is_lease_unknown};
@@ -12,6 +13,7 @@ use crate::queue;
 use crate::withdrawal::withdraw;
 
 /// What there is to give up.
+#[derive(Clone, Copy)]
 enum Left {
     Lease(LeaseId),
     /// Our entry, under a lease that others use.
@@ -36,10 +38,21 @@ impl EtcdSeat {
             Ok(()) => {
                 attempt.succeed();
                 self.stale = None;
-                self.start_over();
+                self.let_go(left, client).await;
                 Ok(())
             }
             Err(failure) => Err(attempt.fail(&failure).await),
+        }
+    }
+
+    /// Our entry is gone. Where all others have left at the same time, nobody needs the lease any more: it is
+    /// revoked, or ends by itself.
+    async fn let_go(&mut self, left: Left, client: Client) {
+        let lease = Arc::clone(self.lease());
+        let is_left = matches!(left, Left::Entry) && lease.share(self.mark()) == Share::All;
+        self.start_over();
+        if is_left {
+            let _ = client.lease_client().revoke(lease.id.get()).await;
         }
     }
 

@@ -6,6 +6,7 @@ use elect_api::{Candidate, ElectionName, Seat, Standing, Store, Token, trips};
 use elect_testkit::servers::Etcd;
 use elect_testkit::{oracle, run};
 use etcd_client::Client;
+use tokio::task::JoinSet;
 
 use crate::support::{TTL, in_words};
 
@@ -61,7 +62,14 @@ fn a_process_with_many_seats_has_one_lease_until_the_last_resigns() {
         lead(seats[1].as_mut()).await;
         assert_eq!(leases(&etcd).await, one);
         for seat in &mut seats {
-            seat.resign().await.expect("a resign");
+            lead(seat.as_mut()).await;
+        }
+        let mut resigns = JoinSet::new();
+        for mut seat in seats {
+            resigns.spawn(async move { seat.resign().await });
+        }
+        for resigned in resigns.join_all().await {
+            resigned.expect("a resign");
         }
         assert!(leases(&etcd).await.is_empty());
         assert_eq!(etcd.ctl(&["get", "--prefix", "--keys-only", "elect/"]).trim(), "");

@@ -32,13 +32,15 @@ impl EtcdSeat {
                 }
                 _ => Ok(()),
             },
-            Left::Entry => withdraw(&client, &self.hall, self.mark(), self.may_come).await,
+            Left::Entry => {
+                Box::pin(withdraw(&client, &self.hall, self.mark(), self.may_come)).await
+            }
         };
         match given_up {
             Ok(()) => {
                 attempt.succeed();
                 self.stale = None;
-                self.let_go(left, client).await;
+                Box::pin(self.let_go(left, client)).await;
                 Ok(())
             }
             Err(failure) => Err(attempt.fail(&failure).await),
@@ -78,7 +80,7 @@ impl EtcdSeat {
                 }
             }
         }
-        self.leave().await
+        Box::pin(self.leave()).await
     }
 
     /// Our entry is not there any more: what there still is of it is seen to by whoever goes on.

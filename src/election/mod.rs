@@ -40,6 +40,7 @@ pub mod once;
 pub mod orders;
 pub mod ranking;
 pub mod slots;
+pub mod spread;
 pub mod timing;
 mod together;
 

@@ -11,6 +11,8 @@ use elect_api::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::spread::Spread;
+
 /// All that is asked of one election at present.
 ///
 /// What it does not know, a later version has written: that is kept, and not obeyed.
@@ -30,6 +32,9 @@ pub struct Orders {
     /// of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unproven: Option<u16>,
+    /// Who is to hold which shards.
+    #[serde(default, skip_serializing_if = "Spread::is_empty")]
+    spread: Spread,
     /// In place of the priorities that candidates were started with, by id or label.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     priorities: BTreeMap<String, Priority>,
@@ -187,6 +192,18 @@ impl Orders {
         self.paused.as_ref()
     }
 
+    /// The same with the shards held like this.
+    #[must_use]
+    pub fn spreading(mut self, spread: Spread) -> Self {
+        self.spread = spread;
+        self
+    }
+
+    /// Who is to hold which shards.
+    pub const fn spread(&self) -> &Spread {
+        &self.spread
+    }
+
     /// Into what the election is divided.
     pub const fn division(&self) -> Division {
         self.division
@@ -251,6 +268,13 @@ impl Orders {
             survey.waiting.insert(0, held.entry);
         }
         survey
+    }
+
+    /// What of it concerns a leader for which nothing runs.
+    pub(super) fn about_the_leader(self) -> Self {
+        let step_down = self.step_down.map(|step_down| StepDown { to: None, ..step_down });
+        let Self { division, unproven, .. } = self;
+        Self { step_down, division, unproven, ..Self::default() }
     }
 
     /// Why nobody is to lead, if so.

@@ -14,9 +14,10 @@ use super::channel::{self, MOST_HOLDS, Received};
 use super::children::{self, Waited, Wake};
 use super::enclosure::Enclosure;
 use super::guardian::{self, MOST_OPEN, Parts};
-use super::image::{Image, LEASE, LISTEN_PID, Late, TOKEN};
+use super::image::{Image, LEASE, LISTEN_PID, Late, PART, SLOT, TOKEN};
 use super::ladder::{Deadlines, Ladder, Leftover};
 use super::redeemer::{Redeem, Redeemer};
+use super::role::Role;
 use super::signals::{self, Inherited};
 use super::spawn::{self, Launch};
 use super::switches::is_off;
@@ -30,10 +31,13 @@ const SWEEP_AGAIN: Duration = Duration::from_millis(5);
 pub struct Settings<'a> {
     /// The program and its arguments.
     pub command: &'a [OsString],
-    /// Whether it runs as a leader's command: then it gets the terminal, and `ELECT_LEASE`.
-    pub leads: bool,
+    /// What it is to elect.
+    pub role: Role,
     /// Its environment; `ELECT_LEASE` and `ELECT_TOKEN` are added.
     pub environment: Vec<(OsString, OsString)>,
+    /// The name of the election of which it leads a part: which one is said before the start, and it gets that as
+    /// `ELECT_SLOT` and in `ELECT_LEADER_ELECTION`. `None` if the election is one.
+    pub whole: Option<String>,
     /// Whether it gets sockets as systemd hands them over: then `LISTEN_PID` is its own process id.
     pub gets_sockets: bool,
     /// How often it may be started.
@@ -142,30 +146,34 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
     let mut environment = settings.environment;
     environment.retain(|(name, _)| name != "ELECT_LEASE");
     let has_init = settings.enclosure.has_init();
-    if settings.leads && !has_init {
+    let is_alone = settings.role == Role::Leads;
+    if settings.role.leads() && !has_init {
         environment.push(("ELECT_LEASE".into(), lease.path().into()));
     }
     let late: Vec<Late> = [
-        (settings.leads, TOKEN),
-        (settings.leads && has_init, LEASE),
-        (settings.leads && settings.gets_sockets, LISTEN_PID),
+        (settings.role.leads(), TOKEN),
+        (settings.role.leads() && has_init, LEASE),
+        (settings.role.leads() && settings.gets_sockets, LISTEN_PID),
+        (settings.whole.is_some(), SLOT),
+        (settings.whole.is_some(), PART),
     ]
     .into_iter()
     .filter_map(|(is_there, late)| is_there.then_some(late))
     .collect();
     let image = Image::new(settings.command, environment, &late)?;
+    let image = image.of_part_of(settings.whole.unwrap_or_default());
     let launch = Launch {
         pointers: image.pointers(),
         image,
         mask: settings.inherited.mask,
         dispositions: settings.inherited.dispositions,
-        terminal: settings.leads.then(Terminal::open).flatten(),
+        terminal: is_alone.then(Terminal::open).flatten(),
         in_front: false,
         death_read,
         failure_write: Some(failure_write),
     };
-    let lasting =
-        (settings.starts == Starts::Again).then(|| settings.inherited.descriptors().to_vec());
+    let inherited = if is_alone { settings.inherited.descriptors().to_vec() } else { Vec::new() };
+    let lasting = (settings.starts == Starts::Again).then_some(inherited);
     let ladder = Ladder::new(settings.leftover, settings.is_timed);
     let parts = Parts {
         socket: theirs,
@@ -178,7 +186,7 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
         child_news: signals::descriptor(&guardian::child_news())?,
         timer: clock::timer()?,
         ladder: if lasting.is_some() { ladder.restarting() } else { ladder },
-        leads: settings.leads,
+        role: settings.role,
         open: Vec::with_capacity(MOST_OPEN + lasting.as_ref().map_or(0, Vec::len)),
         lasting,
         ask: settings.signal,
@@ -221,6 +229,11 @@ impl Guardian {
         }
         let numbers: Vec<RawFd> = holds.iter().map(AsRawFd::as_raw_fd).collect();
         channel::send(self.socket.get_ref(), &Order::Start { token }.encode(), &numbers)
+    }
+
+    /// Has the next command that is started lead the part of the election that has this number.
+    pub fn leads_part(&mut self, number: u16) {
+        self.order(Order::Part(number));
     }
 
     /// Keeps a ticket, in place of any before: if the wrapper dies, the guardian empties the tree and

@@ -25,6 +25,8 @@ pub(super) enum Order {
         /// The command's `ELECT_TOKEN`.
         token: Token,
     },
+    /// The command leads the part of the election that has this number; it comes before the start.
+    Part(u16),
     /// The lease was renewed.
     Renewed(Deadlines),
     /// Ask the command to stop, as leadership is lost, and kill everything at this instant.
@@ -214,6 +216,7 @@ impl Order {
                 Parts { tag: 4, flag: resume, small: signal, wide: [nanos(kill_at), 0, 0] }
             }
             Self::Kill => Parts { tag: 5, ..Parts::default() },
+            Self::Part(number) => Parts { tag: 7, small: number.into(), ..Parts::default() },
             Self::Ticket(text) => return text.pack(),
         };
         parts.pack()
@@ -238,6 +241,7 @@ impl Order {
                 Self::Signal { signal: small, resume: flag, kill_at }
             }
             5 => Self::Kill,
+            7 => Self::Part(u16::try_from(small).ok()?),
             _ => return None,
         })
     }
@@ -304,8 +308,9 @@ mod tests {
             Order::Signal { signal: 15, resume: true, kill_at: Some(at) },
             Order::Signal { signal: 28, resume: false, kill_at: None },
             Order::Kill,
+            Order::Part(u16::MAX),
             Order::Ticket(TicketText::new(b"7587869")),
-            Order::Ticket(TicketText::new(&[b'x'; 200])),
+            Order::Ticket(TicketText::new(&[b'x'; Ticket::MAX_LEN])),
         ] {
             assert_eq!(Order::decode(&order.encode()), Some(order));
         }

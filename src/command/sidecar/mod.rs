@@ -26,7 +26,7 @@ use super::runtime::block_on;
 use super::steer::preempt;
 use crate::config::{self, AfterLoss, SidecarPlan, Wait};
 use crate::election::driver::{self, Candidacy, Clock as _};
-use crate::election::machine::{Event, Machine, Rules, Verdict};
+use crate::election::machine::{Event, Heeds, Machine, Rules, Verdict};
 use crate::election::timing::Timing;
 use crate::guard::{Incoming, Inherited};
 use crate::report::Log;
@@ -68,7 +68,7 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
     let known = plan.campaign.backend.for_others(&profile.location);
     let environment =
         environment::for_command(&plan.campaign.election, &candidate, &known, address);
-    let hooks = Hooks { plan: &plan.campaign, environment, inherited, log };
+    let hooks = Hooks { plan: &plan.campaign, environment, slot: None, inherited, log };
     let changes = hooks.clone();
     let standing = Hooked::new(standing, hooks);
     let charge = Charge {
@@ -226,6 +226,7 @@ fn rules(candidate: &Candidate, lock_delay: Option<Duration>) -> Rules {
         division: candidate.division,
         id: candidate.id.clone(),
         priority: candidate.priority,
+        heeds: Heeds::All,
         keeps_history: true,
         lock_delay,
     }

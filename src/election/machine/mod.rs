@@ -28,7 +28,9 @@ use self::settling::Settling;
 use super::orders::Orders;
 use super::timing::Timing;
 use crate::guard::switches::is_off;
-pub use vocabulary::{Answer, Command, Event, LastWords, News, Restarts, Rules, Verdict, Wait};
+pub use vocabulary::{
+    Answer, Command, Event, Heeds, LastWords, News, Restarts, Rules, Verdict, Wait,
+};
 
 /// One candidacy, from joining to its verdict.
 #[derive(Clone, Debug)]

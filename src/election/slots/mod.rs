@@ -75,9 +75,6 @@ impl Slot {
 }
 
 impl Slots {
-    /// The greatest number of slots: the head of the queue waits in each of them.
-    pub const MOST: u16 = 64;
-
     /// So many slots in the election `whole` of this store.
     ///
     /// Whoever is in haste does not want to wait for a slot that is taken: it is told that nobody is before it as long
@@ -165,8 +162,7 @@ impl Store for Slots {
         let (door, parts) = survey(&*self.store, &self.whole, &self.parts).await?;
         let mut leaders: Vec<_> = parts.into_iter().filter_map(|part| part.leader).collect();
         let leads = |id: &str| leaders.iter().any(|leader| leader.entry.candidate.id == id);
-        let waiting =
-            door.entries().filter(|entry| !leads(&entry.candidate.id)).cloned().collect();
+        let waiting = door.entries().filter(|entry| !leads(&entry.candidate.id)).cloned().collect();
         Ok(Survey { leader: leaders.pop(), waiting })
     }
 

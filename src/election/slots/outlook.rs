@@ -38,8 +38,7 @@ impl Outlook {
             return None;
         }
         let version = found.as_ref().map_or(known, |found| found.version);
-        let task =
-            follow(Arc::clone(store), election.clone(), Arc::clone(&self.shared), version);
+        let task = follow(Arc::clone(store), election.clone(), Arc::clone(&self.shared), version);
         self.aside.begin(task);
         found
     }

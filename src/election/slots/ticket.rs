@@ -76,8 +76,7 @@ mod tests {
         let joined = join(all.into_iter()).expect("one ticket");
         assert_eq!(joined.as_str(), "slots:=a=b,0=x,63=y-1");
         let split_up = split(&whole, &joined).expect("three");
-        let names: Vec<_> =
-            split_up.iter().map(|(name, one)| format!("{name} {one}")).collect();
+        let names: Vec<_> = split_up.iter().map(|(name, one)| format!("{name} {one}")).collect();
         assert_eq!(names, ["jobs a=b", "jobs:0 x", "jobs:63 y-1"]);
         assert_eq!(split(&whole, &ticket("abc")), Some(vec![(whole.clone(), ticket("abc"))]));
         for bad in ["slots:", "slots:x", "slots:x=y", "slots:70000=y", "slots:1="] {
@@ -89,7 +88,7 @@ mod tests {
     #[test]
     fn there_is_room_for_the_tickets_of_every_slot() {
         let long = ticket(&"x".repeat(55));
-        let all = [None].into_iter().chain((0..super::super::Slots::MOST).map(Some));
+        let all = [None].into_iter().chain((0..Division::MOST_SLOTS).map(Some));
         let joined = join(all.map(|part| (part, long.clone()))).expect("one ticket");
         assert_eq!(joined.as_str().split(BETWEEN).count(), 65);
     }

@@ -28,13 +28,13 @@ pub struct Orders {
     /// Into what whoever came first has divided the election.
     #[serde(default, skip_serializing_if = "Division::is_whole")]
     division: Division,
+    /// Who is to hold which shards.
+    #[serde(default, skip_serializing_if = "Spread::is_empty")]
+    spread: Spread,
     /// That is not proven yet: candidates that go by another division may be in the election, or in so many parts
     /// of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unproven: Option<u16>,
-    /// Who is to hold which shards.
-    #[serde(default, skip_serializing_if = "Spread::is_empty")]
-    spread: Spread,
     /// In place of the priorities that candidates were started with, by id or label.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     priorities: BTreeMap<String, Priority>,
@@ -164,6 +164,7 @@ impl Orders {
     pub(super) fn claimed(mut self, division: Division) -> Self {
         self.unproven = Some(self.parts_in_use());
         self.division = division;
+        self.spread = Spread::default();
         self
     }
 
@@ -273,8 +274,7 @@ impl Orders {
     /// What of it concerns a leader for which nothing runs.
     pub(super) fn about_the_leader(self) -> Self {
         let step_down = self.step_down.map(|step_down| StepDown { to: None, ..step_down });
-        let Self { division, unproven, .. } = self;
-        Self { step_down, division, unproven, ..Self::default() }
+        Self { step_down, division: self.division, unproven: self.unproven, ..Self::default() }
     }
 
     /// Why nobody is to lead, if so.

@@ -172,13 +172,12 @@ impl<'a> Terms<'a> {
     }
 
     pub(super) fn rules(&self) -> Rules {
+        let division = self.shard.map_or(self.plan.campaign.division, |_| Division::Whole);
         // Who is to hold a shard the coordinator decides.
         let priority = match self.plan.campaign.division {
             Division::Shards(_) => Candidate::USUAL_PRIORITY,
             Division::Whole | Division::Slots(_) => self.candidate.priority,
         };
-        // All agree on the division of the election, of which a shard is none.
-        let division = if self.shard.is_some() { Division::Whole } else { self.candidate.division };
         Rules {
             wait: self.plan.wait,
             signal: self.plan.signal as i32,

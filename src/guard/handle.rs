@@ -21,7 +21,7 @@ use super::role::Role;
 use super::signals::{self, Inherited};
 use super::spawn::{self, Launch};
 use super::switches::is_off;
-use super::wire::{Message, Order, Report, TicketText};
+use super::wire::{Message, Order, Report};
 use super::{Alarm, Terminal, clock, death_pipe, descriptors, lease};
 
 /// How soon the wrapper looks again for descendants, should it have to kill them itself.
@@ -207,7 +207,7 @@ pub struct Guardian {
     spare: Vec<i32>,
     wake: Wake,
     /// Orders that the socket had no room for, as the guardian is stopped.
-    unsent: VecDeque<Order>,
+    unsent: VecDeque<Box<Message>>,
 }
 
 impl Guardian {
@@ -239,12 +239,12 @@ impl Guardian {
     /// Keeps a ticket, in place of any before: if the wrapper dies, the guardian empties the tree and
     /// has the entry given up.
     pub fn keep(&mut self, ticket: &Ticket) {
-        self.order(Order::Ticket(ticket.into()));
+        self.order(Order::Ticket(ticket.as_str().as_bytes()));
     }
 
     /// Keeps no ticket until the next one: if the wrapper dies, the entry ends by itself.
     pub fn keep_none(&mut self) {
-        self.order(Order::Ticket(TicketText::NONE));
+        self.order(Order::Ticket(&[]));
     }
 
     /// The lease was renewed. Deadlines that are not later than the known ones change nothing, and
@@ -293,17 +293,19 @@ impl Guardian {
         }
     }
 
-    fn order(&mut self, order: Order) {
+    fn order(&mut self, order: Order<'_>) {
         use io::ErrorKind::{BrokenPipe, ConnectionReset, NotConnected};
         // A guardian that is gone shows itself in `next_report`; whatever else fails, for want of room or
         // of memory, is tried again.
         let failed =
             |error: io::Error| !matches!(error.kind(), BrokenPipe | ConnectionReset | NotConnected);
+        let message = order.encode();
         let full = !self.unsent.is_empty()
-            || channel::send(self.socket.get_ref(), &order.encode(), &[]).is_err_and(failed);
+            || channel::send(self.socket.get_ref(), &message, &[]).is_err_and(failed);
+        let is_known = || self.unsent.iter().any(|other| other.as_bytes() == message.as_bytes());
         // Of equal signals that wait for a stopped process the kernel, too, keeps one.
-        if full && !self.unsent.contains(&order) {
-            self.unsent.push_back(order);
+        if full && !is_known() {
+            self.unsent.push_back(Box::new(message));
         }
     }
 
@@ -320,8 +322,8 @@ impl Guardian {
             };
             let mut ready = self.socket.ready(interest).await.ok()?;
             if ready.ready().is_writable() {
-                while let Some(order) = self.unsent.front() {
-                    if channel::send(self.socket.get_ref(), &order.encode(), &[]).is_err() {
+                while let Some(message) = self.unsent.front() {
+                    if channel::send(self.socket.get_ref(), message, &[]).is_err() {
                         break;
                     }
                     self.unsent.pop_front();

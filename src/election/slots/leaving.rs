@@ -62,7 +62,7 @@ impl Leaving {
         let aside = self.aside.wake();
         Box::pin(async move {
             aside.await;
-            std::future::pending().await
+            std::future::pending::<()>().await;
         })
     }
 

@@ -301,9 +301,8 @@ async fn play(seed: u64) {
             0..=11 => {
                 let polls = if chance.bool() { PATIENCE } else { chance.usize(1..30) };
                 let refresh = contender.seat.refresh(ground.now());
-                match poll_n_eagerly(polls, refresh).await {
-                    Some(Ok(standing)) => contender.standing = standing,
-                    Some(Err(_)) | None => {}
+                if let Some(Ok(standing)) = poll_n_eagerly(polls, refresh).await {
+                    contender.standing = standing;
                 }
                 if matches!(contender.standing, Standing::Gone(_) | Standing::Evicted(_)) {
                     let _ = poll_n_eagerly(PATIENCE, contender.seat.resign()).await;

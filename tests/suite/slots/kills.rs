@@ -47,12 +47,14 @@ fn eight_for_three_slots_under_kills_never_share_one(brand: Option<Brand>) {
         match strike % 7 {
             0 => send_if_alive(wrapper, Signal::SIGKILL),
             1 => {
-                let guardian = contender.running.guardian_if_any();
-                guardian.into_iter().for_each(|pid| send_if_alive(pid, Signal::SIGKILL));
+                if let Some(guardian) = contender.running.guardian_if_any() {
+                    send_if_alive(guardian, Signal::SIGKILL);
+                }
             }
             2 => {
-                let run = hall.run_of(&contender.tag);
-                run.iter().for_each(|(_, run)| send_if_alive(run.main().pid, Signal::SIGKILL));
+                if let Some((_, run)) = hall.run_of(&contender.tag) {
+                    send_if_alive(run.main().pid, Signal::SIGKILL);
+                }
             }
             3 => send_if_alive(wrapper, Signal::SIGTERM),
             4 => {

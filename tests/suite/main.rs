@@ -55,6 +55,7 @@ mod shells;
 mod sidecar;
 mod signals;
 mod simulation;
+mod slots;
 mod stage;
 mod status;
 mod steer;

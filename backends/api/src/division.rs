@@ -20,8 +20,11 @@ pub enum Division {
 }
 
 impl Division {
-    /// The greatest number of slots or shards.
-    pub const MOST: u16 = 1024;
+    /// The greatest number of slots: whoever is next waits in each of them.
+    pub const MOST_SLOTS: u16 = 64;
+
+    /// The greatest number of shards.
+    pub const MOST_SHARDS: u16 = 1024;
 
     /// Whether it is one.
     pub const fn is_whole(&self) -> bool {

@@ -7,7 +7,6 @@
 mod lookout;
 mod pace;
 mod sight;
-mod together;
 mod until;
 mod wishes;
 

@@ -3,8 +3,8 @@ use std::iter;
 use std::time::Duration;
 
 use elect_api::{Boottime, Division, ElectionName, Error, ErrorKind, Profile, Store, Survey};
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 
-use super::together::together;
 use crate::command::attempts::insist;
 use crate::election::history::last_led;
 use crate::election::orders::{Orders, Request};
@@ -20,6 +20,9 @@ pub(in crate::command) const FRESH: Duration = Duration::from_secs(4);
 /// pause between two looks.
 const SETTLING: Duration = Duration::from_millis(700);
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// How many parts are looked at at once.
+const ABREAST: usize = 16;
 
 /// How much of an election that is divided is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,7 +173,7 @@ impl Asking<'_> {
             let parts: Vec<_> =
                 numbers.filter_map(|number| Division::part(name, number).ok()).collect();
             let looks = parts.iter().map(|part| self.insist(async || see(self.store, part).await));
-            seen.parts = together(looks).await.into_iter().collect::<anyhow::Result<_>>()?;
+            seen.parts = stream::iter(looks).buffered(ABREAST).try_collect().await?;
         }
         Ok(seen)
     }

@@ -34,6 +34,7 @@ pub mod machine;
 pub mod once;
 pub mod orders;
 pub mod ranking;
+pub mod spread;
 pub mod timing;
 
 pub use call::{Call, Ending, Operation};

@@ -9,6 +9,8 @@ use elect_api::{Candidate, Division, Entry, Error, ErrorKind, Survey, Token, sta
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::spread::Spread;
+
 /// All that is asked of one election at present.
 ///
 /// What it does not know, a later version has written: that is kept, and not obeyed.
@@ -24,6 +26,9 @@ pub struct Orders {
     /// Into what whoever came first has divided the election.
     #[serde(default, skip_serializing_if = "Division::is_whole")]
     division: Division,
+    /// Who is to hold which shards.
+    #[serde(default, skip_serializing_if = "Spread::is_empty")]
+    spread: Spread,
     /// In place of the priorities that candidates were started with, by id or label.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     priorities: BTreeMap<String, Priority>,
@@ -170,6 +175,18 @@ impl Orders {
     /// Who wants nobody to lead, if somebody does.
     pub const fn pausing(&self) -> Option<&Request> {
         self.paused.as_ref()
+    }
+
+    /// The same with the shards held like this.
+    #[must_use]
+    pub fn spreading(mut self, spread: Spread) -> Self {
+        self.spread = spread;
+        self
+    }
+
+    /// Who is to hold which shards.
+    pub const fn spread(&self) -> &Spread {
+        &self.spread
     }
 
     /// Into what the election is divided.

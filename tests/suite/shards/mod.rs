@@ -1,0 +1,14 @@
+//! `elect run --shards`: many elections in one, spread over all who take part.
+
+mod ends;
+mod faults;
+mod flags;
+mod moves;
+mod picture;
+mod steering;
+mod supervision;
+mod troop;
+
+use self::picture::Picture;
+use self::troop::Troop;
+use crate::see::{Arena, Ground, on_each_cluster, on_each_store};

@@ -13,7 +13,7 @@ pub const LEADER_BACKEND: &str = "ELECT_LEADER_BACKEND";
 /// The flags that belong to one run. An `elect` in its command has neither their variables nor their
 /// keys: it would take part in its parent's election, overwrite its parent's outcome or lease, take its
 /// parent's work for its own, run its parent's hooks, or want its parent's port.
-pub const OF_ONE_RUN: [&str; 9] = [
+pub const OF_ONE_RUN: [&str; 11] = [
     "election",
     "http",
     "id",
@@ -23,6 +23,8 @@ pub const OF_ONE_RUN: [&str; 9] = [
     "on-lost",
     "once",
     "outcome",
+    "shards",
+    "slots",
 ];
 
 /// The variable of the flag of this long name.

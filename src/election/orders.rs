@@ -245,6 +245,12 @@ impl Orders {
         survey
     }
 
+    /// What of it concerns a leader for which nothing runs.
+    pub(super) fn about_the_leader(self) -> Self {
+        let step_down = self.step_down.map(|step_down| StepDown { to: None, ..step_down });
+        Self { step_down, division: self.division, ..Self::default() }
+    }
+
     /// Why nobody is to lead, if so.
     pub(super) fn pause(&self) -> Option<String> {
         self.paused.as_ref().map(|request| request.in_words("paused"))

@@ -10,7 +10,7 @@ use super::observer::Observer;
 use super::validity::Told;
 use super::work::Work;
 use crate::election::driver::{self, Candidacy, Clock as _};
-use crate::election::machine::{Machine, Rules, Verdict, Wait};
+use crate::election::machine::{Heeds, Machine, Rules, Verdict, Wait};
 use crate::election::timing::Timing;
 
 /// One candidacy with all that it needs.
@@ -64,6 +64,7 @@ impl Candidature {
             once: false,
             id: self.candidate.id.clone(),
             priority: self.candidate.priority,
+            heeds: Heeds::All,
             keeps_history: true,
             lock_delay: None,
         }

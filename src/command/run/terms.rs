@@ -10,7 +10,7 @@ use crate::command::candidacy::{Charge, Hooks, environment};
 use crate::command::selftest::is_scratch;
 use crate::config::{BackendUrl, RunPlan};
 use crate::election::driver::Candidacy;
-use crate::election::machine::Rules;
+use crate::election::machine::{Heeds, Rules};
 use crate::election::timing::{Timing, Wishes};
 use crate::guard::{Containment, Enclosure, Forked, Inherited, Redeem, Role, Settings, Starts};
 use crate::report::Log;
@@ -161,6 +161,11 @@ impl<'a> Terms<'a> {
     }
 
     pub(super) fn rules(&self) -> Rules {
+        // Who is to hold a shard the coordinator decides.
+        let priority = match self.plan.campaign.division {
+            Division::Shards(_) => Candidate::USUAL_PRIORITY,
+            Division::Whole | Division::Slots(_) => self.candidate.priority,
+        };
         Rules {
             wait: self.plan.wait,
             signal: self.plan.signal as i32,
@@ -170,7 +175,8 @@ impl<'a> Terms<'a> {
             insists: false,
             once: self.plan.once.is_some(),
             id: self.candidate.id.clone(),
-            priority: self.candidate.priority,
+            priority,
+            heeds: Heeds::All,
             keeps_history: !is_scratch(&self.election),
             lock_delay: self.plan.campaign.lock_delay,
         }
@@ -178,6 +184,12 @@ impl<'a> Terms<'a> {
 
     /// Those of a candidacy for which nothing runs.
     pub(super) fn roster_rules(&self) -> Rules {
-        Rules { restarts: None, lock_delay: None, keeps_history: false, ..self.rules() }
+        Rules {
+            heeds: Heeds::Resigning,
+            restarts: None,
+            lock_delay: None,
+            keeps_history: false,
+            ..self.rules()
+        }
     }
 }

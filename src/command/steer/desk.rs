@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use elect_api::{
-    Boottime, ElectionName, Ending, ErrorKind, Leader, Ordered, Orders as Kept, Store, Survey,
-    Token,
+    Boottime, Division, ElectionName, Ending, ErrorKind, Leader, Ordered, Orders as Kept, Store,
+    Survey, Token,
 };
 
 use crate::command::attempts::insist;
@@ -160,7 +160,8 @@ impl<'a> Desk<'a> {
         mut is_met: impl FnMut(&Survey) -> bool,
     ) -> anyhow::Result<Option<Survey>> {
         let end = self.end.map_or(end, |own| own.min(end));
-        let end = self.wait(Some(end), |seen| is_met(&seen.survey)).await?;
+        let is_met = |seen: &Seen| is_met(&seen.survey);
+        let end = self.wait(self.election, Some(end), is_met).await?;
         Ok(end.map(|seen| seen.survey))
     }
 
@@ -172,16 +173,36 @@ impl<'a> Desk<'a> {
         &self,
         is_met: impl FnMut(&Seen) -> bool,
     ) -> anyhow::Result<Option<Seen>> {
-        self.wait(self.end, is_met).await
+        self.wait(self.election, self.end, is_met).await
+    }
+
+    /// Waits until each part of an election that is divided is so, one after the other. Says whether that came
+    /// before the time was over.
+    ///
+    /// # Errors
+    /// The store refuses us.
+    pub(super) async fn wait_for_parts(
+        &self,
+        division: Division,
+        is_met: impl Fn(&Survey) -> bool,
+    ) -> anyhow::Result<bool> {
+        for number in 0..division.parts() {
+            let part = Division::part(self.election, number)?;
+            if self.wait(&part, self.end, |seen| is_met(&seen.survey)).await?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     async fn wait(
         &self,
+        election: &ElectionName,
         end: Option<Boottime>,
         is_met: impl FnMut(&Seen) -> bool,
     ) -> anyhow::Result<Option<Seen>> {
         let store = config::connect(self.backend)?;
-        let lookout = Lookout::over(store, vec![self.election.clone()], Rhythm::Calm)?;
+        let lookout = Lookout::over(store, vec![election.clone()], Rhythm::Calm)?;
         Ok(match until(lookout, end, &self.log, is_met).await? {
             Until::So(seen) => Some(seen),
             Until::NotSo(_) | Until::Unknown(_) => None,

@@ -26,7 +26,9 @@ use self::request::{Kind, Request};
 use super::orders::Orders;
 use super::timing::Timing;
 use crate::guard::switches::is_off;
-pub use vocabulary::{Answer, Command, Event, LastWords, News, Restarts, Rules, Verdict, Wait};
+pub use vocabulary::{
+    Answer, Command, Event, Heeds, LastWords, News, Restarts, Rules, Verdict, Wait,
+};
 
 /// One candidacy, from joining to its verdict.
 #[derive(Clone, Debug)]

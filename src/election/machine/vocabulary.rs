@@ -29,11 +29,22 @@ pub struct Rules {
     pub id: String,
     /// Our priority, as long as nobody has set another: 0 never leads.
     pub priority: u32,
+    /// What of that which people ask concerns it.
+    pub heeds: Heeds,
     /// Whether it is kept who has led, and how that ended.
     pub keeps_history: bool,
     /// From a win to the start, unless the last leadership that is known has ended well. With `None` a start waits
     /// for no history.
     pub lock_delay: Option<Duration>,
+}
+
+/// What of that which people ask of an election concerns a candidacy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heeds {
+    /// All.
+    All,
+    /// That a leader resign: nothing runs for it, so that there is nothing to pause, and any will do to lead.
+    Resigning,
 }
 
 /// When a command that has ended by itself is started again, as long as we lead and nobody wants us to end.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use elect::election::machine::{Command, Event, Machine, Rules, Wait};
+use elect::election::machine::{Command, Event, Heeds, Machine, Rules, Wait};
 use elect::election::orders::Orders;
 use elect::election::ranking::Field;
 use elect::election::timing::{Timing, Wishes};
@@ -114,6 +114,7 @@ impl Candidate {
             once: false,
             id: name(id),
             priority,
+            heeds: Heeds::All,
             keeps_history: false,
             lock_delay: None,
         };

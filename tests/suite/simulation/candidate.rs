@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use elect::election::Call;
 use elect::election::driver::{self, Candidacy};
-use elect::election::machine::{Event, Machine, News, Rules, Verdict, Wait};
+use elect::election::machine::{Event, Heeds, Machine, News, Rules, Verdict, Wait};
 use elect::election::timing::{Timing, Wishes};
 use elect_api::{Candidate, Store, Survey, Ticket};
 use elect_testkit::sim::Clock;
@@ -189,6 +189,7 @@ async fn campaign(
         once: false,
         id: id.clone(),
         priority,
+        heeds: Heeds::All,
         keeps_history: true,
         lock_delay: None,
     };

@@ -14,7 +14,9 @@ use std::time::Duration;
 
 use elect_api::{Boottime, Cadence, Error, ErrorKind, Lease, Token, Validity};
 
-use super::{Answer, Command, Event, LastWords, Machine, News, Restarts, Rules, Verdict, Wait};
+use super::{
+    Answer, Command, Event, Heeds, LastWords, Machine, News, Restarts, Rules, Verdict, Wait,
+};
 use crate::election::timing::{Timing, Wishes};
 use crate::guard::Ended;
 
@@ -138,6 +140,7 @@ fn rules() -> Rules {
         once: false,
         id: "us".into(),
         priority: elect_api::Candidate::USUAL_PRIORITY,
+        heeds: Heeds::All,
         keeps_history: false,
         lock_delay: None,
     }

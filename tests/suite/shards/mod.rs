@@ -1,5 +1,6 @@
 //! `elect run --shards`: many elections in one, spread over all who take part.
 
+mod disputes;
 mod ends;
 mod faults;
 mod flags;

@@ -29,6 +29,10 @@ pub struct Orders {
     /// Who is to hold which shards.
     #[serde(default, skip_serializing_if = "Spread::is_empty")]
     spread: Spread,
+    /// That is not proven yet: candidates that go by another division may be in the election, or in so many parts
+    /// of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unproven: Option<u16>,
     /// In place of the priorities that candidates were started with, by id or label.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     priorities: BTreeMap<String, Priority>,
@@ -145,10 +149,20 @@ impl Orders {
         self
     }
 
-    /// The same for an election that is divided like this.
+    /// The same for an election that is divided like this, as all who take part say.
     #[must_use]
     pub const fn divided(mut self, division: Division) -> Self {
         self.division = division;
+        self.unproven = None;
+        self
+    }
+
+    /// The same for an election that somebody divides like this; whether all who take part agree is not known yet.
+    #[must_use]
+    pub(super) fn claimed(mut self, division: Division) -> Self {
+        self.unproven = Some(self.parts_in_use());
+        self.division = division;
+        self.spread = Spread::default();
         self
     }
 
@@ -192,6 +206,16 @@ impl Orders {
     /// Into what the election is divided.
     pub const fn division(&self) -> Division {
         self.division
+    }
+
+    /// Whether all who take part say that the election is divided like this.
+    pub(super) fn is_divided(&self, division: Division) -> bool {
+        self.division == division && self.unproven.is_none()
+    }
+
+    /// In how many parts there may be candidates.
+    pub(super) fn parts_in_use(&self) -> u16 {
+        self.division.parts().max(self.unproven.unwrap_or(0))
     }
 
     /// Whether leadership with this token is to be given up whether or not anything runs.
@@ -248,7 +272,7 @@ impl Orders {
     /// What of it concerns a leader for which nothing runs.
     pub(super) fn about_the_leader(self) -> Self {
         let step_down = self.step_down.map(|step_down| StepDown { to: None, ..step_down });
-        Self { step_down, division: self.division, ..Self::default() }
+        Self { step_down, division: self.division, unproven: self.unproven, ..Self::default() }
     }
 
     /// Why nobody is to lead, if so.

@@ -62,6 +62,7 @@ impl Candidature {
             restarts: None,
             insists: false,
             once: false,
+            division: self.candidate.division,
             id: self.candidate.id.clone(),
             priority: self.candidate.priority,
             heeds: Heeds::All,

@@ -161,6 +161,7 @@ impl<'a> Terms<'a> {
     }
 
     pub(super) fn rules(&self) -> Rules {
+        let division = self.shard.map_or(self.plan.campaign.division, |_| Division::Whole);
         // Who is to hold a shard the coordinator decides.
         let priority = match self.plan.campaign.division {
             Division::Shards(_) => Candidate::USUAL_PRIORITY,
@@ -174,6 +175,7 @@ impl<'a> Terms<'a> {
             restarts: self.plan.restarts,
             insists: false,
             once: self.plan.once.is_some(),
+            division,
             id: self.candidate.id.clone(),
             priority,
             heeds: Heeds::All,

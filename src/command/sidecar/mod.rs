@@ -223,6 +223,7 @@ fn rules(candidate: &Candidate, lock_delay: Option<Duration>) -> Rules {
         restarts: None,
         insists: true,
         once: false,
+        division: candidate.division,
         id: candidate.id.clone(),
         priority: candidate.priority,
         heeds: Heeds::All,

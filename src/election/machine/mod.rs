@@ -10,6 +10,7 @@ mod patience;
 mod ranking;
 mod request;
 mod restarting;
+mod settling;
 mod signals;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ use self::leading::Tenure;
 use self::once::Inquiry;
 use self::ranking::Ranking;
 use self::request::{Kind, Request};
+use self::settling::Settling;
 use super::orders::Orders;
 use super::timing::Timing;
 use crate::guard::switches::is_off;
@@ -50,6 +52,7 @@ pub struct Machine {
     reached: bool,
     /// What keeps a winner from starting anything.
     restraint: Restraint,
+    settling: Settling,
     /// `None` if it does not matter how often it is done.
     inquiry: Option<Inquiry>,
     /// How far we are with the history of the election.
@@ -99,6 +102,7 @@ impl Machine {
     /// A candidacy that begins at `now`. `seed` spreads its repetitions.
     pub fn new(rules: Rules, timing: Timing, now: Boottime, seed: u64) -> Self {
         Self {
+            settling: if rules.division.is_whole() { Settling::Settled } else { Settling::Due },
             inquiry: rules.once.then_some(Inquiry::Due(None)),
             chapter: Chapter::Closed,
             delay: None,
@@ -158,6 +162,7 @@ impl Machine {
             Event::Answered(answer) => self.answered(now, answer),
             Event::Recalled(answer) => self.recalled(now, answer),
             Event::Recorded(outcome) => self.recorded(now, outcome),
+            Event::Settled(outcome) => self.settled(now, outcome),
             Event::Announced(outcome) => self.announced(now, outcome),
             Event::Compared(outcome) => self.compared(now, outcome),
             Event::HistoryRead(outcome) => self.history_read(now, outcome),
@@ -200,6 +205,7 @@ impl Machine {
             let is_of_history = matches!(kind, Some(Kind::ReadHistory | Kind::WriteHistory));
             let is_held_back = matches!(self.phase, Phase::Campaigning(_));
             match kind {
+                Some(Kind::Settle) => self.settling_failed(),
                 Some(Kind::Recall) => self.inquiry_failed(),
                 Some(Kind::Announce) => self.announcement_failed(),
                 Some(Kind::Compare) => self.comparison_failed(),
@@ -269,6 +275,7 @@ impl Machine {
             Phase::Campaigning(_) if self.restraint == Restraint::Rejoin => {
                 (Kind::Resign, Command::Resign(self.last_words()))
             }
+            Phase::Campaigning(_) if self.is_to_settle() => (Kind::Settle, Command::Settle),
             Phase::Campaigning(_) if matches!(self.inquiry, Some(Inquiry::Due(_))) => {
                 (Kind::Recall, Command::Recall)
             }
@@ -326,6 +333,8 @@ impl Machine {
             self.count_from_the_win(now, token);
         }
         match *answer {
+            Answer::Leading { .. } if self.has_to_settle(now, 0) => {}
+            Answer::Waiting { ahead } if self.has_to_settle(now, ahead) => {}
             Answer::Leading { token, .. } if self.has_to_ask(now, token) => {}
             Answer::Leading { token, .. } if self.is_kept_from_it(now, token) => {}
             Answer::Leading { token, .. } if self.has_to_compare(now, token) => {}

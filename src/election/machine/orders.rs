@@ -19,6 +19,7 @@ impl Machine {
             let news = News::Reprioritized(is.unwrap_or_else(own));
             self.say(Command::Tell(news));
         }
+        self.settle_again();
         self.compare_anew();
         self.hurry_chapter(now);
         let Phase::Leading(tenure) = &self.phase else { return };

@@ -112,6 +112,7 @@ impl Candidate {
             restarts: None,
             insists: true,
             once: false,
+            division: elect_api::Division::Whole,
             id: name(id),
             priority,
             heeds: Heeds::All,
@@ -271,6 +272,7 @@ impl Candidate {
                 self.orders.push_back(Order::WrapperGone);
             }
             Command::Tell(_)
+            | Command::Settle
             | Command::Recall
             | Command::Record
             | Command::Announce

@@ -187,6 +187,7 @@ async fn campaign(
         restarts: game.plan.restarts,
         insists: true,
         once: false,
+        division: elect_api::Division::Whole,
         id: id.clone(),
         priority,
         heeds: Heeds::All,

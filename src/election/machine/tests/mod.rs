@@ -8,6 +8,7 @@ mod once;
 mod orders;
 mod ranking;
 mod restarting;
+mod settling;
 mod wishes;
 
 use std::time::Duration;
@@ -84,6 +85,7 @@ fn word(command: &Command) -> Option<String> {
     Some(match command {
         Command::Open => "open".into(),
         Command::Refresh => "refresh".into(),
+        Command::Settle => "settle".into(),
         Command::Recall => "recall".into(),
         Command::Record => "record".into(),
         Command::Announce => "announce".into(),
@@ -138,6 +140,7 @@ fn rules() -> Rules {
         restarts: None,
         insists: false,
         once: false,
+        division: elect_api::Division::Whole,
         id: "us".into(),
         priority: elect_api::Candidate::USUAL_PRIORITY,
         heeds: Heeds::All,

@@ -16,7 +16,7 @@ fn whoever_names_another_number_is_refused_with_both(arena: &Arena) {
     run(&["--shards", "8"]).exits(125).says("4 shards").says("8 shards");
     run(&["--slots", "4"]).exits(125).says("4 shards").says("4 slots");
     run(&[]).exits(125).says("4 shards");
-    assert!(before.changed(&troop.picture()).is_empty(), "somebody has disturbed the others");
+    assert_eq!(troop.picture(), before, "somebody has disturbed the others");
     troop.signal("a", Signal::SIGTERM);
     troop.ended("a").exits(143);
     // Nobody is left who says otherwise.

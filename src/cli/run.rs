@@ -58,8 +58,17 @@ Durations:
   500ms, 15s, 2m, 1h30m; a bare number is seconds.";
 
 /// What a candidate does that leads one election only.
-const ALONE: [&str; 8] =
-    ["no_wait", "wait", "hold", "once", "preempt", "preempt_after", "http", "lease_file"];
+const ALONE: [&str; 9] = [
+    "no_wait",
+    "wait",
+    "hold",
+    "once",
+    "preempt",
+    "preempt_after",
+    "http",
+    "lease_file",
+    "on_change",
+];
 
 /// The number of slots or shards.
 fn parts() -> RangedI64ValueParser<u16> {

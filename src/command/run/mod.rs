@@ -174,7 +174,7 @@ impl Terms<'_> {
             let service = Service::new(self.charge(), Some(guardian.pulse()), &self.log);
             let tree = Posted::new(Watched::new(guardian, incoming), poster);
             let shared = Shared::new(&self.log, clock.now());
-            let told = Told { shared: &shared, service: service.as_ref(), board: board.as_deref(), http };
+            let told = Told { shared: &shared, service: service.as_ref(), board: board.as_deref(), http, gives_way: false };
             let (verdict, tree) = tokio::select! {
                 past = self.compete(tree, inherited, &clock, told) => past,
                 () = preempt(&self.plan.campaign, &self.candidate, &self.log) => unreachable!("preempting has no end"),
@@ -208,7 +208,8 @@ impl Terms<'_> {
         let verdict = {
             let feed = told.board.map(Feed::new);
             let mut observer =
-                Observer::new(&self.log, told.shared, &self.candidate, told.service, feed);
+                Observer::new(&self.log, told.shared, &self.candidate, told.service, feed)
+                    .giving_way(told.gives_way);
             let seed = fastrand::u64(..);
             let machine = Machine::new(self.rules(), self.timing, clock.now(), seed);
             tokio::select! {
@@ -254,6 +255,8 @@ struct Told<'a> {
     service: Option<&'a Service<'a>>,
     board: Option<&'a Board>,
     http: Option<SocketAddr>,
+    /// Whether to give leadership up is usual.
+    gives_way: bool,
 }
 
 /// How a campaign came to its end.

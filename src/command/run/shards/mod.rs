@@ -267,7 +267,7 @@ async fn lead(
     let guardian = terms.fork(inherited, enclosure, None)?;
     let guardian = guardian.attach().context("cannot watch the guardian")?;
     let line = Shared::new(&terms.log, clock.now());
-    let told = Told { shared: &line, service: None, board: None, http: None };
+    let told = Told { shared: &line, service: None, board: None, http: None, gives_way: true };
     let (verdict, part) = terms.compete(Part::new(guardian, words), inherited, &clock, told).await;
     part.into_guardian().dismiss();
     Ok(verdict)

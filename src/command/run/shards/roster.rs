@@ -126,7 +126,11 @@ pub(super) struct Herald<'a> {
 impl driver::Observer for Herald<'_> {
     fn news(&mut self, news: News) {
         match news {
-            News::Waiting { .. } | News::Leading(_) | News::Leaving { .. } | News::Emptied => {}
+            News::Waiting { .. }
+            | News::Leading(_)
+            | News::SteppingDown(_)
+            | News::Leaving { .. }
+            | News::Emptied => {}
             news => self.inner.news(news),
         }
     }

@@ -7,9 +7,9 @@ use elect_api::{Candidate, Standing};
 use elect_testkit::oracle::now;
 use nix::sys::signal::Signal;
 
-use super::{Arena, Ground, Troop, on_each_cluster, on_each_store};
+use super::{Arena, Ground, Troop};
 
-on_each_store! {
+on_each_slow_store! {
     whoever_names_another_number_is_refused_with_both
     whoever_takes_part_in_no_shards_is_given_none
 }

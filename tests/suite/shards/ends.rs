@@ -4,9 +4,9 @@ use std::iter;
 
 use nix::sys::signal::Signal;
 
-use super::{Arena, Ground, Troop, on_each_cluster, on_each_store};
+use super::{Arena, Ground, Troop};
 
-on_each_store! {
+on_each_slow_store! {
     all_who_are_told_to_end_do
     a_command_that_ends_takes_its_member_along
     a_command_that_cannot_be_executed_ends_its_member
@@ -15,9 +15,13 @@ on_each_store! {
 fn all_who_are_told_to_end_do(arena: &Arena) {
     let mut troop = Troop::new(arena, 8);
     let all = ["a", "b", "c"];
-    all.iter().for_each(|label| troop.join(label));
+    for label in all {
+        troop.join(label);
+    }
     troop.wait_for_even(&all);
-    all.iter().for_each(|label| troop.signal(label, Signal::SIGTERM));
+    for label in all {
+        troop.signal(label, Signal::SIGTERM);
+    }
     for label in all {
         troop.ended(label).exits(143);
     }

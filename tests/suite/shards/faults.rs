@@ -6,9 +6,9 @@ use elect_testkit::program::eventually;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::{Arena, Ground, Troop, on_each_cluster, on_each_store};
+use super::{Arena, Ground, Troop, on_each_cluster};
 
-on_each_store! {
+on_each_slow_store! {
     others_take_over_from_whoever_is_killed
 }
 
@@ -58,7 +58,7 @@ fn others_take_over_from_whoever_is_killed(arena: &Arena) {
 }
 
 fn others_take_over_from_whoever_is_frozen(arena: &Arena) {
-    let mut troop = Troop::new(arena, 8).ttl(8);
+    let mut troop = Troop::new(arena, 8).ttl(15);
     troop.join("a");
     troop.wait_for_even(&["a"]);
     troop.join("b");

@@ -19,7 +19,7 @@ pub(super) struct Troop<'a> {
 impl<'a> Troop<'a> {
     pub(super) fn new(arena: &'a Arena, shards: usize) -> Self {
         let oracle = Oracle::new();
-        Self { arena, oracle, shards, ttl: 15, members: BTreeMap::new() }
+        Self { arena, oracle, shards, ttl: 900, members: BTreeMap::new() }
     }
 
     /// With leases of so many seconds, where they end by time.

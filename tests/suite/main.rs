@@ -51,6 +51,7 @@ mod restart;
 mod see;
 mod selftest;
 mod service;
+mod shards;
 mod shells;
 mod sidecar;
 mod signals;

@@ -215,7 +215,9 @@ impl Terms<'_> {
         clock: &BootClock,
         told: Told<'_>,
     ) -> (Verdict, T) {
-        let (tree, health) = health::look_after(tree, &self.plan.health, inherited, &self.log);
+        let environment = || self.environment_of_health();
+        let (tree, health) =
+            health::look_after(tree, &self.plan.health, inherited, &self.log, environment);
         let changes = self.hooks(inherited, told.http);
         let mut tree = Hooked::new(tree, changes.clone());
         let candidacy = self.candidacy();

@@ -121,11 +121,21 @@ impl<'a> Terms<'a> {
     fn environment(&self, http: Option<SocketAddr>) -> Vec<(OsString, OsString)> {
         let mut environment =
             environment::for_command(&self.election, &self.candidate, &self.told(), http);
+        self.tell_shard(&mut environment);
+        environment
+    }
+
+    pub(super) fn environment_of_health(&self) -> Vec<(OsString, OsString)> {
+        let mut environment = environment::for_helper();
+        self.tell_shard(&mut environment);
+        environment
+    }
+
+    fn tell_shard(&self, environment: &mut Vec<(OsString, OsString)>) {
         if let Some(shard) = self.shard {
             environment.retain(|(name, _)| name != SHARD);
             environment.push((SHARD.into(), shard.to_string().into()));
         }
-        environment
     }
 
     pub(super) fn hooks<'h>(

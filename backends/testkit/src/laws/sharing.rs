@@ -148,6 +148,8 @@ async fn outlast(household: &mut Household, rival: &mut Contender) {
 pub async fn seats_of_one_store_lead_apart(bench: Shared) {
     let (mut household, tokens) = Household::leading(&bench, 5).await;
     for number in 0..5 {
+        // Rivals come slowly where the machine is busy.
+        assert_eq!(household.lead().await, tokens);
         household.rival(number).await.wait_behind(1).await;
         let others = (0..number).filter_map(|other| household.ticket(other));
         assert!(others.into_iter().all(|other| Some(other) != household.ticket(number)));
@@ -274,9 +276,10 @@ pub async fn a_seat_that_asks_no_more_loses_its_place_though_others_go_on(bench:
 
 /// Without a word: each place is free when the lease is over.
 pub async fn several_seats_that_crash_together_are_followed(bench: Shared) {
-    let (household, tokens) = Household::leading(&bench, 3).await;
+    let (mut household, tokens) = Household::leading(&bench, 3).await;
     let mut rivals = Vec::new();
     for number in 0..3 {
+        assert_eq!(household.lead().await, tokens);
         let mut rival = household.rival(number).await;
         rival.wait_behind(1).await;
         rivals.push(rival);

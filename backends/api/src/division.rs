@@ -50,7 +50,7 @@ impl Division {
     /// The election that this one is a part of, if its name is that of a part.
     pub fn whole(part: &ElectionName) -> Option<ElectionName> {
         let (whole, number) = part.as_str().rsplit_once(':')?;
-        let number = number.parse().ok().filter(|number| *number < Self::MOST)?;
+        let number = number.parse().ok().filter(|number| *number < Self::MOST_SHARDS)?;
         let whole = whole.parse().ok()?;
         (Self::part(&whole, number).as_ref() == Ok(part)).then_some(whole)
     }

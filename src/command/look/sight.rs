@@ -169,7 +169,7 @@ impl Asking<'_> {
     async fn see(&self, name: &ElectionName) -> anyhow::Result<Seen> {
         let mut seen = self.insist(async || see(self.store, name).await).await?;
         if self.reach == Reach::Parts {
-            let numbers = 0..seen.division.parts().min(Division::MOST);
+            let numbers = 0..seen.division.parts().min(Division::MOST_SHARDS);
             let parts: Vec<_> =
                 numbers.filter_map(|number| Division::part(name, number).ok()).collect();
             let looks = parts.iter().map(|part| self.insist(async || see(self.store, part).await));

@@ -42,6 +42,5 @@ pub mod ranking;
 pub mod slots;
 pub mod spread;
 pub mod timing;
-mod together;
 
 pub use call::{Call, Ending, Operation};

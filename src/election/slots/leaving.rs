@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use elect_api::{Error, NoteName, Ticket, Wake};
+use futures_util::future::join_all;
 use tokio::sync::Mutex;
 
 use super::aside::Aside;
 use super::place::Place;
-use crate::election::together::{self, Part};
 
 type Places = Arc<Mutex<Vec<Place>>>;
 
@@ -78,9 +78,8 @@ async fn leave(places: &Places, note: Option<&(NoteName, Vec<u8>)>) -> Result<()
         places.iter_mut().filter(|place| place.is_in).partition(|place| place.part.is_none());
     let mut outcome = Ok(());
     for some in [slots, doors] {
-        let resigning =
-            some.into_iter().map(|place| Box::pin(place.resign_with(note)) as Part<'_, _>);
-        for resigned in together::all(resigning.collect()).await {
+        let resigning = some.into_iter().map(|place| place.resign_with(note));
+        for resigned in join_all(resigning).await {
             outcome = outcome.and(resigned);
         }
     }

@@ -38,8 +38,7 @@ use elect_api::{
     Candidate, Clock, Division, ElectionName, Ending, Error, ErrorKind, Examination, Fenced, Key,
     NoteName, Noted, Ordered, Orders, Profile, Seat, Store, Survey, Ticket, Token, Wake,
 };
-
-use super::together::{self, Part};
+use futures_util::future::try_join_all;
 
 pub use ticket::redeem;
 
@@ -117,9 +116,8 @@ async fn survey(
 ) -> Result<(Survey, Vec<Survey>), Error> {
     // In this order: who moves through the door is in the slot before it is gone from here.
     let door = store.survey(whole).await?;
-    let surveys: Vec<Part<'_, _>> = parts.iter().map(|part| store.survey(part)).collect();
-    let parts: Result<Vec<_>, _> = together::all(surveys).await.into_iter().collect();
-    Ok((door, parts?))
+    let parts = try_join_all(parts.iter().map(|part| store.survey(part))).await?;
+    Ok((door, parts))
 }
 
 #[async_trait]

@@ -9,13 +9,13 @@ use elect_api::{
     Boottime, Candidate, ElectionName, Error, ErrorKind, Note, NoteName, Noted, Orders, Seat,
     Standing, Store, Ticket, Wake, awake, first_of,
 };
+use futures_util::future::{BoxFuture, join_all};
 
 use super::leaving::Leaving;
 use super::outlook::Outlook;
 use super::place::Place;
 use super::{Slot, survey, ticket};
 use crate::election::orders;
-use crate::election::together::{self, Part};
 
 /// Where somebody takes part, as whom.
 pub(super) struct Hall {
@@ -35,8 +35,7 @@ impl Hall {
 
     /// A place in every slot, without an entry.
     async fn open_parts(&self) -> Result<Vec<Place>, Error> {
-        let opening = self.parts.iter().map(|part| Box::pin(self.open(part)) as Part<'_, _>);
-        let seats = together::all(opening.collect()).await;
+        let seats = join_all(self.parts.iter().map(|part| self.open(part))).await;
         let places = (0..).zip(seats).map(|(part, seat)| Ok(Place::new(Some(part), seat?)));
         places.collect()
     }
@@ -120,8 +119,7 @@ impl SlotsSeat {
         let (mut first, mut width) = (0, 1);
         while first < self.parts.len() {
             let some = self.parts.iter_mut().skip(first).take(width);
-            let entering = some.map(|place| Box::pin(place.compete(now)) as Part<'_, _>);
-            let outcomes = together::all(entering.collect()).await;
+            let outcomes = join_all(some.map(|place| place.compete(now))).await;
             if let Some(leading) = self.sort_out(first, outcomes, &mut wakes)? {
                 return Ok(leading);
             }
@@ -133,10 +131,11 @@ impl SlotsSeat {
 
     /// The head looks after its place at the door, and waits in every slot.
     async fn compete(&mut self, now: Boottime) -> Result<Standing, Error> {
-        let door = self.door.as_mut().map(|door| Box::pin(door.refresh(now)) as Part<'_, _>);
-        let parts = self.parts.iter_mut().map(|place| Box::pin(place.compete(now)) as Part<'_, _>);
+        let door = self.door.as_mut().map(|door| Box::pin(door.refresh(now)) as BoxFuture<'_, _>);
+        let parts =
+            self.parts.iter_mut().map(|place| Box::pin(place.compete(now)) as BoxFuture<'_, _>);
         let has_door = door.is_some();
-        let mut outcomes = together::all(door.into_iter().chain(parts).collect()).await;
+        let mut outcomes = join_all(door.into_iter().chain(parts)).await;
         let at_the_door = if has_door { outcomes.remove(0) } else { Ok(lost()) };
         if let (Some(door), Ok(_)) = (&self.door, &at_the_door) {
             self.asked = door.seat.orders().clone();

@@ -1,8 +1,7 @@
 //! One ticket for all places of a candidate.
 
 use elect_api::{Division, ElectionName, Error, ErrorKind, Store, Ticket};
-
-use crate::election::together::{self, Part};
+use futures_util::future::join_all;
 
 /// What such a ticket begins with; no store's does.
 const PREFIX: &str = "slots:";
@@ -56,9 +55,9 @@ pub async fn redeem(
     let tickets = split(election, ticket).ok_or_else(|| {
         Error::new(ErrorKind::Unfit, format!("{ticket} is no ticket of an election of slots"))
     })?;
-    let redeeming: Vec<Part<'_, _>> =
-        tickets.iter().map(|(election, ticket)| store.redeem(election, ticket)).collect();
-    together::all(redeeming).await.into_iter().collect()
+    let redeeming = tickets.iter().map(|(election, ticket)| store.redeem(election, ticket));
+    // All of them are tried, whatever comes of one.
+    join_all(redeeming).await.into_iter().collect()
 }
 
 #[cfg(test)]

@@ -394,7 +394,7 @@ impl Seat for EtcdSeat {
     }
 
     async fn resign_with(&mut self, name: NoteName, text: &[u8]) -> Result<(), Error> {
-        self.leave_with(name, text).await
+        Box::pin(self.leave_with(name, text)).await
     }
 
     fn ticket(&self) -> Option<Ticket> {

@@ -40,14 +40,14 @@ impl DivisionStatus {
     pub(super) fn new(
         division: Division,
         whole: &Survey,
-        parts: Vec<ElectionStatus>,
+        mut parts: Vec<ElectionStatus>,
     ) -> Option<(Self, Vec<WaitingStatus>)> {
         let holds = |id: &str| {
             let leaders = parts.iter().filter_map(|part| part.leader.as_ref());
             leaders.filter(|leader| leader.id == id).count()
         };
         let entries = whole.entries();
-        let (kind, waiting, members) = match division {
+        let (kind, waiting, members): (_, Vec<WaitingStatus>, _) = match division {
             Division::Whole => return None,
             Division::Slots(_) => {
                 let idle = entries.filter(|entry| holds(&entry.candidate.id) == 0).zip(1..);
@@ -62,6 +62,10 @@ impl DivisionStatus {
                 (PartKind::Shards, Vec::new(), members.collect())
             }
         };
+        // Whoever is next waits in each slot.
+        for part in &mut parts {
+            part.waiting.retain(|one| waiting.iter().all(|other| other.id != one.id));
+        }
         Some((Self { kind, parts, members }, waiting))
     }
 
@@ -122,7 +126,7 @@ mod tests {
         let whole_name = "jobs".parse().unwrap();
         let part = |(number, leader): (u16, Option<&str>)| {
             let name = Division::part(&whole_name, number).unwrap();
-            ElectionStatus::new(&name, &store(), &survey(leader, &[]))
+            ElectionStatus::new(&name, &store(), &survey(leader, &["c"]))
         };
         let parts = (0..).zip(leaders.iter().copied()).map(part).collect();
         ElectionStatus::new(&whole_name, &store(), whole).divided(division, whole, parts)
@@ -175,7 +179,9 @@ mod tests {
         assert_eq!(table[2][..4], ["jobs", "member", "1", "a"]);
         let holds = table[2..5].iter().map(|cells| cells.last().unwrap().as_str());
         assert_eq!(holds.collect::<Vec<_>>(), ["2", "1", "0"]);
-        assert_eq!(table[8][..2], ["jobs:3", "no-leader"]);
+        let last: Vec<_> =
+            table[table.len() - 2..].iter().map(|cells| cells[..2].join(" ")).collect();
+        assert_eq!(last, ["jobs:3 no-leader", "jobs:3 waiting"]);
     }
 
     #[test]

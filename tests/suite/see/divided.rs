@@ -6,7 +6,8 @@ use elect::config;
 use elect::election::orders::Orders;
 use elect_api::{Candidate, Division, ElectionName, Ordered, Seat, Standing, Store};
 use elect_testkit::oracle::now;
-use elect_testkit::program::Ended;
+use elect_testkit::program::{Ended, eventually};
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::{Arena, Ground, on_each_cluster, on_each_store};
@@ -15,6 +16,7 @@ on_each_store! {
     slots_show_who_leads_and_who_waits_for_one
     shards_show_who_holds_how_many
     parts_are_shown_once_and_below_their_whole
+    who_waits_for_a_slot_is_shown_once
 }
 
 const TTL: Duration = Duration::from_secs(15);
@@ -168,4 +170,37 @@ fn parts_are_shown_once_and_below_their_whole(arena: &Arena) {
         assert!(part["elections"][0].get("division").is_none());
         hall.resign().await;
     });
+}
+
+fn who_waits_for_a_slot_is_shown_once(arena: &Arena) {
+    let run = |label: &str| {
+        let run = arena.elect("run").args(["-e", "job", "--slots", "2", "--id", label]);
+        run.args(["--", "sleep", "3600"]).spawn()
+    };
+    let status = || arena.status();
+    let (mut all, labels) = (Vec::new(), ["a", "b", "c", "d"]);
+    for (label, waiting) in labels.iter().zip([0, 0, 1, 2]) {
+        all.push(run(label));
+        eventually(&format!("{label} to take part"), || {
+            let status = status();
+            let parts = status["division"]["parts"].as_array()?;
+            let led = parts.iter().filter(|part| part["leader"].is_object()).count();
+            (led + ids(&status["waiting"]).len() == all.len()
+                && ids(&status["waiting"]).len() == waiting)
+                .then_some(())
+        });
+    }
+    let table = arena.elect("status").arg("job").run().exits(0).stdout;
+    let expected = [
+        ("job", "slots"),
+        ("job", "waiting"),
+        ("job", "waiting"),
+        ("job:0", "leader"),
+        ("job:1", "leader"),
+    ];
+    assert_eq!(roles(&table), expected, "{table}");
+    for mut running in all {
+        running.signal(Signal::SIGTERM);
+        running.wait().exits(143);
+    }
 }

@@ -21,6 +21,7 @@ mod faults;
 mod flags;
 mod moves;
 mod picture;
+mod sessions;
 mod steering;
 mod supervision;
 mod troop;

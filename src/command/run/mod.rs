@@ -94,8 +94,10 @@ fn take_part(
     }
     let starts_over = plan.after_loss == AfterLoss::Campaign;
     let estate = page.as_ref().filter(|_| starts_over).map(Page::estate).transpose()?;
-    let Close { verdict, token, ended_by_key } = run.campaign(guardian, inherited, page)?;
-    let may_campaign = matches!(verdict, Verdict::Lost(_) | Verdict::SteppedDown(_));
+    let close = run.campaign(guardian, inherited, page)?;
+    let Close { verdict, token, told_to_end, ended_by_key } = close;
+    let may_campaign =
+        !told_to_end && matches!(verdict, Verdict::Lost(_) | Verdict::SteppedDown(_));
     let (outcome, reason) = judge(verdict, &run.store.profile().location);
     run.tell(outcome, &reason);
     let heirloom = estate.map(Estate::into_heirloom);
@@ -215,7 +217,8 @@ impl<'a> Run<'a> {
     fn hooks<'h>(&'h self, inherited: &'h Inherited, http: Option<SocketAddr>) -> Hooks<'h> {
         let has_any = self.plan.campaign.hooks.has_any();
         let environment = if has_any { self.environment(http) } else { Vec::new() };
-        Hooks { plan: &self.plan.campaign, environment, inherited, log: &self.log }
+        let grace = self.plan.stop_timeout.unwrap_or(self.timing.kill_grace);
+        Hooks { plan: &self.plan.campaign, environment, inherited, grace, log: &self.log }
     }
 
     /// What the command is told of the store.
@@ -275,14 +278,14 @@ impl<'a> Run<'a> {
                 }
             };
             shared.clear();
-            tokio::select! {
-                () = tree.see_out() => {}
+            let told_to_end = tokio::select! {
+                told_to_end = tree.see_out() => told_to_end,
                 () = keep_in_touch(service.as_ref()) => unreachable!("a service has no end"),
-            }
+            };
             let tree = tree.into_inner().into_inner().into_inner();
             let ended_by_key = tree.job().ended_by_key();
             Guardian::dismiss(tree.into_guardian());
-            Ok(Close { verdict, token: shared.token(), ended_by_key })
+            Ok(Close { verdict, token: shared.token(), told_to_end, ended_by_key })
         });
         if let Some(server) = server {
             server.stop();
@@ -355,6 +358,8 @@ impl<'a> Run<'a> {
 struct Close {
     verdict: Verdict,
     token: Option<Token>,
+    /// Somebody wanted us to end when all that was left to do was to wait for a hook.
+    told_to_end: bool,
     ended_by_key: bool,
 }
 

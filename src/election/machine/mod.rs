@@ -26,6 +26,7 @@ use self::request::{Kind, Request};
 use super::orders::Orders;
 use super::timing::Timing;
 use crate::guard::switches::is_off;
+pub use signals::Interrupts;
 pub use vocabulary::{Answer, Command, Event, LastWords, News, Restarts, Rules, Verdict, Wait};
 
 /// One candidacy, from joining to its verdict.
@@ -61,7 +62,7 @@ pub struct Machine {
     ranking: Ranking,
     /// Why we are leaving; the first reason that ends the command stays.
     verdict: Option<Verdict>,
-    interrupted: Vec<(i32, Boottime)>,
+    interrupts: Interrupts,
     /// Whether we were told to end since we led: then we do, whatever else happened.
     told_to_end: bool,
     commands: Vec<Command>,
@@ -115,7 +116,7 @@ impl Machine {
             reached: false,
             restraint: Restraint::None,
             verdict: None,
-            interrupted: Vec::new(),
+            interrupts: Interrupts::default(),
             told_to_end: false,
             commands: Vec::new(),
         }
@@ -178,6 +179,7 @@ impl Machine {
             | Event::NotStarted(_)
             | Event::Ended(_)
             | Event::EndedByKey(_)
+            | Event::Outlived
             | Event::Empty => self.tree_changed(now, &event),
             Event::GuardianDied => self.guardian_died(now),
             Event::Tick => {}
@@ -422,7 +424,7 @@ impl Machine {
             Phase::Joining | Phase::Campaigning(_) => self.leave(now, Verdict::Failed(WHY.into())),
             Phase::Leading(tenure) if tenure.is_resting() => {
                 const WHY: &str = "the guardian process was killed";
-                self.end_rest(now, Verdict::Failed(WHY.into()));
+                self.end_rest(now, Verdict::Failed(WHY.into()), self.last_of_the_grace(now));
             }
             Phase::Leading(tenure) if !tenure.is_empty() => {
                 // Past the soft deadline it was the kernel, on our own behalf.

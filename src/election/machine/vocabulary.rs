@@ -96,6 +96,9 @@ pub enum Event {
     Ended(Ended),
     /// The same, by a key in the terminal, which was meant for us as well.
     EndedByKey(Ended),
+    /// No process of the command lives, and what runs beside it for as long as we lead does. Once that is stopped,
+    /// or killed, [`Event::Empty`] comes.
+    Outlived,
     /// No process of the tree lives.
     Empty,
     /// The guardian is dead.
@@ -166,7 +169,7 @@ pub enum Command {
     Renewed(Deadlines),
     /// Have the guardian start the command, or start it again.
     Start(Token),
-    /// Have the guardian ask the command to stop, and kill everything at this instant.
+    /// Have the guardian ask the command to stop, and kill everything at this instant; and so what has outlived it.
     Stop(Boottime),
     /// Have the guardian signal the command.
     Signal {

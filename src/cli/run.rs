@@ -8,6 +8,7 @@ use nix::sys::signal::Signal;
 
 use super::campaign::{ELECTION, LEASE};
 use super::help::GENERAL;
+use super::number::whole;
 use super::origin::{Layers, Overruled, Rivals};
 use super::values::{
     AfterLoss, Containment, ContainmentChoice, Leftover, parse_duration, parse_once, parse_signal,
@@ -82,6 +83,7 @@ pub struct RunArgs {
         long,
         env = "ELECT_CONFLICT_EXIT_CODE",
         value_name = "N",
+        value_parser = whole::<u8>(0..=255),
         default_value_t = 75,
         help_heading = ELECTION
     )]

@@ -54,6 +54,7 @@ impl Page {
             id: candidate.id.clone(),
             store: store.scheme,
             is_timed: store.lease != Lease::Unlimited,
+            has_command: grace.is_none(),
             grace,
         };
         let board = Board::new(identity, Clocks { now: guard::now, wall: wall_clock });

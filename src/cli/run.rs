@@ -42,7 +42,8 @@ Environment:
   The command finds: ELECT_TOKEN, the fencing token of this leadership;
   ELECT_LEADER_ELECTION, ELECT_LEADER_BACKEND and ELECT_LEADER_ID; ELECT_LEASE,
   which `elect check` reads; ELECT_HTTP_ADDRESS, where --http listens. ELECT_ELECTION, ELECT_ID,
-  ELECT_ONCE, ELECT_OUTCOME, ELECT_HTTP, ELECT_LEASE_FILE and the hooks are removed.
+  ELECT_ONCE, ELECT_OUTCOME, ELECT_HTTP, ELECT_LEASE_FILE, ELECT_RESTART, ELECT_HEALTH_CMD,
+  ELECT_HEALTH_HTTP and the hooks are removed.
 
 Files:
   The configuration file is the first of these that exists: the one named by

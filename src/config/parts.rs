@@ -5,7 +5,7 @@
 
 use super::ConfigError;
 use crate::cli::{
-    HealthArgs, HookArgs, Origin, Origins, Restart, RestartArgs, RunArgs, SidecarArgs,
+    AfterLoss, HealthArgs, HookArgs, Origin, Origins, Restart, RestartArgs, RunArgs, SidecarArgs,
 };
 
 /// Some parts, whether the whole is asked for, and what would ask for it.
@@ -16,10 +16,13 @@ type Parts<'a> = (&'a [&'static str], bool, &'static str);
 /// # Errors
 /// [`ConfigError::Alone`], or [`ConfigError::Delays`].
 pub fn settle_run(args: &mut RunArgs, origins: &Origins) -> Result<(), ConfigError> {
-    let restarts = args.restart.restart != Restart::Never;
-    let of_restarts: Parts = (&["--restart-delay", "--restart-max-delay"], restarts, "--restart");
-    check(origins, &[of_hooks(&args.campaign.hooks), of_health(&args.health), of_restarts])?;
-    if restarts { settle_delays(&mut args.restart, origins) } else { Ok(()) }
+    let of_health = of_health(&args.health);
+    // Who was not well waits before it takes part again, too.
+    let has_relapses = of_health.1 && args.after_loss == AfterLoss::Campaign;
+    let has_pauses = args.restart.restart != Restart::Never || has_relapses;
+    let of_pauses: Parts = (&["--restart-delay", "--restart-max-delay"], has_pauses, "--restart");
+    check(origins, &[of_hooks(&args.campaign.hooks), of_health, of_pauses])?;
+    if has_pauses { settle_delays(&mut args.restart, origins) } else { Ok(()) }
 }
 
 /// Checks what was asked of `elect sidecar`.

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use elect_api::{Candidate, Lease, Store, Token};
@@ -51,8 +51,7 @@ pub(super) fn run(plan: &RunPlan, log: &Log) -> anyhow::Result<Outcome> {
     let Past { outcome, may_campaign, heirloom, ended_by_key, .. } = result?;
     if may_campaign && plan.after_loss == AfterLoss::Campaign {
         // A guardian starts one command only, and is forked by a process that is fresh.
-        return Err(inherited.start_over(heirloom.as_ref()))
-            .context("cannot start over to campaign again");
+        return Err(inherited.start_over(&heirloom)).context("cannot start over to campaign again");
     }
     if let Some(signal) = outcome.own_signal() {
         guard::end_by(signal, if ended_by_key { Whom::OurJob } else { Whom::Ourselves });
@@ -69,7 +68,7 @@ struct Past {
     /// Leadership was lost or given up, and nobody wants us to end.
     may_campaign: bool,
     /// For that.
-    heirloom: Option<Heirloom>,
+    heirloom: Heirloom,
     /// A key in the terminal ended the command, and nothing else of our job.
     ended_by_key: bool,
 }
@@ -80,7 +79,8 @@ fn take_part(
     inherited: &Inherited,
     heirloom: Option<Heirloom>,
 ) -> anyhow::Result<Past> {
-    let (socket, note) = heirloom.map(|Heirloom { socket, note }| (socket, note)).unzip();
+    let Heirloom { pause, listener } = heirloom.unwrap_or_default();
+    let (socket, note) = listener.unzip();
     let store = config::connect(&plan.campaign.backend)?;
     let listener =
         plan.campaign.http.as_ref().map(|address| listen(address, socket)).transpose()?;
@@ -94,13 +94,15 @@ fn take_part(
     }
     let starts_over = plan.after_loss == AfterLoss::Campaign;
     let estate = page.as_ref().filter(|_| starts_over).map(Page::estate).transpose()?;
-    let close = run.campaign(guardian, inherited, page)?;
-    let Close { verdict, token, told_to_end, ended_by_key } = close;
+    let close = run.campaign(guardian, inherited, page, pause)?;
+    let Close { verdict, token, told_to_end, ended_by_key, relapse } = close;
     let may_campaign =
         !told_to_end && matches!(verdict, Verdict::Lost(_) | Verdict::SteppedDown(_));
     let (outcome, reason) = judge(verdict, &run.store.profile().location);
     run.tell(outcome, &reason);
-    let heirloom = estate.map(Estate::into_heirloom);
+    let pause = relapse.map(|ran| plan.relapses.next_pause(pause, Some(ran)));
+    let heirloom =
+        Heirloom { pause: pause.unwrap_or_default(), listener: estate.map(Estate::into_listener) };
     let id = run.candidate.id;
     Ok(Past { outcome, reason, id, token, may_campaign, heirloom, ended_by_key })
 }
@@ -243,6 +245,7 @@ impl<'a> Run<'a> {
         guardian: Forked,
         inherited: &Inherited,
         page: Option<Page>,
+        pause: Duration,
     ) -> anyhow::Result<Close> {
         let board = page.as_ref().map(|page| Arc::clone(&page.board));
         let http = page.as_ref().map(Page::address);
@@ -268,6 +271,7 @@ impl<'a> Run<'a> {
                 let feed = board.as_deref().map(Feed::new);
                 let mut observer = Observer::new(&self.log, &shared, &self.candidate, service.as_ref(), feed);
                 let machine = Machine::new(self.rules(), self.timing, clock.now(), fastrand::u64(..));
+                let machine = self.begins_after(machine, pause);
                 tokio::select! {
                     verdict = driver::drive(&candidacy, machine, &clock, &mut tree, &mut observer) => verdict,
                     () = preempt(&self.plan.campaign, &self.candidate, &self.log) => unreachable!("preempting has no end"),
@@ -282,10 +286,12 @@ impl<'a> Run<'a> {
                 told_to_end = tree.see_out() => told_to_end,
                 () = keep_in_touch(service.as_ref()) => unreachable!("a service has no end"),
             };
-            let tree = tree.into_inner().into_inner().into_inner();
+            let tree = tree.into_inner();
+            let relapse = tree.relapse();
+            let tree = tree.into_inner().into_inner();
             let ended_by_key = tree.job().ended_by_key();
             Guardian::dismiss(tree.into_guardian());
-            Ok(Close { verdict, token: shared.token(), told_to_end, ended_by_key })
+            Ok(Close { verdict, token: shared.token(), told_to_end, ended_by_key, relapse })
         });
         if let Some(server) = server {
             server.stop();
@@ -293,6 +299,15 @@ impl<'a> Run<'a> {
         // A resolver may keep a thread for minutes.
         runtime.shutdown_background();
         outcome
+    }
+
+    fn begins_after(&self, machine: Machine, pause: Duration) -> Machine {
+        if pause.is_zero() {
+            return machine;
+        }
+        let shown = humantime::format_duration(pause);
+        self.log.warn(format_args!("taking part again in {shown}, as the command was not well"));
+        machine.after(pause)
     }
 
     fn candidacy(&self) -> Candidacy<'_> {
@@ -361,6 +376,8 @@ struct Close {
     /// Somebody wanted us to end when all that was left to do was to wait for a hook.
     told_to_end: bool,
     ended_by_key: bool,
+    /// The command was not well, after it had run for so long.
+    relapse: Option<Duration>,
 }
 
 /// What a verdict means to the outside, and why it came to it.

@@ -6,6 +6,8 @@ use elect_api::{
     Token,
 };
 
+use tokio::time::sleep;
+
 use crate::command::attempts::insist;
 use crate::command::look::{Lookout, Rhythm, Seen, Until, look, until};
 use crate::config::{self, BackendUrl, host_name};
@@ -17,6 +19,8 @@ use crate::report::{self, Log};
 const ATTEMPTS: u32 = 5;
 /// How often others may be faster than we before that is told.
 const RACES: u32 = 20;
+/// How long nothing is said to whoever waits.
+const MOMENT: Duration = Duration::from_secs(5);
 
 /// Where things are asked of one election.
 pub(super) struct Desk<'a> {
@@ -146,7 +150,7 @@ impl<'a> Desk<'a> {
         &self,
         mut is_met: impl FnMut(&Survey) -> bool,
     ) -> anyhow::Result<Option<Survey>> {
-        let end = self.wait_until_seen(|seen| is_met(&seen.survey)).await?;
+        let end = self.wait(self.end, |seen| is_met(&seen.survey)).await?;
         Ok(end.map(|seen| seen.survey))
     }
 
@@ -164,15 +168,25 @@ impl<'a> Desk<'a> {
         Ok(end.map(|seen| seen.survey))
     }
 
-    /// As [`Desk::wait_until`], where it matters whether the election is paused.
+    /// As [`Desk::wait_until`], where it matters whether the election is paused. Whoever waits for more than a moment is
+    /// told for what: why it is not so yet.
     ///
     /// # Errors
     /// The store refuses us.
     pub(super) async fn wait_until_seen(
         &self,
+        why: &str,
         is_met: impl FnMut(&Seen) -> bool,
     ) -> anyhow::Result<Option<Seen>> {
-        self.wait(self.end, is_met).await
+        let remind = async {
+            sleep(MOMENT).await;
+            self.log.warn(format_args!("{why}; waiting for that"));
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            end = self.wait(self.end, is_met) => end,
+            () = remind => unreachable!("a reminder has no end"),
+        }
     }
 
     async fn wait(

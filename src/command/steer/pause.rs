@@ -5,6 +5,7 @@ use elect_api::Token;
 
 use super::Desk;
 use super::desk::request;
+use crate::command::look::Seen;
 use crate::command::runtime::block_on;
 use crate::config::{AskPlan, ResumePlan};
 use crate::election::orders::Orders;
@@ -25,14 +26,15 @@ pub(in crate::command) fn pause(plan: &AskPlan, log: &Log) -> anyhow::Result<u8>
             let id = &leader.entry.candidate.id;
             desk.log().warn(format_args!("{id} leads, is no elect, and knows of no pause"));
         }
-        let end = desk.wait_until_seen(|seen| seen.survey.leader.is_none() || seen.pause.is_none());
-        match end.await? {
+        let why = "the election is paused; whoever leads has not ended yet";
+        let is_over = |seen: &Seen| seen.survey.leader.is_none() || seen.pause.is_none();
+        match desk.wait_until_seen(why, is_over).await? {
             Some(seen) if seen.pause.is_none() => {
                 bail!("the election is not paused any more: somebody has resumed it")
             }
             Some(_) => done(plan),
             None => {
-                desk.log().warn("the election is paused; whoever leads has not ended yet");
+                desk.log().warn(why);
                 Ok(NOT_ACQUIRED)
             }
         }

@@ -15,6 +15,8 @@ mod signals;
 mod tests;
 mod vocabulary;
 
+use std::time::Duration;
+
 use elect_api::{Boottime, Error, ErrorKind, Token, Validity};
 
 use self::delay::Delay;
@@ -120,6 +122,14 @@ impl Machine {
             told_to_end: false,
             commands: Vec::new(),
         }
+    }
+
+    /// The same candidacy, which begins only after this time. A signal may end it before.
+    #[must_use]
+    pub fn after(mut self, pause: Duration) -> Self {
+        self.began = self.began + pause;
+        self.request = Request::due(self.began);
+        self
     }
 
     /// When [`Event::Tick`] is wanted, if nothing else happens before.

@@ -46,16 +46,9 @@ impl Runs {
         self.outlived
     }
 
-    /// The pause before the next start: it doubles from one to the next, up to the longest, until a command has
-    /// run for longer than that.
+    /// The pause before the next start.
     fn next_pause(&mut self, now: Boottime, restarts: &Restarts) -> Duration {
-        let longest = restarts.longest_delay.max(restarts.delay);
-        let has_run_well = self.last.is_some_and(|last| now.since(last) >= longest);
-        self.pause = if has_run_well || self.pause.is_zero() {
-            restarts.delay
-        } else {
-            (self.pause * 2).min(longest)
-        };
+        self.pause = restarts.next_pause(self.pause, self.last.map(|last| now.since(last)));
         self.pause
     }
 }

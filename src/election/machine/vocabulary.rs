@@ -47,6 +47,16 @@ pub struct Restarts {
     pub longest_delay: Duration,
 }
 
+impl Restarts {
+    /// The pause after one of so long, if what was started at its end has run for so long: it doubles from one to the
+    /// next, up to the longest, until something has run for longer than that.
+    pub fn next_pause(&self, before: Duration, ran: Option<Duration>) -> Duration {
+        let longest = self.longest_delay.max(self.delay);
+        let has_run_well = ran.is_some_and(|ran| ran >= longest);
+        if has_run_well || before.is_zero() { self.delay } else { (before * 2).min(longest) }
+    }
+}
+
 /// How long to wait for leadership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {

@@ -22,16 +22,16 @@ on_each_store! {
 }
 
 /// Of leases that are to end by themselves.
-const TTL: u32 = 8;
+pub(crate) const TTL: u32 = 8;
 
 /// Writes what it finds to a file of its name.
 const TELL: &str = r#"sh -c 'echo "$ELECT_TOKEN $ELECT_LEADER_ID" >>"$RECORD.$0"' "#;
 
 /// Hangs with a child, and does not listen.
-const HANG: &str =
+pub(crate) const HANG: &str =
     r#"sh -c 'trap "" TERM; sleep 3600 & echo "$$ $!" >"$RECORD.hook"; while :; do wait; done'"#;
 
-fn lines(arena: &Arena, name: &str) -> Vec<String> {
+pub(crate) fn lines(arena: &Arena, name: &str) -> Vec<String> {
     let text = fs::read_to_string(arena.path(&format!("record.{name}"))).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }
@@ -114,7 +114,7 @@ fn leader_whose_hook_hangs(arena: &Arena, label: &str, beside: Beside) -> Runnin
     running
 }
 
-fn hooks_guardian(arena: &Arena) -> i32 {
+pub(crate) fn hooks_guardian(arena: &Arena) -> i32 {
     let pids = lines(arena, "hook").pop().expect("a hook");
     let pid = pids.split(' ').next().expect("a process id");
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it lives");
@@ -123,7 +123,7 @@ fn hooks_guardian(arena: &Arena) -> i32 {
 }
 
 /// As the first thing that it does, the next command looks whether the hook lives.
-const LOOK: &str = r#"read -r pids <"$RECORD.hook"
+pub(crate) const LOOK: &str = r#"read -r pids <"$RECORD.hook"
     for pid in $pids; do
         read -r stat 2>/dev/null </proc/$pid/stat || continue
         set -- ${stat##*) }

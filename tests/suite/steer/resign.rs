@@ -93,7 +93,12 @@ fn whoever_waits_for_more_than_a_moment_is_told_for_what() {
         let script = "trap '' TERM; echo \"$ELECT_TOKEN $ELECT_LEADER_ID\" >>\"$RECORD\"; \
                       until [ -e \"$RECORD.go\" ]; do sleep 0.02; done";
         let leader = arena.run_with("us", 15, |it| it, script);
-        arena.wait_for_leader("us");
+        let id = arena.wait_for_leader("us");
+        // Where priorities matter it leads once its history says so.
+        eventually("its history", || {
+            let history = arena.elect("history").arg("job").run().stdout;
+            history.contains(&id).then_some(())
+        });
         let said = arena.path("said");
         let to_file = ["sh", "-c", "exec \"$@\" 2>\"$SAID\"", "sh"];
         let waits = arena.elect(words[0]).args(&words[1..]).env("SAID", &said);

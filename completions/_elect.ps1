@@ -69,6 +69,8 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('--wait', '--wait', [CompletionResultType]::ParameterName, 'Wait at most so long [default: without end]')
             [CompletionResult]::new('-E', '-E ', [CompletionResultType]::ParameterName, 'Exit code if not acquired')
             [CompletionResult]::new('--conflict-exit-code', '--conflict-exit-code', [CompletionResultType]::ParameterName, 'Exit code if not acquired')
+            [CompletionResult]::new('--slots', '--slots', [CompletionResultType]::ParameterName, 'Let so many lead at once [1 to 1024]')
+            [CompletionResult]::new('--shards', '--shards', [CompletionResultType]::ParameterName, 'Spread so many shards over all [1 to 1024]')
             [CompletionResult]::new('-s', '-s', [CompletionResultType]::ParameterName, 'What asks the command to stop')
             [CompletionResult]::new('--signal', '--signal', [CompletionResultType]::ParameterName, 'What asks the command to stop')
             [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'From that to the kill [default: 4/15 of TTL]')

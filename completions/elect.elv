@@ -65,6 +65,8 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand --wait 'Wait at most so long [default: without end]'
             cand -E 'Exit code if not acquired'
             cand --conflict-exit-code 'Exit code if not acquired'
+            cand --slots 'Let so many lead at once [1 to 1024]'
+            cand --shards 'Spread so many shards over all [1 to 1024]'
             cand -s 'What asks the command to stop'
             cand --signal 'What asks the command to stop'
             cand -k 'From that to the kill [default: 4/15 of TTL]'

@@ -63,6 +63,8 @@ complete -c elect -n "__fish_elect_using_subcommand run" -l on-change -d 'Run wh
 complete -c elect -n "__fish_elect_using_subcommand run" -l hook-timeout -d 'Kill each of these after so long' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -s w -l wait -d 'Wait at most so long [default: without end]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -s E -l conflict-exit-code -d 'Exit code if not acquired' -r
+complete -c elect -n "__fish_elect_using_subcommand run" -l slots -d 'Let so many lead at once [1 to 1024]' -r
+complete -c elect -n "__fish_elect_using_subcommand run" -l shards -d 'Spread so many shards over all [1 to 1024]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -s s -l signal -d 'What asks the command to stop' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -s k -l kill-grace -d 'From that to the kill [default: 4/15 of TTL]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l after-loss -d 'Then exit, or campaign anew' -r -f -a "exit\t'Exit with code 124'

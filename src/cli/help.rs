@@ -10,7 +10,9 @@ const SELDOM: [&str; 9] =
     ["fence", "put", "get", "priority", "dashboard", "config", "completions", "man", "help"];
 
 /// Flags that brief help only names where they are so many that they come in groups.
-const SELDOM_FLAGS: [&str; 16] = [
+const SELDOM_FLAGS: [&str; 18] = [
+    "slots",
+    "shards",
     "preempt-after",
     "max-clock-drift",
     "lock-delay",

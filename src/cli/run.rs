@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueHint};
+use elect_api::Division;
 use nix::sys::signal::Signal;
 
 use super::campaign::{ELECTION, LEASE};
@@ -41,9 +42,10 @@ Environment:
   variable, and an empty variable counts as unset.
   The command finds: ELECT_TOKEN, the fencing token of this leadership;
   ELECT_LEADER_ELECTION, ELECT_LEADER_BACKEND and ELECT_LEADER_ID; ELECT_LEASE,
-  which `elect check` reads; ELECT_HTTP_ADDRESS, where --http listens. ELECT_ELECTION, ELECT_ID,
-  ELECT_ONCE, ELECT_OUTCOME, ELECT_HTTP, ELECT_LEASE_FILE, ELECT_RESTART, ELECT_HEALTH_CMD,
-  ELECT_HEALTH_HTTP and the hooks are removed.
+  which `elect check` reads; ELECT_HTTP_ADDRESS, where --http listens; ELECT_SLOT or
+  ELECT_SHARD, with --slots or --shards. ELECT_ELECTION, ELECT_ID, ELECT_ONCE,
+  ELECT_OUTCOME, ELECT_HTTP, ELECT_LEASE_FILE, ELECT_RESTART, ELECT_HEALTH_CMD,
+  ELECT_HEALTH_HTTP, ELECT_SLOTS, ELECT_SHARDS and the hooks are removed.
 
 Files:
   The configuration file is the first of these that exists: the one named by
@@ -55,6 +57,19 @@ Files:
 
 Durations:
   500ms, 15s, 2m, 1h30m; a bare number is seconds.";
+
+/// What a candidate does that leads one election only.
+const ALONE: [&str; 9] = [
+    "no_wait",
+    "wait",
+    "hold",
+    "once",
+    "preempt",
+    "preempt_after",
+    "http",
+    "lease_file",
+    "on_change",
+];
 
 /// The arguments of `elect run`.
 #[derive(Args, Debug)]
@@ -89,6 +104,20 @@ pub struct RunArgs {
         help_heading = ELECTION
     )]
     pub conflict_exit_code: u8,
+
+    /// Let so many lead at once [1 to 1024]
+    ///
+    /// Each leads in a slot of its own, whose number the command finds in `ELECT_SLOT`. All who take part have to
+    /// name the same number.
+    #[arg(long, env = "ELECT_SLOTS", value_name = "N", value_parser = whole::<u16>(1..=Division::MOST.into()), conflicts_with = "shards", help_heading = ELECTION)]
+    pub slots: Option<u16>,
+
+    /// Spread so many shards over all [1 to 1024]
+    ///
+    /// For each shard that is ours a command of its own runs, which finds its number in `ELECT_SHARD`. All who take
+    /// part have to name the same number.
+    #[arg(long, env = "ELECT_SHARDS", value_name = "N", value_parser = whole::<u16>(1..=Division::MOST.into()), conflicts_with_all = ALONE, help_heading = ELECTION)]
+    pub shards: Option<u16>,
 
     /// What asks the command to stop
     ///

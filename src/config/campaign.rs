@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use elect_api::{Candidate, ElectionName, Lease, Profile};
+use elect_api::{Candidate, Division, ElectionName, Lease, Profile};
 
 use super::identity::{self, host_name};
 use super::{
@@ -20,6 +20,8 @@ pub struct CampaignPlan {
     pub backend: BackendUrl,
     /// The election to take part in.
     pub election: ElectionName,
+    /// Into what it is divided.
+    pub division: Division,
     /// The length of lease to ask for, 1 s to 24 h; the engine's default if `None`.
     pub ttl: Option<Duration>,
     /// The greatest difference between the rates of this machine's clock and the store's, as a share
@@ -72,6 +74,7 @@ impl CampaignPlan {
         Ok(Self {
             backend: args.backend,
             election,
+            division: Division::Whole,
             ttl: args.ttl,
             max_clock_drift: args.max_clock_drift,
             kill_grace,
@@ -117,6 +120,7 @@ impl CampaignPlan {
             command: self.command.clone(),
             containment: containment.to_owned(),
             priority: self.priority,
+            division: self.division,
         }
     }
 }

@@ -14,7 +14,7 @@ pub const LEADER_BACKEND: &str = "ELECT_LEADER_BACKEND";
 /// keys: it would take part in its parent's election, overwrite its parent's outcome or lease, take its
 /// parent's work for its own, run its parent's hooks, look whether its parent's
 /// command is well, never end as its parent does not, or want its parent's port.
-pub const OF_ONE_RUN: [&str; 12] = [
+pub const OF_ONE_RUN: [&str; 14] = [
     "election",
     "health-cmd",
     "health-http",
@@ -27,6 +27,8 @@ pub const OF_ONE_RUN: [&str; 12] = [
     "once",
     "outcome",
     "restart",
+    "shards",
+    "slots",
 ];
 
 /// The variable of the flag of this long name.

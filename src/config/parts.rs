@@ -18,7 +18,8 @@ type Parts<'a> = (&'a [&'static str], bool, &'static str);
 pub fn settle_run(args: &mut RunArgs, origins: &Origins) -> Result<(), ConfigError> {
     let of_health = of_health(&args.health);
     // Who was not well waits before it takes part again, too.
-    let has_relapses = of_health.1 && args.after_loss == AfterLoss::Campaign;
+    let comes_again = args.after_loss == AfterLoss::Campaign || args.shards.is_some();
+    let has_relapses = of_health.1 && comes_again;
     let has_pauses = args.restart.restart != Restart::Never || has_relapses;
     let of_pauses: Parts = (&["--restart-delay", "--restart-max-delay"], has_pauses, "--restart");
     check(origins, &[of_hooks(&args.campaign.hooks), of_health, of_pauses])?;

@@ -3,7 +3,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use elect_api::{ElectionName, Ticket};
+use elect_api::{Division, ElectionName, Ticket};
 use nix::sys::signal::Signal;
 
 use super::{
@@ -94,8 +94,13 @@ impl RunPlan {
             (false, None) => Wait::Forever,
         };
         let shown = program.to_string_lossy().into_owned();
-        let campaign =
+        let mut campaign =
             CampaignPlan::new(args.campaign, args.log, election, args.kill_grace, shown)?;
+        campaign.division = match (args.slots, args.shards) {
+            (Some(slots), _) => Division::Slots(slots),
+            (_, Some(shards)) => Division::Shards(shards),
+            _ => Division::Whole,
+        };
         Ok(Self {
             campaign,
             named_after_command,

@@ -20,6 +20,8 @@ pub enum Operation {
     Open,
     /// To keep our place, to win, or to prove that we lead.
     Refresh,
+    /// That all agree on what the election is divided into.
+    Settle,
     /// What was done once.
     Recall,
     /// To write down that it is done.
@@ -44,6 +46,7 @@ impl Operation {
         match self {
             Self::Open => "open",
             Self::Refresh => "refresh",
+            Self::Settle => "settle",
             Self::Recall => "recall",
             Self::Record => "record",
             Self::Announce => "announce",

@@ -16,6 +16,8 @@
 //! and again when it has won, and leaves if it was done; a leader whose command has succeeded says so in
 //! the note before it resigns ([`once`]).
 //!
+//! Whoever divides the election finds out before it joins that nobody divides it otherwise ([`division`]).
+//!
 //! What people ask of the election comes with each answer ([`orders`]): in a paused one a winner starts nothing, and
 //! who leads stops its command in good order and resigns, as it does when it is asked by its token.
 //!
@@ -27,6 +29,7 @@
 
 pub mod advice;
 mod call;
+pub mod division;
 pub mod driver;
 pub mod history;
 pub mod leadership;
@@ -34,6 +37,8 @@ pub mod machine;
 pub mod once;
 pub mod orders;
 pub mod ranking;
+pub mod spread;
 pub mod timing;
+mod together;
 
 pub use call::{Call, Ending, Operation};

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::SystemTime;
 
-use elect_api::{Candidate, Entry, Error, ErrorKind, Survey, Token, stamp};
+use elect_api::{Candidate, Division, Entry, Error, ErrorKind, Survey, Token, stamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+use super::spread::Spread;
 
 /// All that is asked of one election at present.
 ///
@@ -21,6 +23,16 @@ pub struct Orders {
     /// Somebody takes part, or has, of another priority than the usual one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     ranked: bool,
+    /// Into what whoever came first has divided the election.
+    #[serde(default, skip_serializing_if = "Division::is_whole")]
+    division: Division,
+    /// Who is to hold which shards.
+    #[serde(default, skip_serializing_if = "Spread::is_empty")]
+    spread: Spread,
+    /// That is not proven yet: candidates that go by another division may be in the election, or in so many parts
+    /// of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unproven: Option<u16>,
     /// In place of the priorities that candidates were started with, by id or label.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     priorities: BTreeMap<String, Priority>,
@@ -137,6 +149,23 @@ impl Orders {
         self
     }
 
+    /// The same for an election that is divided like this, as all who take part say.
+    #[must_use]
+    pub const fn divided(mut self, division: Division) -> Self {
+        self.division = division;
+        self.unproven = None;
+        self
+    }
+
+    /// The same for an election that somebody divides like this; whether all who take part agree is not known yet.
+    #[must_use]
+    pub(super) fn claimed(mut self, division: Division) -> Self {
+        self.unproven = Some(self.parts_in_use());
+        self.division = division;
+        self.spread = Spread::default();
+        self
+    }
+
     /// The same with this priority for the candidate of this id, or for all of this label; or for `None` with
     /// the one that they were started with.
     #[must_use]
@@ -160,6 +189,33 @@ impl Orders {
     /// Who wants nobody to lead, if somebody does.
     pub const fn pausing(&self) -> Option<&Request> {
         self.paused.as_ref()
+    }
+
+    /// The same with the shards held like this.
+    #[must_use]
+    pub fn spreading(mut self, spread: Spread) -> Self {
+        self.spread = spread;
+        self
+    }
+
+    /// Who is to hold which shards.
+    pub const fn spread(&self) -> &Spread {
+        &self.spread
+    }
+
+    /// Into what the election is divided.
+    pub const fn division(&self) -> Division {
+        self.division
+    }
+
+    /// Whether all who take part say that the election is divided like this.
+    pub(super) fn is_divided(&self, division: Division) -> bool {
+        self.division == division && self.unproven.is_none()
+    }
+
+    /// In how many parts there may be candidates.
+    pub(super) fn parts_in_use(&self) -> u16 {
+        self.division.parts().max(self.unproven.unwrap_or(0))
     }
 
     /// Whether leadership with this token is to be given up whether or not anything runs.
@@ -211,6 +267,12 @@ impl Orders {
             survey.waiting.insert(0, held.entry);
         }
         survey
+    }
+
+    /// What of it concerns a leader for which nothing runs.
+    pub(super) fn about_the_leader(self) -> Self {
+        let step_down = self.step_down.map(|step_down| StepDown { to: None, ..step_down });
+        Self { step_down, division: self.division, unproven: self.unproven, ..Self::default() }
     }
 
     /// Why nobody is to lead, if so.
@@ -327,6 +389,14 @@ mod tests {
         let orders = orders.without(|who| who == "web-1-0123456789");
         assert_eq!(orders.priority_of("web-1-0123456789", 80), 7);
         assert_eq!(set(orders, "web-1", None).priority_of("web-1-0123456789", 80), 80);
+    }
+
+    #[test]
+    fn an_election_is_divided_as_whoever_came_first_says() {
+        let orders = through_a_store(&Orders::default().divided(Division::Slots(3)));
+        assert_eq!(orders.division(), Division::Slots(3));
+        let whole = orders.divided(Division::Whole);
+        assert_eq!(whole.to_bytes(), b"{}");
     }
 
     #[test]

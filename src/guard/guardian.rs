@@ -17,6 +17,7 @@ use super::dead_man::DeadMan;
 use super::enclosure::Enclosure;
 use super::ladder::{Action, Event, Ladder};
 use super::redeemer::Redeemer;
+use super::role::Role;
 use super::spawn::{self, Birth, Launch};
 use super::wire::{Ended, Message, Order, Report, TicketText, nanos};
 use super::{clock, descriptors, lease, no_alloc, signals};
@@ -40,8 +41,8 @@ pub(super) struct Parts {
     pub(super) child_news: SignalFd,
     pub(super) timer: TimerFd,
     pub(super) ladder: Ladder,
-    /// Whether the command is what leads, and not a helper beside it.
-    pub(super) leads: bool,
+    /// What the command is to elect.
+    pub(super) role: Role,
     /// The descriptors that each command inherits from elect's own parent, if more than one is started.
     pub(super) lasting: Option<Vec<RawFd>>,
     /// Room for the numbers of all that stay open.
@@ -95,7 +96,7 @@ pub(super) fn main(mut parts: Parts) -> ! {
         wake: Wake::default(),
         unsent: [None; 4],
     };
-    if !guardian.parts.leads || guardian.parts.lasting.is_some() {
+    if guardian.parts.role != Role::Leads || guardian.parts.lasting.is_some() {
         guardian.let_go_of_the_others();
     }
     guardian.run()
@@ -292,8 +293,10 @@ impl Guardian {
     /// Closes all that a wrapper has open which guards more than this command: neither this command nor its
     /// guardian is to hold its lease or its connections, or to have what another one reads and writes.
     fn let_go_of_the_others(&mut self) {
-        if !self.parts.leads {
-            descriptors::silence(&self.parts.null, &[0, 1]);
+        match self.parts.role {
+            Role::Leads => {}
+            Role::LeadsAmongOthers => descriptors::silence(&self.parts.null, &[0]),
+            Role::Helps => descriptors::silence(&self.parts.null, &[0, 1]),
         }
         let failure_write = self.parts.launch.failure_write.as_ref().map(AsRawFd::as_raw_fd);
         // SAFETY: what is closed belongs to objects of the wrapper, none of which the guardian uses.

@@ -17,6 +17,7 @@ use super::guardian::{self, MOST_OPEN, Parts};
 use super::image::{Image, LEASE, LISTEN_PID, Late, TOKEN};
 use super::ladder::{Deadlines, Ladder, Leftover};
 use super::redeemer::{Redeem, Redeemer};
+use super::role::Role;
 use super::signals::{self, Inherited};
 use super::spawn::{self, Launch};
 use super::switches::is_off;
@@ -30,8 +31,8 @@ const SWEEP_AGAIN: Duration = Duration::from_millis(5);
 pub struct Settings<'a> {
     /// The program and its arguments.
     pub command: &'a [OsString],
-    /// Whether it runs as a leader's command: then it gets the terminal, and `ELECT_LEASE`.
-    pub leads: bool,
+    /// What it is to elect.
+    pub role: Role,
     /// Its environment; `ELECT_LEASE` and `ELECT_TOKEN` are added.
     pub environment: Vec<(OsString, OsString)>,
     /// Whether it gets sockets as systemd hands them over: then `LISTEN_PID` is its own process id.
@@ -142,13 +143,14 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
     let mut environment = settings.environment;
     environment.retain(|(name, _)| name != "ELECT_LEASE");
     let has_init = settings.enclosure.has_init();
-    if settings.leads && !has_init {
+    let is_alone = settings.role == Role::Leads;
+    if settings.role.leads() && !has_init {
         environment.push(("ELECT_LEASE".into(), lease.path().into()));
     }
     let late: Vec<Late> = [
-        (settings.leads, TOKEN),
-        (settings.leads && has_init, LEASE),
-        (settings.leads && settings.gets_sockets, LISTEN_PID),
+        (settings.role.leads(), TOKEN),
+        (settings.role.leads() && has_init, LEASE),
+        (settings.role.leads() && settings.gets_sockets, LISTEN_PID),
     ]
     .into_iter()
     .filter_map(|(is_there, late)| is_there.then_some(late))
@@ -159,13 +161,13 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
         image,
         mask: settings.inherited.mask,
         dispositions: settings.inherited.dispositions,
-        terminal: settings.leads.then(Terminal::open).flatten(),
+        terminal: is_alone.then(Terminal::open).flatten(),
         in_front: false,
         death_read,
         failure_write: Some(failure_write),
     };
-    let lasting =
-        (settings.starts == Starts::Again).then(|| settings.inherited.descriptors().to_vec());
+    let inherited = if is_alone { settings.inherited.descriptors().to_vec() } else { Vec::new() };
+    let lasting = (settings.starts == Starts::Again).then_some(inherited);
     let ladder = Ladder::new(settings.leftover, settings.is_timed);
     let parts = Parts {
         socket: theirs,
@@ -178,7 +180,7 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
         child_news: signals::descriptor(&guardian::child_news())?,
         timer: clock::timer()?,
         ladder: if lasting.is_some() { ladder.restarting() } else { ladder },
-        leads: settings.leads,
+        role: settings.role,
         open: Vec::with_capacity(MOST_OPEN + lasting.as_ref().map_or(0, Vec::len)),
         lasting,
         ask: settings.signal,

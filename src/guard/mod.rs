@@ -50,6 +50,7 @@ pub(crate) mod locks;
 mod no_alloc;
 mod numbers;
 mod redeemer;
+mod role;
 mod signals;
 mod spawn;
 pub(crate) mod switches;
@@ -68,6 +69,7 @@ pub use ladder::{Deadlines, Leftover};
 pub use lease_file::LeaseFile;
 pub use no_alloc::NoAlloc;
 pub use redeemer::Redeem;
+pub use role::Role;
 pub use signals::{Incoming, Inherited, Whom, end_by, stop};
 pub use terminal::Terminal;
 #[cfg(feature = "fuzzing")]

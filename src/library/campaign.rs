@@ -2,7 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use elect_api::{Candidate, ElectionName, Store};
+use elect_api::{Candidate, Division, ElectionName, Store};
 use tokio::sync::{oneshot, watch};
 
 use super::candidature::Candidature;
@@ -150,6 +150,7 @@ impl Campaign {
                 command: program.to_string_lossy().into_owned(),
                 containment: CONTAINMENT.to_owned(),
                 priority: Candidate::USUAL_PRIORITY,
+                division: Division::Whole,
             },
             ttl: self.wishes.ttl,
             timing,

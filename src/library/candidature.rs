@@ -10,7 +10,7 @@ use super::observer::Observer;
 use super::validity::Told;
 use super::work::Work;
 use crate::election::driver::{self, Candidacy, Clock as _};
-use crate::election::machine::{Machine, Rules, Verdict, Wait};
+use crate::election::machine::{Heeds, Machine, Rules, Verdict, Wait};
 use crate::election::timing::Timing;
 
 /// One candidacy with all that it needs.
@@ -62,8 +62,10 @@ impl Candidature {
             restarts: None,
             insists: false,
             once: false,
+            division: self.candidate.division,
             id: self.candidate.id.clone(),
             priority: self.candidate.priority,
+            heeds: Heeds::All,
             keeps_history: true,
             lock_delay: None,
         }

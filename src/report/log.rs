@@ -74,7 +74,17 @@ impl Log {
     /// The same log, naming this election in every line.
     #[must_use]
     pub fn about(&self, election: &ElectionName) -> Self {
-        let Shared { threshold, format, is_terminal, clock, .. } = *self.0;
+        self.named(election, self.0.is_terminal)
+    }
+
+    /// The same for one of several elections at once, for which nothing is drawn.
+    #[must_use]
+    pub fn about_one_of_many(&self, election: &ElectionName) -> Self {
+        self.named(election, false)
+    }
+
+    fn named(&self, election: &ElectionName, is_terminal: bool) -> Self {
+        let Shared { threshold, format, clock, .. } = *self.0;
         let election = Some(election.as_str().to_owned());
         Self(Arc::new(Shared {
             threshold,

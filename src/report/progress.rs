@@ -188,7 +188,7 @@ pub(super) fn is_ours_to_draw_on(terminal: BorrowedFd<'_>) -> bool {
 mod tests {
     use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-    use elect_api::{Boottime, Candidate, Entry, Leader, Survey, Token};
+    use elect_api::{Boottime, Candidate, Division, Entry, Leader, Survey, Token};
     use indicatif::ProgressStyle;
 
     use super::{Log, Waiting, text};
@@ -214,6 +214,7 @@ mod tests {
             command: "job".to_owned(),
             containment: "scan".to_owned(),
             priority: Candidate::USUAL_PRIORITY,
+            division: Division::Whole,
         };
         Entry::new(candidate, Some(UNIX_EPOCH), 0)
     }

@@ -1,5 +1,7 @@
 use serde::{Deserialize, Serialize};
 
+use crate::Division;
+
 /// Who takes part: what [`crate::Store::survey`] will show of one `elect run`.
 ///
 /// It carries no secret: whoever may read the store may read all of it. What is empty, or 0, is not
@@ -19,6 +21,9 @@ pub struct Candidate {
     /// Among those who wait the greatest leads first; 0 never leads.
     #[serde(default = "usual_priority", skip_serializing_if = "is_usual_priority")]
     pub priority: u32,
+    /// Into what it takes the election to be divided.
+    #[serde(default, skip_serializing_if = "Division::is_whole")]
+    pub division: Division,
 }
 
 const fn usual_priority() -> u32 {
@@ -43,6 +48,7 @@ impl Candidate {
             command: String::new(),
             containment: String::new(),
             priority: Self::USUAL_PRIORITY,
+            division: Division::Whole,
         }
     }
 

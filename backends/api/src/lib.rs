@@ -55,6 +55,7 @@
 
 mod boottime;
 mod candidate;
+mod division;
 mod election_name;
 mod ending;
 mod error;
@@ -75,6 +76,7 @@ mod trips;
 
 pub use boottime::Boottime;
 pub use candidate::Candidate;
+pub use division::Division;
 pub use election_name::{ElectionName, ElectionNameError};
 pub use ending::Ending;
 pub use error::{Error, ErrorKind};

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use elect_api::{Boottime, Candidate, Standing};
+use elect_api::{Boottime, Candidate, Division, Standing};
 
 const NOW: Boottime = Boottime::from_boot(Duration::ZERO);
 
@@ -20,6 +20,7 @@ fn main() {
         command: "c".into(),
         containment: "t".into(),
         priority: Candidate::USUAL_PRIORITY,
+        division: Division::Whole,
     };
     elect_testkit::run("turns", async {
         let store =

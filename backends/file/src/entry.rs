@@ -111,6 +111,7 @@ mod tests {
             command: "c".into(),
             containment: "tree".into(),
             priority: Candidate::USUAL_PRIORITY,
+            division: elect_api::Division::Whole,
         }
     }
 

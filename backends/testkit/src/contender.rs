@@ -109,6 +109,7 @@ impl Contender {
             command: "job \"quoted\" \u{00FC}\n".to_owned(),
             containment: "process group".to_owned(),
             priority: Candidate::USUAL_PRIORITY,
+            division: elect_api::Division::Whole,
         };
         let store = bench.connect().await;
         let seat = store.open(election, &candidate, bench.ttl()).await.expect("a seat");

@@ -10,7 +10,8 @@ use tokio::time::{Sleep, sleep};
 
 use crate::config::CommandLine;
 use crate::guard::{
-    Deadlines, Enclosure, Ended, Forked, Guardian, Inherited, Leftover, Report, Settings, Starts,
+    Deadlines, Enclosure, Ended, Forked, Guardian, Inherited, Leftover, Report, Role, Settings,
+    Starts,
 };
 
 /// What is to be run.
@@ -61,7 +62,7 @@ impl Helper {
         let start = || {
             let forked = Forked::fork(Settings {
                 command: words,
-                leads: false,
+                role: Role::Helps,
                 environment: errand.environment,
                 gets_sockets: false,
                 starts: Starts::Once,

@@ -67,6 +67,7 @@ pub(in crate::command) struct Observer<'a> {
     feed: Option<Feed<'a>>,
     /// The last trouble that was told: people need not read it twice.
     trouble: Option<String>,
+    gives_way: bool,
 }
 
 impl<'a> Observer<'a> {
@@ -78,7 +79,13 @@ impl<'a> Observer<'a> {
         service: Option<&'a Service<'a>>,
         feed: Option<Feed<'a>>,
     ) -> Self {
-        Self { log, shared, candidate, service, feed, trouble: None }
+        Self { log, shared, candidate, service, feed, trouble: None, gives_way: false }
+    }
+
+    /// To give leadership up is nothing that people need to know of.
+    #[must_use]
+    pub(in crate::command) fn giving_way(self, gives_way: bool) -> Self {
+        Self { gives_way, ..self }
     }
 }
 
@@ -169,6 +176,9 @@ impl driver::Observer for Observer<'_> {
                 let error = anyhow::Error::from(error);
                 self.log
                     .info(format_args!("`elect history` will not show this leadership: {error:#}"));
+            }
+            News::SteppingDown(why) if self.gives_way => {
+                self.log.info(format_args!("giving leadership up: {why}"));
             }
             News::SteppingDown(why) => self.log.warn(format_args!("asked to step down: {why}")),
             News::Stopping(signal) => {

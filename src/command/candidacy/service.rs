@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use elect_api::{Boottime, ElectionName, Survey};
+use elect_api::{Boottime, Division, ElectionName, Survey};
 use nix::sys::signal::Signal;
 use tokio::sync::Notify;
 
@@ -166,6 +166,12 @@ impl<'a> Service<'a> {
             | News::Reprioritized(_)
             | News::HistoryUnkept(_) => {}
         }
+    }
+
+    /// We take part in an election that is divided like this, and hold so many parts of it.
+    pub(in crate::command) fn holds(&self, parts: usize, division: Division) {
+        let election = self.charge.election;
+        self.tell(self.ready(), format_args!("holding {parts} of {division} of {election}"));
     }
 
     /// Takes in how the election looks while we, `our_id`, wait, and why nobody is to lead, if so.

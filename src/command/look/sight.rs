@@ -203,6 +203,7 @@ mod tests {
                 command: "job".to_owned(),
                 containment: "scan".to_owned(),
                 priority: Candidate::USUAL_PRIORITY,
+                division: elect_api::Division::Whole,
             };
             let entry = Entry::new(candidate, Some(UNIX_EPOCH), 0);
             Ok(Survey {

@@ -1,37 +1,34 @@
 //! `elect run`: a command as the only one of its kind.
 
+mod guarded;
 mod health;
 mod job;
 mod posted;
+mod shards;
+mod terms;
 mod tree;
 
-use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
-use elect_api::{Candidate, Lease, Store, Token};
+use elect_api::{Division, Token};
 
 use self::posted::Posted;
+use self::terms::Terms;
 use self::tree::Watched;
 use super::candidacy::{
-    BootClock, Charge, Estate, Feed, Hooked, Hooks, Observer, Page, Poster, Service, Shared,
-    environment, keep_in_touch, listen,
+    BootClock, Estate, Feed, Hooked, Observer, Page, Poster, Service, Shared, keep_in_touch, listen,
 };
-use super::selftest::is_scratch;
 use super::steer::preempt;
 use super::unstarted::{hint, outcome_of};
-use crate::config::{self, AfterLoss, BackendUrl, RunPlan};
-use crate::election::driver::{self, Candidacy, Clock as _};
-use crate::election::machine::{Machine, Rules, Verdict};
-use crate::election::timing::{Timing, Wishes};
-use crate::guard::{
-    self, Containment, Enclosure, Ended, Forked, Guardian, Heirloom, Incoming, Inherited, Redeem,
-    Settings, Starts, Whom,
-};
-use crate::report::http::Listener;
+use crate::config::{self, AfterLoss, RunPlan};
+use crate::election::driver::{self, Clock as _, Tree};
+use crate::election::machine::Verdict;
+use crate::guard::{self, Enclosure, Ended, Forked, Heirloom, Incoming, Inherited, Whom};
+use crate::report::http::{Board, Listener};
 use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
 
 /// Takes part in the election, runs the command while it leads, and says how that ended; or ends this
@@ -44,7 +41,10 @@ pub(super) fn run(plan: &RunPlan, log: &Log) -> anyhow::Result<Outcome> {
     let heirloom = inherited.heirloom();
     let started = wall_clock();
     let outcome_file = plan.outcome.as_deref().map(open_outcome).transpose()?;
-    let result = take_part(plan, log, &inherited, heirloom);
+    let result = match plan.campaign.division {
+        Division::Shards(shards) => shards::take_part(plan, log, &inherited, shards),
+        Division::Whole | Division::Slots(_) => take_part(plan, log, &inherited, heirloom),
+    };
     if let Some(file) = outcome_file {
         write_outcome(&file, plan, started, &result)?;
     }
@@ -86,24 +86,24 @@ fn take_part(
         plan.campaign.http.as_ref().map(|address| listen(address, socket)).transpose()?;
     let enclosure = Enclosure::choose(plan.containment, plan.require_containment)?;
     let containment = enclosure.containment();
-    let run = Run::new(plan, log.about(&plan.campaign.election), store, containment)?;
-    let page = listener.map(|listener| run.page(listener, note.as_deref()));
-    let guardian = run.fork(inherited, enclosure, page.as_ref().map(Page::address))?;
+    let terms = Terms::new(plan, log, &*store, containment)?;
+    let page = listener.map(|listener| terms.page(listener, note.as_deref()));
+    let guardian = terms.fork(inherited, enclosure, page.as_ref().map(Page::address))?;
     if plan.after_loss == AfterLoss::Exit {
         inherited.release().context("cannot let go of stdin")?;
     }
     let starts_over = plan.after_loss == AfterLoss::Campaign;
     let estate = page.as_ref().filter(|_| starts_over).map(Page::estate).transpose()?;
-    let close = run.campaign(guardian, inherited, page, pause)?;
+    let close = terms.campaign(guardian, inherited, page, pause)?;
     let Close { verdict, token, told_to_end, ended_by_key, relapse } = close;
     let may_campaign =
         !told_to_end && matches!(verdict, Verdict::Lost(_) | Verdict::SteppedDown(_));
-    let (outcome, reason) = judge(verdict, &run.store.profile().location);
-    run.tell(outcome, &reason);
+    let (outcome, reason) = judge(verdict, &store.profile().location);
+    terms.tell(outcome, &reason);
     let pause = relapse.map(|ran| plan.relapses.next_pause(pause, Some(ran)));
     let heirloom =
         Heirloom { pause: pause.unwrap_or_default(), listener: estate.map(Estate::into_listener) };
-    let id = run.candidate.id;
+    let id = terms.candidate.id;
     Ok(Past { outcome, reason, id, token, may_campaign, heirloom, ended_by_key })
 }
 
@@ -145,39 +145,7 @@ fn write_outcome(
     file.write(&record).with_context(|| format!("cannot write the outcome to {path}"))
 }
 
-/// One candidacy with all that it needs.
-struct Run<'a> {
-    plan: &'a RunPlan,
-    log: Log,
-    store: Box<dyn Store>,
-    wishes: Wishes,
-    timing: Timing,
-    candidate: Candidate,
-}
-
-impl<'a> Run<'a> {
-    fn new(
-        plan: &'a RunPlan,
-        log: Log,
-        store: Box<dyn Store>,
-        containment: Containment,
-    ) -> anyhow::Result<Self> {
-        let profile = store.profile();
-        let wishes = plan.campaign.wishes(&profile)?;
-        let timing = Timing::new(&wishes, profile.lease)?;
-        let candidate = plan.campaign.candidate(std::process::id(), containment.name());
-        log.debug(format_args!(
-            "store {}, candidate {}, containment {containment}{}",
-            profile.location,
-            candidate.id,
-            if plan.named_after_command { ", election named after the command" } else { "" }
-        ));
-        if containment == Containment::Group && plan.containment.is_none() {
-            log.warn("processes that leave the command's process group cannot be found here: /proc does not list children");
-        }
-        Ok(Self { plan, log, store, wishes, timing, candidate })
-    }
-
+impl Terms<'_> {
     /// What `--http` shows. `note` is of the time before a new start.
     fn page(&self, listener: Listener, note: Option<&str>) -> Page {
         let (plan, store) = (&self.plan.campaign, self.store.profile());
@@ -187,57 +155,6 @@ impl<'a> Run<'a> {
         }
         self.log.info(format_args!("HTTP is served on http://{}/", page.address()));
         page
-    }
-
-    fn fork(
-        &self,
-        inherited: &Inherited,
-        enclosure: Enclosure,
-        http: Option<SocketAddr>,
-    ) -> anyhow::Result<Forked> {
-        Forked::fork(Settings {
-            command: &self.plan.command,
-            leads: true,
-            environment: self.environment(http),
-            gets_sockets: environment::has_sockets(),
-            starts: if self.plan.restarts.is_some() { Starts::Again } else { Starts::Once },
-            leftover: self.plan.leftover,
-            signal: self.plan.signal as i32,
-            is_timed: self.store.profile().lease != Lease::Unlimited,
-            inherited,
-            enclosure,
-            redeem: self.redeem(),
-        })
-        .context("cannot start the guardian")
-    }
-
-    fn environment(&self, http: Option<SocketAddr>) -> Vec<(OsString, OsString)> {
-        let election = &self.plan.campaign.election;
-        environment::for_command(election, &self.candidate, &self.told(), http)
-    }
-
-    fn hooks<'h>(&'h self, inherited: &'h Inherited, http: Option<SocketAddr>) -> Hooks<'h> {
-        let has_any = self.plan.campaign.hooks.has_any();
-        let environment = if has_any { self.environment(http) } else { Vec::new() };
-        let grace = self.plan.stop_timeout.unwrap_or(self.timing.kill_grace);
-        Hooks { plan: &self.plan.campaign, environment, inherited, grace, log: &self.log }
-    }
-
-    /// What the command is told of the store.
-    fn told(&self) -> BackendUrl {
-        self.plan.campaign.backend.for_others(&self.store.profile().location)
-    }
-
-    /// A store whose leases do not end by time sees by itself that our processes are dead.
-    fn redeem(&self) -> Option<Redeem> {
-        (self.store.profile().lease != Lease::Unlimited).then(|| Redeem {
-            arguments: vec!["elect".into(), "redeem".into()],
-            environment: environment::for_redeemer(
-                &self.plan.campaign.backend,
-                &self.plan.campaign.election,
-            ),
-            variable: "ELECT_TICKET",
-        })
     }
 
     fn campaign(
@@ -261,36 +178,16 @@ impl<'a> Run<'a> {
             let poster = Poster::of(&self.plan.campaign, None, &self.log)?;
             let service = Service::new(self.charge(), Some(guardian.pulse()), &self.log);
             let tree = Posted::new(Watched::new(guardian, incoming), poster);
-            let (tree, health) =
-                health::look_after(tree, &self.plan.health, inherited, &self.log);
-            let changes = self.hooks(inherited, http);
-            let mut tree = Hooked::new(tree, changes.clone());
             let shared = Shared::new(&self.log, clock.now());
-            let candidacy = self.candidacy();
-            let verdict = {
-                let feed = board.as_deref().map(Feed::new);
-                let mut observer = Observer::new(&self.log, &shared, &self.candidate, service.as_ref(), feed);
-                let machine = Machine::new(self.rules(), self.timing, clock.now(), fastrand::u64(..));
-                let machine = self.begins_after(machine, pause);
-                tokio::select! {
-                    verdict = driver::drive(&candidacy, machine, &clock, &mut tree, &mut observer) => verdict,
-                    () = preempt(&self.plan.campaign, &self.candidate, &self.log) => unreachable!("preempting has no end"),
-                    () = changes.follow_changes() => unreachable!("following changes has no end"),
-                    () = health::keep_looking(health) => unreachable!("looking has no end"),
-                    () = shared.keep_drawing() => unreachable!("drawing has no end"),
-                    () = keep_in_touch(service.as_ref()) => unreachable!("a service has no end"),
-                }
-            };
-            shared.clear();
-            let told_to_end = tokio::select! {
-                told_to_end = tree.see_out() => told_to_end,
+            let told = Told { shared: &shared, service: service.as_ref(), board: board.as_deref(), http, gives_way: false };
+            let Competed { verdict, told_to_end, relapse, tree } = tokio::select! {
+                past = self.compete(tree, inherited, &clock, told, pause) => past,
+                () = preempt(&self.plan.campaign, &self.candidate, &self.log) => unreachable!("preempting has no end"),
                 () = keep_in_touch(service.as_ref()) => unreachable!("a service has no end"),
             };
             let tree = tree.into_inner();
-            let relapse = tree.relapse();
-            let tree = tree.into_inner().into_inner();
             let ended_by_key = tree.job().ended_by_key();
-            Guardian::dismiss(tree.into_guardian());
+            tree.into_guardian().dismiss();
             Ok(Close { verdict, token: shared.token(), told_to_end, ended_by_key, relapse })
         });
         if let Some(server) = server {
@@ -301,47 +198,36 @@ impl<'a> Run<'a> {
         outcome
     }
 
-    fn begins_after(&self, machine: Machine, pause: Duration) -> Machine {
-        if pause.is_zero() {
-            return machine;
-        }
-        let shown = humantime::format_duration(pause);
-        self.log.warn(format_args!("taking part again in {shown}, as the command was not well"));
-        machine.after(pause)
-    }
-
-    fn candidacy(&self) -> Candidacy<'_> {
-        Candidacy {
-            store: &*self.store,
-            election: &self.plan.campaign.election,
-            candidate: &self.candidate,
-            ttl: self.wishes.ttl,
-            once: self.plan.once.as_deref(),
-        }
-    }
-
-    fn charge(&self) -> Charge<'_> {
-        Charge {
-            election: &self.plan.campaign.election,
-            stop_timeout: self.plan.stop_timeout,
-            after_loss: self.plan.after_loss,
-        }
-    }
-
-    fn rules(&self) -> Rules {
-        Rules {
-            wait: self.plan.wait,
-            signal: self.plan.signal as i32,
-            stop_timeout: self.plan.stop_timeout,
-            hold: self.plan.hold,
-            restarts: self.plan.restarts,
-            insists: false,
-            once: self.plan.once.is_some(),
-            id: self.candidate.id.clone(),
-            priority: self.candidate.priority,
-            keeps_history: !is_scratch(&self.plan.campaign.election),
-            lock_delay: self.plan.campaign.lock_delay,
-        }
+    /// Takes part with this tree, and with all that is asked for beside it, until nothing of that lives any more.
+    async fn compete<T: Tree>(
+        &self,
+        tree: T,
+        inherited: &Inherited,
+        clock: &BootClock,
+        told: Told<'_>,
+        pause: Duration,
+    ) -> Competed<T> {
+        let (tree, health) = health::look_after(tree, &self.plan.health, inherited, &self.log);
+        let changes = self.hooks(inherited, told.http);
+        let mut tree = Hooked::new(tree, changes.clone());
+        let candidacy = self.candidacy();
+        let verdict = {
+            let feed = told.board.map(Feed::new);
+            let mut observer =
+                Observer::new(&self.log, told.shared, &self.candidate, told.service, feed)
+                    .giving_way(told.gives_way);
+            let machine = self.machine(clock.now(), pause);
+            tokio::select! {
+                verdict = driver::drive(&candidacy, machine, clock, &mut tree, &mut observer) => verdict,
+                () = changes.follow_changes() => unreachable!("following changes has no end"),
+                () = health::keep_looking(health) => unreachable!("looking has no end"),
+                () = told.shared.keep_drawing() => unreachable!("drawing has no end"),
+            }
+        };
+        told.shared.clear();
+        let told_to_end = tree.see_out().await;
+        let tree = tree.into_inner();
+        Competed { verdict, told_to_end, relapse: tree.relapse(), tree: tree.into_inner() }
     }
 
     /// Says how it ended, as loudly as it deserves.
@@ -367,6 +253,26 @@ impl<'a> Run<'a> {
             | Outcome::Interrupted(_) => self.log.info(reason),
         }
     }
+}
+
+/// Who is told of a candidacy, and where.
+struct Told<'a> {
+    shared: &'a Shared,
+    service: Option<&'a Service<'a>>,
+    board: Option<&'a Board>,
+    http: Option<SocketAddr>,
+    /// Whether to give leadership up is usual.
+    gives_way: bool,
+}
+
+/// A candidacy that is over, and its tree, which is empty.
+struct Competed<T> {
+    verdict: Verdict,
+    /// Somebody wanted us to end when all that was left to do was to wait for a hook.
+    told_to_end: bool,
+    /// The command was not well, after it had run for so long.
+    relapse: Option<Duration>,
+    tree: T,
 }
 
 /// How a campaign came to its end.

@@ -6,22 +6,21 @@ use std::os::fd::BorrowedFd;
 use async_trait::async_trait;
 use elect_api::{Boottime, Ticket, Token};
 
+use super::guarded::{Guarded, Happened};
 use super::job::Job;
 use crate::election::driver::Tree;
 use crate::election::machine::Event;
 use crate::guard::{Deadlines, Guardian, Incoming, Report};
 
 pub(super) struct Watched {
-    guardian: Guardian,
+    guarded: Guarded,
     incoming: Incoming,
     job: Job,
-    guardian_is_dead: bool,
-    sweeping: bool,
 }
 
 impl Watched {
     pub(super) fn new(guardian: Guardian, incoming: Incoming) -> Self {
-        Self { guardian, incoming, job: Job::new(), guardian_is_dead: false, sweeping: false }
+        Self { guarded: Guarded::new(guardian), incoming, job: Job::new() }
     }
 
     pub(super) const fn job(&self) -> &Job {
@@ -29,45 +28,35 @@ impl Watched {
     }
 
     pub(super) fn into_guardian(self) -> Guardian {
-        self.guardian
+        self.guarded.into_guardian()
     }
 
-    fn reported(&mut self, report: Option<Report>) -> Option<Event> {
-        Some(match report {
-            None => {
-                self.guardian_is_dead = true;
-                self.job.is_gone();
-                Event::GuardianDied
-            }
-            Some(Report::Started { group }) => {
-                self.job.started(group);
-                Event::Started
-            }
-            Some(Report::NotStarted(errno)) => {
-                self.job.is_gone();
-                Event::NotStarted(errno)
-            }
-            Some(Report::SoftPassed) => Event::SoftPassed,
-            Some(Report::Stopped(signal)) => {
+    fn happened(&mut self, happened: Happened) -> Option<Event> {
+        match happened {
+            Happened::Died | Happened::Reported(Report::NotStarted(_)) => self.job.is_gone(),
+            Happened::Reported(Report::Started { group }) => self.job.started(group),
+            Happened::Reported(Report::Stopped(signal)) => {
                 if self.job.stopped(signal) {
-                    self.guardian.signal(libc::SIGCONT, false, None);
+                    self.guarded.guardian().signal(libc::SIGCONT, false, None);
                 }
-                return None;
             }
-            Some(Report::Ended(ended)) => {
+            Happened::Reported(Report::Ended(ended)) => {
                 self.job.ended(ended);
-                if self.job.ended_by_key() { Event::EndedByKey(ended) } else { Event::Ended(ended) }
+                if self.job.ended_by_key() {
+                    return Some(Event::EndedByKey(ended));
+                }
             }
-            Some(Report::Empty) => Event::Empty,
-        })
+            Happened::Reported(Report::SoftPassed | Report::Empty) | Happened::Swept => {}
+        }
+        happened.event()
     }
 
     fn signaled(&mut self, signal: i32) -> Option<Event> {
         match signal {
-            libc::SIGCHLD => _ = self.guardian.reap(),
+            libc::SIGCHLD => _ = self.guarded.guardian().reap(),
             libc::SIGTSTP => {
                 if self.job.suspend() {
-                    self.guardian.signal(signal, false, None);
+                    self.guarded.guardian().signal(signal, false, None);
                 }
             }
             libc::SIGCONT => {
@@ -84,49 +73,43 @@ impl Watched {
 impl Tree for Watched {
     fn start(&mut self, token: Token, holds: &[BorrowedFd<'_>]) -> io::Result<()> {
         self.job.starts();
-        self.guardian.start(token, holds)
+        self.guarded.guardian().start(token, holds)
     }
 
     fn keep(&mut self, ticket: &Ticket) {
-        self.guardian.keep(ticket);
+        self.guarded.guardian().keep(ticket);
     }
 
     fn withhold(&mut self) {
-        self.guardian.keep_none();
+        self.guarded.guardian().keep_none();
     }
 
     fn renewed(&mut self, deadlines: Deadlines) {
-        self.guardian.renewed(deadlines);
+        self.guarded.guardian().renewed(deadlines);
     }
 
     fn stop(&mut self, kill_at: Boottime) {
-        self.guardian.stop(kill_at);
+        self.guarded.guardian().stop(kill_at);
     }
 
     fn signal(&mut self, signal: i32, resume: bool, kill_at: Option<Boottime>) {
         self.job.passes_on(signal);
-        self.guardian.signal(signal, resume, kill_at);
+        self.guarded.guardian().signal(signal, resume, kill_at);
     }
 
     fn kill(&mut self) {
-        self.guardian.kill();
+        self.guarded.guardian().kill();
     }
 
     fn sweep(&mut self) {
-        self.sweeping = true;
+        self.guarded.sweep();
     }
 
     async fn next_event(&mut self) -> Event {
         loop {
             let event = tokio::select! {
                 biased;
-                news = news(&mut self.guardian, self.guardian_is_dead, self.sweeping) => match news {
-                    News::Report(report) => self.reported(report),
-                    News::Swept => {
-                        self.sweeping = false;
-                        Some(Event::Empty)
-                    }
-                },
+                happened = self.guarded.next() => self.happened(happened),
                 signal = self.incoming.next() => match signal {
                     Ok(signal) => self.signaled(signal),
                     // The descriptor cannot fail; if it does, the guardian's reports go on.
@@ -137,22 +120,5 @@ impl Tree for Watched {
                 return event;
             }
         }
-    }
-}
-
-enum News {
-    Report(Option<Report>),
-    Swept,
-}
-
-/// The guardian's next report, or, when it is dead, the end of the sweep after it.
-async fn news(guardian: &mut Guardian, is_dead: bool, sweeping: bool) -> News {
-    match (is_dead, sweeping) {
-        (false, _) => News::Report(guardian.next_report().await),
-        (true, true) => {
-            guardian.sweep().await;
-            News::Swept
-        }
-        (true, false) => std::future::pending().await,
     }
 }

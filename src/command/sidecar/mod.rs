@@ -26,7 +26,7 @@ use super::runtime::block_on;
 use super::steer::preempt;
 use crate::config::{self, AfterLoss, SidecarPlan, Wait};
 use crate::election::driver::{self, Candidacy, Clock as _};
-use crate::election::machine::{Event, Machine, Rules, Verdict};
+use crate::election::machine::{Event, Heeds, Machine, Rules, Verdict};
 use crate::election::timing::Timing;
 use crate::guard::{Incoming, Inherited};
 use crate::report::Log;
@@ -224,8 +224,10 @@ fn rules(candidate: &Candidate, lock_delay: Option<Duration>) -> Rules {
         restarts: None,
         insists: true,
         once: false,
+        division: candidate.division,
         id: candidate.id.clone(),
         priority: candidate.priority,
+        heeds: Heeds::All,
         keeps_history: true,
         lock_delay,
     }

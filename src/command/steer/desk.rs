@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use elect_api::{
-    Boottime, ElectionName, Ending, ErrorKind, Leader, Ordered, Orders as Kept, Store, Survey,
-    Token,
+    Boottime, Division, ElectionName, Ending, ErrorKind, Leader, Ordered, Orders as Kept, Store,
+    Survey, Token,
 };
 
 use tokio::time::sleep;
@@ -150,7 +150,7 @@ impl<'a> Desk<'a> {
         &self,
         mut is_met: impl FnMut(&Survey) -> bool,
     ) -> anyhow::Result<Option<Survey>> {
-        let end = self.wait(self.end, |seen| is_met(&seen.survey)).await?;
+        let end = self.wait(self.election, self.end, |seen| is_met(&seen.survey)).await?;
         Ok(end.map(|seen| seen.survey))
     }
 
@@ -164,7 +164,8 @@ impl<'a> Desk<'a> {
         mut is_met: impl FnMut(&Survey) -> bool,
     ) -> anyhow::Result<Option<Survey>> {
         let end = self.end.map_or(end, |own| own.min(end));
-        let end = self.wait(Some(end), |seen| is_met(&seen.survey)).await?;
+        let is_met = |seen: &Seen| is_met(&seen.survey);
+        let end = self.wait(self.election, Some(end), is_met).await?;
         Ok(end.map(|seen| seen.survey))
     }
 
@@ -178,24 +179,53 @@ impl<'a> Desk<'a> {
         why: &str,
         is_met: impl FnMut(&Seen) -> bool,
     ) -> anyhow::Result<Option<Seen>> {
+        self.reminding(why, self.wait(self.election, self.end, is_met)).await
+    }
+
+    /// Waits until each part of an election that is divided is so, one after the other. Says whether that came
+    /// before the time was over; meanwhile as [`Desk::wait_until_seen`].
+    ///
+    /// # Errors
+    /// The store refuses us.
+    pub(super) async fn wait_for_parts(
+        &self,
+        division: Division,
+        why: &str,
+        is_met: impl Fn(&Survey) -> bool,
+    ) -> anyhow::Result<bool> {
+        let all = async {
+            for number in 0..division.parts() {
+                let part = Division::part(self.election, number)?;
+                if self.wait(&part, self.end, |seen| is_met(&seen.survey)).await?.is_none() {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        };
+        self.reminding(why, all).await
+    }
+
+    /// Tells whoever waits for more than a moment why it is not so yet.
+    async fn reminding<T>(&self, why: &str, wait: impl Future<Output = T>) -> T {
         let remind = async {
             sleep(MOMENT).await;
             self.log.warn(format_args!("{why}; waiting for that"));
             std::future::pending::<()>().await;
         };
         tokio::select! {
-            end = self.wait(self.end, is_met) => end,
+            end = wait => end,
             () = remind => unreachable!("a reminder has no end"),
         }
     }
 
     async fn wait(
         &self,
+        election: &ElectionName,
         end: Option<Boottime>,
         is_met: impl FnMut(&Seen) -> bool,
     ) -> anyhow::Result<Option<Seen>> {
         let store = config::connect(self.backend)?;
-        let lookout = Lookout::over(store, vec![self.election.clone()], Rhythm::Calm)?;
+        let lookout = Lookout::over(store, vec![election.clone()], Rhythm::Calm)?;
         Ok(match until(lookout, end, &self.log, is_met).await? {
             Until::So(seen) => Some(seen),
             Until::NotSo(_) | Until::Unknown(_) => None,

@@ -1,7 +1,7 @@
 //! `elect pause` and `elect resume`: nobody leads for now.
 
 use anyhow::{Context, bail};
-use elect_api::Token;
+use elect_api::{Division, Token};
 
 use super::Desk;
 use super::desk::request;
@@ -19,6 +19,10 @@ use crate::report::{self, Log, NOT_ACQUIRED};
 pub(in crate::command) fn pause(plan: &AskPlan, log: &Log) -> anyhow::Result<u8> {
     block_on(async {
         let desk = Desk::new(&plan.backend, &plan.election, plan.timeout, log)?;
+        let division = desk.asked().await?.division();
+        if !division.is_whole() {
+            return pause_parts(&desk, plan, division).await;
+        }
         stop_everybody(&desk, plan).await?;
         if let Some(leader) =
             desk.survey().await?.leader.filter(|it| it.entry.candidate.is_foreign())
@@ -26,19 +30,32 @@ pub(in crate::command) fn pause(plan: &AskPlan, log: &Log) -> anyhow::Result<u8>
             let id = &leader.entry.candidate.id;
             desk.log().warn(format_args!("{id} leads, is no elect, and knows of no pause"));
         }
-        let why = "the election is paused; whoever leads has not ended yet";
         let is_over = |seen: &Seen| seen.survey.leader.is_none() || seen.pause.is_none();
-        match desk.wait_until_seen(why, is_over).await? {
-            Some(seen) if seen.pause.is_none() => {
-                bail!("the election is not paused any more: somebody has resumed it")
-            }
+        match desk.wait_until_seen(LATE, is_over).await? {
+            Some(seen) if seen.pause.is_none() => bail!(RESUMED),
             Some(_) => done(plan),
-            None => {
-                desk.log().warn(why);
-                Ok(NOT_ACQUIRED)
-            }
+            None => Ok(late(&desk)),
         }
     })
+}
+
+const RESUMED: &str = "the election is not paused any more: somebody has resumed it";
+
+const LATE: &str = "the election is paused; whoever leads has not ended yet";
+
+fn late(desk: &Desk<'_>) -> u8 {
+    desk.log().warn(LATE);
+    NOT_ACQUIRED
+}
+
+/// Who leads a part does so in an election of its own, and obeys the orders of the whole.
+async fn pause_parts(desk: &Desk<'_>, plan: &AskPlan, division: Division) -> anyhow::Result<u8> {
+    desk.ask(|orders| paused(orders, plan, None)).await?;
+    let is_over = desk.wait_for_parts(division, LATE, |survey| survey.leader.is_none()).await?;
+    if !is_paused(desk).await? {
+        bail!(RESUMED);
+    }
+    if is_over { done(plan) } else { Ok(late(desk)) }
 }
 
 /// Asks that nobody leads, and whoever leads to give leadership up.

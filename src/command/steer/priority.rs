@@ -1,7 +1,7 @@
 //! `elect priority`: who is to lead rather than others.
 
 use anyhow::bail;
-use elect_api::{Candidate, Survey};
+use elect_api::{Candidate, Division, Survey};
 
 use super::Desk;
 use super::desk::{is_led_by, is_settled, request, say_who_leads};
@@ -30,6 +30,10 @@ pub(in crate::command) fn priority(plan: &PriorityPlan, log: &Log) -> anyhow::Re
             orders.without(is_gone).prioritizing(&plan.id, priority, request.clone())
         })
         .await?;
+        let division = desk.asked().await?.division();
+        if let (Division::Shards(_), Some(0)) = (division, priority) {
+            return until_drained(&desk, division, &plan.id).await;
+        }
         let leader = survey.leader.filter(|leader| {
             priority == Some(0) && is_known_as(&leader.entry.candidate.id, &plan.id)
         });
@@ -46,6 +50,20 @@ pub(in crate::command) fn priority(plan: &PriorityPlan, log: &Log) -> anyhow::Re
         desk.log().warn(why);
         Ok(NOT_ACQUIRED)
     })
+}
+
+/// Waits until nobody of that name leads a shard.
+async fn until_drained(desk: &Desk<'_>, division: Division, name: &str) -> anyhow::Result<u8> {
+    let is_others = |survey: &Survey| {
+        let leader = survey.leader.as_ref();
+        leader.is_none_or(|leader| !is_known_as(&leader.entry.candidate.id, name))
+    };
+    let why = format!("{name} was asked, and has not handed over all shards yet");
+    if desk.wait_for_parts(division, &why, is_others).await? {
+        return Ok(0);
+    }
+    desk.log().warn(why);
+    Ok(NOT_ACQUIRED)
 }
 
 /// That somebody is known by the name, and knows of priorities.

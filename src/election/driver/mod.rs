@@ -155,6 +155,7 @@ impl<C: Clock + Sync, T: Tree, O: Observer> Driver<'_, C, T, O> {
                     .zip(note)
                     .map(|(seat, note)| requests::record(seat, now, note));
             }
+            Command::Settle => self.request = Some(requests::settle(self.candidacy)),
             Command::Announce => self.request = Some(requests::announce(self.candidacy)),
             Command::Compare => self.request = Some(requests::compare(self.candidacy)),
             Command::LookOut => {
@@ -369,6 +370,7 @@ impl<C: Clock + Sync, T: Tree, O: Observer> Driver<'_, C, T, O> {
             Reply::Opened(Err(error)) => Event::Opened(Err(error)),
             Reply::Resigned(outcome) => Event::Resigned(outcome),
             Reply::Recorded(outcome) => Event::Recorded(outcome),
+            Reply::Settled(outcome) => Event::Settled(outcome),
             Reply::Announced(outcome) => Event::Announced(outcome),
             Reply::Compared(answer) => Event::Compared(answer),
             Reply::HistoryRead(answer) => Event::HistoryRead(answer.map(|note| {

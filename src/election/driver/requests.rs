@@ -7,6 +7,7 @@ use elect_api::{Boottime, Error, Note, NoteName, Noted, Seat, Standing};
 use tokio::sync::Mutex;
 
 use super::Candidacy;
+use crate::election::division::{self, Agreement};
 use crate::election::history::last_led;
 use crate::election::machine::Command;
 use crate::election::orders::Orders;
@@ -25,6 +26,7 @@ pub(super) enum Reply {
     Refreshed(Result<Standing, Error>),
     Recalled(Result<Note, Error>),
     Recorded(Result<Noted, Error>),
+    Settled(Result<Agreement, Error>),
     Announced(Result<(), Error>),
     Compared(Result<Box<Field>, Error>),
     HistoryRead(Result<Note, Error>),
@@ -40,6 +42,7 @@ impl Reply {
             | Self::Refreshed(Err(error))
             | Self::Recalled(Err(error))
             | Self::Recorded(Err(error))
+            | Self::Settled(Err(error))
             | Self::Announced(Err(error))
             | Self::Compared(Err(error))
             | Self::HistoryRead(Err(error))
@@ -54,6 +57,11 @@ impl Reply {
 pub(super) fn open<'a>(candidacy: &Candidacy<'a>) -> Request<'a> {
     let Candidacy { store, election, candidate, ttl, .. } = *candidacy;
     Box::pin(async move { Reply::Opened(store.open(election, candidate, ttl).await) })
+}
+
+pub(super) fn settle<'a>(candidacy: &Candidacy<'a>) -> Request<'a> {
+    let Candidacy { store, election, candidate, .. } = *candidacy;
+    Box::pin(async move { Reply::Settled(division::settle(store, election, candidate).await) })
 }
 
 /// Of two who write at once one is overtaken, and finds it done or tries again.
@@ -91,6 +99,7 @@ pub(super) const fn operation(command: &Command) -> Option<Operation> {
         Command::Refresh => Operation::Refresh,
         Command::Recall => Operation::Recall,
         Command::Record => Operation::Record,
+        Command::Settle => Operation::Settle,
         Command::Announce => Operation::Announce,
         Command::Compare => Operation::Compare,
         Command::ReadHistory => Operation::ReadHistory,

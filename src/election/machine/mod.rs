@@ -10,6 +10,7 @@ mod patience;
 mod ranking;
 mod request;
 mod restarting;
+mod settling;
 mod signals;
 #[cfg(test)]
 mod tests;
@@ -25,11 +26,14 @@ use self::leading::Tenure;
 use self::once::Inquiry;
 use self::ranking::Ranking;
 use self::request::{Kind, Request};
+use self::settling::Settling;
 use super::orders::Orders;
 use super::timing::Timing;
 use crate::guard::switches::is_off;
 pub use signals::Interrupts;
-pub use vocabulary::{Answer, Command, Event, LastWords, News, Restarts, Rules, Verdict, Wait};
+pub use vocabulary::{
+    Answer, Command, Event, Heeds, LastWords, News, Restarts, Rules, Verdict, Wait,
+};
 
 /// One candidacy, from joining to its verdict.
 #[derive(Clone, Debug)]
@@ -51,6 +55,7 @@ pub struct Machine {
     reached: bool,
     /// What keeps a winner from starting anything.
     restraint: Restraint,
+    settling: Settling,
     /// `None` if it does not matter how often it is done.
     inquiry: Option<Inquiry>,
     /// How far we are with the history of the election.
@@ -100,6 +105,7 @@ impl Machine {
     /// A candidacy that begins at `now`. `seed` spreads its repetitions.
     pub fn new(rules: Rules, timing: Timing, now: Boottime, seed: u64) -> Self {
         Self {
+            settling: if rules.division.is_whole() { Settling::Settled } else { Settling::Due },
             inquiry: rules.once.then_some(Inquiry::Due(None)),
             chapter: Chapter::Closed,
             delay: None,
@@ -167,6 +173,7 @@ impl Machine {
             Event::Answered(answer) => self.answered(now, answer),
             Event::Recalled(answer) => self.recalled(now, answer),
             Event::Recorded(outcome) => self.recorded(now, outcome),
+            Event::Settled(outcome) => self.settled(now, outcome),
             Event::Announced(outcome) => self.announced(now, outcome),
             Event::Compared(outcome) => self.compared(now, outcome),
             Event::HistoryRead(outcome) => self.history_read(now, outcome),
@@ -210,6 +217,7 @@ impl Machine {
             let is_of_history = matches!(kind, Some(Kind::ReadHistory | Kind::WriteHistory));
             let is_held_back = matches!(self.phase, Phase::Campaigning(_));
             match kind {
+                Some(Kind::Settle) => self.settling_failed(),
                 Some(Kind::Recall) => self.inquiry_failed(),
                 Some(Kind::Announce) => self.announcement_failed(),
                 Some(Kind::Compare) => self.comparison_failed(),
@@ -279,6 +287,7 @@ impl Machine {
             Phase::Campaigning(_) if self.restraint == Restraint::Rejoin => {
                 (Kind::Resign, Command::Resign(self.last_words()))
             }
+            Phase::Campaigning(_) if self.is_to_settle() => (Kind::Settle, Command::Settle),
             Phase::Campaigning(_) if matches!(self.inquiry, Some(Inquiry::Due(_))) => {
                 (Kind::Recall, Command::Recall)
             }
@@ -336,6 +345,8 @@ impl Machine {
             self.count_from_the_win(now, token);
         }
         match *answer {
+            Answer::Leading { .. } if self.has_to_settle(now, 0) => {}
+            Answer::Waiting { ahead } if self.has_to_settle(now, ahead) => {}
             Answer::Leading { token, .. } if self.has_to_ask(now, token) => {}
             Answer::Leading { token, .. } if self.is_kept_from_it(now, token) => {}
             Answer::Leading { token, .. } if self.has_to_compare(now, token) => {}

@@ -2,11 +2,15 @@
 
 use elect_api::{Boottime, Token};
 
-use super::{Command, Machine, News, Phase, Restraint, Verdict};
+use super::{Command, Heeds, Machine, News, Phase, Restraint, Verdict};
 use crate::election::orders::Orders;
 
 impl Machine {
     pub(super) fn ordered(&mut self, now: Boottime, orders: Orders) {
+        let orders = match self.rules.heeds {
+            Heeds::All => orders,
+            Heeds::Resigning => orders.about_the_leader(),
+        };
         let old = std::mem::replace(&mut self.orders, orders);
         let set = |orders: &Orders| orders.prioritization(&self.rules.id);
         let (was, is) = (set(&old), set(&self.orders));
@@ -15,6 +19,7 @@ impl Machine {
             let news = News::Reprioritized(is.unwrap_or_else(own));
             self.say(Command::Tell(news));
         }
+        self.settle_again();
         self.compare_anew();
         self.hurry_chapter(now);
         let Phase::Leading(tenure) = &self.phase else { return };

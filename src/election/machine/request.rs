@@ -8,6 +8,7 @@ use elect_api::Boottime;
 pub(super) enum Kind {
     Open,
     Refresh,
+    Settle,
     Recall,
     Record,
     Announce,

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use elect_api::{Boottime, Error, Noted, Token, Validity};
+use elect_api::{Boottime, Division, Error, Noted, Token, Validity};
 
+use crate::election::division::Agreement;
 use crate::election::orders::Orders;
 use crate::election::ranking::Field;
 use crate::guard::{Deadlines, Ended};
@@ -25,15 +26,28 @@ pub struct Rules {
     pub insists: bool,
     /// Whether what the command does is to be done once.
     pub once: bool,
+    /// Into what we take the election to be divided.
+    pub division: Division,
     /// Our id.
     pub id: String,
     /// Our priority, as long as nobody has set another: 0 never leads.
     pub priority: u32,
+    /// What of that which people ask concerns it.
+    pub heeds: Heeds,
     /// Whether it is kept who has led, and how that ended.
     pub keeps_history: bool,
     /// From a win to the start, unless the last leadership that is known has ended well. With `None` a start waits
     /// for no history.
     pub lock_delay: Option<Duration>,
+}
+
+/// What of that which people ask of an election concerns a candidacy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heeds {
+    /// All.
+    All,
+    /// That a leader resign: nothing runs for it, so that there is nothing to pause, and any will do to lead.
+    Resigning,
 }
 
 /// When a command that has ended by itself is started again, as long as we lead and nobody wants us to end.
@@ -77,6 +91,8 @@ pub enum Event {
     Answered(Result<Answer, Error>),
     /// The store answered a resign.
     Resigned(Result<(), Error>),
+    /// All who take part agree with us on what the election is divided into, or not; or the store did not answer.
+    Settled(Result<Agreement, Error>),
     /// The store said whether it is done already.
     Recalled(Result<bool, Error>),
     /// The store answered that it is done, or did not.
@@ -155,6 +171,8 @@ pub enum Command {
     Open,
     /// Refresh the seat.
     Refresh,
+    /// See to it that all agree with us on what the election is divided into.
+    Settle,
     /// Ask whether it is done already.
     Recall,
     /// Record that it is done.

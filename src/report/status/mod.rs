@@ -224,7 +224,9 @@ fn known(text: &str) -> Option<String> {
 mod tests {
     use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-    use elect_api::{Cadence, Candidate, Entry, Leader, Lease, Order, Profile, Survey, Token};
+    use elect_api::{
+        Cadence, Candidate, Division, Entry, Leader, Lease, Order, Profile, Survey, Token,
+    };
 
     use super::{ElectionStatus, PauseStatus, StatusReport};
 
@@ -240,6 +242,7 @@ mod tests {
             command: "./job".to_owned(),
             containment: "scan".to_owned(),
             priority: Candidate::USUAL_PRIORITY,
+            division: Division::Whole,
         };
         Entry::new(candidate, Some(at(joined)), 0)
     }

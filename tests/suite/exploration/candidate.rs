@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use elect::election::machine::{Command, Event, Machine, Rules, Wait};
+use elect::election::machine::{Command, Event, Heeds, Machine, Rules, Wait};
 use elect::election::orders::Orders;
 use elect::election::ranking::Field;
 use elect::election::timing::{Timing, Wishes};
@@ -112,8 +112,10 @@ impl Candidate {
             restarts: None,
             insists: true,
             once: false,
+            division: elect_api::Division::Whole,
             id: name(id),
             priority,
+            heeds: Heeds::All,
             keeps_history: false,
             lock_delay: None,
         };
@@ -270,6 +272,7 @@ impl Candidate {
                 self.orders.push_back(Order::WrapperGone);
             }
             Command::Tell(_)
+            | Command::Settle
             | Command::Recall
             | Command::Record
             | Command::Announce

@@ -60,6 +60,7 @@ impl Seat {
             command: String::new(),
             containment: String::new(),
             priority: self.priority,
+            division: elect_api::Division::Whole,
         };
         Bid { nonce: self.nonce(), candidate, joined: SystemTime::UNIX_EPOCH, ttl, arrived: None }
     }

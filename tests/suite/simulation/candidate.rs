@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use elect::election::Call;
 use elect::election::driver::{self, Candidacy};
-use elect::election::machine::{Event, Machine, News, Rules, Verdict, Wait};
+use elect::election::machine::{Event, Heeds, Machine, News, Rules, Verdict, Wait};
 use elect::election::timing::{Timing, Wishes};
 use elect_api::{Candidate, Store, Survey, Ticket};
 use elect_testkit::sim::Clock;
@@ -187,8 +187,10 @@ async fn campaign(
         restarts: game.plan.restarts,
         insists: true,
         once: false,
+        division: elect_api::Division::Whole,
         id: id.clone(),
         priority,
+        heeds: Heeds::All,
         keeps_history: true,
         lock_delay: None,
     };
@@ -204,6 +206,7 @@ async fn campaign(
         command: "job".into(),
         containment: "scan".into(),
         priority,
+        division: elect_api::Division::Whole,
     };
     let candidacy = Candidacy {
         store: &store,

@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use elect_api::{Boottime, Candidate, Error, ErrorKind, Seat, Standing, Store, Token};
+use elect_api::{Boottime, Candidate, Division, Error, ErrorKind, Seat, Standing, Store, Token};
 use elect_testkit::{Shared, election};
 
 use crate::common::FileBench;
@@ -31,6 +31,7 @@ pub(crate) async fn seat(root: &Path) -> Box<dyn Seat> {
         command: "c".into(),
         containment: "t".into(),
         priority: Candidate::USUAL_PRIORITY,
+        division: Division::Whole,
     };
     connect(root).open(&election(), &candidate, Duration::ZERO).await.expect("a seat")
 }

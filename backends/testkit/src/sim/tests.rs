@@ -26,6 +26,7 @@ fn candidate(id: &str) -> Candidate {
         command: "x".into(),
         containment: "y".into(),
         priority: Candidate::USUAL_PRIORITY,
+        division: elect_api::Division::Whole,
     }
 }
 

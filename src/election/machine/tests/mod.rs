@@ -8,13 +8,16 @@ mod once;
 mod orders;
 mod ranking;
 mod restarting;
+mod settling;
 mod wishes;
 
 use std::time::Duration;
 
 use elect_api::{Boottime, Cadence, Error, ErrorKind, Lease, Token, Validity};
 
-use super::{Answer, Command, Event, LastWords, Machine, News, Restarts, Rules, Verdict, Wait};
+use super::{
+    Answer, Command, Event, Heeds, LastWords, Machine, News, Restarts, Rules, Verdict, Wait,
+};
 use crate::election::timing::{Timing, Wishes};
 use crate::guard::Ended;
 
@@ -82,6 +85,7 @@ fn word(command: &Command) -> Option<String> {
     Some(match command {
         Command::Open => "open".into(),
         Command::Refresh => "refresh".into(),
+        Command::Settle => "settle".into(),
         Command::Recall => "recall".into(),
         Command::Record => "record".into(),
         Command::Announce => "announce".into(),
@@ -136,8 +140,10 @@ fn rules() -> Rules {
         restarts: None,
         insists: false,
         once: false,
+        division: elect_api::Division::Whole,
         id: "us".into(),
         priority: elect_api::Candidate::USUAL_PRIORITY,
+        heeds: Heeds::All,
         keeps_history: false,
         lock_delay: None,
     }

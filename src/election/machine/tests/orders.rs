@@ -3,7 +3,7 @@
 use elect_api::{Lease, Token};
 
 use super::{ETCD, TERM, Transcript, after, at, leading, rules, waiting};
-use crate::election::machine::{Event, Rules, Wait};
+use crate::election::machine::{Event, Heeds, Rules, Wait};
 use crate::election::orders::{Orders, Request};
 use crate::guard::Ended;
 
@@ -33,6 +33,16 @@ fn a_leader_of_a_paused_election_stops_its_command_and_gives_leadership_up() {
             .tell(2.1, Event::Empty, &["resign"])
             .tell(2.2, Event::Resigned(Ok(())), &["finish: stepped down"]);
     }
+}
+
+#[test]
+fn for_whom_nothing_runs_only_a_request_to_resign_counts() {
+    let rules = Rules { heeds: Heeds::Resigning, ..rules() };
+    let excluded = Orders::default().prioritizing("us", Some(0), request());
+    Transcript::running(ETCD, rules)
+        .tell(1.0, paused(), &[])
+        .tell(1.1, Event::Ordered(excluded), &[])
+        .tell(1.2, step_down(7), &["signal 15"]);
 }
 
 #[test]

@@ -24,6 +24,7 @@ fn bid(nonce: u64) -> Bid {
         command: "x".into(),
         containment: "y".into(),
         priority: Candidate::USUAL_PRIORITY,
+        division: elect_api::Division::Whole,
     };
     Bid { nonce, candidate, joined: UNIX_EPOCH, ttl: TTL, arrived: None }
 }

@@ -1,0 +1,80 @@
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ElectionName, ElectionNameError};
+
+/// Whether an election is one, or several under one name: each part is an election of its own.
+///
+/// All who take part have to agree on it. A store pays no heed to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Division {
+    /// It is one: at most one leads.
+    #[default]
+    Whole,
+    /// So many slots: at most so many lead, each in a slot of its own.
+    Slots(u16),
+    /// So many shards, spread over all who take part: each is led by at most one of them.
+    Shards(u16),
+}
+
+impl Division {
+    /// The greatest number of slots or shards.
+    pub const MOST: u16 = 1024;
+
+    /// Whether it is one.
+    pub const fn is_whole(&self) -> bool {
+        matches!(self, Self::Whole)
+    }
+
+    /// How many parts there are; 0 where it is one.
+    pub const fn parts(self) -> u16 {
+        match self {
+            Self::Whole => 0,
+            Self::Slots(number) | Self::Shards(number) => number,
+        }
+    }
+
+    /// The election that a part of `whole` is: its name, a colon, and the part's number.
+    ///
+    /// # Errors
+    /// [`ElectionNameError::TooLong`] if the name leaves no room for the number.
+    pub fn part(whole: &ElectionName, number: u16) -> Result<ElectionName, ElectionNameError> {
+        format!("{whole}:{number}").parse()
+    }
+}
+
+impl fmt::Display for Division {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Whole => f.write_str("neither slots nor shards"),
+            Self::Slots(1) => f.write_str("1 slot"),
+            Self::Slots(number) => write!(f, "{number} slots"),
+            Self::Shards(1) => f.write_str("1 shard"),
+            Self::Shards(number) => write!(f, "{number} shards"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_an_election_beside_the_whole() {
+        let whole: ElectionName = "jobs".parse().expect("a name");
+        assert_eq!(Division::part(&whole, 12).map(String::from).as_deref(), Ok("jobs:12"));
+        let long: ElectionName = "x".repeat(ElectionName::MAX_LEN).parse().expect("a name");
+        assert_eq!(Division::part(&long, 0), Err(ElectionNameError::TooLong(130)));
+    }
+
+    #[test]
+    fn it_is_kept_as_people_would_write_it() {
+        let written = |division| serde_json::to_string(&division).expect("JSON");
+        assert_eq!(written(Division::Slots(3)), r#"{"slots":3}"#);
+        assert_eq!(written(Division::Shards(64)), r#"{"shards":64}"#);
+        let read: Division = serde_json::from_str(r#"{"slots":3}"#).expect("a division");
+        assert_eq!((read, read.to_string()), (Division::Slots(3), "3 slots".to_owned()));
+    }
+}

@@ -1,0 +1,299 @@
+//! `elect run --shards`: a command for each shard that is ours, one elect for all of them.
+//!
+//! Every process is a member of the roster, the election that has the name, and whoever leads that coordinates
+//! ([`coordinator`]): it keeps with the orders who is to hold which shards ([`crate::election::spread`]). Each shard
+//! is an election of its own; a member takes part in those that it is to hold, with an engine, a guardian and a token
+//! for each, and gives up in good order what it is not to hold any more. So nothing but an election decides who leads
+//! a shard, whatever the coordinator says, and however late that comes.
+//!
+//! Whoever leaves does so from the roster first: others wait for its shards while their commands are being stopped.
+
+mod coordinator;
+mod part;
+mod roster;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use anyhow::Context;
+use futures_util::future::{FutureExt, LocalBoxFuture};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use self::coordinator::Coordinator;
+use self::part::{Part, Word};
+use self::roster::{Herald, Known, Roster};
+use super::terms::Terms;
+use super::{Competed, Past, Told, judge};
+use crate::command::candidacy::{BootClock, Observer, Service, Shared, keep_in_touch};
+use crate::command::runtime;
+use crate::config::{self, RunPlan};
+use crate::election::driver::{self, Clock as _};
+use crate::election::machine::{Machine, Verdict};
+use crate::election::orders::Orders;
+use crate::guard::{self, Enclosure, Ended, Forked, Heirloom, Incoming, Inherited, Whom};
+use crate::report::Log;
+
+/// Takes part as a member, to the end.
+///
+/// # Errors
+/// Whatever keeps it from taking part at all.
+pub(super) fn take_part(
+    plan: &RunPlan,
+    log: &Log,
+    inherited: &Inherited,
+    shards: u16,
+) -> anyhow::Result<Past> {
+    let store = config::connect(&plan.campaign.backend)?;
+    let enclosure = Enclosure::choose(plan.containment, plan.require_containment)?;
+    let terms = Terms::new(plan, log, &*store, enclosure.containment())?;
+    let guardian = terms.fork(inherited, enclosure, None)?;
+    let verdict = runtime::block_on(campaign(&terms, inherited, shards, guardian))?;
+    let may_campaign = matches!(verdict, Verdict::Lost(_) | Verdict::SteppedDown(_));
+    let (outcome, reason) = judge(verdict, &store.profile().location);
+    terms.tell(outcome, &reason);
+    let id = terms.candidate.id;
+    Ok(Past {
+        outcome,
+        reason,
+        id,
+        token: None,
+        may_campaign,
+        heirloom: Heirloom::default(),
+        ended_by_key: false,
+    })
+}
+
+async fn campaign(
+    terms: &Terms<'_>,
+    inherited: &Inherited,
+    shards: u16,
+    guardian: Forked,
+) -> anyhow::Result<Verdict> {
+    let clock = BootClock::new()?;
+    let incoming = Incoming::new(inherited).context("cannot read signals")?;
+    let guardian = guardian.attach().context("cannot watch the guardian")?;
+    let service = Service::new(terms.charge(), Some(guardian.pulse()), &terms.log);
+    let line = Shared::new(&terms.log, clock.now());
+    let (told, mut known) = watch::channel(Known::default());
+    let (leave, left) = oneshot::channel();
+    let mut roster = Roster::new(guardian, &told, left);
+    let inner = Observer::new(&terms.log, &line, &terms.candidate, service.as_ref(), None);
+    let mut herald = Herald { inner, known: &told };
+    let coordinator =
+        Coordinator { store: terms.store, election: &terms.election, shards, log: &terms.log };
+    let mut member = Member {
+        terms,
+        inherited,
+        service: service.as_ref(),
+        held: BTreeMap::new(),
+        running: FuturesUnordered::new(),
+        leave: Some(leave),
+        verdict: None,
+        runs_end: None,
+        pauses: BTreeMap::new(),
+    };
+    {
+        let candidacy = terms.candidacy();
+        let machine =
+            Machine::new(terms.roster_rules(), terms.timing, clock.now(), fastrand::u64(..));
+        let roster = driver::drive(&candidacy, machine, &clock, &mut roster, &mut herald);
+        let mut roster = Box::pin(roster.fuse());
+        let mut is_in_roster = true;
+        let work = coordinator.work(known.clone());
+        let mut beside = Box::pin(async {
+            tokio::select! {
+                () = work => unreachable!("coordinating has no end"),
+                () = keep_in_touch(service.as_ref()) => unreachable!("a service has no end"),
+            }
+        });
+        while is_in_roster || !member.held.is_empty() {
+            tokio::select! {
+                biased;
+                Some((shard, past)) = member.running.next() => member.part_is_over(shard, past, &known.borrow()),
+                verdict = &mut roster, if is_in_roster => {
+                    is_in_roster = false;
+                    member.end(verdict, "the roster was left");
+                }
+                signal = incoming.next() => if let Ok(signal) = signal { member.signaled(signal) },
+                Ok(()) = known.changed() => member.follow(&known.borrow_and_update()),
+                () = &mut beside => {}
+            }
+        }
+    }
+    roster.into_guardian().dismiss();
+    Ok(member.into_verdict())
+}
+
+type Running<'a> = LocalBoxFuture<'a, (u16, anyhow::Result<Led>)>;
+
+/// How a candidacy for a shard has ended, and for how long its command had run if that was not well.
+type Led = (Verdict, Option<Duration>);
+
+/// What we hold, and how it goes.
+struct Member<'a> {
+    terms: &'a Terms<'a>,
+    inherited: &'a Inherited,
+    service: Option<&'a Service<'a>>,
+    /// The shards whose candidacies go on.
+    held: BTreeMap<u16, Held>,
+    running: FuturesUnordered<Running<'a>>,
+    /// To leave the roster with, until then.
+    leave: Option<oneshot::Sender<String>>,
+    /// Why we end, once we do.
+    verdict: Option<Verdict>,
+    /// How the first command ended that was told to, as we were told to end.
+    runs_end: Option<Ended>,
+    /// How long we wait before we take part again in a shard whose command was not well.
+    pauses: BTreeMap<u16, Duration>,
+}
+
+struct Held {
+    words: mpsc::UnboundedSender<Word>,
+    is_released: bool,
+}
+
+impl Member<'_> {
+    /// Does what the orders say by now.
+    fn follow(&mut self, known: &Known) {
+        let Some(orders) = known.orders.as_ref().filter(|_| self.verdict.is_none()) else { return };
+        let ours = &self.terms.candidate.id;
+        let wanted = match orders.pausing() {
+            None => orders.spread().of(ours),
+            Some(_) => BTreeSet::new(),
+        };
+        for (shard, held) in &mut self.held {
+            if !wanted.contains(shard) {
+                held.release(|| why_not(orders, *shard));
+            }
+        }
+        for shard in wanted {
+            // One that is being given up comes again once it is.
+            if !self.held.contains_key(&shard) {
+                self.take(shard);
+            }
+        }
+        if let Some(service) = self.service {
+            service.holds(self.held.len(), orders.division());
+        }
+    }
+
+    fn take(&mut self, shard: u16) {
+        let (words, heard) = mpsc::unbounded_channel();
+        self.held.insert(shard, Held { words, is_released: false });
+        let (terms, inherited) = (self.terms, self.inherited);
+        let pause = self.pauses.get(&shard).copied().unwrap_or_default();
+        let past = async move { (shard, lead(terms, inherited, shard, heard, pause).await) };
+        self.running.push(past.boxed_local());
+    }
+
+    fn part_is_over(&mut self, shard: u16, past: anyhow::Result<Led>, known: &Known) {
+        self.held.remove(&shard);
+        let (verdict, relapse) =
+            past.unwrap_or_else(|error| (Verdict::Failed(format!("{error:#}")), None));
+        let before = self.pauses.remove(&shard).unwrap_or_default();
+        if let Some(ran) = relapse {
+            let pause = self.terms.plan.relapses.next_pause(before, Some(ran));
+            self.pauses.insert(shard, pause);
+        }
+        match verdict {
+            Verdict::Withdrawn(_) | Verdict::SteppedDown(_) | Verdict::Interrupted(_) => {
+                self.follow(known);
+            }
+            Verdict::Ended(ended) if matches!(self.verdict, Some(Verdict::Interrupted(_))) => {
+                let worse = |known: &Ended| *known == Ended::Exited(0);
+                if self.runs_end.as_ref().is_none_or(worse) {
+                    self.runs_end = Some(ended);
+                }
+            }
+            verdict => self.end(verdict, &format!("shard {shard} has ended")),
+        }
+    }
+
+    /// Leaves the roster, and gives up all that is held.
+    fn end(&mut self, verdict: Verdict, why: &str) {
+        if self.verdict.is_some() {
+            return;
+        }
+        self.verdict = Some(verdict);
+        self.leave_roster(why);
+        for held in self.held.values_mut() {
+            held.release(|| why.to_owned());
+        }
+    }
+
+    fn leave_roster(&mut self, why: &str) {
+        if let Some(leave) = self.leave.take() {
+            // Whoever is out already wants nothing.
+            let _ = leave.send(why.to_owned());
+        }
+    }
+
+    fn signaled(&mut self, signal: i32) {
+        match signal {
+            libc::SIGCHLD => guard::reap(),
+            libc::SIGTSTP => _ = guard::stop(Whom::Ourselves),
+            libc::SIGINT | libc::SIGQUIT | libc::SIGTERM => {
+                self.verdict.get_or_insert(Verdict::Interrupted(signal));
+                self.leave_roster("a signal has ended elect");
+                self.pass_on(signal);
+            }
+            signal => self.pass_on(signal),
+        }
+    }
+
+    fn pass_on(&self, signal: i32) {
+        for held in self.held.values() {
+            // Whoever is over hears nothing.
+            let _ = held.words.send(Word::Signal(signal));
+        }
+    }
+
+    fn into_verdict(self) -> Verdict {
+        match (self.verdict, self.runs_end) {
+            (Some(Verdict::Interrupted(_)), Some(ended)) => Verdict::Ended(ended),
+            (Some(verdict), _) => verdict,
+            (None, _) => Verdict::Failed("the roster was left".into()),
+        }
+    }
+}
+
+impl Held {
+    fn release(&mut self, why: impl FnOnce() -> String) {
+        if !std::mem::replace(&mut self.is_released, true) {
+            // Whoever is over hears nothing.
+            let _ = self.words.send(Word::Release(why()));
+        }
+    }
+}
+
+fn why_not(orders: &Orders, shard: u16) -> String {
+    match (orders.pausing(), orders.spread().holder(shard)) {
+        (Some(request), _) => request.in_words("paused"),
+        (None, Some(holder)) => format!("the shard moves to {holder}"),
+        (None, None) => "nobody is to hold the shard".to_owned(),
+    }
+}
+
+/// Takes part in the election of one shard, and leads it, until it is not ours any more.
+async fn lead(
+    terms: &Terms<'_>,
+    inherited: &Inherited,
+    shard: u16,
+    words: mpsc::UnboundedReceiver<Word>,
+    pause: Duration,
+) -> anyhow::Result<Led> {
+    let plan = terms.plan;
+    let terms = terms.of_shard(shard)?;
+    let clock = BootClock::new()?;
+    let enclosure = Enclosure::choose(plan.containment, plan.require_containment)?;
+    let guardian = terms.fork(inherited, enclosure, None)?;
+    let guardian = guardian.attach().context("cannot watch the guardian")?;
+    let line = Shared::new(&terms.log, clock.now());
+    let told = Told { shared: &line, service: None, board: None, http: None, gives_way: true };
+    let part = Part::new(guardian, words);
+    let Competed { verdict, relapse, tree, .. } =
+        terms.compete(part, inherited, &clock, told, pause).await;
+    tree.into_guardian().dismiss();
+    Ok((verdict, relapse))
+}

@@ -1,0 +1,92 @@
+//! The command of one shard, as its engine sees it.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use async_trait::async_trait;
+use elect_api::{Boottime, Ticket, Token};
+use tokio::sync::mpsc;
+
+use crate::command::run::guarded::Guarded;
+use crate::election::driver::Tree;
+use crate::election::machine::Event;
+use crate::guard::{Deadlines, Guardian};
+
+/// What a shard is told.
+#[derive(Clone, Debug)]
+pub(super) enum Word {
+    /// This signal came to elect.
+    Signal(i32),
+    /// We are not to hold it, for this reason.
+    Release(String),
+}
+
+pub(super) struct Part {
+    guarded: Guarded,
+    words: mpsc::UnboundedReceiver<Word>,
+    leads: bool,
+}
+
+impl Part {
+    pub(super) const fn new(guardian: Guardian, words: mpsc::UnboundedReceiver<Word>) -> Self {
+        Self { guarded: Guarded::new(guardian), words, leads: false }
+    }
+
+    pub(super) fn into_guardian(self) -> Guardian {
+        self.guarded.into_guardian()
+    }
+}
+
+#[async_trait]
+impl Tree for Part {
+    fn start(&mut self, token: Token, holds: &[BorrowedFd<'_>]) -> io::Result<()> {
+        self.leads = true;
+        self.guarded.guardian().start(token, holds)
+    }
+
+    fn keep(&mut self, ticket: &Ticket) {
+        self.guarded.guardian().keep(ticket);
+    }
+
+    fn withhold(&mut self) {
+        self.guarded.guardian().keep_none();
+    }
+
+    fn renewed(&mut self, deadlines: Deadlines) {
+        self.guarded.guardian().renewed(deadlines);
+    }
+
+    fn stop(&mut self, kill_at: Boottime) {
+        self.guarded.guardian().stop(kill_at);
+    }
+
+    fn signal(&mut self, signal: i32, resume: bool, kill_at: Option<Boottime>) {
+        self.guarded.guardian().signal(signal, resume, kill_at);
+    }
+
+    fn kill(&mut self) {
+        self.guarded.guardian().kill();
+    }
+
+    fn sweep(&mut self) {
+        self.guarded.sweep();
+    }
+
+    async fn next_event(&mut self) -> Event {
+        loop {
+            let event = tokio::select! {
+                biased;
+                // It has no terminal that would stop it.
+                happened = self.guarded.next() => happened.event(),
+                Some(word) = self.words.recv() => Some(match word {
+                    Word::Signal(signal) => Event::Signal(signal),
+                    Word::Release(why) if self.leads => Event::StepDown(why),
+                    Word::Release(why) => Event::Withdraw(why),
+                }),
+            };
+            if let Some(event) = event {
+                return event;
+            }
+        }
+    }
+}

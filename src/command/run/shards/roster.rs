@@ -1,0 +1,162 @@
+//! The candidacy that makes us a member: nothing runs for it, and whoever leads coordinates.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use async_trait::async_trait;
+use elect_api::{Boottime, Survey, Ticket, Token};
+use tokio::sync::{oneshot, watch};
+
+use crate::command::candidacy::Observer;
+use crate::command::run::guarded::{Guarded, Happened};
+use crate::election::driver::{self, Tree};
+use crate::election::machine::{Event, News};
+use crate::election::orders::Orders;
+use crate::guard::{Deadlines, Ended, Guardian};
+
+/// What a member knows of the roster.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known {
+    /// What is asked, and who is to hold which shards; `None` before the store has said so.
+    pub(super) orders: Option<Orders>,
+    /// The token with which we coordinate, if we do.
+    pub(super) leads: Option<Token>,
+}
+
+/// In the place of a command tree: it is empty as soon as it is asked to be. Its guardian, which starts nothing, gives
+/// our entry up if we crash.
+pub(super) struct Roster<'a> {
+    guarded: Guarded,
+    known: &'a watch::Sender<Known>,
+    leave: oneshot::Receiver<String>,
+    is_leaving: bool,
+    runs: bool,
+    pending: VecDeque<Event>,
+}
+
+impl<'a> Roster<'a> {
+    pub(super) fn new(
+        guardian: Guardian,
+        known: &'a watch::Sender<Known>,
+        leave: oneshot::Receiver<String>,
+    ) -> Self {
+        let (guarded, pending) = (Guarded::new(guardian), VecDeque::new());
+        Self { guarded, known, leave, is_leaving: false, runs: false, pending }
+    }
+
+    pub(super) fn into_guardian(self) -> Guardian {
+        self.guarded.into_guardian()
+    }
+
+    fn end(&mut self) {
+        self.known.send_modify(|known| known.leads = None);
+        if std::mem::take(&mut self.runs) {
+            self.pending.extend([Event::Ended(Ended::Exited(0)), Event::Empty]);
+        }
+    }
+}
+
+#[async_trait]
+impl Tree for Roster<'_> {
+    fn start(&mut self, token: Token, _: &[BorrowedFd<'_>]) -> io::Result<()> {
+        self.runs = true;
+        self.pending.push_back(Event::Started);
+        self.known.send_modify(|known| known.leads = Some(token));
+        Ok(())
+    }
+
+    fn keep(&mut self, ticket: &Ticket) {
+        self.guarded.guardian().keep(ticket);
+    }
+
+    fn withhold(&mut self) {
+        self.guarded.guardian().keep_none();
+    }
+
+    /// Whoever coordinates without leading any more gives advice, and no more.
+    fn renewed(&mut self, _: Deadlines) {}
+
+    fn stop(&mut self, _: Boottime) {
+        self.end();
+    }
+
+    fn signal(&mut self, _: i32, _: bool, _: Option<Boottime>) {
+        self.end();
+    }
+
+    fn kill(&mut self) {
+        self.end();
+    }
+
+    fn sweep(&mut self) {
+        self.end();
+    }
+
+    async fn next_event(&mut self) -> Event {
+        loop {
+            if let Some(event) = self.pending.pop_front() {
+                return event;
+            }
+            tokio::select! {
+                biased;
+                why = &mut self.leave, if !self.is_leaving => {
+                    self.is_leaving = true;
+                    // Dropped, it wants nothing.
+                    if let Ok(why) = why {
+                        return Event::Withdraw(why);
+                    }
+                }
+                happened = self.guarded.next() => {
+                    if let Happened::Died = happened {
+                        return Event::GuardianDied;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Passes on what a member needs to know, and to people what is not only the roster's.
+pub(super) struct Herald<'a> {
+    pub(super) inner: Observer<'a>,
+    pub(super) known: &'a watch::Sender<Known>,
+}
+
+impl driver::Observer for Herald<'_> {
+    fn news(&mut self, news: News) {
+        match news {
+            News::Waiting { .. }
+            | News::Leading(_)
+            | News::SteppingDown(_)
+            | News::Leaving { .. }
+            | News::Emptied => {}
+            news => self.inner.news(news),
+        }
+    }
+
+    fn happened(&mut self, event: &Event) {
+        match event {
+            Event::Ordered(orders) => {
+                self.known.send_modify(|known| known.orders = Some(orders.clone()));
+            }
+            // Nothing was ever asked, if it did not come before.
+            Event::Answered(Ok(_)) if self.known.borrow().orders.is_none() => {
+                self.known.send_modify(|known| known.orders = Some(Orders::default()));
+            }
+            _ => {}
+        }
+    }
+
+    fn turns(&mut self, next: Option<Boottime>) {
+        self.inner.turns(next);
+    }
+
+    fn wants_surveys(&self) -> bool {
+        false
+    }
+
+    fn survey(&mut self, _: &Survey, _: Option<&str>) -> Option<Event> {
+        None
+    }
+}

@@ -1,0 +1,210 @@
+//! On what terms one takes part in one election.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::Context;
+use elect_api::{Boottime, Candidate, Division, ElectionName, Lease, Store};
+
+use crate::command::candidacy::{Charge, Hooks, environment};
+use crate::command::selftest::is_scratch;
+use crate::config::{BackendUrl, RunPlan};
+use crate::election::driver::Candidacy;
+use crate::election::machine::{Heeds, Machine, Rules};
+use crate::election::timing::{Timing, Wishes};
+use crate::guard::{Containment, Enclosure, Forked, Inherited, Redeem, Role, Settings, Starts};
+use crate::report::Log;
+
+/// Where the number of its shard is told to a command.
+const SHARD: &str = "ELECT_SHARD";
+
+/// One candidacy with all that it needs.
+pub(super) struct Terms<'a> {
+    pub(super) plan: &'a RunPlan,
+    pub(super) log: Log,
+    pub(super) store: &'a dyn Store,
+    pub(super) election: ElectionName,
+    pub(super) candidate: Candidate,
+    pub(super) timing: Timing,
+    wishes: Wishes,
+    /// Which shard that is, of the election that the plan names.
+    shard: Option<u16>,
+}
+
+impl<'a> Terms<'a> {
+    /// Those of the election that the plan names.
+    ///
+    /// # Errors
+    /// What of the plan does not fit the store.
+    pub(super) fn new(
+        plan: &'a RunPlan,
+        log: &Log,
+        store: &'a dyn Store,
+        containment: Containment,
+    ) -> anyhow::Result<Self> {
+        let log = log.about(&plan.campaign.election);
+        let profile = store.profile();
+        let wishes = plan.campaign.wishes(&profile)?;
+        let timing = Timing::new(&wishes, profile.lease)?;
+        let candidate = plan.campaign.candidate(std::process::id(), containment.name());
+        log.debug(format_args!(
+            "store {}, candidate {}, containment {containment}{}",
+            profile.location,
+            candidate.id,
+            if plan.named_after_command { ", election named after the command" } else { "" }
+        ));
+        if containment == Containment::Group && plan.containment.is_none() {
+            log.warn("processes that leave the command's process group cannot be found here: /proc does not list children");
+        }
+        let election = plan.campaign.election.clone();
+        Ok(Self { plan, log, store, election, candidate, timing, wishes, shard: None })
+    }
+
+    /// Those of a shard of this election.
+    ///
+    /// # Errors
+    /// When the name leaves no room for its number.
+    pub(super) fn of_shard(&self, shard: u16) -> anyhow::Result<Self> {
+        let election = Division::part(&self.election, shard)?;
+        Ok(Self {
+            plan: self.plan,
+            log: self.log.about_one_of_many(&election),
+            store: self.store,
+            election,
+            candidate: self.candidate.clone(),
+            timing: self.timing,
+            wishes: self.wishes,
+            shard: Some(shard),
+        })
+    }
+
+    /// Forks the guardian of its command.
+    ///
+    /// # Errors
+    /// When that is refused.
+    pub(super) fn fork(
+        &self,
+        inherited: &Inherited,
+        enclosure: Enclosure,
+        http: Option<SocketAddr>,
+    ) -> anyhow::Result<Forked> {
+        let role = match self.plan.campaign.division {
+            Division::Shards(_) => Role::LeadsAmongOthers,
+            Division::Whole | Division::Slots(_) => Role::Leads,
+        };
+        Forked::fork(Settings {
+            command: &self.plan.command,
+            role,
+            environment: self.environment(http),
+            gets_sockets: role == Role::Leads && environment::has_sockets(),
+            starts: if self.plan.restarts.is_some() { Starts::Again } else { Starts::Once },
+            leftover: self.plan.leftover,
+            signal: self.plan.signal as i32,
+            is_timed: self.store.profile().lease != Lease::Unlimited,
+            inherited,
+            enclosure,
+            redeem: self.redeem(),
+        })
+        .context("cannot start the guardian")
+    }
+
+    fn environment(&self, http: Option<SocketAddr>) -> Vec<(OsString, OsString)> {
+        let mut environment =
+            environment::for_command(&self.election, &self.candidate, &self.told(), http);
+        if let Some(shard) = self.shard {
+            environment.retain(|(name, _)| name != SHARD);
+            environment.push((SHARD.into(), shard.to_string().into()));
+        }
+        environment
+    }
+
+    pub(super) fn hooks<'h>(
+        &'h self,
+        inherited: &'h Inherited,
+        http: Option<SocketAddr>,
+    ) -> Hooks<'h> {
+        let has_any = self.plan.campaign.hooks.has_any();
+        let environment = if has_any { self.environment(http) } else { Vec::new() };
+        let grace = self.plan.stop_timeout.unwrap_or(self.timing.kill_grace);
+        Hooks { plan: &self.plan.campaign, environment, inherited, grace, log: &self.log }
+    }
+
+    /// What the command is told of the store.
+    fn told(&self) -> BackendUrl {
+        self.plan.campaign.backend.for_others(&self.store.profile().location)
+    }
+
+    /// A store whose leases do not end by time sees by itself that our processes are dead.
+    fn redeem(&self) -> Option<Redeem> {
+        (self.store.profile().lease != Lease::Unlimited).then(|| Redeem {
+            arguments: vec!["elect".into(), "redeem".into()],
+            environment: environment::for_redeemer(&self.plan.campaign.backend, &self.election),
+            variable: "ELECT_TICKET",
+        })
+    }
+
+    /// A candidacy that begins after this pause, which whoever was not well makes before it takes part again.
+    pub(super) fn machine(&self, now: Boottime, pause: Duration) -> Machine {
+        let machine = Machine::new(self.rules(), self.timing, now, fastrand::u64(..));
+        if pause.is_zero() {
+            return machine;
+        }
+        let shown = humantime::format_duration(pause);
+        self.log.warn(format_args!("taking part again in {shown}, as the command was not well"));
+        machine.after(pause)
+    }
+
+    pub(super) fn candidacy(&self) -> Candidacy<'_> {
+        Candidacy {
+            store: self.store,
+            election: &self.election,
+            candidate: &self.candidate,
+            ttl: self.wishes.ttl,
+            once: self.plan.once.as_deref(),
+        }
+    }
+
+    pub(super) fn charge(&self) -> Charge<'_> {
+        Charge {
+            election: &self.election,
+            stop_timeout: self.plan.stop_timeout,
+            after_loss: self.plan.after_loss,
+        }
+    }
+
+    pub(super) fn rules(&self) -> Rules {
+        let division = self.shard.map_or(self.plan.campaign.division, |_| Division::Whole);
+        // Who is to hold a shard the coordinator decides.
+        let priority = match self.plan.campaign.division {
+            Division::Shards(_) => Candidate::USUAL_PRIORITY,
+            Division::Whole | Division::Slots(_) => self.candidate.priority,
+        };
+        Rules {
+            wait: self.plan.wait,
+            signal: self.plan.signal as i32,
+            stop_timeout: self.plan.stop_timeout,
+            hold: self.plan.hold,
+            restarts: self.plan.restarts,
+            insists: false,
+            once: self.plan.once.is_some(),
+            division,
+            id: self.candidate.id.clone(),
+            priority,
+            heeds: Heeds::All,
+            keeps_history: !is_scratch(&self.election),
+            lock_delay: self.plan.campaign.lock_delay,
+        }
+    }
+
+    /// Those of a candidacy for which nothing runs.
+    pub(super) fn roster_rules(&self) -> Rules {
+        Rules {
+            heeds: Heeds::Resigning,
+            restarts: None,
+            lock_delay: None,
+            keeps_history: false,
+            ..self.rules()
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Who is to hold which shards of an election, as the coordinator among the members decides it.
+//!
+//! It is advice: that no shard is led twice is the affair of the election that each shard is. So nothing is wrong
+//! when two coordinators disagree for a moment, or a member goes by an old word.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+/// For each member, by its id, the shards that it is to hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spread {
+    #[serde(default)]
+    held: BTreeMap<String, BTreeSet<u16>>,
+    /// The shard that was taken from a living member last, as long as it is not known to have arrived.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    moving: Option<u16>,
+}
+
+/// Somebody who takes part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// Whether it is to hold anything.
+    pub is_wanted: bool,
+}
+
+impl Spread {
+    /// Whether nobody is to hold anything.
+    pub fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    /// What the member of this id is to hold.
+    pub fn of(&self, id: &str) -> BTreeSet<u16> {
+        self.held.get(id).cloned().unwrap_or_default()
+    }
+
+    /// How many shards each is to hold who is to hold any, by id.
+    pub fn counts(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.held.iter().map(|(id, shards)| (id.as_str(), shards.len()))
+    }
+
+    /// Who is to hold a shard.
+    pub fn holder(&self, shard: u16) -> Option<&str> {
+        let held = self.held.iter().find(|(_, shards)| shards.contains(&shard));
+        held.map(|(id, _)| id.as_str())
+    }
+
+    /// The shard that is under way, and to whom.
+    pub fn moving(&self) -> Option<(u16, &str)> {
+        let shard = self.moving?;
+        Some((shard, self.holder(shard)?))
+    }
+
+    /// The same with nothing under way.
+    #[must_use]
+    pub const fn arrived(mut self) -> Self {
+        self.moving = None;
+        self
+    }
+
+    /// The next step to an even spread of so many shards over these members, in their order: what nobody holds who
+    /// is there is given away at once; and then, unless another is still under way, one shard of whoever has too many.
+    ///
+    /// It is the last step if it changes nothing and nothing is under way. Then no two of those wanted differ by more
+    /// than one, and no more has moved than had to.
+    #[must_use]
+    pub fn next(mut self, shards: u16, members: &[Member<'_>]) -> Self {
+        let is_there = |id: &str| members.iter().any(|member| member.id == id);
+        self.held.retain(|id, held| {
+            held.retain(|shard| *shard < shards);
+            is_there(id) && !held.is_empty()
+        });
+        let wanted: Vec<&str> =
+            members.iter().filter(|member| member.is_wanted).map(|member| member.id).collect();
+        if wanted.is_empty() {
+            return Self::default();
+        }
+        self.moving = self.moving().map(|(shard, _)| shard);
+        let held: BTreeSet<u16> = self.held.values().flatten().copied().collect();
+        for orphan in (0..shards).filter(|shard| !held.contains(shard)) {
+            if let Some(least) = self.least(&wanted) {
+                self.held.entry(least.to_owned()).or_default().insert(orphan);
+            }
+        }
+        if self.moving.is_none() {
+            self.moving = self.even_out(&wanted);
+        }
+        self
+    }
+
+    fn count(&self, id: &str) -> usize {
+        self.held.get(id).map_or(0, BTreeSet::len)
+    }
+
+    /// Who has the fewest, the first of them.
+    fn least<'a>(&self, wanted: &[&'a str]) -> Option<&'a str> {
+        wanted.iter().copied().min_by_key(|id| self.count(id))
+    }
+
+    /// Takes a shard from whoever is to have none, or has two more than another. Says which.
+    fn even_out(&mut self, wanted: &[&str]) -> Option<u16> {
+        let to = self.least(wanted)?;
+        let unwanted = self.held.keys().find(|id| !wanted.contains(&id.as_str()));
+        let most = || {
+            let most = wanted.iter().rev().max_by_key(|id| self.count(id))?;
+            (self.count(most) > self.count(to) + 1).then(|| (*most).to_owned())
+        };
+        let from = unwanted.cloned().or_else(most)?;
+        let shards = self.held.get_mut(&from)?;
+        let shard = shards.pop_last()?;
+        if shards.is_empty() {
+            self.held.remove(&from);
+        }
+        self.held.entry(to.to_owned()).or_default().insert(shard);
+        Some(shard)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
+
+    fn members(count: usize) -> Vec<Member<'static>> {
+        NAMES[..count].iter().map(|id| Member { id, is_wanted: true }).collect()
+    }
+
+    /// All steps to the end, and how many shards were moved between the living.
+    fn settle(mut spread: Spread, shards: u16, members: &[Member<'_>]) -> (Spread, usize) {
+        let mut moves = 0;
+        loop {
+            let next = spread.clone().next(shards, members);
+            if next == spread {
+                return (spread, moves);
+            }
+            moves += usize::from(next.moving().is_some());
+            spread = next.arrived();
+        }
+    }
+
+    fn counts(spread: &Spread, members: &[Member<'_>]) -> Vec<usize> {
+        members.iter().map(|member| spread.of(member.id).len()).collect()
+    }
+
+    fn stay(before: &Spread, after: &Spread, shards: u16) -> usize {
+        (0..shards).filter(|shard| before.holder(*shard) == after.holder(*shard)).count()
+    }
+
+    #[test]
+    fn the_first_gets_all_at_once_and_others_their_share_one_by_one() {
+        let one = members(1);
+        let spread = Spread::default().next(64, &one);
+        assert_eq!((counts(&spread, &one), spread.moving()), (vec![64], None));
+        let four = members(4);
+        let next = spread.clone().next(64, &four);
+        assert_eq!(next.moving(), Some((63, "b")));
+        assert_eq!(next.clone().next(64, &four), next, "one is under way");
+        let (even, moves) = settle(spread.clone(), 64, &four);
+        assert_eq!((counts(&even, &four), moves), (vec![16; 4], 48));
+        assert_eq!(stay(&spread, &even, 64), 16);
+    }
+
+    #[test]
+    fn what_is_left_behind_is_given_away_at_once() {
+        let (four, two) = (members(4), members(2));
+        let (even, _) = settle(Spread::default(), 64, &four);
+        let next = even.clone().next(64, &two);
+        assert_eq!((counts(&next, &two), next.moving()), (vec![32, 32], None));
+        assert_eq!(stay(&even, &next, 64), 32);
+        let gone = Spread { moving: Some(63), ..even };
+        assert_eq!(gone.next(64, &two).moving(), None, "it was left behind as well");
+    }
+
+    #[test]
+    fn who_is_not_wanted_gives_up_one_by_one() {
+        let (mut three, shards) = (members(3), 8);
+        let (even, _) = settle(Spread::default(), shards, &three);
+        three[1].is_wanted = false;
+        let next = even.clone().next(shards, &three);
+        assert!(next.moving().is_some() && next.of("b").len() == even.of("b").len() - 1);
+        let (settled, moves) = settle(even.clone(), shards, &three);
+        assert_eq!((counts(&settled, &three), moves), (vec![4, 0, 4], even.of("b").len()));
+        for member in &mut three {
+            member.is_wanted = false;
+        }
+        assert_eq!(settled.next(shards, &three), Spread::default());
+    }
+
+    #[test]
+    fn nobody_has_two_more_than_another_and_no_more_has_moved_than_had_to() {
+        let mut chance = fastrand::Rng::with_seed(7);
+        for _ in 0..300 {
+            let shards = chance.u16(1..80);
+            let mut spread = Spread::default();
+            for _ in 0..8 {
+                let mut there: Vec<Member<'_>> = members(NAMES.len());
+                chance.shuffle(&mut there);
+                there.truncate(chance.usize(1..=NAMES.len()));
+                let before = spread.clone();
+                spread = settle(before.clone(), shards, &there).0;
+                let counts = counts(&spread, &there);
+                let (least, most) = (counts.iter().min(), counts.iter().max());
+                assert!(most <= least.map(|least| least + 1).as_ref(), "{counts:?}");
+                assert_eq!(counts.iter().sum::<usize>(), usize::from(shards));
+                // As many of the greatest as divide unevenly keep one more.
+                let (share, more) =
+                    (usize::from(shards) / there.len(), usize::from(shards) % there.len());
+                let mut had: Vec<usize> =
+                    there.iter().map(|member| before.of(member.id).len()).collect();
+                had.sort_unstable_by(|a, b| b.cmp(a));
+                let may_stay: usize = had
+                    .iter()
+                    .enumerate()
+                    .map(|(place, had)| *had.min(&(share + usize::from(place < more))))
+                    .sum();
+                assert_eq!(stay(&before, &spread, shards), may_stay, "{before:?} {spread:?}");
+            }
+        }
+    }
+}

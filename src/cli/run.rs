@@ -71,6 +71,10 @@ const ALONE: [&str; 9] = [
     "on_change",
 ];
 
+/// What there is only where one leads, or where it matters who does.
+const OF_ONE_LEADER: [&str; 7] =
+    ["shards", "once", "priority", "preempt", "preempt_after", "http", "on_change"];
+
 /// The arguments of `elect run`.
 #[derive(Args, Debug)]
 #[command(
@@ -105,18 +109,18 @@ pub struct RunArgs {
     )]
     pub conflict_exit_code: u8,
 
-    /// Let so many lead at once [1 to 1024]
+    /// Let so many lead at once [1 to 64]
     ///
     /// Each leads in a slot of its own, whose number the command finds in `ELECT_SLOT`. All who take part have to
     /// name the same number.
-    #[arg(long, env = "ELECT_SLOTS", value_name = "N", value_parser = whole::<u16>(1..=Division::MOST.into()), conflicts_with = "shards", help_heading = ELECTION)]
+    #[arg(long, env = "ELECT_SLOTS", value_name = "N", value_parser = whole::<u16>(1..=Division::MOST_SLOTS.into()), conflicts_with_all = OF_ONE_LEADER, help_heading = ELECTION)]
     pub slots: Option<u16>,
 
     /// Spread so many shards over all [1 to 1024]
     ///
     /// For each shard that is ours a command of its own runs, which finds its number in `ELECT_SHARD`. All who take
     /// part have to name the same number.
-    #[arg(long, env = "ELECT_SHARDS", value_name = "N", value_parser = whole::<u16>(1..=Division::MOST.into()), conflicts_with_all = ALONE, help_heading = ELECTION)]
+    #[arg(long, env = "ELECT_SHARDS", value_name = "N", value_parser = whole::<u16>(1..=Division::MOST_SHARDS.into()), conflicts_with_all = ALONE, help_heading = ELECTION)]
     pub shards: Option<u16>,
 
     /// What asks the command to stop

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
-use elect_api::{Division, Token};
+use elect_api::{Division, Store, Token};
 
 use self::posted::Posted;
 use self::terms::Terms;
@@ -24,9 +24,10 @@ use super::candidacy::{
 };
 use super::steer::preempt;
 use super::unstarted::{hint, outcome_of};
-use crate::config::{self, AfterLoss, RunPlan};
+use crate::config::{self, AfterLoss, RunPlan, Wait};
 use crate::election::driver::{self, Clock as _, Tree};
 use crate::election::machine::Verdict;
+use crate::election::slots::{Slot, Slots};
 use crate::guard::{self, Enclosure, Ended, Forked, Heirloom, Incoming, Inherited, Whom};
 use crate::report::http::{Board, Listener};
 use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
@@ -65,6 +66,8 @@ struct Past {
     reason: String,
     id: String,
     token: Option<Token>,
+    /// In which slot we led.
+    slot: Option<u16>,
     /// Leadership was lost or given up, and nobody wants us to end.
     may_campaign: bool,
     /// For that.
@@ -81,12 +84,12 @@ fn take_part(
 ) -> anyhow::Result<Past> {
     let Heirloom { pause, listener } = heirloom.unwrap_or_default();
     let (socket, note) = listener.unzip();
-    let store = config::connect(&plan.campaign.backend)?;
+    let (store, slot) = connect(plan)?;
     let listener =
         plan.campaign.http.as_ref().map(|address| listen(address, socket)).transpose()?;
     let enclosure = Enclosure::choose(plan.containment, plan.require_containment)?;
     let containment = enclosure.containment();
-    let terms = Terms::new(plan, log, &*store, containment)?;
+    let terms = Terms::new(plan, log, &*store, containment)?.in_slot(slot);
     let page = listener.map(|listener| terms.page(listener, note.as_deref()));
     let guardian = terms.fork(inherited, enclosure, page.as_ref().map(Page::address))?;
     if plan.after_loss == AfterLoss::Exit {
@@ -103,8 +106,18 @@ fn take_part(
     let pause = relapse.map(|ran| plan.relapses.next_pause(pause, Some(ran)));
     let heirloom =
         Heirloom { pause: pause.unwrap_or_default(), listener: estate.map(Estate::into_listener) };
+    let slot = terms.slot.as_ref().and_then(Slot::number);
     let id = terms.candidate.id;
-    Ok(Past { outcome, reason, id, token, may_campaign, heirloom, ended_by_key })
+    Ok(Past { outcome, reason, id, token, slot, may_campaign, heirloom, ended_by_key })
+}
+
+/// The store, and in which slot of the election there we lead, if it has any.
+fn connect(plan: &RunPlan) -> anyhow::Result<(Box<dyn Store>, Option<Slot>)> {
+    let store = config::connect(&plan.campaign.backend)?;
+    let Division::Slots(number) = plan.campaign.division else { return Ok((store, None)) };
+    let store = Slots::new(store, &plan.campaign.election, number, plan.wait == Wait::No)?;
+    let slot = store.slot();
+    Ok((Box::new(store), Some(slot)))
 }
 
 /// Opens the file of `--outcome`, and empties it.
@@ -137,6 +150,7 @@ fn write_outcome(
         election: &plan.campaign.election,
         id: past.map(|past| past.id.as_str()),
         token: past.and_then(|past| past.token),
+        slot: past.and_then(|past| past.slot),
         reason,
         started,
         ended: wall_clock(),
@@ -177,7 +191,7 @@ impl Terms<'_> {
             let guardian = guardian.attach().context("cannot watch the guardian")?;
             let poster = Poster::of(&self.plan.campaign, None, &self.log)?;
             let service = Service::new(self.charge(), Some(guardian.pulse()), &self.log);
-            let tree = Posted::new(Watched::new(guardian, incoming), poster);
+            let tree = Posted::new(Watched::new(guardian, incoming, self.slot.clone()), poster);
             let shared = Shared::new(&self.log, clock.now());
             let told = Told { shared: &shared, service: service.as_ref(), board: board.as_deref(), http, gives_way: false };
             let Competed { verdict, told_to_end, relapse, tree } = tokio::select! {
@@ -207,7 +221,9 @@ impl Terms<'_> {
         told: Told<'_>,
         pause: Duration,
     ) -> Competed<T> {
-        let (tree, health) = health::look_after(tree, &self.plan.health, inherited, &self.log);
+        let environment = || self.environment_of_health();
+        let (tree, health) =
+            health::look_after(tree, &self.plan.health, inherited, &self.log, environment);
         let changes = self.hooks(inherited, told.http);
         let mut tree = Hooked::new(tree, changes.clone());
         let candidacy = self.candidacy();

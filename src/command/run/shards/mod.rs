@@ -58,6 +58,7 @@ pub(super) fn take_part(
         reason,
         id,
         token: None,
+        slot: None,
         may_campaign,
         heirloom: Heirloom::default(),
         ended_by_key: false,

@@ -51,8 +51,8 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
         'elect;run' {
             [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Where the election is kept')
             [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Where the election is kept')
-            [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Its name; a sidecar needs one [default: the command''s file name]')
-            [CompletionResult]::new('--election', '--election', [CompletionResultType]::ParameterName, 'Its name; a sidecar needs one [default: the command''s file name]')
+            [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Its name [default: the command''s file name]')
+            [CompletionResult]::new('--election', '--election', [CompletionResultType]::ParameterName, 'Its name [default: the command''s file name]')
             [CompletionResult]::new('--id', '--id', [CompletionResultType]::ParameterName, 'Label of this candidate [default: host name]')
             [CompletionResult]::new('--priority', '--priority', [CompletionResultType]::ParameterName, 'The greatest leads next; 0 never')
             [CompletionResult]::new('--preempt-after', '--preempt-after', [CompletionResultType]::ParameterName, 'Wait so long before that [default: 30s]')
@@ -108,8 +108,6 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
         'elect;sidecar' {
             [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Where the election is kept')
             [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Where the election is kept')
-            [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Its name; a sidecar needs one [default: the command''s file name]')
-            [CompletionResult]::new('--election', '--election', [CompletionResultType]::ParameterName, 'Its name; a sidecar needs one [default: the command''s file name]')
             [CompletionResult]::new('--id', '--id', [CompletionResultType]::ParameterName, 'Label of this candidate [default: host name]')
             [CompletionResult]::new('--priority', '--priority', [CompletionResultType]::ParameterName, 'The greatest leads next; 0 never')
             [CompletionResult]::new('--preempt-after', '--preempt-after', [CompletionResultType]::ParameterName, 'Wait so long before that [default: 30s]')
@@ -131,6 +129,8 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('--log-format', '--log-format', [CompletionResultType]::ParameterName, 'text or json, on stderr')
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')
             [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'The profile in it to use')
+            [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Its name')
+            [CompletionResult]::new('--election', '--election', [CompletionResultType]::ParameterName, 'Its name')
             [CompletionResult]::new('--preempt', '--preempt', [CompletionResultType]::ParameterName, 'Ask a leader of less priority to hand over')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors')

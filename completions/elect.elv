@@ -47,8 +47,8 @@ set edit:completion:arg-completer[elect] = {|@words|
         &'elect;run'= {
             cand -b 'Where the election is kept'
             cand --backend 'Where the election is kept'
-            cand -e 'Its name; a sidecar needs one [default: the command''s file name]'
-            cand --election 'Its name; a sidecar needs one [default: the command''s file name]'
+            cand -e 'Its name [default: the command''s file name]'
+            cand --election 'Its name [default: the command''s file name]'
             cand --id 'Label of this candidate [default: host name]'
             cand --priority 'The greatest leads next; 0 never'
             cand --preempt-after 'Wait so long before that [default: 30s]'
@@ -103,8 +103,6 @@ set edit:completion:arg-completer[elect] = {|@words|
         &'elect;sidecar'= {
             cand -b 'Where the election is kept'
             cand --backend 'Where the election is kept'
-            cand -e 'Its name; a sidecar needs one [default: the command''s file name]'
-            cand --election 'Its name; a sidecar needs one [default: the command''s file name]'
             cand --id 'Label of this candidate [default: host name]'
             cand --priority 'The greatest leads next; 0 never'
             cand --preempt-after 'Wait so long before that [default: 30s]'
@@ -126,6 +124,8 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand --log-format 'text or json, on stderr'
             cand --config 'Configuration file, in place of the usual ones'
             cand --profile 'The profile in it to use'
+            cand -e 'Its name'
+            cand --election 'Its name'
             cand --preempt 'Ask a leader of less priority to hand over'
             cand -q 'Say nothing but errors'
             cand --quiet 'Say nothing but errors'

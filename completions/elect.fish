@@ -48,7 +48,7 @@ complete -c elect -n "__fish_elect_needs_command" -f -a "completions" -d 'Print 
 complete -c elect -n "__fish_elect_needs_command" -f -a "man" -d 'Print a page of the manual'
 complete -c elect -n "__fish_elect_needs_command" -f -a "help" -d 'Explain a subcommand in full'
 complete -c elect -n "__fish_elect_using_subcommand run" -s b -l backend -d 'Where the election is kept' -r -f
-complete -c elect -n "__fish_elect_using_subcommand run" -s e -l election -d 'Its name; a sidecar needs one [default: the command\'s file name]' -r -f -a "(__elect_names elections)"
+complete -c elect -n "__fish_elect_using_subcommand run" -s e -l election -d 'Its name [default: the command\'s file name]' -r -f -a "(__elect_names elections)"
 complete -c elect -n "__fish_elect_using_subcommand run" -l id -d 'Label of this candidate [default: host name]' -r -f
 complete -c elect -n "__fish_elect_using_subcommand run" -l priority -d 'The greatest leads next; 0 never' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l preempt-after -d 'Wait so long before that [default: 30s]' -r
@@ -104,7 +104,6 @@ complete -c elect -n "__fish_elect_using_subcommand run" -s q -l quiet -d 'Say n
 complete -c elect -n "__fish_elect_using_subcommand run" -s v -l verbose -d 'Say everything'
 complete -c elect -n "__fish_elect_using_subcommand run" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -s b -l backend -d 'Where the election is kept' -r -f
-complete -c elect -n "__fish_elect_using_subcommand sidecar" -s e -l election -d 'Its name; a sidecar needs one [default: the command\'s file name]' -r -f -a "(__elect_names elections)"
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l id -d 'Label of this candidate [default: host name]' -r -f
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l priority -d 'The greatest leads next; 0 never' -r
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l preempt-after -d 'Wait so long before that [default: 30s]' -r
@@ -127,6 +126,7 @@ complete -c elect -n "__fish_elect_using_subcommand sidecar" -l log-format -d 't
 json\t'One JSON object a line'"
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l config -d 'Configuration file, in place of the usual ones' -r -F
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
+complete -c elect -n "__fish_elect_using_subcommand sidecar" -s e -l election -d 'Its name' -r -f -a "(__elect_names elections)"
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l preempt -d 'Ask a leader of less priority to hand over'
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -s q -l quiet -d 'Say nothing but errors'
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -s v -l verbose -d 'Say everything'

@@ -132,7 +132,8 @@
 //! clean end, and says that it begins before its command does.
 //!
 //! **Hooks.** What is run beside the command as leadership begins has a guardian of its own, with the deadlines of the
-//! command's and what holds the lease. The tree counts as empty once it is dead as well; and while it runs the command's
+//! command's and what holds the lease. It lives on when the command is started again. The tree counts as empty once it is
+//! dead as well, which it is asked to be where the leadership is to end; and while it runs the command's
 //! guardian has no ticket, which it could redeem before the other guardian is done. The rest of the hooks nothing
 //! protects.
 //!

@@ -6,6 +6,7 @@ use clap::{Args, ValueHint};
 use elect_api::Candidate;
 
 use super::backend_url::STORES;
+use super::number::whole;
 use super::values::{MAX_PRIORITY, parse_duration, parse_share, parse_ttl};
 use super::{BackendUrl, HookArgs, ListenAddress};
 
@@ -21,7 +22,7 @@ pub struct CampaignArgs {
     #[arg(short, long, env = "ELECT_BACKEND", value_name = "URL", value_hint = ValueHint::Url, default_value = "file:", long_help = STORES, help_heading = ELECTION)]
     pub backend: BackendUrl,
 
-    /// Its name; a sidecar needs one [default: the command's file name]
+    /// Its name [default: the command's file name]
     ///
     /// 1 to 128 letters, digits and . _ - @ : + =, first a letter, a digit or _, and not digits only.
     #[arg(short, long, env = "ELECT_ELECTION", value_name = "ELECTION", value_hint = ValueHint::Other, help_heading = ELECTION)]
@@ -36,7 +37,7 @@ pub struct CampaignArgs {
     /// The greatest leads next; 0 never
     ///
     /// 0 to 1000000. Of equals whoever joined first leads first. See elect priority.
-    #[arg(long, env = "ELECT_PRIORITY", value_name = "N", default_value_t = Candidate::USUAL_PRIORITY, value_parser = clap::value_parser!(u32).range(0..=i64::from(MAX_PRIORITY)), help_heading = ELECTION)]
+    #[arg(long, env = "ELECT_PRIORITY", value_name = "N", default_value_t = Candidate::USUAL_PRIORITY, value_parser = whole::<u32>(0..=MAX_PRIORITY.into()), help_heading = ELECTION)]
     pub priority: u32,
 
     /// Ask a leader of less priority to hand over

@@ -3,6 +3,7 @@ use std::ffi::OsString;
 use clap::{Args, ValueHint};
 
 use super::KeptArgs;
+use super::number::whole;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,7 +45,7 @@ pub struct FenceArgs {
     pub kept: KeptArgs,
 
     /// The fencing token [default: this command's own]
-    #[arg(long, env = "ELECT_TOKEN", value_name = "N")]
+    #[arg(long, env = "ELECT_TOKEN", value_name = "N", value_parser = whole::<u64>(0..=u64::MAX))]
     pub token: Option<u64>,
 
     /// What the command is about to change

@@ -196,6 +196,12 @@ impl Origins {
         deepest(&self.matches).ids().any(|id| flag.as_deref() == Some(id.as_str()))
     }
 
+    /// Whether this flag, such as `--wait`, stands on the command line. The subcommand has it.
+    pub fn is_on_command_line(&self, flag: &str) -> bool {
+        let id = flag.trim_start_matches('-').replace('-', "_");
+        deepest(&self.matches).value_source(&id) == Some(ValueSource::CommandLine)
+    }
+
     /// Where the value of the flag of this long name came from.
     pub fn of(&self, flag: &str) -> Origin {
         let grammar = grammar();

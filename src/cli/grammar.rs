@@ -9,7 +9,9 @@ use super::{Cli, RunArgs, Settings, help};
 
 /// The flags that say which configuration file counts: what is said in one cannot be said in it. And a token is
 /// another one with each leader.
-const NEVER_IN_THE_FILE: [&str; 3] = ["config", "profile", "token"];
+const NEVER_IN_THE_FILE: [&str; 3] = ["config", "profile", TOKEN];
+
+const TOKEN: &str = "token";
 
 /// The whole grammar as `--help` and errors show it.
 pub fn grammar() -> Command {
@@ -137,6 +139,11 @@ pub(super) fn refusal(error: &clap::Error) -> String {
 /// Whether a subcommand takes flags from a configuration file.
 pub(super) fn reads_file(command: &Command) -> bool {
     command.get_arguments().any(|arg| arg.get_long() == Some("config"))
+}
+
+/// Whether one of a command's flags is a token.
+pub(super) fn takes_token(command: &Command) -> bool {
+    command.get_arguments().any(|arg| arg.get_long() == Some(TOKEN))
 }
 
 /// The subcommand that was given, however deep, and what it was given.

@@ -6,6 +6,7 @@ use clap::{Args, ValueHint};
 use hyper::Uri;
 
 use super::CommandLine;
+use super::number::whole;
 use super::values::parse_period;
 
 /// How a command, or an application beside us, is known to be well.
@@ -38,7 +39,7 @@ pub struct HealthArgs {
     /// How many have to fail in a row
     ///
     /// After so many failures leadership is given up.
-    #[arg(long, env = "ELECT_HEALTH_THRESHOLD", value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 3, help_heading = HEALTH)]
+    #[arg(long, env = "ELECT_HEALTH_THRESHOLD", value_name = "N", value_parser = whole::<u32>(1..=u32::MAX.into()), default_value_t = 3, help_heading = HEALTH)]
     pub health_threshold: u32,
 }
 

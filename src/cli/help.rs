@@ -121,10 +121,10 @@ fn further(command: &Command, path: &str) -> String {
     if !has_variables {
         return rest;
     }
-    let file = if super::grammar::reads_file(command) {
-        "\nand the key some-flag of the configuration file"
-    } else {
-        ""
+    let file = match (super::grammar::reads_file(command), super::grammar::takes_token(command)) {
+        (false, _) => "",
+        (true, false) => "\nand the key some-flag of the configuration file",
+        (true, true) => "\nand, but for --token, the key some-flag of the configuration file",
     };
     format!("Each flag --some-flag is also the variable ELECT_SOME_FLAG{file}.\n{rest}")
 }

@@ -3,6 +3,7 @@ use std::num::NonZeroUsize;
 use clap::{Args, ValueHint};
 
 use super::backend_url::STORES;
+use super::number::whole;
 use super::values::OutputFormat;
 use super::{BackendUrl, FileArgs};
 
@@ -43,7 +44,7 @@ pub struct HistoryArgs {
     pub output: OutputFormat,
 
     /// Show only so many, the newest [default: all 50]
-    #[arg(long, env = "ELECT_LAST", value_name = "N")]
+    #[arg(long, env = "ELECT_LAST", value_name = "N", value_parser = whole::<NonZeroUsize>(1..=u32::MAX.into()))]
     pub last: Option<NonZeroUsize>,
 
     /// Which configuration file counts.

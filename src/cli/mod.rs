@@ -29,6 +29,7 @@ mod listen_address;
 mod log;
 mod man;
 mod names;
+mod number;
 mod observe;
 mod origin;
 mod pause;

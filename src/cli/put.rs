@@ -3,6 +3,7 @@ use std::ffi::OsString;
 use clap::{Args, ValueHint};
 
 use super::KeptArgs;
+use super::number::whole;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -29,7 +30,7 @@ pub struct PutArgs {
     pub kept: KeptArgs,
 
     /// The fencing token [default: this command's own]
-    #[arg(long, env = "ELECT_TOKEN", value_name = "N")]
+    #[arg(long, env = "ELECT_TOKEN", value_name = "N", value_parser = whole::<u64>(0..=u64::MAX))]
     pub token: Option<u64>,
 
     /// What it is to be found under

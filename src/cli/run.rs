@@ -2,13 +2,14 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{BoolishValueParser, RangedI64ValueParser};
+use clap::builder::BoolishValueParser;
 use clap::{Args, ValueHint};
 use elect_api::Division;
 use nix::sys::signal::Signal;
 
 use super::campaign::{ELECTION, LEASE};
 use super::help::GENERAL;
+use super::number::whole;
 use super::origin::{Layers, Overruled, Rivals};
 use super::values::{
     AfterLoss, Containment, ContainmentChoice, Leftover, parse_duration, parse_once, parse_signal,
@@ -43,8 +44,8 @@ Environment:
   ELECT_LEADER_ELECTION, ELECT_LEADER_BACKEND and ELECT_LEADER_ID; ELECT_LEASE,
   which `elect check` reads; ELECT_HTTP_ADDRESS, where --http listens; ELECT_SLOT or
   ELECT_SHARD, with --slots or --shards. ELECT_ELECTION, ELECT_ID, ELECT_ONCE,
-  ELECT_OUTCOME, ELECT_HTTP, ELECT_LEASE_FILE, ELECT_SLOTS, ELECT_SHARDS and the hooks
-  are removed.
+  ELECT_OUTCOME, ELECT_HTTP, ELECT_LEASE_FILE, ELECT_RESTART, ELECT_HEALTH_CMD,
+  ELECT_HEALTH_HTTP, ELECT_SLOTS, ELECT_SHARDS and the hooks are removed.
 
 Files:
   The configuration file is the first of these that exists: the one named by
@@ -74,11 +75,6 @@ const ALONE: [&str; 9] = [
 const OF_ONE_LEADER: [&str; 7] =
     ["shards", "once", "priority", "preempt", "preempt_after", "http", "on_change"];
 
-/// The number of slots or shards.
-fn parts(most: u16) -> RangedI64ValueParser<u16> {
-    clap::value_parser!(u16).range(1..=i64::from(most))
-}
-
 /// The arguments of `elect run`.
 #[derive(Args, Debug)]
 #[command(
@@ -107,6 +103,7 @@ pub struct RunArgs {
         long,
         env = "ELECT_CONFLICT_EXIT_CODE",
         value_name = "N",
+        value_parser = whole::<u8>(0..=255),
         default_value_t = 75,
         help_heading = ELECTION
     )]
@@ -116,14 +113,14 @@ pub struct RunArgs {
     ///
     /// Each leads in a slot of its own, whose number the command finds in `ELECT_SLOT`. All who take part have to
     /// name the same number.
-    #[arg(long, env = "ELECT_SLOTS", value_name = "N", value_parser = parts(Division::MOST_SLOTS), conflicts_with_all = OF_ONE_LEADER, help_heading = ELECTION)]
+    #[arg(long, env = "ELECT_SLOTS", value_name = "N", value_parser = whole::<u16>(1..=Division::MOST_SLOTS.into()), conflicts_with_all = OF_ONE_LEADER, help_heading = ELECTION)]
     pub slots: Option<u16>,
 
     /// Spread so many shards over all [1 to 1024]
     ///
     /// For each shard that is ours a command of its own runs, which finds its number in `ELECT_SHARD`. All who take
     /// part have to name the same number.
-    #[arg(long, env = "ELECT_SHARDS", value_name = "N", value_parser = parts(Division::MOST_SHARDS), conflicts_with_all = ALONE, help_heading = ELECTION)]
+    #[arg(long, env = "ELECT_SHARDS", value_name = "N", value_parser = whole::<u16>(1..=Division::MOST_SHARDS.into()), conflicts_with_all = ALONE, help_heading = ELECTION)]
     pub shards: Option<u16>,
 
     /// What asks the command to stop

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Arg, Args};
 
 use super::campaign::LEASE;
 use super::help::GENERAL;
@@ -23,12 +23,22 @@ Truth:
   An application that asks again within the grace, and stops when we do not lead
   any more, is never active beside another leader's. Nothing is killed.";
 
+/// There is no command whose file name it could be.
+fn without_default(election: Arg) -> Arg {
+    const NAME: &str = "Its name";
+    let more = election.get_long_help().map(ToString::to_string).unwrap_or_default();
+    let more = more.split_once('\n').map_or("", |(_, more)| more);
+    let more = format!("{NAME}\n{more}");
+    election.help(NAME).long_help(more)
+}
+
 /// The arguments of `elect sidecar`.
 #[derive(Args, Debug)]
 #[command(
     override_usage = "elect sidecar -e ELECTION [FLAGS]",
     after_help = EXAMPLES,
-    after_long_help = MORE
+    after_long_help = MORE,
+    mut_arg("election", without_default)
 )]
 pub struct SidecarArgs {
     /// Who takes part in what.

@@ -32,7 +32,7 @@ use crate::cli::{
 use crate::config::{
     AskPlan, CheckPlan, ConfigError, DoctorPlan, FencePlan, GetPlan, HistoryPlan, ObservePlan,
     PriorityPlan, PutPlan, RedeemPlan, ResignPlan, ResumePlan, RunPlan, SelftestPlan, SidecarPlan,
-    StatusPlan, Verbosity, WaitPlan, misspelt_variables, over_file,
+    StatusPlan, Verbosity, WaitPlan, misspelt_variables, over_file, settle_run, settle_sidecar,
 };
 use crate::report::{FAILED, Log, wall_clock};
 
@@ -63,7 +63,7 @@ fn act(given: Given, mut warnings: Vec<String>) -> ExitCode {
         log.warn(warning);
     }
     let result = match command {
-        Command::Run(args) => run(*args, &log),
+        Command::Run(args) => run(*args, &origins, &log),
         Command::Status(args) => status(args, &log),
         Command::Observe(args) => ObservePlan::new(args)
             .map_err(anyhow::Error::from)
@@ -105,7 +105,8 @@ fn act(given: Given, mut warnings: Vec<String>) -> ExitCode {
         Command::Man(args) => manual::man(&args),
         Command::Help(args) => manual::help(&args),
         Command::Names(args) => Ok(names::names(&args)),
-        Command::Sidecar(args) => SidecarPlan::new(*args)
+        Command::Sidecar(args) => settle_sidecar(&args, &origins)
+            .and_then(|()| SidecarPlan::new(*args))
             .map_err(anyhow::Error::from)
             .and_then(|plan| sidecar::sidecar(&plan, &log)),
         Command::Selftest(args) => SelftestPlan::new(args)
@@ -130,7 +131,8 @@ pub fn explain(said: &clap::Error) -> ExitCode {
     if said.use_stderr() { ExitCode::from(FAILED) } else { ExitCode::SUCCESS }
 }
 
-fn run(args: RunArgs, log: &Log) -> anyhow::Result<u8> {
+fn run(mut args: RunArgs, origins: &Origins, log: &Log) -> anyhow::Result<u8> {
+    settle_run(&mut args, origins)?;
     let plan = RunPlan::new(args)?;
     let conflict = plan.conflict_exit_code;
     Ok(run::run(&plan, log)?.exit_code(conflict))

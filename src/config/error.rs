@@ -1,4 +1,5 @@
 use std::path::Path;
+use std::time::Duration;
 
 use elect_api::{ElectionNameError, KeyError};
 
@@ -60,6 +61,18 @@ pub enum ConfigError {
         flag: &'static str,
         /// What it needs.
         with: &'static str,
+    },
+    /// The first pause of `--restart` is longer than the longest.
+    #[error(
+        "--restart-delay {} is longer than --restart-max-delay {}",
+        humantime::format_duration(*.delay),
+        humantime::format_duration(*.longest)
+    )]
+    Delays {
+        /// The first.
+        delay: Duration,
+        /// The longest.
+        longest: Duration,
     },
     /// A configuration file, or something in it, cannot be used.
     #[error("{place}: {why}")]
@@ -128,6 +141,7 @@ impl ConfigError {
             Self::NoScheme(_) | Self::UnknownScheme { .. } => Some("backend"),
             Self::Timeless { flag, .. } | Self::Alone { flag, .. } => flag.strip_prefix("--"),
             Self::NoProfile { .. } => Some("profile"),
+            Self::Delays { .. } => Some("restart-delay"),
             Self::CommandName { .. }
             | Self::Speechless(_)
             | Self::Nameless(_)
@@ -155,6 +169,7 @@ impl ConfigError {
             Self::Timeless { .. } => Some(
                 "leave the flag, or its variable, away, and its key to the profiles of other stores",
             ),
+            Self::Delays { .. } => Some("lower the one or raise the other"),
             Self::NoLease => Some(
                 "run `elect check` inside a command that `elect run` started, or name the file of \
                  another elect with --lease-file",

@@ -12,9 +12,12 @@ pub const LEADER_BACKEND: &str = "ELECT_LEADER_BACKEND";
 
 /// The flags that belong to one run. An `elect` in its command has neither their variables nor their
 /// keys: it would take part in its parent's election, overwrite its parent's outcome or lease, take its
-/// parent's work for its own, run its parent's hooks, or want its parent's port.
-pub const OF_ONE_RUN: [&str; 11] = [
+/// parent's work for its own, run its parent's hooks, look whether its parent's
+/// command is well, never end as its parent does not, or want its parent's port.
+pub const OF_ONE_RUN: [&str; 14] = [
     "election",
+    "health-cmd",
+    "health-http",
     "http",
     "id",
     "lease-file",
@@ -23,6 +26,7 @@ pub const OF_ONE_RUN: [&str; 11] = [
     "on-lost",
     "once",
     "outcome",
+    "restart",
     "shards",
     "slots",
 ];

@@ -61,6 +61,8 @@ pub struct RunPlan {
     pub hold: Option<Duration>,
     /// When the command is started again that has ended; never, if `None`.
     pub restarts: Option<Restarts>,
+    /// How long we wait before we take part again with a command that was not well, as after one that has ended.
+    pub relapses: Restarts,
     /// How the command is known to be well, while it runs.
     pub health: HealthPlan,
     /// What the command does is to be done once, and is known by this: see [`RunArgs::once`].
@@ -111,6 +113,7 @@ impl RunPlan {
             stop_timeout: args.stop_timeout,
             hold: args.hold,
             restarts: restarts(&args.restart),
+            relapses: pauses(&args.restart),
             health: HealthPlan::new(args.health),
             once: args.once,
             after_loss: args.after_loss,
@@ -121,11 +124,15 @@ impl RunPlan {
 }
 
 fn restarts(args: &RestartArgs) -> Option<Restarts> {
-    (args.restart != Restart::Never).then_some(Restarts {
+    (args.restart != Restart::Never).then_some(pauses(args))
+}
+
+fn pauses(args: &RestartArgs) -> Restarts {
+    Restarts {
         after_success: args.restart == Restart::Always,
         delay: args.restart_delay,
         longest_delay: args.restart_max_delay,
-    })
+    }
 }
 
 /// What `elect check` is to do.

@@ -1,24 +1,30 @@
-//! What elect leaves to itself when it starts over: a socket that listens, so that nobody who connects
-//! meanwhile is refused and nobody else gets its address; and a note.
+//! What elect leaves to itself when it starts over: how long it is to wait before it takes part again; and, where it
+//! has one, a socket that listens, so that nobody who connects meanwhile is refused and nobody else gets its address,
+//! with a note.
 
 use std::env;
 use std::ffi::OsString;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
 
 use nix::sys::socket::{getsockopt, sockopt};
 
 use super::descriptors;
 
-/// The variable in which the heirloom is described: process id, descriptor, note. No command is to have it.
+/// The variable in which the heirloom is described: process id, milliseconds, descriptor, note. No command is to have
+/// it.
 pub const HEIRLOOM: &str = "ELECT_HEIRLOOM";
 
-/// A listening socket and a note, from before elect started over.
-#[derive(Debug)]
+/// What stands in the place of a descriptor where there is none.
+const NONE: &str = "-";
+
+/// From before elect started over.
+#[derive(Debug, Default)]
 pub struct Heirloom {
-    /// The socket.
-    pub socket: OwnedFd,
-    /// Whatever its heir is to know.
-    pub note: String,
+    /// How long it is not to take part.
+    pub pause: Duration,
+    /// A listening socket, and whatever its heir is to know.
+    pub listener: Option<(OwnedFd, String)>,
 }
 
 impl Heirloom {
@@ -26,13 +32,18 @@ impl Heirloom {
     /// variable that others set, or that is another process's, leads to nothing.
     pub(super) fn take(inherited: &mut Vec<RawFd>) -> Option<Self> {
         let described = env::var(HEIRLOOM).ok()?;
-        let mut words = described.splitn(3, ' ');
+        let mut words = described.splitn(4, ' ');
         let pid: u32 = words.next()?.parse().ok()?;
-        let number: RawFd = words.next()?.parse().ok()?;
+        let pause = Duration::from_millis(words.next()?.parse().ok()?);
+        let number = words.next()?;
         let note = words.next()?.to_owned();
         if pid != std::process::id() {
             return None;
         }
+        if number == NONE {
+            return Some(Self { pause, listener: None });
+        }
+        let number: RawFd = number.parse().ok()?;
         let place = inherited.iter().position(|&other| other == number)?;
         inherited.remove(place);
         // SAFETY: it was open before any object of this process existed, and is on no list any more, so
@@ -41,14 +52,19 @@ impl Heirloom {
         descriptors::keep_from_heirs(&socket);
         getsockopt(&socket, sockopt::AcceptConn)
             .is_ok_and(|listens| listens)
-            .then_some(Self { socket, note })
+            .then_some(Self { pause, listener: Some((socket, note)) })
     }
 
     /// Lets the program that this process executes next inherit the socket; the variable that says so.
     pub(super) fn leave(&self) -> (OsString, OsString) {
-        descriptors::inherit(&self.socket);
-        let Self { socket, note } = self;
-        let described = format!("{} {} {note}", std::process::id(), socket.as_raw_fd());
-        (HEIRLOOM.into(), described.into())
+        let (number, note) = match &self.listener {
+            Some((socket, note)) => {
+                descriptors::inherit(socket);
+                (socket.as_raw_fd().to_string(), note.as_str())
+            }
+            None => (NONE.to_owned(), ""),
+        };
+        let (pid, pause) = (std::process::id(), self.pause.as_millis());
+        (HEIRLOOM.into(), format!("{pid} {pause} {number} {note}").into())
     }
 }

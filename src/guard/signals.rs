@@ -88,7 +88,7 @@ impl Inherited {
 impl Inherited {
     /// Executes elect anew, with the same arguments and as the same process, and leaves it `heirloom`.
     /// Returns only if that failed. The program is found by its open file, so that an upgrade meanwhile does no harm.
-    pub fn start_over(&self, heirloom: Option<&Heirloom>) -> io::Error {
+    pub fn start_over(&self, heirloom: &Heirloom) -> io::Error {
         let arguments = std::env::args_os().map(|word| CString::new(word.into_vec()));
         let Ok(arguments) = arguments.collect::<Result<Vec<_>, _>>() else {
             return io::ErrorKind::InvalidInput.into();
@@ -98,7 +98,7 @@ impl Inherited {
         }
         self.dispositions.restore();
         let others = std::env::vars_os().filter(|(name, _)| name != HEIRLOOM);
-        let variables = others.chain(heirloom.map(Heirloom::leave)).map(|(mut name, value)| {
+        let variables = others.chain([heirloom.leave()]).map(|(mut name, value)| {
             name.push("=");
             name.push(value);
             CString::new(name.into_vec())

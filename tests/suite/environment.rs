@@ -47,14 +47,20 @@ fn what_chooses_an_election_is_withheld_and_the_rest_passed_on() {
             .env("ELECT_ELECTION", "job")
             .env("ELECT_ID", "me")
             .env("ELECT_OUTCOME", &outcome)
+            .env("ELECT_RESTART", "on-failure")
+            .env("ELECT_HEALTH_CMD", "true")
+            .env("ELECT_HEALTH_HTTP", "http://127.0.0.1:1/")
+            .env("ELECT_LOCK_DELAY", "1ms")
             .env("ELECT_TOKEN", "stale")
             .env("ELECT_LEASE", "stale")
             .env("ELECT_LEADER_ID", "stale")
             .env("ELECT_LEADER_ELECTION", "stale"),
     );
-    for withheld in ["ELECT_ELECTION", "ELECT_ID", "ELECT_OUTCOME"] {
-        assert!(!found.contains_key(withheld), "{found:?}");
+    let of_one_run = ["ELECTION", "ID", "OUTCOME", "RESTART", "HEALTH_CMD", "HEALTH_HTTP"];
+    for withheld in of_one_run {
+        assert!(!found.contains_key(&format!("ELECT_{withheld}")), "{found:?}");
     }
+    assert_eq!(found["ELECT_LOCK_DELAY"], "1ms");
     assert!(found["ELECT_BACKEND"].starts_with("file://"));
     assert!(found.values().all(|value| value != "stale"), "{found:?}");
     assert!(found["ELECT_LEADER_ID"].starts_with("me-") && outcome.exists());

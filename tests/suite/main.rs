@@ -43,6 +43,7 @@ mod loss;
 mod mixed;
 mod nested;
 mod once;
+mod parts;
 mod pid_one;
 mod power_cut;
 mod readme;

@@ -83,6 +83,8 @@ impl<'a> Feed<'a> {
                 self.board.metrics().command_ended("signaled", signal.into());
             }
             Event::NotStarted(_) | Event::GuardianDied => self.board.over(Reason::Failed, None),
+            Event::Started => self.board.command_runs(true),
+            Event::Outlived | Event::Empty => self.board.command_runs(false),
             _ => {}
         }
     }

@@ -40,6 +40,8 @@ pub(in crate::command) struct Helper {
     limit: Duration,
     late: Pin<Box<Sleep>>,
     is_late: bool,
+    /// It was asked to end, or killed, before its time was over: whatever its end is, it is no failure.
+    is_asked: bool,
     guardian_is_dead: bool,
     outcome: Option<Result<(), String>>,
 }
@@ -83,7 +85,8 @@ impl Helper {
         let guardian = start().map_err(refused)?;
         let late = Box::pin(sleep(errand.limit));
         let (limit, outcome) = (errand.limit, None);
-        Ok(Self { name, guardian, limit, late, is_late: false, guardian_is_dead: false, outcome })
+        let (is_late, is_asked, guardian_is_dead) = (false, false, false);
+        Ok(Self { name, guardian, limit, late, is_late, is_asked, guardian_is_dead, outcome })
     }
 
     /// Its lease was renewed.
@@ -91,24 +94,28 @@ impl Helper {
         self.guardian.renewed(deadlines);
     }
 
-    /// Asks it to stop, and kills it at this instant.
-    pub(in crate::command) fn stop(&mut self, kill_at: Boottime) {
-        self.guardian.stop(kill_at);
+    /// Asks it to stop, once, and kills it at this instant.
+    pub(in crate::command) fn stop(&mut self, kill_at: Option<Boottime>) {
+        let is_asked = std::mem::replace(&mut self.is_asked, true);
+        let signal = if is_asked { libc::SIGCONT } else { libc::SIGTERM };
+        self.guardian.signal(signal, !is_asked, kill_at);
     }
 
     /// Kills it now.
     pub(in crate::command) fn kill(&mut self) {
+        self.is_asked = true;
         self.guardian.kill();
     }
 
     /// Ends when nothing of it lives any more, which is soon after its limit; as long as the kernel cannot kill it,
-    /// it does not end. How it ended is said in words for people.
+    /// it does not end. How it ended is said in words for people, unless it was asked to.
     ///
     /// # Cancellation
     /// Nothing is lost.
     pub(in crate::command) async fn over(&mut self) -> Result<(), String> {
         while !self.is_empty().await {}
-        self.outcome.clone().unwrap_or_else(|| Err(format!("{} was killed", self.name)))
+        self.end(Err("was killed".to_owned()));
+        self.outcome.clone().unwrap_or(Ok(()))
     }
 
     /// What there is to say of one that is not over though its limit is.
@@ -143,6 +150,7 @@ impl Helper {
                 let why = nix::errno::Errno::from_raw(errno).desc();
                 self.end(Err(format!("cannot be executed: {why}")));
             }
+            Some(Report::SoftPassed) => self.is_asked = true,
             Some(Report::Empty) => return true,
             Some(_) => {}
             None => {
@@ -155,7 +163,8 @@ impl Helper {
 
     /// What is said first counts.
     fn end(&mut self, outcome: Result<(), String>) {
-        let name = &self.name;
+        let (name, is_asked) = (&self.name, self.is_asked);
+        let outcome = if is_asked { Ok(()) } else { outcome };
         self.outcome.get_or_insert_with(|| outcome.map_err(|why| format!("{name} {why}")));
     }
 }

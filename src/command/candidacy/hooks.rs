@@ -1,22 +1,17 @@
 //! Hooks: what is run beside the command as leadership begins and when it is over, and on every change of leader.
 
 use std::ffi::OsString;
-use std::io;
-use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
-use async_trait::async_trait;
-use elect_api::{Boottime, Ticket, Token};
-use tokio::time::timeout;
+use elect_api::Token;
 
 use super::environment::{LEADER_ID, SLOT, TOKEN};
 use super::helper::{Errand, Helper, Hold};
 use crate::command::look::{Look, Lookout, Rhythm};
 use crate::config::nesting::LEADER_ELECTION;
 use crate::config::{self, CampaignPlan, CommandLine, HookPlan};
-use crate::election::driver::Tree;
-use crate::election::machine::Event;
 use crate::election::slots::Slot;
-use crate::guard::{Deadlines, Inherited};
+use crate::guard::Inherited;
 use crate::report::Log;
 
 /// What hooks need to be run.
@@ -28,15 +23,17 @@ pub(in crate::command) struct Hooks<'a> {
     /// In which slot we lead, if there are any.
     pub(in crate::command) slot: Option<Slot>,
     pub(in crate::command) inherited: &'a Inherited,
+    /// How long one that is asked to stop has.
+    pub(in crate::command) grace: Duration,
     pub(in crate::command) log: &'a Log,
 }
 
 impl Hooks<'_> {
-    const fn wanted(&self) -> &HookPlan {
+    pub(super) const fn wanted(&self) -> &HookPlan {
         &self.plan.hooks
     }
 
-    fn start(
+    pub(super) fn start(
         &self,
         flag: &str,
         command: &CommandLine,
@@ -69,7 +66,7 @@ impl Hooks<'_> {
         started.map_err(|why| self.log.warn(format_args!("{flag}: {why}"))).ok()
     }
 
-    fn ended(&self, flag: &str, outcome: Result<(), String>) {
+    pub(super) fn ended(&self, flag: &str, outcome: Result<(), String>) {
         if let Err(why) = outcome {
             self.log.warn(format_args!("{flag}: {why}"));
         }
@@ -105,186 +102,5 @@ impl Hooks<'_> {
                 helper.dismiss();
             }
         }
-    }
-}
-
-/// A tree beside which hooks are run.
-///
-/// A hook of `--on-elected` has the deadlines of the tree, and what holds the lease. The tree is not empty before the
-/// hook is dead; and as long as it lives nobody has a ticket, which a guardian of another tree might have redeemed
-/// too early: if we crash meanwhile, the lease ends by itself.
-pub(in crate::command) struct Hooked<'a, T> {
-    tree: T,
-    hooks: Hooks<'a>,
-    ticket: Option<Ticket>,
-    deadlines: Option<Deadlines>,
-    /// The token of the leadership that has begun, and is not over.
-    led: Option<Token>,
-    elected: Option<Helper>,
-    /// The tree is empty but for the hook.
-    is_emptied: bool,
-    /// The hook of `--on-lost` is to be run, of the leadership with this token.
-    over: Option<Token>,
-    lost: Option<Helper>,
-}
-
-impl<'a, T: Tree> Hooked<'a, T> {
-    pub(in crate::command) const fn new(tree: T, hooks: Hooks<'a>) -> Self {
-        let (ticket, deadlines, led) = (None, None, None);
-        let (elected, is_emptied, over, lost) = (None, false, None, None);
-        Self { tree, hooks, ticket, deadlines, led, elected, is_emptied, over, lost }
-    }
-
-    pub(in crate::command) const fn tree(&mut self) -> &mut T {
-        &mut self.tree
-    }
-
-    pub(in crate::command) fn into_inner(self) -> T {
-        self.tree
-    }
-
-    /// Waits for the hook of `--on-lost`, if there is one, for as long as it may take.
-    pub(in crate::command) async fn see_out(&mut self) {
-        self.resigns();
-        self.start_lost();
-        let Some(mut helper) = self.lost.take() else { return };
-        // Where a process cannot be killed, its guardian is left to wait for it.
-        if let Ok(outcome) = timeout(self.hooks.wanted().timeout * 2, helper.over()).await {
-            self.hooks.ended("--on-lost", outcome);
-            helper.dismiss();
-        }
-    }
-
-    fn start_lost(&mut self) {
-        if let (Some(token), Some(command)) = (self.over.take(), &self.hooks.wanted().lost) {
-            self.lost = self.hooks.start("--on-lost", command, token, None);
-        }
-    }
-
-    fn hand_over_ticket(&mut self) {
-        if let Some(ticket) = &self.ticket {
-            self.tree.keep(ticket);
-        }
-    }
-
-    fn elected_is_over(&mut self, outcome: Result<(), String>) {
-        if let Some(helper) = self.elected.take() {
-            helper.dismiss();
-        }
-        // What was killed as the command has ended has not failed.
-        if !self.is_emptied {
-            self.hooks.ended("--on-elected", outcome);
-        }
-        self.hand_over_ticket();
-    }
-
-    const fn empty(&mut self) -> Event {
-        self.is_emptied = false;
-        Event::Empty
-    }
-}
-
-#[async_trait]
-impl<T: Tree> Tree for Hooked<'_, T> {
-    fn start(&mut self, token: Token, holds: &[BorrowedFd<'_>]) -> io::Result<()> {
-        let command = self.hooks.wanted().elected.as_ref();
-        let command = command.filter(|_| self.led != Some(token));
-        if command.is_some() {
-            // Before the start, which does not overtake it.
-            self.tree.withhold();
-        }
-        self.tree.start(token, holds)?;
-        self.led = Some(token);
-        if let Some(command) = command {
-            let lease = Hold { deadlines: self.deadlines, holds };
-            self.elected = self.hooks.start("--on-elected", command, token, Some(lease));
-            if self.elected.is_none() {
-                self.hand_over_ticket();
-            }
-        }
-        Ok(())
-    }
-
-    fn keep(&mut self, ticket: &Ticket) {
-        self.ticket = Some(ticket.clone());
-        if self.elected.is_none() {
-            self.tree.keep(ticket);
-        }
-    }
-
-    fn withhold(&mut self) {
-        self.ticket = None;
-        self.tree.withhold();
-    }
-
-    fn resigns(&mut self) {
-        self.over = self.over.or(self.led.take());
-    }
-
-    fn renewed(&mut self, deadlines: Deadlines) {
-        self.deadlines = Some(deadlines);
-        self.tree.renewed(deadlines);
-        if let Some(hook) = &mut self.elected {
-            hook.renewed(deadlines);
-        }
-    }
-
-    fn stop(&mut self, kill_at: Boottime) {
-        self.tree.stop(kill_at);
-        if let Some(hook) = &mut self.elected {
-            hook.stop(kill_at);
-        }
-    }
-
-    fn signal(&mut self, signal: i32, resume: bool, kill_at: Option<Boottime>) {
-        self.tree.signal(signal, resume, kill_at);
-    }
-
-    fn kill(&mut self) {
-        self.tree.kill();
-        if let Some(hook) = &mut self.elected {
-            hook.kill();
-        }
-    }
-
-    fn sweep(&mut self) {
-        self.tree.sweep();
-    }
-
-    async fn next_event(&mut self) -> Event {
-        self.start_lost();
-        loop {
-            tokio::select! {
-                biased;
-                event = self.tree.next_event() => match (event, &mut self.elected) {
-                    (Event::Empty, Some(hook)) => {
-                        self.is_emptied = true;
-                        hook.kill();
-                    }
-                    (Event::Empty, None) => return self.empty(),
-                    (event, _) => return event,
-                },
-                outcome = over(&mut self.elected) => {
-                    self.elected_is_over(outcome);
-                    if self.is_emptied {
-                        return self.empty();
-                    }
-                }
-                outcome = over(&mut self.lost) => {
-                    self.hooks.ended("--on-lost", outcome);
-                    if let Some(helper) = self.lost.take() {
-                        helper.dismiss();
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// The end of one that runs; never, if none does.
-async fn over(helper: &mut Option<Helper>) -> Result<(), String> {
-    match helper {
-        Some(helper) => helper.over().await,
-        None => std::future::pending().await,
     }
 }

@@ -10,7 +10,7 @@ use elect_api::{Candidate, Lease, Profile};
 
 use super::surveyor::Surveyor;
 use crate::config::{self, CampaignPlan, ListenAddress};
-use crate::guard::{self, Heirloom};
+use crate::guard;
 use crate::report::http::{Board, Clocks, Identity, Listener, Server};
 use crate::report::wall_clock;
 
@@ -54,6 +54,7 @@ impl Page {
             id: candidate.id.clone(),
             store: store.scheme,
             is_timed: store.lease != Lease::Unlimited,
+            has_command: grace.is_none(),
             grace,
         };
         let board = Board::new(identity, Clocks { now: guard::now, wall: wall_clock });
@@ -94,7 +95,7 @@ pub(in crate::command) struct Estate {
 }
 
 impl Estate {
-    pub(in crate::command) fn into_heirloom(self) -> Heirloom {
-        Heirloom { socket: self.socket, note: self.board.metrics().note() }
+    pub(in crate::command) fn into_listener(self) -> (OwnedFd, String) {
+        (self.socket, self.board.metrics().note())
     }
 }

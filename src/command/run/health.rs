@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::pin::Pin;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{Boottime, Ticket, Token};
@@ -14,7 +15,7 @@ use crate::command::candidacy::{Checkup, Leave};
 use crate::config::HealthPlan;
 use crate::election::driver::Tree;
 use crate::election::machine::Event;
-use crate::guard::{Deadlines, Inherited};
+use crate::guard::{self, Deadlines, Inherited};
 use crate::report::Log;
 
 /// Looks at the command again and again.
@@ -25,6 +26,7 @@ pub(super) struct Health<'a> {
     leave: watch::Receiver<Leave>,
     found: watch::Sender<Option<String>>,
     looks: watch::Sender<bool>,
+    withheld: watch::Receiver<bool>,
 }
 
 /// The tree's end of it.
@@ -34,8 +36,16 @@ struct Patient {
     found: watch::Receiver<Option<String>>,
     /// Whether anything of a look may live.
     looks: watch::Receiver<bool>,
+    /// Whether nobody has a ticket, so that nobody can give our entry up while a health command may live.
+    withheld: watch::Sender<bool>,
+    /// The ticket that is to be handed over.
+    ticket: Option<Ticket>,
     /// The tree is empty, and the look at it is not over.
     is_empty: bool,
+    /// When the command was started last.
+    started: Option<Boottime>,
+    /// For how long it had run when it was found not to be well.
+    relapse: Option<Duration>,
 }
 
 /// Passes everything on; it is not empty as long as anything lives that has looked at it.
@@ -58,9 +68,19 @@ pub(super) fn look_after<'a, T>(
     let (leave, left) = watch::channel(Leave { is_over: true, deadlines: None });
     let (found, finds) = watch::channel(None);
     let (looks, looking) = watch::channel(false);
-    let patient = Patient { leave, found: finds, looks: looking, is_empty: false };
+    let (withholds, withheld) = watch::channel(false);
+    let patient = Patient {
+        leave,
+        found: finds,
+        looks: looking,
+        withheld: withholds,
+        ticket: None,
+        is_empty: false,
+        started: None,
+        relapse: None,
+    };
     let checkup = Checkup::new(plan, inherited, environment());
-    let health = Health { plan, checkup, log, leave: left, found, looks };
+    let health = Health { plan, checkup, log, leave: left, found, looks, withheld };
     (Looked { tree, patient: Some(patient) }, Some(health))
 }
 
@@ -82,7 +102,9 @@ impl Health<'_> {
         let mut pause = Box::pin(sleep(self.plan.interval));
         while self.waits_for(pause.as_mut()).await {
             pause.set(sleep(self.plan.interval));
-            self.looks.send_replace(true);
+            if self.plan.command.is_some() {
+                self.has_the_ticket_withheld().await;
+            }
             let found = self.checkup.look(&mut self.leave).await;
             stuck.extend(found.stuck);
             self.looks.send_replace(!stuck.is_empty());
@@ -109,6 +131,15 @@ impl Health<'_> {
         self.until(true).await;
     }
 
+    /// What looks has a guardian of its own: before it begins nobody is to have a ticket, which the command's guardian
+    /// might redeem too early.
+    async fn has_the_ticket_withheld(&mut self) {
+        self.looks.send_replace(true);
+        if self.withheld.wait_for(|withheld| *withheld).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
     /// Waits for the next look. Says whether the command runs.
     async fn waits_for(&mut self, pause: Pin<&mut Sleep>) -> bool {
         tokio::select! {
@@ -126,9 +157,14 @@ impl Health<'_> {
     }
 }
 
-impl<T> Looked<T> {
+impl<T: Tree> Looked<T> {
     pub(super) fn into_inner(self) -> T {
         self.tree
+    }
+
+    /// For how long the command had run when it was found not to be well, if it was.
+    pub(super) fn relapse(&self) -> Option<Duration> {
+        self.patient.as_ref()?.relapse
     }
 
     /// Looks begin or end.
@@ -141,15 +177,34 @@ impl<T> Looked<T> {
         }
     }
 
+    /// Withholds the ticket while something looks. Says whether the tree is empty now.
+    fn withholds(&mut self, looks: bool) -> bool {
+        let Some(patient) = &mut self.patient else { return false };
+        patient.withheld.send_replace(looks);
+        match &patient.ticket {
+            _ if looks => self.tree.withhold(),
+            Some(ticket) => self.tree.keep(ticket),
+            None => {}
+        }
+        !looks && std::mem::take(&mut patient.is_empty)
+    }
+
     /// Takes in what happened to the tree. What is to be known later is nothing now.
     fn happened(&mut self, event: Event) -> Option<Event> {
         match event {
-            Event::Started => self.runs(true),
+            Event::Started => {
+                if let Some(patient) = &mut self.patient {
+                    patient.started = Some(guard::now());
+                }
+                self.runs(true);
+            }
             Event::Ended(_) | Event::EndedByKey(_) | Event::NotStarted(_) | Event::GuardianDied => {
                 self.runs(false);
             }
             Event::Empty => {
-                if let Some(patient) = &mut self.patient {
+                if let Some(patient) = &mut self.patient
+                    && *patient.looks.borrow()
+                {
                     patient.is_empty = true;
                     return None;
                 }
@@ -160,22 +215,26 @@ impl<T> Looked<T> {
     }
 }
 
+/// What a patient gets to hear.
+enum News {
+    Sick(String),
+    /// Something looks, or nothing does any more.
+    Looks(bool),
+}
+
 impl Patient {
-    /// What comes of the looks.
-    async fn news(&mut self) -> Event {
-        if self.is_empty {
-            if self.looks.wait_for(|looks| !looks).await.is_err() {
-                std::future::pending::<()>().await;
-            }
-            self.is_empty = false;
-            return Event::Empty;
-        }
+    async fn news(&mut self) -> News {
         loop {
-            if self.found.changed().await.is_err() {
-                std::future::pending::<()>().await;
-            }
-            if let Some(why) = self.found.borrow_and_update().clone() {
-                return Event::Sick(why);
+            tokio::select! {
+                biased;
+                Ok(()) = self.looks.changed() => return News::Looks(*self.looks.borrow_and_update()),
+                Ok(()) = self.found.changed() => {
+                    if let Some(why) = self.found.borrow_and_update().clone() {
+                        self.relapse = self.started.map(|started| guard::now().since(started));
+                        return News::Sick(why);
+                    }
+                }
+                else => std::future::pending().await,
             }
         }
     }
@@ -188,10 +247,19 @@ impl<T: Tree> Tree for Looked<T> {
     }
 
     fn keep(&mut self, ticket: &Ticket) {
+        if let Some(patient) = &mut self.patient {
+            patient.ticket = Some(ticket.clone());
+            if *patient.withheld.borrow() {
+                return;
+            }
+        }
         self.tree.keep(ticket);
     }
 
     fn withhold(&mut self) {
+        if let Some(patient) = &mut self.patient {
+            patient.ticket = None;
+        }
         self.tree.withhold();
     }
 
@@ -230,7 +298,11 @@ impl<T: Tree> Tree for Looked<T> {
             let event = tokio::select! {
                 biased;
                 event = self.tree.next_event() => event,
-                event = patient.news() => return event,
+                news = patient.news() => match news {
+                    News::Sick(why) => return Event::Sick(why),
+                    News::Looks(looks) if self.withholds(looks) => return Event::Empty,
+                    News::Looks(_) => continue,
+                },
             };
             if let Some(event) = self.happened(event) {
                 return event;

@@ -11,7 +11,7 @@ mod tree;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use elect_api::{Division, Store, Token};
@@ -26,7 +26,7 @@ use super::steer::preempt;
 use super::unstarted::{hint, outcome_of};
 use crate::config::{self, AfterLoss, RunPlan, Wait};
 use crate::election::driver::{self, Clock as _, Tree};
-use crate::election::machine::{Machine, Verdict};
+use crate::election::machine::Verdict;
 use crate::election::slots::{Slot, Slots};
 use crate::guard::{self, Enclosure, Ended, Forked, Heirloom, Incoming, Inherited, Whom};
 use crate::report::http::{Board, Listener};
@@ -52,8 +52,7 @@ pub(super) fn run(plan: &RunPlan, log: &Log) -> anyhow::Result<Outcome> {
     let Past { outcome, may_campaign, heirloom, ended_by_key, .. } = result?;
     if may_campaign && plan.after_loss == AfterLoss::Campaign {
         // A guardian starts one command only, and is forked by a process that is fresh.
-        return Err(inherited.start_over(heirloom.as_ref()))
-            .context("cannot start over to campaign again");
+        return Err(inherited.start_over(&heirloom)).context("cannot start over to campaign again");
     }
     if let Some(signal) = outcome.own_signal() {
         guard::end_by(signal, if ended_by_key { Whom::OurJob } else { Whom::Ourselves });
@@ -72,7 +71,7 @@ struct Past {
     /// Leadership was lost or given up, and nobody wants us to end.
     may_campaign: bool,
     /// For that.
-    heirloom: Option<Heirloom>,
+    heirloom: Heirloom,
     /// A key in the terminal ended the command, and nothing else of our job.
     ended_by_key: bool,
 }
@@ -83,7 +82,8 @@ fn take_part(
     inherited: &Inherited,
     heirloom: Option<Heirloom>,
 ) -> anyhow::Result<Past> {
-    let (socket, note) = heirloom.map(|Heirloom { socket, note }| (socket, note)).unzip();
+    let Heirloom { pause, listener } = heirloom.unwrap_or_default();
+    let (socket, note) = listener.unzip();
     let (store, slot) = connect(plan)?;
     let listener =
         plan.campaign.http.as_ref().map(|address| listen(address, socket)).transpose()?;
@@ -97,11 +97,15 @@ fn take_part(
     }
     let starts_over = plan.after_loss == AfterLoss::Campaign;
     let estate = page.as_ref().filter(|_| starts_over).map(Page::estate).transpose()?;
-    let Close { verdict, token, ended_by_key } = terms.campaign(guardian, inherited, page)?;
-    let may_campaign = matches!(verdict, Verdict::Lost(_) | Verdict::SteppedDown(_));
+    let close = terms.campaign(guardian, inherited, page, pause)?;
+    let Close { verdict, token, told_to_end, ended_by_key, relapse } = close;
+    let may_campaign =
+        !told_to_end && matches!(verdict, Verdict::Lost(_) | Verdict::SteppedDown(_));
     let (outcome, reason) = judge(verdict, &store.profile().location);
     terms.tell(outcome, &reason);
-    let heirloom = estate.map(Estate::into_heirloom);
+    let pause = relapse.map(|ran| plan.relapses.next_pause(pause, Some(ran)));
+    let heirloom =
+        Heirloom { pause: pause.unwrap_or_default(), listener: estate.map(Estate::into_listener) };
     let slot = terms.slot.as_ref().and_then(Slot::number);
     let id = terms.candidate.id;
     Ok(Past { outcome, reason, id, token, slot, may_campaign, heirloom, ended_by_key })
@@ -172,6 +176,7 @@ impl Terms<'_> {
         guardian: Forked,
         inherited: &Inherited,
         page: Option<Page>,
+        pause: Duration,
     ) -> anyhow::Result<Close> {
         let board = page.as_ref().map(|page| Arc::clone(&page.board));
         let http = page.as_ref().map(Page::address);
@@ -189,15 +194,15 @@ impl Terms<'_> {
             let tree = Posted::new(Watched::new(guardian, incoming, self.slot.clone()), poster);
             let shared = Shared::new(&self.log, clock.now());
             let told = Told { shared: &shared, service: service.as_ref(), board: board.as_deref(), http, gives_way: false };
-            let (verdict, tree) = tokio::select! {
-                past = self.compete(tree, inherited, &clock, told) => past,
+            let Competed { verdict, told_to_end, relapse, tree } = tokio::select! {
+                past = self.compete(tree, inherited, &clock, told, pause) => past,
                 () = preempt(&self.plan.campaign, &self.candidate, &self.log) => unreachable!("preempting has no end"),
                 () = keep_in_touch(service.as_ref()) => unreachable!("a service has no end"),
             };
             let tree = tree.into_inner();
             let ended_by_key = tree.job().ended_by_key();
             tree.into_guardian().dismiss();
-            Ok(Close { verdict, token: shared.token(), ended_by_key })
+            Ok(Close { verdict, token: shared.token(), told_to_end, ended_by_key, relapse })
         });
         if let Some(server) = server {
             server.stop();
@@ -214,7 +219,8 @@ impl Terms<'_> {
         inherited: &Inherited,
         clock: &BootClock,
         told: Told<'_>,
-    ) -> (Verdict, T) {
+        pause: Duration,
+    ) -> Competed<T> {
         let environment = || self.environment_of_health();
         let (tree, health) =
             health::look_after(tree, &self.plan.health, inherited, &self.log, environment);
@@ -226,8 +232,7 @@ impl Terms<'_> {
             let mut observer =
                 Observer::new(&self.log, told.shared, &self.candidate, told.service, feed)
                     .giving_way(told.gives_way);
-            let seed = fastrand::u64(..);
-            let machine = Machine::new(self.rules(), self.timing, clock.now(), seed);
+            let machine = self.machine(clock.now(), pause);
             tokio::select! {
                 verdict = driver::drive(&candidacy, machine, clock, &mut tree, &mut observer) => verdict,
                 () = changes.follow_changes() => unreachable!("following changes has no end"),
@@ -236,8 +241,9 @@ impl Terms<'_> {
             }
         };
         told.shared.clear();
-        tree.see_out().await;
-        (verdict, tree.into_inner().into_inner())
+        let told_to_end = tree.see_out().await;
+        let tree = tree.into_inner();
+        Competed { verdict, told_to_end, relapse: tree.relapse(), tree: tree.into_inner() }
     }
 
     /// Says how it ended, as loudly as it deserves.
@@ -275,11 +281,25 @@ struct Told<'a> {
     gives_way: bool,
 }
 
+/// A candidacy that is over, and its tree, which is empty.
+struct Competed<T> {
+    verdict: Verdict,
+    /// Somebody wanted us to end when all that was left to do was to wait for a hook.
+    told_to_end: bool,
+    /// The command was not well, after it had run for so long.
+    relapse: Option<Duration>,
+    tree: T,
+}
+
 /// How a campaign came to its end.
 struct Close {
     verdict: Verdict,
     token: Option<Token>,
+    /// Somebody wanted us to end when all that was left to do was to wait for a hook.
+    told_to_end: bool,
     ended_by_key: bool,
+    /// The command was not well, after it had run for so long.
+    relapse: Option<Duration>,
 }
 
 /// What a verdict means to the outside, and why it came to it.

@@ -2,15 +2,16 @@
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use anyhow::Context;
-use elect_api::{Candidate, Division, ElectionName, Lease, Store};
+use elect_api::{Boottime, Candidate, Division, ElectionName, Lease, Store};
 
 use crate::command::candidacy::{Charge, Hooks, environment};
 use crate::command::selftest::is_scratch;
 use crate::config::{BackendUrl, RunPlan};
 use crate::election::driver::Candidacy;
-use crate::election::machine::{Heeds, Rules};
+use crate::election::machine::{Heeds, Machine, Rules};
 use crate::election::slots::Slot;
 use crate::election::timing::{Timing, Wishes};
 use crate::guard::{Containment, Enclosure, Forked, Inherited, Redeem, Role, Settings, Starts};
@@ -146,7 +147,8 @@ impl<'a> Terms<'a> {
         let has_any = self.plan.campaign.hooks.has_any();
         let environment = if has_any { self.environment(http) } else { Vec::new() };
         let slot = self.slot.clone();
-        Hooks { plan: &self.plan.campaign, environment, slot, inherited, log: &self.log }
+        let grace = self.plan.stop_timeout.unwrap_or(self.timing.kill_grace);
+        Hooks { plan: &self.plan.campaign, environment, slot, inherited, grace, log: &self.log }
     }
 
     /// What the command is told of the store.
@@ -161,6 +163,17 @@ impl<'a> Terms<'a> {
             environment: environment::for_redeemer(&self.plan.campaign.backend, &self.election),
             variable: "ELECT_TICKET",
         })
+    }
+
+    /// A candidacy that begins after this pause, which whoever was not well makes before it takes part again.
+    pub(super) fn machine(&self, now: Boottime, pause: Duration) -> Machine {
+        let machine = Machine::new(self.rules(), self.timing, now, fastrand::u64(..));
+        if pause.is_zero() {
+            return machine;
+        }
+        let shown = humantime::format_duration(pause);
+        self.log.warn(format_args!("taking part again in {shown}, as the command was not well"));
+        machine.after(pause)
     }
 
     pub(super) fn candidacy(&self) -> Candidacy<'_> {

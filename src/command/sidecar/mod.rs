@@ -68,7 +68,7 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
     let known = plan.campaign.backend.for_others(&profile.location);
     let environment =
         environment::for_command(&plan.campaign.election, &candidate, &known, address);
-    let hooks = Hooks { plan: &plan.campaign, environment, slot: None, inherited, log };
+    let hooks = Hooks { plan: &plan.campaign, environment, slot: None, inherited, grace, log };
     let changes = hooks.clone();
     let standing = Hooked::new(standing, hooks);
     let charge = Charge {
@@ -183,9 +183,10 @@ impl Sidecar<'_> {
             () = preempt(campaign, candidate, self.log) => unreachable!("preempting has no end"),
             () = shared.keep_drawing() => unreachable!("drawing has no end"),
         };
-        self.standing.see_out().await;
+        let told_to_end = self.standing.see_out().await;
         shared.clear();
-        self.judge(verdict, &profile.location)
+        let next = self.judge(verdict, &profile.location)?;
+        Ok(if told_to_end { Next::End } else { next })
     }
 
     fn judge(&self, verdict: Verdict, location: &str) -> anyhow::Result<Next> {

@@ -59,7 +59,7 @@ impl<O: driver::Observer> driver::Observer for Quiet<'_, O> {
 
     fn happened(&mut self, event: &Event) {
         // There is no command that could end.
-        if !matches!(event, Event::Ended(_) | Event::Empty) {
+        if !matches!(event, Event::Ended(_) | Event::Outlived | Event::Empty) {
             self.others.happened(event);
         }
     }

@@ -6,6 +6,8 @@ use elect_api::{
     Survey, Token,
 };
 
+use tokio::time::sleep;
+
 use crate::command::attempts::insist;
 use crate::command::look::{Lookout, Reach, Rhythm, Seen, Until, look, until};
 use crate::config::{self, BackendUrl, host_name};
@@ -17,6 +19,8 @@ use crate::report::{self, Log};
 const ATTEMPTS: u32 = 5;
 /// How often others may be faster than we before that is told.
 const RACES: u32 = 20;
+/// How long nothing is said to whoever waits.
+const MOMENT: Duration = Duration::from_secs(5);
 
 /// Where things are asked of one election.
 pub(super) struct Desk<'a> {
@@ -146,7 +150,7 @@ impl<'a> Desk<'a> {
         &self,
         mut is_met: impl FnMut(&Survey) -> bool,
     ) -> anyhow::Result<Option<Survey>> {
-        let end = self.wait_until_seen(|seen| is_met(&seen.survey)).await?;
+        let end = self.wait(self.election, self.end, |seen| is_met(&seen.survey)).await?;
         Ok(end.map(|seen| seen.survey))
     }
 
@@ -165,34 +169,53 @@ impl<'a> Desk<'a> {
         Ok(end.map(|seen| seen.survey))
     }
 
-    /// As [`Desk::wait_until`], where it matters whether the election is paused.
+    /// As [`Desk::wait_until`], where it matters whether the election is paused. Whoever waits for more than a moment is
+    /// told for what: why it is not so yet.
     ///
     /// # Errors
     /// The store refuses us.
     pub(super) async fn wait_until_seen(
         &self,
+        why: &str,
         is_met: impl FnMut(&Seen) -> bool,
     ) -> anyhow::Result<Option<Seen>> {
-        self.wait(self.election, self.end, is_met).await
+        self.reminding(why, self.wait(self.election, self.end, is_met)).await
     }
 
     /// Waits until each part of an election that is divided is so, one after the other. Says whether that came
-    /// before the time was over.
+    /// before the time was over; meanwhile as [`Desk::wait_until_seen`].
     ///
     /// # Errors
     /// The store refuses us.
     pub(super) async fn wait_for_parts(
         &self,
         division: Division,
+        why: &str,
         is_met: impl Fn(&Survey) -> bool,
     ) -> anyhow::Result<bool> {
-        for number in 0..division.parts() {
-            let part = Division::part(self.election, number)?;
-            if self.wait(&part, self.end, |seen| is_met(&seen.survey)).await?.is_none() {
-                return Ok(false);
+        let all = async {
+            for number in 0..division.parts() {
+                let part = Division::part(self.election, number)?;
+                if self.wait(&part, self.end, |seen| is_met(&seen.survey)).await?.is_none() {
+                    return Ok(false);
+                }
             }
+            Ok(true)
+        };
+        self.reminding(why, all).await
+    }
+
+    /// Tells whoever waits for more than a moment why it is not so yet.
+    async fn reminding<T>(&self, why: &str, wait: impl Future<Output = T>) -> T {
+        let remind = async {
+            sleep(MOMENT).await;
+            self.log.warn(format_args!("{why}; waiting for that"));
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            end = wait => end,
+            () = remind => unreachable!("a reminder has no end"),
         }
-        Ok(true)
     }
 
     async fn wait(

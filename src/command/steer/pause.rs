@@ -5,6 +5,7 @@ use elect_api::{Division, Token};
 
 use super::Desk;
 use super::desk::request;
+use crate::command::look::Seen;
 use crate::command::runtime::block_on;
 use crate::config::{AskPlan, ResumePlan};
 use crate::election::orders::Orders;
@@ -29,8 +30,8 @@ pub(in crate::command) fn pause(plan: &AskPlan, log: &Log) -> anyhow::Result<u8>
             let id = &leader.entry.candidate.id;
             desk.log().warn(format_args!("{id} leads, is no elect, and knows of no pause"));
         }
-        let end = desk.wait_until_seen(|seen| seen.survey.leader.is_none() || seen.pause.is_none());
-        match end.await? {
+        let is_over = |seen: &Seen| seen.survey.leader.is_none() || seen.pause.is_none();
+        match desk.wait_until_seen(LATE, is_over).await? {
             Some(seen) if seen.pause.is_none() => bail!(RESUMED),
             Some(_) => done(plan),
             None => Ok(late(&desk)),
@@ -40,15 +41,17 @@ pub(in crate::command) fn pause(plan: &AskPlan, log: &Log) -> anyhow::Result<u8>
 
 const RESUMED: &str = "the election is not paused any more: somebody has resumed it";
 
+const LATE: &str = "the election is paused; whoever leads has not ended yet";
+
 fn late(desk: &Desk<'_>) -> u8 {
-    desk.log().warn("the election is paused; whoever leads has not ended yet");
+    desk.log().warn(LATE);
     NOT_ACQUIRED
 }
 
 /// Who leads a part does so in an election of its own, and obeys the orders of the whole.
 async fn pause_parts(desk: &Desk<'_>, plan: &AskPlan, division: Division) -> anyhow::Result<u8> {
     desk.ask(|orders| paused(orders, plan, None)).await?;
-    let is_over = desk.wait_for_parts(division, |survey| survey.leader.is_none()).await?;
+    let is_over = desk.wait_for_parts(division, LATE, |survey| survey.leader.is_none()).await?;
     if !is_paused(desk).await? {
         bail!(RESUMED);
     }

@@ -38,14 +38,16 @@ pub(in crate::command) fn priority(plan: &PriorityPlan, log: &Log) -> anyhow::Re
             priority == Some(0) && is_known_as(&leader.entry.candidate.id, &plan.id)
         });
         let Some(leader) = leader else { return Ok(0) };
+        let why = format!("{} was asked, and has not handed over yet", leader.entry.candidate.id);
         let end = desk
-            .wait_until_seen(|seen| !is_led_by(&seen.survey, leader.token) && is_settled(seen))
+            .wait_until_seen(&why, |seen| {
+                !is_led_by(&seen.survey, leader.token) && is_settled(seen)
+            })
             .await?;
         if let Some(seen) = end {
             return say_who_leads(seen.survey.leader.as_ref());
         }
-        let id = &leader.entry.candidate.id;
-        desk.log().warn(format_args!("{id} was asked, and has not handed over yet"));
+        desk.log().warn(why);
         Ok(NOT_ACQUIRED)
     })
 }
@@ -56,10 +58,11 @@ async fn until_drained(desk: &Desk<'_>, division: Division, name: &str) -> anyho
         let leader = survey.leader.as_ref();
         leader.is_none_or(|leader| !is_known_as(&leader.entry.candidate.id, name))
     };
-    if desk.wait_for_parts(division, is_others).await? {
+    let why = format!("{name} was asked, and has not handed over all shards yet");
+    if desk.wait_for_parts(division, &why, is_others).await? {
         return Ok(0);
     }
-    desk.log().warn(format_args!("{name} was asked, and has not handed over all shards yet"));
+    desk.log().warn(why);
     Ok(NOT_ACQUIRED)
 }
 

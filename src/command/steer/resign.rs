@@ -43,8 +43,10 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
         if let Some(force) = plan.force {
             see_off(&desk, &leader, force).await?;
         }
+        let was_asked = if is_foreign { "cannot be asked" } else { "was asked" };
+        let why = format!("{id} {was_asked}, and has not handed over yet");
         let end = desk
-            .wait_until_seen(|seen| !is_led_by(&seen.survey, token) && is_settled(seen))
+            .wait_until_seen(&why, |seen| !is_led_by(&seen.survey, token) && is_settled(seen))
             .await?;
         match end {
             Some(seen) if seen.pause.is_some() && seen.survey.leader.is_none() => {
@@ -52,8 +54,7 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
             }
             Some(seen) => said(&desk, &seen.survey, heir.as_deref()),
             None => {
-                let was_asked = if is_foreign { "cannot be asked" } else { "was asked" };
-                desk.log().warn(format_args!("{id} {was_asked}, and has not handed over yet"));
+                desk.log().warn(why);
                 Ok(NOT_ACQUIRED)
             }
         }

@@ -178,8 +178,8 @@ impl Machine {
 
     fn ending(&self, verdict: &Verdict) -> String {
         match verdict {
-            Verdict::Ended(ended) => match self.interrupted.last() {
-                Some(&(signal, _)) if self.told_to_end => interrupted(signal, *ended),
+            Verdict::Ended(ended) => match self.interrupts.last() {
+                Some(signal) if self.told_to_end => interrupted(signal, *ended),
                 _ => in_words(*ended),
             },
             Verdict::Interrupted(signal) => told_to_end(*signal),

@@ -21,6 +21,8 @@ pub(super) struct Tenure {
     told_to_stop: bool,
     /// The signals that asked the command to stop, and came through us.
     asked: Vec<i32>,
+    /// When the first of them came.
+    asked_at: Option<Boottime>,
     /// When what is left of a command that was asked to stop is killed.
     kill_at: Option<Boottime>,
     /// Whether we were asked to give leadership up: that is asked of the command once.
@@ -69,7 +71,7 @@ impl Tenure {
     }
 
     pub(super) const fn is_empty(&self) -> bool {
-        self.is_over() || self.is_resting()
+        self.is_over() || (self.is_resting() && !self.runs.are_outlived())
     }
 
     /// Whether it is empty for good.
@@ -90,7 +92,8 @@ impl Tenure {
         matches!(self.stage, Stage::Recording(_))
     }
 
-    fn ask(&mut self, signal: i32, kill_at: Option<Boottime>) {
+    fn ask(&mut self, now: Boottime, signal: i32, kill_at: Option<Boottime>) {
+        self.asked_at.get_or_insert(now);
         if !self.asked.contains(&signal) {
             self.asked.push(signal);
         }
@@ -119,6 +122,7 @@ impl Machine {
             runs: Runs::default(),
             told_to_stop: false,
             asked: Vec::new(),
+            asked_at: None,
             kill_at: None,
             steps_down: false,
         });
@@ -185,7 +189,7 @@ impl Machine {
         }
         let Phase::Leading(tenure) = &mut self.phase else { return };
         if tenure.is_resting() {
-            return self.end_rest(now, Verdict::Lost(why));
+            return self.end_rest(now, Verdict::Lost(why), now);
         }
         if tenure.is_empty() {
             return self.leave(now, Verdict::Lost(why));
@@ -213,12 +217,12 @@ impl Machine {
                 self.lose(why);
             }
             Stage::Stopping | Stage::Emptying | Stage::Recording(_) => {}
-            Stage::Resting(_) => self.end_rest(now, Verdict::Lost(why)),
+            Stage::Resting(_) => self.end_rest(now, Verdict::Lost(why), kill_at),
             Stage::Holding(_) => self.leave(now, Verdict::Lost(why)),
         }
     }
 
-    fn lose(&mut self, why: String) {
+    pub(super) fn lose(&mut self, why: String) {
         self.is_abrupt = true;
         self.say(Command::Tell(News::Lost(why.clone())));
         // A command that has ended already is not undone by what came later.
@@ -278,15 +282,50 @@ impl Machine {
                     self.emptied(now);
                 }
             }
+            Event::Outlived => self.outlived(now),
             Event::Empty => self.emptied(now),
             _ => {}
         }
     }
 
-    fn emptied(&mut self, now: Boottime) {
+    fn note_haste(&mut self, now: Boottime) {
         if let Phase::Leading(tenure) = &self.phase {
             self.is_abrupt |= tenure.kill_at.is_some_and(|at| at <= now);
         }
+    }
+
+    fn outlived(&mut self, now: Boottime) {
+        self.note_haste(now);
+        if self.begin_to_rest(now) {
+            return self.rest_is_outlived();
+        }
+        let kill_at = self.last_of_the_grace(now);
+        let Phase::Leading(tenure) = &mut self.phase else { return };
+        match tenure.stage {
+            // Its guardian may not have heard of that.
+            Stage::Emptying => self.say(Command::Kill),
+            // It was asked as the command was.
+            Stage::Stopping => {}
+            _ => {
+                tenure.stage = Stage::Stopping;
+                self.say(Command::Stop(kill_at));
+            }
+        }
+    }
+
+    /// How long whoever is asked to stop has, if not by the lease.
+    pub(super) fn stop_grace(&self) -> Duration {
+        self.rules.stop_timeout.unwrap_or(self.timing.kill_grace)
+    }
+
+    /// When what runs beside the command is killed, which was asked to stop as the command was, or is now.
+    pub(super) fn last_of_the_grace(&self, now: Boottime) -> Boottime {
+        let Phase::Leading(tenure) = &self.phase else { return now };
+        tenure.asked_at.unwrap_or(now) + self.stop_grace()
+    }
+
+    fn emptied(&mut self, now: Boottime) {
+        self.note_haste(now);
         if self.begin_to_rest(now) {
             return;
         }
@@ -319,7 +358,7 @@ impl Machine {
         }
         if tenure.is_resting() {
             if interrupts {
-                self.end_rest(now, Verdict::Interrupted(signal));
+                self.end_rest(now, Verdict::Interrupted(signal), self.last_of_the_grace(now));
             }
             return;
         }
@@ -332,7 +371,7 @@ impl Machine {
         }
         let kill_at = self.rules.stop_timeout.filter(|_| stops).map(|timeout| now + timeout);
         if stops {
-            tenure.ask(signal, kill_at);
+            tenure.ask(now, signal, kill_at);
             self.say(Command::Tell(News::Stopping(signal)));
         }
         self.say(Command::Signal { signal, resume: interrupts, kill_at });
@@ -350,13 +389,17 @@ impl Machine {
         if std::mem::replace(&mut tenure.steps_down, true) || tenure.is_recording() {
             return;
         }
+        if tenure.is_resting() {
+            self.say(Command::Tell(News::SteppingDown(why.clone())));
+            return self.end_rest(now, Verdict::SteppedDown(why), self.last_of_the_grace(now));
+        }
         if tenure.is_empty() {
             self.say(Command::Tell(News::SteppingDown(why)));
             self.say(Command::Tell(News::Emptied));
             return self.leave_with_verdict(now);
         }
         let kill_at = limit.map(|limit| now + limit);
-        tenure.ask(self.rules.signal, kill_at);
+        tenure.ask(now, self.rules.signal, kill_at);
         self.say(Command::Tell(News::SteppingDown(why)));
         self.say(Command::Signal { signal: self.rules.signal, resume: true, kill_at });
     }

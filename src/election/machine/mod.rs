@@ -16,6 +16,8 @@ mod signals;
 mod tests;
 mod vocabulary;
 
+use std::time::Duration;
+
 use elect_api::{Boottime, Error, ErrorKind, Token, Validity};
 
 use self::delay::Delay;
@@ -28,6 +30,7 @@ use self::settling::Settling;
 use super::orders::Orders;
 use super::timing::Timing;
 use crate::guard::switches::is_off;
+pub use signals::Interrupts;
 pub use vocabulary::{
     Answer, Command, Event, Heeds, LastWords, News, Restarts, Rules, Verdict, Wait,
 };
@@ -66,7 +69,7 @@ pub struct Machine {
     ranking: Ranking,
     /// Why we are leaving; the first reason that ends the command stays.
     verdict: Option<Verdict>,
-    interrupted: Vec<(i32, Boottime)>,
+    interrupts: Interrupts,
     /// Whether we were told to end since we led: then we do, whatever else happened.
     told_to_end: bool,
     commands: Vec<Command>,
@@ -121,10 +124,18 @@ impl Machine {
             reached: false,
             restraint: Restraint::None,
             verdict: None,
-            interrupted: Vec::new(),
+            interrupts: Interrupts::default(),
             told_to_end: false,
             commands: Vec::new(),
         }
+    }
+
+    /// The same candidacy, which begins only after this time. A signal may end it before.
+    #[must_use]
+    pub fn after(mut self, pause: Duration) -> Self {
+        self.began = self.began + pause;
+        self.request = Request::due(self.began);
+        self
     }
 
     /// When [`Event::Tick`] is wanted, if nothing else happens before.
@@ -185,6 +196,7 @@ impl Machine {
             | Event::NotStarted(_)
             | Event::Ended(_)
             | Event::EndedByKey(_)
+            | Event::Outlived
             | Event::Empty => self.tree_changed(now, &event),
             Event::GuardianDied => self.guardian_died(now),
             Event::Tick => {}
@@ -433,7 +445,7 @@ impl Machine {
             Phase::Joining | Phase::Campaigning(_) => self.leave(now, Verdict::Failed(WHY.into())),
             Phase::Leading(tenure) if tenure.is_resting() => {
                 const WHY: &str = "the guardian process was killed";
-                self.end_rest(now, Verdict::Failed(WHY.into()));
+                self.end_rest(now, Verdict::Failed(WHY.into()), self.last_of_the_grace(now));
             }
             Phase::Leading(tenure) if !tenure.is_empty() => {
                 // Past the soft deadline it was the kernel, on our own behalf.

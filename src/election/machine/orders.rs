@@ -45,8 +45,7 @@ impl Machine {
         // What is about to end need not be well.
         if matches!(&self.phase, Phase::Leading(tenure) if !tenure.is_ending()) {
             self.verdict.get_or_insert(Verdict::SteppedDown(why.clone()));
-            let grace = self.rules.stop_timeout.unwrap_or(self.timing.kill_grace);
-            self.asked_to_step_down(now, why, Some(grace));
+            self.asked_to_step_down(now, why, Some(self.stop_grace()));
         }
     }
 

@@ -4,7 +4,8 @@
 //! Running ──ended by itself──> Lingering ──tree empty──> Resting ──pause over, lease good──> Running
 //! ```
 //!
-//! While it rests the lease is renewed, and whatever would stop a command ends the leadership at once.
+//! While it rests the lease is renewed, and whatever would stop a command ends the leadership at once. A hook that
+//! belongs to the leadership may live on meanwhile: then it is asked to stop first.
 
 use std::time::Duration;
 
@@ -28,6 +29,8 @@ pub(super) struct Runs {
     again: u32,
     /// Whether a HUP was passed on to it: one that dies of it has not failed.
     hung_up: bool,
+    /// Whether what runs beside it lives, or did, when the last one was gone.
+    outlived: bool,
 }
 
 impl Runs {
@@ -39,16 +42,13 @@ impl Runs {
         self.hung_up = true;
     }
 
-    /// The pause before the next start: it doubles from one to the next, up to the longest, until a command has
-    /// run for longer than that.
+    pub(super) const fn are_outlived(&self) -> bool {
+        self.outlived
+    }
+
+    /// The pause before the next start.
     fn next_pause(&mut self, now: Boottime, restarts: &Restarts) -> Duration {
-        let longest = restarts.longest_delay.max(restarts.delay);
-        let has_run_well = self.last.is_some_and(|last| now.since(last) >= longest);
-        self.pause = if has_run_well || self.pause.is_zero() {
-            restarts.delay
-        } else {
-            (self.pause * 2).min(longest)
-        };
+        self.pause = restarts.next_pause(self.pause, self.last.map(|last| now.since(last)));
         self.pause
     }
 }
@@ -114,13 +114,31 @@ impl Machine {
         }
         tenure.enter(Stage::Running);
         tenure.runs.again += 1;
+        tenure.runs.outlived = false;
         let (token, again) = (tenure.token(), tenure.runs.again);
         self.say(Command::Tell(News::Restarting(again)));
         self.say(Command::Start(token));
     }
 
-    /// Nothing runs and nothing is started again: leadership ends, for this reason.
-    pub(super) fn end_rest(&mut self, now: Boottime, verdict: Verdict) {
+    /// Something lives beside the command that rests.
+    pub(super) const fn rest_is_outlived(&mut self) {
+        if let Phase::Leading(tenure) = &mut self.phase {
+            tenure.runs.outlived = true;
+        }
+    }
+
+    /// Nothing of the command runs and nothing is started again: leadership ends, for this reason. What lives beside
+    /// it has until `kill_at`.
+    pub(super) fn end_rest(&mut self, now: Boottime, verdict: Verdict, kill_at: Boottime) {
+        let Phase::Leading(tenure) = &mut self.phase else { return };
+        if tenure.runs.outlived {
+            tenure.enter(Stage::Stopping);
+            self.say(if kill_at <= now { Command::Kill } else { Command::Stop(kill_at) });
+            return match verdict {
+                Verdict::Lost(why) => self.lose(why),
+                verdict => _ = self.verdict.get_or_insert(verdict),
+            };
+        }
         self.is_abrupt |= matches!(verdict, Verdict::Lost(_));
         self.say(Command::Tell(match &verdict {
             Verdict::Lost(why) => News::Lost(why.clone()),

@@ -14,7 +14,7 @@ impl Machine {
     pub(super) fn signaled(&mut self, now: Boottime, signal: i32) {
         let interrupts =
             matches!(signal, libc::SIGHUP | libc::SIGINT | libc::SIGQUIT | libc::SIGTERM);
-        if interrupts && signal != libc::SIGHUP && self.is_repetition(now, signal) {
+        if interrupts && signal != libc::SIGHUP && !self.interrupts.are_new(now, signal) {
             return;
         }
         self.told_to_end |= match self.phase {
@@ -32,14 +32,25 @@ impl Machine {
             _ => {}
         }
     }
+}
 
-    fn is_repetition(&mut self, now: Boottime, signal: i32) -> bool {
-        let seen =
-            self.interrupted.iter().any(|&(s, at)| s == signal && now.since(at) < SAME_INTERRUPT);
-        if !seen {
-            self.interrupted.retain(|&(s, _)| s != signal);
-            self.interrupted.push((signal, now));
+/// The signals that asked for an end, and when each did last.
+#[derive(Clone, Debug, Default)]
+pub struct Interrupts(Vec<(i32, Boottime)>);
+
+impl Interrupts {
+    /// The one that came last.
+    pub(super) fn last(&self) -> Option<i32> {
+        self.0.last().map(|&(signal, _)| signal)
+    }
+
+    /// Takes in that `signal` came, and says whether that is not the same request again.
+    pub fn are_new(&mut self, now: Boottime, signal: i32) -> bool {
+        let is_new = !self.0.iter().any(|&(s, at)| s == signal && now.since(at) < SAME_INTERRUPT);
+        if is_new {
+            self.0.retain(|&(s, _)| s != signal);
+            self.0.push((signal, now));
         }
-        seen
+        is_new
     }
 }

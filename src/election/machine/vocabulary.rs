@@ -61,6 +61,16 @@ pub struct Restarts {
     pub longest_delay: Duration,
 }
 
+impl Restarts {
+    /// The pause after one of so long, if what was started at its end has run for so long: it doubles from one to the
+    /// next, up to the longest, until something has run for longer than that.
+    pub fn next_pause(&self, before: Duration, ran: Option<Duration>) -> Duration {
+        let longest = self.longest_delay.max(self.delay);
+        let has_run_well = ran.is_some_and(|ran| ran >= longest);
+        if has_run_well || before.is_zero() { self.delay } else { (before * 2).min(longest) }
+    }
+}
+
 /// How long to wait for leadership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
@@ -112,6 +122,9 @@ pub enum Event {
     Ended(Ended),
     /// The same, by a key in the terminal, which was meant for us as well.
     EndedByKey(Ended),
+    /// No process of the command lives, and what runs beside it for as long as we lead does. Once that is stopped,
+    /// or killed, [`Event::Empty`] comes.
+    Outlived,
     /// No process of the tree lives.
     Empty,
     /// The guardian is dead.
@@ -184,7 +197,7 @@ pub enum Command {
     Renewed(Deadlines),
     /// Have the guardian start the command, or start it again.
     Start(Token),
-    /// Have the guardian ask the command to stop, and kill everything at this instant.
+    /// Have the guardian ask the command to stop, and kill everything at this instant; and so what has outlived it.
     Stop(Boottime),
     /// Have the guardian signal the command.
     Signal {

@@ -34,6 +34,8 @@ pub struct Identity {
     pub store: &'static str,
     /// Whether leases end by time: then nobody leads without deadlines.
     pub is_timed: bool,
+    /// Whether it runs a command.
+    pub has_command: bool,
     /// Where a leadership may end at any time: how long after its end, as shown, nobody else leads.
     pub grace: Option<Duration>,
 }
@@ -81,6 +83,8 @@ struct Facts {
     phase: Phase,
     /// When we joined.
     joined: Boottime,
+    /// Whether anything of our command lives.
+    command_runs: bool,
     /// How many changes there were.
     changes: u64,
 }
@@ -132,6 +136,8 @@ pub struct View {
     pub place: Option<usize>,
     /// Whether we take part: the store has answered, and our candidacy is not over.
     pub is_ready: bool,
+    /// Whether anything of our command lives; `None` where there is none to be run.
+    pub command_runs: Option<bool>,
     /// How many changes there were.
     pub changes: u64,
 }
@@ -161,7 +167,8 @@ impl Board {
     /// For a candidate that joins now.
     pub fn new(identity: Identity, clocks: Clocks) -> Self {
         let metrics = Metrics::new(&identity);
-        let facts = Facts { phase: Phase::Joining, joined: (clocks.now)(), changes: 0 };
+        let (phase, joined) = (Phase::Joining, (clocks.now)());
+        let facts = Facts { phase, joined, command_runs: false, changes: 0 };
         let (changes, _) = broadcast::channel(CHANGES_KEPT);
         Self { identity, clocks, facts: Mutex::new(facts), changes, metrics }
     }
@@ -210,6 +217,11 @@ impl Board {
         }
     }
 
+    /// Our command runs, or nothing of it does any more.
+    pub fn command_runs(&self, runs: bool) {
+        self.facts().command_runs = runs;
+    }
+
     /// Our leadership is over, if we had one.
     pub fn over(&self, reason: Reason, words: Option<String>) {
         if matches!(self.facts().phase, Phase::Leading { .. }) {
@@ -239,7 +251,7 @@ impl Board {
 
     /// How things are now.
     pub fn view(&self) -> View {
-        let Facts { phase, changes, .. } = *self.facts();
+        let Facts { phase, command_runs, changes, .. } = *self.facts();
         // After the copy, so that no delay in between makes us lead for longer.
         let now = (self.clocks.now)();
         let (leadership, place) = match phase {
@@ -261,7 +273,8 @@ impl Board {
             Phase::Joining | Phase::Over => (None, None),
         };
         let is_ready = matches!(phase, Phase::Waiting(_) | Phase::Leading { .. });
-        View { at: now, leadership, place, is_ready, changes }
+        let command_runs = self.identity.has_command.then_some(command_runs);
+        View { at: now, leadership, place, is_ready, command_runs, changes }
     }
 
     pub(super) const fn clocks(&self) -> Clocks {
@@ -303,7 +316,14 @@ mod tests {
     use super::*;
 
     fn identity(is_timed: bool) -> Identity {
-        Identity { election: "job".into(), id: "me-1".into(), store: "test", is_timed, grace: None }
+        Identity {
+            election: "job".into(),
+            id: "me-1".into(),
+            store: "test",
+            is_timed,
+            has_command: true,
+            grace: None,
+        }
     }
 
     const fn at(seconds: u64) -> Boottime {

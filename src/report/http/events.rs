@@ -101,6 +101,7 @@ mod tests {
             id: "me-1".into(),
             store: "test",
             is_timed: false,
+            has_command: true,
             grace: None,
         };
         let now = || Boottime::from_boot(Duration::from_secs(100));

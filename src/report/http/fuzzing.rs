@@ -63,6 +63,7 @@ fn guest() -> Guest {
         id: "me".to_owned(),
         store: "file",
         is_timed: false,
+        has_command: true,
         grace: None,
     };
     let clocks = Clocks { now: crate::guard::now, wall: || SystemTime::UNIX_EPOCH };

@@ -286,6 +286,15 @@ impl Metrics {
             Opts::new("elect_is_leader", "Whether this candidate leads, before its soft deadline."),
             f64::from(u8::from(leads)),
         );
+        if let Some(runs) = view.command_runs {
+            show(
+                Opts::new(
+                    "elect_command_running",
+                    "Whether anything of the command lives: a leader that is about to start it again runs nothing.",
+                ),
+                f64::from(u8::from(runs)),
+            );
+        }
         if let Some(place) = view.place {
             show(
                 Opts::new("elect_queue_place", "How many candidates are before this one."),

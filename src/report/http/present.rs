@@ -26,6 +26,8 @@ pub(super) struct Present<'a> {
     valid_for_ms: Option<u64>,
     /// How many are before us; `null` where the store has not said.
     place: Option<usize>,
+    /// Whether anything of our command lives; `null` where there is none to be run.
+    command_running: Option<bool>,
     /// Why it came to that, in the words of an event.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
@@ -53,7 +55,7 @@ impl<'a> Present<'a> {
     /// As it is now, without candidates.
     pub(super) fn of(board: &'a Board) -> Self {
         let identity = board.identity();
-        let View { at, leadership, place, .. } = board.view();
+        let View { at, leadership, place, command_runs, .. } = board.view();
         Self {
             at,
             name: &identity.election,
@@ -66,6 +68,7 @@ impl<'a> Present<'a> {
                 Some(leadership) => leadership.left.map(millis),
             },
             place,
+            command_running: command_runs,
             reason: None,
             among: None,
         }

@@ -24,7 +24,7 @@ const BROKEN: &[(&str, &str, &str)] = &[
     ("max-clock-drift: 100%\n", "1:18", "write 0.1 or 10%"),
     ("no-wait: perhaps\n", "1:10", "write true or false"),
     ("leftover: sell\n", "1:11", "write kill or wait"),
-    ("conflict-exit-code: 256\n", "1:21", "not in 0..=255"),
+    ("conflict-exit-code: 256\n", "1:21", "take a whole number from 0 to 255"),
     ("signal: NONE\n", "1:9", "write TERM, SIGTERM or 15"),
     ("output: xml\n", "1:9", "write table or json or yaml"),
     ("election: a b\n", "1:11", "letters, digits and . _ - @ : + ="),

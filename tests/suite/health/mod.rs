@@ -1,6 +1,7 @@
 //! `--health-cmd` and `--health-http` of `elect run`: a leader whose command is not well gives leadership up.
 
 mod ends;
+mod held;
 mod sick;
 
 use elect_testkit::program::Elect;

@@ -102,3 +102,37 @@ fn each_start_of_it_has_all_of_the_threshold() {
         assert!(!ended.stderr.contains("not well"), "{ended:?}");
     }
 }
+
+#[test]
+fn who_campaigns_again_and_again_waits_longer_each_time() {
+    let ground = Ground::new();
+    let flags = ["--after-loss", "campaign", "--restart-delay", "100ms"];
+    let script = "echo >>\"$D/starts\"; exec sleep 3600";
+    let mut elect = ground.looking("false").args(flags).sh(script).spawn();
+    eventually("four leaderships", || {
+        let starts = fs::read_to_string(ground.path().join("starts")).unwrap_or_default();
+        (starts.lines().count() >= 4).then_some(())
+    });
+    elect.signal(Signal::SIGTERM);
+    let mut ended = elect.wait();
+    for pause in ["100ms", "200ms", "400ms"] {
+        ended = ended.says(&format!("taking part again in {pause}, as the command was not well"));
+    }
+    assert!([124, 128 + 15].contains(&ended.code()), "{ended:?}");
+}
+
+#[test]
+fn who_waits_to_campaign_again_is_ended_by_a_signal() {
+    let ground = Ground::new();
+    let flags = ["--after-loss", "campaign", "--restart-delay", "1h"];
+    let to_file = ["sh", "-c", "exec \"$@\" 2>\"$D/said\"", "sh"];
+    let mut elect = ground.looking("false").args(flags).sh(STAY).under(to_file).spawn();
+    eventually("the pause", || {
+        let said = fs::read_to_string(ground.path().join("said")).unwrap_or_default();
+        said.contains("taking part again in 1h").then_some(())
+    });
+    // Others lead meanwhile.
+    ground.job().arg("true").run().exits(0);
+    elect.signal(Signal::SIGTERM);
+    elect.wait().exits(128 + 15);
+}

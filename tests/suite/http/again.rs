@@ -7,6 +7,31 @@ use super::client::{Events, address, get, sample, serving};
 use crate::support::Ground;
 
 #[test]
+fn a_leader_whose_command_rests_says_so() {
+    let (ground, server) = (Ground::new(), address());
+    let script = "[ ! -e \"$D/ran\" ] || exec sleep 3600; until [ -e \"$D/go\" ]; do sleep 0.02; done; touch \"$D/ran\"";
+    let flags = ["-v", "--restart", "always", "--restart-delay", "1h"];
+    let elect = serving(&ground, server).args(flags).sh(script).spawn();
+    let shows = |runs: bool| {
+        eventually("what is to be shown", || {
+            let page = get(server, "/metrics").body;
+            let shown = get(server, "/").json()["command_running"].as_bool();
+            let runs = f64::from(u8::from(runs));
+            let is_so = sample(&page, "elect_command_running{") == Some(runs);
+            (is_so && shown == Some(runs > 0.0)).then_some(())
+        });
+    };
+    shows(true);
+    std::fs::write(ground.path().join("go"), "").unwrap();
+    shows(false);
+    assert_eq!(get(server, "/").json()["is_leader"], true);
+    assert_eq!(get(server, "/leader").code, 200);
+    let present = Events::of(server).next().expect("how things are");
+    assert_eq!(present.data["command_running"], false);
+    drop(elect);
+}
+
+#[test]
 fn who_starts_its_command_again_leads_on_and_counts_that() {
     let (ground, server) = (Ground::new(), address());
     let script =

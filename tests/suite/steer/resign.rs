@@ -79,3 +79,36 @@ fn a_command_that_takes_its_time_is_waited_for(arena: &Arena) {
     let asked = std::fs::read_to_string(arena.path("record.asked")).unwrap();
     assert_eq!(asked.lines().count(), 1, "it is asked once");
 }
+
+#[test]
+fn whoever_waits_for_more_than_a_moment_is_told_for_what() {
+    let asked = "was asked, and has not handed over yet; waiting for that";
+    let paused = "the election is paused; whoever leads has not ended yet; waiting for that";
+    for (words, what) in [
+        (&["priority", "job", "us", "0"][..], asked),
+        (&["resign", "job"], asked),
+        (&["pause", "job"], paused),
+    ] {
+        let arena = Arena::on(Ground::File);
+        let script = "trap '' TERM; echo \"$ELECT_TOKEN $ELECT_LEADER_ID\" >>\"$RECORD\"; \
+                      until [ -e \"$RECORD.go\" ]; do sleep 0.02; done";
+        let leader = arena.run_with("us", 15, |it| it, script);
+        let id = arena.wait_for_leader("us");
+        // Where priorities matter it leads once its history says so.
+        eventually("its history", || {
+            let history = arena.elect("history").arg("job").run().stdout;
+            history.contains(&id).then_some(())
+        });
+        let said = arena.path("said");
+        let to_file = ["sh", "-c", "exec \"$@\" 2>\"$SAID\"", "sh"];
+        let waits = arena.elect(words[0]).args(&words[1..]).env("SAID", &said);
+        let waits = waits.under(to_file).spawn();
+        eventually(what, || {
+            let said = std::fs::read_to_string(&said).unwrap_or_default();
+            said.contains(what).then_some(())
+        });
+        std::fs::write(arena.path("record.go"), "").expect("a file");
+        waits.wait().exits(0);
+        leader.wait().exits(124);
+    }
+}

@@ -13,6 +13,7 @@ mod part;
 mod roster;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use anyhow::Context;
 use futures_util::future::{FutureExt, LocalBoxFuture};
@@ -23,14 +24,14 @@ use self::coordinator::Coordinator;
 use self::part::{Part, Word};
 use self::roster::{Herald, Known, Roster};
 use super::terms::Terms;
-use super::{Past, Told, judge};
+use super::{Competed, Past, Told, judge};
 use crate::command::candidacy::{BootClock, Observer, Service, Shared, keep_in_touch};
 use crate::command::runtime;
 use crate::config::{self, RunPlan};
 use crate::election::driver::{self, Clock as _};
 use crate::election::machine::{Machine, Verdict};
 use crate::election::orders::Orders;
-use crate::guard::{self, Enclosure, Ended, Forked, Incoming, Inherited, Whom};
+use crate::guard::{self, Enclosure, Ended, Forked, Heirloom, Incoming, Inherited, Whom};
 use crate::report::Log;
 
 /// Takes part as a member, to the end.
@@ -59,7 +60,7 @@ pub(super) fn take_part(
         token: None,
         slot: None,
         may_campaign,
-        heirloom: None,
+        heirloom: Heirloom::default(),
         ended_by_key: false,
     })
 }
@@ -91,6 +92,7 @@ async fn campaign(
         leave: Some(leave),
         verdict: None,
         runs_end: None,
+        pauses: BTreeMap::new(),
     };
     {
         let candidacy = terms.candidacy();
@@ -124,7 +126,10 @@ async fn campaign(
     Ok(member.into_verdict())
 }
 
-type Running<'a> = LocalBoxFuture<'a, (u16, anyhow::Result<Verdict>)>;
+type Running<'a> = LocalBoxFuture<'a, (u16, anyhow::Result<Led>)>;
+
+/// How a candidacy for a shard has ended, and for how long its command had run if that was not well.
+type Led = (Verdict, Option<Duration>);
 
 /// What we hold, and how it goes.
 struct Member<'a> {
@@ -140,6 +145,8 @@ struct Member<'a> {
     verdict: Option<Verdict>,
     /// How the first command ended that was told to, as we were told to end.
     runs_end: Option<Ended>,
+    /// How long we wait before we take part again in a shard whose command was not well.
+    pauses: BTreeMap<u16, Duration>,
 }
 
 struct Held {
@@ -176,13 +183,20 @@ impl Member<'_> {
         let (words, heard) = mpsc::unbounded_channel();
         self.held.insert(shard, Held { words, is_released: false });
         let (terms, inherited) = (self.terms, self.inherited);
-        let past = async move { (shard, lead(terms, inherited, shard, heard).await) };
+        let pause = self.pauses.get(&shard).copied().unwrap_or_default();
+        let past = async move { (shard, lead(terms, inherited, shard, heard, pause).await) };
         self.running.push(past.boxed_local());
     }
 
-    fn part_is_over(&mut self, shard: u16, past: anyhow::Result<Verdict>, known: &Known) {
+    fn part_is_over(&mut self, shard: u16, past: anyhow::Result<Led>, known: &Known) {
         self.held.remove(&shard);
-        let verdict = past.unwrap_or_else(|error| Verdict::Failed(format!("{error:#}")));
+        let (verdict, relapse) =
+            past.unwrap_or_else(|error| (Verdict::Failed(format!("{error:#}")), None));
+        let before = self.pauses.remove(&shard).unwrap_or_default();
+        if let Some(ran) = relapse {
+            let pause = self.terms.plan.relapses.next_pause(before, Some(ran));
+            self.pauses.insert(shard, pause);
+        }
         match verdict {
             Verdict::Withdrawn(_) | Verdict::SteppedDown(_) | Verdict::Interrupted(_) => {
                 self.follow(known);
@@ -268,7 +282,8 @@ async fn lead(
     inherited: &Inherited,
     shard: u16,
     words: mpsc::UnboundedReceiver<Word>,
-) -> anyhow::Result<Verdict> {
+    pause: Duration,
+) -> anyhow::Result<Led> {
     let plan = terms.plan;
     let terms = terms.of_shard(shard)?;
     let clock = BootClock::new()?;
@@ -277,7 +292,9 @@ async fn lead(
     let guardian = guardian.attach().context("cannot watch the guardian")?;
     let line = Shared::new(&terms.log, clock.now());
     let told = Told { shared: &line, service: None, board: None, http: None, gives_way: true };
-    let (verdict, part) = terms.compete(Part::new(guardian, words), inherited, &clock, told).await;
-    part.into_guardian().dismiss();
-    Ok(verdict)
+    let part = Part::new(guardian, words);
+    let Competed { verdict, relapse, tree, .. } =
+        terms.compete(part, inherited, &clock, told, pause).await;
+    tree.into_guardian().dismiss();
+    Ok((verdict, relapse))
 }

@@ -199,3 +199,71 @@ fn a_rest_keeps_the_lease_and_ends_with_it() {
     assert_eq!(words.last().map(String::as_str), Some("resign"), "{words:?}");
     transcript.tell(11.3, Event::Resigned(Ok(())), &["finish: lost"]);
 }
+
+/// The same as `resting`, with something beside the command that lives on.
+fn outlived() -> Transcript {
+    let mut transcript = Transcript::running(Lease::Unlimited, restarting(false));
+    transcript.tell(1.0, FAILED, &[]).tell(1.0, Event::Outlived, &[]);
+    transcript
+}
+
+#[test]
+fn what_outlives_a_command_that_is_started_again_lives_on() {
+    outlived()
+        .pass(2.0, &["start 7"])
+        .tell(2.1, Event::Started, &[])
+        .tell(3.0, SUCCEEDED, &[])
+        .tell(3.0, Event::Outlived, &["stop, kill at 7.0"])
+        .tell(3.5, Event::Signal(TERM), &["signal 15"])
+        .tell(4.0, Event::Empty, &["resign"])
+        .tell(4.1, Event::Resigned(Ok(())), &["finish: Exited(0)"]);
+}
+
+#[test]
+fn nobody_leads_before_what_has_outlived_the_command_is_dead() {
+    let finish = |transcript: &mut Transcript, verdict: &str| {
+        transcript.pass(1.9, &[]).tell(2.5, Event::Empty, &["resign"]).tell(
+            2.6,
+            Event::Resigned(Ok(())),
+            &[verdict],
+        );
+    };
+    let mut transcript = outlived();
+    transcript.tell(1.5, Event::Signal(TERM), &["stop, kill at 5.5"]);
+    finish(&mut transcript, "finish: interrupted 15");
+    let mut transcript = outlived();
+    transcript.tell(1.5, Event::StepDown("asked".into()), &["stop, kill at 5.5"]);
+    finish(&mut transcript, "finish: stepped down");
+    let mut transcript = outlived();
+    transcript.tell(1.5, Event::Woken, &["refresh"]).tell(1.5, gone(), &["kill"]);
+    finish(&mut transcript, "finish: lost");
+    let mut transcript = outlived();
+    transcript.tell(1.5, Event::GuardianDied, &["stop, kill at 5.5"]);
+    finish(&mut transcript, "finish: failed");
+    let mut transcript = Transcript::running(ETCD, restarting(false));
+    transcript.tell(1.0, FAILED, &[]).tell(1.0, Event::Outlived, &[]).pass(2.0, &["start 7"]);
+    transcript.tell(2.1, Event::Started, &[]).tell(8.4, FAILED, &["refresh"]);
+    transcript.tell(8.4, Event::Outlived, &[]);
+    let mut words = Vec::new();
+    while let Some(tick) = transcript.machine.next_tick().filter(|&tick| tick <= at(9.0)) {
+        words.extend(transcript.machine.step(tick, Event::Tick).iter().filter_map(word));
+    }
+    assert!(words.contains(&"stop, kill at 12.6".to_owned()), "{words:?}");
+    assert!(!words.contains(&"resign".to_owned()), "{words:?}");
+    transcript.tell(9.1, Event::Empty, &["abandon", "resign"]);
+}
+
+/// What was asked to stop as the command was has as long as the command has.
+#[test]
+fn what_outlives_a_command_that_was_asked_to_stop_gets_no_more_time() {
+    let rules = Rules { stop_timeout: Some(after(3.0)), ..restarting(true) };
+    Transcript::running(Lease::Unlimited, rules)
+        .tell(1.0, Event::Signal(TERM), &["signal 15, kill at 4.0"])
+        .tell(2.0, SUCCEEDED, &[])
+        .tell(2.0, Event::Outlived, &["stop, kill at 4.0"])
+        .tell(2.5, Event::Empty, &["resign"]);
+    Transcript::running(Lease::Unlimited, restarting(true))
+        .tell(1.0, Event::StepDown("asked".into()), &["signal 15"])
+        .tell(2.0, SUCCEEDED, &[])
+        .tell(2.0, Event::Outlived, &["stop, kill at 5.0"]);
+}

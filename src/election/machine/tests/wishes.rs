@@ -217,3 +217,20 @@ fn a_stop_is_told_when_it_is_passed_on_and_when_nothing_runs_any_more() {
     assert_eq!(told(&machine.step(at(2.5), gone())), [""; 0]);
     assert_eq!(told(&machine.step(at(2.6), Event::Empty)), ["leaving for now"]);
 }
+
+#[test]
+fn who_begins_later_asks_nothing_before_and_has_all_of_its_patience() {
+    let late = || {
+        let rules = Rules { wait: Wait::For(after(1.0)), ..rules() };
+        let machine = Transcript::new(Lease::Unlimited, rules).machine.after(after(20.0));
+        let mut transcript = Transcript { machine };
+        transcript.tell(0.0, Event::Tick, &[]).pass(19.9, &[]);
+        transcript
+    };
+    late()
+        .pass(20.0, &["open"])
+        .tell(20.0, Event::Opened(Ok(())), &["refresh"])
+        .tell(20.1, waiting(1), &[])
+        .pass(20.9, &[]);
+    late().tell(19.9, Event::Signal(TERM), &["finish: interrupted 15"]);
+}

@@ -1,5 +1,8 @@
 //! Hooks, on each store: what they are told, and that one that hangs holds nothing up and outlives no leadership.
 
+mod ends;
+mod restarts;
+
 use std::fs;
 
 use elect_testkit::fault::Traced;
@@ -13,21 +16,22 @@ use crate::stage::{send, send_if_alive, stop};
 on_each_store! {
     hooks_are_told_who_leads
     a_hook_that_hangs_is_dead_before_anybody_else_leads
+    a_hook_that_hangs_beside_a_rest_is_dead_before_anybody_else_leads
     a_hook_at_the_end_keeps_nobody_from_leading
     a_sidecar_has_hooks
 }
 
 /// Of leases that are to end by themselves.
-const TTL: u32 = 8;
+pub(crate) const TTL: u32 = 8;
 
 /// Writes what it finds to a file of its name.
 const TELL: &str = r#"sh -c 'echo "$ELECT_TOKEN $ELECT_LEADER_ID" >>"$RECORD.$0"' "#;
 
 /// Hangs with a child, and does not listen.
-const HANG: &str =
+pub(crate) const HANG: &str =
     r#"sh -c 'trap "" TERM; sleep 3600 & echo "$$ $!" >"$RECORD.hook"; while :; do wait; done'"#;
 
-fn lines(arena: &Arena, name: &str) -> Vec<String> {
+pub(crate) fn lines(arena: &Arena, name: &str) -> Vec<String> {
     let text = fs::read_to_string(arena.path(&format!("record.{name}"))).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }
@@ -85,16 +89,32 @@ enum Fate {
     HooksGuardianHeldAndWrapperKilled,
 }
 
-fn leader_whose_hook_hangs(arena: &Arena, label: &str) -> Running {
+/// What is to be tried of the command beside the hook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Beside {
+    /// It stays.
+    Runs,
+    /// It has ended, and is to be started again.
+    Rests,
+}
+
+fn leader_whose_hook_hangs(arena: &Arena, label: &str, beside: Beside) -> Running {
     let _ = fs::remove_file(arena.path("record.hook"));
     let hooked = |run: Elect| run.args(["--hook-timeout", "1h", "--on-elected", HANG]);
-    let running = arena.candidate_with(label, TTL, hooked);
+    let running = match beside {
+        Beside::Runs => arena.candidate_with(label, TTL, hooked),
+        Beside::Rests => {
+            let rests = ["--restart", "always", "--restart-delay", "1h"];
+            let script = "echo \"$ELECT_TOKEN $ELECT_LEADER_ID\" >>\"$RECORD\"";
+            arena.run_with(label, TTL, |run| hooked(run).args(rests), script)
+        }
+    };
     arena.wait_for_leader(label);
     eventually("a hook that hangs", || (!lines(arena, "hook").is_empty()).then_some(()));
     running
 }
 
-fn hooks_guardian(arena: &Arena) -> i32 {
+pub(crate) fn hooks_guardian(arena: &Arena) -> i32 {
     let pids = lines(arena, "hook").pop().expect("a hook");
     let pid = pids.split(' ').next().expect("a process id");
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it lives");
@@ -103,7 +123,7 @@ fn hooks_guardian(arena: &Arena) -> i32 {
 }
 
 /// As the first thing that it does, the next command looks whether the hook lives.
-const LOOK: &str = r#"read -r pids <"$RECORD.hook"
+pub(crate) const LOOK: &str = r#"read -r pids <"$RECORD.hook"
     for pid in $pids; do
         read -r stat 2>/dev/null </proc/$pid/stat || continue
         set -- ${stat##*) }
@@ -111,6 +131,14 @@ const LOOK: &str = r#"read -r pids <"$RECORD.hook"
     done; echo seen >>"$RECORD.seen""#;
 
 fn a_hook_that_hangs_is_dead_before_anybody_else_leads(arena: &Arena) {
+    outlives_no_leadership(arena, Beside::Runs);
+}
+
+fn a_hook_that_hangs_beside_a_rest_is_dead_before_anybody_else_leads(arena: &Arena) {
+    outlives_no_leadership(arena, Beside::Rests);
+}
+
+fn outlives_no_leadership(arena: &Arena, beside: Beside) {
     let all = [
         Fate::ToldToEnd,
         Fate::WrapperKilled,
@@ -125,7 +153,7 @@ fn a_hook_that_hangs_is_dead_before_anybody_else_leads(arena: &Arena) {
         if stops.contains(&fate) && !arena.has_server() {
             continue;
         }
-        let mut leader = leader_whose_hook_hangs(arena, &format!("leader{round}"));
+        let mut leader = leader_whose_hook_hangs(arena, &format!("leader{round}"), beside);
         let next = arena.run_with("next", TTL, |run| run, LOOK);
         // On a machine that is busy enough the leader loses its lease by itself: then that is its fate.
         let is_next = eventually("next to wait, or to have led", || {

@@ -1,0 +1,264 @@
+//! A tree beside which hooks are run.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use async_trait::async_trait;
+use elect_api::{Boottime, Ticket, Token};
+use tokio::time::sleep;
+
+use super::Hooks;
+use super::helper::{Helper, Hold};
+use crate::election::driver::Tree;
+use crate::election::machine::{Event, Interrupts};
+use crate::guard::{self, Deadlines};
+
+/// A tree beside which hooks are run.
+///
+/// A hook of `--on-elected` belongs to the leadership: it lives on when the command is started again, has the
+/// deadlines of the tree, and what holds the lease. The tree is not empty before the hook is dead; and as long as it
+/// lives nobody has a ticket, which a guardian of another tree might have redeemed too early: if we crash meanwhile,
+/// the lease ends by itself.
+pub(in crate::command) struct Hooked<'a, T> {
+    tree: T,
+    hooks: Hooks<'a>,
+    ticket: Option<Ticket>,
+    deadlines: Option<Deadlines>,
+    /// The token of the leadership that has begun, and is not over.
+    led: Option<Token>,
+    elected: Option<Helper>,
+    /// The tree is empty but for the hook.
+    is_outlived: bool,
+    /// Nothing is started again before all is empty.
+    is_to_end: bool,
+    /// The hook of `--on-lost` is to be run, of the leadership with this token.
+    over: Option<Token>,
+    lost: Option<Helper>,
+    interrupts: Interrupts,
+    /// What came of a start at once.
+    pending: VecDeque<Event>,
+}
+
+impl<'a, T: Tree> Hooked<'a, T> {
+    pub(in crate::command) fn new(tree: T, hooks: Hooks<'a>) -> Self {
+        Self {
+            tree,
+            hooks,
+            ticket: None,
+            deadlines: None,
+            led: None,
+            elected: None,
+            is_outlived: false,
+            is_to_end: false,
+            over: None,
+            lost: None,
+            interrupts: Interrupts::default(),
+            pending: VecDeque::new(),
+        }
+    }
+
+    pub(in crate::command) const fn tree(&mut self) -> &mut T {
+        &mut self.tree
+    }
+
+    pub(in crate::command) fn into_inner(self) -> T {
+        self.tree
+    }
+
+    /// Waits for the hook of `--on-lost`, if there is one, for as long as it may take. Says whether a signal that
+    /// wants us to end came meanwhile, which is passed on to it.
+    pub(in crate::command) async fn see_out(&mut self) -> bool {
+        self.resigns();
+        self.start_lost();
+        // Where a process cannot be killed, its guardian is left to wait for it.
+        let mut patience = std::pin::pin!(sleep(self.hooks.wanted().timeout * 2));
+        let mut is_told_to_end = false;
+        while self.lost.is_some() {
+            tokio::select! {
+                biased;
+                () = &mut patience => self.lost = None,
+                outcome = over(&mut self.lost) => self.lost_is_over(outcome),
+                event = self.tree.next_event() => is_told_to_end |= self.interrupts_lost(&event),
+            }
+        }
+        is_told_to_end
+    }
+
+    fn start_lost(&mut self) {
+        if let (Some(token), Some(command)) = (self.over.take(), &self.hooks.wanted().lost) {
+            self.lost = self.hooks.start("--on-lost", command, token, None);
+        }
+    }
+
+    fn lost_is_over(&mut self, outcome: Result<(), String>) {
+        self.hooks.ended("--on-lost", outcome);
+        if let Some(helper) = self.lost.take() {
+            helper.dismiss();
+        }
+    }
+
+    /// Whether this is a signal that wants us to end. The one that has ended the leadership does not concern the
+    /// hook that comes after it; another one does.
+    fn interrupts_lost(&mut self, event: &Event) -> bool {
+        let &Event::Signal(signal @ (libc::SIGHUP | libc::SIGINT | libc::SIGQUIT | libc::SIGTERM)) =
+            event
+        else {
+            return false;
+        };
+        let now = guard::now();
+        let is_new = self.interrupts.are_new(now, signal);
+        if let Some(hook) = self.lost.as_mut().filter(|_| is_new) {
+            hook.stop(Some(now + self.hooks.grace));
+        }
+        is_new
+    }
+
+    fn hand_over_ticket(&mut self) {
+        if let Some(ticket) = &self.ticket {
+            self.tree.keep(ticket);
+        }
+    }
+
+    fn elected_is_over(&mut self, outcome: Result<(), String>) {
+        if let Some(helper) = self.elected.take() {
+            helper.dismiss();
+        }
+        self.hooks.ended("--on-elected", outcome);
+        self.hand_over_ticket();
+    }
+
+    /// The command could not be started again; the hook lives, perhaps.
+    fn not_started(&mut self, error: io::Error) -> io::Result<()> {
+        let is_gone =
+            matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset);
+        if self.elected.is_none() || is_gone {
+            return Err(error);
+        }
+        self.is_outlived = true;
+        let errno = error.raw_os_error().unwrap_or(libc::EIO);
+        self.pending.extend([Event::NotStarted(errno), Event::Outlived]);
+        Ok(())
+    }
+
+    /// The hook outlives the tree of the command no longer, and is not to.
+    const fn is_empty(&self) -> bool {
+        self.is_outlived && self.is_to_end && self.elected.is_none()
+    }
+}
+
+#[async_trait]
+impl<T: Tree> Tree for Hooked<'_, T> {
+    fn start(&mut self, token: Token, holds: &[BorrowedFd<'_>]) -> io::Result<()> {
+        let command = self.hooks.wanted().elected.as_ref();
+        let command = command.filter(|_| self.led != Some(token));
+        if command.is_some() {
+            // Before the start, which does not overtake it.
+            self.tree.withhold();
+        }
+        (self.is_outlived, self.is_to_end) = (false, false);
+        if let Err(error) = self.tree.start(token, holds) {
+            return self.not_started(error);
+        }
+        self.led = Some(token);
+        if let Some(command) = command {
+            let lease = Hold { deadlines: self.deadlines, holds };
+            self.elected = self.hooks.start("--on-elected", command, token, Some(lease));
+            if self.elected.is_none() {
+                self.hand_over_ticket();
+            }
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, ticket: &Ticket) {
+        self.ticket = Some(ticket.clone());
+        if self.elected.is_none() {
+            self.tree.keep(ticket);
+        }
+    }
+
+    fn withhold(&mut self) {
+        self.ticket = None;
+        self.tree.withhold();
+    }
+
+    fn resigns(&mut self) {
+        self.over = self.over.or(self.led.take());
+    }
+
+    fn renewed(&mut self, deadlines: Deadlines) {
+        self.deadlines = Some(deadlines);
+        self.tree.renewed(deadlines);
+        if let Some(hook) = &mut self.elected {
+            hook.renewed(deadlines);
+        }
+    }
+
+    fn stop(&mut self, kill_at: Boottime) {
+        self.is_to_end = true;
+        if !self.is_outlived {
+            self.tree.stop(kill_at);
+        }
+        if let Some(hook) = &mut self.elected {
+            hook.stop(Some(kill_at));
+        }
+    }
+
+    fn signal(&mut self, signal: i32, resume: bool, kill_at: Option<Boottime>) {
+        if !self.is_outlived {
+            self.tree.signal(signal, resume, kill_at);
+        }
+        // Daemons reload on HUP.
+        let asks = kill_at.is_some() || (resume && signal != libc::SIGHUP);
+        if let Some(hook) = self.elected.as_mut().filter(|_| asks) {
+            hook.stop(kill_at);
+        }
+    }
+
+    fn kill(&mut self) {
+        self.is_to_end = true;
+        if !self.is_outlived {
+            self.tree.kill();
+        }
+        if let Some(hook) = &mut self.elected {
+            hook.kill();
+        }
+    }
+
+    fn sweep(&mut self) {
+        self.tree.sweep();
+    }
+
+    async fn next_event(&mut self) -> Event {
+        self.start_lost();
+        if let Some(event) = self.pending.pop_front() {
+            return event;
+        }
+        while !self.is_empty() {
+            tokio::select! {
+                biased;
+                event = self.tree.next_event() => {
+                    self.interrupts_lost(&event);
+                    if matches!(event, Event::Empty) && self.elected.is_some() {
+                        self.is_outlived = true;
+                        return Event::Outlived;
+                    }
+                    return event;
+                }
+                outcome = over(&mut self.elected) => self.elected_is_over(outcome),
+                outcome = over(&mut self.lost) => self.lost_is_over(outcome),
+            }
+        }
+        (self.is_outlived, self.is_to_end) = (false, false);
+        Event::Empty
+    }
+}
+
+/// The end of one that runs; never, if none does.
+async fn over(helper: &mut Option<Helper>) -> Result<(), String> {
+    match helper {
+        Some(helper) => helper.over().await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,8 +1,11 @@
 //! (f) Hand-over with many who wait, beside two who wait on the same store at the same time: it is to be the
-//! business of one of them. Nobody renews meanwhile, so that requests are the hand-over's.
+//! business of one of them. Nobody renews meanwhile, and what sessions ask by themselves (ZooKeeper's pings) is taken
+//! off, so that requests are the hand-over's.
 
 use std::thread;
 use std::time::Duration;
+
+use elect_testkit::oracle::now;
 
 use crate::asked::Asked;
 use crate::contender::Store;
@@ -26,6 +29,9 @@ const SEATS: [usize; 2] = [1000, 10_000];
 
 /// For stores whose leases end by time.
 const LONG_LEASES: [&str; 2] = ["--ttl", "100m"];
+
+/// How long is looked at what is asked when nothing happens.
+const IDLE: Duration = Duration::from_secs(2);
 
 /// What part of the memory that may still be had a crowd may take.
 const SHARE: f64 = 0.8;
@@ -117,29 +123,54 @@ fn compare<Q: Queue>(
     (few, many, waiting): (&mut Q, &mut Q, usize),
 ) -> Comparison {
     let mut all = Comparison::default();
+    let idle = Tally::of(stage, store, || thread::sleep(IDLE));
     for _ in 0..runs {
-        for (side, (queue, length)) in
-            [(&mut *many, waiting), (&mut *few, FEW)].into_iter().enumerate()
-        {
-            // Whoever has just come is to have nothing more to ask, and so is whoever leads next.
+        let queues = [(&mut *many, waiting), (&mut *few, FEW)];
+        for (side, (queue, length)) in queues.into_iter().enumerate() {
+            // Whoever has just come is to have nothing more to ask.
             thread::sleep(REST);
-            let before = stage.asked(store);
-            let time = queue.hand_over();
-            thread::sleep(REST);
-            let asked = stage.asked(store).since(before);
+            let mut time = Duration::ZERO;
+            let tally = Tally::of(stage, store, || {
+                time = queue.hand_over();
+                // Nor whoever leads now.
+                thread::sleep(REST);
+            });
             queue.fill(length);
-            all.push(side, time, asked);
+            all.push(side, time, tally.beyond(&idle));
         }
     }
     all
 }
 
-impl Comparison {
+/// What was asked within some time.
+struct Tally {
+    requests: f64,
+    writes: f64,
+    seconds: f64,
+}
+
+impl Tally {
     #[expect(clippy::cast_precision_loss, reason = "few are asked")]
-    fn push(&mut self, side: usize, time: Duration, asked: Asked) {
+    fn of(stage: &Stage, store: Store, work: impl FnOnce()) -> Self {
+        let (from, before) = (now(), stage.asked(store));
+        work();
+        let (to, Asked { requests, writes }) = (now(), stage.asked(store).since(before));
+        let seconds = to.since(from).as_secs_f64();
+        Self { requests: requests as f64, writes: writes as f64, seconds }
+    }
+
+    /// Without what idle time of this length has.
+    fn beyond(&self, idle: &Self) -> [f64; 2] {
+        let share = self.seconds / idle.seconds;
+        [self.requests - idle.requests * share, self.writes - idle.writes * share]
+    }
+}
+
+impl Comparison {
+    fn push(&mut self, side: usize, time: Duration, [requests, writes]: [f64; 2]) {
         self.times[side].push_time(time);
-        self.requests[side].push(asked.requests as f64);
-        self.writes[side].push(asked.writes as f64);
+        self.requests[side].push(requests);
+        self.writes[side].push(writes);
     }
 
     fn tell(self, of: &str, report: &mut Report) {

@@ -25,7 +25,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// More than it takes until the first renewal, with which a leader writes something once.
 const SETTLED: Duration = Duration::from_secs(5);
 
-const WAITING: usize = 4;
+const WAITING: u16 = 4;
 const SHARDS: usize = 64;
 
 /// Requests and writes, per minute.
@@ -34,14 +34,17 @@ type Rates = [f64; 2];
 pub(super) fn measure(stage: &Stage, _order: &Order, report: &mut Report) {
     let mut crowds = STORES.map(|store| Crowd::start(stage, store, &[]));
     let leader = over_a_minute(stage);
-    crowds.iter_mut().for_each(|crowd| crowd.fill(WAITING));
+    for crowd in &mut crowds {
+        crowd.fill(WAITING.into());
+    }
     let all = over_a_minute(stage);
     drop(crowds);
     let members = STORES.map(|store| Member::start(stage, store));
     let member = over_a_minute(stage);
     drop(members);
     for (index, store) in STORES.into_iter().enumerate() {
-        let waiter = [0, 1].map(|rate| (all[index][rate] - leader[index][rate]) / WAITING as f64);
+        let waiter =
+            [0, 1].map(|rate| (all[index][rate] - leader[index][rate]) / f64::from(WAITING));
         let rates = [("leader", leader[index]), ("waiter", waiter), ("64 shards", member[index])];
         for (who, [requests, writes]) in rates {
             let of = format!("{}, {who}", store.name());

@@ -17,7 +17,7 @@ The machine is to do nothing else meanwhile; ratios of one run are what counts.
 Options:
   --check      say what is beyond the bounds of tests/bench/bounds.json, and exit with 1 if anything is
   --runs N     runs of each contender [default: 30]
-  --crowd N    the most who wait in `crowd`; what is left out is said [default: 10000]
+  --crowd N    the most who wait in `crowd` and `seats`; what is left out is said [default: 10000]
   --json FILE  write the figures there, too; tests/bench/report.rs says what the keys mean
   -h, --help   print this
 
@@ -58,6 +58,11 @@ impl Order {
 
     pub(crate) fn wants(&self, figure: &str) -> bool {
         self.figures.is_empty() || self.figures.iter().any(|wanted| wanted == figure)
+    }
+
+    /// Why so many are not to wait, if they are not.
+    pub(crate) fn forbids(&self, waiting: usize) -> Option<String> {
+        (waiting > self.crowd).then(|| format!("--crowd {}", self.crowd))
     }
 
     /// Writes the report to where it is wanted, if anywhere. What was measured stays when something fails later.

@@ -1,12 +1,14 @@
 //! What is measured. Contenders take turns, so that what else happens on the machine happens to all of them.
 
 mod cold;
+mod comparison;
 mod crash;
 mod crowd;
 mod faults;
 mod hand_over;
 mod kill;
 mod requests;
+mod seats;
 mod size;
 mod uncontended;
 mod waiting;
@@ -23,7 +25,7 @@ pub(crate) struct Figure {
 }
 
 /// All figures, in the order in which they are measured.
-pub(crate) const ALL: [Figure; 10] = [
+pub(crate) const ALL: [Figure; 11] = [
     Figure {
         name: "uncontended",
         about: "a run of `true` that nobody else wants, and the least that it can take",
@@ -51,8 +53,13 @@ pub(crate) const ALL: [Figure; 10] = [
     },
     Figure {
         name: "crowd",
-        about: "hand-over, and what it asks of the store, with 10 to 10000 who wait, beside 2",
+        about: "hand-over, and what it asks of the store, with 10 to 1000 who wait, beside 2",
         measure: crowd::measure,
+    },
+    Figure {
+        name: "seats",
+        about: "the same with 1000 and 10000 who wait in one process, through the library, on etcd",
+        measure: seats::measure,
     },
     Figure {
         name: "waiting",

@@ -70,9 +70,13 @@ const ALONE: [&str; 9] = [
     "on_change",
 ];
 
+/// What there is only where one leads, or where it matters who does.
+const OF_ONE_LEADER: [&str; 7] =
+    ["shards", "once", "priority", "preempt", "preempt_after", "http", "on_change"];
+
 /// The number of slots or shards.
-fn parts() -> RangedI64ValueParser<u16> {
-    clap::value_parser!(u16).range(1..=i64::from(Division::MOST))
+fn parts(most: u16) -> RangedI64ValueParser<u16> {
+    clap::value_parser!(u16).range(1..=i64::from(most))
 }
 
 /// The arguments of `elect run`.
@@ -108,18 +112,18 @@ pub struct RunArgs {
     )]
     pub conflict_exit_code: u8,
 
-    /// Let so many lead at once [1 to 1024]
+    /// Let so many lead at once [1 to 64]
     ///
     /// Each leads in a slot of its own, whose number the command finds in `ELECT_SLOT`. All who take part have to
     /// name the same number.
-    #[arg(long, env = "ELECT_SLOTS", value_name = "N", value_parser = parts(), conflicts_with = "shards", help_heading = ELECTION)]
+    #[arg(long, env = "ELECT_SLOTS", value_name = "N", value_parser = parts(Division::MOST_SLOTS), conflicts_with_all = OF_ONE_LEADER, help_heading = ELECTION)]
     pub slots: Option<u16>,
 
     /// Spread so many shards over all [1 to 1024]
     ///
     /// For each shard that is ours a command of its own runs, which finds its number in `ELECT_SHARD`. All who take
     /// part have to name the same number.
-    #[arg(long, env = "ELECT_SHARDS", value_name = "N", value_parser = parts(), conflicts_with_all = ALONE, help_heading = ELECTION)]
+    #[arg(long, env = "ELECT_SHARDS", value_name = "N", value_parser = parts(Division::MOST_SHARDS), conflicts_with_all = ALONE, help_heading = ELECTION)]
     pub shards: Option<u16>,
 
     /// What asks the command to stop

@@ -15,7 +15,8 @@ Examples:
 
 const MORE: &str = "\
 Exit codes:
-  0    every named election has a leader; or none was named
+  0    every named election has a leader (of slots one, of shards each); or
+       none was named
   1    a named election has no leader
   125  failure: usage, configuration, the store
 
@@ -26,6 +27,12 @@ Output:
              since, joined, remaining_ms}
   waiting:   [{place, id, host, pid, command, containment, priority, joined}],
              those who came first before the others
+  An election with slots or shards has no leader itself; its waiting have no
+  slot, and it has one key more:
+  division:  {kind, parts: [{election, ...}], members: [{place, id, ...,
+             holds}]}
+  kind is slots or shards, parts are elections, members those over whom shards
+  are spread; holds is how many each of them leads.
   Times are RFC 3339 in UTC; remaining_ms is null where leases do not end by
   time.";
 

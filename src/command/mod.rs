@@ -118,7 +118,7 @@ fn act(given: Given, mut warnings: Vec<String>) -> ExitCode {
         Command::Dashboard(args) => dashboard::dashboard(args.what),
         Command::Redeem(args) => RedeemPlan::new(args)
             .map_err(anyhow::Error::from)
-            .and_then(|plan| redeem::redeem(&plan)),
+            .and_then(|plan| redeem::give_up(&plan)),
     };
     finish(&log, &origins, result)
 }

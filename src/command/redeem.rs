@@ -5,6 +5,7 @@ use anyhow::Context;
 
 use super::attempts::insist;
 use crate::config::{self, RedeemPlan};
+use crate::election::slots::redeem;
 
 /// How often it is tried. After that the entry ends by itself, which is no later than it would be.
 const ATTEMPTS: u32 = 9;
@@ -13,14 +14,14 @@ const ATTEMPTS: u32 = 9;
 ///
 /// # Errors
 /// The store refuses, or does not answer.
-pub(super) fn redeem(plan: &RedeemPlan) -> anyhow::Result<u8> {
+pub(super) fn give_up(plan: &RedeemPlan) -> anyhow::Result<u8> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot start the runtime")?;
     let store = config::connect(&plan.backend)?;
     let location = store.profile().location;
-    let redeem =
-        insist(&location, ATTEMPTS, async || store.redeem(&plan.election, &plan.ticket).await);
-    let outcome = runtime.block_on(redeem);
+    let redeeming =
+        insist(&location, ATTEMPTS, async || redeem(&*store, &plan.election, &plan.ticket).await);
+    let outcome = runtime.block_on(redeeming);
     runtime.shutdown_background();
     outcome.context("cannot give the entry up")?;
     Ok(0)

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use anyhow::Context;
 
-use super::look::{FRESH, look};
+use super::look::{FRESH, Reach, look};
 use super::runtime::block_on;
 use crate::config::{self, OutputFormat, StatusPlan};
 use crate::guard;
@@ -13,14 +13,14 @@ use crate::report::{self, Log, StatusReport};
 /// How often a store is asked.
 const ATTEMPTS: u32 = 5;
 
-/// Reports on the elections of a plan. The exit code is 0 if every named one has a leader, else 1.
+/// Reports on the elections of a plan. The exit code is 0 if every named one is led, else 1.
 ///
 /// # Errors
 /// The store cannot be reached or read, or stdout cannot be written.
 pub(super) fn status(plan: &StatusPlan, log: &Log, now: SystemTime) -> anyhow::Result<u8> {
     let store = config::connect(&plan.backend)?;
     let profile = store.profile();
-    let sight = block_on(look(&*store, &plan.elections, ATTEMPTS))?;
+    let sight = block_on(look(&*store, &plan.elections, ATTEMPTS, Reach::Parts))?;
     for (name, error) in &sight.left_out {
         log.warn(format_args!("{name} is left out: {error:#}"));
     }

@@ -129,6 +129,8 @@ mod tests {
             answered: START,
             pause: None,
             suspicion: None,
+            division: elect_api::Division::Whole,
+            parts: Vec::new(),
         };
         let (elections, left_out) = (vec![seen], Vec::new());
         scene.take_in(Look::Seen(Sight { at: START, elections, left_out }));

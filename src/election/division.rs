@@ -27,8 +27,9 @@ use elect_api::{
     Candidate, Division, ElectionName, ElectionNameError, Error, ErrorKind, Ordered, Store, Survey,
 };
 
+use futures_util::future::join_all;
+
 use super::orders::Orders;
-use super::together;
 
 /// How often others may write between our reading and our writing before that is told.
 const RACES: u32 = 20;
@@ -102,8 +103,8 @@ async fn dissent(
         // A name that is too long for a part was too long for whoever divided it.
         let names: Result<Vec<_>, ElectionNameError> = names.collect();
         let Ok(names) = names else { break };
-        let surveys = names.iter().map(|name| store.survey(name)).collect();
-        for survey in together::all(surveys).await {
+        let surveys = names.iter().map(|name| store.survey(name));
+        for survey in join_all(surveys).await {
             found = found.or(other_than(candidate, &survey?));
         }
     }

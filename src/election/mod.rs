@@ -18,6 +18,8 @@
 //!
 //! Whoever divides the election finds out before it joins that nobody divides it otherwise ([`division`]).
 //!
+//! An election of several slots is one seat to the machine ([`slots`]).
+//!
 //! What people ask of the election comes with each answer ([`orders`]): in a paused one a winner starts nothing, and
 //! who leads stops its command in good order and resigns, as it does when it is asked by its token.
 //!
@@ -37,8 +39,8 @@ pub mod machine;
 pub mod once;
 pub mod orders;
 pub mod ranking;
+pub mod slots;
 pub mod spread;
 pub mod timing;
-mod together;
 
 pub use call::{Call, Ending, Operation};

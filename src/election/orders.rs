@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::SystemTime;
 
-use elect_api::{Candidate, Division, Entry, Error, ErrorKind, Survey, Token, stamp};
+use elect_api::{
+    Candidate, Division, Entry, Error, ErrorKind, Orders as Kept, Survey, Token, stamp,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -304,6 +306,26 @@ impl Orders {
         }
         Some(self.prioritization(id).unwrap_or_else(|| "of priority 0".to_owned()))
     }
+}
+
+/// What is asked of whoever takes part in an election of slots, or leads in the slot of which `slot` is asked.
+/// Nobody has a rank in it.
+pub(super) fn in_slot(whole: &Kept, slot: Option<&Kept>) -> Option<Vec<u8>> {
+    let of_slot = slot.map_or(Ok(Orders::default()), |slot| Orders::read(slot.text.as_deref()));
+    let (whole, of_slot) = match (Orders::read(whole.text.as_deref()), of_slot) {
+        (Ok(whole), Ok(of_slot)) => (whole, of_slot),
+        // Whoever reads it says that it cannot be read.
+        (Err(_), _) => return whole.text.clone(),
+        (_, Err(_)) => return slot.and_then(|slot| slot.text.clone()),
+    };
+    let orders = Orders {
+        paused: whole.paused.or(of_slot.paused),
+        step_down: of_slot.step_down.map(|step_down| StepDown { to: None, ..step_down }),
+        division: whole.division,
+        unproven: whole.unproven,
+        ..Orders::default()
+    };
+    (orders != Orders::default()).then(|| orders.to_bytes())
 }
 
 /// The label in an id: all before its nonce.

@@ -59,7 +59,7 @@ struct Guardian {
     parts: Parts,
     dead_man: DeadMan,
     /// The entry to be given up if the wrapper dies.
-    ticket: Option<TicketText>,
+    ticket: TicketText,
     holds: [Option<OwnedFd>; MOST_HOLDS],
     /// The command, until it is reaped.
     command: Option<i32>,
@@ -89,7 +89,7 @@ pub(super) fn main(mut parts: Parts) -> ! {
     let mut guardian = Guardian {
         parts,
         dead_man,
-        ticket: None,
+        ticket: TicketText::NONE,
         holds: [const { None }; MOST_HOLDS],
         command: None,
         launched: false,
@@ -187,8 +187,10 @@ impl Guardian {
 
     /// The wrapper is gone and no tree lives: whoever waits for us need not wait for a TTL.
     fn exit(&mut self) -> ! {
-        if let (Some(redeemer), Some(ticket)) = (&mut self.parts.redeemer, &self.ticket) {
-            redeemer.start(ticket, &self.parts.launch.mask, &self.parts.null);
+        if let Some(redeemer) = &mut self.parts.redeemer
+            && !self.ticket.is_none()
+        {
+            redeemer.start(&self.ticket, &self.parts.launch.mask, &self.parts.null);
         }
         self.parts.enclosure.remove();
         // SAFETY: _exit has no preconditions. It skips what the wrapper registered with atexit.
@@ -212,15 +214,14 @@ impl Guardian {
                     }
                     // A descriptor that holds the lease got lost on the way to us.
                     Some(Order::Start { .. }) => self.not_started(libc::EMFILE),
+                    Some(Order::Part(number)) => self.parts.launch.image.set_part(number),
                     Some(Order::Renewed(deadlines)) => self.step(Event::Renewed(deadlines)),
                     Some(Order::Stop { kill_at }) => self.step(Event::Stop { kill_at }),
                     Some(Order::Signal { signal, resume, kill_at }) => {
                         self.step(Event::Signal { signal, resume, kill_at });
                     }
                     Some(Order::Kill) => self.step(Event::Kill),
-                    Some(Order::Ticket(ticket)) => {
-                        self.ticket = (!ticket.is_none()).then_some(ticket);
-                    }
+                    Some(Order::Ticket(text)) => self.ticket.set(text),
                     None => {}
                 },
             }

@@ -14,14 +14,14 @@ use super::channel::{self, MOST_HOLDS, Received};
 use super::children::{self, Waited, Wake};
 use super::enclosure::Enclosure;
 use super::guardian::{self, MOST_OPEN, Parts};
-use super::image::{Image, LEASE, LISTEN_PID, Late, TOKEN};
+use super::image::{Image, LEASE, LISTEN_PID, Late, PART, SLOT, TOKEN};
 use super::ladder::{Deadlines, Ladder, Leftover};
 use super::redeemer::{Redeem, Redeemer};
 use super::role::Role;
 use super::signals::{self, Inherited};
 use super::spawn::{self, Launch};
 use super::switches::is_off;
-use super::wire::{Message, Order, Report, TicketText};
+use super::wire::{Message, Order, Report};
 use super::{Alarm, Terminal, clock, death_pipe, descriptors, lease};
 
 /// How soon the wrapper looks again for descendants, should it have to kill them itself.
@@ -35,6 +35,9 @@ pub struct Settings<'a> {
     pub role: Role,
     /// Its environment; `ELECT_LEASE` and `ELECT_TOKEN` are added.
     pub environment: Vec<(OsString, OsString)>,
+    /// The name of the election of which it leads a part: which one is said before the start, and it gets that as
+    /// `ELECT_SLOT` and in `ELECT_LEADER_ELECTION`. `None` if the election is one.
+    pub whole: Option<String>,
     /// Whether it gets sockets as systemd hands them over: then `LISTEN_PID` is its own process id.
     pub gets_sockets: bool,
     /// How often it may be started.
@@ -151,11 +154,14 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
         (settings.role.leads(), TOKEN),
         (settings.role.leads() && has_init, LEASE),
         (settings.role.leads() && settings.gets_sockets, LISTEN_PID),
+        (settings.whole.is_some(), SLOT),
+        (settings.whole.is_some(), PART),
     ]
     .into_iter()
     .filter_map(|(is_there, late)| is_there.then_some(late))
     .collect();
     let image = Image::new(settings.command, environment, &late)?;
+    let image = image.of_part_of(settings.whole.unwrap_or_default());
     let launch = Launch {
         pointers: image.pointers(),
         image,
@@ -201,7 +207,7 @@ pub struct Guardian {
     spare: Vec<i32>,
     wake: Wake,
     /// Orders that the socket had no room for, as the guardian is stopped.
-    unsent: VecDeque<Order>,
+    unsent: VecDeque<Box<Message>>,
 }
 
 impl Guardian {
@@ -225,15 +231,20 @@ impl Guardian {
         channel::send(self.socket.get_ref(), &Order::Start { token }.encode(), &numbers)
     }
 
+    /// Has the next command that is started lead the part of the election that has this number.
+    pub fn leads_part(&mut self, number: u16) {
+        self.order(Order::Part(number));
+    }
+
     /// Keeps a ticket, in place of any before: if the wrapper dies, the guardian empties the tree and
     /// has the entry given up.
     pub fn keep(&mut self, ticket: &Ticket) {
-        self.order(Order::Ticket(ticket.into()));
+        self.order(Order::Ticket(ticket.as_str().as_bytes()));
     }
 
     /// Keeps no ticket until the next one: if the wrapper dies, the entry ends by itself.
     pub fn keep_none(&mut self) {
-        self.order(Order::Ticket(TicketText::NONE));
+        self.order(Order::Ticket(&[]));
     }
 
     /// The lease was renewed. Deadlines that are not later than the known ones change nothing, and
@@ -282,17 +293,19 @@ impl Guardian {
         }
     }
 
-    fn order(&mut self, order: Order) {
+    fn order(&mut self, order: Order<'_>) {
         use io::ErrorKind::{BrokenPipe, ConnectionReset, NotConnected};
         // A guardian that is gone shows itself in `next_report`; whatever else fails, for want of room or
         // of memory, is tried again.
         let failed =
             |error: io::Error| !matches!(error.kind(), BrokenPipe | ConnectionReset | NotConnected);
+        let message = order.encode();
         let full = !self.unsent.is_empty()
-            || channel::send(self.socket.get_ref(), &order.encode(), &[]).is_err_and(failed);
+            || channel::send(self.socket.get_ref(), &message, &[]).is_err_and(failed);
+        let is_known = || self.unsent.iter().any(|other| other.as_bytes() == message.as_bytes());
         // Of equal signals that wait for a stopped process the kernel, too, keeps one.
-        if full && !self.unsent.contains(&order) {
-            self.unsent.push_back(order);
+        if full && !is_known() {
+            self.unsent.push_back(Box::new(message));
         }
     }
 
@@ -309,8 +322,8 @@ impl Guardian {
             };
             let mut ready = self.socket.ready(interest).await.ok()?;
             if ready.ready().is_writable() {
-                while let Some(order) = self.unsent.front() {
-                    if channel::send(self.socket.get_ref(), &order.encode(), &[]).is_err() {
+                while let Some(message) = self.unsent.front() {
+                    if channel::send(self.socket.get_ref(), message, &[]).is_err() {
                         break;
                     }
                     self.unsent.pop_front();

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::ptr;
 
-use elect_api::Token;
+use elect_api::{ElectionName, Token};
 
 /// Where programs are looked for when there is no `PATH`, as the C library does.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
@@ -21,6 +21,10 @@ pub(super) struct Late {
 
 /// The command's token: known when the lease is won.
 pub(super) const TOKEN: Late = Late { name: "ELECT_TOKEN", room: DIGITS };
+/// The number of the part of the election that the command leads: known when the lease is won.
+pub(super) const SLOT: Late = Late { name: "ELECT_SLOT", room: DIGITS };
+/// The name of that part.
+pub(super) const PART: Late = Late { name: "ELECT_LEADER_ELECTION", room: ElectionName::MAX_LEN };
 /// Who is to take sockets from the service manager, the command itself: known after its fork.
 pub(super) const LISTEN_PID: Late = Late { name: "LISTEN_PID", room: DIGITS };
 /// Where `elect check` looks, if that is known only when the command is forked.
@@ -34,17 +38,19 @@ pub(super) struct Image {
     paths: Vec<CString>,
     arguments: Vec<CString>,
     environment: Vec<CString>,
-    late: Vec<Slot>,
+    late: Vec<Place>,
+    /// The election of which the command leads a part.
+    whole: String,
 }
 
 /// The place of a late variable.
-struct Slot {
+struct Place {
     name: &'static str,
     /// `NAME=value`, terminated, in room for the longest value.
     variable: Box<[u8]>,
 }
 
-impl Slot {
+impl Place {
     fn new(late: &Late) -> Self {
         let mut variable = [late.name.as_bytes(), b"="].concat();
         variable.resize(variable.len() + late.room + 1, 0);
@@ -110,8 +116,15 @@ impl Image {
             arguments: command.iter().cloned().map(c_string).collect::<Result<_, _>>()?,
             paths: paths.into_iter().map(c_string).collect::<Result<_, _>>()?,
             environment: pairs.map(c_string).collect::<Result<_, _>>()?,
-            late: late.iter().map(Slot::new).collect(),
+            late: late.iter().map(Place::new).collect(),
+            whole: String::new(),
         })
+    }
+
+    /// The same for a command that leads a part of this election.
+    pub(super) fn of_part_of(mut self, whole: String) -> Self {
+        self.whole = whole;
+        self
     }
 
     /// The lists of pointers. They point into this image, which must stay where it is.
@@ -129,7 +142,7 @@ impl Image {
                 &mut self
                     .late
                     .iter()
-                    .map(|slot| slot.variable.as_ptr().cast())
+                    .map(|place| place.variable.as_ptr().cast())
                     .chain(self.environment.iter().map(|word| word.as_ptr())),
             ),
         }
@@ -137,14 +150,29 @@ impl Image {
 
     /// Writes a late variable's value, if there is such a variable, without allocating.
     pub(super) fn set_late(&mut self, name: &str, value: &[u8]) {
-        if let Some(slot) = self.late.iter_mut().find(|slot| slot.name == name) {
-            slot.set(value);
+        if let Some(place) = self.late.iter_mut().find(|place| place.name == name) {
+            place.set(value);
         }
     }
 
     /// Writes the token into the environment, without allocating.
     pub(super) fn set_token(&mut self, token: Token) {
         self.set_number(TOKEN.name, token.get());
+    }
+
+    /// Writes which part of the election the command leads into the environment, without allocating.
+    pub(super) fn set_part(&mut self, number: u16) {
+        self.set_number(SLOT.name, number.into());
+        let (digits, first) = digits(number.into());
+        let mut name = [0; PART.room];
+        let mut length = 0;
+        for &byte in self.whole.as_bytes().iter().chain(b":").chain(&digits[first..]) {
+            if let Some(place) = name.get_mut(length) {
+                *place = byte;
+                length += 1;
+            }
+        }
+        self.set_late(PART.name, &name[..length]);
     }
 
     /// For the command's own process: says that sockets from the service manager are for `own`, if there
@@ -250,9 +278,9 @@ fn places(program: &OsStr, search: &OsStr) -> Vec<OsString> {
 mod tests {
     use super::*;
 
-    fn text(slot: &Slot) -> String {
-        let end = slot.variable.iter().position(|&byte| byte == 0).expect("terminated");
-        String::from_utf8(slot.variable[..end].to_vec()).expect("ASCII")
+    fn text(place: &Place) -> String {
+        let end = place.variable.iter().position(|&byte| byte == 0).expect("terminated");
+        String::from_utf8(place.variable[..end].to_vec()).expect("ASCII")
     }
 
     fn token_text(number: u64) -> String {
@@ -274,6 +302,20 @@ mod tests {
             ["ELECT_TOKEN=5", "LISTEN_PID=4194304"]
         );
         assert_eq!(image.environment.len(), 1);
+    }
+
+    #[test]
+    fn the_part_is_named_after_the_whole() {
+        let stale = vec![("ELECT_LEADER_ELECTION".into(), "jobs".into())];
+        let image = Image::new(&["true".into()], stale, &[SLOT, PART]).expect("no NUL");
+        let mut image = image.of_part_of("jobs".to_owned());
+        image.set_part(63);
+        image.set_part(7);
+        assert_eq!(
+            [text(&image.late[0]), text(&image.late[1])],
+            ["ELECT_SLOT=7", "ELECT_LEADER_ELECTION=jobs:7"]
+        );
+        assert!(image.environment.is_empty());
     }
 
     #[test]

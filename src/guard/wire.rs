@@ -19,12 +19,14 @@ const TICKET: u8 = 6;
 
 /// From the wrapper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum Order<'a> {
     /// Start the command; what holds the lease comes along as descriptors.
     Start {
         /// The command's `ELECT_TOKEN`.
         token: Token,
     },
+    /// The command leads the part of the election that has this number; it comes before the start.
+    Part(u16),
     /// The lease was renewed.
     Renewed(Deadlines),
     /// Ask the command to stop, as leadership is lost, and kill everything at this instant.
@@ -43,12 +45,12 @@ pub(super) enum Order {
     },
     /// Kill everything now.
     Kill,
-    /// Have this entry given up, once the wrapper is gone and the tree is empty.
-    Ticket(TicketText),
+    /// Have the entry with this ticket given up, once the wrapper is gone and the tree is empty. An empty text is no
+    /// ticket.
+    Ticket(&'a [u8]),
 }
 
 /// The text of a ticket, where nothing can be allocated.
-#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct TicketText {
     bytes: [u8; Ticket::MAX_LEN],
     length: usize,
@@ -58,18 +60,10 @@ impl TicketText {
     /// That of no ticket.
     pub(super) const NONE: Self = Self { bytes: [0; Ticket::MAX_LEN], length: 0 };
 
-    fn pack(&self) -> Message {
-        let mut bytes = [0; MAX];
-        bytes[0] = TICKET;
-        bytes[TICKET_AT..].copy_from_slice(&self.bytes);
-        Message { bytes, length: TICKET_AT + self.length }
-    }
-
-    fn new(text: &[u8]) -> Self {
-        let length = text.len().min(Ticket::MAX_LEN);
-        let mut bytes = [0; Ticket::MAX_LEN];
-        bytes[..length].copy_from_slice(&text[..length]);
-        Self { bytes, length }
+    /// Takes this text in the place of what it had.
+    pub(super) fn set(&mut self, text: &[u8]) {
+        self.length = text.len().min(Ticket::MAX_LEN);
+        self.bytes[..self.length].copy_from_slice(&text[..self.length]);
     }
 
     pub(super) fn as_bytes(&self) -> &[u8] {
@@ -81,20 +75,7 @@ impl TicketText {
     }
 }
 
-impl From<&Ticket> for TicketText {
-    fn from(ticket: &Ticket) -> Self {
-        Self::new(ticket.as_str().as_bytes())
-    }
-}
-
-impl fmt::Debug for TicketText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "TicketText({})", self.as_bytes().escape_ascii())
-    }
-}
-
 /// A message as it goes over the socket.
-#[derive(Clone, Copy)]
 pub(super) struct Message {
     bytes: [u8; MAX],
     length: usize,
@@ -103,6 +84,14 @@ pub(super) struct Message {
 impl Message {
     /// Room for one to come.
     pub(super) const EMPTY: Self = Self { bytes: [0; MAX], length: 0 };
+
+    fn of_ticket(text: &[u8]) -> Self {
+        let text = &text[..text.len().min(Ticket::MAX_LEN)];
+        let mut message = Self { bytes: [0; MAX], length: TICKET_AT + text.len() };
+        message.bytes[0] = TICKET;
+        message.bytes[TICKET_AT..message.length].copy_from_slice(text);
+        message
+    }
 
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
@@ -197,7 +186,7 @@ pub(super) fn nanos(at: Option<Boottime>) -> u64 {
     at.map_or(u64::MAX, |at| u64::try_from(at.since_boot().as_nanos()).unwrap_or(u64::MAX))
 }
 
-impl Order {
+impl<'a> Order<'a> {
     pub(super) fn encode(self) -> Message {
         let parts = match self {
             Self::Start { token } => {
@@ -214,15 +203,16 @@ impl Order {
                 Parts { tag: 4, flag: resume, small: signal, wide: [nanos(kill_at), 0, 0] }
             }
             Self::Kill => Parts { tag: 5, ..Parts::default() },
-            Self::Ticket(text) => return text.pack(),
+            Self::Part(number) => Parts { tag: 7, small: number.into(), ..Parts::default() },
+            Self::Ticket(text) => return Message::of_ticket(text),
         };
         parts.pack()
     }
 
-    pub(super) fn decode(message: &Message) -> Option<Self> {
+    pub(super) fn decode(message: &'a Message) -> Option<Self> {
         let bytes = message.as_bytes();
         if bytes.first() == Some(&TICKET) {
-            return Some(Self::Ticket(TicketText::new(bytes.get(TICKET_AT..)?)));
+            return Some(Self::Ticket(bytes.get(TICKET_AT..)?));
         }
         let Parts { tag, flag, small, wide: [first, second, third] } = Parts::unpack(bytes)?;
         Some(match tag {
@@ -238,6 +228,7 @@ impl Order {
                 Self::Signal { signal: small, resume: flag, kill_at }
             }
             5 => Self::Kill,
+            7 => Self::Part(u16::try_from(small).ok()?),
             _ => return None,
         })
     }
@@ -304,8 +295,10 @@ mod tests {
             Order::Signal { signal: 15, resume: true, kill_at: Some(at) },
             Order::Signal { signal: 28, resume: false, kill_at: None },
             Order::Kill,
-            Order::Ticket(TicketText::new(b"7587869")),
-            Order::Ticket(TicketText::new(&[b'x'; 200])),
+            Order::Part(u16::MAX),
+            Order::Ticket(b"7587869"),
+            Order::Ticket(&[]),
+            Order::Ticket(&[b'x'; Ticket::MAX_LEN]),
         ] {
             assert_eq!(Order::decode(&order.encode()), Some(order));
         }

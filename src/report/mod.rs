@@ -43,7 +43,10 @@ pub use renewals::Renewals;
 pub use screen::Screen;
 pub use selftest::{CheckReport, CheckResult, SelftestReport, milliseconds};
 pub use service_manager::ServiceManager;
-pub use status::{ElectionStatus, LeaderStatus, PauseStatus, StatusReport, WaitingStatus};
+pub use status::{
+    DivisionStatus, ElectionStatus, LeaderStatus, MemberStatus, PartKind, PauseStatus,
+    StatusReport, WaitingStatus,
+};
 pub use stdout::{can_print, has_reader, offer, print, write_out};
 pub use suspicion::Suspicion;
 pub use table::Table;

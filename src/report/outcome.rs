@@ -32,6 +32,8 @@ pub struct OutcomeRecord<'a> {
     pub id: Option<&'a str>,
     /// The fencing token of our last leadership, if we ever led.
     pub token: Option<Token>,
+    /// In which slot of the election that was, if it has slots.
+    pub slot: Option<u16>,
     /// Why, in words for people; they may change.
     pub reason: &'a str,
     /// When elect was started.
@@ -48,6 +50,8 @@ struct Keys<'a> {
     election: &'a str,
     id: Option<&'a str>,
     token: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slot: Option<u16>,
     reason: &'a str,
     started: String,
     ended: String,
@@ -108,6 +112,7 @@ fn render(record: &OutcomeRecord<'_>) -> String {
         election: record.election.as_str(),
         id: record.id,
         token: record.token.map(Token::get),
+        slot: record.slot,
         reason: record.reason,
         started: rfc3339(record.started),
         ended: rfc3339(record.ended),
@@ -155,6 +160,7 @@ mod tests {
             election,
             id: Some("me-1"),
             token: Some(Token::new(7)),
+            slot: None,
             reason: "signal 15 ended the command",
             started: UNIX_EPOCH,
             ended: UNIX_EPOCH + Duration::from_millis(1_500),

@@ -20,8 +20,11 @@ pub enum Division {
 }
 
 impl Division {
-    /// The greatest number of slots or shards.
-    pub const MOST: u16 = 1024;
+    /// The greatest number of slots: whoever is next waits in each of them.
+    pub const MOST_SLOTS: u16 = 64;
+
+    /// The greatest number of shards.
+    pub const MOST_SHARDS: u16 = 1024;
 
     /// Whether it is one.
     pub const fn is_whole(&self) -> bool {
@@ -42,6 +45,14 @@ impl Division {
     /// [`ElectionNameError::TooLong`] if the name leaves no room for the number.
     pub fn part(whole: &ElectionName, number: u16) -> Result<ElectionName, ElectionNameError> {
         format!("{whole}:{number}").parse()
+    }
+
+    /// The election that this one is a part of, if its name is that of a part.
+    pub fn whole(part: &ElectionName) -> Option<ElectionName> {
+        let (whole, number) = part.as_str().rsplit_once(':')?;
+        let number = number.parse().ok().filter(|number| *number < Self::MOST_SHARDS)?;
+        let whole = whole.parse().ok()?;
+        (Self::part(&whole, number).as_ref() == Ok(part)).then_some(whole)
     }
 }
 
@@ -67,6 +78,17 @@ mod tests {
         assert_eq!(Division::part(&whole, 12).map(String::from).as_deref(), Ok("jobs:12"));
         let long: ElectionName = "x".repeat(ElectionName::MAX_LEN).parse().expect("a name");
         assert_eq!(Division::part(&long, 0), Err(ElectionNameError::TooLong(130)));
+    }
+
+    #[test]
+    fn a_part_is_known_by_its_name() {
+        let name = |name: &str| name.parse::<ElectionName>().expect("a name");
+        let whole = |part: &str| Division::whole(&name(part));
+        assert_eq!(whole("jobs:0"), Some(name("jobs")));
+        assert_eq!(whole("db:1:1023"), Some(name("db:1")));
+        for other in ["jobs", "jobs:", "jobs:01", "jobs:+1", "jobs:1024", "db@host:5432", "1:2"] {
+            assert_eq!(whole(other), None, "{other}");
+        }
     }
 
     #[test]

@@ -52,6 +52,9 @@
 //!     before, in the middle or since: once another leads nothing is written any more, and once a later value is
 //!     written nothing of an earlier one comes to light. Everybody may read it, and it is kept
 //!     as what a fence records.
+//! 16. **The seats of one store share a session**, and nothing else: see [`Store`]. Each leads with a token of its
+//!     own; a resign and a ticket free one place, at once, and leave nothing of it that is still under way;
+//!     whoever asks no more loses its place in time though the others go on; and a crash frees all of them.
 
 mod boottime;
 mod candidate;

@@ -8,6 +8,18 @@ use crate::{
 };
 
 /// A place that keeps elections; one connection to it, as one process has.
+///
+/// # One process, one store, one session
+///
+/// A process opens one store, and all its seats of that (law 16). What keeps an entry there, a session or a lease,
+/// is one for all seats of a store that ask for the same TTL, however many they are, and whoever looks uses it too
+/// where it can. It begins with the first of them that enters, and ends with the last that resigns.
+///
+/// Nothing else is shared. Each seat has an entry, a token and a ticket of its own, proves its own entry, finds out
+/// by itself that the session has ended, and anchors what it proves at its own `now` or before. Whoever
+/// resigns, or is redeemed, takes nothing from the others; and whoever asks no more loses its place as if it had
+/// been alone, though the others go on. A store without sessions, in which an entry lasts as long as its seat,
+/// has nothing to share.
 #[async_trait]
 pub trait Store: Send + Sync {
     /// What this store is and can do.

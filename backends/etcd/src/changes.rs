@@ -38,6 +38,6 @@ async fn listen(mut stream: WatchStream, hall: Hall) {
 
 /// Whether there is something in it about this election, and not only about one that is nested deeper.
 fn tells(hall: &Hall, reply: &WatchResponse) -> bool {
-    let is_ours = |key: &[u8]| hall.lease_of(key).is_some() || hall.is_vital(key);
+    let is_ours = |key: &[u8]| hall.number_of(key).is_some() || hall.is_vital(key);
     reply.events().iter().filter_map(|event| event.kv()).any(|kv| is_ours(kv.key()))
 }

@@ -41,6 +41,10 @@ impl Entry {
         self.own.revision
     }
 
+    pub(crate) const fn window(&self) -> Duration {
+        self.window
+    }
+
     pub(crate) const fn leads(&self) -> bool {
         self.leading.is_some()
     }

@@ -337,6 +337,11 @@ pub(crate) fn is_lease_taken(cause: &Cause) -> bool {
     has_message(cause, "lease already exists")
 }
 
+/// Whether etcd says that we lack a right.
+pub(crate) fn is_refused(cause: &Cause) -> bool {
+    has_message(cause, "permission denied")
+}
+
 /// Whether etcd says that nobody logs in there.
 pub(crate) fn is_login_unknown(cause: &Cause) -> bool {
     has_message(cause, "authentication is not enabled")

@@ -6,7 +6,7 @@ use elect_api::remote::{Credentials, Tls, Url};
 use elect_api::{ElectionName, Ticket};
 
 use crate::address::{Address, DEFAULT_PORT};
-use crate::layout::{self, Hall, LeaseId};
+use crate::layout::{self, Hall, Mark};
 use crate::value::{self, Value};
 
 /// A reader: it panics where it does not hold what it promises.
@@ -43,15 +43,15 @@ fn value(bytes: &[u8]) {
 fn key(bytes: &[u8]) {
     let Some(election) = layout::election_of("elect/", bytes) else { return };
     let hall = Hall::new("elect/", &election);
-    let lease = hall.lease_of(bytes).expect("a candidate of its own election");
+    let number = hall.number_of(bytes).expect("a candidate of its own election");
     let other: ElectionName = "another".parse().expect("a name");
-    assert!(election == other || Hall::new("elect/", &other).lease_of(bytes).is_none());
-    assert!(bytes.ends_with(lease.as_bytes()));
+    assert!(election == other || Hall::new("elect/", &other).number_of(bytes).is_none());
+    assert!(bytes.ends_with(number.as_bytes()));
 }
 
 fn ticket(bytes: &[u8]) {
     let Ok(Ok(ticket)) = str::from_utf8(bytes).map(str::parse::<Ticket>) else { return };
-    let Ok(lease) = LeaseId::redeemed(&ticket) else { return };
-    let again = lease.ticket().expect("a lease has a ticket");
-    assert!(LeaseId::redeemed(&again).is_ok_and(|again| again == lease));
+    let Ok(mark) = Mark::redeemed(&ticket) else { return };
+    let again = mark.ticket().expect("an entry has a ticket");
+    assert!(Mark::redeemed(&again).is_ok_and(|again| again == mark));
 }

@@ -1,5 +1,7 @@
-//! The keys that Go's `client/v3/concurrency` makes: `PREFIX ELECTION / LEASE`, the lease in hexadecimal.
-//! Notes and orders are elsewhere, so that nobody takes one for a candidate: `PREFIX .notes / ELECTION / NAME`.
+//! The keys that Go's `client/v3/concurrency` makes: `PREFIX ELECTION / NUMBER`, in hexadecimal; there the number
+//! is always that of the lease.
+//! Notes and orders are elsewhere, so that nobody takes one for a candidate: `PREFIX .notes / ELECTION / NAME`,
+//! and beside them the tombs of entries, `PREFIX .notes / ELECTION / gone / NUMBER`.
 //! So are fences and values: `PREFIX .data / ELECTION / fence / RESOURCE` and `... / value / KEY`.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -20,16 +22,55 @@ impl LeaseId {
     pub(crate) const fn get(self) -> i64 {
         self.0
     }
+}
 
-    /// What stands for the lease outside of this process.
-    pub(crate) fn ticket(self) -> Option<Ticket> {
-        format!("{:x}", self.0).parse().ok()
+/// One entry: the number that its key ends with, and the lease that it is under.
+///
+/// The first entry under a lease has the lease's own number, as a candidate alone always has; further ones have
+/// numbers of their own. None is ever used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    number: i64,
+    lease: LeaseId,
+}
+
+impl Mark {
+    /// The first under this lease.
+    pub(crate) const fn first(lease: LeaseId) -> Self {
+        Self { number: lease.0, lease }
     }
 
-    /// Reads a [`LeaseId::ticket`].
+    /// A further one.
+    pub(crate) fn under(lease: LeaseId) -> Self {
+        Self { number: LeaseId::fresh().0, lease }
+    }
+
+    pub(crate) const fn number(self) -> i64 {
+        self.number
+    }
+
+    pub(crate) const fn lease(self) -> LeaseId {
+        self.lease
+    }
+
+    /// What stands for the entry outside of this process.
+    pub(crate) fn ticket(self) -> Option<Ticket> {
+        let Self { number, lease } = self;
+        let text = if number == lease.0 {
+            format!("{number:x}")
+        } else {
+            format!("{number:x}-{:x}", lease.0)
+        };
+        text.parse().ok()
+    }
+
+    /// Reads a [`Mark::ticket`].
     pub(crate) fn redeemed(ticket: &Ticket) -> Result<Self, Error> {
-        let id = i64::from_str_radix(ticket.as_str(), 16).ok().filter(|id| *id > 0);
-        id.map(Self).ok_or_else(|| {
+        let id = |text| i64::from_str_radix(text, 16).ok().filter(|id| *id > 0);
+        let (number, lease) =
+            ticket.as_str().split_once('-').unwrap_or((ticket.as_str(), ticket.as_str()));
+        let both = id(number).zip(id(lease));
+        both.map(|(number, lease)| Self { number, lease: LeaseId(lease) }).ok_or_else(|| {
             Error::new(ErrorKind::Unfit, format!("{ticket} is no ticket of an etcd store"))
         })
     }
@@ -94,27 +135,32 @@ impl Hall {
         vital.any(|vital| vital.as_bytes() == key)
     }
 
-    /// The key of the candidate with this lease.
-    pub(crate) fn key(&self, lease: LeaseId) -> String {
-        format!("{}{:x}", self.prefix, lease.0)
+    /// The key of an entry.
+    pub(crate) fn key(&self, mark: Mark) -> String {
+        format!("{}{:x}", self.prefix, mark.number)
     }
 
-    /// The lease in a candidate's key, as text. `None` for all that is no candidate of this election: the
+    /// The key that keeps an entry from being made any more.
+    pub(crate) fn tomb(&self, mark: Mark) -> String {
+        format!("{}gone/{:x}", self.notes, mark.number)
+    }
+
+    /// The number in a candidate's key, as text. `None` for all that is no candidate of this election: the
     /// keys of one that is nested deeper begin in the same way.
-    pub(crate) fn lease_of<'k>(&self, key: &'k [u8]) -> Option<&'k str> {
+    pub(crate) fn number_of<'k>(&self, key: &'k [u8]) -> Option<&'k str> {
         let rest = std::str::from_utf8(key.strip_prefix(self.prefix.as_bytes())?).ok()?;
-        is_lease(rest).then_some(rest)
+        is_number(rest).then_some(rest)
     }
 }
 
 /// The election that a key below `prefix` is a candidate of.
 pub(crate) fn election_of(prefix: &str, key: &[u8]) -> Option<ElectionName> {
     let rest = std::str::from_utf8(key.strip_prefix(prefix.as_bytes())?).ok()?;
-    let (name, lease) = rest.split_once('/')?;
-    if is_lease(lease) { name.parse().ok() } else { None }
+    let (name, number) = rest.split_once('/')?;
+    if is_number(number) { name.parse().ok() } else { None }
 }
 
-fn is_lease(text: &str) -> bool {
+fn is_number(text: &str) -> bool {
     let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     (1..=16).contains(&text.len()) && text.bytes().all(is_digit)
 }
@@ -127,21 +173,23 @@ mod tests {
     fn ids_are_positive_and_go_through_tickets() {
         let (one, other) = (LeaseId::fresh(), LeaseId::fresh());
         assert!(one.get() > 0 && one != other);
-        assert_eq!(LeaseId::redeemed(&one.ticket().expect("a ticket")).expect("its id"), one);
-        for bad in ["0", "-1", "xyz", "ffffffffffffffff"] {
-            assert!(LeaseId::redeemed(&bad.parse().expect("a ticket")).is_err(), "{bad}");
+        for mark in [Mark::first(one), Mark::under(one)] {
+            assert_eq!(Mark::redeemed(&mark.ticket().expect("a ticket")).expect("its mark"), mark);
+        }
+        for bad in ["0", "-1", "xyz", "ffffffffffffffff", "1-", "1-0", "1-2-3"] {
+            assert!(Mark::redeemed(&bad.parse().expect("a ticket")).is_err(), "{bad}");
         }
     }
 
     #[test]
     fn only_keys_of_this_election_are_its_candidates() {
         let hall = Hall::new("elect/", &"job".parse().expect("a name"));
-        assert_eq!(hall.key(LeaseId(0x0a1)), "elect/job/a1");
-        assert_eq!(hall.lease_of(b"elect/job/a1"), Some("a1"));
+        assert_eq!(hall.key(Mark::first(LeaseId(0x0a1))), "elect/job/a1");
+        assert_eq!(hall.number_of(b"elect/job/a1"), Some("a1"));
         for other in
             ["elect/job/", "elect/job/a1/b2", "elect/job/x", "elect/jobs/a1", "elect/job/A1"]
         {
-            assert_eq!(hall.lease_of(other.as_bytes()), None, "{other}");
+            assert_eq!(hall.number_of(other.as_bytes()), None, "{other}");
         }
     }
 
@@ -151,12 +199,14 @@ mod tests {
         assert_eq!(name("elect/job/a1").as_deref(), Some("job"));
         let hall = Hall::new("elect/", &"job".parse().expect("a name"));
         let (note, orders) = (hall.note(NoteName::ONCE), hall.orders());
+        let tomb = hall.tomb(Mark::first(LeaseId(0xa1)));
+        assert_eq!(tomb, "elect/.notes/job/gone/a1");
         assert_eq!((&*note, &*orders), ("elect/.notes/job/once", "elect/.notes/job/orders"));
         let a1 = "a1".parse().expect("a key");
         let (fence, value) = (hall.fence(&a1), hall.value(&a1));
         assert_eq!((&*fence, &*value), ("elect/.data/job/fence/a1", "elect/.data/job/value/a1"));
         let others = ["elect/job", "elect/job/", "elect/a/b/c1", "elect/7/a1", "other/job/a1"];
-        for none in others.into_iter().chain([&*note, &*orders, &*fence, &*value]) {
+        for none in others.into_iter().chain([&*note, &*orders, &*tomb, &*fence, &*value]) {
             assert_eq!(name(none), None, "{none}");
         }
     }

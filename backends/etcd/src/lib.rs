@@ -6,10 +6,10 @@
 //! `etcdctl elect`, `etcdctl lock` and every program that uses that package: a candidate is a key
 //!
 //! ```text
-//! PREFIX ELECTION / LEASE        the lease's id in hexadecimal, not padded
+//! PREFIX ELECTION / NUMBER       in hexadecimal, not padded: for one seat alone, its lease's id
 //! ```
 //!
-//! under a lease of its own, and the candidate whose key was created first leads. Keys whose rest has
+//! under a lease, and the candidate whose key was created first leads. Keys whose rest has
 //! another slash are those of elections that are nested deeper, and no candidates of this one. The value
 //! is JSON that says who we are; whatever other programs write there is shown as their name.
 //!
@@ -19,11 +19,21 @@
 //! **Window**: the TTL in the *reply* to the grant. Every renewal that counts anchors, at the instant
 //! before it was sent. etcd ends no lease before its TTL; where its leader changes, later.
 //!
-//! **Ticket**: the lease's id, drawn by us for each candidacy before etcd hears of it. To resign is to
-//! revoke the lease, and whoever has the ticket can do it for us. The key goes with it, and no other.
+//! **One lease**: the seats of one store that ask for the same TTL have one, which the first of them to enter is
+//! granted and each renews as if it were its own. Every key has a number of its own, drawn for each candidacy
+//! before etcd hears of it. To resign is to revoke the lease for the last who uses it; for others it is to remove
+//! the key. Who asks no more while others renew has its key removed by them, once it has not asked for the
+//! lease's length.
 //!
-//! **Entering** is a grant, and one transaction that makes the key unless it is there and lists the queue
-//! in the same breath. Asked again after a lost reply it finds what the first one did.
+//! **Ticket**: the key's number and the lease's id. Whoever has it can remove the key for us. The lease ends by
+//! itself then: others may have it.
+//!
+//! **Tombs**: what was asked for and not answered may still be carried out. Without its lease it makes no key; but
+//! where the lease goes on, a key beside the notes, `PREFIX .notes / ELECTION / gone / NUMBER`, keeps it from that,
+//! and ends with the lease.
+//!
+//! **Entering** is a grant, if there is no lease yet, and one transaction that makes the key unless it is there and
+//! lists the queue in the same breath. Asked again after a lost reply it finds what the first one did.
 //!
 //! **Renewing** is a keep-alive on a fresh stream, and beside it a transaction that compares our key's
 //! creation and lease. Neither is enough alone: keep-alives go on being answered when the key has been
@@ -68,6 +78,7 @@ mod fences;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod layout;
+mod lease;
 mod link;
 mod note;
 mod orders;
@@ -83,6 +94,7 @@ mod trips;
 mod value;
 mod values;
 mod watch;
+mod withdrawal;
 
 use elect_api::{Error, Store};
 

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use elect_api::remote::{Credentials, Host};
 use elect_api::{Error, ErrorKind};
 use etcd_client::{Client, ConnectOptions};
+use tokio::sync::OnceCell;
 
 use crate::address::Address;
 use crate::dial::Member;
@@ -31,6 +32,8 @@ struct State {
     /// The place of the member in use.
     member: usize,
     line: Option<Line>,
+    /// The way to one, which all go together who need it.
+    connecting: Option<Arc<Connecting>>,
     /// Somebody has answered: all of the URL is right.
     served: bool,
     /// The members that cannot serve us, if nobody does.
@@ -43,6 +46,13 @@ struct State {
 #[derive(Clone)]
 struct Line {
     client: Client,
+    overheard: Overheard,
+}
+
+/// What comes of connecting to the member in use. Whoever is waiting for it goes on if another drops it.
+#[derive(Default)]
+struct Connecting {
+    outcome: OnceCell<Result<Client, Failure>>,
     overheard: Overheard,
 }
 
@@ -88,8 +98,8 @@ impl Link {
     }
 
     async fn begin(self: &Arc<Self>, keys: &str, strict: bool) -> Result<Attempt, Error> {
-        let (mut turn, line) = {
-            let state = self.lock();
+        let (mut turn, line, connecting) = {
+            let mut state = self.lock();
             let turn = Turn {
                 link: Arc::clone(self),
                 generation: state.generation,
@@ -98,23 +108,34 @@ impl Link {
                 strict,
                 over: false,
             };
-            (turn, state.line.clone())
+            (turn, state.line.clone(), Arc::clone(state.connecting.get_or_insert_default()))
         };
         if let Some(line) = line {
             return Ok(Attempt { turn, line });
         }
-        let overheard = Overheard::default();
+        let Connecting { outcome, overheard } = connecting.as_ref();
+        let connect = || async {
+            let client = self.connect(turn.member, overheard).await;
+            client.map_err(|cause| Failure { doing: Doing::Connect, cause })
+        };
         // The way to a connection is long, and seldom taken: callers need not have room for it.
-        match Box::pin(self.connect(turn.member, &overheard)).await {
+        match Box::pin(outcome.get_or_init(connect)).await {
             Ok(client) => {
-                let line = Line { client, overheard };
+                let line = Line { client: client.clone(), overheard: overheard.clone() };
                 self.keep(turn.generation, &line);
                 Ok(Attempt { turn, line })
             }
-            Err(cause) => {
-                Err(turn.fail(&Failure { doing: Doing::Connect, cause }, &overheard).await)
+            Err(failure) => {
+                self.forget(&connecting);
+                Err(turn.fail(failure, overheard).await)
             }
         }
+    }
+
+    /// The next one connects anew.
+    fn forget(&self, failed: &Arc<Connecting>) {
+        let mut state = self.lock();
+        state.connecting.take_if(|connecting| Arc::ptr_eq(connecting, failed));
     }
 
     /// How many members the URL names.
@@ -206,7 +227,7 @@ impl Link {
         }
         state.generation += 1;
         state.was_dropped = false;
-        state.line = None;
+        (state.line, state.connecting) = (None, None);
         if then == Then::MoveOn {
             state.member = (state.member + 1) % self.members.len();
         }

@@ -8,7 +8,7 @@ use etcd_client::{
     TxnOp, TxnOpResponse, TxnResponse,
 };
 
-use crate::layout::{Hall, LeaseId};
+use crate::layout::{Hall, Mark};
 
 /// How many candidates are listed: up to so many before us are counted exactly.
 const LISTED: usize = 101;
@@ -72,13 +72,16 @@ pub(crate) fn orders_in(reply: &TxnResponse) -> Orders {
     crate::orders::of(answer.as_ref().and_then(|answer| answer.kvs().first()))
 }
 
-/// Makes our entry unless it is there, and lists the queue. If it is there it is got instead. The orders are
-/// got in any case.
-pub(crate) fn enter(hall: &Hall, lease: LeaseId, value: Vec<u8>, room: Room) -> Txn {
-    let key = hall.key(lease);
-    let put = PutOptions::new().with_lease(lease.get());
+/// Makes our entry unless it is there, or has a tomb, and lists the queue. If it is there it is got instead. The
+/// orders are got in any case.
+pub(crate) fn enter(hall: &Hall, mark: Mark, value: Vec<u8>, room: Room) -> Txn {
+    let key = hall.key(mark);
+    let put = PutOptions::new().with_lease(mark.lease().get());
     Txn::new()
-        .when([Compare::create_revision(key.as_str(), CompareOp::Equal, 0)])
+        .when([
+            Compare::create_revision(key.as_str(), CompareOp::Equal, 0),
+            Compare::create_revision(hall.tomb(mark), CompareOp::Equal, 0),
+        ])
         .and_then([
             TxnOp::put(key.as_str(), value, Some(put)),
             list(hall, None, room),
@@ -103,8 +106,8 @@ pub(crate) enum Ask<'a> {
 /// note is to be written the orders are got in any case.
 ///
 /// A transaction without a single get would be answered from what a member happens to know.
-pub(crate) fn prove(hall: &Hall, lease: LeaseId, revision: i64, ask: Ask<'_>) -> Txn {
-    let key = hall.key(lease);
+pub(crate) fn prove(hall: &Hall, mark: Mark, revision: i64, ask: Ask<'_>) -> Txn {
+    let (key, lease) = (hall.key(mark), mark.lease());
     let ours = || TxnOp::get(key.as_str(), Some(GetOptions::new().with_keys_only()));
     let mut conditions = vec![
         Compare::create_revision(key.as_str(), CompareOp::Equal, revision),
@@ -136,14 +139,24 @@ pub(crate) fn prove(hall: &Hall, lease: LeaseId, revision: i64, ask: Ask<'_>) ->
 }
 
 /// Removes our entry, which came at `revision` and leads, and writes a note in the same step.
-pub(crate) fn leave(hall: &Hall, lease: LeaseId, revision: i64, note: String, text: &[u8]) -> Txn {
-    let key = hall.key(lease);
+pub(crate) fn leave(hall: &Hall, mark: Mark, revision: i64, note: String, text: &[u8]) -> Txn {
+    let key = hall.key(mark);
     Txn::new()
         .when([
             Compare::create_revision(key.as_str(), CompareOp::Equal, revision),
-            Compare::lease(key.as_str(), CompareOp::Equal, lease.get()),
+            Compare::lease(key.as_str(), CompareOp::Equal, mark.lease().get()),
         ])
         .and_then([TxnOp::put(note, text, None), TxnOp::delete(key, None)])
+}
+
+/// Removes an entry and leaves its lease alone. With a tomb it is not made any more either, should somebody have
+/// asked for it before: that goes with the lease, without which no entry is made.
+pub(crate) fn withdraw(hall: &Hall, mark: Mark, with_tomb: bool) -> Txn {
+    let put = PutOptions::new().with_lease(mark.lease().get());
+    let tomb = with_tomb.then(|| TxnOp::put(hall.tomb(mark), "", Some(put)));
+    let operations: Vec<TxnOp> =
+        [TxnOp::delete(hall.key(mark), None)].into_iter().chain(tomb).collect();
+    Txn::new().and_then(operations)
 }
 
 /// The answers to the gets of a transaction, in their order.
@@ -206,7 +219,7 @@ pub(crate) fn candidates<'l>(
     hall: &'l Hall,
     listing: &'l GetResponse,
 ) -> impl Iterator<Item = &'l KeyValue> {
-    listing.kvs().iter().filter(|kv| hall.lease_of(kv.key()).is_some())
+    listing.kvs().iter().filter(|kv| hall.number_of(kv.key()).is_some())
 }
 
 fn rival(kv: &KeyValue) -> Option<Rival> {

@@ -51,5 +51,5 @@ async fn find(client: &Client, hall: &Hall, token: Token) -> Result<Option<KeyVa
         .with_max_create_revision(revision);
     let reply = client.kv_client().get(hall.prefix(), Some(options)).await;
     let mut reply = reply.map_err(|cause| Failure { doing: Doing::Look, cause })?;
-    Ok(reply.take_kvs().into_iter().find(|kv| hall.lease_of(kv.key()).is_some()))
+    Ok(reply.take_kvs().into_iter().find(|kv| hall.number_of(kv.key()).is_some()))
 }

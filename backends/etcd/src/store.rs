@@ -9,10 +9,11 @@ use elect_api::{
 };
 
 use crate::address::Address;
-use crate::fault::{Doing, Failure, is_lease_unknown};
-use crate::layout::{Hall, LeaseId};
+use crate::layout::{Hall, Mark};
+use crate::lease::Leases;
 use crate::link::{Attempt, Link};
 use crate::seat::{EtcdSeat, Trouble};
+use crate::withdrawal::withdraw;
 use crate::{changes, examine, fences, note, orders, removal, survey, values};
 
 /// The elections under one prefix of a cluster.
@@ -20,12 +21,18 @@ pub(crate) struct EtcdStore {
     location: String,
     prefix: String,
     link: Arc<Link>,
+    leases: Arc<Leases>,
 }
 
 impl EtcdStore {
     pub(crate) fn new(address: Address) -> Result<Self, Error> {
         let link = Arc::new(Link::new(&address)?);
-        Ok(Self { location: address.location, prefix: address.prefix, link })
+        Ok(Self {
+            location: address.location,
+            prefix: address.prefix,
+            link,
+            leases: Arc::default(),
+        })
     }
 }
 
@@ -47,21 +54,20 @@ impl Store for EtcdStore {
         ttl: Duration,
     ) -> Result<Box<dyn Seat>, Error> {
         let hall = Hall::new(&self.prefix, election);
-        Ok(Box::new(EtcdSeat::new(Arc::clone(&self.link), hall, candidate, ttl)))
+        let (link, leases) = (Arc::clone(&self.link), Arc::clone(&self.leases));
+        Ok(Box::new(EtcdSeat::new(link, leases, hall, candidate, ttl)))
     }
 
     async fn redeem(&self, election: &ElectionName, ticket: &Ticket) -> Result<(), Error> {
-        let lease = LeaseId::redeemed(ticket)?;
+        let mark = Mark::redeemed(ticket)?;
         let hall = Hall::new(&self.prefix, election);
         let attempt = self.link.attempt(hall.prefix()).await?;
-        match attempt.client().lease_client().revoke(lease.get()).await {
-            Err(cause) if !is_lease_unknown(&cause) => {
-                Err(attempt.fail(&Failure { doing: Doing::Resign, cause }).await)
-            }
-            _ => {
+        match withdraw(&attempt.client(), &hall, mark, true).await {
+            Ok(()) => {
                 attempt.succeed();
                 Ok(())
             }
+            Err(failure) => Err(attempt.fail(&failure).await),
         }
     }
 

@@ -37,7 +37,7 @@ pub(crate) async fn survey(client: &Client, hall: &Hall) -> Result<Survey, Failu
 pub(crate) async fn forget(client: &Client, hall: &Hall) -> Result<bool, Failure> {
     let options = GetOptions::new().with_prefix().with_keys_only();
     let listing = get(client, hall.prefix(), options).await?;
-    if listing.iter().any(|kv| hall.lease_of(kv.key()).is_some()) {
+    if listing.iter().any(|kv| hall.number_of(kv.key()).is_some()) {
         return Ok(false);
     }
     let all_below = |keys| TxnOp::delete(keys, Some(DeleteOptions::new().with_prefix()));
@@ -67,14 +67,14 @@ async fn get(client: &Client, key: &str, options: GetOptions) -> Result<Vec<KeyV
 type Shown = (Entry, Option<std::time::SystemTime>);
 
 fn read(hall: &Hall, kv: &KeyValue) -> Option<Shown> {
-    let lease = hall.lease_of(kv.key())?;
+    let number = hall.number_of(kv.key())?;
     let revision = kv.create_revision().unsigned_abs();
     Some(match Value::read(kv.value()) {
         Some(value) => {
             let since = value.since();
             (value.into_entry(revision), since)
         }
-        None => (value::foreign(kv.value(), lease, revision), None),
+        None => (value::foreign(kv.value(), number, revision), None),
     })
 }
 

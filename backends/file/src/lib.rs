@@ -47,6 +47,8 @@
 //! `value` while it makes sure that this one leads and writes, and a winner waits until that is free: no leader
 //! begins in between. Who is stopped there keeps the next one waiting until it goes on or is killed.
 //!
+//! The seats of one store share nothing: there is no session, only the locks of each seat.
+//!
 //! All calls are short and block their thread, the longest for one `fdatasync` at a win; threads are
 //! started only to wait. The one await point is in front of `enter`, `order`, `fence` or `value`: its holder may be stopped.
 //!

@@ -143,6 +143,14 @@ macro_rules! conformance {
             each_key_of_each_election_has_its_own_value
             a_value_may_be_long
             a_value_cut_anywhere_may_be_written_again
+            // Law 16: the seats of one store share a session, and nothing else.
+            seats_of_one_store_lead_apart
+            one_of_several_seats_resigns_alone
+            a_ticket_of_one_of_several_seats_frees_that_one_alone
+            what_was_cut_of_one_of_several_seats_leaves_nothing
+            what_one_of_several_seats_asked_of_a_store_that_stalled_leaves_nothing
+            a_seat_that_asks_no_more_loses_its_place_though_others_go_on
+            several_seats_that_crash_together_are_followed
             // What is forgotten.
             forgotten_orders_are_gone
             forgotten_fences_and_values_are_gone

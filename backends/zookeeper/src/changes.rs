@@ -2,27 +2,24 @@ use elect_api::{Error, Wake, awake, first_of};
 use zookeeper_client::{Client, Error as Zk, OneshotWatcher, StateWatcher};
 
 use crate::fault::{Action, fault};
+use crate::look::Look;
 use crate::trips::Counted;
 
 /// Looks out over the candidates below `queue` and over these sheets, whether they are there or not. Ends with
 /// the first change, and when the connection is lost or comes back.
-pub(crate) async fn changed(
-    client: &Client,
-    queue: &str,
-    sheets: &[String],
-) -> Result<Wake, Error> {
-    let mut states = client.state_watcher();
+pub(crate) async fn changed(look: &Look, queue: &str, sheets: &[String]) -> Result<Wake, Error> {
+    let mut states = look.state_watcher();
     // Only what comes from now on is news.
     states.state();
     let mut wakes = vec![interruption(states)];
-    match children(client, queue).await {
+    match children(look, queue).await {
         Ok(Some(watcher)) => wakes.push(wake(watcher)),
         Ok(None) => return Ok(awake()),
         Err(error) => return Err(fault(Action::List, queue, error)),
     }
     for sheet in sheets {
-        match client.counting("exists").check_and_watch_stat(sheet).await {
-            Ok((_, watcher)) => wakes.push(wake(watcher)),
+        match look.wake_of(sheet).await {
+            Ok(wake) => wakes.push(wake),
             // Not everybody who may look at an election may read what is beside it.
             Err(Zk::NoAuth) => {}
             Err(error) => return Err(fault(Action::Read, sheet, error)),

@@ -46,6 +46,19 @@
 //! asked for S; so an engine that is stuck loses the election as it would anywhere else. Sessions are made
 //! by the first refresh, none by `connect` or `open`: the guardian is forked in between.
 //!
+//! ## One session
+//!
+//! The seats of one store that ask for the same TTL are in one session, and whoever looks uses it too: a session
+//! that only looks is there only while no seat has one. It ends with the last seat that resigns or is dropped,
+//! and is closed before that for nobody, whatever one of them finds: the others lead by it. What is the seats' own
+//! is which session they are in: each stays in it until it has found its end itself, so that none proves an old
+//! entry by a new session.
+//!
+//! Each seat has its own account of what was acknowledged and confirmed, as only of its own calls it
+//! knows that one began after the other; the newest instant that any of them has proven counts for all, and
+//! for none from later than its call. Each tells the others what it has in the session. When it has not
+//! asked for S, dropped or stuck, they remove that.
+//!
 //! ## Lost replies
 //!
 //! The UUID in a node's name is chosen before the node is asked for, and is the ticket. When the reply to
@@ -94,6 +107,7 @@
 mod anchor;
 mod changes;
 mod dial;
+mod dialer;
 mod directory;
 mod entry;
 mod examine;
@@ -105,15 +119,18 @@ pub mod fuzzing;
 mod guid;
 mod layout;
 mod link;
+mod look;
 mod note;
 mod orders;
 mod probe;
 mod queue;
 mod removal;
+mod roll;
 mod seat;
 mod security;
 mod sequence;
 mod session;
+mod sessions;
 mod settings;
 mod sheet;
 mod store;

@@ -1,141 +1,152 @@
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use elect_api::{Boottime, Error, ErrorKind};
+use elect_api::{Boottime, Error};
 use zookeeper_client::Client;
 
-use crate::dial::{dial, shorter_grant};
-use crate::session::{self, Session};
+use crate::anchor::Anchors;
+use crate::dialer::no_session;
+use crate::directory::Directory;
+use crate::guid::Guid;
+use crate::look::Look;
+use crate::roll::Tenant;
+use crate::session::Session;
+use crate::sessions::{Household, Sessions};
 use crate::settings::Settings;
-use crate::task::Task;
 
-/// A seat's way to the servers: its session, or the attempt to get one.
+/// A seat's way to the servers: the session that it is in, which it shares with the other seats of its store.
+///
+/// A seat that is in a session stays in it until it has found out itself that it has ended, or has let it
+/// go: so what it proves is never the work of a session that took its place.
 pub(crate) struct Link {
     settings: Arc<Settings>,
-    /// What to ask for.
-    timeout: Duration,
-    dialing: Option<Dialing>,
-    session: Option<Session>,
-    /// Whether the servers grant what they did, asked after an interruption.
-    audit: Option<Task<Option<String>>>,
-    was_established: bool,
+    sessions: Arc<Sessions>,
+    household: Arc<Household>,
+    /// Which of the seats it is.
+    number: u64,
+    joined: Option<Joined>,
 }
 
-/// An attempt goes on while nobody waits for it: finding a living server among dead ones can take longer
-/// than one call may. It is the call's attempt all the same, and counts from there.
-struct Dialing {
-    task: Task<Result<Client, Error>>,
-    /// `None` for one that is to remove what is left of us, and to prove nothing.
-    since: Option<Boottime>,
+/// A seat's part in a session.
+pub(crate) struct Joined {
+    session: Arc<Session>,
+    /// By the calls of this seat alone, of which it knows that each began after the one before.
+    anchors: Anchors,
 }
 
 impl Link {
-    pub(crate) const fn new(settings: Arc<Settings>, timeout: Duration) -> Self {
-        Self {
-            settings,
-            timeout,
-            dialing: None,
-            session: None,
-            audit: None,
-            was_established: false,
-        }
+    pub(crate) fn new(settings: Arc<Settings>, sessions: Arc<Sessions>, timeout: Duration) -> Self {
+        static SEATS: AtomicU64 = AtomicU64::new(0);
+        let household = sessions.household(timeout);
+        let number = SEATS.fetch_add(1, Ordering::Relaxed);
+        Self { settings, sessions, household, number, joined: None }
     }
 
     /// The session, as the call that began at `now` has it: made, if there is none.
     ///
     /// # Cancellation
     /// The attempt to get one goes on, and belongs to the next call.
-    pub(crate) async fn session(&mut self, now: Boottime) -> Result<&mut Session, Error> {
-        if self.session.is_none() {
-            if self.dialing.as_ref().is_some_and(|dialing| dialing.since.is_none()) {
-                self.dialing = None;
-            }
-            let (client, since) = self.dialed(Some(now)).await?;
-            self.session = Some(Session::new(client, since.unwrap_or(now)));
-            self.audit = None;
+    pub(crate) async fn session(&mut self, now: Boottime) -> Result<&mut Joined, Error> {
+        if self.joined.is_none() {
+            let session = self.sessions.session(&self.household, now).await?;
+            let anchors = Anchors::new(session.window, session.proven());
+            self.joined = Some(Joined { session, anchors });
         }
-        let session = self.session.as_mut().ok_or_else(no_session)?;
-        session.begin(now);
-        Ok(session)
+        let joined = self.joined.as_mut().ok_or_else(no_session)?;
+        joined.session.begin();
+        joined.anchors.begin(now);
+        Ok(joined)
     }
 
-    /// A client to remove what is left of us: that of the session, if it lives, or of a new one, which the
-    /// caller closes.
-    pub(crate) async fn any_client(&mut self) -> Result<Client, Error> {
-        if let Some(client) = self.session.as_ref().and_then(|session| session.client().ok()) {
-            return Ok(client);
+    /// Tells the other seats in the session what this one has in it, or may have.
+    pub(crate) fn enrol(&self, client: &Client, asked: Boottime, at: &Directory, guids: Vec<Guid>) {
+        if let Some(Joined { session, .. }) = &self.joined {
+            let tenant = Tenant { asked, directory: at.clone(), guids };
+            session.roll.enter(self.number, tenant, session.window, client);
         }
-        self.session = None;
-        let (client, _) = self.dialed(None).await?;
-        Ok(client)
+    }
+
+    /// A client to remove what is left of us: that of the session, if it lives, or else of whoever looks. Of
+    /// one that has ended the next call is told all the same: what it had is not to be proven by another.
+    pub(crate) async fn any_client(&self) -> Result<Look, Error> {
+        if let Some(look) = self.joined.as_ref().and_then(|joined| joined.session.look().ok()) {
+            return Ok(look);
+        }
+        self.sessions.look().await
     }
 
     /// How the session ended, if there was one and it did: said once.
     pub(crate) fn take_end(&mut self) -> Option<String> {
-        let end = self.session.as_ref()?.client().err();
+        let end = self.joined.as_ref()?.client().err();
         if end.is_some() {
-            self.session = None;
+            self.joined = None;
         }
         end
     }
 
-    /// Why the session may end before its time, if that has come to light. After an interruption it may
-    /// be with a server that has other limits; that is found out meanwhile, and told by a later call.
-    pub(crate) async fn take_shortening(&mut self) -> Option<String> {
-        let session = self.session.as_mut()?;
-        if session.was_interrupted() {
-            let settings = Arc::clone(&self.settings);
-            self.audit = Some(Task::start(shorter_grant(settings, session.window)));
-        }
-        let audit = self.audit.as_mut().filter(|audit| audit.is_finished())?;
-        let finding = audit.outcome().await.ok().flatten();
-        self.audit = None;
-        finding
+    /// Why the session may end before its time, if that has come to light.
+    pub(crate) fn shortening(&self) -> Option<String> {
+        self.joined.as_ref()?.session.shortening(&self.settings)
     }
 
     /// The session that there is.
-    pub(crate) const fn established(&mut self) -> Option<&mut Session> {
-        self.session.as_mut()
+    pub(crate) const fn established(&mut self) -> Option<&mut Joined> {
+        self.joined.as_mut()
     }
 
-    /// Closes whatever there is, and returns when the server has heard.
-    pub(crate) async fn close(&mut self, client: Option<Client>) {
-        self.dialing = None;
-        let session = self.session.take();
-        if let Some(session) = session {
-            drop(client);
-            session.close().await;
-        } else if let Some(client) = client {
-            session::close(client).await;
+    /// Nothing is left of us: lets the session go as [`Link::abandon`] does.
+    pub(crate) async fn leave(&mut self) {
+        match &self.joined {
+            Some(Joined { session, .. }) => session.roll.strike(self.number),
+            None => self.household.hang_up(),
         }
+        self.abandon().await;
     }
 
-    async fn dialed(
-        &mut self,
-        since: Option<Boottime>,
-    ) -> Result<(Client, Option<Boottime>), Error> {
-        let dialing = self.dialing.get_or_insert_with(|| Dialing {
-            task: Task::start(dial(
-                Arc::clone(&self.settings),
-                self.timeout,
-                !self.was_established,
-            )),
-            since,
-        });
-        let since = dialing.since;
-        let outcome = dialing.task.outcome().await;
-        self.dialing = None;
-        match outcome {
-            Ok(Ok(client)) => {
-                self.was_established = true;
-                Ok((client, since))
-            }
-            Ok(Err(error)) => Err(error),
-            Err(error) => Err(no_session().because(error)),
+    /// Lets the session go, whatever is left of us there. The last to do so closes it, and returns when the
+    /// server has heard.
+    pub(crate) async fn abandon(&mut self) {
+        if let Some(Joined { session, .. }) = self.joined.take()
+            && let Some(session) = Arc::into_inner(session)
+        {
+            session.close().await;
         }
     }
 }
 
-fn no_session() -> Error {
-    Error::new(ErrorKind::Unreachable, "there is no session with ZooKeeper: trying again helps")
+impl Joined {
+    /// What it is used by.
+    ///
+    /// # Errors
+    /// How it ended.
+    pub(crate) fn client(&self) -> Result<Client, String> {
+        self.session.client()
+    }
+
+    /// What the nodes of this session have as their owner.
+    pub(crate) fn id(&self) -> i64 {
+        self.session.id
+    }
+
+    /// S, as the server granted it.
+    pub(crate) fn window(&self) -> Duration {
+        self.session.window
+    }
+
+    /// A request of the call that began at `sent` was acknowledged.
+    pub(crate) fn acknowledged(&mut self, sent: Boottime) {
+        self.anchors.acknowledged(sent);
+    }
+
+    /// A quorum write of the call that began at `sent` was acknowledged.
+    pub(crate) fn confirmed(&mut self, sent: Boottime) {
+        self.anchors.confirmed(sent);
+        self.session.prove(self.anchors.proven());
+    }
+
+    /// From when on the session is proven to run, for the call that began at `now`.
+    pub(crate) fn proven(&self, now: Boottime) -> Boottime {
+        self.session.proven().min(now)
+    }
 }

@@ -95,7 +95,7 @@ const fn version_of(stat: &Stat) -> u64 {
 
 /// What there is.
 pub(crate) async fn read(client: &Client, path: &str) -> Result<Orders, Error> {
-    sheet::read(client, path).await.map(|sheet| of(sheet.content))
+    sheet::peek(client, path).await.map(of)
 }
 
 /// Writes them in place of those of this version.
@@ -106,8 +106,7 @@ pub(crate) async fn write(
     text: &[u8],
     version: u64,
 ) -> Result<Ordered, Error> {
-    let sheet = sheet::read(client, path).await?;
-    let present = sheet.content.map(|(_, stat)| stat);
+    let present = sheet::peek(client, path).await?.map(|(_, stat)| stat);
     if present.as_ref().map_or(0, version_of) != version {
         return Ok(Ordered::Overtaken);
     }

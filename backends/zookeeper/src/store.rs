@@ -8,19 +8,15 @@ use elect_api::{
     NoteName, Noted, Order, Ordered, Orders, Profile, Seat, Store, Survey, Ticket, Token, Wake,
     check_value,
 };
-use tokio::sync::Mutex;
-use zookeeper_client::Client;
 
-use crate::dial::dial;
 use crate::directory::Directory;
 use crate::forget::{forget, forget_directory, has_directory};
 use crate::guid::Guid;
+use crate::look::Look;
 use crate::seat::ZkSeat;
+use crate::sessions::Sessions;
 use crate::settings::{Settings, expect_no_candidate};
 use crate::{changes, examine, fences, orders, removal, sheet, survey, values};
-
-/// For the session that looks and redeems. It has no entry, so that nobody waits for its end.
-const LOOKING: Duration = Duration::from_secs(10);
 
 /// Renewals go out every S/16. A proof anchors at a request that was acknowledged before the next
 /// renewal, and confirmed by one at least S/4 after that: 1/16 + 4/16.
@@ -29,33 +25,24 @@ const CADENCE: Cadence = Cadence { anchor_lag_48ths: 15, renew_48ths: 3 };
 /// The elections in one directory of an ensemble.
 pub(crate) struct ZkStore {
     settings: Arc<Settings>,
-    /// The session that looks. It never has an entry.
-    looking: Mutex<Option<Client>>,
+    sessions: Arc<Sessions>,
     /// There was no such directory when we looked: with its last election it goes, too.
     is_new: AtomicBool,
 }
 
 impl ZkStore {
     pub(crate) fn new(settings: Settings) -> Self {
-        Self {
-            settings: Arc::new(settings),
-            looking: Mutex::new(None),
-            is_new: AtomicBool::new(false),
-        }
+        let settings = Arc::new(settings);
+        let sessions = Arc::new(Sessions::new(Arc::clone(&settings)));
+        Self { settings, sessions, is_new: AtomicBool::new(false) }
     }
 
     fn directory(&self, election: &ElectionName) -> Directory {
         Directory::new(Arc::clone(&self.settings), election)
     }
 
-    async fn look(&self) -> Result<Client, Error> {
-        let mut looking = self.looking.lock().await;
-        if let Some(client) = looking.as_ref().filter(|client| !client.state().is_terminated()) {
-            return Ok(client.clone());
-        }
-        let client = dial(Arc::clone(&self.settings), LOOKING, looking.is_none()).await?;
-        *looking = Some(client.clone());
-        Ok(client)
+    async fn look(&self) -> Result<Look, Error> {
+        self.sessions.look().await
     }
 }
 
@@ -77,12 +64,14 @@ impl Store for ZkStore {
         ttl: Duration,
     ) -> Result<Box<dyn Seat>, Error> {
         expect_no_candidate(election.as_str())?;
-        Ok(Box::new(ZkSeat::new(Arc::clone(&self.settings), election, candidate.clone(), ttl)))
+        let (settings, sessions) = (Arc::clone(&self.settings), Arc::clone(&self.sessions));
+        Ok(Box::new(ZkSeat::new(settings, sessions, election, candidate.clone(), ttl)))
     }
 
     async fn redeem(&self, election: &ElectionName, ticket: &Ticket) -> Result<(), Error> {
         let guid = Guid::of_ticket(ticket)?;
-        let removed = self.directory(election).remove_all(&self.look().await?, &[guid]).await;
+        let look = self.look().await?;
+        let removed = self.directory(election).remove_all(&look, &[guid]).await;
         removed.map_err(|error| self.settings.explain(error))
     }
 
@@ -133,13 +122,15 @@ impl Store for ZkStore {
         name: NoteName,
     ) -> Result<Option<Vec<u8>>, Error> {
         let path = self.settings.path_of_note(election, name);
-        let text = sheet::content(&self.look().await?, &path).await;
+        let look = self.look().await?;
+        let text = sheet::content(&look, &path).await;
         text.map_err(|error| self.settings.explain(error))
     }
 
     async fn orders(&self, election: &ElectionName) -> Result<Orders, Error> {
         let path = self.settings.path_of_orders(election);
-        let orders = orders::read(&self.look().await?, &path).await;
+        let look = self.look().await?;
+        let orders = orders::read(&look, &path).await;
         orders.map_err(|error| self.settings.explain(error))
     }
 
@@ -163,7 +154,8 @@ impl Store for ZkStore {
         token: Token,
     ) -> Result<Fenced, Error> {
         let path = self.settings.path_of_fence(election, resource);
-        let outcome = fences::pass(&self.look().await?, &self.settings, &path, token).await;
+        let look = self.look().await?;
+        let outcome = fences::pass(&look, &self.settings, &path, token).await;
         outcome.map_err(|error| self.settings.explain(error))
     }
 
@@ -184,12 +176,14 @@ impl Store for ZkStore {
 
     async fn get(&self, election: &ElectionName, key: &Key) -> Result<Option<Vec<u8>>, Error> {
         let path = self.settings.path_of_value(election, key);
-        let value = sheet::content(&self.look().await?, &path).await;
+        let look = self.look().await?;
+        let value = sheet::content(&look, &path).await;
         value.map_err(|error| self.settings.explain(error))
     }
 
     async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
-        let names = survey::elections(&self.look().await?, &self.settings).await;
+        let look = self.look().await?;
+        let names = survey::elections(&look, &self.settings).await;
         names.map_err(|error| self.settings.explain(error))
     }
 

@@ -1,11 +1,11 @@
 //! One look at whether something is well: beside the engine and never in its way.
 
+use std::ffi::OsString;
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use super::environment;
 use super::get::status_of;
 use super::helper::{Errand, Helper, Hold};
 use crate::config::{CommandLine, HealthPlan, HealthUrl};
@@ -24,6 +24,7 @@ pub(in crate::command) struct Leave {
 pub(in crate::command) struct Checkup<'a> {
     plan: &'a HealthPlan,
     inherited: &'a Inherited,
+    environment: Vec<(OsString, OsString)>,
 }
 
 /// What came of a look.
@@ -35,8 +36,13 @@ pub(in crate::command) struct Finding {
 }
 
 impl<'a> Checkup<'a> {
-    pub(in crate::command) const fn new(plan: &'a HealthPlan, inherited: &'a Inherited) -> Self {
-        Self { plan, inherited }
+    /// `environment` is that of a health command.
+    pub(in crate::command) const fn new(
+        plan: &'a HealthPlan,
+        inherited: &'a Inherited,
+        environment: Vec<(OsString, OsString)>,
+    ) -> Self {
+        Self { plan, inherited, environment }
     }
 
     /// Looks, for no longer than was asked for and than `leave` lasts.
@@ -65,7 +71,8 @@ impl<'a> Checkup<'a> {
         let limit = self.plan.timeout;
         let deadlines = leave.borrow_and_update().deadlines;
         let hold = deadlines.map(|deadlines| Hold { deadlines: Some(deadlines), holds: &[] });
-        let errand = Errand { command, environment: environment::for_helper(), limit, lease: hold };
+        let environment = self.environment.clone();
+        let errand = Errand { command, environment, limit, lease: hold };
         let mut helper = match Helper::start(errand, self.inherited) {
             Ok(helper) => helper,
             Err(why) => return Finding { outcome: Err(why), stuck: None },

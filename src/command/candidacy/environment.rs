@@ -21,6 +21,8 @@ const LISTENER: [&str; 2] = ["LISTEN_PID", "LISTEN_PIDFDID"];
 pub(super) const LEADER_ID: &str = "ELECT_LEADER_ID";
 /// The fencing token of that leadership; the command gets it from its guardian.
 pub(super) const TOKEN: &str = "ELECT_TOKEN";
+/// In which slot that is, if the election has any.
+pub(super) const SLOT: &str = "ELECT_SLOT";
 /// Where `--http` listens.
 const HTTP_ADDRESS: &str = "ELECT_HTTP_ADDRESS";
 

@@ -62,6 +62,7 @@ impl Helper {
                 command: words,
                 role: Role::Helps,
                 environment: errand.environment,
+                whole: None,
                 gets_sockets: false,
                 starts: Starts::Once,
                 leftover: Leftover::Kill,

@@ -8,12 +8,14 @@ use async_trait::async_trait;
 use elect_api::{Boottime, Ticket, Token};
 use tokio::time::timeout;
 
-use super::environment::{LEADER_ID, TOKEN};
+use super::environment::{LEADER_ID, SLOT, TOKEN};
 use super::helper::{Errand, Helper, Hold};
 use crate::command::look::{Look, Lookout, Rhythm};
+use crate::config::nesting::LEADER_ELECTION;
 use crate::config::{self, CampaignPlan, CommandLine, HookPlan};
 use crate::election::driver::Tree;
 use crate::election::machine::Event;
+use crate::election::slots::Slot;
 use crate::guard::{Deadlines, Inherited};
 use crate::report::Log;
 
@@ -23,6 +25,8 @@ pub(in crate::command) struct Hooks<'a> {
     pub(in crate::command) plan: &'a CampaignPlan,
     /// That of the command.
     pub(in crate::command) environment: Vec<(OsString, OsString)>,
+    /// In which slot we lead, if there are any.
+    pub(in crate::command) slot: Option<Slot>,
     pub(in crate::command) inherited: &'a Inherited,
     pub(in crate::command) log: &'a Log,
 }
@@ -39,7 +43,13 @@ impl Hooks<'_> {
         token: Token,
         lease: Option<Hold<'_>>,
     ) -> Option<Helper> {
-        self.launch(flag, command, vec![(TOKEN.into(), token.to_string().into())], lease)
+        let mut variables = vec![(TOKEN.into(), token.to_string().into())];
+        if let Some(number) = self.slot.as_ref().and_then(Slot::number) {
+            let part = format!("{}:{number}", self.plan.election);
+            variables.push((SLOT.into(), number.to_string().into()));
+            variables.push((LEADER_ELECTION.into(), part.into()));
+        }
+        self.launch(flag, command, variables, lease)
     }
 
     /// With these variables in the place of the command's.

@@ -220,8 +220,10 @@ impl driver::Observer for Observer<'_> {
         if let Some(service) = self.service {
             service.survey(survey, pause, &self.candidate.id);
         }
-        let leader =
-            survey.leader.as_ref().filter(|leader| kin::is_our_ancestor(leader, self.candidate))?;
+        // Of several leaders another one may go.
+        let is_only = self.candidate.division.parts() <= 1;
+        let leader = survey.leader.as_ref().filter(|_| is_only);
+        let leader = leader.filter(|leader| kin::is_our_ancestor(leader, self.candidate))?;
         Some(Event::WaitsForUs(format!(
             "this elect run is part of the command of {}, which leads: it would wait for itself; \
              give it another election with -e",

@@ -7,7 +7,7 @@ use std::time::Duration;
 use elect_api::{Boottime, ElectionName, Store, Wake};
 
 use super::pace::pace;
-use super::sight::{Sight, is_final, look};
+use super::sight::{Reach, Seen, Sight, is_final, look};
 use crate::command::attempts::insist;
 use crate::command::candidacy::BootClock;
 use crate::election::driver::Clock as _;
@@ -30,7 +30,8 @@ pub(in crate::command) enum Rhythm {
     /// Now and then, as a wake may be lost.
     Calm,
     /// So often that what was seen last stays true: leases go on without a word from the store. And so often
-    /// that a leader is [suspected](crate::report::Suspicion) that renews its lease no more.
+    /// that a leader is [suspected](crate::report::Suspicion) that renews its lease no more. Slots and shards are
+    /// looked at as well.
     Live,
 }
 
@@ -140,7 +141,11 @@ impl Looker {
                 self.wakes.insert(name.clone(), wake);
             }
         }
-        look(store, &self.named, 1).await
+        let reach = match self.rhythm {
+            Rhythm::Calm => Reach::Whole,
+            Rhythm::Live => Reach::Parts,
+        };
+        look(store, &self.named, 1, reach).await
     }
 
     fn seen(&mut self, sent: Boottime, mut sight: Sight) -> Sight {
@@ -149,8 +154,9 @@ impl Looker {
             Rhythm::Calm => Duration::from_secs(5),
             Rhythm::Live => {
                 self.suspect(&mut sight);
-                let leaders = sight.elections.iter().filter_map(|seen| seen.survey.leader.as_ref());
-                pace(leaders).max(LEAST * u32::try_from(sight.elections.len()).unwrap_or(u32::MAX))
+                let elections = || sight.elections.iter().flat_map(Seen::elections);
+                let leaders = elections().filter_map(|seen| seen.survey.leader.as_ref());
+                pace(leaders).max(LEAST * u32::try_from(elections().count()).unwrap_or(u32::MAX))
             }
         };
         self.due = Some((sent + LEAST, (sent + latest).max(guard::now() + LEAST)));
@@ -160,10 +166,14 @@ impl Looker {
     fn suspect(&mut self, sight: &mut Sight) {
         let mut before = std::mem::take(&mut self.renewals);
         for seen in &mut sight.elections {
-            let mut renewals = before.remove(&seen.election).unwrap_or_default();
-            let leader = seen.survey.leader.as_ref();
-            seen.suspicion = renewals.take_in(leader, seen.asked, seen.answered);
-            self.renewals.insert(seen.election.clone(), renewals);
+            let mut parts = std::mem::take(&mut seen.parts);
+            for seen in std::iter::once(&mut *seen).chain(&mut parts) {
+                let mut renewals = before.remove(&seen.election).unwrap_or_default();
+                let leader = seen.survey.leader.as_ref();
+                seen.suspicion = renewals.take_in(leader, seen.asked, seen.answered);
+                self.renewals.insert(seen.election.clone(), renewals);
+            }
+            seen.parts = parts;
         }
     }
 

@@ -1,6 +1,9 @@
+use std::collections::BTreeSet;
+use std::iter;
 use std::time::Duration;
 
-use elect_api::{Boottime, ElectionName, Error, ErrorKind, Profile, Store, Survey};
+use elect_api::{Boottime, Division, ElectionName, Error, ErrorKind, Profile, Store, Survey};
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use crate::command::attempts::insist;
 use crate::election::history::last_led;
@@ -17,6 +20,18 @@ pub(in crate::command) const FRESH: Duration = Duration::from_secs(4);
 /// pause between two looks.
 const SETTLING: Duration = Duration::from_millis(700);
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// How many parts are looked at at once.
+const ABREAST: usize = 16;
+
+/// How much of an election that is divided is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::command) enum Reach {
+    /// What all parts have in common.
+    Whole,
+    /// That, and each part. Where all elections are looked at, a part is not one more of them.
+    Parts,
+}
 
 /// What was seen of some elections.
 #[derive(Debug)]
@@ -43,6 +58,10 @@ pub(in crate::command) struct Seen {
     pub(in crate::command) answered: Boottime,
     /// How suspicious the leader is, for somebody who has seen enough of it.
     pub(in crate::command) suspicion: Option<Suspicion>,
+    /// Into what it is divided.
+    pub(in crate::command) division: Division,
+    /// Each of its parts, if they were looked at.
+    pub(in crate::command) parts: Vec<Self>,
 }
 
 impl Sight {
@@ -61,9 +80,16 @@ impl Seen {
     /// As a report shows it.
     pub(in crate::command) fn status(&self, store: &Profile) -> ElectionStatus {
         let pause = self.pause.as_ref();
+        let parts = self.parts.iter().map(|part| part.status(store)).collect();
         ElectionStatus::new(&self.election, store, &self.survey)
             .suspecting(self.suspicion)
             .paused(pause.map(|it| PauseStatus::new(it.by(), it.at(), it.reason())))
+            .divided(self.division, &self.survey, parts)
+    }
+
+    /// It, and each of its parts.
+    pub(in crate::command) fn elections(&self) -> impl Iterator<Item = &Self> {
+        iter::once(self).chain(&self.parts)
     }
 }
 
@@ -75,18 +101,25 @@ pub(in crate::command) async fn look(
     store: &dyn Store,
     named: &[ElectionName],
     attempts: u32,
+    reach: Reach,
 ) -> anyhow::Result<Sight> {
-    let location = store.profile().location;
+    let asking = Asking { store, location: store.profile().location, attempts, reach };
     let mut sight = Sight { at: guard::now(), elections: Vec::new(), left_out: Vec::new() };
     let all = match named {
-        [] => insist(&location, attempts, async || store.elections().await).await?,
+        [] => asking.all().await?,
         named => named.to_vec(),
     };
     let mut oldest = None;
+    // Those of what was seen already.
+    let mut parts = BTreeSet::new();
     for name in all {
-        match insist(&location, attempts, async || see(store, &name).await).await {
+        if named.is_empty() && parts.contains(&name) {
+            continue;
+        }
+        match asking.see(&name).await {
             Ok(seen) => {
                 oldest.get_or_insert(seen.asked);
+                parts.extend(seen.parts.iter().map(|part| part.election.clone()));
                 sight.elections.push(seen);
             }
             // What is wrong with one election says nothing about the others.
@@ -98,6 +131,61 @@ pub(in crate::command) async fn look(
     }
     sight.at = oldest.unwrap_or(sight.at);
     Ok(sight)
+}
+
+/// Whom to ask, and how.
+struct Asking<'a> {
+    store: &'a dyn Store,
+    location: String,
+    attempts: u32,
+    reach: Reach,
+}
+
+impl Asking<'_> {
+    async fn insist<T>(&self, ask: impl AsyncFnMut() -> Result<T, Error>) -> anyhow::Result<T> {
+        insist(&self.location, self.attempts, ask).await
+    }
+
+    /// All elections that there are, a whole before its parts. The store has no whole that nobody is in while all who
+    /// take part have a slot.
+    async fn all(&self) -> anyhow::Result<Vec<ElectionName>> {
+        let all = self.insist(async || self.store.elections().await).await?;
+        if self.reach == Reach::Whole {
+            return Ok(all);
+        }
+        let mut all = BTreeSet::from_iter(all);
+        let wholes = all.iter().filter_map(Division::whole);
+        let wholes: BTreeSet<_> = wholes.filter(|whole| !all.contains(whole)).collect();
+        for whole in wholes {
+            let orders = self.insist(async || orders(self.store, &whole).await).await?;
+            if !orders.division().is_whole() {
+                all.insert(whole);
+            }
+        }
+        Ok(all.into_iter().collect())
+    }
+
+    /// One election, and its parts if those are wanted.
+    async fn see(&self, name: &ElectionName) -> anyhow::Result<Seen> {
+        let mut seen = self.insist(async || see(self.store, name).await).await?;
+        if self.reach == Reach::Parts {
+            let numbers = 0..seen.division.parts().min(Division::MOST_SHARDS);
+            let parts: Vec<_> =
+                numbers.filter_map(|number| Division::part(name, number).ok()).collect();
+            let looks = parts.iter().map(|part| self.insist(async || see(self.store, part).await));
+            seen.parts = stream::iter(looks).buffered(ABREAST).try_collect().await?;
+        }
+        Ok(seen)
+    }
+}
+
+/// What is asked of an election. What cannot be read is obeyed by nobody.
+async fn orders(store: &dyn Store, election: &ElectionName) -> Result<Orders, Error> {
+    match store.orders(election).await {
+        Ok(orders) => Ok(Orders::read(orders.text.as_deref()).unwrap_or_default()),
+        Err(error) if error.kind() == ErrorKind::Unfit => Ok(Orders::default()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Looks at one election, once: who takes part, and what is asked of them.
@@ -113,12 +201,7 @@ pub(in crate::command) async fn see(
         let asked = guard::now();
         let survey = store.survey(election).await?;
         let answered = guard::now();
-        // What cannot be read is obeyed by nobody.
-        let orders = match store.orders(election).await {
-            Ok(orders) => Orders::read(orders.text.as_deref()).unwrap_or_default(),
-            Err(error) if error.kind() == ErrorKind::Unfit => Orders::default(),
-            Err(error) => return Err(error),
-        };
+        let orders = orders(store, election).await?;
         if !orders.are_ranked() || orders.pausing().is_some() {
             break (asked, answered, orders, survey);
         }
@@ -136,6 +219,8 @@ pub(in crate::command) async fn see(
         asked,
         answered,
         suspicion: None,
+        division: orders.division(),
+        parts: Vec::new(),
     })
 }
 
@@ -154,7 +239,7 @@ mod tests {
         Store, Survey, Token,
     };
 
-    use super::look;
+    use super::{Reach, look};
     use crate::report::StatusReport;
 
     /// A store with one election that is led and one that is not.
@@ -226,7 +311,7 @@ mod tests {
     fn names_seen(named: &[&str]) -> (Vec<String>, bool) {
         let named: Vec<ElectionName> = named.iter().map(|name| name.parse().unwrap()).collect();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        let sight = runtime.block_on(look(&Fake, &named, 1)).unwrap();
+        let sight = runtime.block_on(look(&Fake, &named, 1, Reach::Parts)).unwrap();
         let report = StatusReport { elections: sight.statuses(&Fake.profile()) };
         assert!(report.elections.iter().all(|election| election.backend == "fake:here"));
         let led = report.is_led();

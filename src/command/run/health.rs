@@ -1,5 +1,6 @@
 //! Whether the command is well, while it runs; and a tree that counts the looks at it as its own.
 
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::pin::Pin;
@@ -43,12 +44,13 @@ pub(super) struct Looked<T> {
     patient: Option<Patient>,
 }
 
-/// A tree whose command is looked at, if the plan says so.
+/// A tree whose command is looked at, if the plan says so, by a health command with this environment.
 pub(super) fn look_after<'a, T>(
     tree: T,
     plan: &'a HealthPlan,
     inherited: &'a Inherited,
     log: &'a Log,
+    environment: impl FnOnce() -> Vec<(OsString, OsString)>,
 ) -> (Looked<T>, Option<Health<'a>>) {
     if !plan.looks() {
         return (Looked { tree, patient: None }, None);
@@ -57,7 +59,7 @@ pub(super) fn look_after<'a, T>(
     let (found, finds) = watch::channel(None);
     let (looks, looking) = watch::channel(false);
     let patient = Patient { leave, found: finds, looks: looking, is_empty: false };
-    let checkup = Checkup::new(plan, inherited);
+    let checkup = Checkup::new(plan, inherited, environment());
     let health = Health { plan, checkup, log, leave: left, found, looks };
     (Looked { tree, patient: Some(patient) }, Some(health))
 }

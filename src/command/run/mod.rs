@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use anyhow::Context;
-use elect_api::{Division, Token};
+use elect_api::{Division, Store, Token};
 
 use self::posted::Posted;
 use self::terms::Terms;
@@ -24,9 +24,10 @@ use super::candidacy::{
 };
 use super::steer::preempt;
 use super::unstarted::{hint, outcome_of};
-use crate::config::{self, AfterLoss, RunPlan};
+use crate::config::{self, AfterLoss, RunPlan, Wait};
 use crate::election::driver::{self, Clock as _, Tree};
 use crate::election::machine::{Machine, Verdict};
+use crate::election::slots::{Slot, Slots};
 use crate::guard::{self, Enclosure, Ended, Forked, Heirloom, Incoming, Inherited, Whom};
 use crate::report::http::{Board, Listener};
 use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
@@ -66,6 +67,8 @@ struct Past {
     reason: String,
     id: String,
     token: Option<Token>,
+    /// In which slot we led.
+    slot: Option<u16>,
     /// Leadership was lost or given up, and nobody wants us to end.
     may_campaign: bool,
     /// For that.
@@ -81,12 +84,12 @@ fn take_part(
     heirloom: Option<Heirloom>,
 ) -> anyhow::Result<Past> {
     let (socket, note) = heirloom.map(|Heirloom { socket, note }| (socket, note)).unzip();
-    let store = config::connect(&plan.campaign.backend)?;
+    let (store, slot) = connect(plan)?;
     let listener =
         plan.campaign.http.as_ref().map(|address| listen(address, socket)).transpose()?;
     let enclosure = Enclosure::choose(plan.containment, plan.require_containment)?;
     let containment = enclosure.containment();
-    let terms = Terms::new(plan, log, &*store, containment)?;
+    let terms = Terms::new(plan, log, &*store, containment)?.in_slot(slot);
     let page = listener.map(|listener| terms.page(listener, note.as_deref()));
     let guardian = terms.fork(inherited, enclosure, page.as_ref().map(Page::address))?;
     if plan.after_loss == AfterLoss::Exit {
@@ -99,8 +102,18 @@ fn take_part(
     let (outcome, reason) = judge(verdict, &store.profile().location);
     terms.tell(outcome, &reason);
     let heirloom = estate.map(Estate::into_heirloom);
+    let slot = terms.slot.as_ref().and_then(Slot::number);
     let id = terms.candidate.id;
-    Ok(Past { outcome, reason, id, token, may_campaign, heirloom, ended_by_key })
+    Ok(Past { outcome, reason, id, token, slot, may_campaign, heirloom, ended_by_key })
+}
+
+/// The store, and in which slot of the election there we lead, if it has any.
+fn connect(plan: &RunPlan) -> anyhow::Result<(Box<dyn Store>, Option<Slot>)> {
+    let store = config::connect(&plan.campaign.backend)?;
+    let Division::Slots(number) = plan.campaign.division else { return Ok((store, None)) };
+    let store = Slots::new(store, &plan.campaign.election, number, plan.wait == Wait::No)?;
+    let slot = store.slot();
+    Ok((Box::new(store), Some(slot)))
 }
 
 /// Opens the file of `--outcome`, and empties it.
@@ -133,6 +146,7 @@ fn write_outcome(
         election: &plan.campaign.election,
         id: past.map(|past| past.id.as_str()),
         token: past.and_then(|past| past.token),
+        slot: past.and_then(|past| past.slot),
         reason,
         started,
         ended: wall_clock(),
@@ -172,7 +186,7 @@ impl Terms<'_> {
             let guardian = guardian.attach().context("cannot watch the guardian")?;
             let poster = Poster::of(&self.plan.campaign, None, &self.log)?;
             let service = Service::new(self.charge(), Some(guardian.pulse()), &self.log);
-            let tree = Posted::new(Watched::new(guardian, incoming), poster);
+            let tree = Posted::new(Watched::new(guardian, incoming, self.slot.clone()), poster);
             let shared = Shared::new(&self.log, clock.now());
             let told = Told { shared: &shared, service: service.as_ref(), board: board.as_deref(), http, gives_way: false };
             let (verdict, tree) = tokio::select! {
@@ -201,7 +215,9 @@ impl Terms<'_> {
         clock: &BootClock,
         told: Told<'_>,
     ) -> (Verdict, T) {
-        let (tree, health) = health::look_after(tree, &self.plan.health, inherited, &self.log);
+        let environment = || self.environment_of_health();
+        let (tree, health) =
+            health::look_after(tree, &self.plan.health, inherited, &self.log, environment);
         let changes = self.hooks(inherited, told.http);
         let mut tree = Hooked::new(tree, changes.clone());
         let candidacy = self.candidacy();

@@ -11,6 +11,7 @@ use crate::command::selftest::is_scratch;
 use crate::config::{BackendUrl, RunPlan};
 use crate::election::driver::Candidacy;
 use crate::election::machine::{Heeds, Rules};
+use crate::election::slots::Slot;
 use crate::election::timing::{Timing, Wishes};
 use crate::guard::{Containment, Enclosure, Forked, Inherited, Redeem, Role, Settings, Starts};
 use crate::report::Log;
@@ -29,6 +30,8 @@ pub(super) struct Terms<'a> {
     wishes: Wishes,
     /// Which shard that is, of the election that the plan names.
     shard: Option<u16>,
+    /// In which slot of it we lead, if it has any.
+    pub(super) slot: Option<Slot>,
 }
 
 impl<'a> Terms<'a> {
@@ -57,7 +60,12 @@ impl<'a> Terms<'a> {
             log.warn("processes that leave the command's process group cannot be found here: /proc does not list children");
         }
         let election = plan.campaign.election.clone();
-        Ok(Self { plan, log, store, election, candidate, timing, wishes, shard: None })
+        Ok(Self { plan, log, store, election, candidate, timing, wishes, shard: None, slot: None })
+    }
+
+    /// The same for whoever leads in one of its slots.
+    pub(super) fn in_slot(self, slot: Option<Slot>) -> Self {
+        Self { slot, ..self }
     }
 
     /// Those of a shard of this election.
@@ -75,6 +83,7 @@ impl<'a> Terms<'a> {
             timing: self.timing,
             wishes: self.wishes,
             shard: Some(shard),
+            slot: None,
         })
     }
 
@@ -96,6 +105,7 @@ impl<'a> Terms<'a> {
             command: &self.plan.command,
             role,
             environment: self.environment(http),
+            whole: self.slot.as_ref().map(|_| self.election.to_string()),
             gets_sockets: role == Role::Leads && environment::has_sockets(),
             starts: if self.plan.restarts.is_some() { Starts::Again } else { Starts::Once },
             leftover: self.plan.leftover,
@@ -111,11 +121,21 @@ impl<'a> Terms<'a> {
     fn environment(&self, http: Option<SocketAddr>) -> Vec<(OsString, OsString)> {
         let mut environment =
             environment::for_command(&self.election, &self.candidate, &self.told(), http);
+        self.tell_shard(&mut environment);
+        environment
+    }
+
+    pub(super) fn environment_of_health(&self) -> Vec<(OsString, OsString)> {
+        let mut environment = environment::for_helper();
+        self.tell_shard(&mut environment);
+        environment
+    }
+
+    fn tell_shard(&self, environment: &mut Vec<(OsString, OsString)>) {
         if let Some(shard) = self.shard {
             environment.retain(|(name, _)| name != SHARD);
             environment.push((SHARD.into(), shard.to_string().into()));
         }
-        environment
     }
 
     pub(super) fn hooks<'h>(
@@ -125,7 +145,8 @@ impl<'a> Terms<'a> {
     ) -> Hooks<'h> {
         let has_any = self.plan.campaign.hooks.has_any();
         let environment = if has_any { self.environment(http) } else { Vec::new() };
-        Hooks { plan: &self.plan.campaign, environment, inherited, log: &self.log }
+        let slot = self.slot.clone();
+        Hooks { plan: &self.plan.campaign, environment, slot, inherited, log: &self.log }
     }
 
     /// What the command is told of the store.

@@ -10,17 +10,20 @@ use super::guarded::{Guarded, Happened};
 use super::job::Job;
 use crate::election::driver::Tree;
 use crate::election::machine::Event;
+use crate::election::slots::Slot;
 use crate::guard::{Deadlines, Guardian, Incoming, Report};
 
 pub(super) struct Watched {
     guarded: Guarded,
     incoming: Incoming,
     job: Job,
+    slot: Option<Slot>,
 }
 
 impl Watched {
-    pub(super) fn new(guardian: Guardian, incoming: Incoming) -> Self {
-        Self { guarded: Guarded::new(guardian), incoming, job: Job::new() }
+    /// `slot` says in which slot of the election the command leads, if that has any.
+    pub(super) fn new(guardian: Guardian, incoming: Incoming, slot: Option<Slot>) -> Self {
+        Self { guarded: Guarded::new(guardian), incoming, job: Job::new(), slot }
     }
 
     pub(super) const fn job(&self) -> &Job {
@@ -73,6 +76,9 @@ impl Watched {
 impl Tree for Watched {
     fn start(&mut self, token: Token, holds: &[BorrowedFd<'_>]) -> io::Result<()> {
         self.job.starts();
+        if let Some(number) = self.slot.as_ref().and_then(Slot::number) {
+            self.guarded.guardian().leads_part(number);
+        }
         self.guarded.guardian().start(token, holds)
     }
 

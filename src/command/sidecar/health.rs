@@ -3,7 +3,7 @@
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use crate::command::candidacy::{Checkup, Leave};
+use crate::command::candidacy::{Checkup, Leave, environment};
 use crate::config::HealthPlan;
 use crate::guard::Inherited;
 use crate::report::Log;
@@ -27,13 +27,14 @@ pub(super) struct Health<'a> {
 }
 
 impl<'a> Health<'a> {
-    pub(super) const fn new(
+    pub(super) fn new(
         plan: &'a HealthPlan,
         inherited: &'a Inherited,
         log: &'a Log,
         told: watch::Sender<Fitness>,
     ) -> Self {
-        Self { plan, checkup: Checkup::new(plan, inherited), log, told }
+        let checkup = Checkup::new(plan, inherited, environment::for_helper());
+        Self { plan, checkup, log, told }
     }
 
     /// Looks, and tells what changes. Never ends.

@@ -68,7 +68,7 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
     let known = plan.campaign.backend.for_others(&profile.location);
     let environment =
         environment::for_command(&plan.campaign.election, &candidate, &known, address);
-    let hooks = Hooks { plan: &plan.campaign, environment, inherited, log };
+    let hooks = Hooks { plan: &plan.campaign, environment, slot: None, inherited, log };
     let changes = hooks.clone();
     let standing = Hooked::new(standing, hooks);
     let charge = Charge {

@@ -7,7 +7,7 @@ use elect_api::{
 };
 
 use crate::command::attempts::insist;
-use crate::command::look::{Lookout, Rhythm, Seen, Until, look, until};
+use crate::command::look::{Lookout, Reach, Rhythm, Seen, Until, look, until};
 use crate::config::{self, BackendUrl, host_name};
 use crate::election::orders::{Orders, Request};
 use crate::guard;
@@ -91,7 +91,7 @@ impl<'a> Desk<'a> {
     /// The store does not answer, or refuses us.
     pub(super) async fn survey(&self) -> anyhow::Result<Survey> {
         let named = std::slice::from_ref(self.election);
-        Ok(look(self.store.as_ref(), named, ATTEMPTS).await?.into_only())
+        Ok(look(self.store.as_ref(), named, ATTEMPTS, Reach::Whole).await?.into_only())
     }
 
     /// What is asked at present.

@@ -1,9 +1,12 @@
+mod division;
 mod table;
 
 use std::time::{Duration, SystemTime};
 
-use elect_api::{ElectionName, Entry, Leader, Lease, Profile, Survey};
+use elect_api::{Division, ElectionName, Entry, Leader, Lease, Profile, Survey};
 use serde::Serialize;
+
+pub use self::division::{DivisionStatus, MemberStatus, PartKind};
 
 use super::{Suspicion, rfc3339};
 
@@ -27,6 +30,10 @@ pub struct ElectionStatus {
     pub waiting: Vec<WaitingStatus>,
     /// Who wants nobody to lead; `null` if nobody does. A leader that is there even so is being stopped.
     pub paused: Option<PauseStatus>,
+    /// Its slots or shards, each an election of its own; not there where it is one. The whole then has no leader,
+    /// and who waits has no slot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub division: Option<DivisionStatus>,
     /// What was, where nothing is known of the present.
     #[serde(skip)]
     past: Option<Past>,
@@ -116,8 +123,25 @@ impl ElectionStatus {
                 .map(|(entry, place)| WaitingStatus::new(entry, place))
                 .collect(),
             paused: None,
+            division: None,
             past: None,
         }
+    }
+
+    /// The same for an election that is divided, of which this survey has shown the whole. `parts` are all of its
+    /// parts, in the order of their numbers.
+    #[must_use]
+    pub fn divided(mut self, division: Division, survey: &Survey, parts: Vec<Self>) -> Self {
+        if let Some((division, waiting)) = DivisionStatus::new(division, survey, parts) {
+            (self.leader, self.waiting, self.division) = (None, waiting, Some(division));
+        }
+        self
+    }
+
+    /// Whether somebody leads; of slots one of them, of shards each.
+    pub fn is_led(&self) -> bool {
+        let leads = self.leader.is_some();
+        self.division.as_ref().map_or(leads, DivisionStatus::is_led)
     }
 
     /// The same, where somebody wants nobody to lead.
@@ -157,6 +181,11 @@ impl ElectionStatus {
         if !is_known {
             self.past = Some(Past { leader: self.leader.take().map(|leader| leader.id) });
             self.waiting.clear();
+        }
+        if let Some(division) = &mut self.division {
+            let parts = std::mem::take(&mut division.parts).into_iter();
+            division.parts = parts.map(|part| part.after(age, fresh)).collect();
+            division.members.retain(|_| is_known);
         }
         self
     }
@@ -201,9 +230,9 @@ impl WaitingStatus {
 }
 
 impl StatusReport {
-    /// Whether every election has a leader.
+    /// Whether every election is led.
     pub fn is_led(&self) -> bool {
-        self.elections.iter().all(|election| election.leader.is_some())
+        self.elections.iter().all(ElectionStatus::is_led)
     }
 }
 

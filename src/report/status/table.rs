@@ -5,11 +5,14 @@ use std::time::{Duration, SystemTime};
 
 use elect_api::Candidate;
 
-use super::{ElectionStatus, LeaderStatus, Past, PauseStatus, StatusReport, WaitingStatus};
+use super::{
+    ElectionStatus, LeaderStatus, MemberStatus, PartKind, Past, PauseStatus, StatusReport,
+    WaitingStatus,
+};
 use crate::report::{Table, age};
 
 /// The columns of the table.
-const HEADINGS: [&str; 13] = [
+const HEADINGS: [&str; 14] = [
     "ELECTION",
     "ROLE",
     "PLACE",
@@ -23,11 +26,17 @@ const HEADINGS: [&str; 13] = [
     "SUSPICION",
     "CONTAINMENT",
     "PRIORITY",
+    "HOLDS",
 ];
+const ROLE: usize = 1;
 /// The one of them that only somebody who goes on looking can fill.
 const SUSPICION: usize = 10;
 /// The one that says nothing where all have the usual one.
 const PRIORITY: usize = 12;
+/// The one that only those have over whom shards are spread.
+const HOLDS: usize = 13;
+
+type Cells = [String; HEADINGS.len()];
 
 impl StatusReport {
     /// The report as a table for people; the ages in it are as of `now`.
@@ -49,40 +58,68 @@ impl StatusReport {
             cells.filter(move |(column, _)| is_shown(*column)).map(|(_, cell)| cell)
         }
         let is_ranked = self.elections.iter().any(ElectionStatus::is_ranked);
-        let is_shown = |column| is_wanted(column) && (column != PRIORITY || is_ranked);
+        let is_spread = self.elections.iter().any(ElectionStatus::is_spread);
+        let is_shown = |column| {
+            is_wanted(column) && (column != PRIORITY || is_ranked) && (column != HOLDS || is_spread)
+        };
         let headings: Vec<&str> = only(HEADINGS, is_shown).collect();
         let mut table = Table::new(&headings);
-        for election in &self.elections {
-            let name = &election.election;
-            if let Some(leader) = &election.leader {
-                table.row(only(leader.cells(name, now), is_shown));
-            } else {
-                let (role, id) = match &election.past {
-                    None => match &election.paused {
-                        None => ("no-leader", String::new()),
-                        Some(pause) => ("paused", pause.in_words()),
-                    },
-                    Some(Past { leader: None }) => ("unknown", String::new()),
-                    Some(Past { leader: Some(id) }) => ("unknown", format!("was {id}")),
-                };
-                let known = [name.clone(), role.to_owned(), String::new(), id];
-                let rest = iter::repeat_n(String::new(), HEADINGS.len() - known.len());
-                table.row(only(known.into_iter().chain(rest), is_shown));
-            }
-            for waiting in &election.waiting {
-                table.row(only(waiting.cells(name, now), is_shown));
-            }
+        for cells in self.elections.iter().flat_map(|election| election.rows(now)) {
+            table.row(only(cells, is_shown));
         }
         table.render()
     }
 }
 
 impl ElectionStatus {
+    /// A row for each candidate; for each part of what is divided those of an election.
+    fn rows(&self, now: SystemTime) -> Vec<Cells> {
+        let name = &self.election;
+        let first = self.leader.as_ref().map(|leader| leader.cells(name, now));
+        let first = first.unwrap_or_else(|| self.without_leader());
+        let waiting = self.waiting.iter().map(|waiting| waiting.cells(name, now));
+        let division = self.division.iter();
+        let members = division.clone().flat_map(|division| &division.members);
+        let members = members.map(|member| member.cells(name, now));
+        let parts = division.flat_map(|division| &division.parts);
+        iter::once(first)
+            .chain(members)
+            .chain(waiting)
+            .chain(parts.flat_map(|part| part.rows(now)))
+            .collect()
+    }
+
+    /// What stands in the place of a leader.
+    fn without_leader(&self) -> Cells {
+        let (role, id) = match (&self.past, &self.paused, &self.division) {
+            (Some(Past { leader: None }), ..) => ("unknown", String::new()),
+            (Some(Past { leader: Some(id) }), ..) => ("unknown", format!("was {id}")),
+            (None, Some(pause), _) => ("paused", pause.in_words()),
+            (None, None, Some(division)) => {
+                let words = format!("{} of {} led", division.led(), division.parts.len());
+                (division.kind.as_str(), words)
+            }
+            (None, None, None) => ("no-leader", String::new()),
+        };
+        let mut known = [self.election.clone(), role.to_owned(), String::new(), id].into_iter();
+        std::array::from_fn(|_| known.next().unwrap_or_default())
+    }
+
     /// Whether somebody has another priority than the usual one.
     fn is_ranked(&self) -> bool {
-        let waiting = self.waiting.iter().map(|waiting| waiting.priority);
+        let division = self.division.iter();
+        let members = division.clone().flat_map(|division| &division.members);
+        let waiting = self.waiting.iter().chain(members.map(|member| &member.who));
         let leader = self.leader.iter().map(|leader| leader.priority);
-        leader.chain(waiting).flatten().any(|priority| priority != Candidate::USUAL_PRIORITY)
+        let mut priorities = leader.chain(waiting.map(|waiting| waiting.priority)).flatten();
+        let mut parts = division.flat_map(|division| &division.parts);
+        priorities.any(|priority| priority != Candidate::USUAL_PRIORITY)
+            || parts.any(Self::is_ranked)
+    }
+
+    /// Whether it has shards.
+    fn is_spread(&self) -> bool {
+        self.division.as_ref().is_some_and(|division| division.kind == PartKind::Shards)
     }
 }
 
@@ -94,7 +131,7 @@ impl PauseStatus {
 }
 
 impl LeaderStatus {
-    fn cells(&self, election: &str, now: SystemTime) -> [String; HEADINGS.len()] {
+    fn cells(&self, election: &str, now: SystemTime) -> Cells {
         [
             election.to_owned(),
             "leader".to_owned(),
@@ -113,12 +150,13 @@ impl LeaderStatus {
             self.suspicion.map(|suspicion| suspicion.to_string()).unwrap_or_default(),
             self.containment.clone().unwrap_or_default(),
             self.priority.map(|priority| priority.to_string()).unwrap_or_default(),
+            String::new(),
         ]
     }
 }
 
 impl WaitingStatus {
-    fn cells(&self, election: &str, now: SystemTime) -> [String; HEADINGS.len()] {
+    fn cells(&self, election: &str, now: SystemTime) -> Cells {
         [
             election.to_owned(),
             "waiting".to_owned(),
@@ -133,7 +171,16 @@ impl WaitingStatus {
             String::new(),
             self.containment.clone().unwrap_or_default(),
             self.priority.map(|priority| priority.to_string()).unwrap_or_default(),
+            String::new(),
         ]
+    }
+}
+
+impl MemberStatus {
+    fn cells(&self, election: &str, now: SystemTime) -> Cells {
+        let mut cells = self.who.cells(election, now);
+        (cells[ROLE], cells[HOLDS]) = ("member".to_owned(), self.holds.to_string());
+        cells
     }
 }
 

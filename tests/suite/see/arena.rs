@@ -28,12 +28,21 @@ pub(crate) struct Silence<'a>(&'a Arena);
 
 impl Arena {
     pub(crate) fn on(ground: Ground) -> Self {
+        Self::with(ground, |brand| brand.here(1))
+    }
+
+    /// The same on one that grants leases of 100 minutes.
+    pub(crate) fn slow(ground: Ground) -> Self {
+        Self::with(ground, Brand::slow)
+    }
+
+    fn with(ground: Ground, start: impl FnOnce(Brand) -> Box<dyn Cluster>) -> Self {
         let brand = match ground {
             Ground::File => None,
             Ground::Etcd => Some(Brand::Etcd),
             Ground::ZooKeeper => Some(Brand::ZooKeeper),
         };
-        let cluster = brand.map(|brand| (brand, RefCell::new(brand.here(1))));
+        let cluster = brand.map(|brand| (brand, RefCell::new(start(brand))));
         Self { folder: TempDir::new().expect("a temporary folder"), cluster }
     }
 

@@ -1,6 +1,7 @@
 //! Looking on: `elect wait`, `elect observe` and `elect status --watch`, on each store.
 
 mod arena;
+mod divided;
 mod observe;
 mod observer;
 mod readme;

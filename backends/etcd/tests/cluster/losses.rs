@@ -5,12 +5,14 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use elect_api::{NoteName, Standing};
+use elect_api::{Candidate, ElectionName, NoteName, Standing};
 use elect_testkit::fault::{Mode, TcpProxy};
 use elect_testkit::servers::Etcd;
 use elect_testkit::{oracle, run};
 
-use crate::support::{Runner, in_words};
+use etcd_client::Client;
+
+use crate::support::{Runner, TTL, in_words};
 
 /// More chunks than the replies to any call come in.
 const REPLIES: u64 = 12;
@@ -115,6 +117,39 @@ fn a_resign_whose_reply_is_lost_has_happened_and_may_be_repeated() {
             assert_eq!(next.lead().await, token);
             next.seat.resign().await.expect("a resign");
         }
+    });
+}
+
+/// Its lease goes on: what may still be under way comes to nothing all the same.
+#[test]
+fn whatever_reply_is_lost_a_seat_that_shares_its_lease_leaves_nothing() {
+    run("losses", async {
+        let etcd = Etcd::start(1);
+        let proxy = TcpProxy::start(etcd.endpoints()[0]);
+        let mut other = Runner::new(&etcd.url_through(&[proxy.address()]), "other").await;
+        let token = other.lead().await;
+        let election: ElectionName = "shared".parse().expect("a good name");
+        for replies in 0..REPLIES {
+            let candidate = Candidate::foreign("lost");
+            let seat = other.store.open(&election, &candidate, TTL).await;
+            let mut seat = seat.expect("a seat");
+            drop(lose_after(&proxy, replies, seat.refresh(oracle::now())).await);
+            if seat.resign().await.is_err() {
+                seat.resign().await.expect("a resign");
+            }
+            let mut next = Runner::in_election(&etcd.url(), &election, "next").await;
+            next.lead().await;
+            next.seat.resign().await.expect("a resign");
+            match other.within(2).await {
+                Standing::Leading { token: same, .. } => assert_eq!(same, token),
+                standing => panic!("it {}", in_words(&standing)),
+            }
+        }
+        let leases = Client::connect([etcd.endpoints()[0].to_string()], None).await;
+        let leases = leases.expect("a client").leases().await.expect("a list");
+        assert_eq!(leases.leases().len(), 1);
+        other.seat.resign().await.expect("a resign");
+        assert_eq!(etcd.ctl(&["get", "--prefix", "--keys-only", "elect/"]).trim(), "");
     });
 }
 

@@ -9,4 +9,5 @@ mod losses;
 mod members;
 mod messages;
 mod nesting;
+mod sharing;
 mod tls;

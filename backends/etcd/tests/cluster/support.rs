@@ -5,7 +5,10 @@ use std::time::Duration;
 use elect_api::{Candidate, ElectionName, Error, Seat, Standing, Store, Survey, Token, Wake};
 use elect_testkit::oracle;
 
-/// The longest that one attempt may take, as the engine would have it with a TTL of 12 s.
+/// What is asked for.
+pub(crate) const TTL: Duration = Duration::from_secs(12);
+
+/// The longest that one attempt may take, as the engine would have it with that TTL.
 pub(crate) const ATTEMPT: Duration = Duration::from_secs(2);
 
 pub(crate) fn job() -> ElectionName {
@@ -26,8 +29,7 @@ impl Runner {
     pub(crate) async fn in_election(url: &str, election: &ElectionName, id: &str) -> Self {
         let store = elect_etcd::connect(url).expect("a good URL");
         let candidate = Candidate::foreign(id);
-        let ttl = Duration::from_secs(12);
-        let seat = store.open(election, &candidate, ttl).await.expect("a seat");
+        let seat = store.open(election, &candidate, TTL).await.expect("a seat");
         Self { store, seat }
     }
 

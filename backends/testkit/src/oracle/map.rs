@@ -42,6 +42,8 @@ pub(super) struct Slot {
     beside: AtomicU64,
     /// For the first process of a run, how many there will be; 0 for others.
     expected: AtomicU32,
+    /// One more than the part of an election that it is about; 0 where that is one.
+    part: AtomicU32,
     tag: [AtomicU8; TAG],
 }
 
@@ -66,6 +68,7 @@ pub(super) struct Seen {
     pub(super) last: Boottime,
     pub(super) beside: Option<usize>,
     pub(super) expected: Option<usize>,
+    pub(super) part: Option<u32>,
 }
 
 /// Who takes a slot.
@@ -74,6 +77,7 @@ pub(super) struct Claim<'a> {
     pub(super) tag: &'a str,
     pub(super) token: u64,
     pub(super) expected: u32,
+    pub(super) part: Option<u32>,
 }
 
 /// The mapped file; it stays mapped until the process ends.
@@ -124,10 +128,14 @@ impl Map {
         }
         slot.token.store(claim.token, Relaxed);
         slot.expected.store(claim.expected, Relaxed);
+        let part = claim.part.map_or(0, |part| part + 1);
+        slot.part.store(part, Relaxed);
         slot.own(head);
         // Of two that start at the same time at least one sees the other from here on.
         let beside = self.taken().iter().position(|other| {
-            other.owner.load(SeqCst) & OWNER != 0 && other.token.load(SeqCst) != claim.token
+            other.owner.load(SeqCst) & OWNER != 0
+                && other.token.load(SeqCst) != claim.token
+                && other.part.load(SeqCst) == part
         });
         slot.beside.store(beside.map_or(0, |index| index as u64 + 1), Relaxed);
         let now = nanos();
@@ -182,6 +190,7 @@ impl Slot {
             last: instant(self.last.load(Acquire)),
             beside: usize::try_from(self.beside.load(Relaxed)).ok().and_then(|n| n.checked_sub(1)),
             expected: (expected > 0).then_some(expected),
+            part: self.part.load(Relaxed).checked_sub(1),
         })
     }
 }

@@ -41,6 +41,8 @@ pub(super) struct Plan {
     pub(super) until: Option<PathBuf>,
     /// The others do not end with the main process.
     pub(super) leaves: bool,
+    /// It stamps seldom, and once more as TERM ends it.
+    pub(super) calm: bool,
     pub(super) code: u8,
 }
 
@@ -62,6 +64,7 @@ impl Plan {
             millis: None,
             until: None,
             leaves: false,
+            calm: false,
             code: 0,
         }
     }
@@ -100,6 +103,7 @@ impl Plan {
             ("closes", self.closes),
             ("deaf", self.deaf),
             ("leaves", self.leaves),
+            ("calm", self.calm),
         ] {
             if is {
                 say(key, "1");
@@ -133,6 +137,7 @@ impl Plan {
                 "closes" => plan.closes = true,
                 "deaf" => plan.deaf = true,
                 "leaves" => plan.leaves = true,
+                "calm" => plan.calm = true,
                 "stop" => plan.stop = if value == "all" { Stop::All } else { Stop::Others },
                 "millis" => plan.millis = number,
                 "until" => plan.until = Some(value.into()),
@@ -168,6 +173,7 @@ mod tests {
                 millis: Some(7),
                 until: Some("/tmp/flag".into()),
                 leaves: true,
+                calm: true,
                 code: 255,
                 ..plan
             };

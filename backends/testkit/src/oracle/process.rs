@@ -8,12 +8,28 @@
 use std::ffi::CString;
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::map::{Claim, ListHead, Map, Slot, nanos};
 use super::plan::{Plan, Stop};
 
 /// A stamper that is still there after this is forgotten: it ends, with a code of its own.
 const FORGOTTEN: u64 = 300 * 1_000_000_000;
+
+/// Between two stamps, in nanoseconds.
+const TICK: i64 = 1_000_000;
+const CALM: i64 = 100_000_000;
+
+/// Where the command of a slot or a shard finds its number.
+const PARTS: [&str; 2] = ["ELECT_SLOT", "ELECT_SHARD"];
+
+/// Whether TERM has come.
+static IS_ENDED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn end(_: libc::c_int) {
+    IS_ENDED.store(true, Relaxed);
+}
 
 // SAFETY: the C library calls each function of this section once, before main and with a single
 // thread; this one needs nothing that main sets up, and returns if the process is no stamper.
@@ -47,6 +63,7 @@ struct Tree<'a> {
     plan: &'a Plan,
     map: Map,
     token: u64,
+    part: Option<u32>,
     until: Option<CString>,
     head: *mut ListHead,
 }
@@ -55,16 +72,23 @@ fn run(plan: &Plan) -> Option<i32> {
     let file = File::options().read(true).write(true).open(&plan.map).ok()?;
     let map = Map::open(&file).ok()?;
     drop(file);
-    let given = || std::env::var("ELECT_TOKEN").ok().and_then(|token| token.parse().ok());
+    let said = |name| std::env::var(name).ok();
+    let given = || said("ELECT_TOKEN")?.parse().ok();
+    let part = PARTS.iter().find_map(|name| said(name)?.parse().ok());
     let until = plan.until.as_ref().map(|path| CString::new(path.as_os_str().as_bytes()));
     let token = plan.token.or_else(given).unwrap_or(0);
     let until = until.transpose().ok()?;
-    let tree = Tree { plan, map, token, until, head: ListHead::leak() };
+    let tree = Tree { plan, map, token, part, until, head: ListHead::leak() };
     if plan.deaf {
         for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
             // SAFETY: SIG_IGN is a valid disposition.
             unsafe { libc::signal(signal, libc::SIG_IGN) };
         }
+    }
+    if plan.calm {
+        let handler: extern "C" fn(libc::c_int) = end;
+        // SAFETY: the handler does nothing but store to an atomic.
+        unsafe { libc::signal(libc::SIGTERM, handler as libc::sighandler_t) };
     }
     if plan.joins {
         // SAFETY: none of these has preconditions.
@@ -150,7 +174,8 @@ impl Tree<'_> {
     }
 
     fn claim(&self, expected: u32) -> Option<&'static Slot> {
-        let claim = Claim { tag: &self.plan.tag, token: self.token, expected };
+        let Self { token, part, .. } = *self;
+        let claim = Claim { tag: &self.plan.tag, token, expected, part };
         self.map.claim(claim, self.head)
     }
 
@@ -169,7 +194,12 @@ impl Tree<'_> {
             if ends && self.is_over(now - start) {
                 return;
             }
-            let pause = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+            if IS_ENDED.load(Relaxed) {
+                slot.stamp();
+                exit(128 + libc::SIGTERM);
+            }
+            let pause =
+                libc::timespec { tv_sec: 0, tv_nsec: if self.plan.calm { CALM } else { TICK } };
             // SAFETY: the kernel reads a valid timespec; what is left of it is not wanted.
             unsafe { libc::nanosleep(&raw const pause, std::ptr::null_mut()) };
         }

@@ -115,6 +115,14 @@ impl Stamper {
         self
     }
 
+    /// Stamps only some times in a second, so that there can be many of it, and for the last time after TERM has
+    /// come, of which it ends.
+    #[must_use]
+    pub fn calm(mut self) -> Self {
+        self.0.calm = true;
+        self
+    }
+
     /// Ends with this code.
     #[must_use]
     pub fn code(mut self, code: u8) -> Self {

@@ -90,3 +90,32 @@ fn daemons_outlive_their_parent_and_not_the_oracle() {
     drop(oracle);
     eventually("their end", || living.iter().all(|&pid| !is_alive(pid)).then_some(()));
 }
+
+#[test]
+fn parts_of_an_election_are_elections_of_their_own() {
+    let oracle = Oracle::new();
+    let start = |tag, token, shard: &str| {
+        let words = oracle.stamper(tag).token(token).calm().command();
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).env("ELECT_SHARD", shard).stdin(Stdio::null());
+        Running::new(command.spawn().expect("a stamper"))
+    };
+    let mut one = start("A", 7, "0");
+    let two = start("B", 7, "1");
+    oracle.wait_for_run("A");
+    oracle.wait_for_run("B");
+    assert_eq!(oracle.assert_sound().len(), 2);
+    let before = now();
+    one.signal(Signal::SIGTERM);
+    one.wait().exits(143);
+    assert!(oracle.wait_for_end("A").last >= before, "no last stamp");
+    let _three = start("C", 8, "1");
+    oracle.wait_for_run("C");
+    let faults = oracle.verdict().faults;
+    assert!(
+        faults.iter().any(|fault| matches!(fault, Fault::Beside(one, _, two, _)
+            if one.part == Some(1) && two.tag == "B")),
+        "{faults:?}"
+    );
+    drop(two);
+}

@@ -28,6 +28,8 @@ pub struct Run {
     pub tag: String,
     /// Its fencing token.
     pub token: u64,
+    /// The slot or shard that it is about, where the election has any. Each is an election of its own.
+    pub part: Option<u32>,
     /// The first stamp of any of its processes.
     pub first: Boottime,
     /// The last stamp so far of any of its processes.
@@ -94,6 +96,7 @@ impl Run {
         Self {
             tag: slots[0].tag.clone(),
             token: slots[0].token,
+            part: slots[0].part,
             first: stamps.clone().map(|process| process.first).min().expect("not empty"),
             last: stamps.map(|process| process.last).max().expect("not empty"),
             processes,
@@ -104,6 +107,22 @@ impl Run {
 
 impl Verdict {
     pub(super) fn of(slots: &[Seen]) -> Self {
+        let mut parts: BTreeMap<Option<u32>, Vec<&Seen>> = BTreeMap::new();
+        for slot in slots {
+            parts.entry(slot.part).or_default().push(slot);
+        }
+        let (mut runs, mut faults) = (Vec::new(), Vec::new());
+        for slots in parts.values() {
+            let part = Self::of_one(slots);
+            runs.extend(part.runs);
+            faults.extend(part.faults);
+        }
+        runs.sort_by_key(|run: &Run| run.first);
+        Self { runs, faults }
+    }
+
+    /// Of one election.
+    fn of_one(slots: &[&Seen]) -> Self {
         let mut trees: BTreeMap<u64, Vec<&Seen>> = BTreeMap::new();
         for slot in slots {
             trees.entry(slot.token).or_default().push(slot);
@@ -140,9 +159,10 @@ impl Verdict {
 
 impl fmt::Display for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { tag, token, first, last, processes, .. } = self;
+        let Self { tag, token, part, first, last, processes, .. } = self;
         let (first, last) = (first.since_boot(), last.since_boot());
-        write!(f, "{tag} (token {token}, {first:.4?} to {last:.4?};")?;
+        let part = part.map(|part| format!("part {part}, ")).unwrap_or_default();
+        write!(f, "{tag} ({part}token {token}, {first:.4?} to {last:.4?};")?;
         for process in processes {
             let mark = if process.is_alive { "alive" } else { "dead" };
             write!(f, " {} {mark} {:.4?}", process.pid, process.last.since_boot())?;

@@ -20,6 +20,7 @@ use crate::link::Link;
 use crate::note::Notes;
 use crate::orders::Followed;
 use crate::queue::{Position, Queue};
+use crate::sessions::Sessions;
 use crate::settings::Settings;
 use crate::trips::Counted;
 use crate::waiting::Waiting;
@@ -57,6 +58,7 @@ enum State {
 impl ZkSeat {
     pub(crate) fn new(
         settings: Arc<Settings>,
+        sessions: Arc<Sessions>,
         election: &ElectionName,
         candidate: Candidate,
         ttl: Duration,
@@ -66,7 +68,7 @@ impl ZkSeat {
             candidate,
             notes: Notes::new(Arc::clone(&settings), election.clone()),
             followed: Followed::new(settings.path_of_orders(election)),
-            link: Link::new(settings, ttl),
+            link: Link::new(settings, sessions, ttl),
             guid: Guid::fresh(),
             is_in_flight: false,
             strays: Vec::new(),
@@ -122,14 +124,21 @@ impl ZkSeat {
             Ok(client) => client,
             Err(why) => return Ok(self.lost(&why)),
         };
-        if let Some(why) = self.link.take_shortening().await {
+        self.enrol(&client, now);
+        if let Some(why) = self.link.shortening() {
             return Ok(self.lost(&why));
         }
         match self.prove_and_look_out(&client, now, &place).await? {
-            Proof::Held => Ok(self.leading(&place)),
+            Proof::Held => Ok(self.leading(now, &place)),
             Proof::Missing => Ok(self.lost("our node was removed")),
             Proof::SessionEnded(why) => Ok(self.lost(&why)),
         }
+    }
+
+    /// The other seats in the session know of us.
+    fn enrol(&self, client: &Client, now: Boottime) {
+        let guids = self.strays.iter().copied().chain([self.guid]).collect();
+        self.link.enrol(client, now, &self.directory, guids);
     }
 
     /// Proves that our node is there, and has us told when it goes. The latter is a hint: without it the
@@ -166,12 +175,11 @@ impl ZkSeat {
         Ok(proof)
     }
 
-    fn leading(&mut self, place: &Place) -> Standing {
+    fn leading(&mut self, now: Boottime, place: &Place) -> Standing {
         let Some(session) = self.link.established() else {
             return self.lost("the session was closed");
         };
-        let validity =
-            Validity::Window { anchor: session.anchors.proven(), window: session.window };
+        let validity = Validity::Window { anchor: session.proven(now), window: session.window() };
         // The numbers of transactions begin at 0 and never fall.
         let token = Token::new(place.czxid.cast_unsigned());
         let wake = match &self.state {
@@ -184,7 +192,7 @@ impl ZkSeat {
     /// A request of the refresh that began at `now` was answered.
     fn acknowledged(&mut self, now: Boottime) {
         if let Some(session) = self.link.established() {
-            session.anchors.acknowledged(now);
+            session.acknowledged(now);
         }
     }
 
@@ -192,7 +200,8 @@ impl ZkSeat {
     async fn campaign(&mut self, now: Boottime, may_enter: bool) -> Result<Standing, Error> {
         let session = self.link.session(now).await?;
         let Ok(client) = session.client() else { return Ok(self.look_again(0)) };
-        let owner = session.id;
+        let owner = session.id();
+        self.enrol(&client, now);
         if let State::Waiting(waiting) = &self.state
             && waiting.is_far_back()
         {
@@ -204,11 +213,11 @@ impl ZkSeat {
             }
         }
         let queue = self.queue(&client, now).await?;
-        if self.is_next() && self.link.take_shortening().await.is_some() {
+        if self.is_next() && self.link.shortening().is_some() {
             // The next session has what is granted now.
             drop(client);
             self.start_over();
-            self.link.close(None).await;
+            self.link.abandon().await;
             return Ok(self.look_again(queue.as_ref().map_or(0, Queue::len)));
         }
         if let Some(ahead) = self.sweep(&client, queue.as_ref()).await? {
@@ -337,7 +346,7 @@ impl ZkSeat {
             Position::First => {
                 let place = waiting.place.clone();
                 match self.prove_and_look_out(client, now, &place).await? {
-                    Proof::Held => Ok(self.leading(&place)),
+                    Proof::Held => Ok(self.leading(now, &place)),
                     Proof::Missing | Proof::SessionEnded(_) => {
                         self.start_over();
                         Ok(self.look_again(0))
@@ -437,15 +446,12 @@ impl ZkSeat {
     async fn withdraw(&mut self) -> Result<(), Error> {
         let is_clean =
             !self.is_in_flight && self.strays.is_empty() && matches!(self.state, State::Out);
-        let client = if is_clean {
-            None
-        } else {
+        if !is_clean {
             let client = self.link.any_client().await?;
             self.leave(&client).await?;
             self.is_out();
-            Some(client)
-        };
-        self.link.close(client).await;
+        }
+        self.link.leave().await;
         Ok(())
     }
 

@@ -55,8 +55,9 @@ impl ZkSeat {
         let node = self.directory.path_of(&place.node);
         let client = self.link.any_client().await?;
         self.notes.write_removing(&client, &node, name, text).await?;
+        drop(client);
         self.is_out();
-        self.link.close(Some(client)).await;
+        self.link.leave().await;
         Ok(true)
     }
 }

@@ -32,7 +32,7 @@ pub(super) async fn prove(
     match answer {
         Ok(true) => {
             if let Some(session) = link.established() {
-                session.anchors.confirmed(now);
+                session.confirmed(now);
             }
             Ok(Proof::Held)
         }

@@ -8,6 +8,7 @@ mod layouts;
 mod lost_replies;
 mod members;
 mod refusals;
+mod sharing;
 mod support;
 mod tls;
 mod validity;

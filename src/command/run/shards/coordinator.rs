@@ -63,7 +63,8 @@ impl Coordinator<'_> {
                 spread = spread.arrived();
             }
         }
-        let spread = spread.next(self.shards, &members(&orders, &survey));
+        let spread =
+            spread.next(self.shards, &members(&orders, &survey, Division::Shards(self.shards)));
         if spread == *orders.spread() {
             return Ok(first_of(vec![changed, arrives]));
         }
@@ -91,12 +92,13 @@ fn part(election: &ElectionName, shard: u16) -> Result<ElectionName, Error> {
     Division::part(election, shard).map_err(unfit)
 }
 
-/// Who takes part, first come, first served. Programs that are no elect run nothing for a shard.
-fn members<'a>(orders: &Orders, survey: &'a Survey) -> Vec<Member<'a>> {
-    let elects = survey.entries().map(|entry| &entry.candidate).filter(|one| !one.is_foreign());
+/// Who takes part in shards as we do, first come, first served. Nobody else runs anything for one: no program that is
+/// no elect, and nobody who is about to be refused.
+fn members<'a>(orders: &Orders, survey: &'a Survey, ours: Division) -> Vec<Member<'a>> {
+    let candidates = survey.entries().map(|entry| &entry.candidate);
     let member = |candidate: &'a elect_api::Candidate| Member {
         id: &candidate.id,
         is_wanted: orders.priority_of(&candidate.id, candidate.priority) > 0,
     };
-    elects.map(member).collect()
+    candidates.filter(|candidate| candidate.division == ours).map(member).collect()
 }

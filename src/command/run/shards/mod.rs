@@ -52,7 +52,16 @@ pub(super) fn take_part(
     let (outcome, reason) = judge(verdict, &store.profile().location);
     terms.tell(outcome, &reason);
     let id = terms.candidate.id;
-    Ok(Past { outcome, reason, id, token: None, may_campaign, heirloom: None, ended_by_key: false })
+    Ok(Past {
+        outcome,
+        reason,
+        id,
+        token: None,
+        slot: None,
+        may_campaign,
+        heirloom: None,
+        ended_by_key: false,
+    })
 }
 
 async fn campaign(

@@ -1,27 +1,31 @@
+mod leaving;
+mod notes;
+
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
     Boottime, Candidate, Error, ErrorKind, Note, NoteName, Noted, Orders, Seat, Standing, Ticket,
-    awake, never,
+    awake,
 };
 use etcd_client::{LeaseGrantOptions, TxnResponse};
 
 use crate::entry::Entry;
 use crate::fault::{Doing, Failure, is_lease_taken, is_lease_unknown};
-use crate::layout::{Hall, LeaseId};
+use crate::layout::{Hall, LeaseId, Mark};
+use crate::lease::{Asked, Lease, Leases};
 use crate::link::{Attempt, Link};
-use crate::note::{self, Found};
 use crate::queue::{self, Ask, Before, Rival, Room, Unclear};
 use crate::renewal::{Heard, Proof, renew};
 use crate::value::Value;
-use crate::watch::{self, Event, Watch};
+use crate::watch::Watch;
+use crate::withdrawal::withdraw;
 
 /// One candidate's place in one election.
 ///
-/// Dropping it sends nothing: its entry ends with its lease.
+/// Dropping it sends nothing: its entry ends with its lease, or when those who go on with that remove it.
 pub(crate) struct EtcdSeat {
     link: Arc<Link>,
     hall: Hall,
@@ -29,9 +33,12 @@ pub(crate) struct EtcdSeat {
     value: Value,
     /// The TTL to ask for, in seconds.
     ttl: i64,
-    /// The lease of the entry that we have, or of the next one.
-    lease: LeaseId,
-    /// The lease of an entry that was removed under us.
+    leases: Arc<Leases>,
+    /// The entry that we have, or the next one, and its lease: settled when first asked for.
+    place: OnceLock<(Mark, Arc<Lease>)>,
+    /// It was asked for at least once, and the answer did not come.
+    may_come: bool,
+    /// The lease of an entry that was removed under us, if nobody else uses it.
     stale: Option<LeaseId>,
     room: Room,
     stage: Stage,
@@ -48,25 +55,14 @@ pub(crate) struct EtcdSeat {
 /// One to hear who answers, one that counts, and one more for a change meanwhile.
 const ROUNDS: usize = 3;
 
-/// More than the notes that a seat may have under way.
-const NOTE_TRIES: usize = 8;
-
 enum Stage {
-    /// No entry is known.
-    Out(Asked),
+    /// Nothing was done for the next entry.
+    Out,
+    /// We use the lease, and no entry is known.
+    Entering,
     In(Entry),
     /// We led, and have lost our entry since.
     Lost(String),
-}
-
-/// What is known of our lease before there is an entry.
-#[derive(Clone, Copy)]
-enum Asked {
-    Never,
-    /// It may exist.
-    Sent,
-    /// It was granted for so long.
-    Granted(Duration),
 }
 
 /// Why a step led nowhere.
@@ -89,17 +85,26 @@ pub(crate) fn odd(what: &str) -> Trouble {
 }
 
 impl EtcdSeat {
-    pub(crate) fn new(link: Arc<Link>, hall: Hall, candidate: &Candidate, ttl: Duration) -> Self {
+    pub(crate) fn new(
+        link: Arc<Link>,
+        leases: Arc<Leases>,
+        hall: Hall,
+        candidate: &Candidate,
+        ttl: Duration,
+    ) -> Self {
         let seconds = ttl.as_secs() + u64::from(ttl.subsec_nanos() > 0);
+        let ttl = i64::try_from(seconds).unwrap_or(i64::MAX).max(1);
         Self {
             link,
             hall,
             value: Value::joining(candidate),
-            ttl: i64::try_from(seconds).unwrap_or(i64::MAX).max(1),
-            lease: LeaseId::fresh(),
+            ttl,
+            leases,
+            place: OnceLock::new(),
+            may_come: false,
             stale: None,
             room: Room::Usual,
-            stage: Stage::Out(Asked::Never),
+            stage: Stage::Out,
             heard: None,
             note: None,
             notes_seen: HashMap::new(),
@@ -107,24 +112,59 @@ impl EtcdSeat {
         }
     }
 
-    /// The next entry is to be another one, under a lease that nobody has seen.
+    fn place(&self) -> &(Mark, Arc<Lease>) {
+        self.place.get_or_init(|| self.leases.place(self.ttl))
+    }
+
+    fn mark(&self) -> Mark {
+        self.place().0
+    }
+
+    fn lease(&self) -> &Arc<Lease> {
+        &self.place().1
+    }
+
+    /// The next entry is to be another one, which nobody has seen.
     fn start_over(&mut self) {
         let revision = match &self.stage {
             Stage::In(entry) => Some(entry.revision().unsigned_abs()),
-            Stage::Out(_) | Stage::Lost(_) => None,
+            Stage::Out | Stage::Entering | Stage::Lost(_) => None,
         };
-        self.lease = LeaseId::fresh();
+        if let Some((mark, lease)) = std::mem::take(&mut self.place).into_inner() {
+            lease.strike(mark);
+        }
+        self.may_come = false;
         self.value = self.value.rejoining(revision);
-        self.stage = Stage::Out(Asked::Never);
+        self.stage = Stage::Out;
     }
 
     async fn step(&mut self, attempt: &Attempt, now: Boottime) -> Result<Standing, Trouble> {
-        if let Stage::Out(asked) = self.stage
-            && let Some(standing) = self.enter(attempt, now, asked).await?
-        {
-            return Ok(standing);
+        let may_enter = self.lease().use_for(&self.hall, self.mark(), now);
+        if matches!(self.stage, Stage::Out) && !may_enter {
+            return Err(self.too_late());
         }
-        self.renew(attempt, now).await
+        if matches!(self.stage, Stage::Out | Stage::Entering) {
+            self.stage = Stage::Entering;
+            if let Some(standing) = self.enter(attempt, now).await? {
+                return Ok(standing);
+            }
+        }
+        let standing = self.renew(attempt, now).await?;
+        self.remove_late(attempt, now);
+        Ok(standing)
+    }
+
+    /// Removes what is left of other seats under our lease.
+    fn remove_late(&self, attempt: &Attempt, now: Boottime) {
+        let Stage::In(entry) = &self.stage else { return };
+        for (hall, mark) in self.lease().take_late(now, entry.window()) {
+            let (client, lease) = (attempt.client(), Arc::clone(self.lease()));
+            tokio::spawn(async move {
+                if withdraw(&client, &hall, mark, true).await.is_err() {
+                    lease.forsake(&hall, mark);
+                }
+            });
+        }
     }
 
     /// Makes our entry, or finds the one that an earlier attempt made. Says how we stand if our lease was
@@ -133,25 +173,26 @@ impl EtcdSeat {
         &mut self,
         attempt: &Attempt,
         now: Boottime,
-        asked: Asked,
     ) -> Result<Option<Standing>, Trouble> {
-        let (window, is_new) = match asked {
-            Asked::Granted(window) => (window, false),
-            Asked::Never | Asked::Sent => self.grant(attempt).await?,
-        };
-        self.stage = Stage::Out(Asked::Granted(window));
-        let txn = queue::enter(&self.hall, self.lease, self.value.to_bytes(), self.room);
+        let (window, is_new) = self.grant(attempt).await?;
+        let txn = queue::enter(&self.hall, self.mark(), self.value.to_bytes(), self.room);
+        let may_come = std::mem::replace(&mut self.may_come, true);
         let reply = match attempt.client().txn(txn).await {
-            Ok(reply) => reply,
+            Ok(reply) => {
+                self.may_come = may_come;
+                reply
+            }
             Err(cause) if is_lease_unknown(&cause) => return Err(self.too_late()),
             Err(cause) => return Err(Failure { doing: Doing::Enter, cause }.into()),
         };
         self.heard = Heard::of(&reply);
         let Some(revision) = self.revision_in(&reply) else {
             self.start_over();
-            return Err(odd("our lease is another's too: trying again takes a new one"));
+            return Err(odd(
+                "our entry was given up, or is another's: trying again makes a new one",
+            ));
         };
-        let own = Rival { key: self.hall.key(self.lease), revision };
+        let own = Rival { key: self.hall.key(self.mark()), revision };
         let entry = Entry::new(own, window, self.hall.orders());
         self.orders = queue::orders_in(&reply);
         if !is_new || !reply.succeeded() {
@@ -174,9 +215,14 @@ impl EtcdSeat {
         &mut self.stage
     }
 
-    /// Asks for our lease. Says how long it runs, and whether it was granted just now.
+    /// Asks for our lease, if nobody who shares it has. Says how long it runs, and whether it was granted just now.
     async fn grant(&mut self, attempt: &Attempt) -> Result<(Duration, bool), Trouble> {
-        self.stage = Stage::Out(Asked::Sent);
+        let lease = Arc::clone(self.lease());
+        let mut asked = lease.asked.lock().await;
+        if let Asked::Granted(window) = *asked {
+            return Ok((window, false));
+        }
+        *asked = Asked::Sent;
         let mut leases = attempt.client().lease_client();
         let end_stale = {
             let (mut leases, stale) = (leases.clone(), self.stale.take());
@@ -187,25 +233,30 @@ impl EtcdSeat {
                 }
             }
         };
-        let options = LeaseGrantOptions::new().with_id(self.lease.get());
+        let options = LeaseGrantOptions::new().with_id(lease.id.get());
         let (reply, ()) = tokio::join!(leases.grant(self.ttl, Some(options)), end_stale);
         let failed = |cause| Failure { doing: Doing::Enter, cause };
         let (ttl, is_new) = match reply {
             Ok(reply) => (reply.ttl(), true),
             // An earlier attempt of ours came through, though its answer did not.
             Err(cause) if is_lease_taken(&cause) => {
-                let reply = leases.time_to_live(self.lease.get(), None).await.map_err(failed)?;
+                let reply = leases.time_to_live(lease.id.get(), None).await.map_err(failed)?;
                 (reply.granted_ttl(), false)
             }
             Err(cause) => return Err(failed(cause).into()),
         };
         match u64::try_from(ttl) {
-            Ok(seconds @ 1..) => Ok((Duration::from_secs(seconds), is_new)),
+            Ok(seconds @ 1..) => {
+                let window = Duration::from_secs(seconds);
+                *asked = Asked::Granted(window);
+                Ok((window, is_new))
+            }
             _ => Err(self.too_late()),
         }
     }
 
     fn too_late(&mut self) -> Trouble {
+        self.lease().end();
         self.start_over();
         odd("our lease was over before we were in the election: trying again helps")
     }
@@ -218,19 +269,20 @@ impl EtcdSeat {
         let found = queue::gets(reply).pop_front()?;
         let kv = found.kvs().first()?;
         let id = Value::read(kv.value())?.candidate.id;
-        let is_ours = kv.lease() == self.lease.get() && id == self.value.candidate.id;
+        let is_ours = kv.lease() == self.lease().id.get() && id == self.value.candidate.id;
         is_ours.then(|| kv.create_revision())
     }
 
     /// Keeps our lease, and proves our entry.
     async fn renew(&mut self, attempt: &Attempt, now: Boottime) -> Result<Standing, Trouble> {
+        let mark = self.mark();
         let Stage::In(entry) = &mut self.stage else { return Err(odd("our entry is not there")) };
         let revision = entry.revision();
         let mut rounds = 0;
         let mut reply = loop {
             let ask = entry.ask(&self.value, self.room);
-            let txn = queue::prove(&self.hall, self.lease, revision, ask);
-            let reply = match renew(attempt.client(), self.lease.get(), txn).await? {
+            let txn = queue::prove(&self.hall, mark, revision, ask);
+            let reply = match renew(attempt.client(), mark.lease().get(), txn).await? {
                 Proof::There(reply) => reply,
                 Proof::Missing(reply) => return Ok(self.vanished(&reply)),
             };
@@ -246,7 +298,7 @@ impl EtcdSeat {
         let mut before = entry.read(&self.hall, self.room, &reply);
         while let Err(Unclear(room)) = before {
             self.room = room;
-            let txn = queue::prove(&self.hall, self.lease, revision, Ask::Before(room));
+            let txn = queue::prove(&self.hall, mark, revision, Ask::Before(room));
             let answer = attempt.client().txn(txn).await;
             reply = answer.map_err(|cause| Failure { doing: Doing::Renew, cause })?;
             if !reply.succeeded() {
@@ -278,7 +330,7 @@ impl EtcdSeat {
 
     /// We led, and our entry is gone.
     fn lose(&mut self) -> String {
-        let key = self.hall.key(self.lease);
+        let key = self.hall.key(self.mark());
         let why = format!("our entry, {key}, is gone: its lease has ended, or it was removed");
         self.stage = Stage::Lost(why.clone());
         why
@@ -291,30 +343,8 @@ impl EtcdSeat {
         }
         let ahead = queue::gets(reply).front().map_or(0, |all| queue::count(&self.hall, all));
         self.orders = queue::orders_in(reply);
-        self.stale = Some(self.lease);
-        self.start_over();
+        self.leave_behind();
         Standing::Waiting { ahead, wake: awake() }
-    }
-
-    /// What the store has under the key of a note.
-    async fn look(&mut self, attempt: &Attempt, name: NoteName) -> Result<Note, Failure> {
-        let Found { text, changed, seen } = note::read(&attempt.client(), &self.hall, name).await?;
-        self.notes_seen.insert(name.as_str(), changed);
-        let wake = if name.is_vital() {
-            let change = Event::Change(self.hall.note(name));
-            watch::look_out(&mut self.note, attempt, seen, vec![change])
-        } else {
-            never()
-        };
-        Ok(Note { text, wake })
-    }
-
-    /// The lease that there may be, and that a resign has to end.
-    const fn lease_in_use(&self) -> Option<LeaseId> {
-        match self.stage {
-            Stage::Out(Asked::Never) => self.stale,
-            Stage::Out(_) | Stage::In(_) | Stage::Lost(_) => Some(self.lease),
-        }
     }
 }
 
@@ -347,15 +377,7 @@ impl Seat for EtcdSeat {
     }
 
     async fn read_note(&mut self, _now: Boottime, name: NoteName) -> Result<Note, Error> {
-        let keys = self.hall.notes().to_owned();
-        let attempt = self.link.attempt(&keys).await?;
-        match self.look(&attempt, name).await {
-            Ok(note) => {
-                attempt.succeed();
-                Ok(note)
-            }
-            Err(failure) => Err(attempt.fail(&failure).await),
-        }
+        self.read_up(name).await
     }
 
     async fn write_note(
@@ -364,86 +386,18 @@ impl Seat for EtcdSeat {
         name: NoteName,
         text: &[u8],
     ) -> Result<Noted, Error> {
-        let revision = match &self.stage {
-            Stage::In(entry) if entry.leads() => entry.revision(),
-            Stage::Lost(why) => return Ok(Noted::Gone(why.clone())),
-            Stage::In(_) | Stage::Out(_) => return Ok(Noted::Gone("we do not lead".into())),
-        };
-        let attempt = self.link.attempt(self.hall.notes()).await?;
-        // What an earlier call has sent, and was dropped since, may be carried out before this or not at all:
-        // each takes the place of the note that was there when it was sent.
-        for _ in 0..NOTE_TRIES {
-            let known = self.notes_seen.get(name.as_str()).copied().unwrap_or(0);
-            let ask = Ask::Note { key: self.hall.note(name), seen: known, text: text.to_vec() };
-            let txn = queue::prove(&self.hall, self.lease, revision, ask);
-            let reply = match attempt.client().txn(txn).await {
-                Ok(reply) => reply,
-                Err(cause) => {
-                    return Err(attempt.fail(&Failure { doing: Doing::Note, cause }).await);
-                }
-            };
-            if reply.succeeded() {
-                attempt.succeed();
-                self.notes_seen.insert(name.as_str(), queue::revision_of(&reply));
-                return Ok(Noted::Written);
-            }
-            let seen = queue::note_seen(&reply);
-            if seen == known {
-                attempt.succeed();
-                return Ok(Noted::Gone(self.lose()));
-            }
-            self.notes_seen.insert(name.as_str(), seen);
-        }
-        attempt.succeed();
-        Err(Error::new(
-            ErrorKind::Unreachable,
-            "the note changes as we write it: trying again helps",
-        ))
+        self.write_down(name, text).await
     }
 
     async fn resign(&mut self) -> Result<(), Error> {
-        let Some(lease) = self.lease_in_use() else { return Ok(()) };
-        let attempt = self.link.attempt(self.hall.prefix()).await?;
-        match attempt.client().lease_client().revoke(lease.get()).await {
-            Err(cause) if !is_lease_unknown(&cause) => {
-                Err(attempt.fail(&Failure { doing: Doing::Resign, cause }).await)
-            }
-            _ => {
-                attempt.succeed();
-                self.stale = None;
-                self.start_over();
-                Ok(())
-            }
-        }
+        self.leave().await
     }
 
     async fn resign_with(&mut self, name: NoteName, text: &[u8]) -> Result<(), Error> {
-        if let Stage::In(entry) = &self.stage
-            && entry.leads()
-        {
-            let note = self.hall.note(name);
-            let txn = queue::leave(&self.hall, self.lease, entry.revision(), note, text);
-            let attempt = self.link.attempt(self.hall.prefix()).await?;
-            match attempt.client().txn(txn).await {
-                Ok(reply) => {
-                    attempt.succeed();
-                    if reply.succeeded() {
-                        self.stale = Some(self.lease);
-                        self.start_over();
-                    }
-                }
-                Err(cause) => {
-                    let error = attempt.fail(&Failure { doing: Doing::Resign, cause }).await;
-                    if error.kind() == ErrorKind::Ambiguous {
-                        return Err(error);
-                    }
-                }
-            }
-        }
-        self.resign().await
+        Box::pin(self.leave_with(name, text)).await
     }
 
     fn ticket(&self) -> Option<Ticket> {
-        self.lease.ticket()
+        self.mark().ticket()
     }
 }

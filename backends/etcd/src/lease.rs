@@ -1,0 +1,193 @@
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use elect_api::Boottime;
+
+use crate::layout::{Hall, LeaseId, Mark};
+
+/// The leases of one store: one for each TTL that its seats ask for.
+#[derive(Default)]
+pub(crate) struct Leases {
+    /// The last of each, by what is asked for, in seconds.
+    last: Mutex<HashMap<i64, Weak<Lease>>>,
+}
+
+impl Leases {
+    /// What the next entry of a seat is to be: one under the lease of the others, or of a new one.
+    pub(crate) fn place(&self, ttl: i64) -> (Mark, Arc<Lease>) {
+        let mut last = lock(&self.last);
+        let present = last.get(&ttl).and_then(Weak::upgrade).filter(|lease| !lease.is_over());
+        if let Some(lease) = present {
+            return (Mark::under(lease.id), lease);
+        }
+        let lease = Arc::new(Lease::new(LeaseId::fresh()));
+        last.insert(ttl, Arc::downgrade(&lease));
+        (Mark::first(lease.id), lease)
+    }
+}
+
+/// A lease that the entries of some seats are under.
+///
+/// Whoever renews it keeps all of them. So that a seat that asks no more, dropped or stuck, loses its place as
+/// if it had a lease of its own, the others remove its entry once it has not asked for the lease's length: no
+/// proof of it counts from later than its last call.
+pub(crate) struct Lease {
+    pub(crate) id: LeaseId,
+    /// Whoever asks for it has this; the others wait for the answer.
+    pub(crate) asked: tokio::sync::Mutex<Asked>,
+    roll: Mutex<Roll>,
+}
+
+/// What is known of a lease.
+#[derive(Clone, Copy)]
+pub(crate) enum Asked {
+    Never,
+    /// It may exist.
+    Sent,
+    /// It was granted for so long.
+    Granted(Duration),
+}
+
+#[derive(Default)]
+struct Roll {
+    /// Nobody is to enter under it any more.
+    is_over: bool,
+    /// By what their keys end with.
+    tenants: HashMap<i64, Tenant>,
+}
+
+struct Tenant {
+    hall: Hall,
+    mark: Mark,
+    /// When its seat began its last call; `None` if the seat has given it up, not knowing what is left.
+    asked: Option<Boottime>,
+}
+
+/// What there is to give up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Share {
+    /// The lease, which nobody else uses, nor will.
+    All,
+    /// The entry.
+    Entry,
+}
+
+impl Lease {
+    fn new(id: LeaseId) -> Self {
+        Self { id, asked: tokio::sync::Mutex::new(Asked::Never), roll: Mutex::default() }
+    }
+
+    /// A seat whose call began at `now` enters, or renews; whether it may.
+    pub(crate) fn use_for(&self, hall: &Hall, mark: Mark, now: Boottime) -> bool {
+        let mut roll = lock(&self.roll);
+        if let Some(tenant) = roll.tenants.get_mut(&mark.number()) {
+            tenant.asked = Some(now);
+            return true;
+        }
+        if !roll.is_over {
+            let tenant = Tenant { hall: hall.clone(), mark, asked: Some(now) };
+            roll.tenants.insert(mark.number(), tenant);
+        }
+        !roll.is_over
+    }
+
+    /// What the seat with this entry is to give up. If that is the lease, nobody enters under it from now on.
+    pub(crate) fn share(&self, mark: Mark) -> Share {
+        let mut roll = lock(&self.roll);
+        let mut tenants = roll.tenants.iter();
+        let is_last =
+            tenants.all(|(number, tenant)| *number == mark.number() || tenant.asked.is_none());
+        roll.is_over |= is_last;
+        if is_last { Share::All } else { Share::Entry }
+    }
+
+    /// Nothing is left of this entry, and nothing will come.
+    pub(crate) fn strike(&self, mark: Mark) {
+        lock(&self.roll).tenants.remove(&mark.number());
+    }
+
+    /// This entry is given up, and may come to light yet: those who go on with the lease remove it.
+    pub(crate) fn forsake(&self, hall: &Hall, mark: Mark) {
+        let tenant = Tenant { hall: hall.clone(), mark, asked: None };
+        lock(&self.roll).tenants.insert(mark.number(), tenant);
+    }
+
+    /// The lease has ended.
+    pub(crate) fn end(&self) {
+        lock(&self.roll).is_over = true;
+    }
+
+    /// Takes the entries that whoever goes on with the lease is to remove at `now`.
+    pub(crate) fn take_late(&self, now: Boottime, window: Duration) -> Vec<(Hall, Mark)> {
+        let mut roll = lock(&self.roll);
+        let late = roll
+            .tenants
+            .extract_if(|_, tenant| tenant.asked.is_none_or(|asked| asked + window <= now));
+        late.map(|(_, tenant)| (tenant.hall, tenant.mark)).collect()
+    }
+
+    fn is_over(&self) -> bool {
+        lock(&self.roll).is_over
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Boottime {
+        Boottime::from_boot(Duration::from_secs(seconds))
+    }
+
+    fn hall() -> Hall {
+        Hall::new("elect/", &"job".parse().expect("a name"))
+    }
+
+    #[test]
+    fn all_who_ask_for_the_same_share_a_lease_until_it_is_over() {
+        let leases = Leases::default();
+        let (first, lease) = leases.place(15);
+        let (second, same) = leases.place(15);
+        let (other, longer) = leases.place(30);
+        assert!(Arc::ptr_eq(&lease, &same) && !Arc::ptr_eq(&lease, &longer));
+        assert_eq!((first.lease(), second.lease()), (lease.id, lease.id));
+        assert!(first.number() != second.number() && other.lease() == longer.id);
+        lease.end();
+        assert_ne!(leases.place(15).0.lease(), lease.id);
+        assert!(!lease.use_for(&hall(), second, at(1)), "somebody entered under an ended lease");
+    }
+
+    #[test]
+    fn the_last_one_gives_up_the_lease() {
+        let leases = Leases::default();
+        let ((a, lease), (b, _)) = (leases.place(15), leases.place(15));
+        assert!(lease.use_for(&hall(), a, at(1)) && lease.use_for(&hall(), b, at(1)));
+        assert_eq!(lease.share(a), Share::Entry);
+        lease.strike(a);
+        assert_eq!(lease.share(b), Share::All);
+        let (c, _) = leases.place(15);
+        assert_ne!(c.lease(), lease.id, "somebody shares what is given up");
+    }
+
+    #[test]
+    fn who_asks_no_more_is_removed_after_the_length_of_the_lease() {
+        let leases = Leases::default();
+        let ((a, lease), (b, _), (c, _)) = (leases.place(15), leases.place(15), leases.place(15));
+        for mark in [a, b, c] {
+            assert!(lease.use_for(&hall(), mark, at(1)));
+        }
+        lease.forsake(&hall(), c);
+        assert!(lease.use_for(&hall(), a, at(15)));
+        let window = Duration::from_secs(15);
+        let late = |now| lease.take_late(at(now), window).into_iter().map(|(_, mark)| mark);
+        assert_eq!(late(15).collect::<Vec<_>>(), [c]);
+        assert_eq!(late(15).count(), 0);
+        assert_eq!(late(16).collect::<Vec<_>>(), [b]);
+        assert_eq!(lease.share(a), Share::All);
+    }
+}

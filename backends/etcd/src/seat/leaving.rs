@@ -1,0 +1,95 @@
+//! A seat gives up what it has: the lease, if it is the last that uses it, or its entry.
+
+use std::sync::Arc;
+
+use elect_api::{Error, ErrorKind, NoteName};
+
+use super::{EtcdSeat, Stage};
+use crate::fault::{Doing, Failure, is_lease_unknown};
+use crate::layout::LeaseId;
+use crate::lease::Share;
+use crate::queue;
+use crate::withdrawal::withdraw;
+
+/// What there is to give up.
+enum Left {
+    Lease(LeaseId),
+    /// Our entry, under a lease that others use.
+    Entry,
+}
+
+impl EtcdSeat {
+    pub(super) async fn leave(&mut self) -> Result<(), Error> {
+        let Some(left) = self.left() else { return Ok(()) };
+        let attempt = self.link.attempt(self.hall.prefix()).await?;
+        let client = attempt.client();
+        let given_up = match left {
+            Left::Lease(lease) => match client.lease_client().revoke(lease.get()).await {
+                Err(cause) if !is_lease_unknown(&cause) => {
+                    Err(Failure { doing: Doing::Resign, cause })
+                }
+                _ => Ok(()),
+            },
+            Left::Entry => withdraw(&client, &self.hall, self.mark(), self.may_come).await,
+        };
+        match given_up {
+            Ok(()) => {
+                attempt.succeed();
+                self.stale = None;
+                self.start_over();
+                Ok(())
+            }
+            Err(failure) => Err(attempt.fail(&failure).await),
+        }
+    }
+
+    pub(super) async fn leave_with(&mut self, name: NoteName, text: &[u8]) -> Result<(), Error> {
+        if let Stage::In(entry) = &self.stage
+            && entry.leads()
+        {
+            let note = self.hall.note(name);
+            let txn = queue::leave(&self.hall, self.mark(), entry.revision(), note, text);
+            let attempt = self.link.attempt(self.hall.prefix()).await?;
+            match attempt.client().txn(txn).await {
+                Ok(reply) => {
+                    attempt.succeed();
+                    if reply.succeeded() && !self.may_come {
+                        self.leave_behind();
+                    }
+                }
+                Err(cause) => {
+                    let error = attempt.fail(&Failure { doing: Doing::Resign, cause }).await;
+                    if error.kind() == ErrorKind::Ambiguous {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        self.leave().await
+    }
+
+    /// Our entry is not there any more: what there still is of it is seen to by whoever goes on.
+    pub(super) fn leave_behind(&mut self) {
+        let (share, lease) = (self.lease().share(self.mark()), Arc::clone(self.lease()));
+        let (mark, may_come) = (self.mark(), self.may_come);
+        self.start_over();
+        match share {
+            Share::All => self.stale = Some(lease.id),
+            Share::Entry if may_come => lease.forsake(&self.hall, mark),
+            Share::Entry => {}
+        }
+    }
+
+    /// What a resign has to give up.
+    fn left(&self) -> Option<Left> {
+        match self.stage {
+            Stage::Out => self.stale.map(Left::Lease),
+            Stage::Entering | Stage::In(_) | Stage::Lost(_) => {
+                Some(match self.lease().share(self.mark()) {
+                    Share::All => Left::Lease(self.lease().id),
+                    Share::Entry => Left::Entry,
+                })
+            }
+        }
+    }
+}

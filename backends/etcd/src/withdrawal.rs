@@ -1,0 +1,31 @@
+//! The end of one entry whose lease may go on.
+
+use etcd_client::Client;
+
+use crate::fault::{Doing, Failure, is_lease_unknown, is_refused};
+use crate::layout::{Hall, Mark};
+use crate::queue;
+
+/// Removes an entry, and sees to it that it is not made any more if it `may_come`: somebody may have asked for it
+/// who has not heard the answer. Whoever may write no notes can leave no tomb; then it ends with its lease.
+pub(crate) async fn withdraw(
+    client: &Client,
+    hall: &Hall,
+    mark: Mark,
+    may_come: bool,
+) -> Result<(), Failure> {
+    let ask = |with_tomb| {
+        let mut store = client.kv_client();
+        let txn = queue::withdraw(hall, mark, with_tomb);
+        async move { store.txn(txn).await }
+    };
+    let answer = match ask(may_come).await {
+        Err(cause) if may_come && is_refused(&cause) => ask(false).await,
+        answer => answer,
+    };
+    match answer {
+        // No lease, no entry.
+        Err(cause) if !is_lease_unknown(&cause) => Err(Failure { doing: Doing::Resign, cause }),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,291 @@
+//! Law 16: the seats of one store share a session, and nothing else.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+
+use elect_api::{
+    Candidate, ElectionName, Error, NoteName, Seat, Standing, Store, Ticket, Token, Validity,
+};
+
+use crate::contender::in_words;
+use crate::{Contender, LineUp, Shared, poll_n, poll_n_eagerly};
+
+/// More await points than a call of any store has.
+const CUTS: usize = 12;
+
+/// One process with a seat in each of several elections, all of one store.
+struct Household {
+    bench: Shared,
+    store: Box<dyn Store>,
+    seats: Vec<Member>,
+}
+
+struct Member {
+    election: ElectionName,
+    seat: Box<dyn Seat>,
+}
+
+impl Household {
+    async fn new(bench: &Shared, seats: usize) -> Self {
+        let store = bench.connect().await;
+        let mut household = Self { bench: bench.clone(), store, seats: Vec::new() };
+        for number in 0..seats {
+            household.open(number).await;
+        }
+        household
+    }
+
+    /// As [`Self::new`], and each leads.
+    async fn leading(bench: &Shared, seats: usize) -> (Self, Vec<Token>) {
+        let mut household = Self::new(bench, seats).await;
+        let tokens = household.lead().await;
+        (household, tokens)
+    }
+
+    async fn open(&mut self, number: usize) {
+        let election: ElectionName = format!("shared:{number}").parse().expect("a good name");
+        let candidate = Candidate::foreign("household");
+        let seat = self.store.open(&election, &candidate, self.bench.ttl()).await;
+        self.seats.push(Member { election, seat: seat.expect("a seat") });
+    }
+
+    /// One refresh of each, all at the same time, by which each leads.
+    async fn lead(&mut self) -> Vec<Token> {
+        let bench = &self.bench;
+        let refreshes = self.seats.iter_mut().map(|member| refresh(bench, member.seat.as_mut()));
+        all(refreshes)
+            .await
+            .into_iter()
+            .map(|standing| token_of(&standing.expect("it leads")))
+            .collect()
+    }
+
+    /// One refresh of the seat of this number, by which it leads.
+    async fn lead_in(&mut self, number: usize) -> Token {
+        let standing = refresh(&self.bench, self.seats[number].seat.as_mut()).await;
+        token_of(&standing.expect("it leads"))
+    }
+
+    /// Whoever comes from elsewhere for the election of this number.
+    async fn rival(&self, number: usize) -> Contender {
+        Contender::in_election(&self.bench, &self.seats[number].election, "rival").await
+    }
+
+    /// Who is in the election of this number, for somebody else.
+    async fn line_up(&self, number: usize) -> LineUp {
+        let survey = self.bench.connect().await.survey(&self.seats[number].election).await;
+        survey.expect("a survey").into()
+    }
+
+    async fn resign(&mut self, number: usize) {
+        self.seats[number].seat.resign().await.expect("a resign");
+    }
+
+    fn ticket(&self, number: usize) -> Option<Ticket> {
+        self.seats[number].seat.ticket()
+    }
+
+    /// Somebody who has come for the election of this number leads at once, and then nobody.
+    async fn expect_free(&self, number: usize) {
+        let mut rival = self.rival(number).await;
+        rival.lead().await;
+        rival.resign().await;
+        assert_eq!(self.line_up(number).await, LineUp::without_leader(&[]));
+    }
+}
+
+async fn refresh(bench: &Shared, seat: &mut dyn Seat) -> Result<Standing, Error> {
+    let now = bench.now();
+    let standing = seat.refresh(now).await?;
+    if let Standing::Leading { validity: Validity::Window { anchor, .. }, .. } = standing {
+        assert!(
+            anchor <= now,
+            "what another seat has proven counts from {anchor:?}, after {now:?}"
+        );
+    }
+    Ok(standing)
+}
+
+fn token_of(standing: &Standing) -> Token {
+    match standing {
+        Standing::Leading { token, .. } => *token,
+        other => panic!("it was to lead but {}", in_words(other)),
+    }
+}
+
+/// What all of these come to, each going on as it can.
+async fn all<T>(futures: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
+    let mut waiting: Vec<_> = futures.map(|future| (Box::pin(future), None)).collect();
+    poll_fn(|context| {
+        for (future, value) in waiting.iter_mut().filter(|(_, value)| value.is_none()) {
+            if let Poll::Ready(ready) = Pin::new(future).poll(context) {
+                *value = Some(ready);
+            }
+        }
+        let is_over = waiting.iter().all(|(_, value)| value.is_some());
+        if is_over { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    waiting.into_iter().filter_map(|(_, value)| value).collect()
+}
+
+/// The rival comes to lead in time, while the others go on; how often they are refreshed does not matter.
+async fn outlast(household: &mut Household, rival: &mut Contender) {
+    for _ in 0..24 {
+        household.bench.advance(household.bench.ttl() / 6).await;
+        household.lead().await;
+        match rival.refresh().await {
+            Standing::Leading { .. } => return,
+            Standing::Waiting { .. } => {}
+            other => panic!("a waiter {}", in_words(&other)),
+        }
+    }
+    panic!("a place that nobody asks for is not free after four times the lease's length");
+}
+
+/// Each leads with a token of its own, and others wait for each alone.
+pub async fn seats_of_one_store_lead_apart(bench: Shared) {
+    let (mut household, tokens) = Household::leading(&bench, 5).await;
+    for number in 0..5 {
+        household.rival(number).await.wait_behind(1).await;
+        let others = (0..number).filter_map(|other| household.ticket(other));
+        assert!(others.into_iter().all(|other| Some(other) != household.ticket(number)));
+    }
+    for _ in 0..3 {
+        assert_eq!(household.lead().await, tokens);
+        bench.advance(bench.ttl() / 6).await;
+    }
+}
+
+/// With or without last words, wherever that was dropped before. The others go on, and it may come back.
+pub async fn one_of_several_seats_resigns_alone(bench: Shared) {
+    let (mut household, tokens) = Household::leading(&bench, 3).await;
+    for cut in 0..=CUTS {
+        let (mut rival, ticket) = (household.rival(1).await, household.ticket(1));
+        let old = household.lead_in(1).await;
+        rival.wait_behind(1).await;
+        let seat = &mut household.seats[1].seat;
+        if cut % 2 == 0 {
+            drop(poll_n(cut, seat.resign_with(NoteName::HISTORY, b"a word")).await);
+        } else {
+            drop(poll_n(cut, seat.resign()).await);
+        }
+        household.resign(1).await;
+        assert!(rival.lead().await > old, "cut after {cut} polls");
+        assert!(ticket.is_none() || ticket != household.ticket(1), "two entries have one ticket");
+        assert_eq!(
+            (household.lead_in(0).await, household.lead_in(2).await),
+            (tokens[0], tokens[2])
+        );
+        rival.resign().await;
+        assert!(household.lead_in(1).await > old);
+    }
+    for number in [1, 0, 2] {
+        household.resign(number).await;
+        household.expect_free(number).await;
+    }
+    assert!(household.lead().await.iter().zip(&tokens).all(|(new, old)| new > old));
+}
+
+/// Also late: the others, and a later entry of the same seat, keep their places.
+pub async fn a_ticket_of_one_of_several_seats_frees_that_one_alone(bench: Shared) {
+    let (mut household, tokens) = Household::leading(&bench, 3).await;
+    // Where there is none it takes the death of the whole process.
+    let Some(ticket) = household.ticket(1) else { return };
+    let election = household.seats[1].election.clone();
+    let redeem = async || bench.connect().await.redeem(&election, &ticket).await.expect("redeemed");
+    let mut rival = household.rival(1).await;
+    rival.wait_behind(1).await;
+    redeem().await;
+    rival.lead().await;
+    let standing = refresh(&bench, household.seats[1].seat.as_mut()).await.expect("a standing");
+    assert!(matches!(standing, Standing::Gone(_)), "it {}", in_words(&standing));
+    assert_eq!((household.lead_in(0).await, household.lead_in(2).await), (tokens[0], tokens[2]));
+    rival.resign().await;
+    household.resign(1).await;
+    let token = household.lead_in(1).await;
+    redeem().await;
+    assert_eq!(household.lead().await, [tokens[0], token, tokens[2]]);
+}
+
+/// Wherever the refresh of one was dropped: given up by its seat, or by its ticket, there is nothing left of it.
+pub async fn what_was_cut_of_one_of_several_seats_leaves_nothing(bench: Shared) {
+    let (mut household, tokens) = Household::leading(&bench, 1).await;
+    for cut in 1..=CUTS {
+        for redeems in [false, true] {
+            household.open(1).await;
+            let now = bench.now();
+            drop(poll_n(cut, household.seats[1].seat.refresh(now)).await);
+            match household.ticket(1).filter(|_| redeems) {
+                Some(ticket) => {
+                    let election = &household.seats[1].election;
+                    bench.connect().await.redeem(election, &ticket).await.expect("redeemed");
+                }
+                None => household.resign(1).await,
+            }
+            household.expect_free(1).await;
+            household.seats.truncate(1);
+            assert_eq!(household.lead().await, tokens, "cut after {cut} polls");
+        }
+    }
+}
+
+/// What was sent is answered later, when its seat has given up already.
+pub async fn what_one_of_several_seats_asked_of_a_store_that_stalled_leaves_nothing(bench: Shared) {
+    for redeems in [false, true] {
+        let (mut household, tokens) = Household::leading(&bench, 1).await;
+        household.open(1).await;
+        let stall = bench.stall(&household.seats[1].election).await;
+        let now = bench.now();
+        drop(poll_n_eagerly(100, household.seats[1].seat.refresh(now)).await);
+        drop(stall);
+        let ticket = household.ticket(1).filter(|_| redeems);
+        let mut member = household.seats.remove(1);
+        if let Some(ticket) = ticket {
+            bench.connect().await.redeem(&member.election, &ticket).await.expect("redeemed");
+        } else {
+            // The connection may have been lost with the stall.
+            while let Err(error) = member.seat.resign().await {
+                assert!(!error.is_permanent(), "{error}");
+                tokio::time::sleep(bench.ttl() / 100).await;
+            }
+        }
+        while let Err(error) = refresh(&bench, household.seats[0].seat.as_mut()).await {
+            assert!(!error.is_permanent(), "{error}");
+            tokio::time::sleep(bench.ttl() / 100).await;
+        }
+        household.seats.push(member);
+        household.expect_free(1).await;
+        assert_eq!(household.lead_in(0).await, tokens[0]);
+        household.resign(0).await;
+    }
+}
+
+/// Others who renew what they share with it do not keep its place.
+pub async fn a_seat_that_asks_no_more_loses_its_place_though_others_go_on(bench: Shared) {
+    let (mut household, tokens) = Household::leading(&bench, 3).await;
+    let mut rival = household.rival(1).await;
+    rival.wait_behind(1).await;
+    drop(household.seats.remove(1));
+    outlast(&mut household, &mut rival).await;
+    assert_eq!(household.lead().await, [tokens[0], tokens[2]]);
+}
+
+/// Without a word: each place is free when the lease is over.
+pub async fn several_seats_that_crash_together_are_followed(bench: Shared) {
+    let (household, tokens) = Household::leading(&bench, 3).await;
+    let mut rivals = Vec::new();
+    for number in 0..3 {
+        let mut rival = household.rival(number).await;
+        rival.wait_behind(1).await;
+        rivals.push(rival);
+    }
+    let Household { bench, store, seats } = household;
+    drop((seats, store));
+    let mut nobody = Household::new(&bench, 0).await;
+    for (rival, old) in rivals.iter_mut().zip(tokens) {
+        outlast(&mut nobody, rival).await;
+        assert!(rival.lead().await > old);
+    }
+}

@@ -1,0 +1,107 @@
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use elect_api::{Boottime, Error};
+use zookeeper_client::Client;
+
+use crate::dialer::Dialer;
+use crate::look::Look;
+use crate::session::Session;
+use crate::settings::Settings;
+
+/// For a session that only looks and redeems. It has no entry, so that nobody waits for its end.
+const LOOKING: Duration = Duration::from_secs(10);
+
+/// The sessions of one store: that of its seats, one for each TTL that they ask for, which whoever looks uses
+/// too; and only where no seat has one, one that looks.
+pub(crate) struct Sessions {
+    settings: Arc<Settings>,
+    households: Mutex<HashMap<Duration, Arc<Household>>>,
+    glances: Dialer<()>,
+    looking: Mutex<Option<Look>>,
+}
+
+/// What the seats have in common that ask for the same TTL.
+pub(crate) struct Household {
+    dialer: Dialer<Boottime>,
+    /// The last session. It is theirs: with the last seat that is in it, it ends.
+    session: Mutex<Weak<Session>>,
+}
+
+impl Sessions {
+    pub(crate) fn new(settings: Arc<Settings>) -> Self {
+        Self {
+            households: Mutex::default(),
+            glances: Dialer::new(Arc::clone(&settings), LOOKING),
+            looking: Mutex::default(),
+            settings,
+        }
+    }
+
+    /// That of the seats that ask for this TTL.
+    pub(crate) fn household(&self, ttl: Duration) -> Arc<Household> {
+        let new = || Household {
+            dialer: Dialer::new(Arc::clone(&self.settings), ttl),
+            session: Mutex::default(),
+        };
+        Arc::clone(lock(&self.households).entry(ttl).or_insert_with(|| Arc::new(new())))
+    }
+
+    /// The session of a household, as the call that began at `now` has it: made, if there is none.
+    ///
+    /// # Cancellation
+    /// The attempt to get one goes on, and belongs to the next call.
+    pub(crate) async fn session(
+        &self,
+        household: &Household,
+        now: Boottime,
+    ) -> Result<Arc<Session>, Error> {
+        let make = |client, since| {
+            let session = Arc::new(Session::new(client, since));
+            *lock(&household.session) = Arc::downgrade(&session);
+            // It looks with this one from now on.
+            lock(&self.looking).take();
+            session
+        };
+        household.dialer.get(now, || household.session(), make).await
+    }
+
+    /// For whoever looks.
+    pub(crate) async fn look(&self) -> Result<Look, Error> {
+        let make = |client: Client, ()| {
+            self.look_by_seats().unwrap_or_else(|| {
+                let look = Look::new(client, Arc::default());
+                *lock(&self.looking) = Some(look.clone());
+                look
+            })
+        };
+        self.glances.get((), || self.look_at_hand(), make).await
+    }
+
+    fn look_at_hand(&self) -> Option<Look> {
+        let own = || lock(&self.looking).clone().filter(|look| !look.state().is_terminated());
+        self.look_by_seats().or_else(own)
+    }
+
+    fn look_by_seats(&self) -> Option<Look> {
+        let households = lock(&self.households);
+        households.values().find_map(|household| household.session()?.look().ok())
+    }
+}
+
+impl Household {
+    /// The session that there is, if it will do for whoever comes.
+    fn session(&self) -> Option<Arc<Session>> {
+        lock(&self.session).upgrade().filter(|session| session.is_open())
+    }
+
+    /// Ends the attempt to get one, if nobody waits for it.
+    pub(crate) fn hang_up(&self) {
+        self.dialer.hang_up();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,129 @@
+//! One process has one session, however many seats it has and whatever it looks at.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use elect_api::{Candidate, ElectionName, Seat, Standing, Store};
+use elect_testkit::fault::TcpProxy;
+use elect_testkit::run;
+use elect_testkit::servers::ZooKeeper;
+
+use crate::common::{TTL, nodes, now, raw};
+use crate::support::{Claim, attempt, lead, lead_in_time};
+
+/// The sessions that a server has, by its own word.
+fn sessions(servers: &ZooKeeper) -> BTreeSet<String> {
+    let dump = servers.ask(0, "dump").expect("an answer");
+    let (sessions, _) = dump.split_once("ephemeral nodes dump").expect("two dumps");
+    let words = sessions.split_whitespace().filter(|word| word.starts_with("0x"));
+    words.map(str::to_owned).collect()
+}
+
+/// Those that are let go take a moment to end.
+async fn expect_sessions(servers: &ZooKeeper, expected: usize) {
+    let settled = async {
+        while sessions(servers).len() != expected {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let settled = tokio::time::timeout(Duration::from_secs(20), settled).await;
+    assert!(settled.is_ok(), "{expected} were to be left of {:?}", sessions(servers));
+}
+
+fn election(number: usize) -> ElectionName {
+    format!("job:{number}").parse().expect("a good name")
+}
+
+async fn seats(store: &dyn Store, count: usize) -> Vec<Box<dyn Seat>> {
+    let mut seats = Vec::new();
+    for number in 0..count {
+        let candidate = Candidate::foreign("one of many");
+        seats.push(store.open(&election(number), &candidate, TTL).await.expect("a seat"));
+    }
+    seats
+}
+
+#[test]
+fn a_process_with_many_seats_that_looks_has_one_session() {
+    run("many seats", async {
+        const SEATS: usize = 16;
+        let servers = ZooKeeper::one();
+        let store = elect_zookeeper::connect(&servers.url()).expect("a good URL");
+        store.survey(&election(0)).await.expect("a survey");
+        assert_eq!(sessions(&servers).len(), 1, "one that looks");
+        let mut seats = seats(store.as_ref(), SEATS).await;
+        for seat in &mut seats {
+            lead(seat.as_mut()).await;
+        }
+        expect_sessions(&servers, 1).await;
+        let session = sessions(&servers);
+        let look_out = store.changed(&election(1)).await.expect("a look-out");
+        for number in 0..SEATS {
+            let survey = store.survey(&election(number)).await.expect("a survey");
+            assert!(survey.leader.is_some());
+            store.orders(&election(number)).await.expect("orders");
+        }
+        store.order(&election(0), b"{}", 0).await.expect("an order");
+        assert_eq!(store.elections().await.expect("a list").len(), SEATS);
+        let ticket = seats[1].ticket().expect("a ticket");
+        store.redeem(&election(1), &ticket).await.expect("redeemed");
+        look_out.await;
+        assert_eq!(sessions(&servers), session);
+        for seat in &mut seats[1..] {
+            seat.resign().await.expect("a resign");
+        }
+        lead(seats[0].as_mut()).await;
+        assert_eq!(sessions(&servers), session);
+        // Nobody who looks out keeps it, and nobody waits for whoever does.
+        let look_out = store.changed(&election(0)).await.expect("a look-out");
+        seats[0].resign().await.expect("a resign");
+        expect_sessions(&servers, 0).await;
+        look_out.await;
+        store.survey(&election(0)).await.expect("a survey");
+        lead(seats[5].as_mut()).await;
+        expect_sessions(&servers, 1).await;
+    });
+}
+
+/// The first to have a new session makes no proof of what the others had in the old one.
+#[test]
+fn each_seat_finds_out_by_itself_that_the_session_has_ended() {
+    run("ended", async {
+        let servers = ZooKeeper::one();
+        let proxy = TcpProxy::start(servers.address(0));
+        let store = elect_zookeeper::connect(&format!("zk://{}", proxy.address()));
+        let store = store.expect("a good URL");
+        let mut seats = seats(store.as_ref(), 3).await;
+        let mut old = Vec::new();
+        for seat in &mut seats {
+            old.push(lead(seat.as_mut()).await);
+        }
+        let onlooker = raw(&[servers.address(0)]).await;
+        proxy.refuse(true);
+        proxy.cut();
+        for number in 0..3 {
+            while !nodes(&onlooker, &election(number)).await.is_empty() {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+        proxy.refuse(false);
+        for (seat, old) in seats.iter_mut().zip(old) {
+            loop {
+                match attempt(seat.as_mut(), TTL).await {
+                    Some(Ok(Standing::Gone(_))) => break,
+                    Some(Ok(standing)) => {
+                        let claim = Claim::of(&standing).expect("a leader does not wait");
+                        assert!(claim.end() <= now(), "it claims what it has lost: {claim:?}");
+                    }
+                    Some(Err(error)) => assert!(!error.is_permanent(), "{error}"),
+                    None => {}
+                }
+                tokio::time::sleep(TTL / 64).await;
+            }
+            while seat.resign().await.is_err() {}
+            assert!(lead_in_time(seat.as_mut(), TTL).await.token > old.token);
+        }
+        drop(onlooker);
+        expect_sessions(&servers, 1).await;
+    });
+}

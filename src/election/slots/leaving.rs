@@ -1,0 +1,87 @@
+//! The places that a candidate gives up while it goes on elsewhere.
+
+use std::sync::Arc;
+
+use elect_api::{Error, NoteName, Ticket, Wake};
+use futures_util::future::join_all;
+use tokio::sync::Mutex;
+
+use super::aside::Aside;
+use super::place::Place;
+
+type Places = Arc<Mutex<Vec<Place>>>;
+
+#[derive(Default)]
+pub(super) struct Leaving {
+    places: Places,
+    /// Of those places, and of some that are given up by now.
+    tickets: Vec<(Option<u16>, Ticket)>,
+    aside: Aside,
+}
+
+impl Leaving {
+    /// Begins to give up these as well, and all that is left of those of before. It goes on beside the wake.
+    pub(super) fn begin(&mut self, others: impl IntoIterator<Item = Place>) {
+        self.add(others);
+        if self.has_any() {
+            let places = Arc::clone(&self.places);
+            self.aside.begin(async move {
+                // What is left is tried again with the next refresh.
+                let _ = leave(&places, None).await;
+            });
+        }
+    }
+
+    /// These are to be given up as well. Nothing goes on any more.
+    pub(super) fn add(&mut self, others: impl IntoIterator<Item = Place>) {
+        self.aside.end();
+        // Whoever else has it went on aside.
+        let Ok(mut places) = self.places.try_lock() else { return };
+        places.retain(|place| place.is_in);
+        places.extend(others);
+        self.tickets = places.iter().filter_map(Place::ticket).collect();
+    }
+
+    fn has_any(&self) -> bool {
+        self.places.try_lock().is_ok_and(|places| places.iter().any(|place| place.is_in))
+    }
+
+    /// Gives up all of them.
+    ///
+    /// # Cancellation
+    /// What is left is given up by the next call.
+    pub(super) async fn finish(&mut self, note: Option<&(NoteName, Vec<u8>)>) -> Result<(), Error> {
+        self.aside.end();
+        leave(&self.places, note).await?;
+        self.tickets.clear();
+        Ok(())
+    }
+
+    /// Keeps it going on. It ends never.
+    pub(super) fn wake(&self) -> Wake {
+        let aside = self.aside.wake();
+        Box::pin(async move {
+            aside.await;
+            std::future::pending::<()>().await;
+        })
+    }
+
+    pub(super) fn tickets(&self) -> impl Iterator<Item = (Option<u16>, Ticket)> {
+        self.tickets.iter().cloned()
+    }
+}
+
+/// Gives up the slots, at once, and then the door, whatever came of those.
+async fn leave(places: &Places, note: Option<&(NoteName, Vec<u8>)>) -> Result<(), Error> {
+    let mut places = places.lock().await;
+    let (doors, slots): (Vec<_>, Vec<_>) =
+        places.iter_mut().filter(|place| place.is_in).partition(|place| place.part.is_none());
+    let mut outcome = Ok(());
+    for some in [slots, doors] {
+        let resigning = some.into_iter().map(|place| place.resign_with(note));
+        for resigned in join_all(resigning).await {
+            outcome = outcome.and(resigned);
+        }
+    }
+    outcome
+}

@@ -1,0 +1,234 @@
+//! An election of several slots: each slot is an election of its own, and before them is a door.
+//!
+//! ```text
+//!   door: NAME                                 slots: NAME:0 .. NAME:N-1
+//!   ┌───┬───┬───┐   the head, and only it,    ┌──────────────┐
+//!   │ d │ c │ b │ ─────────────────────────>  │ a leads   b  │  0
+//!   └───┴───┴───┘   waits in all of them      │ e leads   b  │  1
+//!    each watches the one before it           └──────────────┘
+//! ```
+//!
+//! All come through the door, the election itself, which is a queue: whoever waits there costs what it costs in any
+//! election. The head waits in every slot. So a free slot is taken at once, by whoever came first, and nobody else is
+//! woken. Once it leads in one, it leaves the others and then the door, beside what it does as a leader: so it
+//! starts at once, and the next one comes to the head.
+//!
+//! What each slot promises is what any election promises: the door only sees to the order. A head that was lost, or
+//! frozen until its lease has ended, may still wait in slots when there is another: nothing follows but that it may
+//! win a slot before that one.
+//!
+//! To the engine this is one seat of one store. The token, the validity and the notes of a leader are those of its
+//! slot. What people ask of the election counts in every slot, and what they ask of a slot counts there.
+
+mod aside;
+mod leaving;
+mod outlook;
+mod place;
+mod seat;
+#[cfg(test)]
+mod tests;
+mod ticket;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use elect_api::{
+    Candidate, Clock, Division, ElectionName, Ending, Error, ErrorKind, Examination, Fenced, Key,
+    NoteName, Noted, Ordered, Orders, Profile, Seat, Store, Survey, Ticket, Token, Wake,
+};
+use futures_util::future::try_join_all;
+
+pub use ticket::redeem;
+
+/// A store in which one election has slots, for one candidate. All else is as the store below has it.
+pub struct Slots {
+    store: Arc<dyn Store>,
+    whole: ElectionName,
+    parts: Arc<[ElectionName]>,
+    slot: Slot,
+    is_in_haste: bool,
+}
+
+/// In which slot a candidate leads.
+#[derive(Clone, Debug)]
+pub struct Slot(Arc<AtomicU32>);
+
+/// The number that stands for no slot.
+const NONE: u32 = u32::MAX;
+
+impl Slot {
+    fn none() -> Self {
+        Self(Arc::new(AtomicU32::new(NONE)))
+    }
+
+    /// Its number, from 0; that of the last one for whoever has led. `None` for whoever has not.
+    pub fn number(&self) -> Option<u16> {
+        u16::try_from(self.0.load(Ordering::Relaxed)).ok()
+    }
+
+    fn set(&self, number: u16) {
+        self.0.store(number.into(), Ordering::Relaxed);
+    }
+}
+
+impl Slots {
+    /// So many slots in the election `whole` of this store.
+    ///
+    /// Whoever is in haste does not want to wait for a slot that is taken: it is told that nobody is before it as long
+    /// as it may get one that is not.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unfit`] if the name leaves no room for the numbers.
+    pub fn new(
+        store: Box<dyn Store>,
+        whole: &ElectionName,
+        number: u16,
+        is_in_haste: bool,
+    ) -> Result<Self, Error> {
+        let parts = (0..number).map(|number| Division::part(whole, number));
+        let parts: Result<Arc<[_]>, _> = parts.collect();
+        let parts = parts.map_err(|error| {
+            let what = format!("the name {whole} is too long for an election of {number} slots");
+            Error::new(ErrorKind::Unfit, what).because(error)
+        })?;
+        Ok(Self {
+            store: store.into(),
+            whole: whole.clone(),
+            parts,
+            slot: Slot::none(),
+            is_in_haste,
+        })
+    }
+
+    /// In which slot the candidate leads that has opened a seat here.
+    pub fn slot(&self) -> Slot {
+        self.slot.clone()
+    }
+}
+
+/// The leaders of all slots that have one, and who waits at the door.
+async fn survey(
+    store: &dyn Store,
+    whole: &ElectionName,
+    parts: &[ElectionName],
+) -> Result<(Survey, Vec<Survey>), Error> {
+    // In this order: who moves through the door is in the slot before it is gone from here.
+    let door = store.survey(whole).await?;
+    let parts = try_join_all(parts.iter().map(|part| store.survey(part))).await?;
+    Ok((door, parts))
+}
+
+#[async_trait]
+impl Store for Slots {
+    fn profile(&self) -> Profile {
+        self.store.profile()
+    }
+
+    async fn open(
+        &self,
+        election: &ElectionName,
+        candidate: &Candidate,
+        ttl: Duration,
+    ) -> Result<Box<dyn Seat>, Error> {
+        let door = self.store.open(election, candidate, ttl).await?;
+        if *election != self.whole {
+            return Ok(door);
+        }
+        let hall = seat::Hall {
+            store: Arc::clone(&self.store),
+            whole: self.whole.clone(),
+            parts: Arc::clone(&self.parts),
+            candidate: candidate.clone(),
+            ttl,
+            slot: self.slot.clone(),
+            is_in_haste: self.is_in_haste,
+        };
+        Ok(Box::new(seat::SlotsSeat::new(hall, door)))
+    }
+
+    async fn redeem(&self, election: &ElectionName, ticket: &Ticket) -> Result<(), Error> {
+        redeem(&*self.store, election, ticket).await
+    }
+
+    /// The leader that is shown of this election is that of the last slot that has one.
+    async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
+        if *election != self.whole {
+            return self.store.survey(election).await;
+        }
+        let (door, parts) = survey(&*self.store, &self.whole, &self.parts).await?;
+        let mut leaders: Vec<_> = parts.into_iter().filter_map(|part| part.leader).collect();
+        let leads = |id: &str| leaders.iter().any(|leader| leader.entry.candidate.id == id);
+        let waiting = door.entries().filter(|entry| !leads(&entry.candidate.id)).cloned().collect();
+        Ok(Survey { leader: leaders.pop(), waiting })
+    }
+
+    async fn forget(&self, election: &ElectionName) -> Result<(), Error> {
+        self.store.forget(election).await
+    }
+
+    async fn ending(&self, election: &ElectionName, token: Token) -> Result<Option<Ending>, Error> {
+        self.store.ending(election, token).await
+    }
+
+    async fn remove(&self, election: &ElectionName, token: Token) -> Result<(), Error> {
+        self.store.remove(election, token).await
+    }
+
+    async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {
+        self.store.changed(election).await
+    }
+
+    async fn note(
+        &self,
+        election: &ElectionName,
+        name: NoteName,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        self.store.note(election, name).await
+    }
+
+    async fn orders(&self, election: &ElectionName) -> Result<Orders, Error> {
+        self.store.orders(election).await
+    }
+
+    async fn order(
+        &self,
+        election: &ElectionName,
+        text: &[u8],
+        version: u64,
+    ) -> Result<Ordered, Error> {
+        self.store.order(election, text, version).await
+    }
+
+    async fn fence(
+        &self,
+        election: &ElectionName,
+        resource: &Key,
+        token: Token,
+    ) -> Result<Fenced, Error> {
+        self.store.fence(election, resource, token).await
+    }
+
+    async fn put(
+        &self,
+        election: &ElectionName,
+        token: Token,
+        key: &Key,
+        value: &[u8],
+    ) -> Result<Noted, Error> {
+        self.store.put(election, token, key, value).await
+    }
+
+    async fn get(&self, election: &ElectionName, key: &Key) -> Result<Option<Vec<u8>>, Error> {
+        self.store.get(election, key).await
+    }
+
+    async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
+        self.store.elections().await
+    }
+
+    async fn examine(&self, clock: Clock) -> Result<Examination, Error> {
+        self.store.examine(clock).await
+    }
+}

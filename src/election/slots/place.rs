@@ -1,0 +1,63 @@
+//! A seat at the door, or in one slot.
+
+use elect_api::{Boottime, Error, NoteName, Seat, Standing, Ticket, awake};
+
+pub(super) struct Place {
+    /// The number of the slot; `None` at the door.
+    pub(super) part: Option<u16>,
+    pub(super) seat: Box<dyn Seat>,
+    /// There may be an entry.
+    pub(super) is_in: bool,
+    /// It was seen to lead, and was not given up since.
+    pub(super) leads: bool,
+}
+
+impl Place {
+    pub(super) const fn new(part: Option<u16>, seat: Box<dyn Seat>) -> Self {
+        Self { part, seat, is_in: false, leads: false }
+    }
+
+    /// As the seat has it. It is known here that it leads as soon as the seat knows.
+    pub(super) async fn refresh(&mut self, now: Boottime) -> Result<Standing, Error> {
+        self.is_in = true;
+        let standing = self.seat.refresh(now).await?;
+        self.leads = matches!(standing, Standing::Leading { .. });
+        Ok(standing)
+    }
+
+    /// The same where we only want to win: what was won, and lost before anybody knew, is given up.
+    pub(super) async fn compete(&mut self, now: Boottime) -> Result<Standing, Error> {
+        match self.refresh(now).await? {
+            Standing::Evicted(_) | Standing::Gone(_) => {
+                self.resign().await?;
+                Ok(Standing::Waiting { ahead: 1, wake: awake() })
+            }
+            standing => Ok(standing),
+        }
+    }
+
+    /// Gives up what there may be.
+    pub(super) async fn resign(&mut self) -> Result<(), Error> {
+        self.resign_with(None).await
+    }
+
+    /// The same, with a note.
+    pub(super) async fn resign_with(
+        &mut self,
+        note: Option<&(NoteName, Vec<u8>)>,
+    ) -> Result<(), Error> {
+        if !self.is_in {
+            return Ok(());
+        }
+        match note {
+            Some((name, text)) if self.leads => self.seat.resign_with(*name, text).await?,
+            _ => self.seat.resign().await?,
+        }
+        (self.is_in, self.leads) = (false, false);
+        Ok(())
+    }
+
+    pub(super) fn ticket(&self) -> Option<(Option<u16>, Ticket)> {
+        Some((self.part, self.seat.ticket()?))
+    }
+}

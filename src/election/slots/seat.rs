@@ -1,0 +1,324 @@
+//! The one seat that a candidate for slots has, of many.
+
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use elect_api::{
+    Boottime, Candidate, ElectionName, Error, ErrorKind, Note, NoteName, Noted, Orders, Seat,
+    Standing, Store, Ticket, Wake, awake, first_of,
+};
+use futures_util::future::{BoxFuture, join_all};
+
+use super::leaving::Leaving;
+use super::outlook::Outlook;
+use super::place::Place;
+use super::{Slot, survey, ticket};
+use crate::election::orders;
+
+/// Where somebody takes part, as whom.
+pub(super) struct Hall {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) whole: ElectionName,
+    pub(super) parts: Arc<[ElectionName]>,
+    pub(super) candidate: Candidate,
+    pub(super) ttl: Duration,
+    pub(super) slot: Slot,
+    pub(super) is_in_haste: bool,
+}
+
+impl Hall {
+    async fn open(&self, election: &ElectionName) -> Result<Box<dyn Seat>, Error> {
+        self.store.open(election, &self.candidate, self.ttl).await
+    }
+
+    /// A place in every slot, without an entry.
+    async fn open_parts(&self) -> Result<Vec<Place>, Error> {
+        let seats = join_all(self.parts.iter().map(|part| self.open(part))).await;
+        let places = (0..).zip(seats).map(|(part, seat)| Ok(Place::new(Some(part), seat?)));
+        places.collect()
+    }
+
+    /// Whether there is a slot that somebody may still get: nobody leads in it, or one who has not left the door yet,
+    /// and may be about to leave that slot for another.
+    async fn has_free_slot(&self) -> Result<bool, Error> {
+        let (door, parts) = survey(&*self.store, &self.whole, &self.parts).await?;
+        let is_at_the_door = |id: &str| door.entries().any(|entry| entry.candidate.id == id);
+        Ok(parts.iter().any(|part| {
+            part.leader.as_ref().is_none_or(|leader| is_at_the_door(&leader.entry.candidate.id))
+        }))
+    }
+}
+
+pub(super) struct SlotsSeat {
+    hall: Hall,
+    /// The place at the door, unless we lead.
+    door: Option<Place>,
+    /// Those in the slots. There are none before we are the head, and once we lead.
+    parts: Vec<Place>,
+    /// The one that leads.
+    leading: Option<Place>,
+    leaving: Leaving,
+    outlook: Outlook,
+    /// What people ask of the whole election, as known last.
+    asked: Orders,
+    /// What they ask of us.
+    orders: Orders,
+}
+
+impl SlotsSeat {
+    pub(super) fn new(hall: Hall, door: Box<dyn Seat>) -> Self {
+        Self {
+            hall,
+            door: Some(Place::new(None, door)),
+            parts: Vec::new(),
+            leading: None,
+            leaving: Leaving::default(),
+            outlook: Outlook::default(),
+            asked: Orders::default(),
+            orders: Orders::default(),
+        }
+    }
+
+    async fn step(&mut self, now: Boottime) -> Result<Standing, Error> {
+        // Of a call that was dropped.
+        if let Some(won) = self.parts.iter().position(|place| place.leads) {
+            self.lead_in(won);
+        }
+        if self.leading.is_some() {
+            return self.prove(now).await;
+        }
+        if !self.parts.is_empty() && self.parts.iter().all(|place| place.is_in) {
+            return self.compete(now).await;
+        }
+        let Some(door) = &mut self.door else {
+            self.leaving.finish(None).await?;
+            let door = self.hall.open(&self.hall.whole).await?;
+            self.door = Some(Place::new(None, door));
+            return Ok(Standing::Waiting { ahead: 0, wake: awake() });
+        };
+        let standing = door.refresh(now).await?;
+        self.asked = door.seat.orders().clone();
+        match standing {
+            Standing::Leading { wake, .. } => self.enter(now, wake).await,
+            other => self.is_no_head(other).await,
+        }
+    }
+
+    /// The head enters one slot after the other, ever more at once, until it leads in one.
+    async fn enter(&mut self, now: Boottime, wake: Wake) -> Result<Standing, Error> {
+        if self.parts.is_empty() {
+            self.parts = self.hall.open_parts().await?;
+            // No entry is made before its ticket is known.
+            if self.parts.iter().any(|place| place.seat.ticket().is_some()) {
+                return Ok(Standing::Waiting { ahead: 0, wake: awake() });
+            }
+        }
+        let mut wakes = vec![wake];
+        let (mut first, mut width) = (0, 1);
+        while first < self.parts.len() {
+            let some = self.parts.iter_mut().skip(first).take(width);
+            let outcomes = join_all(some.map(|place| place.compete(now))).await;
+            if let Some(leading) = self.sort_out(first, outcomes, &mut wakes)? {
+                return Ok(leading);
+            }
+            first += width;
+            width *= 2;
+        }
+        Ok(self.waiting(1, wakes))
+    }
+
+    /// The head looks after its place at the door, and waits in every slot.
+    async fn compete(&mut self, now: Boottime) -> Result<Standing, Error> {
+        let door = self.door.as_mut().map(|door| Box::pin(door.refresh(now)) as BoxFuture<'_, _>);
+        let parts =
+            self.parts.iter_mut().map(|place| Box::pin(place.compete(now)) as BoxFuture<'_, _>);
+        let has_door = door.is_some();
+        let mut outcomes = join_all(door.into_iter().chain(parts)).await;
+        let at_the_door = if has_door { outcomes.remove(0) } else { Ok(lost()) };
+        if let (Some(door), Ok(_)) = (&self.door, &at_the_door) {
+            self.asked = door.seat.orders().clone();
+        }
+        let mut wakes = Vec::new();
+        if let Some(leading) = self.sort_out(0, outcomes, &mut wakes)? {
+            return Ok(leading);
+        }
+        match at_the_door? {
+            Standing::Leading { wake, .. } => {
+                wakes.push(wake);
+                Ok(self.waiting(1, wakes))
+            }
+            other => self.is_no_head(other).await,
+        }
+    }
+
+    /// What came of the slots from `first` on: that we lead in the lowest of those that we have won. Nothing hides that.
+    fn sort_out(
+        &mut self,
+        first: usize,
+        outcomes: Vec<Result<Standing, Error>>,
+        wakes: &mut Vec<Wake>,
+    ) -> Result<Option<Standing>, Error> {
+        let mut failure = None;
+        for (number, outcome) in (first..).zip(outcomes) {
+            match outcome {
+                Ok(Standing::Leading { token, validity, wake }) => {
+                    self.lead_in(number);
+                    let wake = self.beside(wake);
+                    return Ok(Some(Standing::Leading { token, validity, wake }));
+                }
+                Ok(Standing::Waiting { wake, .. }) => wakes.push(wake),
+                Ok(Standing::Evicted(_) | Standing::Gone(_)) => wakes.push(awake()),
+                Err(error) => failure = failure.or(Some(error)),
+            }
+        }
+        failure.map_or(Ok(None), Err)
+    }
+
+    /// From here on the seat is that of this slot. All others are left beside.
+    fn lead_in(&mut self, number: usize) {
+        let won = self.parts.remove(number);
+        if let Some(part) = won.part {
+            self.hall.slot.set(part);
+        }
+        self.leading = Some(won);
+        let others = self.places();
+        self.leaving.begin(others);
+        self.look_out();
+    }
+
+    /// All places with an entry but the one that leads. From here on they are none of ours.
+    fn places(&mut self) -> Vec<Place> {
+        let places = self.parts.drain(..).chain(self.door.take()).filter(|place| place.is_in);
+        places.map(|place| Place { leads: false, ..place }).collect()
+    }
+
+    fn look_out(&mut self) {
+        let Hall { store, whole, .. } = &self.hall;
+        if let Some(asked) = self.outlook.look(store, whole, self.asked.version) {
+            self.asked = asked;
+        }
+    }
+
+    async fn prove(&mut self, now: Boottime) -> Result<Standing, Error> {
+        self.look_out();
+        self.leaving.begin([]);
+        let Some(leading) = &mut self.leading else { return Ok(lost()) };
+        match leading.refresh(now).await? {
+            Standing::Leading { token, validity, wake } => {
+                let wake = self.beside(wake);
+                Ok(Standing::Leading { token, validity, wake })
+            }
+            Standing::Waiting { ahead, .. } => {
+                // It has not led, after all.
+                self.outlook.end();
+                let place = self.leading.take();
+                self.leaving.begin(place);
+                Ok(Standing::Waiting { ahead, wake: awake() })
+            }
+            over => Ok(over),
+        }
+    }
+
+    /// We are not, or no more, the head: what we have in the slots is left.
+    async fn is_no_head(&mut self, standing: Standing) -> Result<Standing, Error> {
+        let places: Vec<_> = self.parts.drain(..).filter(|place| place.is_in).collect();
+        self.leaving.begin(places);
+        match standing {
+            Standing::Waiting { ahead: 0, wake } => Ok(self.waiting(0, vec![wake])),
+            Standing::Waiting { ahead, wake } => {
+                // A leader has to go as well as all at the door.
+                let may_be_next = self.hall.is_in_haste && self.hall.has_free_slot().await?;
+                Ok(self.waiting(if may_be_next { 0 } else { ahead + 1 }, vec![wake]))
+            }
+            _ => {
+                if let Some(door) = &mut self.door {
+                    door.resign().await?;
+                }
+                Ok(Standing::Waiting { ahead: 0, wake: awake() })
+            }
+        }
+    }
+
+    fn waiting(&self, ahead: usize, mut wakes: Vec<Wake>) -> Standing {
+        wakes.push(self.leaving.wake());
+        Standing::Waiting { ahead, wake: first_of(wakes) }
+    }
+
+    /// The wake of a leader, beside which all else goes on.
+    fn beside(&self, wake: Wake) -> Wake {
+        first_of(vec![wake, self.outlook.wake(), self.leaving.wake()])
+    }
+
+    /// What is asked of us, as known by now.
+    fn heed(&mut self) {
+        let of_slot = self.leading.as_ref().map(|leading| leading.seat.orders());
+        let text = orders::in_slot(&self.asked, of_slot);
+        if text != self.orders.text {
+            self.orders = Orders { text, version: self.orders.version + 1 };
+        }
+    }
+
+    async fn give_up(&mut self, note: Option<(NoteName, Vec<u8>)>) -> Result<(), Error> {
+        self.outlook.end();
+        let others = self.places();
+        self.leaving.add(self.leading.take().into_iter().chain(others));
+        self.leaving.finish(note.as_ref()).await
+    }
+
+    fn noting(&mut self) -> Result<&mut Box<dyn Seat>, Error> {
+        let place = self.leading.as_mut().or(self.door.as_mut());
+        place.map(|place| &mut place.seat).ok_or_else(|| {
+            Error::new(ErrorKind::Unreachable, "this seat has no place: trying again helps")
+        })
+    }
+}
+
+/// What a place is told that is not there.
+fn lost() -> Standing {
+    Standing::Gone("our entry is gone".to_owned())
+}
+
+#[async_trait]
+impl Seat for SlotsSeat {
+    async fn refresh(&mut self, now: Boottime) -> Result<Standing, Error> {
+        let standing = self.step(now).await;
+        self.heed();
+        standing
+    }
+
+    fn orders(&self) -> &Orders {
+        &self.orders
+    }
+
+    async fn resign(&mut self) -> Result<(), Error> {
+        self.give_up(None).await
+    }
+
+    async fn resign_with(&mut self, name: NoteName, text: &[u8]) -> Result<(), Error> {
+        self.give_up(Some((name, text.to_vec()))).await
+    }
+
+    async fn read_note(&mut self, now: Boottime, name: NoteName) -> Result<Note, Error> {
+        self.noting()?.read_note(now, name).await
+    }
+
+    async fn write_note(
+        &mut self,
+        now: Boottime,
+        name: NoteName,
+        text: &[u8],
+    ) -> Result<Noted, Error> {
+        self.noting()?.write_note(now, name, text).await
+    }
+
+    fn ticket(&self) -> Option<Ticket> {
+        let places = self.leading.iter().chain(&self.door).chain(&self.parts);
+        ticket::join(places.filter_map(Place::ticket).chain(self.leaving.tickets()))
+    }
+
+    fn holds(&self) -> Vec<BorrowedFd<'_>> {
+        self.leading.as_ref().map(|leading| leading.seat.holds()).unwrap_or_default()
+    }
+}

@@ -1,0 +1,209 @@
+use elect_api::{Division, Survey};
+use serde::Serialize;
+
+use super::{ElectionStatus, WaitingStatus};
+
+/// An election that is divided: who takes part in it, and how each of its parts is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DivisionStatus {
+    /// Of what kind its parts are.
+    pub kind: PartKind,
+    /// Each part, in the order of their numbers, from 0 on.
+    pub parts: Vec<ElectionStatus>,
+    /// All over whom the shards are spread, those who came first before the others; of slots nobody.
+    pub members: Vec<MemberStatus>,
+}
+
+/// Of what kind the parts of an election are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PartKind {
+    /// A slot is free until somebody comes.
+    Slots,
+    /// A shard is to be led at all times.
+    Shards,
+}
+
+/// One of those over whom shards are spread.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MemberStatus {
+    /// Who it is. Whoever has place 1 says who holds what.
+    #[serde(flatten)]
+    pub who: WaitingStatus,
+    /// How many shards it leads.
+    pub holds: usize,
+}
+
+impl DivisionStatus {
+    /// What a survey of the whole and the parts that were seen have shown, and who waits for a part. `None` for an
+    /// election that is one.
+    pub(super) fn new(
+        division: Division,
+        whole: &Survey,
+        parts: Vec<ElectionStatus>,
+    ) -> Option<(Self, Vec<WaitingStatus>)> {
+        let holds = |id: &str| {
+            let leaders = parts.iter().filter_map(|part| part.leader.as_ref());
+            leaders.filter(|leader| leader.id == id).count()
+        };
+        let entries = whole.entries();
+        let (kind, waiting, members) = match division {
+            Division::Whole => return None,
+            Division::Slots(_) => {
+                let idle = entries.filter(|entry| holds(&entry.candidate.id) == 0).zip(1..);
+                let waiting = idle.map(|(entry, place)| WaitingStatus::new(entry, place)).collect();
+                (PartKind::Slots, waiting, Vec::new())
+            }
+            Division::Shards(_) => {
+                let members = entries.zip(1..).map(|(entry, place)| MemberStatus {
+                    who: WaitingStatus::new(entry, place),
+                    holds: holds(&entry.candidate.id),
+                });
+                (PartKind::Shards, Vec::new(), members.collect())
+            }
+        };
+        Some((Self { kind, parts, members }, waiting))
+    }
+
+    /// How many of its parts have a leader.
+    pub fn led(&self) -> usize {
+        self.parts.iter().filter(|part| part.is_led()).count()
+    }
+
+    /// Whether it has the leaders that it needs: one slot's, or those of all shards.
+    pub fn is_led(&self) -> bool {
+        match self.kind {
+            PartKind::Slots => self.led() > 0,
+            PartKind::Shards => self.led() == self.parts.len(),
+        }
+    }
+}
+
+impl PartKind {
+    /// As people call them.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Slots => "slots",
+            Self::Shards => "shards",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use elect_api::{Candidate, Division, Entry, Leader, Lease, Order, Profile, Survey, Token};
+
+    use crate::report::{ElectionStatus, StatusReport};
+
+    fn store() -> Profile {
+        let (location, lease) = ("file:///x".into(), Lease::Unlimited);
+        Profile { scheme: "file", location, lease, order: Order::Queue }
+    }
+
+    fn entry(id: &str) -> Entry {
+        Entry::new(Candidate::foreign(id), None, 0)
+    }
+
+    fn survey(leader: Option<&str>, waiting: &[&str]) -> Survey {
+        let leader = leader.map(|id| Leader {
+            entry: entry(id),
+            token: Token::new(7),
+            since: None,
+            remaining: None,
+            renewed: None,
+        });
+        Survey { leader, waiting: waiting.iter().map(|id| entry(id)).collect() }
+    }
+
+    /// The election "jobs" whose parts are led by these.
+    fn jobs(division: Division, whole: &Survey, leaders: &[Option<&str>]) -> ElectionStatus {
+        let whole_name = "jobs".parse().unwrap();
+        let part = |(number, leader): (u16, Option<&str>)| {
+            let name = Division::part(&whole_name, number).unwrap();
+            ElectionStatus::new(&name, &store(), &survey(leader, &[]))
+        };
+        let parts = (0..).zip(leaders.iter().copied()).map(part).collect();
+        ElectionStatus::new(&whole_name, &store(), whole).divided(division, whole, parts)
+    }
+
+    fn lines(status: ElectionStatus) -> Vec<Vec<String>> {
+        let table = StatusReport { elections: vec![status] }.table(UNIX_EPOCH);
+        table.lines().map(|line| line.split_whitespace().map(str::to_owned).collect()).collect()
+    }
+
+    #[test]
+    fn who_waits_for_a_slot_has_none() {
+        let status = jobs(
+            Division::Slots(3),
+            &survey(Some("c"), &["a", "d"]),
+            &[Some("a"), None, Some("b")],
+        );
+        let json = serde_json::to_value(&status).unwrap();
+        assert!(json["leader"].is_null());
+        let waiting = json["waiting"].as_array().unwrap().iter();
+        let waiting: Vec<_> = waiting.map(|it| (it["place"].as_u64(), it["id"].as_str())).collect();
+        assert_eq!(waiting, [(Some(1), Some("c")), (Some(2), Some("d"))]);
+        let division = &json["division"];
+        assert_eq!(
+            (&division["kind"], &division["members"]),
+            (&"slots".into(), &[(); 0][..].into())
+        );
+        assert_eq!(division["parts"][2]["election"], "jobs:2");
+        assert_eq!(division["parts"][2]["leader"]["id"], "b");
+        let table = lines(status);
+        assert_eq!(table[1][..7], ["jobs", "slots", "-", "2", "of", "3", "led"]);
+        assert_eq!(table[2][..4], ["jobs", "waiting", "1", "c"]);
+        assert_eq!(table[4][..4], ["jobs:0", "leader", "-", "a"]);
+        assert_eq!(table[5][..4], ["jobs:1", "no-leader", "-", "-"]);
+        assert_eq!(table.len(), 7);
+    }
+
+    #[test]
+    fn members_hold_so_many_shards() {
+        let leaders = [Some("a"), Some("b"), Some("a"), None];
+        let status = jobs(Division::Shards(4), &survey(Some("a"), &["b", "c"]), &leaders);
+        let json = serde_json::to_value(&status).unwrap();
+        let members = json["division"]["members"].as_array().unwrap().iter();
+        let members: Vec<_> = members.map(|it| (it["id"].as_str(), it["holds"].as_u64())).collect();
+        assert_eq!(members, [(Some("a"), Some(2)), (Some("b"), Some(1)), (Some("c"), Some(0))]);
+        assert_eq!(json["waiting"], serde_json::json!([]));
+        let table = lines(status);
+        assert_eq!(table[0].last().unwrap(), "HOLDS");
+        assert_eq!(table[1][..7], ["jobs", "shards", "-", "3", "of", "4", "led"]);
+        assert_eq!(table[2][..4], ["jobs", "member", "1", "a"]);
+        let holds = table[2..5].iter().map(|cells| cells.last().unwrap().as_str());
+        assert_eq!(holds.collect::<Vec<_>>(), ["2", "1", "0"]);
+        assert_eq!(table[8][..2], ["jobs:3", "no-leader"]);
+    }
+
+    #[test]
+    fn one_slot_or_all_shards_are_to_be_led() {
+        let is_led = |division, leaders: &[Option<&str>]| {
+            let elections = vec![jobs(division, &Survey::default(), leaders)];
+            StatusReport { elections }.is_led()
+        };
+        assert!(is_led(Division::Slots(2), &[None, Some("a")]));
+        assert!(!is_led(Division::Slots(2), &[None, None]));
+        assert!(is_led(Division::Shards(2), &[Some("a"), Some("a")]));
+        assert!(!is_led(Division::Shards(2), &[None, Some("a")]));
+    }
+
+    #[test]
+    fn of_what_is_old_nothing_is_known() {
+        let leaders = [Some("a"), Some("b")];
+        let status = jobs(Division::Shards(2), &survey(Some("a"), &["b"]), &leaders);
+        let old = Duration::from_secs(60);
+        let table = lines(status.after(old, old));
+        let roles: Vec<&str> = table[1..].iter().map(|cells| cells[1].as_str()).collect();
+        assert_eq!(roles, ["unknown", "unknown", "unknown"], "{table:?}");
+    }
+
+    #[test]
+    fn what_is_one_shows_no_parts() {
+        let status = jobs(Division::Whole, &survey(Some("a"), &[]), &[]);
+        let json = serde_json::to_value(&status).unwrap();
+        assert!(json.get("division").is_none() && json["leader"]["id"] == "a", "{json}");
+    }
+}

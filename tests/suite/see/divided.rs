@@ -1,0 +1,171 @@
+//! `elect status` of what is divided into slots or shards.
+
+use std::time::Duration;
+
+use elect::config;
+use elect::election::orders::Orders;
+use elect_api::{Candidate, Division, ElectionName, Ordered, Seat, Standing, Store};
+use elect_testkit::oracle::now;
+use elect_testkit::program::Ended;
+use serde_json::Value;
+
+use super::{Arena, Ground, on_each_cluster, on_each_store};
+
+on_each_store! {
+    slots_show_who_leads_and_who_waits_for_one
+    shards_show_who_holds_how_many
+    parts_are_shown_once_and_below_their_whole
+}
+
+const TTL: Duration = Duration::from_secs(15);
+
+/// Candidates of this process in "job", which is divided.
+struct Hall<'a> {
+    arena: &'a Arena,
+    store: Box<dyn Store>,
+    division: Division,
+    seats: Vec<Box<dyn Seat>>,
+}
+
+impl<'a> Hall<'a> {
+    async fn new(arena: &'a Arena, division: Division) -> Self {
+        let store = config::connect(&arena.url().parse().expect("a good URL")).expect("a store");
+        let orders = Orders::default().divided(division).to_bytes();
+        let ordered = store.order(&job(), &orders, 0).await.expect("an answer");
+        assert!(matches!(ordered, Ordered::Written(_)), "{ordered:?}");
+        Self { arena, store, division, seats: Vec::new() }
+    }
+
+    async fn enter(&mut self, election: ElectionName, id: &str) -> Standing {
+        let candidate = Candidate { division: self.division, ..Candidate::foreign(id) };
+        let mut seat = self.store.open(&election, &candidate, TTL).await.expect("a seat");
+        let standing = seat.refresh(now()).await.expect("a standing");
+        self.seats.push(seat);
+        standing
+    }
+
+    async fn leads(&mut self, part: u16, id: &str) {
+        let part = Division::part(&job(), part).expect("a name");
+        let standing = self.enter(part, id).await;
+        assert!(matches!(standing, Standing::Leading { .. }), "{id} does not lead");
+    }
+
+    async fn resign(&mut self) {
+        for mut seat in self.seats.drain(..) {
+            seat.resign().await.expect("a resign");
+        }
+    }
+
+    async fn status(&self, words: &[&str]) -> Ended {
+        let elect = self.arena.elect("status").args(words);
+        // Leases go on meanwhile.
+        tokio::task::spawn_blocking(move || elect.run()).await.expect("an end")
+    }
+
+    async fn shown(&self, words: &[&str]) -> Value {
+        let ended = self.status(&[&["-o", "json"], words].concat()).await;
+        serde_json::from_str(&ended.stdout).expect("JSON")
+    }
+}
+
+fn job() -> ElectionName {
+    "job".parse().expect("a name")
+}
+
+/// The ids in a list of candidates.
+fn ids(list: &Value) -> Vec<&str> {
+    list.as_array().expect("a list").iter().filter_map(|entry| entry["id"].as_str()).collect()
+}
+
+fn roles(table: &str) -> Vec<(&str, &str)> {
+    let rows = table.lines().skip(2).map(|line| line.split_whitespace());
+    rows.map(|mut cells| (cells.next().unwrap_or(""), cells.next().unwrap_or(""))).collect()
+}
+
+fn slots_show_who_leads_and_who_waits_for_one(arena: &Arena) {
+    elect_testkit::run("slots", async {
+        let mut hall = Hall::new(arena, Division::Slots(3)).await;
+        hall.status(&["job"]).await.exits(1).is_quiet();
+        hall.leads(2, "b").await;
+        hall.enter(job(), "c").await;
+        hall.enter(job(), "d").await;
+        let report = hall.shown(&["job"]).await;
+        let status = &report["elections"][0];
+        assert!(status["leader"].is_null(), "{status}");
+        assert_eq!(ids(&status["waiting"]), ["c", "d"]);
+        let division = &status["division"];
+        assert_eq!(division["kind"], "slots");
+        assert_eq!(division["members"].as_array().map(Vec::len), Some(0));
+        let parts = division["parts"].as_array().expect("parts");
+        assert_eq!(parts.len(), 3);
+        assert_eq!(
+            (&parts[2]["election"], &parts[2]["leader"]["id"]),
+            (&"job:2".into(), &"b".into())
+        );
+        assert!(parts[2]["leader"]["token"].is_u64() && parts[0]["leader"].is_null());
+        let table = hall.status(&["job"]).await.exits(0).stdout;
+        let expected = [
+            ("job", "slots"),
+            ("job", "waiting"),
+            ("job", "waiting"),
+            ("job:0", "no-leader"),
+            ("job:1", "no-leader"),
+            ("job:2", "leader"),
+        ];
+        assert_eq!(roles(&table), expected);
+        assert!(table.contains("1 of 3 led"), "{table}");
+        hall.resign().await;
+    });
+}
+
+fn shards_show_who_holds_how_many(arena: &Arena) {
+    elect_testkit::run("shards", async {
+        let mut hall = Hall::new(arena, Division::Shards(4)).await;
+        hall.enter(job(), "a").await;
+        hall.enter(job(), "b").await;
+        hall.enter(job(), "c").await;
+        for (part, id) in [(0, "b"), (1, "a"), (3, "a")] {
+            hall.leads(part, id).await;
+        }
+        // One has no leader.
+        let table = hall.status(&["job"]).await.exits(1).stdout;
+        assert!(table.contains("3 of 4 led"), "{table}");
+        hall.leads(2, "b").await;
+        let table = hall.status(&["job"]).await.exits(0).stdout;
+        assert_eq!(roles(&table)[..2], [("job", "shards"), ("job", "member")]);
+        assert!(table.lines().nth(1).is_some_and(|line| line.ends_with("HOLDS")), "{table}");
+        let report = hall.shown(&["job"]).await;
+        let status = &report["elections"][0];
+        let members = &status["division"]["members"];
+        assert_eq!(ids(members), ["a", "b", "c"]);
+        let holds: Vec<_> =
+            members.as_array().expect("a list").iter().map(|it| it["holds"].as_u64()).collect();
+        assert_eq!(holds, [Some(2), Some(2), Some(0)]);
+        assert_eq!(ids(&status["waiting"]), [""; 0]);
+        hall.resign().await;
+    });
+}
+
+fn parts_are_shown_once_and_below_their_whole(arena: &Arena) {
+    elect_testkit::run("all", async {
+        let mut hall = Hall::new(arena, Division::Slots(2)).await;
+        // Nobody waits, and a name that only looks like that of a part is one.
+        hall.leads(0, "a").await;
+        hall.leads(1, "b").await;
+        for other in ["job:2", "other:0"] {
+            hall.enter(other.parse().expect("a name"), "o").await;
+        }
+        let report = hall.shown(&[]).await;
+        let names: Vec<_> = report["elections"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|election| election["election"].as_str().unwrap_or(""))
+            .collect();
+        assert_eq!(names, ["job", "job:2", "other:0"]);
+        let part = hall.shown(&["job:0"]).await;
+        assert_eq!(part["elections"][0]["leader"]["id"], "a");
+        assert!(part["elections"][0].get("division").is_none());
+        hall.resign().await;
+    });
+}

@@ -1,0 +1,10 @@
+//! `elect run --slots`: several lead at once, each in a slot of its own, on each store.
+
+mod agreement;
+mod hall;
+mod inside;
+mod kills;
+mod readme;
+mod steering;
+mod turns;
+mod usage;

@@ -84,10 +84,10 @@ impl Tally {
         Self { requests: requests as f64, writes: writes as f64, seconds }
     }
 
-    /// Without what idle time of this length has.
+    /// Without what is asked in idle time of this length; nobody writes in any.
     fn beyond(&self, idle: &Self) -> [f64; 2] {
         let share = self.seconds / idle.seconds;
-        [self.requests - idle.requests * share, self.writes - idle.writes * share]
+        [self.requests - idle.requests * share, self.writes]
     }
 }
 

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use elect_testkit::program::Elect;
 use elect_testkit::servers::fetched;
 
 use crate::stage::Stage;
@@ -31,6 +32,29 @@ impl Store {
             Self::ZooKeeper => "zookeeper",
         }
     }
+
+    /// What elect calls one at a place: a folder, or HOST:PORT.
+    pub(crate) fn url(self, place: &str) -> String {
+        let scheme = match self {
+            Self::File => "file",
+            Self::Etcd => "etcd",
+            Self::ZooKeeper => "zk",
+        };
+        format!("{scheme}://{place}")
+    }
+
+    /// `elect run` with flags.
+    pub(crate) fn run(
+        self,
+        place: &str,
+        election: &str,
+        flags: &[&str],
+        words: &[OsString],
+    ) -> Command {
+        let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
+        let elect = elect.args(["run", "-b", &self.url(place), "-e", election]).args(flags);
+        quiet(elect.arg("--").args(words).command())
+    }
 }
 
 impl Contender {
@@ -43,27 +67,30 @@ impl Contender {
         }
     }
 
+    const fn store(self) -> Store {
+        match self {
+            Self::Elect(store) | Self::Peer(store) => store,
+        }
+    }
+
     /// One that runs a command under the lock or election of this name.
     pub(crate) fn command(self, stage: &Stage, name: &str, words: &[OsString]) -> Command {
+        self.command_at(&stage.place(self.store()), name, words)
+    }
+
+    /// With a store at another place: a folder that is there, or HOST:PORT.
+    pub(crate) fn command_at(self, place: &str, name: &str, words: &[OsString]) -> Command {
         let mut command = match self {
-            Self::Elect(store) => {
-                let mut elect = Command::new(env!("CARGO_BIN_EXE_elect"));
-                let url = match store {
-                    Store::File => format!("file://{}", stage.path("state").display()),
-                    Store::Etcd => stage.etcd.url(),
-                    Store::ZooKeeper => stage.zookeeper.url(),
-                };
-                elect.args(["run", "-b", &url, "-e", name, "--"]);
-                elect
-            }
+            Self::Elect(store) => return store.run(place, name, &[], words),
             Self::Peer(Store::File) => {
                 let mut flock = Command::new("flock");
-                flock.arg(stage.path(name));
+                flock.arg(Path::new(place).join(name));
                 flock
             }
             Self::Peer(Store::Etcd) => {
-                let mut etcdctl = stage.etcd.etcdctl();
-                etcdctl.args(["lock", name]);
+                let mut etcdctl = Command::new("etcdctl");
+                let endpoint = format!("--endpoints=http://{place}");
+                etcdctl.env("ETCDCTL_API", "3").args([&endpoint, "lock", name]);
                 etcdctl
             }
             Self::Peer(Store::ZooKeeper) => {
@@ -71,19 +98,27 @@ impl Contender {
                 let peer = Path::new(env!("CARGO_MANIFEST_DIR"));
                 python.arg(peer.join("tests/suite/foreign/kazoo_peer.py")).arg("lock");
                 // It takes part once, as the file that ends it is there.
-                python.arg(stage.zookeeper.address(0).to_string()).arg(format!("/{name}"));
-                python.arg("bench").arg(stage.folder());
+                python.arg(place).arg(format!("/{name}")).args(["bench", "/"]);
                 python
             }
         };
-        command.args(words).stdin(Stdio::null()).stdout(Stdio::null());
-        command
+        command.args(words);
+        quiet(command)
     }
 
     pub(crate) fn start(self, stage: &Stage, name: &str, words: &[OsString]) -> Child {
-        let mut command = self.command(stage, name, words);
-        command.spawn().unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"))
+        spawn(self.command(stage, name, words))
     }
+}
+
+/// Starts one of them.
+pub(crate) fn spawn(mut command: Command) -> Child {
+    command.spawn().unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"))
+}
+
+fn quiet(mut command: Command) -> Command {
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    command
 }
 
 /// Where tests/run has put what comes from `PyPI`.

@@ -66,6 +66,13 @@ impl Hold {
         self.read("end")
     }
 
+    /// Forgets when it started, so that another command may have the same pipe and the same files.
+    pub(crate) fn forget(&self) {
+        for name in ["start", "end"] {
+            let _ = fs::remove_file(self.folder.join(name));
+        }
+    }
+
     /// Lets it end.
     pub(crate) fn go(&self) {
         let mut go =

@@ -1,71 +1,53 @@
 //! Measures elect beside its peers. Run by hand through tests/bench/run, on a machine that does nothing else.
 
+mod asked;
 mod contender;
+mod crowd;
 mod figures;
 mod floor;
 mod hold;
+mod machine;
+mod order;
+mod pair;
 mod process;
+mod queue;
 mod report;
 mod sample;
+mod seats;
 mod stage;
+mod wait;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
+use crate::order::{Order, USAGE};
 use crate::report::Report;
 use crate::stage::Stage;
-
-const USAGE: &str = "usage: tests/bench/run [--check] [--runs N] [--json FILE] [FIGURE...]";
-
-/// What is wanted.
-#[derive(Clone, Debug, Default)]
-struct Order {
-    checks: bool,
-    runs: usize,
-    json: Option<PathBuf>,
-    /// The figures to measure; all if none is named.
-    figures: Vec<String>,
-}
-
-impl Order {
-    fn parse(words: impl Iterator<Item = String>) -> Option<Self> {
-        let mut order = Self { runs: 30, ..Self::default() };
-        let mut words = words;
-        while let Some(word) = words.next() {
-            match word.as_str() {
-                "--check" => order.checks = true,
-                "--runs" => order.runs = words.next()?.parse().ok().filter(|runs| *runs > 0)?,
-                "--json" => order.json = Some(words.next()?.into()),
-                flag if flag.starts_with('-') => return None,
-                figure => order.figures.push(figure.to_owned()),
-            }
-        }
-        let is_known = |figure: &String| figures::ALL.iter().any(|(name, _)| name == figure);
-        order.figures.iter().all(is_known).then_some(order)
-    }
-}
 
 fn main() -> ExitCode {
     if let Some(code) = hold::run_as_a_command() {
         return code;
     }
     let Some(order) = Order::parse(std::env::args().skip(1)) else {
-        let names: Vec<&str> = figures::ALL.iter().map(|(name, _)| *name).collect();
-        eprintln!("{USAGE}\nfigures: {}", names.join(", "));
+        eprintln!("{USAGE}\nThere is more to read with --help.");
         return ExitCode::from(2);
     };
-    let stage = Stage::new();
+    if order.helps {
+        print!("{}", order::help());
+        return ExitCode::SUCCESS;
+    }
+    measure(&order)
+}
+
+fn measure(order: &Order) -> ExitCode {
     let mut report = Report::default();
-    for (name, measure) in figures::ALL {
-        if order.figures.is_empty() || order.figures.iter().any(|wanted| wanted == name) {
-            eprintln!("bench: {name}");
-            measure(&stage, order.runs, &mut report);
-        }
+    order.keep(&report);
+    let stage = Stage::new();
+    for figure in figures::ALL.iter().filter(|figure| order.wants(figure.name)) {
+        eprintln!("bench: {}", figure.name);
+        (figure.measure)(&stage, order, &mut report);
+        order.keep(&report);
     }
     print!("{}", report.table());
-    if let Some(path) = &order.json {
-        std::fs::write(path, report.json()).expect("the report is written");
-    }
     if order.checks && !report.check() {
         return ExitCode::FAILURE;
     }

@@ -1,10 +1,23 @@
 //! What was measured, for people and programs, and whether it is within the bounds.
+//!
+//! People get a table in Markdown. The keys of the JSON that programs get:
+//!
+//! - `version`: elect's.
+//! - `machine`: `processor` (its model), `processors` (how many), `memory`, `kernel`.
+//! - `figures`: what was measured, each with
+//!   - `figure`: its name (`hand-over`); `of`: what it is a figure of (`etcd`; `etcd, 1000 waiting`);
+//!   - `unit`: `ms`, `MB`, `%`, `times` (a count), or `per minute`;
+//!   - `samples`: by the name of each contender (`elect`, `flock`, `floor`, `2 waiting`, ...) the `median` of its
+//!     runs, the quartiles `low` and `high`, and the number of `runs`;
+//!   - `ratios`: elect's median as a `ratio` to that of `over`, which is another contender; null over nothing.
+//! - `left_out`: what this run was to measure and did not: `figure`, `of`, and `why`.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::machine;
 use crate::sample::Sample;
 
 /// The bounds that --check holds a run to.
@@ -15,6 +28,8 @@ pub(crate) enum Unit {
     Milliseconds,
     Megabytes,
     Percent,
+    Times,
+    PerMinute,
 }
 
 /// One figure of elect's, beside those of others.
@@ -28,10 +43,19 @@ pub(crate) struct Figure {
     ratios: Vec<(&'static str, f64)>,
 }
 
+/// What was to be measured and was not.
+#[derive(Clone, Debug)]
+struct Gap {
+    figure: &'static str,
+    of: String,
+    why: String,
+}
+
 /// All figures of one run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Report {
     figures: Vec<Figure>,
+    gaps: Vec<Gap>,
 }
 
 /// What elect's median, or its ratio to that of another, may be at most.
@@ -50,7 +74,20 @@ impl fmt::Display for Unit {
             Self::Milliseconds => "ms",
             Self::Megabytes => "MB",
             Self::Percent => "%",
+            Self::Times => "times",
+            Self::PerMinute => "per minute",
         })
+    }
+}
+
+impl Unit {
+    /// Behind the point, for people.
+    const fn digits(self) -> usize {
+        match self {
+            Self::Milliseconds | Self::Megabytes | Self::Percent => 2,
+            Self::PerMinute => 1,
+            Self::Times => 0,
+        }
     }
 }
 
@@ -79,6 +116,26 @@ impl Figure {
         }
     }
 
+    /// One row of the table: what, elect's, those of others, and the ratios.
+    fn row(&self) -> String {
+        let told = |sample: &Sample| {
+            let (unit, digits) = (self.unit, self.unit.digits());
+            let (median, (low, high)) = (sample.median(), sample.quartiles());
+            match sample.runs() {
+                1 => format!("{median:.digits$} {unit}"),
+                _ => format!("{median:.digits$} {unit} ({low:.digits$} to {high:.digits$})"),
+            }
+        };
+        let (ours, others): (Vec<_>, Vec<_>) =
+            self.samples.iter().partition(|(who, _)| *who == "elect");
+        let ours = ours.into_iter().map(|(_, sample)| told(sample)).collect::<Vec<_>>().join("; ");
+        let others: Vec<String> =
+            others.into_iter().map(|(who, sample)| format!("{who}: {}", told(sample))).collect();
+        let ratios: Vec<String> =
+            self.ratios.iter().map(|(who, ratio)| format!("{ratio:.2} x {who}")).collect();
+        row(&[self.name, &self.of, &ours, &others.join("; "), &ratios.join("; ")])
+    }
+
     fn to_json(&self) -> Value {
         let named = |(who, sample): &(&'static str, Sample)| ((*who).to_owned(), sample.to_json());
         let ratios: Vec<Value> =
@@ -89,6 +146,10 @@ impl Figure {
     }
 }
 
+fn row(cells: &[&str]) -> String {
+    format!("| {} |\n", cells.join(" | "))
+}
+
 impl Report {
     pub(crate) fn figure(&mut self, name: &'static str, of: &str, unit: Unit) -> &mut Figure {
         let (samples, ratios) = (Vec::new(), Vec::new());
@@ -97,27 +158,31 @@ impl Report {
         &mut self.figures[last]
     }
 
+    /// Says that a figure is not measured in this run, and why.
+    pub(crate) fn leave_out(&mut self, figure: &'static str, of: &str, why: String) {
+        eprintln!("bench: left out: {figure}, {of}: {why}");
+        self.gaps.push(Gap { figure, of: of.to_owned(), why });
+    }
+
+    /// In Markdown.
     pub(crate) fn table(&self) -> String {
-        let mut text = String::new();
-        for figure in &self.figures {
-            let _ = write!(text, "{:<12} {:<16}", figure.name, figure.of);
-            for (who, sample) in &figure.samples {
-                let (low, high) = sample.quartiles();
-                let unit = figure.unit;
-                let _ =
-                    write!(text, "  {who} {:.2} {unit} ({low:.2} to {high:.2})", sample.median());
-            }
-            for (who, ratio) in &figure.ratios {
-                let _ = write!(text, "  {ratio:.2} x {who}");
-            }
-            text.push('\n');
+        let mut text = row(&["figure", "of", "elect", "others", "ratio"]);
+        text.push_str("|---|---|---|---|---|\n");
+        self.figures.iter().for_each(|figure| text.push_str(&figure.row()));
+        for Gap { figure, of, why } in &self.gaps {
+            text.push_str(&row(&[figure, of, &format!("left out: {why}"), "", ""]));
         }
         text
     }
 
     pub(crate) fn json(&self) -> String {
         let figures: Vec<Value> = self.figures.iter().map(Figure::to_json).collect();
-        format!("{:#}\n", json!({"version": env!("CARGO_PKG_VERSION"), "figures": figures}))
+        let told = |Gap { figure, of, why }: &Gap| json!({"figure": figure, "of": of, "why": why});
+        let left_out: Vec<Value> = self.gaps.iter().map(told).collect();
+        let version = env!("CARGO_PKG_VERSION");
+        let machine = machine::told();
+        let all = json!({"version": version, "machine": machine, "figures": figures, "left_out": left_out});
+        format!("{all:#}\n")
     }
 
     /// Whether all that was measured is within its bounds; says what is not.

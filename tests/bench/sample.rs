@@ -24,6 +24,10 @@ impl Sample {
         self.push(time.as_secs_f64() * 1e3);
     }
 
+    pub(crate) const fn runs(&self) -> usize {
+        self.0.len()
+    }
+
     fn quantile(&self, part: usize, of: usize) -> f64 {
         self.0.get((self.0.len() - 1) * part / of).copied().unwrap_or(f64::NAN)
     }
@@ -40,6 +44,6 @@ impl Sample {
 
     pub(crate) fn to_json(&self) -> Value {
         let (low, high) = self.quartiles();
-        json!({"median": self.median(), "low": low, "high": high, "runs": self.0.len()})
+        json!({"median": self.median(), "low": low, "high": high, "runs": self.runs()})
     }
 }

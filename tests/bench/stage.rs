@@ -1,14 +1,20 @@
 //! The stores and the names that contenders share.
 
 use std::cell::Cell;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use elect_testkit::servers::{Etcd, ZooKeeper, ZooKeeperSetup};
 use tempfile::TempDir;
 
-/// Sessions last 20 of them at most: enough for the usual TTL.
+use crate::asked::Asked;
+use crate::contender::Store;
+
+/// Of ZooKeeper's; a session ends with one.
 const TICK: Duration = Duration::from_secs(1);
+/// So that a crowd need not renew while it is looked at: 100 minutes.
+const LONGEST_SESSION: &str = "maxSessionTimeout=6000000";
 
 /// A server of each store, and a folder.
 pub(crate) struct Stage {
@@ -16,19 +22,21 @@ pub(crate) struct Stage {
     pub(crate) etcd: Etcd,
     pub(crate) zookeeper: ZooKeeper,
     next: Cell<u32>,
+    /// How often ZooKeeper was asked how often it was asked.
+    looks: Cell<u64>,
 }
 
 impl Stage {
     pub(crate) fn new() -> Self {
-        Self {
-            folder: TempDir::new().expect("a temporary folder"),
-            etcd: Etcd::start_own(1),
-            zookeeper: ZooKeeper::start(&ZooKeeperSetup {
-                tick: TICK,
-                ..ZooKeeperSetup::default()
-            }),
-            next: Cell::new(0),
-        }
+        let folder = TempDir::new().expect("a temporary folder");
+        fs::create_dir(folder.path().join("state")).expect("a folder");
+        let zookeeper = ZooKeeper::start(&ZooKeeperSetup {
+            tick: TICK,
+            lines: vec![LONGEST_SESSION.to_owned()],
+            ..ZooKeeperSetup::default()
+        });
+        let (next, looks) = (Cell::new(0), Cell::new(0));
+        Self { folder, etcd: Etcd::start_own(1), zookeeper, next, looks }
     }
 
     /// A name that nothing else has.
@@ -38,11 +46,28 @@ impl Stage {
         format!("{what}-{number}")
     }
 
-    pub(crate) fn folder(&self) -> &Path {
-        self.folder.path()
-    }
-
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
+    }
+
+    /// Where a store is: a folder, or HOST:PORT.
+    pub(crate) fn place(&self, store: Store) -> String {
+        match store {
+            Store::File => self.path("state").display().to_string(),
+            Store::Etcd => self.etcd.endpoints()[0].to_string(),
+            Store::ZooKeeper => self.zookeeper.address(0).to_string(),
+        }
+    }
+
+    /// What a store's server has been asked so far, without these questions; the local disk is asked nothing.
+    pub(crate) fn asked(&self, store: Store) -> Asked {
+        match store {
+            Store::File => Asked::default(),
+            Store::Etcd => Asked::of_etcd(&self.etcd),
+            Store::ZooKeeper => {
+                self.looks.set(self.looks.get() + 1);
+                Asked::of_zookeeper(&self.zookeeper, self.looks.get())
+            }
+        }
     }
 }

@@ -232,6 +232,15 @@ impl Etcd {
         })
     }
 
+    /// What the members have counted so far under a name of their metrics, over all labels.
+    ///
+    /// # Panics
+    /// When one of them does not tell.
+    pub fn counted(&self, name: &str) -> u64 {
+        let page = |member: &Member| member.get("/metrics").expect("a member that tells of itself");
+        self.members.iter().map(|member| sum(&page(member), name)).sum()
+    }
+
     /// Stops all members, until what is returned is dropped.
     pub fn stop(&self) -> Stopped {
         Stopped::all(self.members.iter().map(|member| member.process.pid()).collect())
@@ -287,6 +296,18 @@ impl Etcd {
     }
 }
 
+/// The sum of all counters with this name on a page of metrics.
+fn sum(page: &str, name: &str) -> u64 {
+    let counter = |line: &str| {
+        let rest = line.strip_prefix(name)?;
+        let (labels, value) = rest.rsplit_once(' ')?;
+        (labels.is_empty() || labels.starts_with('{')).then(|| value.trim().parse::<f64>().ok())?
+    };
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
+    let count = |value: f64| value as u64;
+    page.lines().filter_map(counter).map(count).sum()
+}
+
 impl Stopped {
     fn all(pids: Vec<i32>) -> Self {
         let stopped = Self(pids);
@@ -311,6 +332,13 @@ impl Drop for Stopped {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counters_of_one_name_are_summed_and_those_of_longer_names_are_not() {
+        let page = "# TYPE asked counter\nasked{kind=\"a b\"} 3\nasked{kind=\"c\"} 1.2e+01\n\
+                    asked_since 100\nasked_total 7\n";
+        assert_eq!((sum(page, "asked"), sum(page, "asked_total"), sum(page, "other")), (15, 7, 0));
+    }
 
     #[test]
     fn a_member_serves_stops_and_serves_again() {

@@ -1,0 +1,34 @@
+//! What servers tell of the work that they had.
+
+use elect_testkit::servers::{Etcd, ZooKeeper};
+
+/// So much has been asked of a server since its start.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Asked {
+    /// Messages of clients. ZooKeeper counts its pings with them, etcd does not count those of HTTP/2.
+    pub(crate) requests: u64,
+    /// What was written to its log.
+    pub(crate) writes: u64,
+}
+
+impl Asked {
+    pub(crate) fn of_etcd(etcd: &Etcd) -> Self {
+        Self {
+            requests: etcd.counted("grpc_server_msg_received_total"),
+            writes: etcd.counted("etcd_server_proposals_committed_total"),
+        }
+    }
+
+    /// As this was asked so many times, this time included.
+    pub(crate) fn of_zookeeper(zookeeper: &ZooKeeper, looks: u64) -> Self {
+        let page = zookeeper.ask(0, "srvr").expect("ZooKeeper tells of itself");
+        let told = |name| page.lines().find_map(|line| line.strip_prefix(name)).expect(name);
+        let received: u64 = told("Received: ").parse().expect("a count");
+        let writes = u64::from_str_radix(told("Zxid: 0x"), 16).expect("a number");
+        Self { requests: received.saturating_sub(looks), writes }
+    }
+
+    pub(crate) const fn since(self, earlier: Self) -> Self {
+        Self { requests: self.requests - earlier.requests, writes: self.writes - earlier.writes }
+    }
+}

@@ -1,0 +1,84 @@
+//! What is wanted of a run.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+
+use crate::figures;
+use crate::report::Report;
+
+pub(crate) const USAGE: &str =
+    "usage: tests/bench/run [--check] [--runs N] [--crowd N] [--json FILE] [FIGURE...]";
+
+const OPTIONS: &str = "\
+Measures elect beside its peers, and prints a table in Markdown: medians, with the quartiles in brackets.
+The machine is to do nothing else meanwhile; ratios of one run are what counts.
+
+Options:
+  --check      say what is beyond the bounds of tests/bench/bounds.json, and exit with 1 if anything is
+  --runs N     runs of each contender [default: 30]
+  --crowd N    the most who wait in `crowd` and `seats`; what is left out is said [default: 10000]
+  --json FILE  write the figures there, too; tests/bench/report.rs says what the keys mean
+  -h, --help   print this
+
+Figures, all of them if none is named:
+";
+
+/// What is wanted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Order {
+    pub(crate) helps: bool,
+    pub(crate) checks: bool,
+    pub(crate) runs: usize,
+    /// The most who wait at once.
+    pub(crate) crowd: usize,
+    json: Option<PathBuf>,
+    /// The figures to measure; all if none is named.
+    figures: Vec<String>,
+}
+
+impl Order {
+    /// `None` if these words say nothing that can be done.
+    pub(crate) fn parse(mut words: impl Iterator<Item = String>) -> Option<Self> {
+        let mut order = Self { runs: 30, crowd: 10_000, ..Self::default() };
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "-h" | "--help" => order.helps = true,
+                "--check" => order.checks = true,
+                "--runs" => order.runs = words.next()?.parse().ok().filter(|runs| *runs > 0)?,
+                "--crowd" => order.crowd = words.next()?.parse().ok()?,
+                "--json" => order.json = Some(words.next()?.into()),
+                flag if flag.starts_with('-') => return None,
+                figure => order.figures.push(figure.to_owned()),
+            }
+        }
+        let is_known = |name: &String| figures::ALL.iter().any(|figure| figure.name == name);
+        order.figures.iter().all(is_known).then_some(order)
+    }
+
+    pub(crate) fn wants(&self, figure: &str) -> bool {
+        self.figures.is_empty() || self.figures.iter().any(|wanted| wanted == figure)
+    }
+
+    /// Why so many are not to wait, if they are not.
+    pub(crate) fn forbids(&self, waiting: usize) -> Option<String> {
+        (waiting > self.crowd).then(|| format!("--crowd {}", self.crowd))
+    }
+
+    /// Writes the report to where it is wanted, if anywhere. What was measured stays when something fails later.
+    pub(crate) fn keep(&self, report: &Report) {
+        let Some(path) = &self.json else { return };
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).expect("a folder for the report");
+        }
+        fs::write(path, report.json()).expect("the report is written");
+    }
+}
+
+pub(crate) fn help() -> String {
+    let mut text = format!("{USAGE}\n\n{OPTIONS}");
+    for figure in &figures::ALL {
+        let _ = writeln!(text, "  {:<12} {}", figure.name, figure.about);
+    }
+    text
+}

@@ -114,6 +114,20 @@
 //! (`election::ranking`), and for somebody better it gives its place up and comes again behind. So no two
 //! candidates need to agree on anything: whoever is wrong about the others leads too early or too late, and alone.
 //!
+//! **Divisions.** An election can be several under one name, `NAME:0` and so on, each of them an election like any
+//! other. Each candidate says into what it takes the election to be divided, and the orders keep what all agree on:
+//! whoever disagrees is refused before it starts anything (`election::division`). All that a process takes part in it does
+//! over one store, whose seats share a session ([`elect_api::Store`]).
+//!
+//! **Slots.** To the engine a candidate for slots has one seat. It is made of one at the door, where all queue, and one in
+//! each slot, where only the head of that queue waits (`election::slots`); the first slot to be won counts, and the rest
+//! is given up beside.
+//!
+//! **Shards.** A member has an engine for the roster, the election that has the name, for which nothing runs, and an engine,
+//! a guardian and a command for each shard that it is to hold. Whoever leads the roster writes into the orders who is to
+//! hold what (`election::spread`). That is advice: it settles who takes part in the election of a shard, and nothing
+//! else does who leads it.
+//!
 //! **Fencing.** What a lease cannot stop a token can. A store keeps the greatest one that came for each resource
 //! ([`elect_api::Store::fence`]), and values that are written only while the entry with a token leads
 //! ([`elect_api::Store::put`]). Whoever asks is another process than the one that has the seat, and may stand still

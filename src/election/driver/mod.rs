@@ -41,11 +41,11 @@ pub struct Candidacy<'a> {
 
 type Look<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Survey, Error>> + Send + 'a>>;
 type Watch<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Wake, Error>> + Send + 'a>>;
-struct Driver<'a, C, T, O> {
+struct Driver<'a> {
     candidacy: &'a Candidacy<'a>,
-    clock: &'a C,
-    tree: &'a mut T,
-    observer: &'a mut O,
+    clock: &'a (dyn Clock + Sync),
+    tree: &'a mut dyn Tree,
+    observer: &'a mut dyn Observer,
     seat: Option<SharedSeat>,
     request: Option<Request<'a>>,
     /// What the request is, and when it was sent.
@@ -77,12 +77,12 @@ struct Driver<'a, C, T, O> {
 ///
 /// # Cancellation
 /// Dropping the future leaves the entry in the store and the tree to the guardian.
-pub async fn drive<C: Clock + Sync, T: Tree, O: Observer>(
+pub async fn drive(
     candidacy: &Candidacy<'_>,
     mut machine: Machine,
-    clock: &C,
-    tree: &mut T,
-    observer: &mut O,
+    clock: &(dyn Clock + Sync),
+    tree: &mut dyn Tree,
+    observer: &mut dyn Observer,
 ) -> Verdict {
     let mut driver = Driver {
         candidacy,
@@ -131,7 +131,7 @@ pub async fn drive<C: Clock + Sync, T: Tree, O: Observer>(
     }
 }
 
-impl<C: Clock + Sync, T: Tree, O: Observer> Driver<'_, C, T, O> {
+impl Driver<'_> {
     fn execute(&mut self, now: Boottime, command: Command) {
         if let Some(operation) = requests::operation(&command) {
             self.sent = Some((operation, now));

@@ -1,7 +1,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use elect_api::{ElectionNameError, KeyError};
+use elect_api::{Division, ElectionNameError, KeyError};
 
 use crate::cli::Place;
 
@@ -45,6 +45,14 @@ pub enum ConfigError {
         url: String,
         /// The schemes of this build, for people.
         known: String,
+    },
+    /// A flag was given that means nothing in an election that is divided like this.
+    #[error("{flag} does not go with {division}")]
+    Undivided {
+        /// The flag.
+        flag: &'static str,
+        /// Into what the election is to be divided.
+        division: Division,
     },
     /// A flag about the time of leases was given for a store whose leases do not end by time.
     #[error("the {scheme} store's leases have no time limit: {flag} means nothing to it")]
@@ -139,7 +147,9 @@ impl ConfigError {
             Self::Election { .. } => Some("election"),
             Self::Label(_) => Some("id"),
             Self::NoScheme(_) | Self::UnknownScheme { .. } => Some("backend"),
-            Self::Timeless { flag, .. } | Self::Alone { flag, .. } => flag.strip_prefix("--"),
+            Self::Timeless { flag, .. }
+            | Self::Alone { flag, .. }
+            | Self::Undivided { flag, .. } => flag.strip_prefix("--"),
             Self::NoProfile { .. } => Some("profile"),
             Self::Delays { .. } => Some("restart-delay"),
             Self::CommandName { .. }
@@ -168,6 +178,9 @@ impl ConfigError {
             }
             Self::Timeless { .. } => Some(
                 "leave the flag, or its variable, away, and its key to the profiles of other stores",
+            ),
+            Self::Undivided { .. } => Some(
+                "leave the flag, or its variable, away, and its key to the profiles of other elections",
             ),
             Self::Delays { .. } => Some("lower the one or raise the other"),
             Self::NoLease => Some(

@@ -4,6 +4,7 @@
 //! nothing is written.
 
 mod campaign;
+mod division;
 mod doctor;
 mod error;
 mod file;

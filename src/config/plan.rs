@@ -3,9 +3,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use elect_api::{Division, ElectionName, Ticket};
+use elect_api::{ElectionName, Ticket};
 use nix::sys::signal::Signal;
 
+use super::division::division;
 use super::{
     AfterLoss, BackendUrl, CampaignPlan, ConfigError, Containment, HealthPlan, Leftover, naming,
     stores,
@@ -94,13 +95,10 @@ impl RunPlan {
             (false, None) => Wait::Forever,
         };
         let shown = program.to_string_lossy().into_owned();
+        let division = division(&args)?;
         let mut campaign =
             CampaignPlan::new(args.campaign, args.log, election, args.kill_grace, shown)?;
-        campaign.division = match (args.slots, args.shards) {
-            (Some(slots), _) => Division::Slots(slots),
-            (_, Some(shards)) => Division::Shards(shards),
-            _ => Division::Whole,
-        };
+        campaign.division = division;
         Ok(Self {
             campaign,
             named_after_command,
@@ -240,6 +238,20 @@ mod tests {
             (Signal::SIGUSR1, Some(Duration::from_secs(3)))
         );
         assert_eq!(run(&["-n", "job"]).unwrap().wait, Wait::No);
+    }
+
+    #[test]
+    fn what_means_nothing_where_an_election_is_divided_is_refused() {
+        use elect_api::Division;
+        assert_eq!(run(&["--slots", "3", "job"]).unwrap().campaign.division, Division::Slots(3));
+        assert_eq!(run(&["--shards", "8", "job"]).unwrap().campaign.division, Division::Shards(8));
+        // As if a file had them, which the grammar does not see.
+        let mut given = parse(["elect", "run", "--shards", "8", "job"]).unwrap();
+        let Command::Run(args) = &mut given.command else { panic!("not read as a run") };
+        args.hold = Some(Duration::from_secs(1));
+        let Command::Run(args) = given.command else { panic!("not read as a run") };
+        let refusal = RunPlan::new(*args).unwrap_err();
+        assert_eq!(refusal.to_string(), "--hold does not go with 8 shards");
     }
 
     #[test]

@@ -13,8 +13,10 @@ const ALIKE: f64 = 0.7;
 const VERY_ALIKE: f64 = 0.85;
 
 /// What a command finds in its environment, and what stands in for parts of a URL.
-const WITHOUT_FLAG: [&str; 10] = [
+const WITHOUT_FLAG: [&str; 12] = [
     "ELECT_TOKEN",
+    "ELECT_SLOT",
+    "ELECT_SHARD",
     "ELECT_LEADER_ID",
     "ELECT_LEASE",
     "ELECT_HTTP_ADDRESS",

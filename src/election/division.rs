@@ -58,6 +58,9 @@ pub async fn settle(
     candidate: &Candidate,
 ) -> Result<Agreement, Error> {
     let ours = candidate.division;
+    if let Some(why) = belongs(store, election).await? {
+        return Ok(Agreement::Disputed(why));
+    }
     for _ in 0..RACES {
         let kept = store.orders(election).await?;
         let orders = Orders::read(kept.text.as_deref())?;
@@ -84,6 +87,18 @@ pub async fn settle(
     }
     let what = format!("others write the orders of {election} all the time");
     Err(Error::new(ErrorKind::Unreachable, what))
+}
+
+/// What an election is a part of, in words, if its name is that of a part: then nobody takes part in it by that name.
+async fn belongs(store: &dyn Store, election: &ElectionName) -> Result<Option<String>, Error> {
+    let Some(whole) = Division::whole(election) else { return Ok(None) };
+    let orders = Orders::read(store.orders(&whole).await?.text.as_deref())?;
+    let division = orders.division();
+    Ok((!division.is_whole()).then(|| {
+        format!(
+            "{election} is a part of {whole}, which has {division}: take part in that, or take another name"
+        )
+    }))
 }
 
 /// Who takes part and goes by another division, in words, if somebody does.

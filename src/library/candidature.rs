@@ -10,7 +10,7 @@ use super::observer::Observer;
 use super::validity::Told;
 use super::work::Work;
 use crate::election::driver::{self, Candidacy, Clock as _};
-use crate::election::machine::{Heeds, Machine, Rules, Verdict, Wait};
+use crate::election::machine::{Heeds, Machine, Rules, Settles, Verdict, Wait};
 use crate::election::timing::Timing;
 
 /// One candidacy with all that it needs.
@@ -63,6 +63,7 @@ impl Candidature {
             insists: false,
             once: false,
             division: self.candidate.division,
+            settles: Settles::of(self.candidate.division, &self.election),
             id: self.candidate.id.clone(),
             priority: self.candidate.priority,
             heeds: Heeds::All,

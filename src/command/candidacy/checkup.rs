@@ -24,7 +24,7 @@ pub(in crate::command) struct Leave {
 pub(in crate::command) struct Checkup<'a> {
     plan: &'a HealthPlan,
     inherited: &'a Inherited,
-    environment: Vec<(OsString, OsString)>,
+    environment: Box<dyn Fn() -> Vec<(OsString, OsString)> + 'a>,
 }
 
 /// What came of a look.
@@ -36,13 +36,13 @@ pub(in crate::command) struct Finding {
 }
 
 impl<'a> Checkup<'a> {
-    /// `environment` is that of a health command.
-    pub(in crate::command) const fn new(
+    /// `environment` is that of a health command, at each look.
+    pub(in crate::command) fn new(
         plan: &'a HealthPlan,
         inherited: &'a Inherited,
-        environment: Vec<(OsString, OsString)>,
+        environment: impl Fn() -> Vec<(OsString, OsString)> + 'a,
     ) -> Self {
-        Self { plan, inherited, environment }
+        Self { plan, inherited, environment: Box::new(environment) }
     }
 
     /// Looks, for no longer than was asked for and than `leave` lasts.
@@ -71,7 +71,7 @@ impl<'a> Checkup<'a> {
         let limit = self.plan.timeout;
         let deadlines = leave.borrow_and_update().deadlines;
         let hold = deadlines.map(|deadlines| Hold { deadlines: Some(deadlines), holds: &[] });
-        let environment = self.environment.clone();
+        let environment = (self.environment)();
         let errand = Errand { command, environment, limit, lease: hold };
         let mut helper = match Helper::start(errand, self.inherited) {
             Ok(helper) => helper,

@@ -22,7 +22,9 @@ pub(super) const LEADER_ID: &str = "ELECT_LEADER_ID";
 /// The fencing token of that leadership; the command gets it from its guardian.
 pub(super) const TOKEN: &str = "ELECT_TOKEN";
 /// In which slot that is, if the election has any.
-pub(super) const SLOT: &str = "ELECT_SLOT";
+pub(in crate::command) const SLOT: &str = "ELECT_SLOT";
+/// The number of its shard.
+pub(in crate::command) const SHARD: &str = "ELECT_SHARD";
 /// Where `--http` listens.
 const HTTP_ADDRESS: &str = "ELECT_HTTP_ADDRESS";
 
@@ -66,7 +68,7 @@ pub(in crate::command) fn for_command(
     http: Option<SocketAddr>,
 ) -> Vec<(OsString, OsString)> {
     let listener: &[&str] = if has_sockets() { &LISTENER } else { &[] };
-    let replaced = [LEADER_ELECTION, LEADER_BACKEND, LEADER_ID, HTTP_ADDRESS];
+    let replaced = [LEADER_ELECTION, LEADER_BACKEND, LEADER_ID, HTTP_ADDRESS, SLOT, SHARD];
     let replaced = replaced.iter().chain(listener).map(ToString::to_string);
     let withheld: Vec<String> = ours_alone().chain(replaced).collect();
     let ours =

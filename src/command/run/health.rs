@@ -60,7 +60,7 @@ pub(super) fn look_after<'a, T>(
     plan: &'a HealthPlan,
     inherited: &'a Inherited,
     log: &'a Log,
-    environment: impl FnOnce() -> Vec<(OsString, OsString)>,
+    environment: impl Fn() -> Vec<(OsString, OsString)> + 'a,
 ) -> (Looked<T>, Option<Health<'a>>) {
     if !plan.looks() {
         return (Looked { tree, patient: None }, None);
@@ -79,7 +79,7 @@ pub(super) fn look_after<'a, T>(
         started: None,
         relapse: None,
     };
-    let checkup = Checkup::new(plan, inherited, environment());
+    let checkup = Checkup::new(plan, inherited, environment);
     let health = Health { plan, checkup, log, leave: left, found, looks, withheld };
     (Looked { tree, patient: Some(patient) }, Some(health))
 }

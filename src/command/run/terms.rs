@@ -11,14 +11,11 @@ use crate::command::candidacy::{Charge, Hooks, environment};
 use crate::command::selftest::is_scratch;
 use crate::config::{BackendUrl, RunPlan};
 use crate::election::driver::Candidacy;
-use crate::election::machine::{Heeds, Machine, Rules};
+use crate::election::machine::{Heeds, Machine, Rules, Settles};
 use crate::election::slots::Slot;
 use crate::election::timing::{Timing, Wishes};
 use crate::guard::{Containment, Enclosure, Forked, Inherited, Redeem, Role, Settings, Starts};
 use crate::report::Log;
-
-/// Where the number of its shard is told to a command.
-const SHARD: &str = "ELECT_SHARD";
 
 /// One candidacy with all that it needs.
 pub(super) struct Terms<'a> {
@@ -122,20 +119,24 @@ impl<'a> Terms<'a> {
     fn environment(&self, http: Option<SocketAddr>) -> Vec<(OsString, OsString)> {
         let mut environment =
             environment::for_command(&self.election, &self.candidate, &self.told(), http);
-        self.tell_shard(&mut environment);
+        self.tell_part(&mut environment);
         environment
     }
 
+    /// By now: in which slot we lead is known once we do.
     pub(super) fn environment_of_health(&self) -> Vec<(OsString, OsString)> {
         let mut environment = environment::for_helper();
-        self.tell_shard(&mut environment);
+        self.tell_part(&mut environment);
         environment
     }
 
-    fn tell_shard(&self, environment: &mut Vec<(OsString, OsString)>) {
-        if let Some(shard) = self.shard {
-            environment.retain(|(name, _)| name != SHARD);
-            environment.push((SHARD.into(), shard.to_string().into()));
+    fn tell_part(&self, environment: &mut Vec<(OsString, OsString)>) {
+        let shard = self.shard.map(|number| (environment::SHARD, number));
+        let slot =
+            self.slot.as_ref().and_then(Slot::number).map(|number| (environment::SLOT, number));
+        for (name, number) in shard.into_iter().chain(slot) {
+            environment.retain(|(other, _)| other != name);
+            environment.push((name.into(), number.to_string().into()));
         }
     }
 
@@ -196,6 +197,8 @@ impl<'a> Terms<'a> {
 
     pub(super) fn rules(&self) -> Rules {
         let division = self.shard.map_or(self.plan.campaign.division, |_| Division::Whole);
+        let settles =
+            self.shard.map_or_else(|| Settles::of(division, &self.election), |_| Settles::IfShown);
         // Who is to hold a shard the coordinator decides.
         let priority = match self.plan.campaign.division {
             Division::Shards(_) => Candidate::USUAL_PRIORITY,
@@ -207,9 +210,11 @@ impl<'a> Terms<'a> {
             stop_timeout: self.plan.stop_timeout,
             hold: self.plan.hold,
             restarts: self.plan.restarts,
-            insists: false,
+            // Whoever holds shards, or a place in the roster, has reached the store.
+            insists: self.shard.is_some(),
             once: self.plan.once.is_some(),
             division,
+            settles,
             id: self.candidate.id.clone(),
             priority,
             heeds: Heeds::All,

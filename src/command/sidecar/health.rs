@@ -33,7 +33,7 @@ impl<'a> Health<'a> {
         log: &'a Log,
         told: watch::Sender<Fitness>,
     ) -> Self {
-        let checkup = Checkup::new(plan, inherited, environment::for_helper());
+        let checkup = Checkup::new(plan, inherited, environment::for_helper);
         Self { plan, checkup, log, told }
     }
 

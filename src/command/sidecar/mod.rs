@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use elect_api::Candidate;
+use elect_api::{Candidate, ElectionName};
 use tokio::sync::watch;
 
 use self::health::{Fitness, Health};
@@ -26,7 +26,7 @@ use super::runtime::block_on;
 use super::steer::preempt;
 use crate::config::{self, AfterLoss, SidecarPlan, Wait};
 use crate::election::driver::{self, Candidacy, Clock as _};
-use crate::election::machine::{Event, Heeds, Machine, Rules, Verdict};
+use crate::election::machine::{Event, Heeds, Machine, Rules, Settles, Verdict};
 use crate::election::timing::Timing;
 use crate::guard::{Incoming, Inherited};
 use crate::report::Log;
@@ -174,7 +174,7 @@ impl Sidecar<'_> {
         let Others { board, service } = self.others;
         let observer = Observer::new(self.log, &shared, candidate, service, board.map(Feed::new));
         let mut observer = Quiet::new(observer, self.log, board, service);
-        let rules = rules(candidate, campaign.lock_delay);
+        let rules = rules(&campaign.election, candidate, campaign.lock_delay);
         let machine = Machine::new(rules, timing, self.clock.now(), fastrand::u64(..));
         let drive =
             driver::drive(&candidacy, machine, &self.clock, &mut self.standing, &mut observer);
@@ -215,7 +215,7 @@ impl Sidecar<'_> {
     }
 }
 
-fn rules(candidate: &Candidate, lock_delay: Option<Duration>) -> Rules {
+fn rules(election: &ElectionName, candidate: &Candidate, lock_delay: Option<Duration>) -> Rules {
     Rules {
         wait: Wait::Forever,
         signal: libc::SIGTERM,
@@ -225,6 +225,7 @@ fn rules(candidate: &Candidate, lock_delay: Option<Duration>) -> Rules {
         insists: true,
         once: false,
         division: candidate.division,
+        settles: Settles::of(candidate.division, election),
         id: candidate.id.clone(),
         priority: candidate.priority,
         heeds: Heeds::All,

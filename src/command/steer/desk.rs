@@ -50,6 +50,40 @@ impl<'a> Desk<'a> {
         Ok(Self { backend, election, log: log.about(election), store, location, end })
     }
 
+    /// The same for another election, such as a part of this one.
+    ///
+    /// # Errors
+    /// As [`Desk::new`].
+    pub(super) fn at<'b>(&'b self, election: &'b ElectionName) -> anyhow::Result<Desk<'b>> {
+        let (location, log) = (self.location.clone(), self.log.about(election));
+        let store = config::connect(self.backend)?;
+        Ok(Desk { backend: self.backend, election, log, store, location, end: self.end })
+    }
+
+    /// Its slots, if it has any.
+    ///
+    /// # Errors
+    /// The store does not answer, or refuses us, or holds what no elect has written.
+    pub(super) async fn slots(&self) -> anyhow::Result<Vec<ElectionName>> {
+        let Division::Slots(number) = self.asked().await?.division() else { return Ok(Vec::new()) };
+        let slots = (0..number).map(|number| Ok(Division::part(self.election, number)?));
+        slots.collect()
+    }
+
+    /// That it has no slots: who leads in one does so in an election of its own.
+    ///
+    /// # Errors
+    /// As [`Desk::slots`]; and it has.
+    pub(super) async fn has_no_slots(&self) -> anyhow::Result<()> {
+        match self.slots().await?.as_slice() {
+            [] => Ok(()),
+            [only] => bail!("{} has one slot: name it, {only}", self.election),
+            [first, .., last] => {
+                bail!("{} has slots: name one of them, {first} to {last}", self.election)
+            }
+        }
+    }
+
     /// For people.
     pub(super) const fn log(&self) -> &Log {
         &self.log

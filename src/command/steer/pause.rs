@@ -1,7 +1,10 @@
 //! `elect pause` and `elect resume`: nobody leads for now.
 
+use std::time::Duration;
+
 use anyhow::{Context, bail};
 use elect_api::{Division, Token};
+use tokio::time::sleep;
 
 use super::Desk;
 use super::desk::request;
@@ -41,6 +44,9 @@ pub(in crate::command) fn pause(plan: &AskPlan, log: &Log) -> anyhow::Result<u8>
 
 const RESUMED: &str = "the election is not paused any more: somebody has resumed it";
 
+/// How often we look whether it is still paused, where that is not seen beside something else.
+const AGAIN: Duration = Duration::from_secs(1);
+
 const LATE: &str = "the election is paused; whoever leads has not ended yet";
 
 fn late(desk: &Desk<'_>) -> u8 {
@@ -51,11 +57,27 @@ fn late(desk: &Desk<'_>) -> u8 {
 /// Who leads a part does so in an election of its own, and obeys the orders of the whole.
 async fn pause_parts(desk: &Desk<'_>, plan: &AskPlan, division: Division) -> anyhow::Result<u8> {
     desk.ask(|orders| paused(orders, plan, None)).await?;
-    let is_over = desk.wait_for_parts(division, LATE, |survey| survey.leader.is_none()).await?;
+    for slot in desk.slots().await? {
+        stop_everybody(&desk.at(&slot)?, plan).await?;
+    }
+    let is_over = tokio::select! {
+        is_over = desk.wait_for_parts(division, LATE, |survey| survey.leader.is_none()) => is_over?,
+        end = until_resumed(desk) => return end,
+    };
     if !is_paused(desk).await? {
         bail!(RESUMED);
     }
     if is_over { done(plan) } else { Ok(late(desk)) }
+}
+
+/// Ends, with an error, once the election is paused no more.
+async fn until_resumed(desk: &Desk<'_>) -> anyhow::Result<u8> {
+    loop {
+        sleep(AGAIN).await;
+        if !is_paused(desk).await? {
+            bail!(RESUMED);
+        }
+    }
 }
 
 /// Asks that nobody leads, and whoever leads to give leadership up.
@@ -102,6 +124,9 @@ fn done(plan: &AskPlan) -> anyhow::Result<u8> {
 pub(in crate::command) fn resume(plan: &ResumePlan, log: &Log) -> anyhow::Result<u8> {
     block_on(async {
         let desk = Desk::new(&plan.backend, &plan.election, None, log)?;
+        for slot in desk.slots().await? {
+            desk.at(&slot)?.ask(|orders| orders.paused(None)).await?;
+        }
         desk.ask(|orders| orders.paused(None)).await?;
         Ok(0)
     })

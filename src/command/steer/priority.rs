@@ -1,7 +1,7 @@
 //! `elect priority`: who is to lead rather than others.
 
 use anyhow::bail;
-use elect_api::{Candidate, Division, Survey};
+use elect_api::{Candidate, Division, ElectionName, Survey};
 
 use super::Desk;
 use super::desk::{is_led_by, is_settled, request, say_who_leads};
@@ -18,6 +18,7 @@ pub(in crate::command) fn priority(plan: &PriorityPlan, log: &Log) -> anyhow::Re
     block_on(async {
         let ask = &plan.ask;
         let desk = Desk::new(&ask.backend, &ask.election, ask.timeout, log)?;
+        has_ranks(&desk, &ask.election).await?;
         let survey = desk.survey().await?;
         check(&survey, plan, desk.asked().await?.sets_priority_of(&plan.id))?;
         let priority = match plan.priority {
@@ -50,6 +51,19 @@ pub(in crate::command) fn priority(plan: &PriorityPlan, log: &Log) -> anyhow::Re
         desk.log().warn(why);
         Ok(NOT_ACQUIRED)
     })
+}
+
+/// That it is no election of slots, and no slot of one: who comes first leads there.
+async fn has_ranks(desk: &Desk<'_>, election: &ElectionName) -> anyhow::Result<()> {
+    let whole = Division::whole(election);
+    for name in [Some(election), whole.as_ref()].into_iter().flatten() {
+        if !desk.at(name)?.slots().await?.is_empty() {
+            bail!(
+                "{name} has slots, and there are no priorities among those: who comes first leads"
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Waits until nobody of that name leads a shard.

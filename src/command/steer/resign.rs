@@ -19,6 +19,7 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
     block_on(async {
         let ask = &plan.ask;
         let desk = Desk::new(&ask.backend, &ask.election, ask.timeout, log)?;
+        desk.has_no_slots().await?;
         let survey = desk.survey().await?;
         if let (Some(to), Some(leader)) = (&plan.to, &survey.leader)
             && is_known_as(&leader.entry.candidate.id, to)

@@ -32,7 +32,7 @@ use super::timing::Timing;
 use crate::guard::switches::is_off;
 pub use signals::Interrupts;
 pub use vocabulary::{
-    Answer, Command, Event, Heeds, LastWords, News, Restarts, Rules, Verdict, Wait,
+    Answer, Command, Event, Heeds, LastWords, News, Restarts, Rules, Settles, Verdict, Wait,
 };
 
 /// One candidacy, from joining to its verdict.
@@ -105,7 +105,10 @@ impl Machine {
     /// A candidacy that begins at `now`. `seed` spreads its repetitions.
     pub fn new(rules: Rules, timing: Timing, now: Boottime, seed: u64) -> Self {
         Self {
-            settling: if rules.division.is_whole() { Settling::Settled } else { Settling::Due },
+            settling: match rules.settles {
+                Settles::First => Settling::Due,
+                Settles::IfShown => Settling::Settled,
+            },
             inquiry: rules.once.then_some(Inquiry::Due(None)),
             chapter: Chapter::Closed,
             delay: None,

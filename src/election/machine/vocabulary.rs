@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use elect_api::{Boottime, Division, Error, Noted, Token, Validity};
+use elect_api::{Boottime, Division, ElectionName, Error, Noted, Token, Validity};
 
 use crate::election::division::Agreement;
 use crate::election::orders::Orders;
@@ -28,6 +28,8 @@ pub struct Rules {
     pub once: bool,
     /// Into what we take the election to be divided.
     pub division: Division,
+    /// When it is settled that all agree on that.
+    pub settles: Settles,
     /// Our id.
     pub id: String,
     /// Our priority, as long as nobody has set another: 0 never leads.
@@ -39,6 +41,26 @@ pub struct Rules {
     /// From a win to the start, unless the last leadership that is known has ended well. With `None` a start waits
     /// for no history.
     pub lock_delay: Option<Duration>,
+}
+
+/// When a candidate settles what an election is divided into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settles {
+    /// Before it joins.
+    First,
+    /// Once it is shown another division than its own.
+    IfShown,
+}
+
+impl Settles {
+    /// As it has to be in this election: who divides it, or gives it a name that a part of another may have, does so first.
+    pub fn of(division: Division, election: &ElectionName) -> Self {
+        if division.is_whole() && Division::whole(election).is_none() {
+            Self::IfShown
+        } else {
+            Self::First
+        }
+    }
 }
 
 /// What of that which people ask of an election concerns a candidacy.

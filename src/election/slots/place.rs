@@ -1,6 +1,8 @@
 //! A seat at the door, or in one slot.
 
-use elect_api::{Boottime, Error, NoteName, Seat, Standing, Ticket, awake};
+use elect_api::{Boottime, Division, Error, ErrorKind, NoteName, Seat, Standing, Ticket, awake};
+
+use crate::election::orders::Orders;
 
 pub(super) struct Place {
     /// The number of the slot; `None` at the door.
@@ -27,13 +29,30 @@ impl Place {
 
     /// The same where we only want to win: what was won, and lost before anybody knew, is given up.
     pub(super) async fn compete(&mut self, now: Boottime) -> Result<Standing, Error> {
-        match self.refresh(now).await? {
+        let standing = self.refresh(now).await?;
+        if !self.asked().is_divided(Division::Whole) {
+            self.resign().await?;
+            let what = "a slot of the election is divided itself: end whoever takes part in it by its own name";
+            return Err(Error::new(ErrorKind::Unfit, what));
+        }
+        match standing {
             Standing::Evicted(_) | Standing::Gone(_) => {
                 self.resign().await?;
                 Ok(Standing::Waiting { ahead: 1, wake: awake() })
             }
             standing => Ok(standing),
         }
+    }
+
+    /// Whether it leads, and may: a slot that is paused for itself is kept, so that nobody leads in it who reads no
+    /// orders, and waited for like one that is taken.
+    pub(super) fn counts(&self) -> bool {
+        self.leads && self.asked().pausing().is_none()
+    }
+
+    /// What is asked of the slot. What cannot be read asks nothing; whoever leads says so.
+    fn asked(&self) -> Orders {
+        Orders::read(self.seat.orders().text.as_deref()).unwrap_or_default()
     }
 
     /// Gives up what there may be.

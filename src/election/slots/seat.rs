@@ -83,7 +83,7 @@ impl SlotsSeat {
 
     async fn step(&mut self, now: Boottime) -> Result<Standing, Error> {
         // Of a call that was dropped.
-        if let Some(won) = self.parts.iter().position(|place| place.leads) {
+        if let Some(won) = self.parts.iter().position(Place::counts) {
             self.lead_in(won);
         }
         if self.leading.is_some() {
@@ -163,12 +163,16 @@ impl SlotsSeat {
         let mut failure = None;
         for (number, outcome) in (first..).zip(outcomes) {
             match outcome {
-                Ok(Standing::Leading { token, validity, wake }) => {
+                Ok(Standing::Leading { token, validity, wake })
+                    if self.parts.get(number).is_some_and(Place::counts) =>
+                {
                     self.lead_in(number);
                     let wake = self.beside(wake);
                     return Ok(Some(Standing::Leading { token, validity, wake }));
                 }
-                Ok(Standing::Waiting { wake, .. }) => wakes.push(wake),
+                Ok(Standing::Leading { wake, .. } | Standing::Waiting { wake, .. }) => {
+                    wakes.push(wake);
+                }
                 Ok(Standing::Evicted(_) | Standing::Gone(_)) => wakes.push(awake()),
                 Err(error) => failure = failure.or(Some(error)),
             }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use elect::election::machine::{Command, Event, Heeds, Machine, Rules, Wait};
+use elect::election::machine::{Command, Event, Heeds, Machine, Rules, Settles, Wait};
 use elect::election::orders::Orders;
 use elect::election::ranking::Field;
 use elect::election::timing::{Timing, Wishes};
@@ -113,6 +113,7 @@ impl Candidate {
             insists: true,
             once: false,
             division: elect_api::Division::Whole,
+            settles: Settles::IfShown,
             id: name(id),
             priority,
             heeds: Heeds::All,

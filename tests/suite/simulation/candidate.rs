@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use elect::election::Call;
 use elect::election::driver::{self, Candidacy};
-use elect::election::machine::{Event, Heeds, Machine, News, Rules, Verdict, Wait};
+use elect::election::machine::{Event, Heeds, Machine, News, Rules, Settles, Verdict, Wait};
 use elect::election::timing::{Timing, Wishes};
 use elect_api::{Candidate, Store, Survey, Ticket};
 use elect_testkit::sim::Clock;
@@ -188,6 +188,7 @@ async fn campaign(
         insists: true,
         once: false,
         division: elect_api::Division::Whole,
+        settles: Settles::IfShown,
         id: id.clone(),
         priority,
         heeds: Heeds::All,

@@ -13,12 +13,15 @@ mod part;
 mod roster;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use elect_api::Division;
 use futures_util::future::{FutureExt, LocalBoxFuture};
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::task::yield_now;
 
 use self::coordinator::Coordinator;
 use self::part::{Part, Word};
@@ -47,6 +50,8 @@ pub(super) fn take_part(
     let store = config::connect(&plan.campaign.backend)?;
     let enclosure = Enclosure::choose(plan.containment, plan.require_containment)?;
     let terms = Terms::new(plan, log, &*store, enclosure.containment())?;
+    Division::part(&terms.election, shards - 1)
+        .with_context(|| format!("{} leaves no room for the numbers of shards", terms.election))?;
     let guardian = terms.fork(inherited, enclosure, None)?;
     let verdict = runtime::block_on(campaign(&terms, inherited, shards, guardian))?;
     let may_campaign = matches!(verdict, Verdict::Lost(_) | Verdict::SteppedDown(_));
@@ -93,6 +98,7 @@ async fn campaign(
         verdict: None,
         runs_end: None,
         pauses: BTreeMap::new(),
+        turns: Arc::new(Semaphore::new(1)),
     };
     {
         let candidacy = terms.candidacy();
@@ -147,6 +153,8 @@ struct Member<'a> {
     runs_end: Option<Ended>,
     /// How long we wait before we take part again in a shard whose command was not well.
     pauses: BTreeMap<u16, Duration>,
+    /// Who may start.
+    turns: Arc<Semaphore>,
 }
 
 struct Held {
@@ -184,7 +192,9 @@ impl Member<'_> {
         self.held.insert(shard, Held { words, is_released: false });
         let (terms, inherited) = (self.terms, self.inherited);
         let pause = self.pauses.get(&shard).copied().unwrap_or_default();
-        let past = async move { (shard, lead(terms, inherited, shard, heard, pause).await) };
+        let turns = Arc::clone(&self.turns);
+        let past =
+            async move { (shard, lead(terms, inherited, shard, heard, pause, &turns).await) };
         self.running.push(past.boxed_local());
     }
 
@@ -281,15 +291,27 @@ async fn lead(
     terms: &Terms<'_>,
     inherited: &Inherited,
     shard: u16,
-    words: mpsc::UnboundedReceiver<Word>,
+    mut words: mpsc::UnboundedReceiver<Word>,
     pause: Duration,
+    turns: &Semaphore,
 ) -> anyhow::Result<Led> {
     let plan = terms.plan;
     let terms = terms.of_shard(shard)?;
+    // However many are taken at once: between any two of them those that are led are looked after.
+    let turn = turns.acquire().await;
+    yield_now().await;
+    match words.try_recv() {
+        Ok(Word::Release(why)) => return Ok((Verdict::Withdrawn(why), None)),
+        Ok(Word::Signal(signal @ (libc::SIGINT | libc::SIGQUIT | libc::SIGTERM))) => {
+            return Ok((Verdict::Interrupted(signal), None));
+        }
+        Ok(Word::Signal(_)) | Err(_) => {}
+    }
     let clock = BootClock::new()?;
     let enclosure = Enclosure::choose(plan.containment, plan.require_containment)?;
     let guardian = terms.fork(inherited, enclosure, None)?;
     let guardian = guardian.attach().context("cannot watch the guardian")?;
+    drop(turn);
     let line = Shared::new(&terms.log, clock.now());
     let told = Told { shared: &line, service: None, board: None, http: None, gives_way: true };
     let part = Part::new(guardian, words);

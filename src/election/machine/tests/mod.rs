@@ -16,7 +16,8 @@ use std::time::Duration;
 use elect_api::{Boottime, Cadence, Error, ErrorKind, Lease, Token, Validity};
 
 use super::{
-    Answer, Command, Event, Heeds, LastWords, Machine, News, Restarts, Rules, Verdict, Wait,
+    Answer, Command, Event, Heeds, LastWords, Machine, News, Restarts, Rules, Settles, Verdict,
+    Wait,
 };
 use crate::election::timing::{Timing, Wishes};
 use crate::guard::Ended;
@@ -141,6 +142,7 @@ fn rules() -> Rules {
         insists: false,
         once: false,
         division: elect_api::Division::Whole,
+        settles: Settles::IfShown,
         id: "us".into(),
         priority: elect_api::Candidate::USUAL_PRIORITY,
         heeds: Heeds::All,

@@ -4,11 +4,11 @@ use elect_api::{Division, Lease};
 
 use super::{ETCD, Transcript, leading, rules, unreachable, waiting};
 use crate::election::division::Agreement;
-use crate::election::machine::{Event, Rules};
+use crate::election::machine::{Event, Rules, Settles};
 use crate::election::orders::Orders;
 
 fn divided() -> Rules {
-    Rules { division: Division::Slots(3), ..rules() }
+    Rules { division: Division::Slots(3), settles: Settles::First, ..rules() }
 }
 
 fn orders(division: Division) -> Event {

@@ -9,6 +9,9 @@ use crate::real::Brand;
 on_each_store! {
     a_pause_stops_every_slot_and_that_of_one_slot_only_that
     a_slot_is_resigned_by_its_name
+    a_pause_is_one_also_with_somebody_next_in_line
+    a_slot_that_is_paused_keeps_nobody_from_another
+    nobody_takes_part_in_a_slot_by_its_name
 }
 
 /// Three that lead in the three slots.
@@ -61,6 +64,49 @@ fn a_slot_is_resigned_by_its_name(brand: Option<Brand>) {
     assert_eq!(hall.wait_for_run("next").0, 2);
     end.raise();
     next.wait().exits(0);
+    for (running, end) in all {
+        end.raise();
+        running.wait().exits(0);
+    }
+}
+
+fn a_pause_is_one_also_with_somebody_next_in_line(brand: Option<Brand>) {
+    let hall = Hall::on(brand);
+    let all = leaders(&hall);
+    let end = hall.oracles[0].flag("next");
+    let next = hall.candidate("next", "15", |it| it.until(&end)).spawn();
+    hall.wait_for_queue(&["next"]);
+    hall.elect("pause").arg("job").run().exits(0);
+    for (running, _end) in all {
+        running.wait().exits(124).says("paused");
+    }
+    hall.elect("status").arg("job").run().exits(1);
+    assert!(hall.run_of("next").is_none());
+    hall.elect("resume").arg("job").run().exits(0);
+    hall.wait_for_run("next");
+    end.raise();
+    next.wait().exits(0);
+}
+
+fn a_slot_that_is_paused_keeps_nobody_from_another(brand: Option<Brand>) {
+    let hall = Hall::on(brand);
+    hall.elect("pause").arg("job:0").run().exits(0);
+    let end = hall.oracles[0].flag("first");
+    let first = hall.candidate("first", "15", |it| it.until(&end)).spawn();
+    assert_eq!(hall.wait_for_run("first").0, 1);
+    end.raise();
+    first.wait().exits(0);
+}
+
+fn nobody_takes_part_in_a_slot_by_its_name(brand: Option<Brand>) {
+    let hall = Hall::on(brand);
+    let all = leaders(&hall);
+    for flags in [&["-n"][..], &["--slots", "3"], &["--shards", "3"]] {
+        let run = hall.elect("run").args(["-e", "job:1"]).args(flags).args(["--", "true"]);
+        run.run().exits(125).says("job:1 is a part of job, which has 3 slots");
+    }
+    hall.elect("resign").arg("job").run().exits(125).says("name one of them, job:0 to job:2");
+    hall.elect("priority").args(["job:1", "c1", "0"]).run().exits(125).says("who comes first");
     for (running, end) in all {
         end.raise();
         running.wait().exits(0);

@@ -63,7 +63,11 @@ fn is_seldom(arg: &Arg) -> bool {
 
 /// Which seldom flags there are, on lines of their own.
 fn seldom_flags(command: &Command) -> String {
-    let longs = command.get_arguments().filter(|arg| is_seldom(arg)).filter_map(Arg::get_long);
+    let longs: Vec<&str> =
+        command.get_arguments().filter(|arg| is_seldom(arg)).filter_map(Arg::get_long).collect();
+    if longs.is_empty() {
+        return String::new();
+    }
     let mut lines = vec!["Also:".to_owned()];
     for long in longs {
         let word = format!(" --{long},");

@@ -1,11 +1,12 @@
 //! `elect wait`: until an election has a leader, or a certain one, or none.
 
 use anyhow::bail;
-use elect_api::Survey;
+use elect_api::{Division, ElectionName, Store, Survey};
 
 use super::look::{Lookout, Rhythm, Seen, Until, until};
 use super::runtime::block_on;
 use crate::config::{self, Goal, WaitPlan, is_known_as};
+use crate::election::orders::Orders;
 use crate::guard;
 use crate::report::{Log, NOT_ACQUIRED};
 
@@ -20,6 +21,7 @@ pub(super) fn wait(plan: &WaitPlan, log: &Log) -> anyhow::Result<u8> {
 async fn look_on(plan: &WaitPlan, log: &Log) -> anyhow::Result<u8> {
     let end = plan.timeout.map(|timeout| guard::now() + timeout);
     let store = config::connect(&plan.backend)?;
+    expect_one(store.as_ref(), &plan.election).await?;
     let lookout = Lookout::over(store, vec![plan.election.clone()], Rhythm::Calm)?;
     let limit = humantime::format_duration(plan.timeout.unwrap_or_default());
     match until(lookout, end, log, |seen| is_met(&plan.goal, &seen.survey)).await? {
@@ -30,6 +32,16 @@ async fn look_on(plan: &WaitPlan, log: &Log) -> anyhow::Result<u8> {
         }
         Until::Unknown(reason) => bail!("no answer within {limit}: {reason}"),
     }
+}
+
+/// That the election is one. What cannot be known now is waited for.
+async fn expect_one(store: &dyn Store, election: &ElectionName) -> anyhow::Result<()> {
+    let Ok(kept) = store.orders(election).await else { return Ok(()) };
+    let division = Orders::read(kept.text.as_deref()).unwrap_or_default().division();
+    if division.is_whole() {
+        return Ok(());
+    }
+    bail!("{election} has {division}: name one of them, such as {}", Division::part(election, 0)?);
 }
 
 fn is_met(goal: &Goal, survey: &Survey) -> bool {

@@ -106,6 +106,7 @@ fn nobody_takes_part_in_a_slot_by_its_name(brand: Option<Brand>) {
         run.run().exits(125).says("job:1 is a part of job, which has 3 slots");
     }
     hall.elect("resign").arg("job").run().exits(125).says("name one of them, job:0 to job:2");
+    hall.elect("wait").arg("job").run().exits(125).says("such as job:0");
     hall.elect("priority").args(["job:1", "c1", "0"]).run().exits(125).says("who comes first");
     for (running, end) in all {
         end.raise();

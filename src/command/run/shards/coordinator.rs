@@ -80,7 +80,7 @@ impl Coordinator<'_> {
             Some((shard, to)) => self.log.debug(format_args!("shard {shard} moves to {to}")),
             None => {
                 for (id, count) in after.counts() {
-                    self.log.debug(format_args!("{count} shards are to be held by {id}"));
+                    self.log.debug(format_args!("{id} is to hold {count} of the shards"));
                 }
             }
         }

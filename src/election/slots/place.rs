@@ -36,6 +36,11 @@ impl Place {
             return Err(Error::new(ErrorKind::Unfit, what));
         }
         match standing {
+            // Kept in a pause, and asked to be given up: nobody else would be told of that.
+            Standing::Leading { token, .. } if !self.counts() && self.asked().ends(token) => {
+                self.resign().await?;
+                Ok(Standing::Waiting { ahead: 1, wake: awake() })
+            }
             Standing::Evicted(_) | Standing::Gone(_) => {
                 self.resign().await?;
                 Ok(Standing::Waiting { ahead: 1, wake: awake() })

@@ -58,23 +58,6 @@ Files:
 Durations:
   500ms, 15s, 2m, 1h30m; a bare number is seconds.";
 
-/// What a candidate does that leads one election only.
-const ALONE: [&str; 9] = [
-    "no_wait",
-    "wait",
-    "hold",
-    "once",
-    "preempt",
-    "preempt_after",
-    "http",
-    "lease_file",
-    "on_change",
-];
-
-/// What there is only where one leads, or where it matters who does.
-const OF_ONE_LEADER: [&str; 7] =
-    ["shards", "once", "priority", "preempt", "preempt_after", "http", "on_change"];
-
 /// The arguments of `elect run`.
 #[derive(Args, Debug)]
 #[command(
@@ -113,14 +96,14 @@ pub struct RunArgs {
     ///
     /// Each leads in a slot of its own, whose number the command finds in `ELECT_SLOT`. All who take part have to
     /// name the same number.
-    #[arg(long, env = "ELECT_SLOTS", value_name = "N", value_parser = whole::<u16>(1..=Division::MOST_SLOTS.into()), conflicts_with_all = OF_ONE_LEADER, help_heading = ELECTION)]
+    #[arg(long, env = "ELECT_SLOTS", value_name = "N", value_parser = whole::<u16>(1..=Division::MOST_SLOTS.into()), help_heading = ELECTION)]
     pub slots: Option<u16>,
 
     /// Spread so many shards over all [1 to 1024]
     ///
     /// For each shard that is ours a command of its own runs, which finds its number in `ELECT_SHARD`. All who take
     /// part have to name the same number.
-    #[arg(long, env = "ELECT_SHARDS", value_name = "N", value_parser = whole::<u16>(1..=Division::MOST_SHARDS.into()), conflicts_with_all = ALONE, help_heading = ELECTION)]
+    #[arg(long, env = "ELECT_SHARDS", value_name = "N", value_parser = whole::<u16>(1..=Division::MOST_SHARDS.into()), help_heading = ELECTION)]
     pub shards: Option<u16>,
 
     /// What asks the command to stop

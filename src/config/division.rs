@@ -1,6 +1,4 @@
-//! What an election is to be divided into, and what does not go with that.
-//!
-//! On the command line the grammar sees to it; here it is checked wherever the values come from.
+//! What an election is to be divided into, and what does not go with that, wherever the values come from.
 
 use elect_api::{Candidate, Division};
 
@@ -20,14 +18,19 @@ pub(super) fn division(args: &RunArgs) -> Result<Division, ConfigError> {
         ("--http", campaign.http.is_some()),
         ("--on-change", campaign.hooks.on_change.is_some()),
     ];
-    let (division, others): (_, &[_]) = match (args.slots, args.shards) {
+    let (division, with, others): (_, _, &[_]) = match (args.slots, args.shards) {
         (None, None) => return Ok(Division::Whole),
         (Some(slots), shards) => {
             let is_ranked = campaign.priority != Candidate::USUAL_PRIORITY;
-            (Division::Slots(slots), &[("--shards", shards.is_some()), ("--priority", is_ranked)])
+            (
+                Division::Slots(slots),
+                "--slots",
+                &[("--shards", shards.is_some()), ("--priority", is_ranked)],
+            )
         }
         (None, Some(shards)) => (
             Division::Shards(shards),
+            "--shards",
             &[
                 ("--no-wait", args.no_wait),
                 ("--wait", args.wait.is_some()),
@@ -37,5 +40,5 @@ pub(super) fn division(args: &RunArgs) -> Result<Division, ConfigError> {
         ),
     };
     let mut given = others.iter().chain(&of_one_leader).filter(|(_, is_given)| *is_given);
-    given.next().map_or(Ok(division), |&(flag, _)| Err(ConfigError::Undivided { flag, division }))
+    given.next().map_or(Ok(division), |&(flag, _)| Err(ConfigError::Undivided { flag, with }))
 }

@@ -1,7 +1,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use elect_api::{Division, ElectionNameError, KeyError};
+use elect_api::{ElectionNameError, KeyError};
 
 use crate::cli::Place;
 
@@ -47,12 +47,12 @@ pub enum ConfigError {
         known: String,
     },
     /// A flag was given that means nothing in an election that is divided like this.
-    #[error("{flag} does not go with {division}")]
+    #[error("{flag} does not go with {with}")]
     Undivided {
         /// The flag.
         flag: &'static str,
-        /// Into what the election is to be divided.
-        division: Division,
+        /// The flag that divides it.
+        with: &'static str,
     },
     /// A flag about the time of leases was given for a store whose leases do not end by time.
     #[error("the {scheme} store's leases have no time limit: {flag} means nothing to it")]

@@ -251,7 +251,7 @@ mod tests {
         args.hold = Some(Duration::from_secs(1));
         let Command::Run(args) = given.command else { panic!("not read as a run") };
         let refusal = RunPlan::new(*args).unwrap_err();
-        assert_eq!(refusal.to_string(), "--hold does not go with 8 shards");
+        assert_eq!(refusal.to_string(), "--hold does not go with --shards");
     }
 
     #[test]

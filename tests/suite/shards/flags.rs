@@ -1,5 +1,8 @@
 //! What does not go with `--shards`.
 
+use elect_testkit::program::eventually;
+use nix::sys::signal::Signal;
+
 use crate::support::Ground;
 
 #[test]
@@ -14,11 +17,40 @@ fn flags_of_a_candidate_that_leads_one_election_are_refused() {
         &["--preempt-after", "1s"],
         &["--http", "0"],
         &["--lease-file", "lease"],
+        &["--on-change", "true"],
         &["--slots", "3"],
     ] {
         let refused = ground.run().args(["--shards", "3"]).args(flags).arg("true").run();
         refused.exits(125).prints("").says(flags[0]).says("--shards");
     }
+}
+
+#[test]
+fn a_variable_that_means_nothing_beside_them_is_refused_by_its_name() {
+    let ground = Ground::new();
+    let run = ground.run().args(["--shards", "3"]).env("ELECT_ONCE", "today").arg("true");
+    run.run().exits(125).says("ELECT_ONCE").says("--once does not go with --shards");
+}
+
+#[test]
+fn whoever_waits_for_a_pause_is_told_that_somebody_has_ended_it() {
+    let ground = Ground::new();
+    let deaf = "trap '' TERM; echo >>\"$D/runs\"; while :; do sleep 60; done";
+    let flags = ["--shards", "1", "--stop-timeout", "1h", "-v"];
+    let mut member = ground.run().args(flags).env("D", ground.path()).sh(deaf).spawn();
+    eventually("the command to run", || ground.path().join("runs").exists().then_some(()));
+    // Nobody takes part in a shard by its own name.
+    let stray = ground.elect("run").args(["-e", "job:0", "-n", "true"]).run();
+    stray.exits(125).says("job:0 is a part of job, which has 1 shard");
+    let pause = ground.elect("pause").arg("job").spawn();
+    eventually("the pause to begin", || {
+        let status = ground.elect("status").arg("job").run().stdout;
+        status.contains("paused").then_some(())
+    });
+    ground.elect("resume").arg("job").run().exits(0);
+    pause.wait().exits(125).says("somebody has resumed it");
+    member.signal(Signal::SIGKILL);
+    member.wait().exits(137);
 }
 
 #[test]

@@ -10,7 +10,13 @@ use elect::{cli, command};
 #[global_allocator]
 static ALLOCATOR: elect::guard::NoAlloc = elect::guard::NoAlloc;
 
+#[cfg(all(not(debug_assertions), target_env = "musl"))]
+#[global_allocator]
+static ALLOCATOR: elect::guard::Allocator = elect::guard::Allocator;
+
 fn main() -> ExitCode {
+    #[cfg(all(not(debug_assertions), target_env = "musl"))]
+    elect::guard::let_forks_allocate();
     match cli::parse(env::args_os()) {
         Ok(given) => command::dispatch(given),
         Err(said) => command::explain(&said),

@@ -8,7 +8,7 @@ use super::image::Image;
 
 /// Executes `command` (program first) with `environment` in the place of this process, as `elect run` executes its
 /// own. Returns only if that failed, with what did.
-pub fn become_command(command: &[OsString], environment: Vec<(OsString, OsString)>) -> io::Error {
+pub fn become_command(command: &[OsString], environment: &[(OsString, OsString)]) -> io::Error {
     let image = match Image::new(command, environment, &[]) {
         Ok(image) => image,
         Err(error) => return error,

@@ -160,7 +160,7 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
     .into_iter()
     .filter_map(|(is_there, late)| is_there.then_some(late))
     .collect();
-    let image = Image::new(settings.command, environment, &late)?;
+    let image = Image::new(settings.command, &environment, &late)?;
     let image = image.of_part_of(settings.whole.unwrap_or_default());
     let launch = Launch {
         pointers: image.pointers(),
@@ -191,7 +191,7 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
         lasting,
         ask: settings.signal,
         dead_man_is_on: !is_off!(DeadMan),
-        redeemer: settings.redeem.map(Redeemer::new).transpose()?,
+        redeemer: settings.redeem.as_ref().map(Redeemer::new).transpose()?,
     };
     Ok((socket, parts))
 }

@@ -1,13 +1,16 @@
 //! The command as `execve` wants it: made before the guardian is forked, as nothing may be
 //! allocated after.
 
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{OsStr, OsString};
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 
 use elect_api::{ElectionName, Token};
+
+use super::words::Words;
 
 /// Where programs are looked for when there is no `PATH`, as the C library does.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
@@ -35,35 +38,19 @@ const DIGITS: usize = 20;
 /// Program, arguments and environment of the command.
 pub(super) struct Image {
     /// Where the program may be, in the order in which to try.
-    paths: Vec<CString>,
-    arguments: Vec<CString>,
-    environment: Vec<CString>,
+    paths: Words,
+    arguments: Words,
+    /// Late variables first.
+    environment: Words,
     late: Vec<Place>,
     /// The election of which the command leads a part.
     whole: String,
 }
 
-/// The place of a late variable.
+/// Where the value of a late variable is to be.
 struct Place {
     name: &'static str,
-    /// `NAME=value`, terminated, in room for the longest value.
-    variable: Box<[u8]>,
-}
-
-impl Place {
-    fn new(late: &Late) -> Self {
-        let mut variable = [late.name.as_bytes(), b"="].concat();
-        variable.resize(variable.len() + late.room + 1, 0);
-        Self { name: late.name, variable: variable.into() }
-    }
-
-    /// What has no room is cut off.
-    fn set(&mut self, value: &[u8]) {
-        let room = &mut self.variable[self.name.len() + 1..];
-        let length = value.len().min(room.len() - 1);
-        room[..length].copy_from_slice(&value[..length]);
-        room[length] = 0;
-    }
+    room: Range<usize>,
 }
 
 /// [`Image`] as null-terminated lists of pointers.
@@ -98,27 +85,32 @@ impl Image {
     /// When a word has a NUL in it, which no program can be given.
     pub(super) fn new(
         command: &[OsString],
-        environment: Vec<(OsString, OsString)>,
+        environment: &[(OsString, OsString)],
         late: &[Late],
     ) -> io::Result<Self> {
-        let program = command.first().cloned().unwrap_or_default();
-        let search =
-            environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
-        let paths = places(&program, search.as_deref().unwrap_or(OsStr::new(DEFAULT_PATH)));
-        let others =
-            environment.into_iter().filter(|(name, _)| late.iter().all(|late| name != late.name));
-        let pairs = others.map(|(mut name, value)| {
-            name.push("=");
-            name.push(value);
-            name
-        });
-        Ok(Self {
-            arguments: command.iter().cloned().map(c_string).collect::<Result<_, _>>()?,
-            paths: paths.into_iter().map(c_string).collect::<Result<_, _>>()?,
-            environment: pairs.map(c_string).collect::<Result<_, _>>()?,
-            late: late.iter().map(Place::new).collect(),
+        let mut image = Self {
+            paths: Words::default(),
+            arguments: Words::default(),
+            environment: Words::default(),
+            late: Vec::with_capacity(late.len()),
             whole: String::new(),
-        })
+        };
+        for late in late {
+            let beginning = [late.name.as_bytes(), b"="].concat();
+            let room = image.environment.push_with_room(&beginning, late.room);
+            image.late.push(Place { name: late.name, room });
+        }
+        for (name, value) in environment {
+            if late.iter().all(|late| name != late.name) {
+                image.environment.push(&[name.as_bytes(), b"=", value.as_bytes()])?;
+            }
+        }
+        let search = environment.iter().find(|(name, _)| name == "PATH");
+        let search = search.map_or(OsStr::new(DEFAULT_PATH), |(_, search)| search);
+        let program = command.first().map_or(OsStr::new(""), OsString::as_os_str);
+        command.iter().try_for_each(|word| image.arguments.push(&[word.as_bytes()]))?;
+        add_places(&mut image.paths, program, search)?;
+        Ok(image)
     }
 
     /// The same for a command that leads a part of this election.
@@ -129,29 +121,23 @@ impl Image {
 
     /// The lists of pointers. They point into this image, which must stay where it is.
     pub(super) fn pointers(&self) -> Pointers {
-        let list = |words: &mut dyn Iterator<Item = *const libc::c_char>| {
-            words.chain([ptr::null()]).collect()
-        };
-        let arguments = || self.arguments.iter().map(|word| word.as_ptr());
+        let list = |words: &Words| words.pointers().chain([ptr::null()]).collect();
+        let others = self.arguments.pointers().skip(1);
         Pointers {
-            arguments: list(&mut arguments()),
-            shell: list(
-                &mut [c"/bin/sh".as_ptr(), ptr::null()].into_iter().chain(arguments().skip(1)),
-            ),
-            environment: list(
-                &mut self
-                    .late
-                    .iter()
-                    .map(|place| place.variable.as_ptr().cast())
-                    .chain(self.environment.iter().map(|word| word.as_ptr())),
-            ),
+            arguments: list(&self.arguments),
+            shell: [c"/bin/sh".as_ptr(), ptr::null()]
+                .into_iter()
+                .chain(others)
+                .chain([ptr::null()])
+                .collect(),
+            environment: list(&self.environment),
         }
     }
 
     /// Writes a late variable's value, if there is such a variable, without allocating.
     pub(super) fn set_late(&mut self, name: &str, value: &[u8]) {
-        if let Some(place) = self.late.iter_mut().find(|place| place.name == name) {
-            place.set(value);
+        if let Some(place) = self.late.iter().find(|place| place.name == name) {
+            self.environment.fill(place.room.clone(), value);
         }
     }
 
@@ -203,20 +189,16 @@ impl Image {
     /// Becomes the command; returns only when that failed, with the `errno` to report.
     pub(super) fn exec(&self, pointers: &mut Pointers) -> i32 {
         let mut denied = None;
-        for path in &self.paths {
+        for path in self.paths.pointers() {
             // SAFETY: all lists end with a null pointer and point to NUL-terminated words of `self`.
             unsafe {
-                libc::execve(
-                    path.as_ptr(),
-                    pointers.arguments.as_ptr(),
-                    pointers.environment.as_ptr(),
-                )
+                libc::execve(path, pointers.arguments.as_ptr(), pointers.environment.as_ptr())
             };
             match nix::errno::Errno::last_raw() {
                 libc::ENOENT | libc::ENOTDIR => {}
                 libc::EACCES => denied = Some(libc::EACCES),
                 libc::ENOEXEC => {
-                    pointers.shell[1] = path.as_ptr();
+                    pointers.shell[1] = path;
                     // SAFETY: as above.
                     unsafe {
                         libc::execve(
@@ -249,82 +231,59 @@ fn digits(number: u64) -> ([u8; DIGITS], usize) {
     }
 }
 
-fn c_string(word: OsString) -> io::Result<CString> {
-    CString::new(word.into_vec()).map_err(|error| {
-        let word = error.into_vec();
-        let what = format!("\"{}\" has a NUL in it", word.escape_ascii());
-        io::Error::new(io::ErrorKind::InvalidInput, what)
-    })
-}
-
-/// Where `program` may be: as `execvp` has it.
-fn places(program: &OsStr, search: &OsStr) -> Vec<OsString> {
+/// Adds where `program` may be: as `execvp` has it.
+fn add_places(paths: &mut Words, program: &OsStr, search: &OsStr) -> io::Result<()> {
+    let program = program.as_bytes();
     if program.is_empty() {
-        return Vec::new();
+        return Ok(());
     }
-    if program.as_bytes().contains(&b'/') {
-        return vec![program.to_owned()];
+    if program.contains(&b'/') {
+        return paths.push(&[program]);
     }
-    let join = |folder: &[u8]| {
-        let mut place = if folder.is_empty() { b".".to_vec() } else { folder.to_vec() };
-        place.push(b'/');
-        place.extend_from_slice(program.as_bytes());
-        OsString::from_vec(place)
-    };
-    search.as_bytes().split(|&byte| byte == b':').map(join).collect()
+    search.as_bytes().split(|&byte| byte == b':').try_for_each(|folder| {
+        let folder = if folder.is_empty() { b"." } else { folder };
+        paths.push(&[folder, b"/", program])
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn text(place: &Place) -> String {
-        let end = place.variable.iter().position(|&byte| byte == 0).expect("terminated");
-        String::from_utf8(place.variable[..end].to_vec()).expect("ASCII")
-    }
-
     fn token_text(number: u64) -> String {
-        let mut image = Image::new(&["true".into()], Vec::new(), &[TOKEN]).expect("no NUL");
+        let mut image = Image::new(&["true".into()], &[], &[TOKEN]).expect("no NUL");
         image.set_token(Token::new(1));
         image.set_token(Token::new(number));
         image.set_listener(1);
-        text(&image.late[0])
+        image.environment.texts()[0].to_owned()
     }
 
     #[test]
     fn each_late_variable_has_a_place_of_its_own() {
         let stale = vec![("LISTEN_PID".into(), "7".into()), ("A".into(), "b".into())];
-        let mut image = Image::new(&["true".into()], stale, &[TOKEN, LISTEN_PID]).expect("no NUL");
+        let mut image = Image::new(&["true".into()], &stale, &[TOKEN, LISTEN_PID]).expect("no NUL");
         image.set_token(Token::new(5));
         image.set_listener(4_194_304);
-        assert_eq!(
-            [text(&image.late[0]), text(&image.late[1])],
-            ["ELECT_TOKEN=5", "LISTEN_PID=4194304"]
-        );
-        assert_eq!(image.environment.len(), 1);
+        assert_eq!(image.environment.texts(), ["ELECT_TOKEN=5", "LISTEN_PID=4194304", "A=b"]);
     }
 
     #[test]
     fn the_part_is_named_after_the_whole() {
         let stale = vec![("ELECT_LEADER_ELECTION".into(), "jobs".into())];
-        let image = Image::new(&["true".into()], stale, &[SLOT, PART]).expect("no NUL");
+        let image = Image::new(&["true".into()], &stale, &[SLOT, PART]).expect("no NUL");
         let mut image = image.of_part_of("jobs".to_owned());
         image.set_part(63);
         image.set_part(7);
-        assert_eq!(
-            [text(&image.late[0]), text(&image.late[1])],
-            ["ELECT_SLOT=7", "ELECT_LEADER_ELECTION=jobs:7"]
-        );
-        assert!(image.environment.is_empty());
+        assert_eq!(image.environment.texts(), ["ELECT_SLOT=7", "ELECT_LEADER_ELECTION=jobs:7"]);
     }
 
     #[test]
     fn the_lease_of_another_process_is_named() {
-        let mut image = Image::new(&["true".into()], Vec::new(), &[LEASE]).expect("no NUL");
+        let mut image = Image::new(&["true".into()], &[], &[LEASE]).expect("no NUL");
         image.set_lease(i32::MAX, i32::MAX);
-        assert_eq!(text(&image.late[0]), "ELECT_LEASE=/proc/2147483647/fd/2147483647");
+        assert_eq!(image.environment.texts()[0], "ELECT_LEASE=/proc/2147483647/fd/2147483647");
         image.set_lease(4_194_304, 103);
-        assert_eq!(text(&image.late[0]), "ELECT_LEASE=/proc/4194304/fd/103");
+        assert_eq!(image.environment.texts()[0], "ELECT_LEASE=/proc/4194304/fd/103");
     }
 
     #[test]
@@ -336,14 +295,19 @@ mod tests {
 
     #[test]
     fn programs_are_looked_for_as_execvp_does() {
-        assert_eq!(places(OsStr::new("./x"), OsStr::new("/a")), ["./x"]);
-        assert_eq!(places(OsStr::new("x"), OsStr::new("/a::/b")), ["/a/x", "./x", "/b/x"]);
-        assert!(places(OsStr::new(""), OsStr::new("/a")).is_empty());
+        let places = |program: &str, search: &str| {
+            let mut paths = Words::default();
+            add_places(&mut paths, OsStr::new(program), OsStr::new(search)).expect("no NUL");
+            paths.texts().join(" ")
+        };
+        assert_eq!(places("./x", "/a"), "./x");
+        assert_eq!(places("x", "/a::/b"), "/a/x ./x /b/x");
+        assert_eq!(places("", "/a"), "");
     }
 
     #[test]
     fn a_word_with_a_nul_is_refused() {
-        let error = Image::new(&["a\0b".into()], Vec::new(), &[TOKEN]).err().expect("refused");
+        let error = Image::new(&["a\0b".into()], &[], &[TOKEN]).err().expect("refused");
         assert_eq!(error.to_string(), r#""a\x00b" has a NUL in it"#);
     }
 }

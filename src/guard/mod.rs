@@ -28,6 +28,8 @@
 //! This is the only module with unsafe code; each block says why it is sound.
 #![allow(unsafe_code)]
 
+#[cfg(all(not(debug_assertions), target_env = "musl"))]
+mod allocator;
 mod bound;
 mod channel;
 mod children;
@@ -56,7 +58,10 @@ mod spawn;
 pub(crate) mod switches;
 mod terminal;
 mod wire;
+mod words;
 
+#[cfg(all(not(debug_assertions), target_env = "musl"))]
+pub use allocator::{Allocator, let_forks_allocate};
 pub use bound::{adopt_orphans, has_children, kill_children};
 pub use children::reap;
 pub use clock::{Alarm, now, rate};

@@ -34,11 +34,11 @@ pub(super) struct Redeemer {
 }
 
 impl Redeemer {
-    pub(super) fn new(redeem: Redeem) -> io::Result<Self> {
+    pub(super) fn new(redeem: &Redeem) -> io::Result<Self> {
         let flags = OFlag::O_PATH | OFlag::O_CLOEXEC;
         let program = out_of_the_way(open(c"/proc/self/exe", flags, Mode::empty())?)?;
         let late = Late { name: redeem.variable, room: Ticket::MAX_LEN };
-        let image = Image::new(&redeem.arguments, redeem.environment, &[late])?;
+        let image = Image::new(&redeem.arguments, &redeem.environment, &[late])?;
         Ok(Self { program, ticket: redeem.variable, pointers: image.pointers(), image })
     }
 

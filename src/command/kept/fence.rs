@@ -42,8 +42,8 @@ pub(in crate::command) fn fence(plan: &FencePlan, log: &Log) -> anyhow::Result<u
 /// Becomes the command; the exit code if that fails.
 fn start(command: &[OsString], token: &str, log: &Log) -> u8 {
     let others = env::vars_os().filter(|(name, _)| name != TOKEN);
-    let environment = others.chain([(TOKEN.into(), token.into())]).collect();
-    let error: io::Error = become_command(command, environment);
+    let environment: Vec<_> = others.chain([(TOKEN.into(), token.into())]).collect();
+    let error: io::Error = become_command(command, &environment);
     let program = command.first().map(|program| program.to_string_lossy()).unwrap_or_default();
     let outcome = outcome_of(error.raw_os_error().unwrap_or(libc::EINVAL));
     log.error(format_args!("cannot execute {program}: {error}{}", hint(&program, outcome)));

@@ -5,7 +5,7 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory};
 
-use super::{Cli, RunArgs, Settings, help};
+use super::{Cli, RunArgs, Settings, VARIABLES, help};
 
 /// The flags that say which configuration file counts: what is said in one cannot be said in it. And a token is
 /// another one with each leader.
@@ -22,8 +22,11 @@ pub fn grammar() -> Command {
 /// and of `elect run` nothing but that, as every start of a job pays for it.
 pub(super) fn bare(words: &[OsString]) -> Command {
     match words {
-        [_, subcommand, ..] if subcommand == "run" => Command::new("elect")
-            .subcommand(heed_variables(RunArgs::augment_args(Command::new("run")))),
+        [_, subcommand, ..] if subcommand == "run" => {
+            let run = RunArgs::augment_args(Command::new("run"));
+            let run = if has_empty_variable() { heed_variables(run) } else { run };
+            Command::new("elect").subcommand(run)
+        }
         _ => whole(),
     }
 }
@@ -160,6 +163,13 @@ pub(super) fn innermost<'a>(
 
 fn heed_variables(command: Command) -> Command {
     command.mut_args(heed_variable).mut_subcommands(heed_variables)
+}
+
+/// Whether somebody has set a variable of elect's to nothing.
+fn has_empty_variable() -> bool {
+    env::vars_os().any(|(name, value)| {
+        value.is_empty() && name.as_encoded_bytes().starts_with(VARIABLES.as_bytes())
+    })
 }
 
 /// An empty variable counts as unset; a value never shows in help, as a URL may carry a password.

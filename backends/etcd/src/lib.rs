@@ -22,7 +22,9 @@
 //! **One lease**: the seats of one store that ask for the same TTL have one, which the first of them to enter is
 //! granted and each renews as if it were its own. Every key has a number of its own, drawn for each candidacy
 //! before etcd hears of it. To resign is to revoke the lease for the last who uses it; for others it is to remove
-//! the key. Who asks no more while others renew has its key removed by them, once it has not asked for the
+//! the key. So it is for a leader that leaves a note: what is left then is a lease on which nothing hangs, and which
+//! ends by itself, or with the next grant. etcd flushes its disk three times for a revocation, and the next leader
+//! would wait for that. Who asks no more while others renew has its key removed by them, once it has not asked for the
 //! lease's length.
 //!
 //! **Ticket**: the key's number and the lease's id. Whoever has it can remove the key for us. The lease ends by

@@ -97,11 +97,22 @@ impl Link {
 
     /// Nothing is left of us: lets the session go as [`Link::abandon`] does.
     pub(crate) async fn leave(&mut self) {
+        self.strike();
+        self.abandon().await;
+    }
+
+    /// Nothing is left of us, and the server has said so: lets the session go. If we are the last to do so it is
+    /// closed meanwhile, or ends by itself. Nobody waits for that.
+    pub(crate) fn part(&mut self) {
+        self.strike();
+        self.joined = None;
+    }
+
+    fn strike(&self) {
         match &self.joined {
             Some(Joined { session, .. }) => session.roll.strike(self.number),
             None => self.household.hang_up(),
         }
-        self.abandon().await;
     }
 
     /// Lets the session go, whatever is left of us there. The last to do so closes it, and returns when the

@@ -157,10 +157,7 @@ impl ZkSeat {
         let look = async {
             match armed {
                 Some(watch) => Some(watch),
-                None => match client.counting("exists").check_and_watch_stat(&path).await {
-                    Ok((Some(_), watcher)) => Some(Watch::new(place.node.clone(), watcher)),
-                    _ => None,
-                },
+                None => look_out(client, &path, place).await,
             }
         };
         let link = &mut self.link;
@@ -279,26 +276,57 @@ impl ZkSeat {
             Some(queue) if self.is_in_flight => self.find(client, owner, queue).await?,
             _ => None,
         };
-        let place = if let Some(place) = found {
-            place
-        } else {
-            if queue.is_none() {
-                self.directory.make(client).await?;
-            }
-            self.is_in_flight = true;
-            let data = entry::write(&self.candidate, self.arrived);
-            match self.directory.enter(client, self.guid, &data).await {
-                Ok(place) => place,
-                Err(error) => {
-                    self.is_in_flight = error.kind() == ErrorKind::Ambiguous;
-                    return Err(error);
-                }
+        if let Some(place) = found {
+            self.is_in_flight = false;
+            self.acknowledged(now);
+            self.state = State::Waiting(Waiting::at(place));
+            let queue = self.queue(client, now).await?;
+            return self.advance(client, now, queue).await;
+        }
+        let is_empty = queue.as_ref().is_none_or(|queue| queue.len() == 0);
+        if queue.is_none() {
+            self.directory.make(client).await?;
+        }
+        self.is_in_flight = true;
+        let data = entry::write(&self.candidate, self.arrived);
+        let place = match self.directory.enter(client, self.guid, &data).await {
+            Ok(place) => place,
+            Err(error) => {
+                self.is_in_flight = error.kind() == ErrorKind::Ambiguous;
+                return Err(error);
             }
         };
         self.is_in_flight = false;
-        self.acknowledged(now);
-        self.state = State::Waiting(Waiting::at(place));
+        if let Some(session) = self.link.established() {
+            session.confirmed(now);
+        }
+        self.state = State::Waiting(Waiting::at(place.clone()));
+        if is_empty {
+            return self.take_the_lead(client, now, place).await;
+        }
         let queue = self.queue(client, now).await?;
+        self.advance(client, now, queue).await
+    }
+
+    /// Wins if nobody was before this entry of ours, which the quorum has made in this very call: that is as good
+    /// a proof as any, as whoever was before us is seen in what is listed after it.
+    async fn take_the_lead(
+        &mut self,
+        client: &Client,
+        now: Boottime,
+        place: Place,
+    ) -> Result<Standing, Error> {
+        let path = self.directory.path_of(&place.node);
+        let look = look_out(client, &path, &place);
+        let (queue, watch) = tokio::join!(biased; self.queue(client, now), look);
+        let queue = queue?;
+        if let Some(listed) = &queue
+            && matches!(listed.position(&place.node), Position::First)
+        {
+            self.directory.check(listed)?;
+            self.state = State::Leading(place.clone(), watch);
+            return Ok(self.leading(now, &place));
+        }
         self.advance(client, now, queue).await
     }
 
@@ -371,6 +399,14 @@ impl ZkSeat {
         let mut guids = self.strays.clone();
         guids.push(self.guid);
         self.directory.remove_all(client, &guids).await
+    }
+}
+
+/// Has us told when our own node goes.
+async fn look_out(client: &Client, path: &str, place: &Place) -> Option<Watch> {
+    match client.counting("exists").check_and_watch_stat(path).await {
+        Ok((Some(_), watcher)) => Some(Watch::new(place.node.clone(), watcher)),
+        _ => None,
     }
 }
 

@@ -57,7 +57,7 @@ impl ZkSeat {
         self.notes.write_removing(&client, &node, name, text).await?;
         drop(client);
         self.is_out();
-        self.link.leave().await;
+        self.link.part();
         Ok(true)
     }
 }

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use elect_testkit::program::Elect;
 use elect_testkit::servers::fetched;
 
+use crate::release;
 use crate::stage::Stage;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +52,7 @@ impl Store {
         flags: &[&str],
         words: &[OsString],
     ) -> Command {
-        let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
+        let elect = Elect::new(release::path());
         let elect = elect.args(["run", "-b", &self.url(place), "-e", election]).args(flags);
         quiet(elect.arg("--").args(words).command())
     }

@@ -11,6 +11,7 @@ mod order;
 mod pair;
 mod process;
 mod queue;
+mod release;
 mod report;
 mod sample;
 mod seats;

@@ -7,6 +7,7 @@ use elect_testkit::program::Elect;
 use serde_json::Value;
 
 use crate::contender::Store;
+use crate::release;
 use crate::stage::Stage;
 
 /// Between two looks.
@@ -17,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// How many wait in an election.
 fn length(stage: &Stage, store: Store, election: &str) -> usize {
     let url = store.url(&stage.place(store));
-    let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
+    let elect = Elect::new(release::path());
     let status = elect.args(["status", "-b", &url, "-o", "json", election]).command().output();
     let told = status.expect("elect runs").stdout;
     let told: Value = serde_json::from_slice(&told).unwrap_or_default();

@@ -387,6 +387,11 @@ impl Guardian {
         }
     }
 
+    /// Has the guardian of an empty tree end, while its owner does something else before it dismisses it.
+    pub fn send_off(&self) {
+        self.kill_guardian();
+    }
+
     /// Ends the guardian of an empty tree, and leaves no trace of it.
     pub fn dismiss(mut self) {
         if self.kill_guardian() {

@@ -201,15 +201,20 @@ impl Terms<'_> {
             };
             let tree = tree.into_inner();
             let ended_by_key = tree.job().ended_by_key();
-            tree.into_guardian().dismiss();
-            Ok(Close { verdict, token: shared.token(), told_to_end, ended_by_key, relapse })
+            let guardian = tree.into_guardian();
+            guardian.send_off();
+            let close =
+                Close { verdict, token: shared.token(), told_to_end, ended_by_key, relapse };
+            anyhow::Ok((close, guardian))
         });
         if let Some(server) = server {
             server.stop();
         }
         // A resolver may keep a thread for minutes.
         runtime.shutdown_background();
-        outcome
+        let (close, guardian) = outcome?;
+        guardian.dismiss();
+        Ok(close)
     }
 
     /// Takes part with this tree, and with all that is asked for beside it, until nothing of that lives any more.

@@ -6,7 +6,7 @@ use crate::door::Door;
 use crate::fault::wrong;
 use crate::hall::{FENCE, Hall};
 use crate::root::Root;
-use crate::sheet::{self, Ink};
+use crate::sheet;
 
 /// The digits of the greatest token.
 const LONGEST: usize = 20;
@@ -28,7 +28,7 @@ pub(crate) async fn pass(
     match recorded(&hall, &name)? {
         Some(greatest) if greatest > token => return Ok(Fenced::Stale(greatest)),
         Some(same) if same == token => {}
-        _ => sheet::replace(&hall, &name, token.to_string().as_bytes(), Ink::Lasting)?,
+        _ => sheet::replace(&hall, &name, token.to_string().as_bytes())?,
     }
     Ok(Fenced::Passed)
 }

@@ -10,6 +10,7 @@
 //! ROOT/ELECTION/enter            locked by one newcomer at a time, for some system calls
 //! ROOT/ELECTION/token            the newest fencing token, in two checksummed slots
 //! ROOT/ELECTION/note-NAME        what a leader left for those who come later
+//! ROOT/ELECTION/.new-note-NAME   the next one, as it is being written; of the history it stays, to be written anew
 //! ROOT/ELECTION/orders           what people ask of it, below a line with its version
 //! ROOT/ELECTION/order            locked by one who writes orders at a time, for some system calls
 //! ROOT/ELECTION/fence-RESOURCE   the greatest token that came for it
@@ -81,6 +82,7 @@ mod queue;
 mod root;
 mod seat;
 mod sheet;
+mod slate;
 mod standstill;
 mod store;
 mod survey;

@@ -4,7 +4,8 @@ use elect_api::{ElectionName, Error, Note, NoteName, never};
 
 use crate::hall::Hall;
 use crate::root::Root;
-use crate::sheet::{self, Ink, LookOut};
+use crate::sheet::{self, LookOut};
+use crate::slate;
 
 /// As the contract has it; a longer file is none of ours.
 const LONGEST: usize = 64 * 1024;
@@ -20,11 +21,17 @@ pub(crate) fn is_vital(file: &[u8]) -> bool {
 
 /// Writes a note. Only who holds the election's lock may call this.
 pub(crate) fn write(hall: &Hall, name: NoteName, text: &[u8]) -> Result<(), Error> {
-    let ink = if name.is_vital() { Ink::Lasting } else { Ink::Fading };
-    sheet::replace(hall, &file_of(name), text, ink)
+    let file = file_of(name);
+    if is_vital(file.as_bytes()) {
+        sheet::replace(hall, &file, text)
+    } else if name.is_vital() {
+        slate::replace_for_good(hall, &file, text)
+    } else {
+        slate::replace(hall, &file, text)
+    }
 }
 
-/// What a note says. Takes no lock and creates nothing.
+/// What a note says. Creates nothing.
 pub(crate) fn look(
     root: &Root,
     election: &ElectionName,
@@ -37,6 +44,9 @@ pub(crate) fn look(
 }
 
 fn text_of(hall: &Hall, file: &str) -> Result<Option<Vec<u8>>, Error> {
+    if !is_vital(file.as_bytes()) {
+        return slate::read(hall, file, LONGEST);
+    }
     let found = sheet::open(hall, file)?;
     found.map(|(found, _)| sheet::read(&found, LONGEST, &hall.path_of(file))).transpose()
 }

@@ -11,7 +11,7 @@ use crate::door::Door;
 use crate::fault::wrong;
 use crate::hall::{Hall, ORDER, ORDERS};
 use crate::root::Root;
-use crate::sheet::{self, Ink, LookOut};
+use crate::sheet::{self, LookOut};
 use crate::token::floor;
 use crate::trust::FileId;
 
@@ -149,7 +149,7 @@ pub(crate) async fn write(
         return Ok(Ordered::Overtaken);
     }
     let next = floor().max(version.saturating_add(1));
-    sheet::replace(&hall, ORDERS, &to_bytes(text, next), Ink::Lasting)?;
+    sheet::replace(&hall, ORDERS, &to_bytes(text, next))?;
     Ok(Ordered::Written(next))
 }
 

@@ -1,5 +1,5 @@
 //! Sheets: small files beside the queue that are replaced as a whole, so that a power cut leaves the old one or
-//! the new, where that matters. Notes, orders, fences and values are such.
+//! the new, and the new once it is said to be written. Vital notes, orders, fences and values are such.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -15,31 +15,22 @@ use crate::hall::Hall;
 use crate::trust::FileId;
 use crate::watch::spawn;
 
-/// Whether a sheet has to outlast a power cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ink {
-    /// It does, as soon as it is written.
-    Lasting,
-    /// A power cut may leave the old one, the new one or none; for readers it is replaced as a whole.
-    Fading,
-}
-
-/// Puts a text in the place of what the file of this name says. One at a time may do so.
-pub(crate) fn replace(hall: &Hall, name: &str, text: &[u8], ink: Ink) -> Result<(), Error> {
-    // No sheet has a name that begins with a dot: one that ends like this could be another's.
-    let from = format!(".new-{name}");
+/// Puts a text in the place of what the file of this name says, for good. One at a time may do so.
+pub(crate) fn replace(hall: &Hall, name: &str, text: &[u8]) -> Result<(), Error> {
+    let from = unfinished(name);
     let path = hall.path_of(&from);
     let (mut file, _) = hall.file(&from)?;
-    let written = file.set_len(0).and_then(|()| file.write_all(text)).and_then(|()| match ink {
-        Ink::Lasting => file.sync_all(),
-        Ink::Fading => Ok(()),
-    });
+    let written =
+        file.set_len(0).and_then(|()| file.write_all(text)).and_then(|()| file.sync_all());
     written.map_err(|error| failed("write", &path, errno_of(&error)))?;
     hall.rename(&from, name)?;
-    match ink {
-        Ink::Lasting => hall.sync(name),
-        Ink::Fading => Ok(()),
-    }
+    hall.sync(name)
+}
+
+/// What the file of this name is called before it is there. No sheet has a name that begins with a dot: one that
+/// ends like this could be another's.
+pub(crate) fn unfinished(name: &str) -> String {
+    format!(".new-{name}")
 }
 
 /// Opens the file of this name for a look; `None` if there is none.

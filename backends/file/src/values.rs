@@ -12,7 +12,7 @@ use crate::fault::failed;
 use crate::hall::{Hall, VALUE};
 use crate::queue::Predecessor;
 use crate::root::Root;
-use crate::sheet::{self, Ink};
+use crate::sheet;
 use crate::{lock, survey};
 
 fn file_of(key: &Key) -> String {
@@ -54,7 +54,7 @@ pub(crate) async fn write(
     if !leads()? {
         return Ok(gone());
     }
-    sheet::replace(&hall, &file_of(key), value, Ink::Lasting)?;
+    sheet::replace(&hall, &file_of(key), value)?;
     Ok(Noted::Written)
 }
 

@@ -54,6 +54,9 @@
 //! is which session they are in: each stays in it until it has found its end itself, so that none proves an old
 //! entry by a new session.
 //!
+//! A leader that leaves a note is done when its entry and the note are, in one step: its session is closed
+//! meanwhile, or ends by itself. To close it is a write of the quorum, which the next leader would wait for.
+//!
 //! Each seat has its own account of what was acknowledged and confirmed, as only of its own calls it
 //! knows that one began after the other; the newest instant that any of them has proven counts for all, and
 //! for none from later than its call. Each tells the others what it has in the session. When it has not

@@ -3,10 +3,13 @@
 //! Each leader writes down that it has begun, and as it resigns how it has ended. What it does not live to say
 //! its successor finds open, and closes.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use elect_api::{ElectionName, Error, ErrorKind, NoteName, Store, Token, stamp};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::machine::LastWords;
@@ -25,14 +28,18 @@ pub const UNTOLD: &str = "it did not say how it ended";
 
 /// The last leaderships of one election, the newest last.
 ///
-/// What it does not know, a later version has written: that is kept.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// What it does not know, a later version has written: that is kept. So is the text of each leadership, which who
+/// leads next waits for: it need not be written anew.
+#[derive(Clone, Debug, Default)]
 pub struct History {
-    #[serde(default)]
-    leaderships: Vec<Record>,
-    #[serde(flatten)]
-    others: Map<String, Value>,
+    records: Vec<Record>,
+    /// What the note says of each of them.
+    texts: Vec<Box<RawValue>>,
+    others: BTreeMap<String, Box<RawValue>>,
 }
+
+/// What the note calls the leaderships.
+const LEADERSHIPS: &str = "leaderships";
 
 /// One leadership.
 ///
@@ -49,8 +56,6 @@ pub struct Record {
     /// Something of its command may have been cut short.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     abrupt: bool,
-    #[serde(flatten)]
-    others: Map<String, Value>,
 }
 
 /// The token of whoever led last, as far as is known. A history that cannot be read is that of nobody: the next
@@ -69,15 +74,7 @@ pub async fn last_led(store: &dyn Store, election: &ElectionName) -> Result<Opti
 impl Record {
     /// A leadership that lasts, of the candidate with this id. `start` is its wall clock, in milliseconds since 1970.
     pub fn begun(token: Token, id: &str, start: u64) -> Self {
-        Self {
-            token: token.get(),
-            id: cut(id),
-            start,
-            end: None,
-            reason: None,
-            abrupt: false,
-            others: Map::default(),
-        }
+        Self { token: token.get(), id: cut(id), start, end: None, reason: None, abrupt: false }
     }
 
     /// The same, ended now, like this.
@@ -121,7 +118,7 @@ impl History {
     /// [`ErrorKind::Unfit`] for what no version of elect has written.
     pub fn read(note: Option<&[u8]>) -> Result<Self, Error> {
         note.map_or(Ok(Self::default()), |text| {
-            serde_json::from_slice(text).map_err(|error| {
+            Self::parse(text).map_err(|error| {
                 let what =
                     "the history of the election is unreadable: its next leader begins it anew";
                 Error::new(ErrorKind::Unfit, what).because(error)
@@ -129,49 +126,71 @@ impl History {
         })
     }
 
+    fn parse(note: &[u8]) -> serde_json::Result<Self> {
+        let mut others: BTreeMap<String, Box<RawValue>> = serde_json::from_slice(note)?;
+        let list = others.remove(LEADERSHIPS);
+        let texts = list.map(|list| serde_json::from_str::<Vec<_>>(list.get())).transpose()?;
+        let texts: Vec<Box<RawValue>> = texts.unwrap_or_default();
+        let records = texts.iter().map(|text| serde_json::from_str(text.get()));
+        Ok(Self { records: records.collect::<Result<_, _>>()?, texts, others })
+    }
+
     /// What is known, the oldest first.
     pub fn records(&self) -> &[Record] {
-        &self.leaderships
+        &self.records
     }
 
     /// Whether the newest leadership that is known, if there is one, has said itself how it ended, and that nothing of
     /// its command was cut short.
     pub fn has_ended_well(&self) -> bool {
-        self.leaderships.last().is_none_or(|last| last.end.is_some() && !last.abrupt)
+        self.records.last().is_none_or(|last| last.end.is_some() && !last.abrupt)
     }
 
     /// The token of the newest leadership that is known.
     pub fn last_token(&self) -> Option<Token> {
-        self.leaderships.last().map(Record::token)
+        self.records.last().map(Record::token)
     }
 
-    /// The same with this one, in the place of what was known of it. Whatever was open before has ended by its start.
-    #[must_use]
-    pub fn with(mut self, record: Record) -> Self {
-        self.leaderships.retain(|known| known.token != record.token);
-        for open in self.leaderships.iter_mut().filter(|known| known.end.is_none()) {
-            open.end = Some(record.start);
-            open.reason = Some(UNTOLD.to_owned());
-        }
-        self.leaderships.push(record);
-        let surplus = self.leaderships.len().saturating_sub(KEPT);
-        self.leaderships.drain(..surplus);
-        self
-    }
-
-    /// The note that says so, of at most [`LONGEST`] bytes.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        let mut history = self.clone();
+    /// The note that says the same with this one, in the place of what was known of it; of at most [`LONGEST`]
+    /// bytes. Whatever was open before has ended by its start.
+    pub fn note_with(&self, record: &Record) -> Vec<u8> {
+        let others = self.records.iter().zip(&self.texts);
+        let others = others.filter(|(known, _)| known.token != record.token);
+        let others = others.map(|(known, text)| match known.end {
+            Some(_) => Cow::Borrowed(text.get()),
+            None => Cow::Owned(closed(text, record.start)),
+        });
+        let mut texts: Vec<_> = others.chain([Cow::Owned(json(record))]).collect();
+        let surplus = texts.len().saturating_sub(KEPT);
+        texts.drain(..surplus);
         loop {
-            // Strings and numbers: there is nothing in it that JSON cannot say.
-            let note = serde_json::to_vec(&history).unwrap_or_default();
-            if note.len() <= LONGEST || history.leaderships.len() < 2 {
-                return note;
+            let note = self.note_of(&texts);
+            if note.len() <= LONGEST || texts.len() < 2 {
+                return note.into_bytes();
             }
-            let surplus = history.leaderships.len().div_ceil(8);
-            history.leaderships.drain(..surplus);
+            let surplus = texts.len().div_ceil(8);
+            texts.drain(..surplus);
         }
     }
+
+    fn note_of(&self, texts: &[Cow<'_, str>]) -> String {
+        let list = format!("{{{}:[{}]", json(&LEADERSHIPS), texts.join(","));
+        let others = self.others.iter().map(|(key, text)| format!(",{}:{text}", json(key)));
+        others.fold(list, |note, other| note + &other) + "}"
+    }
+}
+
+/// What a note says of a leadership whose leader did not live to say how it ended, which it had by `end`.
+fn closed(text: &RawValue, end: u64) -> String {
+    let mut record: Map<String, Value> = serde_json::from_str(text.get()).unwrap_or_default();
+    record.insert("end".to_owned(), end.into());
+    record.insert("reason".to_owned(), UNTOLD.into());
+    json(&record)
+}
+
+/// Strings and numbers: there is nothing in it that JSON cannot say.
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
 }
 
 fn cut(words: &str) -> String {
@@ -196,8 +215,8 @@ mod tests {
         LastWords { reason: reason.to_owned(), is_abrupt: false }
     }
 
-    fn through_a_store(history: &History) -> History {
-        History::read(Some(&history.to_bytes())).unwrap()
+    fn with(history: &History, record: &Record) -> History {
+        History::read(Some(&history.note_with(record))).unwrap()
     }
 
     fn tokens(history: &History) -> Vec<u64> {
@@ -207,17 +226,15 @@ mod tests {
     #[test]
     fn nobody_has_led_before_the_first() {
         let none = History::read(None).unwrap();
-        assert_eq!(none, History::default());
         assert_eq!((none.records(), none.last_token()), (&[][..], None));
     }
 
     #[test]
     fn a_leader_says_that_it_has_begun_and_how_it_has_ended() {
-        let begun = through_a_store(&History::default().with(record(7)));
+        let begun = with(&History::default(), &record(7));
         assert_eq!(begun.last_token(), Some(Token::new(7)));
         assert_eq!((begun.records()[0].end(), begun.records()[0].reason()), (None, None));
-        let ended =
-            through_a_store(&begun.with(record(7).ended(&words("the command exited with 0"))));
+        let ended = with(&begun, &record(7).ended(&words("the command exited with 0")));
         let [record] = ended.records() else { panic!("{ended:?}") };
         assert_eq!((record.id(), record.reason()), ("web7", Some("the command exited with 0")));
         assert_eq!(record.start(), stamp::read(7000));
@@ -226,10 +243,9 @@ mod tests {
 
     #[test]
     fn a_successor_closes_what_is_open_and_nothing_else() {
-        let history = History::default()
-            .with(record(1).ended(&words("asked")))
-            .with(record(2))
-            .with(record(5));
+        let history = [record(1).ended(&words("asked")), record(2), record(5)]
+            .iter()
+            .fold(History::default(), |history, record| with(&history, record));
         let [first, open, last] = history.records() else { panic!("{history:?}") };
         assert_eq!(first.reason(), Some("asked"));
         assert_eq!((open.reason(), open.end()), (Some(UNTOLD), stamp::read(5000)));
@@ -241,19 +257,18 @@ mod tests {
         let abrupt = LastWords { is_abrupt: true, ..words("SIGKILL ended the command") };
         let none = History::default();
         assert!(none.has_ended_well(), "nobody led");
-        let open = through_a_store(&none.with(record(1)));
+        let open = with(&none, &record(1));
         assert!(!open.has_ended_well());
-        let closed = through_a_store(&open.clone().with(record(2).ended(&words("asked"))));
+        let closed = with(&open, &record(2).ended(&words("asked")));
         assert!(closed.has_ended_well(), "whoever led before is not the last");
-        assert!(!through_a_store(&open.with(record(1).ended(&abrupt))).has_ended_well());
+        assert!(!with(&open, &record(1).ended(&abrupt)).has_ended_well());
     }
 
     #[test]
     fn the_last_fifty_are_known() {
         let history =
-            (1..=60).fold(History::default(), |history, token| history.with(record(token)));
+            (1..=60).fold(History::default(), |history, token| with(&history, &record(token)));
         assert_eq!(tokens(&history), (11..=60).collect::<Vec<_>>());
-        assert_eq!(tokens(&through_a_store(&history)), tokens(&history));
     }
 
     #[test]
@@ -262,9 +277,9 @@ mod tests {
         for token in 1..=60 {
             let id = format!("{token}{}", "\u{1}".repeat(10_000));
             let record = Record::begun(Token::new(token), &id, u64::MAX);
-            history =
-                through_a_store(&history.with(record.ended(&words(&"\u{10FFFF}".repeat(10_000)))));
-            assert!(history.to_bytes().len() <= LONGEST);
+            let note = history.note_with(&record.ended(&words(&"\u{10FFFF}".repeat(10_000))));
+            assert!(note.len() <= LONGEST);
+            history = History::read(Some(&note)).unwrap();
             assert_eq!(history.last_token(), Some(Token::new(token)));
         }
         assert!(history.records().len() > 4);
@@ -272,12 +287,16 @@ mod tests {
 
     #[test]
     fn what_a_later_version_wrote_is_kept() {
-        let text = br#"{"leaderships":[{"token":1,"id":"a","start":5,"more":[null]}],"later":1}"#;
-        let history = History::read(Some(text)).unwrap();
-        assert_eq!(history.to_bytes(), text);
-        let json: Value = serde_json::from_slice(&history.with(record(2)).to_bytes()).unwrap();
+        let old = r#"{"token":1,"id":"a","start":5,"end":6,"more":[null]}"#;
+        let open = r#"{"token":2,"id":"a","start":7,"more":[null]}"#;
+        let text = format!(r#"{{"leaderships":[{old},{open}],"later":1}}"#);
+        let history = History::read(Some(text.as_bytes())).unwrap();
+        let note = String::from_utf8(history.note_with(&record(3))).unwrap();
+        assert!(note.starts_with(&format!(r#"{{"leaderships":[{old},"#)), "{note}");
+        let json: Value = serde_json::from_str(&note).unwrap();
         assert_eq!(json["later"], 1);
-        assert_eq!(json["leaderships"][0]["more"][0], Value::Null);
+        assert_eq!(json["leaderships"][1]["more"], json["leaderships"][0]["more"]);
+        assert_eq!(json["leaderships"][1]["end"], 3000);
     }
 
     #[test]

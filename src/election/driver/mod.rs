@@ -168,8 +168,7 @@ impl Driver<'_> {
                 self.request = self.seat.clone().map(|seat| requests::read_history(seat, now));
             }
             Command::WriteHistory => {
-                let note = self.began.clone().map(|begun| self.history.clone().with(begun));
-                let note = note.map(|history| history.to_bytes());
+                let note = self.began.as_ref().map(|begun| self.history.note_with(begun));
                 self.request = self
                     .seat
                     .clone()
@@ -178,7 +177,7 @@ impl Driver<'_> {
             }
             Command::BeginHistory(token) => {
                 let begun = self.begin(token);
-                let note = self.history.clone().with(begun).to_bytes();
+                let note = self.history.note_with(&begun);
                 self.request =
                     self.seat.clone().map(|seat| requests::begin_history(seat, now, note));
             }
@@ -186,7 +185,7 @@ impl Driver<'_> {
                 self.wake = None;
                 self.tree.resigns();
                 let ended = self.began.take().zip(words).map(|(begun, words)| begun.ended(&words));
-                let note = ended.map(|ended| self.history.clone().with(ended).to_bytes());
+                let note = ended.map(|ended| self.history.note_with(&ended));
                 self.request = self.seat.clone().map(|seat| requests::resign(seat, note));
             }
             Command::Abandon => {

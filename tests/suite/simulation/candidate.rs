@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinHandle};
 
 use super::Game;
+use super::fate::ANOTHERS_TURN;
 use super::guardian::{self, Strings};
 use super::host::{EngineClock, Host};
 use super::plan::{Scene, Victims};
@@ -219,7 +220,9 @@ async fn campaign(
     let machine = Machine::new(rules, timing, host.now(), seed);
     let clock = EngineClock(host);
     let verdict = driver::drive(&candidacy, machine, &clock, &mut tree, &mut narrator).await;
-    if game.is_long_calm() && !matches!(verdict, Verdict::Ended(_) | Verdict::Interrupted(_)) {
+    let was_asked = matches!(&verdict, Verdict::SteppedDown(why) if why == ANOTHERS_TURN);
+    let is_usual = was_asked || matches!(verdict, Verdict::Ended(_) | Verdict::Interrupted(_));
+    if game.is_long_calm() && !is_usual {
         let how = format!("{verdict:?}");
         witness.blame("without any fault leadership is lost", &how);
     }

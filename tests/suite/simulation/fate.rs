@@ -13,6 +13,9 @@ use super::host::Host;
 use super::plan::{Scene, Victims};
 use super::shirker;
 
+/// Why a leader is asked to hand over. Its command may take its time to end.
+pub(crate) const ANOTHERS_TURN: &str = "it is another's turn";
+
 /// Within how many awaits of its wrapper a run may be doomed: an entry takes some ten.
 const AWAITS: u32 = 60;
 
@@ -168,7 +171,7 @@ fn befall_process(game: &Game, host: &Arc<Host>, run: &Run, chance: &mut fastran
             "told to end"
         }
         _ => {
-            tell_wrapper(Event::StepDown("it is another's turn".into()));
+            tell_wrapper(Event::StepDown(ANOTHERS_TURN.into()));
             "asked to step down"
         }
     };

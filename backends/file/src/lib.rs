@@ -53,7 +53,7 @@
 //! All calls are short and block their thread, the longest for one `fdatasync` at a win; threads are
 //! started only to wait. The one await point is in front of `enter`, `order`, `fence` or `value`: its holder may be stopped.
 //!
-//! Nothing but the token, the notes, the orders, the fences and the values is flushed to the disk: after a power cut no process is left to hold a
+//! Nothing but the token, vital notes, the orders, the fences and the values is flushed to the disk: after a power cut no process is left to hold a
 //! lock, and what the files say then is read with suspicion.
 //!
 //! # Whom it trusts

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use elect_api::{Candidate, ElectionName, Seat, Standing, Store, Token, trips};
+use elect_api::{Candidate, ElectionName, NoteName, Seat, Standing, Store, Token, trips};
 use elect_testkit::servers::Etcd;
 use elect_testkit::{oracle, run};
 use etcd_client::Client;
@@ -136,5 +136,12 @@ fn a_seat_alone_asks_for_no_more_than_it_ever_did() {
         assert_eq!(without_watches(asked()), [("lease_keep_alive", 1), ("txn", 1)]);
         seat.resign().await.expect("a resign");
         assert_eq!(without_watches(asked()), [("lease_revoke", 1)]);
+        lead(seat.as_mut()).await;
+        asked();
+        seat.resign_with(NoteName::HISTORY, b"a word").await.expect("a resign");
+        assert_eq!(without_watches(asked()), [("txn", 1)], "the next one waits for more");
+        lead(seat.as_mut()).await;
+        let expected = [("lease_grant", 1), ("lease_revoke", 1), ("txn", 1)];
+        assert_eq!(without_watches(asked()), expected, "the old lease is left to itself");
     });
 }

@@ -1,3 +1,4 @@
+mod entering;
 mod notes;
 mod proof;
 
@@ -14,7 +15,6 @@ use zookeeper_client::Client;
 
 use self::proof::{Proof, prove};
 use crate::directory::{Directory, Place};
-use crate::entry;
 use crate::guid::Guid;
 use crate::link::Link;
 use crate::note::Notes;
@@ -263,92 +263,6 @@ impl ZkSeat {
             _ => ahead,
         };
         Standing::Waiting { ahead, wake: awake() }
-    }
-
-    async fn enter(
-        &mut self,
-        client: &Client,
-        now: Boottime,
-        owner: i64,
-        queue: Option<Queue>,
-    ) -> Result<Standing, Error> {
-        let found = match &queue {
-            Some(queue) if self.is_in_flight => self.find(client, owner, queue).await?,
-            _ => None,
-        };
-        if let Some(place) = found {
-            self.is_in_flight = false;
-            self.acknowledged(now);
-            self.state = State::Waiting(Waiting::at(place));
-            let queue = self.queue(client, now).await?;
-            return self.advance(client, now, queue).await;
-        }
-        let is_empty = queue.as_ref().is_none_or(|queue| queue.len() == 0);
-        if queue.is_none() {
-            self.directory.make(client).await?;
-        }
-        self.is_in_flight = true;
-        let data = entry::write(&self.candidate, self.arrived);
-        let place = match self.directory.enter(client, self.guid, &data).await {
-            Ok(place) => place,
-            Err(error) => {
-                self.is_in_flight = error.kind() == ErrorKind::Ambiguous;
-                return Err(error);
-            }
-        };
-        self.is_in_flight = false;
-        if let Some(session) = self.link.established() {
-            session.confirmed(now);
-        }
-        self.state = State::Waiting(Waiting::at(place.clone()));
-        if is_empty {
-            return self.take_the_lead(client, now, place).await;
-        }
-        let queue = self.queue(client, now).await?;
-        self.advance(client, now, queue).await
-    }
-
-    /// Wins if nobody was before this entry of ours, which the quorum has made in this very call: that is as good
-    /// a proof as any, as whoever was before us is seen in what is listed after it.
-    async fn take_the_lead(
-        &mut self,
-        client: &Client,
-        now: Boottime,
-        place: Place,
-    ) -> Result<Standing, Error> {
-        let path = self.directory.path_of(&place.node);
-        let look = look_out(client, &path, &place);
-        let (queue, watch) = tokio::join!(biased; self.queue(client, now), look);
-        let queue = queue?;
-        if let Some(listed) = &queue
-            && matches!(listed.position(&place.node), Position::First)
-        {
-            self.directory.check(listed)?;
-            self.state = State::Leading(place.clone(), watch);
-            return Ok(self.leading(now, &place));
-        }
-        self.advance(client, now, queue).await
-    }
-
-    /// The node that an earlier request made after all. Only one of our present session is ours for as long
-    /// as we say so; others, and further ones, are removed.
-    async fn find(
-        &self,
-        client: &Client,
-        owner: i64,
-        queue: &Queue,
-    ) -> Result<Option<Place>, Error> {
-        let mut found = None;
-        for node in queue.beginning(&self.directory.prefix(self.guid)) {
-            match self.directory.look(client, &node).await? {
-                Some(stat) if stat.ephemeral_owner == owner && found.is_none() => {
-                    found = Some(Place { node, czxid: stat.czxid });
-                }
-                Some(_) => self.directory.remove(client, &[node]).await?,
-                None => {}
-            }
-        }
-        Ok(found)
     }
 
     /// Waits for the one before us, or wins if there is none.

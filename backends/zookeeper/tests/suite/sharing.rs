@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use elect_api::{Candidate, ElectionName, Seat, Standing, Store};
+use elect_api::{Candidate, ElectionName, NoteName, Seat, Standing, Store, trips};
 use elect_testkit::fault::TcpProxy;
 use elect_testkit::run;
 use elect_testkit::servers::ZooKeeper;
@@ -86,6 +86,28 @@ fn a_process_with_many_seats_that_looks_has_one_session() {
 }
 
 /// The first to have a new session makes no proof of what the others had in the old one.
+/// Each write of the quorum is one that somebody waits for.
+#[test]
+fn whoever_is_alone_wins_and_leaves_with_one_write_each_and_nothing_is_left() {
+    run("alone", async {
+        let servers = ZooKeeper::one();
+        let store = elect_zookeeper::connect(&servers.url()).expect("a good URL");
+        let mut seat = seats(store.as_ref(), 1).await.remove(0);
+        let asked = |name| trips().into_iter().find(|(trip, _)| *trip == name).map_or(0, |it| it.1);
+        lead(seat.as_mut()).await;
+        assert_eq!(asked("multi"), 0, "{:?}", trips());
+        lead(seat.as_mut()).await;
+        assert_eq!(asked("multi"), 1, "a renewal proves the entry");
+        // The first note ever takes nodes above it.
+        seat.resign_with(NoteName::HISTORY, b"a word").await.expect("a resign");
+        lead(seat.as_mut()).await;
+        let before = asked("multi");
+        seat.resign_with(NoteName::HISTORY, b"another").await.expect("a resign");
+        assert_eq!((asked("multi"), asked("delete")), (before + 1, 0));
+        expect_sessions(&servers, 0).await;
+    });
+}
+
 #[test]
 fn each_seat_finds_out_by_itself_that_the_session_has_ended() {
     run("ended", async {

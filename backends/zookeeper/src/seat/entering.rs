@@ -1,0 +1,109 @@
+//! A seat makes its entry, or finds the one that it has made.
+
+use elect_api::{Boottime, Error, ErrorKind, Standing};
+use zookeeper_client::Client;
+
+use super::{State, ZkSeat, look_out};
+use crate::directory::Place;
+use crate::entry;
+use crate::queue::{Position, Queue};
+use crate::waiting::Waiting;
+
+impl ZkSeat {
+    pub(super) async fn enter(
+        &mut self,
+        client: &Client,
+        now: Boottime,
+        owner: i64,
+        queue: Option<Queue>,
+    ) -> Result<Standing, Error> {
+        let found = match &queue {
+            Some(queue) if self.is_in_flight => self.find(client, owner, queue).await?,
+            _ => None,
+        };
+        let may_win = found.is_none() && queue.as_ref().is_none_or(|queue| queue.len() == 0);
+        let place = match found {
+            Some(place) => {
+                self.acknowledged(now);
+                place
+            }
+            None => self.make(client, now, queue.is_none()).await?,
+        };
+        self.is_in_flight = false;
+        self.state = State::Waiting(Waiting::at(place.clone()));
+        if may_win {
+            return self.take_the_lead(client, now, place).await;
+        }
+        let queue = self.queue(client, now).await?;
+        self.advance(client, now, queue).await
+    }
+
+    /// A write of the quorum, as every proof is one.
+    async fn make(
+        &mut self,
+        client: &Client,
+        now: Boottime,
+        is_first_ever: bool,
+    ) -> Result<Place, Error> {
+        if is_first_ever {
+            self.directory.make(client).await?;
+        }
+        self.is_in_flight = true;
+        let data = entry::write(&self.candidate, self.arrived);
+        match self.directory.enter(client, self.guid, &data).await {
+            Ok(place) => {
+                if let Some(session) = self.link.established() {
+                    session.confirmed(now);
+                }
+                Ok(place)
+            }
+            Err(error) => {
+                self.is_in_flight = error.kind() == ErrorKind::Ambiguous;
+                Err(error)
+            }
+        }
+    }
+
+    /// Wins if nobody was before this entry of ours, which the quorum has made in this very call: that is as good
+    /// a proof as any, as whoever was before us is seen in what is listed after it.
+    async fn take_the_lead(
+        &mut self,
+        client: &Client,
+        now: Boottime,
+        place: Place,
+    ) -> Result<Standing, Error> {
+        let path = self.directory.path_of(&place.node);
+        let look = look_out(client, &path, &place);
+        let (queue, watch) = tokio::join!(biased; self.queue(client, now), look);
+        let queue = queue?;
+        if let Some(listed) = &queue
+            && matches!(listed.position(&place.node), Position::First)
+        {
+            self.directory.check(listed)?;
+            self.state = State::Leading(place.clone(), watch);
+            return Ok(self.leading(now, &place));
+        }
+        self.advance(client, now, queue).await
+    }
+
+    /// The node that an earlier request made after all. Only one of our present session is ours for as long
+    /// as we say so; others, and further ones, are removed.
+    async fn find(
+        &self,
+        client: &Client,
+        owner: i64,
+        queue: &Queue,
+    ) -> Result<Option<Place>, Error> {
+        let mut found = None;
+        for node in queue.beginning(&self.directory.prefix(self.guid)) {
+            match self.directory.look(client, &node).await? {
+                Some(stat) if stat.ephemeral_owner == owner && found.is_none() => {
+                    found = Some(Place { node, czxid: stat.czxid });
+                }
+                Some(_) => self.directory.remove(client, &[node]).await?,
+                None => {}
+            }
+        }
+        Ok(found)
+    }
+}

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use elect_api::{Candidate, Entry, Leader, Token, stamp};
 use serde::{Deserialize, Serialize};
 
-use crate::standstill;
+use crate::{block, standstill};
 
 /// More than any honest entry has; a foreign file is not read to its end.
 const MAX_LEN: usize = 64 * 1024;
@@ -58,16 +58,11 @@ pub(crate) fn write_won(file: &File, offset: u64, token: Token) -> io::Result<()
 
 /// Reads the entry in the file with this number; `None` if it is damaged, or not one at all.
 pub(crate) fn read(file: &File, number: u64) -> Option<Reading> {
-    let mut bytes = vec![0; 4096];
-    let mut len = 0;
-    while len < MAX_LEN {
-        bytes.resize((len * 2).max(4096), 0);
-        match file.read_at(&mut bytes[len..], len as u64) {
-            Ok(0) => break,
-            Ok(more) => len += more,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => return None,
-        }
+    let mut bytes = vec![0; block::SIZE];
+    let mut len = block::read(file, &mut bytes, 0).ok()?;
+    while len == bytes.len() && len < MAX_LEN {
+        bytes.resize(len * 2, 0);
+        len += block::read(file, &mut bytes[len..], len as u64).ok()?;
     }
     parse(&bytes[..len], number)
 }

@@ -2,14 +2,19 @@
 
 use std::str;
 
-use crate::{entry, queue, token, url};
+use crate::{entry, queue, slate, token, url};
 
 /// A reader: it panics where it does not hold what it promises.
 pub type Reader = fn(&[u8]);
 
 /// All readers by name.
-pub const TARGETS: &[(&str, Reader)] =
-    &[("file-entry", entry), ("file-queue", queue), ("file-token", token), ("file-url", url)];
+pub const TARGETS: &[(&str, Reader)] = &[
+    ("file-entry", entry),
+    ("file-queue", queue),
+    ("file-slate", slate::fuzz),
+    ("file-token", token),
+    ("file-url", url),
+];
 
 fn url(bytes: &[u8]) {
     let Ok(Ok(address)) = str::from_utf8(bytes).map(url::parse) else { return };

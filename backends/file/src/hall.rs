@@ -8,8 +8,6 @@ use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, renameat};
 use nix::sys::stat::{Mode, fchmod, fstat, fstatat, mkdirat};
 
-use rustix::fs::{RenameFlags, renameat_with};
-
 use crate::fault::{failed, wrong};
 use crate::root::Root;
 use crate::trust::{FileId, Policy, is_regular};
@@ -97,16 +95,6 @@ impl Hall {
         let path = self.path.join(to);
         renameat(&self.directory, from, &self.directory, to)
             .map_err(|errno| failed("replace", &path, errno))
-    }
-
-    /// Gives two of the election's own files each other's names; or the first that of the other, where there is no
-    /// other, or the file system cannot do it.
-    pub(crate) fn swap(&self, from: &str, to: &str) -> Result<(), Error> {
-        let directory = &self.directory;
-        match renameat_with(directory, from, directory, to, RenameFlags::EXCHANGE) {
-            Ok(()) => Ok(()),
-            Err(_) => self.rename(from, to),
-        }
     }
 
     /// Has the name of a file outlast a power cut.

@@ -9,8 +9,8 @@
 //! ROOT/ELECTION/queue/NUMBER     one per candidate, locked while it lives; only orders
 //! ROOT/ELECTION/enter            locked by one newcomer at a time, for some system calls
 //! ROOT/ELECTION/token            the newest fencing token, in two checksummed slots
-//! ROOT/ELECTION/note-NAME        what a leader left for those who come later
-//! ROOT/ELECTION/.new-note-NAME   the next one, as it is being written; of the history it stays, to be written anew
+//! ROOT/ELECTION/note-NAME        what a leader left for those who come later; the history in two checksummed places
+//! ROOT/ELECTION/.new-NAME        the next one of a file that is replaced, as it is being written
 //! ROOT/ELECTION/orders           what people ask of it, below a line with its version
 //! ROOT/ELECTION/order            locked by one who writes orders at a time, for some system calls
 //! ROOT/ELECTION/fence-RESOURCE   the greatest token that came for it
@@ -64,6 +64,7 @@
 //! able to replace a directory on the way there either. No link is followed below the root, and no file
 //! with a second name is written.
 
+mod block;
 mod changes;
 mod door;
 mod entry;

@@ -16,15 +16,6 @@ pub(crate) fn try_write(file: impl AsFd) -> Result<bool, Errno> {
     }
 }
 
-/// Takes a read lock of the whole file if nobody has the write lock; says whether it did.
-pub(crate) fn try_read(file: impl AsFd) -> Result<bool, Errno> {
-    match retrying(|| fcntl(&file, FcntlArg::F_OFD_SETLK(&whole_file(libc::F_RDLCK)))) {
-        Ok(_) => Ok(true),
-        Err(Errno::EAGAIN | Errno::EACCES) => Ok(false),
-        Err(errno) => Err(errno),
-    }
-}
-
 /// Sleeps until the write lock of the whole file is ours.
 pub(crate) fn wait_write(file: impl AsFd) -> Result<(), Errno> {
     retrying(|| fcntl(&file, FcntlArg::F_OFD_SETLKW(&whole_file(libc::F_WRLCK)))).map(drop)

@@ -45,7 +45,7 @@ pub(crate) fn look(
 
 fn text_of(hall: &Hall, file: &str) -> Result<Option<Vec<u8>>, Error> {
     if !is_vital(file.as_bytes()) {
-        return slate::read(hall, file, LONGEST);
+        return slate::read(hall, file);
     }
     let found = sheet::open(hall, file)?;
     found.map(|(found, _)| sheet::read(&found, LONGEST, &hall.path_of(file))).transpose()

@@ -10,11 +10,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use elect_api::{Error, ErrorKind, Token};
 
+use crate::block;
 use crate::fault::{errno_of, failed, wrong};
 use crate::hall::{Hall, TOKEN};
 use crate::walk::sync_directory;
 
-const SLOT: usize = 4096;
+const SLOT: usize = block::SIZE;
 const SLOTS: usize = 2;
 const MAGIC: &str = "elect token";
 
@@ -62,15 +63,7 @@ fn draw(file: &File, floor: u64, path: &Path) -> Result<(u64, usize, bool), Erro
 
 fn load(file: &File) -> io::Result<[Option<u64>; SLOTS]> {
     let mut blocks = [0; SLOT * SLOTS];
-    let mut len = 0;
-    loop {
-        match file.read_at(&mut blocks[len..], len as u64) {
-            Ok(0) => break,
-            Ok(more) => len += more,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
+    block::read(file, &mut blocks, 0)?;
     let (first, second) = blocks.split_at(SLOT);
     Ok([decode(first), decode(second)])
 }

@@ -63,7 +63,7 @@ pub(crate) const ALL: [Figure; 11] = [
     },
     Figure {
         name: "waiting",
-        about: "memory of who waits and who leads, and processor time over 20 idle seconds",
+        about: "memory of who waits and who leads, and processor time over 60 idle seconds",
         measure: waiting::measure,
     },
     Figure {

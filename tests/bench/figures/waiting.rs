@@ -11,7 +11,7 @@ use crate::sample::Sample;
 use crate::stage::Stage;
 
 /// Over this time a process that waits is looked at.
-const IDLE: Duration = Duration::from_secs(20);
+const IDLE: Duration = Duration::from_secs(60);
 
 pub(super) fn measure(stage: &Stage, _order: &Order, report: &mut Report) {
     for store in Store::ALL {

@@ -5,6 +5,8 @@ use std::os::fd::OwnedFd;
 
 use elect_api::Standing;
 use elect_testkit::{Bench, Contender, LineUp, election, line_up, poll_n, run};
+use nix::errno::Errno;
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 
 use crate::support::{bench, hall};
 
@@ -108,5 +110,24 @@ fn looking_creates_nothing() {
         store.elections().await.unwrap();
         assert!(!disk.root().exists());
         assert_eq!(store.profile().location, format!("file://{}", disk.root().display()));
+    });
+}
+
+/// Many look out for orders: all would wake up at once, when the next one in the queue is to lead.
+#[test]
+fn whoever_looks_out_for_orders_sleeps_through_a_change_of_leaders() {
+    run("look-outs", async {
+        let (bench, disk) = bench();
+        let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
+        line[0].resign_with("the first word makes a file").await;
+        line[1].lead().await;
+        let look_out = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).unwrap();
+        let renamed =
+            AddWatchFlags::IN_MOVED_TO | AddWatchFlags::IN_DELETE | AddWatchFlags::IN_CREATE;
+        look_out.add_watch(&hall(&disk), renamed).unwrap();
+        line[1].resign_with("the second one").await;
+        line[2].lead().await;
+        line[2].resign().await;
+        assert_eq!(look_out.read_events().err(), Some(Errno::EAGAIN));
     });
 }

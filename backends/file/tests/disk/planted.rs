@@ -29,9 +29,11 @@ fn last_words_that_cannot_be_written_hold_up_nobody() {
     run("last words", async {
         let (bench, disk) = bench();
         let mut line = Contender::in_line(&bench, &["a", "b"]).await;
-        fs::create_dir(hall(&disk).join(".new-note-history")).unwrap();
+        let history = hall(&disk).join("note-history");
+        fs::create_dir(&history).unwrap();
         line[0].resign_with("unheard").await;
         line[1].lead().await;
+        fs::remove_dir(history).unwrap();
         assert_eq!(note(&bench, NoteName::HISTORY).await, None);
     });
 }

@@ -7,7 +7,7 @@ use crate::layout::Hall;
 use crate::link::Attempt;
 use crate::queue::{self, Ask, Before, Rival, Room, Unclear};
 use crate::value::Value;
-use crate::watch::{self, Event, Watch};
+use crate::watch::{self, Event, Stand, Watch};
 
 /// An entry of ours that etcd has shown us.
 pub(crate) struct Entry {
@@ -98,18 +98,18 @@ impl Entry {
             self.leading.get_or_insert_with(|| Leading { since: stamp::display(), told: false });
             let token = Token::new(self.own.revision.unsigned_abs());
             let validity = Validity::Window { anchor: now, window: self.window };
-            let wake = self.look_out(attempt, seen, self.own.clone());
+            let wake = self.look_out(attempt, seen, self.own.clone(), Stand::InTime);
             return Standing::Leading { token, validity, wake };
         };
         let ahead = before.count;
         self.before = Some(before);
-        let wake = self.look_out(attempt, seen, nearest);
+        let wake = self.look_out(attempt, seen, nearest, Stand::AtOnce);
         Standing::Waiting { ahead, wake }
     }
 
     /// Ends when the key is gone, or when there are other orders.
-    fn look_out(&mut self, attempt: &Attempt, seen: i64, rival: Rival) -> Wake {
+    fn look_out(&mut self, attempt: &Attempt, seen: i64, rival: Rival, stand: Stand) -> Wake {
         let events = vec![Event::End(rival), Event::Change(self.orders.clone())];
-        watch::look_out(&mut self.watch, attempt, seen, events)
+        watch::look_out(&mut self.watch, attempt, seen, events, stand)
     }
 }

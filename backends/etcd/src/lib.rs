@@ -56,7 +56,8 @@
 //!
 //! **Orders** are a key beside the notes, `PREFIX .notes / ELECTION / orders`. Each transaction that proves,
 //! lists or enters gets it too, so they are as new as the proof; and the stream of the watch on the one before
-//! us, or on our own key, has a watch on it.
+//! us, or on our own key, has a watch on it. A leader opens that stream half a second after it was heard that it
+//! leads, from the revision of that answer on: a short command does not pay for it.
 //!
 //! **Fences and values** are keys beside those, `PREFIX .data / ELECTION / fence / RESOURCE` and
 //! `... / value / KEY`. Both are compared and swapped; a value is written in a transaction that compares the leader's

@@ -1,9 +1,11 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use elect_api::Wake;
 use etcd_client::{Client, WatchFilterType, WatchOptions};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
+use tokio::time::sleep;
 
 use crate::link::Attempt;
 use crate::queue::Rival;
@@ -44,6 +46,18 @@ enum Bell {
     Deaf,
 }
 
+/// When a look-out is to stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stand {
+    AtOnce,
+    /// Once nothing has happened for so long that no short command pays for it. Nothing is missed: it begins at the
+    /// revision that was seen.
+    InTime,
+}
+
+/// Longer than the shortest commands take, and less than who asks something of a leader would notice.
+const CALM: Duration = Duration::from_millis(500);
+
 /// A look-out over one connection for the first of some events. All wakes of a seat for the same ones share
 /// it.
 pub(crate) struct Watch {
@@ -63,12 +77,15 @@ impl Watch {
         generation: u64,
         events: Vec<Event>,
         revision: i64,
-        loud: bool,
+        (stand, loud): (Stand, bool),
     ) -> Self {
         let bell = Arc::new(watch::Sender::new(Bell::Silent));
         let looked_for = events.clone();
         let rings = Arc::clone(&bell);
         let task = tokio::spawn(async move {
+            if stand == Stand::InTime {
+                sleep(CALM).await;
+            }
             match listen(client, &looked_for, revision + 1).await {
                 End::Came => rings.send_replace(Bell::Came),
                 End::BrokeOff if loud => rings.send_replace(Bell::Deaf),
@@ -114,13 +131,14 @@ pub(crate) fn look_out(
     attempt: &Attempt,
     seen: i64,
     events: Vec<Event>,
+    stand: Stand,
 ) -> Wake {
     let generation = attempt.generation();
     let watch = match place.take() {
         Some(watch) if watch.is_on(&events, generation) => watch,
         old => {
             let broke_off = old.is_some_and(|watch| watch.broke_off(&events));
-            Watch::start(attempt.client(), generation, events, seen, !broke_off)
+            Watch::start(attempt.client(), generation, events, seen, (stand, !broke_off))
         }
     };
     place.insert(watch).wake()

@@ -7,7 +7,7 @@ use crate::fault::{Doing, Failure};
 use crate::link::Attempt;
 use crate::note::{self, Found};
 use crate::queue::{self, Ask};
-use crate::watch::{self, Event};
+use crate::watch::{self, Event, Stand};
 
 /// More than the notes that a seat may have under way.
 const NOTE_TRIES: usize = 8;
@@ -71,7 +71,7 @@ impl EtcdSeat {
         self.notes_seen.insert(name.as_str(), changed);
         let wake = if name.is_vital() {
             let change = Event::Change(self.hall.note(name));
-            watch::look_out(&mut self.note, attempt, seen, vec![change])
+            watch::look_out(&mut self.note, attempt, seen, vec![change], Stand::AtOnce)
         } else {
             never()
         };

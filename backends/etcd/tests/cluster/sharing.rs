@@ -1,6 +1,7 @@
 //! One process has one lease, however many seats it has.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use elect_api::{Candidate, ElectionName, NoteName, Seat, Standing, Store, Token, trips};
 use elect_testkit::servers::Etcd;
@@ -106,6 +107,32 @@ fn each_seat_finds_out_by_itself_that_the_lease_has_ended() {
             assert!(token > old);
         }
         assert_eq!(leases(&etcd).await.len(), 1);
+    });
+}
+
+/// A short command does not pay for the look-out of its leader.
+#[test]
+fn a_leader_looks_out_once_nothing_has_happened_for_a_while() {
+    run("calm", async {
+        let etcd = Etcd::start(1);
+        let store = elect_etcd::connect(&etcd.url()).expect("a good URL");
+        let mut seat = seats(store.as_ref(), 1).await.remove(0);
+        let watches = || {
+            let asked = trips().into_iter().find(|(name, _)| *name == "watch");
+            asked.map_or(0, |(_, count)| count)
+        };
+        let before = watches();
+        lead(seat.as_mut()).await;
+        tokio::time::pause();
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(watches(), before);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        tokio::time::resume();
+        while watches() == before {
+            tokio::task::yield_now().await;
+        }
     });
 }
 

@@ -7,7 +7,8 @@ use std::os::unix::fs::FileExt;
 use elect_api::{Candidate, Entry, Leader, Token, stamp};
 use serde::{Deserialize, Serialize};
 
-use crate::{block, standstill};
+use crate::reading::read_up_to;
+use crate::standstill;
 
 /// More than any honest entry has; a foreign file is not read to its end.
 const MAX_LEN: usize = 64 * 1024;
@@ -58,13 +59,7 @@ pub(crate) fn write_won(file: &File, offset: u64, token: Token) -> io::Result<()
 
 /// Reads the entry in the file with this number; `None` if it is damaged, or not one at all.
 pub(crate) fn read(file: &File, number: u64) -> Option<Reading> {
-    let mut bytes = vec![0; block::SIZE];
-    let mut len = block::read(file, &mut bytes, 0).ok()?;
-    while len == bytes.len() && len < MAX_LEN {
-        bytes.resize(len * 2, 0);
-        len += block::read(file, &mut bytes[len..], len as u64).ok()?;
-    }
-    parse(&bytes[..len], number)
+    parse(&read_up_to(file, MAX_LEN).ok()?, number)
 }
 
 /// Whether the candidate of an entry waits, and stands still.

@@ -43,6 +43,7 @@ fn advice(errno: Errno) -> &'static str {
         }
         Errno::EROFS => "name a directory that can be written with -b file:///DIR",
         Errno::ENOSPC | Errno::EDQUOT => "free some space there",
+        Errno::EFBIG => "raise the limit of the length of files (ulimit -f)",
         Errno::EMFILE | Errno::ENFILE => "raise the limit of open files (ulimit -n)",
         Errno::ENOTDIR | Errno::ELOOP | Errno::ENXIO | Errno::EISDIR => {
             "something else stands in its place; remove that, or name another directory with -b file:///DIR"

@@ -6,7 +6,7 @@ use elect_api::{ElectionName, Error, ErrorKind};
 use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, renameat};
-use nix::sys::stat::{Mode, fchmod, fstat, fstatat, mkdirat};
+use nix::sys::stat::{FileStat, Mode, fchmod, fstat, fstatat, mkdirat};
 
 use crate::fault::{failed, wrong};
 use crate::root::Root;
@@ -107,15 +107,19 @@ impl Hall {
         look(&self.directory, name, &self.path_of(name), self.policy)
     }
 
-    /// Whether there is anything of this name.
-    pub(crate) fn has(&self, name: &str) -> Result<bool, Error> {
-        self.id_of(name).map(|id| id.is_some())
+    /// Whether what has this name is a regular file; `None` if nothing has.
+    pub(crate) fn is_regular(&self, name: &str) -> Result<Option<bool>, Error> {
+        Ok(self.stat(name)?.map(|stat| is_regular(&stat)))
     }
 
     /// Which file has this name, of whatever kind it is.
     pub(crate) fn id_of(&self, name: &str) -> Result<Option<FileId>, Error> {
+        Ok(self.stat(name)?.map(|stat| FileId::of(&stat)))
+    }
+
+    fn stat(&self, name: &str) -> Result<Option<FileStat>, Error> {
         match fstatat(&self.directory, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
-            Ok(stat) => Ok(Some(FileId::of(&stat))),
+            Ok(stat) => Ok(Some(stat)),
             Err(Errno::ENOENT) => Ok(None),
             Err(errno) => Err(failed("examine", &self.path_of(name), errno)),
         }

@@ -50,11 +50,12 @@
 //!
 //! The seats of one store share nothing: there is no session, only the locks of each seat.
 //!
-//! All calls are short and block their thread, the longest for one `fdatasync` at a win; threads are
-//! started only to wait. The one await point is in front of `enter`, `order`, `fence` or `value`: its holder may be stopped.
+//! All calls are short and block their thread, for an `fdatasync` at a win and two or three flushes where a text is
+//! written for good; threads are started only to wait. The one await point is in front of `enter`, `order`, `fence` or
+//! `value`: its holder may be stopped.
 //!
-//! Nothing but the token, vital notes, the orders, the fences and the values is flushed to the disk: after a power cut no process is left to hold a
-//! lock, and what the files say then is read with suspicion.
+//! Nothing but the token, vital notes, what is vital in the history, the orders, the fences and the values is flushed to
+//! the disk: after a power cut no process is left to hold a lock, and what the files say then is read with suspicion.
 //!
 //! # Whom it trusts
 //!
@@ -64,7 +65,6 @@
 //! able to replace a directory on the way there either. No link is followed below the root, and no file
 //! with a second name is written.
 
-mod block;
 mod changes;
 mod door;
 mod entry;
@@ -80,6 +80,7 @@ mod network;
 mod note;
 mod orders;
 mod queue;
+mod reading;
 mod root;
 mod seat;
 mod sheet;

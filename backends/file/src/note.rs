@@ -5,10 +5,7 @@ use elect_api::{ElectionName, Error, Note, NoteName, never};
 use crate::hall::Hall;
 use crate::root::Root;
 use crate::sheet::{self, LookOut};
-use crate::slate;
-
-/// As the contract has it; a longer file is none of ours.
-const LONGEST: usize = 64 * 1024;
+use crate::slate::{self, LONGEST};
 
 fn file_of(name: NoteName) -> String {
     format!("note-{name}")

@@ -35,12 +35,20 @@ pub(crate) fn unfinished(name: &str) -> String {
 
 /// Opens the file of this name for a look; `None` if there is none.
 pub(crate) fn open(hall: &Hall, name: &str) -> Result<Option<(File, FileId)>, Error> {
-    let found = hall.look(name)?;
-    if found.is_none() && hall.has(name)? {
-        let what = "is not a regular file: remove it";
-        return Err(wrong(ErrorKind::Unfit, &hall.path_of(name), what));
+    loop {
+        if let Some(found) = hall.look(name)? {
+            return Ok(Some(found));
+        }
+        match hall.is_regular(name)? {
+            None => return Ok(None),
+            // It has just come.
+            Some(true) => {}
+            Some(false) => {
+                let what = "is not a regular file: remove it";
+                return Err(wrong(ErrorKind::Unfit, &hall.path_of(name), what));
+            }
+        }
     }
-    Ok(found)
 }
 
 /// Reads all of it, at most `longest` bytes.

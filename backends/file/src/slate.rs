@@ -1,10 +1,11 @@
-//! Slates: small files beside the queue that need not outlast a power cut, which may leave the old text, the new one
+//! Slates: small files beside the queue that need not outlast a power cut, which may leave an older text, the new one
 //! or none. For readers they are replaced as a whole, as [sheets](crate::sheet) are.
 //!
 //! Leaders write as they leave, when somebody waits for them. To make, rename or remove a file is dear then, and wakes
 //! whoever looks out for another one beside it. So a slate is one file with two places, each of which holds a number, a
-//! text and their checksum: the greatest number counts, and the next text goes to the other place. Whoever reads
-//! takes no lock: where something is being written the checksum is wrong, and it looks again.
+//! text and their checksum: the greatest number counts, and the next text goes to the other place. The places have
+//! every other block of the file. Whoever reads takes no lock: where something is being written the checksum is
+//! wrong, and it looks again.
 
 use std::fs::File;
 use std::io;
@@ -14,15 +15,20 @@ use elect_api::{Error, ErrorKind};
 
 use crate::fault::{errno_of, failed, wrong};
 use crate::hall::Hall;
-use crate::{block, sheet};
+use crate::reading::read_up_to;
+use crate::sheet;
 
 /// The longest text in bytes, as the contract has it for notes.
-const LONGEST: usize = 64 * 1024;
-/// Where the places begin: each has room for the longest text.
-const PLACES: [u64; 2] = [0, 128 * 1024];
+pub(crate) const LONGEST: usize = 64 * 1024;
+/// The length of a block in bytes.
+const BLOCK: usize = 4096;
+const PLACES: usize = 2;
 const MAGIC: &str = "elect slate";
 /// The bytes of the line before a text: what it is, its number, its length and the checksum of it all.
 const HEAD: usize = MAGIC.len() + 38;
+
+/// As far as a file is read.
+const MOST: usize = PLACES * (HEAD + LONGEST).next_multiple_of(BLOCK);
 
 /// How often a slate is looked at that is being written each time.
 const LOOKS: usize = 1000;
@@ -31,8 +37,8 @@ const LOOKS: usize = 1000;
 #[derive(Debug, PartialEq)]
 enum Found {
     Nothing,
-    /// Part of a text: it is being written, or a power cut came in between. The next text goes over it.
-    Torn(Vec<u8>),
+    /// Part of a text: it is being written, or a power cut came in between. Or what nobody of us wrote.
+    Torn,
     Whole {
         number: u64,
         text: Vec<u8>,
@@ -43,14 +49,7 @@ impl Found {
     const fn number(&self) -> Option<u64> {
         match self {
             Self::Whole { number, .. } => Some(*number),
-            Self::Nothing | Self::Torn(_) => None,
-        }
-    }
-
-    fn text(self) -> Option<Vec<u8>> {
-        match self {
-            Self::Whole { text, .. } => Some(text),
-            Self::Nothing | Self::Torn(_) => None,
+            Self::Nothing | Self::Torn => None,
         }
     }
 }
@@ -65,45 +64,53 @@ pub(crate) fn replace(hall: &Hall, name: &str, text: &[u8]) -> Result<(), Error>
 /// that is older than this.
 pub(crate) fn replace_for_good(hall: &Hall, name: &str, text: &[u8]) -> Result<(), Error> {
     let (file, _) = hall.file(name)?;
-    for _ in PLACES {
+    for _ in 0..PLACES {
         write(hall, name, &file, text)?;
         file.sync_all().map_err(|error| failed("write", &hall.path_of(name), errno_of(&error)))?;
     }
     hall.sync(name)
 }
 
-/// Reads the newest text; `None` if there is none.
+/// Reads the newest text; `None` if nothing was ever written. Where no text is whole, all that there is: it is for
+/// others to say that they cannot read it.
 pub(crate) fn read(hall: &Hall, name: &str) -> Result<Option<Vec<u8>>, Error> {
     let Some((file, _)) = sheet::open(hall, name)? else { return Ok(None) };
-    let mut found = look(hall, name, &file)?;
+    let path = hall.path_of(name);
+    let look = || read_up_to(&file, MOST).map_err(|error| failed("read", &path, errno_of(&error)));
+    let bytes = settled(look)?.ok_or_else(|| {
+        let what = "is written all the time: trying again helps";
+        wrong(ErrorKind::Unreachable, &path, what)
+    })?;
+    let newest = places(&bytes).into_iter().max_by_key(Found::number);
+    Ok(match newest {
+        Some(Found::Whole { text, .. }) => Some(text),
+        _ if bytes.is_empty() => None,
+        _ => Some(bytes),
+    })
+}
+
+/// What a look finds that meets no write: nothing in it is torn, or all is as it was found just before, so that the
+/// text that is whole was the newest in between. `None` if there is always a write.
+fn settled(mut look: impl FnMut() -> Result<Vec<u8>, Error>) -> Result<Option<Vec<u8>>, Error> {
+    let mut bytes = look()?;
     for _ in 1..LOOKS {
-        if !found.iter().any(|found| matches!(found, Found::Torn(_))) {
-            break;
+        if !places(&bytes).contains(&Found::Torn) {
+            return Ok(Some(bytes));
         }
-        let again = look(hall, name, &file)?;
-        // Then nothing came to either in between: the other was the newest.
-        if again == found {
-            break;
+        let again = look()?;
+        if again == bytes {
+            return Ok(Some(bytes));
         }
-        found = again;
+        bytes = again;
     }
-    Ok(found.into_iter().max_by_key(Found::number).and_then(Found::text))
+    Ok(None)
 }
 
-fn look(hall: &Hall, name: &str, file: &File) -> Result<[Found; 2], Error> {
-    let failed = |error: io::Error| failed("read", &hall.path_of(name), errno_of(&error));
-    let [first, second] = PLACES.map(|place| look_at(file, place));
-    Ok([first.map_err(failed)?, second.map_err(failed)?])
-}
-
-fn look_at(file: &File, place: u64) -> io::Result<Found> {
-    let mut bytes = vec![0; block::SIZE];
-    let mut len = block::read(file, &mut bytes, place)?;
-    if let Some(whole) = length(&bytes).map(|length| HEAD + length).filter(|&whole| whole > len) {
-        bytes.resize(whole, 0);
-        len = block::read(file, &mut bytes, place)?;
-    }
-    Ok(decode(&bytes[..len]))
+fn places(bytes: &[u8]) -> [Found; PLACES] {
+    [0, 1].map(|place| {
+        let blocks: Vec<_> = bytes.chunks(BLOCK).skip(place).step_by(PLACES).collect();
+        decode(&blocks.concat())
+    })
 }
 
 /// Never over the newest text, which has to stay whole until the next one is.
@@ -112,15 +119,22 @@ fn write(hall: &Hall, name: &str, file: &File, text: &[u8]) -> Result<(), Error>
     if text.len() > LONGEST {
         return Err(wrong(ErrorKind::Unfit, &path, "has no room for a text of this length"));
     }
-    let numbers = look(hall, name, file)?.map(|found| found.number());
-    let newest = numbers.into_iter().max().flatten();
-    let place = PLACES[usize::from(newest.is_some() && numbers[0] == newest)];
-    let next = newest.map_or(Some(0), |newest| newest.checked_add(1));
-    let next = next.ok_or_else(|| {
-        wrong(ErrorKind::Unfit, &path, "holds the greatest number there is: remove it")
-    })?;
-    let written = file.write_all_at(&encode(next, text), place);
-    written.map_err(|error| failed("write", &path, errno_of(&error)))
+    let (place, number) = next(file)
+        .map_err(|error| failed("read", &path, errno_of(&error)))?
+        .ok_or_else(|| wrong(ErrorKind::Unfit, &path, "holds the greatest number: remove it"))?;
+    for (index, block) in encode(number, text).chunks(BLOCK).enumerate() {
+        let written = file.write_all_at(block, ((index * PLACES + place) * BLOCK) as u64);
+        written.map_err(|error| failed("write", &path, errno_of(&error)))?;
+    }
+    Ok(())
+}
+
+/// Where the next text goes, and its number; `None` after the greatest.
+fn next(file: &File) -> io::Result<Option<(usize, u64)>> {
+    let numbers = places(&read_up_to(file, MOST)?).map(|found| found.number());
+    let Some(newest) = numbers.into_iter().max().flatten() else { return Ok(Some((0, 0))) };
+    let place = usize::from(numbers[0] == Some(newest));
+    Ok(newest.checked_add(1).map(|number| (place, number)))
 }
 
 fn encode(number: u64, text: &[u8]) -> Vec<u8> {
@@ -130,12 +144,6 @@ fn encode(number: u64, text: &[u8]) -> Vec<u8> {
     checksum.update(text);
     let head = format!("{start} {:08x}\n", checksum.finalize());
     [head.as_bytes(), text].concat()
-}
-
-/// The length of the text at the beginning of this, if its head can be one.
-fn length(bytes: &[u8]) -> Option<usize> {
-    let length = number_at(bytes, MAGIC.len() + 22..MAGIC.len() + 28)?;
-    (length <= LONGEST).then_some(length)
 }
 
 fn number_at<T: std::str::FromStr>(bytes: &[u8], digits: std::ops::Range<usize>) -> Option<T> {
@@ -148,20 +156,23 @@ fn decode(bytes: &[u8]) -> Found {
     }
     let whole = || {
         let number = number_at(bytes, MAGIC.len() + 1..MAGIC.len() + 21)?;
-        let text = bytes.get(HEAD..HEAD + length(bytes)?)?;
+        let length: usize = number_at(bytes, MAGIC.len() + 22..MAGIC.len() + 28)?;
+        let text = bytes.get(HEAD..HEAD + length)?;
         // What does not read back to the letter was torn or is foreign.
         bytes
             .starts_with(&encode(number, text))
             .then(|| Found::Whole { number, text: text.to_vec() })
     };
-    whole().unwrap_or_else(|| Found::Torn(bytes.to_vec()))
+    whole().unwrap_or(Found::Torn)
 }
 
 /// What is read from a place is what is written there.
 #[cfg(feature = "fuzzing")]
 pub(crate) fn fuzz(bytes: &[u8]) {
-    if let Found::Whole { number, text } = decode(bytes) {
-        assert_eq!(decode(&encode(number, &text)), Found::Whole { number, text });
+    for found in places(bytes) {
+        if let Found::Whole { number, text } = found {
+            assert_eq!(decode(&encode(number, &text)), Found::Whole { number, text });
+        }
     }
 }
 
@@ -212,7 +223,7 @@ mod tests {
         let (_folder, hall) = hall();
         assert_eq!(found(&hall), None);
         let longest = "x".repeat(LONGEST);
-        for text in ["the first", &longest, "3", "", &"y".repeat(block::SIZE), &longest, "last"] {
+        for text in ["the first", &longest, "3", "", &"y".repeat(BLOCK), &longest, "last"] {
             writes(&hall, text);
         }
         let too_long = vec![b'x'; LONGEST + 1];
@@ -235,21 +246,54 @@ mod tests {
         assert_eq!(names.count(), 2, "the slate, and the queue");
     }
 
+    /// Puts bytes where a write would put them.
+    fn tears(hall: &Hall, place: usize, bytes: &[u8]) {
+        for (index, block) in bytes.chunks(BLOCK).enumerate() {
+            let at = ((index * PLACES + place) * BLOCK) as u64;
+            file(hall).write_all_at(block, at).expect("it is torn");
+        }
+    }
+
     #[test]
     fn a_write_that_is_torn_anywhere_leaves_the_text_before() {
         let (_folder, hall) = hall();
-        for (turn, text) in ["old", "new"].into_iter().enumerate() {
+        let long = |letter: &str| letter.repeat(2 * BLOCK);
+        for (turn, text) in ["old", "new", &long("o"), &long("n")].into_iter().enumerate() {
             writes(&hall, text);
-            let next = encode(2 + turn as u64, b"and the next one");
-            for torn in 1..next.len() {
-                file(&hall)
-                    .write_all_at(&next[..torn], PLACES[(turn + 1) % 2])
-                    .expect("it is torn");
-                assert_eq!(found(&hall).as_deref(), Some(text), "torn at {torn}");
+            for next in ["and the next one", &long("x")] {
+                let next = encode(turn as u64 + 1, next.as_bytes());
+                for torn in (1..next.len()).filter(|torn| *torn < 100 || torn % 509 == 0) {
+                    tears(&hall, (turn + 1) % PLACES, &next[..torn]);
+                    assert_eq!(found(&hall).as_deref(), Some(text), "torn at {torn}");
+                }
             }
         }
         writes(&hall, "over what is torn");
         writes(&hall, "and once more");
+    }
+
+    #[test]
+    fn a_look_that_meets_a_write_is_taken_again_and_one_that_meets_none_is_not() {
+        let whole = |number, text: &[u8]| encode(number, text);
+        let torn = [&whole(7, b"new")[..HEAD], b"?"].concat();
+        let both = |second: &[u8]| {
+            let mut bytes = whole(6, b"old");
+            bytes.resize(BLOCK, 0);
+            [bytes, second.to_vec()].concat()
+        };
+        let settles = |looks: &[Vec<u8>]| {
+            let mut looks = looks.iter();
+            let settled = settled(|| Ok(looks.next().expect("one look more").clone()));
+            (settled.expect("it is read"), looks.len())
+        };
+        let old = both(b"");
+        assert_eq!(settles(&[old.clone(), torn.clone()]), (Some(old.clone()), 1));
+        let new = both(&whole(7, b"new"));
+        assert_eq!(settles(&[both(&torn), new.clone()]), (Some(new), 0));
+        // What is torn for good.
+        assert_eq!(settles(&[both(&torn), both(&torn), old]), (Some(both(&torn)), 1));
+        let mut others = (0_u64..).map(|turn| Ok([&torn[..], &turn.to_be_bytes()].concat()));
+        assert_eq!(settled(|| others.next().expect("endless")).expect("it is read"), None);
     }
 
     #[test]
@@ -259,29 +303,42 @@ mod tests {
             writes(&hall, text);
         }
         replace_for_good(&hall, NAME, b"for good").expect("it is written");
-        for place in PLACES {
-            let Ok(Found::Whole { text, .. }) = look_at(&file(&hall), place) else {
-                panic!("nothing is at {place}")
-            };
-            assert_eq!(text, b"for good");
+        for found in places(&read_up_to(&file(&hall), MOST).expect("bytes")) {
+            assert!(
+                matches!(&found, Found::Whole { text, .. } if text == b"for good"),
+                "{found:?}"
+            );
         }
         writes(&hall, "next");
     }
 
+    /// Whoever reads is not to take it for the slate of an election that nobody ever led.
     #[test]
-    fn what_nobody_wrote_is_no_text() {
+    fn what_nobody_wrote_is_shown_as_it_is() {
         let (_folder, hall) = hall();
         let mut foreign = encode(7, b"text");
         foreign[HEAD] ^= 1;
         let endless = format!("{MAGIC} {:020} 999999 00000000\n", 1);
-        for bytes in [b"{}\n", &foreign[..], endless.as_bytes(), &[0xff; 300]] {
+        let long = vec![b'{'; 3 * BLOCK];
+        for bytes in [b"{}\n", &foreign[..], endless.as_bytes(), &[0xff; 300], &[0; 50], &long] {
             std::fs::write(hall.path_of(NAME), bytes).expect("it is written");
-            assert_eq!(found(&hall), None);
+            assert_eq!(read(&hall, NAME).expect("it is read").as_deref(), Some(bytes));
             writes(&hall, "over it");
         }
+        std::fs::write(hall.path_of(NAME), "").expect("it is written");
+        assert_eq!(found(&hall), None, "whoever made it was killed before it wrote");
         std::fs::write(hall.path_of(NAME), encode(u64::MAX, b"the end")).expect("it is written");
         let refused = replace(&hall, NAME, b"beyond").expect_err("there is no number left");
         assert_eq!(refused.kind(), ErrorKind::Unfit);
+    }
+
+    #[test]
+    fn a_file_is_no_longer_than_its_texts_take() {
+        let (_folder, hall) = hall();
+        for _ in 0..3 {
+            writes(&hall, &"x".repeat(5000));
+        }
+        assert!(file(&hall).metadata().expect("a file").len() <= 4 * BLOCK as u64);
     }
 
     /// Texts of many pages, so that reads and writes meet.

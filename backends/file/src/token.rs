@@ -10,12 +10,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use elect_api::{Error, ErrorKind, Token};
 
-use crate::block;
 use crate::fault::{errno_of, failed, wrong};
 use crate::hall::{Hall, TOKEN};
+use crate::reading::read_up_to;
 use crate::walk::sync_directory;
 
-const SLOT: usize = block::SIZE;
+const SLOT: usize = 4096;
 const SLOTS: usize = 2;
 const MAGIC: &str = "elect token";
 
@@ -25,16 +25,15 @@ const MAGIC: &str = "elect token";
 pub(crate) fn next(hall: &Hall) -> Result<Token, Error> {
     let path = hall.path_of(TOKEN);
     let (file, _) = hall.file(TOKEN)?;
-    let (token, slot, first) = draw(&file, floor(), &path)?;
+    let (token, slot, is_new) = draw(&file, floor(), &path)?;
     store(&file, slot, token)
         .map_err(|error| failed("write the token to", &path, errno_of(&error)))?;
-    if first {
+    if is_new {
         sync_directory(&hall.directory, &path)?;
     }
     Ok(Token::new(token))
 }
 
-/// The next token, the slot that it goes to, and whether none was there before.
 /// Microseconds since 1970: the floor of the next token, so that a wiped directory does not turn
 /// tokens back. A clock that is wrong makes numbers skip, or takes this help away; while the slots
 /// are there, tokens rise whatever it says.
@@ -44,6 +43,8 @@ pub(crate) fn floor() -> u64 {
     u64::try_from(since_1970.as_micros()).unwrap_or(u64::MAX)
 }
 
+/// The next token, the slot that it goes to, and whether the file's name may not be on the disk yet: until both slots
+/// hold a token, the first draw may have failed just before that.
 fn draw(file: &File, floor: u64, path: &Path) -> Result<(u64, usize, bool), Error> {
     let slots =
         load(file).map_err(|error| failed("read the token from", path, errno_of(&error)))?;
@@ -58,12 +59,12 @@ fn draw(file: &File, floor: u64, path: &Path) -> Result<(u64, usize, bool), Erro
             "holds the greatest token there is: use another election, or remove it",
         )
     })?;
-    Ok((after.max(floor), slot, newest.is_none()))
+    Ok((after.max(floor), slot, slots.contains(&None)))
 }
 
 fn load(file: &File) -> io::Result<[Option<u64>; SLOTS]> {
-    let mut blocks = [0; SLOT * SLOTS];
-    block::read(file, &mut blocks, 0)?;
+    let mut blocks = read_up_to(file, SLOT * SLOTS)?;
+    blocks.resize(SLOT * SLOTS, 0);
     let (first, second) = blocks.split_at(SLOT);
     Ok([decode(first), decode(second)])
 }

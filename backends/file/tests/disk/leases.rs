@@ -3,8 +3,8 @@
 use std::fs;
 use std::os::fd::OwnedFd;
 
-use elect_api::Standing;
-use elect_testkit::{Bench, Contender, LineUp, election, line_up, poll_n, run};
+use elect_api::{NoteName, Standing};
+use elect_testkit::{Bench, Contender, LineUp, election, line_up, note, poll_n, run};
 use nix::errno::Errno;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 
@@ -127,6 +127,7 @@ fn whoever_looks_out_for_orders_sleeps_through_a_change_of_leaders() {
         look_out.add_watch(&hall(&disk), renamed).unwrap();
         line[1].resign_with("the second one").await;
         line[2].lead().await;
+        assert_eq!(note(&bench, NoteName::HISTORY).await.as_deref(), Some("the second one"));
         line[2].resign().await;
         assert_eq!(look_out.read_events().err(), Some(Errno::EAGAIN));
     });

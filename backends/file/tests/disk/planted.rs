@@ -39,6 +39,26 @@ fn last_words_that_cannot_be_written_hold_up_nobody() {
 }
 
 #[test]
+fn last_words_are_not_written_through_what_somebody_planted() {
+    run("planted words", async {
+        for is_link in [true, false] {
+            let (bench, disk) = bench();
+            let mut line = Contender::in_line(&bench, &["a", "b"]).await;
+            let victim = disk.root().with_file_name("victim");
+            fs::write(&victim, "precious").unwrap();
+            mode(&victim, 0o600);
+            let history = hall(&disk).join("note-history");
+            let planted =
+                if is_link { symlink(&victim, history) } else { fs::hard_link(&victim, history) };
+            planted.unwrap();
+            line[0].resign_with("unheard").await;
+            line[1].lead().await;
+            assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+        }
+    });
+}
+
+#[test]
 fn links_below_the_root_are_refused_and_their_targets_left_alone() {
     run("symbolic links", async {
         for part in ["lock", "enter", "token", "queue"] {

@@ -83,13 +83,36 @@ fn it_is_told_how_long_that_takes() {
 fn an_answer_that_comes_late_delays_no_further() {
     let mut transcript = Transcript::joined(ETCD, delaying());
     transcript.tell(0.0, leading(ETCD, 0.0), &["read history"]);
-    for n in 0..8 {
-        let now = 1.0 + 2.5 * f64::from(n);
+    for n in 0..6 {
+        let now = 1.0 + 3.5 * f64::from(n);
         transcript.tell(now, Event::HistoryRead(Err(unreachable())), &[]);
-        transcript.pass(now + 1.5, &["refresh"]);
-        transcript.tell(now + 2.0, leading(ETCD, now + 1.5), &["read history"]);
+        transcript.pass(now + 2.5, &["refresh"]);
+        transcript.tell(now + 3.0, leading(ETCD, now + 2.5), &["read history"]);
     }
-    transcript.tell(21.0, found(false), &["begin history 7"]);
+    transcript.tell(22.0, found(false), &["begin history 7"]);
+}
+
+/// The store answers refreshes, and has no room for the mark, say.
+#[test]
+fn a_mark_that_is_not_taken_is_tried_less_and_less_often() {
+    let mut transcript = Transcript::joined(LOCAL, delaying());
+    transcript.tell(0.0, leading(LOCAL, 0.0), &["read history"]).tell(
+        0.0,
+        found(true),
+        &["begin history 7"],
+    );
+    let mut pauses = Vec::new();
+    let mut now = at(0.0);
+    for _ in 0..12 {
+        transcript.machine.step(now, Event::HistoryWritten(Err(unreachable())));
+        let tick = transcript.machine.next_tick().expect("another try");
+        pauses.push(tick.since(now));
+        now = tick;
+        transcript.machine.step(now, Event::Tick);
+        transcript.machine.step(now, leading(LOCAL, 0.0));
+    }
+    assert!(pauses[0] <= after(0.05), "{pauses:?}");
+    assert!(pauses[8..].iter().all(|&pause| pause >= after(1.0)), "{pauses:?}");
 }
 
 #[test]

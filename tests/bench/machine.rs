@@ -1,19 +1,33 @@
 //! What figures were measured on.
 
 use std::fs;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
-/// The processors, memory and kernel of this machine.
+/// The processors, memory, kernel and file system of this machine, the commit, and the programs beside elect.
 pub(crate) fn told() -> Value {
     let processors = std::thread::available_parallelism().map_or(0, usize::from);
+    let temporary = std::env::temp_dir().display().to_string();
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     json!({
         "processor": field("/proc/cpuinfo", "model name"),
         "processors": processors,
         "memory": field("/proc/meminfo", "MemTotal"),
         "kernel": kernel.trim_end(),
+        "file system": said("stat", &["--file-system", "--format=%T", &temporary]),
+        "commit": said("git", &["rev-parse", "--short", "HEAD"]),
+        "flock": said("flock", &["--version"]),
+        "etcd": said("etcd", &["--version"]),
+        "etcdctl": said("etcdctl", &["version"]),
     })
+}
+
+/// The first line that a program prints; nothing where there is none.
+fn said(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).env("ETCDCTL_API", "3").output();
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    text.unwrap_or_default().lines().next().unwrap_or_default().to_owned()
 }
 
 /// What stands behind a name and a colon.

@@ -6,7 +6,7 @@ use tokio::time::sleep;
 
 use super::duel::{Duel, Setting, one_after_another, until};
 use super::processes::signal;
-use super::proxy::Mode;
+use super::proxy::{Mode, Proxy};
 use super::scratch::Scratch;
 use crate::command::attempts;
 use crate::election::timing::{Timing, Wishes};
@@ -237,6 +237,22 @@ async fn cut_off(scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
     duel.follows(Some(at), "the command was dead before the lease ended").await
 }
 
+/// How often the candidate was heard, once that has not been for so long.
+async fn silence(proxy: &Proxy, span: Duration) -> u64 {
+    loop {
+        let heard = proxy.heard();
+        sleep(span).await;
+        if heard == proxy.heard() {
+            return heard;
+        }
+    }
+}
+
+/// Waits until the candidate is heard more often than that.
+async fn next_word(proxy: &Proxy, known: u64, patience: Duration) -> Result<(), Trouble> {
+    until(patience, || (proxy.heard() != known).then_some(())).await.ok_or(Trouble::Lost)
+}
+
 /// The last reply comes as late as it may. A lease that counted from then on, and not from its request,
 /// would be longer than the store's.
 async fn late_reply(scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
@@ -258,15 +274,13 @@ async fn late_reply(scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
     }
     let mut duel = Duel::start(scratch, setting).await?;
     let Some(proxy) = &duel.proxy else { return Err(Trouble::Lost) };
-    let mut heard = None;
-    // What comes then is a renewal.
-    while heard != Some(proxy.heard()) {
-        heard = Some(proxy.heard());
-        sleep(timing.renew_interval / 8).await;
-    }
+    let span = timing.renew_interval / 8;
+    // What breaks the first silence may be something that a leader begins late. What breaks the second is a renewal.
+    let known = silence(proxy, span).await;
+    next_word(proxy, known, window).await?;
+    let known = silence(proxy, span).await;
     proxy.order(Mode::Pass, Mode::Hold);
-    let renewal = until(window, || (heard != Some(proxy.heard())).then_some(())).await;
-    renewal.ok_or(Trouble::Lost)?;
+    next_word(proxy, known, window).await?;
     let at = guard::now();
     sleep(late).await;
     proxy.order(Mode::Drop, Mode::Pass);

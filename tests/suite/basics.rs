@@ -19,6 +19,17 @@ fn files_that_may_not_grow_are_an_error_and_no_end_without_a_word() {
     limited.run().exits(125).says("File too large");
 }
 
+/// Of a few kilobytes, as a service may have it.
+#[test]
+fn files_that_may_not_grow_far_hold_what_elect_keeps() {
+    let ground = Ground::new();
+    for count in 1..=3 {
+        ground.run().arg("true").under(["prlimit", "--fsize=16384"]).run().exits(0);
+        let known = ground.elect("history").args(["job", "-o", "json"]).run().exits(0).stdout;
+        assert_eq!(known.matches("\"token\"").count(), count, "{known}");
+    }
+}
+
 #[test]
 fn an_old_outcome_is_never_taken_for_this_ones() {
     let ground = Ground::new();

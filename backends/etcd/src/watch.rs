@@ -50,12 +50,12 @@ enum Bell {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stand {
     AtOnce,
-    /// Once nothing has happened for so long that no short command pays for it. Nothing is missed: it begins at the
-    /// revision that was seen.
+    /// [`CALM`] later, so that no short command pays for it. Nothing is missed: it begins at the revision that was
+    /// seen.
     InTime,
 }
 
-/// Longer than the shortest commands take, and less than who asks something of a leader would notice.
+/// Longer than the shortest commands take; whoever asks something of a new leader waits no longer for it.
 const CALM: Duration = Duration::from_millis(500);
 
 /// A look-out over one connection for the first of some events. All wakes of a seat for the same ones share

@@ -73,4 +73,10 @@ mod tests {
             assert_eq!(kind(unfit), ErrorKind::Unfit, "{unfit}");
         }
     }
+
+    #[test]
+    fn limits_are_said_with_what_raises_them() {
+        assert!(advice(Errno::EFBIG).contains("ulimit -f"));
+        assert!(advice(Errno::EMFILE).contains("ulimit -n"));
+    }
 }

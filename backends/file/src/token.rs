@@ -121,6 +121,20 @@ mod tests {
         assert_eq!(file.metadata().unwrap().len(), (SLOT * SLOTS) as u64);
     }
 
+    /// The first draw may have failed between the token and the flush of the directory, and is made again.
+    #[test]
+    fn the_name_of_the_file_is_flushed_until_both_slots_hold_a_token() {
+        let file = tempfile::tempfile().unwrap();
+        let is_flushed: Vec<_> = (0..4)
+            .map(|_| {
+                let (token, slot, is_new) = draw(&file, 1, Path::new("token")).unwrap();
+                store(&file, slot, token).unwrap();
+                is_new
+            })
+            .collect();
+        assert_eq!(is_flushed, [true, true, false, false]);
+    }
+
     #[test]
     fn the_newest_survives_every_way_of_tearing_the_write_after_it() {
         for newest in [0, 1] {

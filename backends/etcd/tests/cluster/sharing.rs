@@ -33,6 +33,14 @@ async fn seats(store: &dyn Store, count: usize) -> Vec<Box<dyn Seat>> {
     seats
 }
 
+/// The only seat on an etcd.
+async fn alone() -> (Etcd, Box<dyn Seat>) {
+    let etcd = Etcd::start(1);
+    let store = elect_etcd::connect(&etcd.url()).expect("a good URL");
+    let seat = seats(store.as_ref(), 1).await.remove(0);
+    (etcd, seat)
+}
+
 async fn refresh(seat: &mut dyn Seat) -> Standing {
     seat.refresh(oracle::now()).await.unwrap_or_else(|error| panic!("{error}: {error:?}"))
 }
@@ -114,9 +122,7 @@ fn each_seat_finds_out_by_itself_that_the_lease_has_ended() {
 #[test]
 fn a_leader_looks_out_once_nothing_has_happened_for_a_while() {
     run("calm", async {
-        let etcd = Etcd::start(1);
-        let store = elect_etcd::connect(&etcd.url()).expect("a good URL");
-        let mut seat = seats(store.as_ref(), 1).await.remove(0);
+        let (_etcd, mut seat) = alone().await;
         let watches = || {
             let asked = trips().into_iter().find(|(name, _)| *name == "watch");
             asked.map_or(0, |(_, count)| count)
@@ -140,9 +146,7 @@ fn a_leader_looks_out_once_nothing_has_happened_for_a_while() {
 #[test]
 fn a_seat_alone_asks_for_no_more_than_it_ever_did() {
     run("alone", async {
-        let etcd = Etcd::start(1);
-        let store = elect_etcd::connect(&etcd.url()).expect("a good URL");
-        let mut seat = seats(store.as_ref(), 1).await.remove(0);
+        let (_etcd, mut seat) = alone().await;
         let mut before = BTreeMap::new();
         let mut asked = || {
             let now: BTreeMap<_, _> = trips().into_iter().collect();

@@ -51,16 +51,14 @@ impl Entry {
 
     /// What the next renewal is to ask.
     pub(crate) fn ask(&mut self, value: &Value, room: Room) -> Ask<'_> {
-        match (&mut self.leading, &self.before) {
+        match (&mut self.leading, self.before.as_ref().and_then(Before::by_name)) {
             (Some(Leading { told: true, .. }), _) => Ask::Nothing(None),
             (Some(leading), _) => {
                 leading.told = true;
                 Ask::Nothing(Some(value.won(leading.since).to_bytes()))
             }
-            (None, Some(Before { nearest: Some(nearest), is_exact: false, .. })) => {
-                Ask::Nearest(nearest)
-            }
-            (None, _) => Ask::Before(room),
+            (None, Some(rivals)) => Ask::Rivals(rivals),
+            (None, None) => Ask::Before(room),
         }
     }
 
@@ -73,15 +71,13 @@ impl Entry {
     ) -> Result<Before, Unclear> {
         if self.leads() {
             // Nobody can come before whoever was first.
-            return Ok(Before { nearest: None, count: 0, is_exact: true });
+            return Ok(Before::NOBODY);
         }
-        let answer = queue::gets(reply).pop_front().ok_or(Unclear(room))?;
         match &self.before {
-            Some(before @ Before { nearest: Some(nearest), is_exact: false, .. }) => {
-                let is_there = queue::is_there(nearest, &answer);
-                is_there.then(|| before.clone()).ok_or(Unclear(room))
+            Some(before) if before.by_name().is_some() => {
+                before.left(reply).ok_or(Unclear(room))
             }
-            _ => queue::before(hall, self.own.revision, &answer),
+            _ => queue::first_listed(hall, self.own.revision, reply),
         }
     }
 
@@ -93,7 +89,7 @@ impl Entry {
         seen: i64,
         before: Before,
     ) -> Standing {
-        let Some(nearest) = before.nearest.clone() else {
+        let Some(nearest) = before.nearest().cloned() else {
             self.before = None;
             self.leading.get_or_insert_with(|| Leading { since: stamp::display(), told: false });
             let token = Token::new(self.own.revision.unsigned_abs());
@@ -101,7 +97,7 @@ impl Entry {
             let wake = self.look_out(attempt, seen, self.own.clone(), Stand::InTime);
             return Standing::Leading { token, validity, wake };
         };
-        let ahead = before.count;
+        let ahead = before.count();
         self.before = Some(before);
         let wake = self.look_out(attempt, seen, nearest, Stand::AtOnce);
         Standing::Waiting { ahead, wake }

@@ -12,6 +12,8 @@ use crate::layout::{Hall, Mark};
 
 /// How many candidates are listed: up to so many before us are counted exactly.
 const LISTED: usize = 101;
+/// How many are asked for by name: etcd goes through the whole queue for a listing, however little of it is wanted.
+const FEW: usize = 8;
 
 /// A candidate of whom only the place matters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,14 +23,67 @@ pub(crate) struct Rival {
     pub(crate) revision: i64,
 }
 
-/// Those before us.
+/// Those before us. Nobody joins them: whoever comes has a later revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Before {
-    /// The one who came last of them.
-    pub(crate) nearest: Option<Rival>,
+    /// All of them if they are few, else the one who came last; in the order in which they came.
+    rivals: Vec<Rival>,
     /// How many they are; or not fewer, if `is_exact` is not set.
-    pub(crate) count: usize,
-    pub(crate) is_exact: bool,
+    count: usize,
+    is_exact: bool,
+}
+
+impl Before {
+    /// Nobody is.
+    pub(crate) const NOBODY: Self = Self { rivals: Vec::new(), count: 0, is_exact: true };
+
+    /// `all` of them, in any order.
+    fn exactly(mut all: Vec<Rival>) -> Self {
+        all.sort_unstable_by_key(|rival| rival.revision);
+        let count = all.len();
+        let rivals = if count > FEW { all.split_off(count - 1) } else { all };
+        Self { rivals, count, is_exact: true }
+    }
+
+    /// Some of them, and at least how many there are.
+    fn at_least(count: usize, some: Vec<Rival>) -> Self {
+        let rivals = some.into_iter().max_by_key(|rival| rival.revision).into_iter().collect();
+        Self { rivals, count, is_exact: false }
+    }
+
+    pub(crate) const fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The one who came last of them.
+    pub(crate) fn nearest(&self) -> Option<&Rival> {
+        self.rivals.last()
+    }
+
+    /// Those whose end says all that there is to know, without a listing: all if they are few, and the nearest out
+    /// of so many that their number is not exact anyway.
+    pub(crate) fn by_name(&self) -> Option<&[Rival]> {
+        let will_do = self.rivals.len() == self.count || !self.is_exact;
+        will_do.then_some(&self.rivals)
+    }
+
+    /// What is left of them, by the answer to [`Ask::Rivals`]. `None` if that takes a listing.
+    pub(crate) fn left(&self, reply: &TxnResponse) -> Option<Self> {
+        let mut answers = gets(reply);
+        // The orders.
+        answers.pop_back();
+        if answers.len() != self.rivals.len() {
+            return None;
+        }
+        let both = self.rivals.iter().zip(answers);
+        let there = both.filter(|(rival, answer)| is_there(rival, answer));
+        let there: Vec<Rival> = there.map(|(rival, _)| rival.clone()).collect();
+        if self.is_exact {
+            Some(Self::exactly(there))
+        } else {
+            (there == self.rivals).then(|| self.clone())
+        }
+    }
 }
 
 /// An answer that does not say who is before us: a listing with so much room will.
@@ -98,8 +153,8 @@ pub(crate) enum Ask<'a> {
     Note { key: String, seen: i64, text: Vec<u8> },
     /// Who is before us.
     Before(Room),
-    /// Whether this one is still before us, out of so many that listing them would be dear.
-    Nearest(&'a Rival),
+    /// Which of these are still before us.
+    Rivals(&'a [Rival]),
 }
 
 /// Proves that the entry which came at `revision` is there and ours. If not, all others are listed. Unless a
@@ -127,8 +182,11 @@ pub(crate) fn prove(hall: &Hall, mark: Mark, revision: i64, ask: Ask<'_>) -> Txn
             vec![TxnOp::put(key, text, None)]
         }
         Ask::Before(room) => vec![list(hall, Some(revision), room)],
-        Ask::Nearest(rival) => {
-            vec![TxnOp::get(rival.key.as_str(), Some(GetOptions::new().with_keys_only()))]
+        Ask::Rivals(rivals) => {
+            let get = |rival: &Rival| {
+                TxnOp::get(rival.key.as_str(), Some(GetOptions::new().with_keys_only()))
+            };
+            rivals.iter().map(get).collect()
         }
     };
     if !writes_note {
@@ -187,11 +245,12 @@ pub(crate) fn before(hall: &Hall, revision: i64, listing: &GetResponse) -> Resul
     if listing.more() && (strangers > 0 || rivals.is_empty()) {
         return Err(Unclear(Room::Endless));
     }
+    if !listing.more() {
+        return Ok(Before::exactly(rivals));
+    }
     let all = usize::try_from(listing.count()).unwrap_or(usize::MAX);
     // We are in it ourselves.
-    let count = if listing.more() { rivals.len().max(all - 1) } else { rivals.len() };
-    let nearest = rivals.into_iter().max_by_key(|rival| rival.revision);
-    Ok(Before { nearest, count, is_exact: !listing.more() })
+    Ok(Before::at_least(rivals.len().max(all - 1), rivals))
 }
 
 /// Reads who came before `revision` out of the listing that a transaction answered with.
@@ -211,7 +270,7 @@ pub(crate) fn count(hall: &Hall, listing: &GetResponse) -> usize {
 }
 
 /// Whether the answer about a rival shows it.
-pub(crate) fn is_there(rival: &Rival, answer: &GetResponse) -> bool {
+fn is_there(rival: &Rival, answer: &GetResponse) -> bool {
     answer.kvs().iter().any(|kv| kv.create_revision() == rival.revision)
 }
 
@@ -224,4 +283,31 @@ pub(crate) fn candidates<'l>(
 
 fn rival(kv: &KeyValue) -> Option<Rival> {
     Some(Rival { key: kv.key_str().ok()?.to_owned(), revision: kv.create_revision() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Before, FEW, Rival};
+
+    fn rivals(count: usize) -> Vec<Rival> {
+        let rival = |number: usize| Rival {
+            key: format!("elect/job/{number:x}"),
+            revision: i64::try_from(number).expect("a small number"),
+        };
+        (1..=count).rev().map(rival).collect()
+    }
+
+    #[test]
+    fn few_are_asked_for_by_name_and_of_very_many_the_nearest() {
+        for count in [1, 2, FEW] {
+            let few = Before::exactly(rivals(count));
+            assert_eq!(few.by_name().map(<[Rival]>::len), Some(count));
+            assert_eq!((few.count(), few.nearest()), (count, rivals(count).first()));
+        }
+        let some = Before::exactly(rivals(FEW + 1));
+        assert_eq!((some.count(), some.by_name()), (FEW + 1, None));
+        assert_eq!(some.nearest(), rivals(FEW + 1).first());
+        let many = Before::at_least(5000, rivals(102));
+        assert_eq!((many.count(), many.by_name()), (5000, Some(&rivals(102)[..1])));
+    }
 }

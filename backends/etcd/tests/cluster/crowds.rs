@@ -69,6 +69,33 @@ fn one_hundred_are_counted_exactly() {
 }
 
 #[test]
+fn the_last_few_are_counted_as_they_leave() {
+    run("crowds", async {
+        let etcd = Etcd::start(1);
+        let mut client = client(&etcd).await;
+        let keys = others(&mut client, 10).await;
+        let mut ours = Runner::new(&etcd.url(), "ours").await;
+        drop(ours.wait_behind(10).await);
+        let mut wake = ours.wait_behind(10).await;
+        // Not in the order in which they came, and the one whom we look out for among them.
+        for (left, gone) in [3, 0, 9, 5, 8, 7, 1, 6, 4, 2].into_iter().enumerate() {
+            client.delete(keys[gone].as_str(), None).await.expect("a deletion");
+            // Whoever comes anew comes after us, also by a name that was there before.
+            client.put(keys[gone].as_str(), "", None).await.expect("a key");
+            if [9, 8, 7, 6, 4, 2].contains(&gone) {
+                wake.await;
+            }
+            let before = keys.len() - left - 1;
+            if before == 0 {
+                break;
+            }
+            wake = ours.wait_behind(before).await;
+        }
+        ours.lead().await;
+    });
+}
+
+#[test]
 fn a_change_of_leader_makes_one_waiter_ask() {
     run("crowds", async {
         let etcd = Etcd::start(1);

@@ -74,9 +74,7 @@ impl Entry {
             return Ok(Before::NOBODY);
         }
         match &self.before {
-            Some(before) if before.by_name().is_some() => {
-                before.left(reply).ok_or(Unclear(room))
-            }
+            Some(before) if before.by_name().is_some() => before.left(reply).ok_or(Unclear(room)),
             _ => queue::first_listed(hall, self.own.revision, reply),
         }
     }

@@ -7,10 +7,12 @@ use elect_testkit::oracle::now;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 
 use crate::contender::Store;
 use crate::queue;
 use crate::stage::Stage;
+use crate::wait::REST;
 
 /// So many come at once: etcd writes several times for each, one after the other.
 const GROUP: usize = 50;
@@ -62,6 +64,12 @@ impl<'a> Seats<'a> {
         self.next().since(from)
     }
 
+    /// Nothing happens in this process but in the calls of these functions: here it answers what has come meanwhile,
+    /// the pings of all connections among it.
+    pub(crate) fn rest(&self) {
+        self.runtime.block_on(async { sleep(REST).await });
+    }
+
     /// Waits for the next leadership.
     fn next(&mut self) -> Boottime {
         let (at, leader) = self.runtime.block_on(self.won.recv()).expect("we have a sender, too");
@@ -90,7 +98,7 @@ impl<'a> Seats<'a> {
     }
 
     fn wait_for(&self, waiting: usize) {
-        let pause = |time| self.runtime.block_on(async { tokio::time::sleep(time).await });
+        let pause = |time| self.runtime.block_on(async { sleep(time).await });
         queue::wait_for((self.stage, self.store, &self.election), waiting, pause);
     }
 }

@@ -28,6 +28,11 @@ pub(super) trait Queue {
 
     /// Has the leader's work end; the time from then to the start of the next one's.
     fn hand_over(&mut self) -> Duration;
+
+    /// Lets all of them do what they still have to.
+    fn rest(&self) {
+        thread::sleep(REST);
+    }
 }
 
 /// Figures of many beside few.
@@ -53,12 +58,12 @@ pub(super) fn compare<Q: Queue>(
         let queues = [(&mut *many, waiting), (&mut *few, FEW)];
         for (side, (queue, length)) in queues.into_iter().enumerate() {
             // Whoever has just come is to have nothing more to ask.
-            thread::sleep(REST);
+            queue.rest();
             let mut time = Duration::ZERO;
             let tally = Tally::of(stage, store, || {
                 time = queue.hand_over();
                 // Nor whoever leads now.
-                thread::sleep(REST);
+                queue.rest();
             });
             queue.fill(length);
             all.push(side, time, tally.beyond(&idle));

@@ -19,6 +19,10 @@ impl Queue for Seats<'_> {
     fn hand_over(&mut self) -> Duration {
         self.hand_over()
     }
+
+    fn rest(&self) {
+        self.rest();
+    }
 }
 
 pub(super) fn measure(stage: &Stage, order: &Order, report: &mut Report) {

@@ -71,7 +71,7 @@ impl Entry {
     ) -> Result<Before, Unclear> {
         if self.leads() {
             // Nobody can come before whoever was first.
-            return Ok(Before::NOBODY);
+            return Ok(Before::All(Vec::new()));
         }
         match &self.before {
             Some(before) if before.by_name().is_some() => before.left(reply).ok_or(Unclear(room)),

@@ -51,7 +51,7 @@
 //! whatever the watch says: all of them where they are up to a hundred, and beyond that the nearest
 //! alone, so that thousands may wait. Up to eight are got by their names, as nobody can join them and etcd
 //! goes through the whole queue for a listing (0.8 ms of 1,000 waiting, 14 ms of 10,000, on two processors with
-//! etcd 3.5.16): whoever is next wins without one.
+//! etcd 3.5.16): whoever was next for a while wins without one.
 //!
 //! **Looking on**: what is left of a lease tells whoever asks when it was renewed last, to the second. A new
 //! leader of etcd lets leases run their full length anew, which looks like a renewal.

@@ -1,6 +1,7 @@
 //! What the queue is asked, and what it answers: all linearizable.
 
 use std::collections::VecDeque;
+use std::slice;
 
 use elect_api::Orders;
 use etcd_client::{
@@ -12,7 +13,7 @@ use crate::layout::{Hall, Mark};
 
 /// How many candidates are listed: up to so many before us are counted exactly.
 const LISTED: usize = 101;
-/// How many are asked for by name: etcd goes through the whole queue for a listing, however little of it is wanted.
+/// At most so many are asked for by name: etcd goes through the whole queue for a listing, however little of it is wanted.
 const FEW: usize = 8;
 
 /// A candidate of whom only the place matters.
@@ -23,65 +24,70 @@ pub(crate) struct Rival {
     pub(crate) revision: i64,
 }
 
-/// Those before us. Nobody joins them: whoever comes has a later revision.
+/// Those before us. Nobody joins them, as whoever comes has a later revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Before {
-    /// All of them if they are few, else the one who came last; in the order in which they came.
-    rivals: Vec<Rival>,
-    /// How many they are; or not fewer, if `is_exact` is not set.
-    count: usize,
-    is_exact: bool,
+pub(crate) enum Before {
+    /// In the order in which they came, and few.
+    All(Vec<Rival>),
+    /// More: the one who came last, and how many they are. If that is not exact they may be fewer.
+    Last { rival: Rival, count: usize, is_exact: bool },
 }
 
 impl Before {
-    /// Nobody is.
-    pub(crate) const NOBODY: Self = Self { rivals: Vec::new(), count: 0, is_exact: true };
-
     /// `all` of them, in any order.
     fn exactly(mut all: Vec<Rival>) -> Self {
         all.sort_unstable_by_key(|rival| rival.revision);
-        let count = all.len();
-        let rivals = if count > FEW { all.split_off(count - 1) } else { all };
-        Self { rivals, count, is_exact: true }
-    }
-
-    /// Some of them, and at least how many there are.
-    fn at_least(count: usize, some: Vec<Rival>) -> Self {
-        let rivals = some.into_iter().max_by_key(|rival| rival.revision).into_iter().collect();
-        Self { rivals, count, is_exact: false }
+        match all.pop() {
+            Some(rival) if all.len() >= FEW => {
+                Self::Last { rival, count: all.len() + 1, is_exact: true }
+            }
+            last => {
+                all.extend(last);
+                Self::All(all)
+            }
+        }
     }
 
     pub(crate) const fn count(&self) -> usize {
-        self.count
+        match self {
+            Self::All(rivals) => rivals.len(),
+            Self::Last { count, .. } => *count,
+        }
     }
 
     /// The one who came last of them.
     pub(crate) fn nearest(&self) -> Option<&Rival> {
-        self.rivals.last()
+        match self {
+            Self::All(rivals) => rivals.last(),
+            Self::Last { rival, .. } => Some(rival),
+        }
     }
 
-    /// Those whose end says all that there is to know, without a listing: all if they are few, and the nearest out
-    /// of so many that their number is not exact anyway.
+    /// Those who say all that a listing would: all if they are few, and the last of so many that their number is not
+    /// exact anyway.
     pub(crate) fn by_name(&self) -> Option<&[Rival]> {
-        let will_do = self.rivals.len() == self.count || !self.is_exact;
-        will_do.then_some(&self.rivals)
+        match self {
+            Self::All(rivals) => Some(rivals),
+            Self::Last { is_exact: true, .. } => None,
+            Self::Last { rival, .. } => Some(slice::from_ref(rival)),
+        }
     }
 
     /// What is left of them, by the answer to [`Ask::Rivals`]. `None` if that takes a listing.
     pub(crate) fn left(&self, reply: &TxnResponse) -> Option<Self> {
+        let rivals = self.by_name()?;
         let mut answers = gets(reply);
         // The orders.
         answers.pop_back();
-        if answers.len() != self.rivals.len() {
+        if answers.len() != rivals.len() {
             return None;
         }
-        let both = self.rivals.iter().zip(answers);
+        let both = rivals.iter().zip(answers);
         let there = both.filter(|(rival, answer)| is_there(rival, answer));
         let there: Vec<Rival> = there.map(|(rival, _)| rival.clone()).collect();
-        if self.is_exact {
-            Some(Self::exactly(there))
-        } else {
-            (there == self.rivals).then(|| self.clone())
+        match self {
+            Self::All(_) => Some(Self::All(there)),
+            Self::Last { .. } => (!there.is_empty()).then(|| self.clone()),
         }
     }
 }
@@ -242,15 +248,17 @@ pub(crate) fn before(hall: &Hall, revision: i64, listing: &GetResponse) -> Resul
     let earlier = |kv: &&KeyValue| kv.create_revision() < revision;
     let rivals: Vec<Rival> = candidates(hall, listing).filter(earlier).filter_map(rival).collect();
     let strangers = listing.kvs().len() - candidates(hall, listing).count();
-    if listing.more() && (strangers > 0 || rivals.is_empty()) {
-        return Err(Unclear(Room::Endless));
-    }
     if !listing.more() {
         return Ok(Before::exactly(rivals));
     }
     let all = usize::try_from(listing.count()).unwrap_or(usize::MAX);
     // We are in it ourselves.
-    Ok(Before::at_least(rivals.len().max(all - 1), rivals))
+    let count = rivals.len().max(all.saturating_sub(1));
+    let last = rivals.into_iter().max_by_key(|rival| rival.revision);
+    match last.filter(|_| strangers == 0) {
+        Some(rival) => Ok(Before::Last { rival, count, is_exact: false }),
+        None => Err(Unclear(Room::Endless)),
+    }
 }
 
 /// Reads who came before `revision` out of the listing that a transaction answered with.
@@ -287,6 +295,8 @@ fn rival(kv: &KeyValue) -> Option<Rival> {
 
 #[cfg(test)]
 mod tests {
+    use std::slice;
+
     use super::{Before, FEW, Rival};
 
     fn rivals(count: usize) -> Vec<Rival> {
@@ -307,7 +317,8 @@ mod tests {
         let some = Before::exactly(rivals(FEW + 1));
         assert_eq!((some.count(), some.by_name()), (FEW + 1, None));
         assert_eq!(some.nearest(), rivals(FEW + 1).first());
-        let many = Before::at_least(5000, rivals(102));
-        assert_eq!((many.count(), many.by_name()), (5000, Some(&rivals(102)[..1])));
+        let [rival] = &rivals(1)[..] else { panic!("one") };
+        let many = Before::Last { rival: rival.clone(), count: 5000, is_exact: false };
+        assert_eq!((many.count(), many.by_name()), (5000, Some(slice::from_ref(rival))));
     }
 }

@@ -52,7 +52,8 @@ pub(super) fn compare<Q: Queue>(
     let mut all = Comparison::default();
     many.fill(waiting);
     few.fill(FEW);
-    thread::sleep(REST);
+    many.rest();
+    few.rest();
     let idle = Tally::of(stage, store, || thread::sleep(IDLE));
     for _ in 0..runs {
         let queues = [(&mut *many, waiting), (&mut *few, FEW)];

@@ -192,12 +192,14 @@ fn token_and_directories_are_on_the_disk_before_the_command_starts() {
         let made = find(0, "mkdirat(", directory);
         assert!(lines[made + 1..made + 4].iter().any(|l| l.starts_with("fsync(")), "{log}");
     }
+    // Whoever finds a token does not flush the file's name: it is on the disk before any token is in it.
+    let made = find(0, "openat(", "\"token\"");
+    let named = find(made, "fsync(", "= 0");
     let written = find(0, "pwrite64(", "\"elect token ");
     let number = lines[written].trim_start_matches("pwrite64(").split(',').next().expect("one");
     let synced = find(written, &format!("fdatasync({number})"), "= 0");
-    let directory_synced = find(synced, "fsync(", "= 0");
     let started = find(0, "sendmsg(", "SCM_RIGHTS");
-    assert!(directory_synced < started, "{log}");
+    assert!(named < written && synced < started, "{log}");
 }
 
 #[test]

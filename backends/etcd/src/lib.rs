@@ -49,7 +49,7 @@
 //! **Waiting** is for the one nearest before us: one watch on its key, for its deletion only, which all
 //! wakes share. So a change of leader concerns one waiter. Every renewal looks at those before us anew,
 //! whatever the watch says: all of them where they are up to a hundred, and beyond that the nearest
-//! alone, so that thousands may wait. Up to eight are got by their names, as nobody can join them and etcd
+//! alone, so that thousands may wait. Up to 32 are got by their names, as nobody can join them and etcd
 //! goes through the whole queue for a listing (0.8 ms of 1,000 waiting, 14 ms of 10,000, on two processors with
 //! etcd 3.5.16): whoever was next for a while wins without one.
 //!

@@ -25,12 +25,13 @@ const MAGIC: &str = "elect token";
 pub(crate) fn next(hall: &Hall) -> Result<Token, Error> {
     let path = hall.path_of(TOKEN);
     let (file, _) = hall.file(TOKEN)?;
-    let (token, slot, is_new) = draw(&file, floor(), &path)?;
-    store(&file, slot, token)
-        .map_err(|error| failed("write the token to", &path, errno_of(&error)))?;
-    if is_new {
+    let (token, place) = draw(&file, floor(), &path)?;
+    if place == Place::Both {
+        // Before the token: whoever finds one may rely on the name.
         sync_directory(&hall.directory, &path)?;
     }
+    store(&file, place, token)
+        .map_err(|error| failed("write the token to", &path, errno_of(&error)))?;
     Ok(Token::new(token))
 }
 
@@ -43,14 +44,23 @@ pub(crate) fn floor() -> u64 {
     u64::try_from(since_1970.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// The next token, the slot that it goes to, and whether the file's name may not be on the disk yet: until both slots
-/// hold a token, the first draw may have failed just before that.
-fn draw(file: &File, floor: u64, path: &Path) -> Result<(u64, usize, bool), Error> {
+/// Where a token goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// The file is new, or holds no token: to the first slot, and the other one is emptied, so that it has its room on
+    /// the disk, too.
+    Both,
+    /// The slot with this number.
+    Slot(usize),
+}
+
+/// The next token, and where it goes to.
+fn draw(file: &File, floor: u64, path: &Path) -> Result<(u64, Place), Error> {
     let slots =
         load(file).map_err(|error| failed("read the token from", path, errno_of(&error)))?;
     let newest = slots.into_iter().max().flatten();
     // Never the slot of the newest, which has to stay whole until the next one is.
-    let slot = usize::from(newest.is_some() && slots[0] == newest);
+    let place = newest.map_or(Place::Both, |_| Place::Slot(usize::from(slots[0] == newest)));
     let after = newest.map_or(Some(0), |last| last.checked_add(1));
     let after = after.ok_or_else(|| {
         wrong(
@@ -59,7 +69,7 @@ fn draw(file: &File, floor: u64, path: &Path) -> Result<(u64, usize, bool), Erro
             "holds the greatest token there is: use another election, or remove it",
         )
     })?;
-    Ok((after.max(floor), slot, slots.contains(&None)))
+    Ok((after.max(floor), place))
 }
 
 fn load(file: &File) -> io::Result<[Option<u64>; SLOTS]> {
@@ -69,12 +79,16 @@ fn load(file: &File) -> io::Result<[Option<u64>; SLOTS]> {
     Ok([decode(first), decode(second)])
 }
 
-fn store(file: &File, slot: usize, token: u64) -> io::Result<()> {
-    // A whole block, so that later writes change neither the length nor the place of the file.
-    let mut block = vec![0; SLOT];
+fn store(file: &File, place: Place, token: u64) -> io::Result<()> {
+    // Whole blocks, so that later writes change neither the length nor the place of the file.
+    let (slot, slots) = match place {
+        Place::Both => (0, SLOTS),
+        Place::Slot(slot) => (slot, 1),
+    };
+    let mut blocks = vec![0; SLOT * slots];
     let text = encode(token);
-    block[..text.len()].copy_from_slice(text.as_bytes());
-    file.write_all_at(&block, (slot * SLOT) as u64)?;
+    blocks[..text.len()].copy_from_slice(text.as_bytes());
+    file.write_all_at(&blocks, (slot * SLOT) as u64)?;
     file.sync_data()
 }
 
@@ -98,15 +112,15 @@ mod tests {
     use super::*;
 
     fn take(file: &File, floor: u64) -> u64 {
-        let (token, slot, _) = draw(file, floor, Path::new("token")).unwrap();
-        store(file, slot, token).unwrap();
+        let (token, place) = draw(file, floor, Path::new("token")).unwrap();
+        store(file, place, token).unwrap();
         token
     }
 
     fn file_with(slots: [u64; 2]) -> File {
         let file = tempfile::tempfile().unwrap();
         for (slot, token) in slots.into_iter().enumerate() {
-            store(&file, slot, token).unwrap();
+            store(&file, Place::Slot(slot), token).unwrap();
         }
         file
     }
@@ -121,18 +135,22 @@ mod tests {
         assert_eq!(file.metadata().unwrap().len(), (SLOT * SLOTS) as u64);
     }
 
-    /// The first draw may have failed between the token and the flush of the directory, and is made again.
     #[test]
-    fn the_name_of_the_file_is_flushed_until_both_slots_hold_a_token() {
+    fn the_first_token_takes_all_room_that_the_file_ever_needs() {
         let file = tempfile::tempfile().unwrap();
-        let is_flushed: Vec<_> = (0..4)
-            .map(|_| {
-                let (token, slot, is_new) = draw(&file, 1, Path::new("token")).unwrap();
-                store(&file, slot, token).unwrap();
-                is_new
-            })
-            .collect();
-        assert_eq!(is_flushed, [true, true, false, false]);
+        for torn in [0, 10, encode(1).len() - 2] {
+            file.set_len(0).unwrap();
+            file.write_all_at(&encode(1).as_bytes()[..torn], 0).unwrap();
+            assert_eq!(draw(&file, 1, Path::new("token")).unwrap().1, Place::Both, "{torn}");
+        }
+        take(&file, 1);
+        assert_eq!(file.metadata().unwrap().len(), (SLOT * SLOTS) as u64);
+        let places = [1, 0, 1].map(|_| {
+            let (token, place) = draw(&file, 1, Path::new("token")).unwrap();
+            store(&file, place, token).unwrap();
+            place
+        });
+        assert_eq!(places, [1, 0, 1].map(Place::Slot));
     }
 
     #[test]
@@ -140,8 +158,9 @@ mod tests {
         for newest in [0, 1] {
             let mut slots = [10, 10];
             slots[newest] = 11;
-            let (_, slot, _) = draw(&file_with(slots), 0, Path::new("token")).unwrap();
-            assert_eq!(slot, 1 - newest);
+            let slot = 1 - newest;
+            let (_, place) = draw(&file_with(slots), 0, Path::new("token")).unwrap();
+            assert_eq!(place, Place::Slot(slot));
             for torn in 0..encode(12).len() {
                 let file = file_with(slots);
                 file.write_all_at(&encode(12).as_bytes()[..torn], (slot * SLOT) as u64).unwrap();

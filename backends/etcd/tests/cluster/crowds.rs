@@ -1,5 +1,6 @@
 //! Many who wait, and who is asked what when something changes.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use elect_api::{Standing, Wake};
@@ -73,23 +74,25 @@ fn the_last_few_are_counted_as_they_leave() {
     run("crowds", async {
         let etcd = Etcd::start(1);
         let mut client = client(&etcd).await;
-        let keys = others(&mut client, 10).await;
+        // Two more than are asked for by name.
+        let keys = others(&mut client, 34).await;
+        let mut left: BTreeSet<usize> = (0..keys.len()).collect();
         let mut ours = Runner::new(&etcd.url(), "ours").await;
-        drop(ours.wait_behind(10).await);
-        let mut wake = ours.wait_behind(10).await;
-        // Not in the order in which they came, and the one whom we look out for among them.
-        for (left, gone) in [3, 0, 9, 5, 8, 7, 1, 6, 4, 2].into_iter().enumerate() {
+        drop(ours.wait_behind(left.len()).await);
+        let mut wake = ours.wait_behind(left.len()).await;
+        // Not in the order in which they came.
+        for gone in (0..keys.len()).map(|number| (number * 13 + 5) % keys.len()) {
             client.delete(keys[gone].as_str(), None).await.expect("a deletion");
             // Whoever comes anew comes after us, also by a name that was there before.
             client.put(keys[gone].as_str(), "", None).await.expect("a key");
-            if [9, 8, 7, 6, 4, 2].contains(&gone) {
+            if left.last() == Some(&gone) {
                 wake.await;
             }
-            let before = keys.len() - left - 1;
-            if before == 0 {
+            left.remove(&gone);
+            if left.is_empty() {
                 break;
             }
-            wake = ours.wait_behind(before).await;
+            wake = ours.wait_behind(left.len()).await;
         }
         ours.lead().await;
     });

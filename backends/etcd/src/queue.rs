@@ -13,7 +13,8 @@ use crate::layout::{Hall, Mark};
 
 /// How many candidates are listed: up to so many before us are counted exactly.
 const LISTED: usize = 101;
-/// At most so many are asked for by name: etcd goes through the whole queue for a listing, however little of it is wanted.
+/// At most so many are asked for by name: etcd goes through the whole queue for a listing, however little of it is
+/// wanted.
 const FEW: usize = 32;
 
 /// A candidate of whom only the place matters.

@@ -25,6 +25,16 @@ async fn others(client: &mut Client, count: usize) -> Vec<String> {
     keys
 }
 
+/// An etcd with so many candidates that other programs might have made, and ours, which comes after them.
+async fn behind(count: usize) -> (Etcd, Client, Vec<String>, Runner) {
+    let etcd = Etcd::start(1);
+    let mut client = client(&etcd).await;
+    let keys = others(&mut client, count).await;
+    let mut ours = Runner::new(&etcd.url(), "ours").await;
+    drop(ours.wait_behind(count).await);
+    (etcd, client, keys, ours)
+}
+
 #[test]
 fn up_to_a_hundred_are_counted_and_more_are_never_too_few() {
     run("crowds", async {
@@ -59,11 +69,7 @@ fn up_to_a_hundred_are_counted_and_more_are_never_too_few() {
 #[test]
 fn one_hundred_are_counted_exactly() {
     run("crowds", async {
-        let etcd = Etcd::start(1);
-        let mut client = client(&etcd).await;
-        let keys = others(&mut client, 100).await;
-        let mut ours = Runner::new(&etcd.url(), "ours").await;
-        drop(ours.wait_behind(100).await);
+        let (_etcd, mut client, keys, mut ours) = behind(100).await;
         client.delete(keys[0].as_str(), None).await.expect("a deletion");
         drop(ours.wait_behind(99).await);
     });
@@ -72,13 +78,9 @@ fn one_hundred_are_counted_exactly() {
 #[test]
 fn the_last_few_are_counted_as_they_leave() {
     run("crowds", async {
-        let etcd = Etcd::start(1);
-        let mut client = client(&etcd).await;
         // Two more than are asked for by name.
-        let keys = others(&mut client, 34).await;
+        let (_etcd, mut client, keys, mut ours) = behind(34).await;
         let mut left: BTreeSet<usize> = (0..keys.len()).collect();
-        let mut ours = Runner::new(&etcd.url(), "ours").await;
-        drop(ours.wait_behind(left.len()).await);
         let mut wake = ours.wait_behind(left.len()).await;
         // Not in the order in which they came.
         for gone in (0..keys.len()).map(|number| (number * 13 + 5) % keys.len()) {

@@ -100,6 +100,27 @@ fn the_last_few_are_counted_as_they_leave() {
     });
 }
 
+/// A listing takes less of a request, and etcd far longer.
+#[test]
+fn few_before_us_are_asked_for_by_name() {
+    run("crowds", async {
+        let mut sent = Vec::new();
+        for count in [32, 33] {
+            let etcd = Etcd::start(1);
+            others(&mut client(&etcd).await, count).await;
+            let proxy = TcpProxy::start(etcd.endpoints()[0]);
+            let mut ours = Runner::new(&etcd.url_through(&[proxy.address()]), "ours").await;
+            drop(ours.wait_behind(count).await);
+            drop(ours.wait_behind(count).await);
+            let before = proxy.traffic().requests.bytes;
+            drop(ours.wait_behind(count).await);
+            sent.push(proxy.traffic().requests.bytes - before);
+        }
+        let names = 32 * "elect/job/100".len() as u64;
+        assert!(sent[0] > sent[1] + names, "{sent:?}");
+    });
+}
+
 #[test]
 fn a_change_of_leader_makes_one_waiter_ask() {
     run("crowds", async {

@@ -183,7 +183,8 @@ fn a_disk_without_a_file_left() {
 
 #[test]
 fn a_disk_without_a_block_left() {
-    let disk = Disk::of_kib(8);
+    // What an election takes: a block for the entry, and one for each slot of the token.
+    let disk = Disk::of_kib(12);
     disk.fill();
     on(&disk).run().exits(125).prints("").says("No space left on device");
     assert_eq!(entries(&disk), 0);

@@ -24,7 +24,7 @@ pub enum Outcome {
     Lost,
     /// Leadership was given up as somebody asked for that, and the command was stopped: [`LOST`].
     SteppedDown,
-    /// Another candidate leads, or the election is paused, and waiting was not asked for or is over:
+    /// Another candidate leads, the election is paused or our priority is 0, and waiting was not asked for or is over:
     /// [`NOT_ACQUIRED`], or `-E`.
     NotAcquired,
     /// elect itself failed: [`FAILED`].

@@ -207,7 +207,7 @@ impl Sidecar<'_> {
             Verdict::Failed(why) => Err(anyhow::anyhow!(why)),
             // No rule of ours allows for any of these.
             Verdict::NotAcquired
-            | Verdict::Paused(_)
+            | Verdict::Unwanted(_)
             | Verdict::Unreached
             | Verdict::NotStarted(_)
             | Verdict::AlreadyDone => Err(anyhow::anyhow!("{location} did not answer in time")),

@@ -191,7 +191,7 @@ impl Machine {
             Verdict::StoreFailed(error) => format!("nothing was started: {error}"),
             Verdict::AlreadyDone
             | Verdict::NotAcquired
-            | Verdict::Paused(_)
+            | Verdict::Unwanted(_)
             | Verdict::Unreached => "nothing was started".to_owned(),
         }
     }

@@ -342,8 +342,8 @@ pub enum Verdict {
     AlreadyDone,
     /// Leadership was not to be had in time.
     NotAcquired,
-    /// It was not to be had in time as the election is paused, for this reason.
-    Paused(String),
+    /// It was not to be had in time as people do not want us to lead, in these words.
+    Unwanted(String),
     /// This signal ended the wait.
     Interrupted(i32),
     /// The store refused, or was never reached.

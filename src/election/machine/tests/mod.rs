@@ -122,7 +122,7 @@ fn word(command: &Command) -> Option<String> {
             Verdict::Withdrawn(_) => "finish: withdrawn".into(),
             Verdict::AlreadyDone => "finish: already done".into(),
             Verdict::NotAcquired => "finish: not acquired".into(),
-            Verdict::Paused(_) => "finish: paused".into(),
+            Verdict::Unwanted(_) => "finish: unwanted".into(),
             Verdict::SteppedDown(_) => "finish: stepped down".into(),
             Verdict::Interrupted(signal) => format!("finish: interrupted {signal}"),
             Verdict::StoreFailed(_) => "finish: store failed".into(),

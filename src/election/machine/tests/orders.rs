@@ -97,10 +97,10 @@ fn who_does_not_wait_does_not_wait_for_the_end_of_a_pause() {
     Transcript::joined(ETCD, Rules { wait: Wait::No, ..rules() })
         .tell(0.1, paused(), &[])
         .tell(0.1, leading(ETCD, 0.0), &["resign"])
-        .tell(0.2, Event::Resigned(Ok(())), &["finish: paused"]);
+        .tell(0.2, Event::Resigned(Ok(())), &["finish: unwanted"]);
     let mut transcript = Transcript::joined(ETCD, Rules { wait: Wait::For(after(2.0)), ..rules() });
     transcript.tell(0.1, paused(), &[]).tell(0.1, leading(ETCD, 0.0), &[]);
-    transcript.pass(2.0, &["resign"]).tell(2.1, Event::Resigned(Ok(())), &["finish: paused"]);
+    transcript.pass(2.0, &["resign"]).tell(2.1, Event::Resigned(Ok(())), &["finish: unwanted"]);
 }
 
 /// It may have won before the pause began, as far as others can tell.

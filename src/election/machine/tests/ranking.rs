@@ -308,7 +308,7 @@ fn who_does_not_wait_leaves_once_somebody_better_is_there() {
         .tell(0.6, Event::Resigned(Ok(())), &["finish: not acquired"]);
     comparing(Rules { wait: Wait::No, ..of_priority(0) })
         .tell(0.2, sees(None, 0, vec![]), &["look out", "resign"])
-        .tell(0.3, Event::Resigned(Ok(())), &["finish: not acquired"]);
+        .tell(0.3, Event::Resigned(Ok(())), &["finish: unwanted"]);
 }
 
 #[test]

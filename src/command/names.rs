@@ -2,6 +2,7 @@
 //!
 //! Somebody waits at a prompt: whatever is wrong, there is simply nothing to offer.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::sync::mpsc;
 use std::thread;
@@ -55,7 +56,10 @@ fn understand(words: &[OsString]) -> Option<Given> {
 fn elections(backend: &BackendUrl) -> Option<Vec<String>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
     let store = config::connect(backend).ok()?;
-    let names = runtime.block_on(store.elections()).ok()?;
+    let (there, asked) =
+        runtime.block_on(async { (store.elections().await, store.under_orders().await) });
+    // Those that nobody is in may be paused.
+    let names: BTreeSet<_> = there.ok()?.into_iter().chain(asked.unwrap_or_default()).collect();
     Some(names.into_iter().map(|name| name.as_str().to_owned()).collect())
 }
 

@@ -244,6 +244,18 @@ pub trait Store: Send + Sync {
     /// As [`Store::open`]. A store without any election yet has an empty list.
     async fn elections(&self) -> Result<Vec<ElectionName>, Error>;
 
+    /// The elections of which something was asked, by name, whether anybody ever entered them or not (law 11):
+    /// those that have [`Store::orders`]. It disturbs nobody and makes nothing.
+    ///
+    /// # Errors
+    /// As [`Store::open`]. The default is a store that keeps no orders, and has none.
+    ///
+    /// # Cancellation
+    /// May be dropped at any time.
+    async fn under_orders(&self) -> Result<Vec<ElectionName>, Error> {
+        Ok(Vec::new())
+    }
+
     /// Asks each place of the store how it is (law 12): whether and how fast it answers, its version and what
     /// is known to be wrong with that, what it grants and what it runs out of. An endpoint that does not answer
     /// in some seconds is one that does not answer; that is no error of this call.

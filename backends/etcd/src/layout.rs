@@ -89,7 +89,7 @@ impl Hall {
         Self {
             prefix: format!("{prefix}{election}/"),
             // No election has a name that begins with a dot.
-            notes: format!("{prefix}.notes/{election}/"),
+            notes: format!("{}{election}/", all_notes(prefix)),
             data: format!("{prefix}.data/{election}/"),
         }
     }
@@ -160,6 +160,17 @@ pub(crate) fn election_of(prefix: &str, key: &[u8]) -> Option<ElectionName> {
     if is_number(number) { name.parse().ok() } else { None }
 }
 
+/// What the keys of all notes and orders below `prefix` begin with.
+pub(crate) fn all_notes(prefix: &str) -> String {
+    format!("{prefix}.notes/")
+}
+
+/// The election that a key below `prefix` has the orders of.
+pub(crate) fn ordered_by(prefix: &str, key: &[u8]) -> Option<ElectionName> {
+    let rest = key.strip_prefix(all_notes(prefix).as_bytes())?;
+    std::str::from_utf8(rest).ok()?.strip_suffix("/orders")?.parse().ok()
+}
+
 fn is_number(text: &str) -> bool {
     let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     (1..=16).contains(&text.len()) && text.bytes().all(is_digit)
@@ -207,6 +218,20 @@ mod tests {
         assert_eq!((&*fence, &*value), ("elect/.data/job/fence/a1", "elect/.data/job/value/a1"));
         let others = ["elect/job", "elect/job/", "elect/a/b/c1", "elect/7/a1", "other/job/a1"];
         for none in others.into_iter().chain([&*note, &*orders, &*tomb, &*fence, &*value]) {
+            assert_eq!(name(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn elections_under_orders_are_those_with_the_key() {
+        let name = |key: &str| ordered_by("elect/", key.as_bytes()).map(|name| name.to_string());
+        let hall = Hall::new("elect/", &"job".parse().expect("a name"));
+        assert_eq!(name(&hall.orders()).as_deref(), Some("job"));
+        let once = hall.note(NoteName::ONCE);
+        let value = hall.value(&"orders".parse().expect("a key"));
+        let others =
+            ["elect/.notes/orders", "elect/a/.notes/job/orders", "elect/.notes/a/b/orders"];
+        for none in others.into_iter().chain([&*once, &*value]) {
             assert_eq!(name(none), None, "{none}");
         }
     }

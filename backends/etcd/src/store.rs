@@ -225,6 +225,17 @@ impl Store for EtcdStore {
         }
     }
 
+    async fn under_orders(&self) -> Result<Vec<ElectionName>, Error> {
+        let attempt = self.link.casual_attempt(&self.prefix).await?;
+        match survey::under_orders(&attempt.client(), &self.prefix).await {
+            Ok(names) => {
+                attempt.succeed();
+                Ok(names)
+            }
+            Err(failure) => Err(attempt.fail(&failure).await),
+        }
+    }
+
     async fn examine(&self, clock: Clock) -> Result<Examination, Error> {
         Ok(examine::examine(&self.link, clock).await)
     }

@@ -57,6 +57,16 @@ pub(crate) async fn elections(client: &Client, prefix: &str) -> Result<Vec<Elect
     Ok(names.collect::<BTreeSet<_>>().into_iter().collect())
 }
 
+/// The names of all elections that have orders.
+pub(crate) async fn under_orders(
+    client: &Client,
+    prefix: &str,
+) -> Result<Vec<ElectionName>, Failure> {
+    let options = GetOptions::new().with_keys_only().with_prefix();
+    let listing = get(client, &layout::all_notes(prefix), options).await?;
+    Ok(listing.iter().filter_map(|kv| layout::ordered_by(prefix, kv.key())).collect())
+}
+
 async fn get(client: &Client, key: &str, options: GetOptions) -> Result<Vec<KeyValue>, Failure> {
     let mut kv = client.kv_client().max_decoding_message_size(LONGEST);
     let reply = kv.get(key, Some(options)).await;

@@ -122,6 +122,10 @@ impl Store for FileStore {
         survey::elections(&self.root)
     }
 
+    async fn under_orders(&self) -> Result<Vec<ElectionName>, Error> {
+        survey::under_orders(&self.root)
+    }
+
     async fn examine(&self, clock: Clock) -> Result<Examination, Error> {
         Ok(examine::examine(&self.root, &clock))
     }

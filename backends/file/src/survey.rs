@@ -7,7 +7,7 @@ use nix::sys::stat::fstatat;
 
 use crate::entry::{self, Reading};
 use crate::fault::failed;
-use crate::hall::{ENTER, Hall, LOCK};
+use crate::hall::{ENTER, Hall, LOCK, ORDERS};
 use crate::root::Root;
 use crate::{lock, queue, standstill};
 
@@ -49,8 +49,18 @@ fn is_led(hall: &Hall) -> Result<bool, Error> {
     lock::is_held(file).map_err(|errno| failed("examine the lock of", &hall.path_of(LOCK), errno))
 }
 
-/// The names of all elections under the root.
+/// The names of all elections under the root. What candidates never were in is there for its orders only.
 pub(crate) fn elections(root: &Root) -> Result<Vec<ElectionName>, Error> {
+    all_with(root, ENTER)
+}
+
+/// The names of all elections that have orders.
+pub(crate) fn under_orders(root: &Root) -> Result<Vec<ElectionName>, Error> {
+    all_with(root, ORDERS)
+}
+
+/// The names of all elections that have a file of this name.
+fn all_with(root: &Root, file: &str) -> Result<Vec<ElectionName>, Error> {
     let Some((directory, _)) = root.open(false)? else { return Ok(Vec::new()) };
     let unreadable = |errno: Errno| failed("read", &root.path, errno);
     let mut directory = Dir::from_fd(directory).map_err(unreadable)?;
@@ -67,13 +77,12 @@ pub(crate) fn elections(root: &Root) -> Result<Vec<ElectionName>, Error> {
         None => fstatat(&directory, name.as_str(), AtFlags::AT_SYMLINK_NOFOLLOW)
             .is_ok_and(|stat| stat.st_mode & libc::S_IFMT == libc::S_IFDIR),
     };
-    // What candidates never were in is there for its orders only.
-    let was_entered = |(name, _): &(ElectionName, Option<Type>)| {
-        let enter = format!("{name}/{ENTER}");
-        fstatat(&directory, enter.as_str(), AtFlags::AT_SYMLINK_NOFOLLOW).is_ok()
+    let has_it = |(name, _): &(ElectionName, Option<Type>)| {
+        let path = format!("{name}/{file}");
+        fstatat(&directory, path.as_str(), AtFlags::AT_SYMLINK_NOFOLLOW).is_ok()
     };
-    let entered = candidates.into_iter().filter(is_directory).filter(was_entered);
-    let mut names: Vec<_> = entered.map(|(name, _)| name).collect();
+    let found = candidates.into_iter().filter(is_directory).filter(has_it);
+    let mut names: Vec<_> = found.map(|(name, _)| name).collect();
     names.sort();
     Ok(names)
 }

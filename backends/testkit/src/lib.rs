@@ -109,6 +109,7 @@ macro_rules! conformance {
             last_words_are_written_as_the_entry_goes
             // Law 11: orders reach everybody.
             orders_may_be_written_where_nobody_ever_was
+            elections_under_orders_are_listed_by_name
             orders_that_were_overtaken_are_not_written
             orders_of_many_writers_are_all_written
             a_refresh_brings_the_orders_of_before_it

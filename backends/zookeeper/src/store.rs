@@ -187,6 +187,12 @@ impl Store for ZkStore {
         names.map_err(|error| self.settings.explain(error))
     }
 
+    async fn under_orders(&self) -> Result<Vec<ElectionName>, Error> {
+        let look = self.look().await?;
+        let names = survey::under_orders(&look, &self.settings).await;
+        names.map_err(|error| self.settings.explain(error))
+    }
+
     async fn examine(&self, clock: Clock) -> Result<Examination, Error> {
         Ok(examine::examine(&self.settings, clock).await)
     }

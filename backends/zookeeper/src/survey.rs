@@ -1,4 +1,4 @@
-use elect_api::{ElectionName, Entry, Error, Leader, Survey, Token};
+use elect_api::{ElectionName, Entry, Error, ErrorKind, Leader, Survey, Token};
 use zookeeper_client::{Client, Error as Zk, Stat};
 
 use crate::directory::Directory;
@@ -51,7 +51,35 @@ pub(crate) async fn elections(
     client: &Client,
     settings: &Settings,
 ) -> Result<Vec<ElectionName>, Error> {
-    let path = &settings.directory;
+    names_in(client, &settings.directory).await
+}
+
+/// The names of all elections that have orders.
+pub(crate) async fn under_orders(
+    client: &Client,
+    settings: &Settings,
+) -> Result<Vec<ElectionName>, Error> {
+    let mut names = match names_in(client, &settings.path_of_all_notes()).await {
+        Ok(names) => names,
+        // Whoever wrote them keeps them from us, and so does not ask us.
+        Err(error) if error.kind() == ErrorKind::Denied => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let paths: Vec<String> = names.iter().map(|name| settings.path_of_orders(name)).collect();
+    // All of them are asked for before the first answer is waited for.
+    let asked: Vec<_> =
+        paths.iter().map(|path| client.counting("exists").check_stat(path)).collect();
+    let mut there = Vec::new();
+    for (path, stat) in paths.iter().zip(asked) {
+        there.push(stat.await.map_err(|error| fault(Action::Read, path, error))?.is_some());
+    }
+    let mut there = there.into_iter();
+    names.retain(|_| there.next() == Some(true));
+    Ok(names)
+}
+
+/// The children of a node that are named as an election may be, in order.
+async fn names_in(client: &Client, path: &str) -> Result<Vec<ElectionName>, Error> {
     let (sync, list) =
         (client.counting("sync").sync(path), client.counting("get_children").list_children(path));
     sync.await.map_err(|error| fault(Action::List, path, error))?;

@@ -146,20 +146,28 @@ impl Asking<'_> {
         insist(&self.location, self.attempts, ask).await
     }
 
-    /// All elections that there are, a whole before its parts. The store has no whole that nobody is in while all who
-    /// take part have a slot.
+    /// All elections that there are, a whole before its parts, and all that are paused. A store may have none that
+    /// nobody is in, as is the whole while all who take part have a slot.
     async fn all(&self) -> anyhow::Result<Vec<ElectionName>> {
         let all = self.insist(async || self.store.elections().await).await?;
-        if self.reach == Reach::Whole {
-            return Ok(all);
-        }
         let mut all = BTreeSet::from_iter(all);
-        let wholes = all.iter().filter_map(Division::whole);
-        let wholes: BTreeSet<_> = wholes.filter(|whole| !all.contains(whole)).collect();
-        for whole in wholes {
-            let orders = self.insist(async || orders(self.store, &whole).await).await?;
-            if !orders.division().is_whole() {
-                all.insert(whole);
+        let wholes: BTreeSet<_> = all.iter().filter_map(Division::whole).collect();
+        for name in self.insist(async || self.store.under_orders().await).await? {
+            if all.contains(&name) {
+                continue;
+            }
+            let orders = match self.insist(async || orders(self.store, &name).await).await {
+                Ok(orders) => orders,
+                // Whoever looks at it says so.
+                Err(error) if is_final(&error) => {
+                    all.insert(name);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let is_whole_of_some = wholes.contains(&name) && !orders.division().is_whole();
+            if orders.pausing().is_some() || is_whole_of_some {
+                all.insert(name);
             }
         }
         Ok(all.into_iter().collect())

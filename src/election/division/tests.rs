@@ -69,6 +69,10 @@ impl Store for Slow {
     async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
         self.0.elections().await
     }
+
+    async fn under_orders(&self) -> Result<Vec<ElectionName>, Error> {
+        self.0.under_orders().await
+    }
 }
 
 struct Ground {

@@ -228,6 +228,10 @@ impl Store for Slots {
         self.store.elections().await
     }
 
+    async fn under_orders(&self) -> Result<Vec<ElectionName>, Error> {
+        self.store.under_orders().await
+    }
+
     async fn examine(&self, clock: Clock) -> Result<Examination, Error> {
         self.store.examine(clock).await
     }

@@ -86,6 +86,10 @@ impl Store for SeenStore {
         self.inner.elections().await
     }
 
+    async fn under_orders(&self) -> Result<Vec<ElectionName>, Error> {
+        self.inner.under_orders().await
+    }
+
     async fn note(
         &self,
         election: &ElectionName,

@@ -9,6 +9,7 @@ on_each_store! {
     who_comes_during_a_pause_starts_nothing_before_its_end
     who_does_not_wait_is_told_of_the_pause
     it_may_begin_before_anybody_was_there
+    it_is_shown_and_completed_where_nobody_is
     pausing_again_changes_nothing_but_the_reason
     whoever_waits_for_a_pause_is_told_that_somebody_has_ended_it
     a_pause_ends_the_waiting_for_another_leader
@@ -74,6 +75,24 @@ fn who_does_not_wait_is_told_of_the_pause(arena: &Arena) {
     crash(next);
     resume(arena);
     run().args(["true"]).run().exits(0);
+}
+
+fn it_is_shown_and_completed_where_nobody_is(arena: &Arena) {
+    let lists = || {
+        let shown = arena.elect("status").args(["-o", "json"]).run().exits(0).stdout;
+        shown.contains("\"job\"")
+    };
+    // Nothing is asked of whoever comes.
+    arena.elect("priority").args(["job", "somebody", "50"]).run().exits(125);
+    assert!(!lists());
+    pause(arena, &["--reason", "disk is full"]).run().exits(0).prints(PAUSED);
+    assert!(lists());
+    let shown = arena.elect("status").run().exits(0).stdout;
+    assert!(shown.contains("job") && shown.contains(": disk is full"), "{shown}");
+    let names = Elect::new(env!("CARGO_BIN_EXE_elect")).args(["names", "elections", "--"]);
+    names.args(["resume", "-b", &arena.url()]).run().exits(0).prints("job\n");
+    resume(arena);
+    assert!(!lists());
 }
 
 fn it_may_begin_before_anybody_was_there(arena: &Arena) {

@@ -1,6 +1,8 @@
 //! Law 11: orders reach everybody.
 
-use elect_api::{Error, ErrorKind, NoteName, Ordered, Orders, Store};
+use std::slice;
+
+use elect_api::{ElectionName, Error, ErrorKind, NoteName, Ordered, Orders, Store};
 
 use crate::{Contender, Shared, apart, election, expect_led_by, expect_nobody, order, poll_n};
 
@@ -42,6 +44,33 @@ pub async fn orders_may_be_written_where_nobody_ever_was(bench: Shared) {
     expect_nobody(&bench).await;
     Contender::new(&bench, "a").await.lead().await;
     assert_eq!(store.elections().await.expect("a list"), [election()]);
+}
+
+/// Those that have orders, each once, and for as long as these are there.
+pub async fn elections_under_orders_are_listed_by_name(bench: Shared) {
+    let store = bench.connect().await;
+    let listed = async || store.under_orders().await.expect("a list");
+    assert_eq!(listed().await, []);
+    let mut leader = Contender::new(&bench, "a").await;
+    leader.lead().await;
+    leader.write_note("a note is no order").await;
+    assert_eq!(listed().await, []);
+    let other: ElectionName = "other".parse().expect("a good name");
+    for _ in 0..2 {
+        let version = store.orders(&other).await.expect("orders").version;
+        store.order(&other, b"something", version).await.expect("an order");
+        assert_eq!(listed().await, slice::from_ref(&other));
+    }
+    assert_eq!(store.elections().await.expect("a list"), [election()]);
+    ask(store.as_ref(), "something").await;
+    let mut both = listed().await;
+    both.sort();
+    assert_eq!(both, [election(), other.clone()]);
+    leader.resign().await;
+    for (forgotten, left) in [(election(), vec![other.clone()]), (other, Vec::new())] {
+        store.forget(&forgotten).await.expect("nobody is in it");
+        assert_eq!(listed().await, left);
+    }
 }
 
 /// Of two who have read the same one writes, and neither does who knows an old version or none.

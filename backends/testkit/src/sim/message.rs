@@ -48,6 +48,8 @@ pub enum Op {
 pub enum Request {
     /// Which elections there are.
     Elections,
+    /// Which elections have orders.
+    UnderOrders,
     /// Something about one election.
     In(ElectionName, Ask),
 }

@@ -180,9 +180,17 @@ impl Store for SimStore {
     }
 
     async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
-        let envelope =
-            Envelope { client: String::new(), op: Op::Survey, request: Request::Elections };
-        match send(&*self.transport, envelope).await? {
+        self.names(Op::Survey, Request::Elections).await
+    }
+
+    async fn under_orders(&self) -> Result<Vec<ElectionName>, Error> {
+        self.names(Op::Orders, Request::UnderOrders).await
+    }
+}
+
+impl SimStore {
+    async fn names(&self, op: Op, request: Request) -> Result<Vec<ElectionName>, Error> {
+        match send(&*self.transport, Envelope { client: String::new(), op, request }).await? {
             Reply::Elections(names) => Ok(names),
             reply => Err(unexpected(&reply)),
         }

@@ -225,6 +225,10 @@ fn a_right_that_is_missing_is_named_with_its_path() {
         let survey = store(&servers.url()).survey(&election()).await.expect("a survey");
         assert!(survey.leader.is_none());
         assert_eq!(store(&servers.url()).elections().await.expect("a list"), []);
+        // What is asked where it may not even look is not asked of it.
+        let closed = CreateMode::Persistent.with_acls(Acls::creator_all());
+        owner.create("/elect/.notes", b"", &closed).await.expect("a node");
+        assert_eq!(store(&servers.url()).under_orders().await.expect("a list"), []);
     });
 }
 

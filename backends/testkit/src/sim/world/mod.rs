@@ -88,6 +88,7 @@ impl World {
         let keeps_alive = led.is_none_or(|term| term == self.term);
         match request {
             Request::Elections => Some(Reply::Elections(self.elections.keys().cloned().collect())),
+            Request::UnderOrders => Some(Reply::Elections(self.orders.keys().cloned().collect())),
             Request::In(election, ask) => self.ask(now, election, ask, keeps_alive),
         }
     }

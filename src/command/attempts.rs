@@ -1,8 +1,11 @@
 //! One question to a store, asked again while that may help.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use elect_api::Error;
+
+use crate::report::Log;
 
 /// The longest that one attempt may take. A store of several members may ask another one next.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -31,6 +34,19 @@ pub(super) async fn insist<T>(
         }
     }
     Err(last)
+}
+
+/// How long people wait without a word.
+const SILENCE: Duration = Duration::from_secs(2);
+
+/// Does `work`, which asks the store at `location`, and tells people if that takes long.
+pub(super) async fn aloud<T>(log: &Log, location: &str, work: impl Future<Output = T>) -> T {
+    let mut work = pin!(work);
+    if let Ok(done) = tokio::time::timeout(SILENCE, work.as_mut()).await {
+        return done;
+    }
+    log.warn(format_args!("no answer from {location} for {} s; still asking", SILENCE.as_secs()));
+    work.await
 }
 
 #[cfg(test)]

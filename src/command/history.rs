@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use anyhow::Context;
 use elect_api::NoteName;
 
-use super::attempts::insist;
+use super::attempts::{aloud, insist};
 use super::runtime::block_on;
 use crate::config::{self, HistoryPlan, OutputFormat};
 use crate::election::history::History;
@@ -23,7 +23,7 @@ pub(super) fn history(plan: &HistoryPlan, log: &Log) -> anyhow::Result<u8> {
     let location = store.profile().location;
     let (store, name) = (&*store, NoteName::HISTORY);
     let ask = async || store.note(&plan.election, name).await;
-    let note = block_on(insist(&location, ATTEMPTS, ask))?;
+    let note = block_on(aloud(log, &location, insist(&location, ATTEMPTS, ask)))?;
     let history = History::read(note.as_deref())?;
     if history.records().is_empty() {
         log.warn(format_args!(

@@ -4,6 +4,7 @@ use std::time::SystemTime;
 
 use anyhow::Context;
 
+use super::attempts::aloud;
 use super::look::{FRESH, Reach, look};
 use super::runtime::block_on;
 use crate::config::{self, OutputFormat, StatusPlan};
@@ -20,7 +21,8 @@ const ATTEMPTS: u32 = 5;
 pub(super) fn status(plan: &StatusPlan, log: &Log, now: SystemTime) -> anyhow::Result<u8> {
     let store = config::connect(&plan.backend)?;
     let profile = store.profile();
-    let sight = block_on(look(&*store, &plan.elections, ATTEMPTS, Reach::Parts))?;
+    let looking = look(&*store, &plan.elections, ATTEMPTS, Reach::Parts);
+    let sight = block_on(aloud(log, &profile.location, looking))?;
     for (name, error) in &sight.left_out {
         log.warn(format_args!("{name} is left out: {error:#}"));
     }

@@ -2,13 +2,13 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use elect_api::{
-    Boottime, Division, ElectionName, Ending, ErrorKind, Leader, Ordered, Orders as Kept, Store,
-    Survey, Token,
+    Boottime, Division, ElectionName, Ending, Error, ErrorKind, Leader, Ordered, Orders as Kept,
+    Store, Survey, Token,
 };
 
 use tokio::time::sleep;
 
-use crate::command::attempts::insist;
+use crate::command::attempts::{aloud, insist};
 use crate::command::look::{Lookout, Reach, Rhythm, Seen, Until, look, until};
 use crate::config::{self, BackendUrl, host_name};
 use crate::election::orders::{Orders, Request};
@@ -95,7 +95,7 @@ impl<'a> Desk<'a> {
     /// The store does not answer, or refuses us.
     pub(super) async fn holder(&self) -> anyhow::Result<Option<Token>> {
         let ask = async || self.store.survey(self.election).await;
-        let survey = insist(&self.location, ATTEMPTS, ask).await?;
+        let survey = self.insist(ask).await?;
         Ok(survey.leader.map(|leader| leader.token))
     }
 
@@ -106,7 +106,7 @@ impl<'a> Desk<'a> {
     /// The store does not answer, or refuses us, or does not tell.
     pub(super) async fn ending(&self, token: Token) -> anyhow::Result<Option<Ending>> {
         let ask = async || self.store.ending(self.election, token).await;
-        insist(&self.location, ATTEMPTS, ask).await
+        self.insist(ask).await
     }
 
     /// Removes the leader's entry with this token.
@@ -115,7 +115,7 @@ impl<'a> Desk<'a> {
     /// The store does not answer, or refuses us.
     pub(super) async fn remove(&self, token: Token) -> anyhow::Result<()> {
         let ask = async || self.store.remove(self.election, token).await;
-        insist(&self.location, ATTEMPTS, ask).await
+        self.insist(ask).await
     }
 
     /// Whether nobody wants to wait any longer.
@@ -129,7 +129,12 @@ impl<'a> Desk<'a> {
     /// The store does not answer, or refuses us.
     pub(super) async fn survey(&self) -> anyhow::Result<Survey> {
         let named = std::slice::from_ref(self.election);
-        Ok(look(self.store.as_ref(), named, ATTEMPTS, Reach::Whole).await?.into_only())
+        let looking = look(self.store.as_ref(), named, ATTEMPTS, Reach::Whole);
+        Ok(aloud(&self.log, &self.location, looking).await?.into_only())
+    }
+
+    async fn insist<T>(&self, ask: impl AsyncFnMut() -> Result<T, Error>) -> anyhow::Result<T> {
+        aloud(&self.log, &self.location, insist(&self.location, ATTEMPTS, ask)).await
     }
 
     /// What is asked at present.
@@ -148,7 +153,7 @@ impl<'a> Desk<'a> {
 
     async fn kept(&self) -> anyhow::Result<Kept> {
         let read = async || self.store.orders(self.election).await;
-        insist(&self.location, ATTEMPTS, read).await
+        self.insist(read).await
     }
 
     /// Asks what `change` makes of all that is asked. Returns that.
@@ -169,7 +174,7 @@ impl<'a> Desk<'a> {
                 Err(error) if error.kind() == ErrorKind::Ambiguous => Ok(Ordered::Overtaken),
                 outcome => outcome,
             };
-            if let Ordered::Written(_) = insist(&self.location, ATTEMPTS, write).await? {
+            if let Ordered::Written(_) = self.insist(write).await? {
                 return Ok(wanted);
             }
         }

@@ -1,11 +1,40 @@
-//! A server that knows only what was, shows nobody as leading who does so no more.
+//! A server that knows only what was, shows nobody as leading who does so no more; and of one that says nothing for a
+//! while, people are told.
 
+use std::fs::{self, File};
+use std::path::Path;
 use std::time::Duration;
 
 use elect_testkit::program::{Elect, Running, eventually};
 use elect_testkit::servers::{Etcd, ZooKeeper, ZooKeeperSetup};
 use nix::sys::signal::Signal;
 use serde_json::Value;
+
+use super::{Arena, Ground, on_each_cluster};
+
+on_each_cluster! {
+    whoever_waits_for_an_answer_is_told_so
+}
+
+fn whoever_waits_for_an_answer_is_told_so(arena: &Arena) {
+    let _one = arena.leader("one", 60);
+    let silence = arena.silence();
+    let logs = ["status", "history", "resume"].map(|subcommand| {
+        let log = arena.path(subcommand);
+        let mut command = arena.elect(subcommand).arg("job").command();
+        command.stderr(File::create(&log).unwrap());
+        (log, Running::new(command.spawn().unwrap()))
+    });
+    let said = |log: &Path| fs::read_to_string(log).unwrap();
+    for (log, _) in &logs {
+        eventually("a word", || said(log).contains("still asking").then_some(()));
+    }
+    drop(silence);
+    for (log, asking) in logs {
+        asking.wait().exits(0);
+        assert!(said(&log).contains("no answer from "), "{}", said(&log));
+    }
+}
 
 fn elect(subcommand: &str, url: &str) -> Elect {
     Elect::new(env!("CARGO_BIN_EXE_elect")).args([subcommand, "-b", url])

@@ -3,9 +3,10 @@
 use std::num::NonZeroUsize;
 
 use anyhow::Context;
-use elect_api::NoteName;
+use elect_api::{Division, NoteName};
 
 use super::attempts::{aloud, insist};
+use super::look::orders;
 use super::runtime::block_on;
 use crate::config::{self, HistoryPlan, OutputFormat};
 use crate::election::history::History;
@@ -22,10 +23,19 @@ pub(super) fn history(plan: &HistoryPlan, log: &Log) -> anyhow::Result<u8> {
     let store = config::connect(&plan.backend)?;
     let location = store.profile().location;
     let (store, name) = (&*store, NoteName::HISTORY);
-    let ask = async || store.note(&plan.election, name).await;
-    let note = block_on(aloud(log, &location, insist(&location, ATTEMPTS, ask)))?;
+    let ask = async || {
+        let note = store.note(&plan.election, name).await?;
+        Ok((note, orders(store, &plan.election).await?))
+    };
+    let (note, orders) = block_on(aloud(log, &location, insist(&location, ATTEMPTS, ask)))?;
     let history = History::read(note.as_deref())?;
-    if history.records().is_empty() {
+    if let (false, Ok(part)) = (orders.division().is_whole(), Division::part(&plan.election, 0)) {
+        log.warn(format_args!(
+            "{} has {}, each with a history of its own: see {part}",
+            plan.election,
+            orders.division()
+        ));
+    } else if history.records().is_empty() {
         log.warn(format_args!(
             "nobody is known to have led {} at {location}; `elect run` does",
             plan.election

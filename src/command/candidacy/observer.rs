@@ -4,10 +4,11 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use elect_api::{Boottime, Candidate, Survey, Token};
+use elect_api::{Boottime, Candidate, ElectionName, Survey, Token};
 
 use super::{Feed, Service, kin};
 use crate::election::machine::{Event, News};
+use crate::election::slots::Slot;
 use crate::election::{Call, driver};
 use crate::guard::{self, Deadlines, Ended};
 use crate::report::{Log, Waiting, wall_clock};
@@ -68,6 +69,8 @@ pub(in crate::command) struct Observer<'a> {
     /// The last trouble that was told: people need not read it twice.
     trouble: Option<String>,
     gives_way: bool,
+    /// In which slot of an election we lead, if it has any.
+    slot: Option<(&'a Slot, &'a ElectionName)>,
 }
 
 impl<'a> Observer<'a> {
@@ -79,13 +82,23 @@ impl<'a> Observer<'a> {
         service: Option<&'a Service<'a>>,
         feed: Option<Feed<'a>>,
     ) -> Self {
-        Self { log, shared, candidate, service, feed, trouble: None, gives_way: false }
+        Self { log, shared, candidate, service, feed, trouble: None, gives_way: false, slot: None }
     }
 
     /// To give leadership up is nothing that people need to know of.
     #[must_use]
     pub(in crate::command) fn giving_way(self, gives_way: bool) -> Self {
         Self { gives_way, ..self }
+    }
+
+    /// Whoever leads says in which slot.
+    #[must_use]
+    pub(in crate::command) fn in_slot(
+        self,
+        slot: Option<&'a Slot>,
+        whole: &'a ElectionName,
+    ) -> Self {
+        Self { slot: slot.map(|slot| (slot, whole)), ..self }
     }
 }
 
@@ -120,7 +133,10 @@ impl driver::Observer for Observer<'_> {
             News::Leading(token) => {
                 *lock(&self.shared.token) = Some(token);
                 self.shared.clear();
-                self.log.info(format_args!("leading, token {token}"));
+                match self.slot.and_then(|(slot, whole)| slot.of(whole)) {
+                    Some(slot) => self.log.info(format_args!("leading {slot}, token {token}")),
+                    None => self.log.info(format_args!("leading, token {token}")),
+                }
             }
             News::Trouble(error, pause) => {
                 let pause = humantime::format_duration(Duration::from_millis(

@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 
 use crate::config::AfterLoss;
 use crate::election::machine::News;
+use crate::election::slots::Slot;
 use crate::guard::{self, Pulse};
 use crate::report::{Log, ServiceManager, chain, escape, rfc3339, wall_clock};
 
@@ -38,6 +39,8 @@ pub(in crate::command) struct Service<'a> {
 #[derive(Clone, Copy)]
 pub(in crate::command) struct Charge<'a> {
     pub(in crate::command) election: &'a ElectionName,
+    /// In which slot of it we lead, if it has any.
+    pub(in crate::command) slot: Option<&'a Slot>,
     /// How long a stop may take, if it has a limit.
     pub(in crate::command) stop_timeout: Option<Duration>,
     pub(in crate::command) after_loss: AfterLoss,
@@ -112,6 +115,8 @@ impl<'a> Service<'a> {
             }
             News::Leading(token) => {
                 let since = rfc3339(wall_clock());
+                let slot = self.charge.slot.and_then(|slot| slot.of(election));
+                let election = slot.as_ref().unwrap_or(election);
                 let text = format_args!("leading {election} since {since}, token {token}");
                 self.tell(self.ready(), text);
             }

@@ -12,7 +12,7 @@ mod wishes;
 
 pub(super) use lookout::{Look, Lookout, Rhythm};
 pub(super) use pace::pace;
-pub(super) use sight::{FRESH, Reach, Seen, look, see};
+pub(super) use sight::{FRESH, Reach, Seen, look, orders, see};
 pub(super) use until::{Until, until};
 pub(super) use wishes::{Wish, Wishes};
 #[cfg(test)]

@@ -188,7 +188,13 @@ impl Asking<'_> {
 }
 
 /// What is asked of an election. What cannot be read is obeyed by nobody.
-async fn orders(store: &dyn Store, election: &ElectionName) -> Result<Orders, Error> {
+///
+/// # Errors
+/// As the store has them.
+pub(in crate::command) async fn orders(
+    store: &dyn Store,
+    election: &ElectionName,
+) -> Result<Orders, Error> {
     match store.orders(election).await {
         Ok(orders) => Ok(Orders::read(orders.text.as_deref()).unwrap_or_default()),
         Err(error) if error.kind() == ErrorKind::Unfit => Ok(Orders::default()),

@@ -236,7 +236,8 @@ impl Terms<'_> {
             let feed = told.board.map(Feed::new);
             let mut observer =
                 Observer::new(&self.log, told.shared, &self.candidate, told.service, feed)
-                    .giving_way(told.gives_way);
+                    .giving_way(told.gives_way)
+                    .in_slot(self.slot.as_ref(), &self.election);
             let machine = self.machine(clock.now(), pause);
             tokio::select! {
                 verdict = driver::drive(&candidacy, machine, clock, &mut tree, &mut observer) => verdict,

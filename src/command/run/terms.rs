@@ -190,6 +190,7 @@ impl<'a> Terms<'a> {
     pub(super) fn charge(&self) -> Charge<'_> {
         Charge {
             election: &self.election,
+            slot: self.slot.as_ref(),
             stop_timeout: self.plan.stop_timeout,
             after_loss: self.plan.after_loss,
         }

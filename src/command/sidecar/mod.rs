@@ -73,6 +73,7 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
     let standing = Hooked::new(standing, hooks);
     let charge = Charge {
         election: &plan.campaign.election,
+        slot: None,
         stop_timeout: Some(grace),
         after_loss: AfterLoss::Campaign,
     };

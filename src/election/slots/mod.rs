@@ -68,6 +68,11 @@ impl Slot {
         u16::try_from(self.0.load(Ordering::Relaxed)).ok()
     }
 
+    /// The election that it is; `None` for whoever has not led.
+    pub fn of(&self, whole: &ElectionName) -> Option<ElectionName> {
+        Division::part(whole, self.number()?).ok()
+    }
+
     fn set(&self, number: u16) {
         self.0.store(number.into(), Ordering::Relaxed);
     }

@@ -43,6 +43,14 @@ fn a_leader_says_that_it_is_ready_leads_and_stops() {
 }
 
 #[test]
+fn who_leads_in_a_slot_says_in_which() {
+    let ground = Ground::new();
+    let mut unit = Manager::new().starts(ground.job().args(["--slots", "2"]).sh("echo ran"));
+    unit.hears("STATUS=leading job:0 since 20");
+    unit.ends().0.exits(0).prints("ran\n");
+}
+
+#[test]
 fn a_standby_is_ready_and_says_whom_it_waits_for() {
     let ground = Ground::new();
     let leader = ground.job().args(["--id", "first"]).sh(STAY).spawn();

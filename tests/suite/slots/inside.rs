@@ -24,15 +24,20 @@ fn the_command_leads_an_election_that_is_its_slot(brand: Option<Brand>) {
         echo "$ELECT_SLOT $ELECT_LEADER_ELECTION ${ELECT_SLOTS-no}"
         "$E" check >/dev/null && "$E" put cursor "of $ELECT_SLOT" && "$E" get cursor && echo
         "$E" fence disk sh -c 'echo "fenced $ELECT_LEADER_ELECTION"'
-        [ "$ELECT_SLOT" = 1 ] || "$E" run -b "$ELECT_LEADER_BACKEND" -e job --slots 2 -q -- sh -c '
+        [ "$ELECT_SLOT" = 1 ] || "$E" run -b "$ELECT_LEADER_BACKEND" -e job --slots 2 -v -- sh -c '
             echo "$ELECT_SLOT $ELECT_LEADER_ELECTION"; "$E" put cursor "of the second"'
     "#;
     let hook =
         format!("echo \"$ELECT_SLOT $ELECT_LEADER_ELECTION\" >{}", hall.path("hook").display());
     let outcome = hall.path("outcome");
     let outcome = outcome.to_str().expect("text");
-    let run =
-        run(&hall).env("ELECT_SLOTS", "2").args(["--on-elected", &hook, "--outcome", outcome]);
+    let run = run(&hall).env("ELECT_SLOTS", "2").args([
+        "-v",
+        "--on-elected",
+        &hook,
+        "--outcome",
+        outcome,
+    ]);
     let ended = run.sh(script).run().exits(0);
     let lines: Vec<&str> = ended.stdout.lines().collect();
     assert_eq!(lines, ["0 job:0 no", "of 0", "fenced job:0", "1 job:1"], "{}", ended.stderr);
@@ -41,6 +46,9 @@ fn the_command_leads_an_election_that_is_its_slot(brand: Option<Brand>) {
     }
     let history = hall.elect("history").args(["-o", "json", "job:1"]).run().exits(0).stdout;
     assert!(history.contains("exited with code 0"), "{history}");
+    let whole = hall.elect("history").arg("job").run().exits(0);
+    whole.says("job has 2 slots, each with a history of its own: see job:0");
+    ended.says("leading job:0, token ").says("leading job:1, token ");
     let text = std::fs::read_to_string(outcome).expect("an outcome");
     let outcome: Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!((&outcome["election"], &outcome["slot"]), (&"job".into(), &0.into()));

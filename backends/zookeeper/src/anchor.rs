@@ -3,63 +3,65 @@ use std::time::Duration;
 
 use elect_api::Boottime;
 
-/// From when on the lease of one session runs: arithmetic on instants that it is told.
+/// From when on the lease of one session runs: arithmetic on instants that it is told, by all who have entries in the
+/// session.
 ///
 /// A server that acknowledges a request has seen the session alive, but only the leader of the
 /// ensemble ends sessions, and a follower tells it whom it has seen no sooner than every half tick. So
 /// an acknowledgement counts once a *quorum write*, sent at least S/4 after it, was acknowledged as well:
 /// S is two ticks at the least, so by then the follower has answered a ping of its leader, and told.
 ///
-/// No clock is read: that a request was acknowledged is only known to have been so by the next call.
+/// Whose request it was, and whose write, does not matter: a seat that comes late has what the others found out.
 #[derive(Debug)]
 pub struct Anchors {
     quarter: Duration,
     proven: Boottime,
-    /// Acknowledged and not confirmed yet, the oldest first.
-    pending: VecDeque<Acknowledged>,
+    /// Not confirmed yet, the oldest first but for calls that overtook each other.
+    facts: VecDeque<Fact>,
 }
 
+/// A request that was sent at `sent` or later was acknowledged by `by`.
 #[derive(Clone, Copy, Debug)]
-struct Acknowledged {
+struct Fact {
     sent: Boottime,
-    /// `None` until another call has come.
-    by: Option<Boottime>,
+    by: Boottime,
+}
+
+/// The calls of one seat, each of which begins after the one before has ended.
+///
+/// No clock is read: that a request was acknowledged is only known to have been so by the next call.
+#[derive(Debug, Default)]
+pub struct Calls {
+    /// When the call began in which a request was acknowledged, until the next one.
+    acknowledged: Option<Boottime>,
 }
 
 impl Anchors {
     /// Those of a session with this timeout, whose connect was sent at `sent` or later: the leader itself
     /// begins to track it then.
     pub fn new(window: Duration, sent: Boottime) -> Self {
-        Self { quarter: window / 4, proven: sent, pending: VecDeque::new() }
+        Self { quarter: window / 4, proven: sent, facts: VecDeque::new() }
     }
 
-    /// A call begins: whatever was acknowledged until now has been so by `now`.
-    pub fn begin(&mut self, now: Boottime) {
-        for known in self.pending.iter_mut().rev().take_while(|known| known.by.is_none()) {
-            known.by = Some(now);
-        }
+    fn learn(&mut self, fact: Fact) {
         // Of those that any write would confirm from here on, the newest says all.
-        while self.pending.get(1).is_some_and(|next| self.is_ripe(*next, now)) {
-            self.pending.pop_front();
+        while let Some(second) = self.facts.get(1).copied()
+            && self.is_ripe(second, fact.by)
+            && let Some(first) = self.facts.pop_front()
+        {
+            self.facts[0] = Fact { sent: first.sent.max(second.sent), by: first.by.max(second.by) };
         }
+        self.facts.push_back(fact);
     }
 
-    /// A request of the call that began at `sent` was acknowledged.
-    pub fn acknowledged(&mut self, sent: Boottime) {
-        if self.pending.back().is_none_or(|newest| newest.sent < sent) {
-            self.pending.push_back(Acknowledged { sent, by: None });
-        }
-    }
-
-    /// A quorum write of the call that began at `sent` was acknowledged.
+    /// A quorum write of a call that began at `sent` was acknowledged.
     pub fn confirmed(&mut self, sent: Boottime) {
-        while let Some(oldest) = self.pending.front().copied()
+        while let Some(oldest) = self.facts.front().copied()
             && self.is_ripe(oldest, sent)
         {
             self.proven = self.proven.max(oldest.sent);
-            self.pending.pop_front();
+            self.facts.pop_front();
         }
-        self.acknowledged(sent);
     }
 
     /// The newest instant that counts.
@@ -67,8 +69,22 @@ impl Anchors {
         self.proven
     }
 
-    fn is_ripe(&self, known: Acknowledged, write_sent: Boottime) -> bool {
-        known.by.is_some_and(|by| by + self.quarter <= write_sent)
+    fn is_ripe(&self, fact: Fact, write_sent: Boottime) -> bool {
+        fact.by + self.quarter <= write_sent
+    }
+}
+
+impl Calls {
+    /// A call begins: whatever was acknowledged until now has been so by `now`.
+    pub fn begin(&mut self, now: Boottime, anchors: &mut Anchors) {
+        if let Some(sent) = self.acknowledged.take() {
+            anchors.learn(Fact { sent, by: now });
+        }
+    }
+
+    /// A request of the call that began at `sent` was acknowledged.
+    pub const fn acknowledged(&mut self, sent: Boottime) {
+        self.acknowledged = Some(sent);
     }
 }
 
@@ -82,20 +98,41 @@ mod tests {
         Boottime::from_boot(Duration::from_millis(millis))
     }
 
-    fn fresh() -> Anchors {
-        Anchors::new(Duration::from_millis(S), at(0))
+    /// A session, and its seats.
+    struct Session {
+        anchors: Anchors,
+        seats: Vec<Calls>,
+    }
+
+    fn fresh() -> Session {
+        let anchors = Anchors::new(Duration::from_millis(S), at(0));
+        Session { anchors, seats: vec![Calls::default()] }
+    }
+
+    impl Session {
+        fn begins(&mut self, seat: usize, now: u64) {
+            self.seats[seat].begin(at(now), &mut self.anchors);
+        }
+
+        fn reads(&mut self, seat: usize, now: u64) {
+            self.begins(seat, now);
+            self.seats[seat].acknowledged(at(now));
+        }
+
+        fn writes(&mut self, seat: usize, now: u64) -> Boottime {
+            self.reads(seat, now);
+            self.anchors.confirmed(at(now));
+            self.anchors.proven()
+        }
     }
 
     /// A leader's refresh, whose check-write was acknowledged.
-    fn write(anchors: &mut Anchors, now: u64) -> Boottime {
-        anchors.begin(at(now));
-        anchors.confirmed(at(now));
-        anchors.proven()
+    fn write(session: &mut Session, now: u64) -> Boottime {
+        session.writes(0, now)
     }
 
-    fn read(anchors: &mut Anchors, now: u64) {
-        anchors.begin(at(now));
-        anchors.acknowledged(at(now));
+    fn read(session: &mut Session, now: u64) {
+        session.reads(0, now);
     }
 
     #[test]
@@ -130,7 +167,7 @@ mod tests {
         for now in [1_000, 2_000, 3_000, 4_000, 5_000, 6_000] {
             write(&mut anchors, now);
         }
-        assert_eq!(anchors.proven(), at(1_000));
+        assert_eq!(anchors.anchors.proven(), at(1_000));
         // Ten seconds stopped. What was acknowledged before the stop is now confirmed, the write is not.
         assert_eq!(write(&mut anchors, 16_000), at(5_000));
         assert_eq!(write(&mut anchors, 17_000), at(5_000));
@@ -143,9 +180,9 @@ mod tests {
         let mut anchors = fresh();
         for turn in 1..1_000 {
             read(&mut anchors, turn * 1_000);
-            assert!(anchors.pending.len() <= 7, "they pile up");
+            assert!(anchors.anchors.facts.len() <= 7, "they pile up");
         }
-        assert_eq!(anchors.proven(), at(0));
+        assert_eq!(anchors.anchors.proven(), at(0));
         assert_eq!(write(&mut anchors, 1_000_000), at(995_000));
     }
 
@@ -154,8 +191,8 @@ mod tests {
         let mut anchors = fresh();
         write(&mut anchors, 1_000);
         for lost in 2..20 {
-            anchors.begin(at(lost * 1_000));
-            assert_eq!(anchors.proven(), at(0));
+            anchors.begins(0, lost * 1_000);
+            assert_eq!(anchors.anchors.proven(), at(0));
         }
         assert_eq!(write(&mut anchors, 20_000), at(1_000));
     }
@@ -163,28 +200,71 @@ mod tests {
     #[test]
     fn several_requests_of_one_call_are_one() {
         let mut anchors = fresh();
-        anchors.begin(at(1_000));
-        anchors.acknowledged(at(1_000));
-        anchors.acknowledged(at(1_000));
-        anchors.confirmed(at(1_000));
-        assert_eq!(anchors.pending.len(), 1);
-        assert_eq!(anchors.proven(), at(0));
+        read(&mut anchors, 1_000);
+        anchors.seats[0].acknowledged(at(1_000));
+        anchors.begins(0, 2_000);
+        assert_eq!(anchors.anchors.facts.len(), 1);
+        assert_eq!(anchors.anchors.proven(), at(0));
+    }
+
+    #[test]
+    fn a_seat_that_comes_late_has_what_the_others_found_out() {
+        let mut session = fresh();
+        for turn in 1..100 {
+            session.reads(0, turn * 1_000);
+        }
+        session.seats.push(Calls::default());
+        // It comes at 99.5 s: what was acknowledged at 94 s was known to be so at 95 s.
+        assert_eq!(session.writes(1, 99_500), at(94_000));
+        // And of the new one the others have as much.
+        session.begins(1, 100_500);
+        assert_eq!(session.writes(0, 104_500), at(99_500));
+    }
+
+    #[test]
+    fn what_nobody_has_asked_again_after_counts_for_nobody() {
+        let mut session = fresh();
+        session.reads(0, 1_000);
+        session.seats.push(Calls::default());
+        // The first seat has not called again: when its answer came nobody knows.
+        for now in [6_000, 7_000, 9_999] {
+            assert_eq!(session.writes(1, now), at(0));
+        }
+        session.begins(0, 10_000);
+        assert_eq!(session.writes(1, 11_000), at(6_000));
+        assert_eq!(session.writes(1, 14_000), at(7_000));
+    }
+
+    #[test]
+    fn calls_that_overtake_each_other_prove_no_more_than_each_does() {
+        let mut session = fresh();
+        session.seats.push(Calls::default());
+        session.reads(0, 1_000);
+        session.reads(1, 1_500);
+        session.begins(1, 2_500);
+        // It began before, and is heard of later.
+        session.begins(0, 2_000);
+        assert_eq!(session.writes(1, 6_499), at(0));
+        assert_eq!(session.writes(1, 6_500), at(1_500));
+        assert_eq!(session.anchors.proven(), at(1_500));
     }
 
     #[test]
     fn it_never_goes_back_and_never_ahead() {
         let mut random = fastrand::Rng::with_seed(7);
-        let (mut anchors, mut now, mut last) = (fresh(), 0, at(0));
+        let (mut session, mut now, mut last) = (fresh(), 0, at(0));
+        session.seats.push(Calls::default());
         for _ in 0..10_000 {
             now += random.u64(0..6_000);
-            anchors.begin(at(now));
+            let seat = random.usize(0..2);
             match random.u8(0..3) {
-                0 => anchors.acknowledged(at(now)),
-                1 => anchors.confirmed(at(now)),
-                _ => {}
+                0 => session.reads(seat, now),
+                1 => drop(session.writes(seat, now)),
+                _ => session.begins(seat, now),
             }
-            assert!(last <= anchors.proven() && anchors.proven() <= at(now));
-            last = anchors.proven();
+            let proven = session.anchors.proven();
+            assert!(last <= proven && proven <= at(now));
+            last = proven;
         }
     }
 }

@@ -57,10 +57,11 @@
 //! A leader that leaves a note is done when its entry and the note are, in one step: its session is closed
 //! meanwhile, or ends by itself. To close it is a write of the quorum, which the next leader would wait for.
 //!
-//! Each seat has its own account of what was acknowledged and confirmed, as only of its own calls it
-//! knows that one began after the other; the newest instant that any of them has proven counts for all, and
-//! for none from later than its call. Each tells the others what it has in the session. When it has not
-//! asked for S, dropped or stuck, they remove that.
+//! Each seat knows of its own calls only that one began after the other, and so by when a request was acknowledged.
+//! What it finds out is about the session, and counts for all: a seat that comes late, as one does with each shard
+//! that moves and each slot that comes free, is not to begin with an anchor that lags and to wait for S/4 before it
+//! has a newer one. The newest instant that any of them has proven counts for none from later than its call. Each
+//! tells the others what it has in the session. When it has not asked for S, dropped or stuck, they remove that.
 //!
 //! ## Lost replies
 //!
@@ -144,7 +145,7 @@ mod values;
 mod waiting;
 mod watch;
 
-pub use anchor::Anchors;
+pub use anchor::{Anchors, Calls};
 use elect_api::{Error, Store};
 
 /// The scheme of this store's URLs.

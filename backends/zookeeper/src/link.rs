@@ -5,7 +5,7 @@ use std::time::Duration;
 use elect_api::{Boottime, Error};
 use zookeeper_client::Client;
 
-use crate::anchor::Anchors;
+use crate::anchor::Calls;
 use crate::dialer::no_session;
 use crate::directory::Directory;
 use crate::guid::Guid;
@@ -31,8 +31,7 @@ pub(crate) struct Link {
 /// A seat's part in a session.
 pub(crate) struct Joined {
     session: Arc<Session>,
-    /// By the calls of this seat alone, of which it knows that each began after the one before.
-    anchors: Anchors,
+    calls: Calls,
 }
 
 impl Link {
@@ -50,12 +49,10 @@ impl Link {
     pub(crate) async fn session(&mut self, now: Boottime) -> Result<&mut Joined, Error> {
         if self.joined.is_none() {
             let session = self.sessions.session(&self.household, now).await?;
-            let anchors = Anchors::new(session.window, session.proven());
-            self.joined = Some(Joined { session, anchors });
+            self.joined = Some(Joined { session, calls: Calls::default() });
         }
         let joined = self.joined.as_mut().ok_or_else(no_session)?;
-        joined.session.begin();
-        joined.anchors.begin(now);
+        joined.session.begin(now, &mut joined.calls);
         Ok(joined)
     }
 
@@ -147,13 +144,13 @@ impl Joined {
 
     /// A request of the call that began at `sent` was acknowledged.
     pub(crate) fn acknowledged(&mut self, sent: Boottime) {
-        self.anchors.acknowledged(sent);
+        self.calls.acknowledged(sent);
     }
 
     /// A quorum write of the call that began at `sent` was acknowledged.
     pub(crate) fn confirmed(&mut self, sent: Boottime) {
-        self.anchors.confirmed(sent);
-        self.session.prove(self.anchors.proven());
+        self.session.confirmed(sent);
+        self.calls.acknowledged(sent);
     }
 
     /// From when on the session is proven to run, for the call that began at `now`.

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use zookeeper_client::{Client, SessionState, StateWatcher};
 
+use crate::anchor::{Anchors, Calls};
 use crate::dial::shorter_grant;
 use crate::look::{Look, Lookers};
 use crate::roll::Roll;
@@ -26,8 +27,7 @@ pub(crate) struct Session {
     calls: watch::Sender<()>,
     states: Mutex<StateWatcher>,
     _watchdog: Task<()>,
-    /// The newest instant that counts, whoever has proven it.
-    proven: Mutex<Boottime>,
+    anchors: Mutex<Anchors>,
     /// Asks whether the servers grant what they did, after an interruption.
     audit: Mutex<Option<Task<()>>>,
     shortening: Arc<OnceLock<String>>,
@@ -55,7 +55,7 @@ impl Session {
             calls,
             states,
             _watchdog: watchdog,
-            proven: Mutex::new(sent),
+            anchors: Mutex::new(Anchors::new(window, sent)),
             audit: Mutex::default(),
             shortening: Arc::default(),
             lookers: Arc::default(),
@@ -65,8 +65,9 @@ impl Session {
         }
     }
 
-    /// A refresh uses it.
-    pub(crate) fn begin(&self) {
+    /// A refresh uses it, the latest of these calls.
+    pub(crate) fn begin(&self, now: Boottime, calls: &mut Calls) {
+        calls.begin(now, &mut lock(&self.anchors));
         // Once the watchdog has ended there is nobody to hear it.
         let _ = self.calls.send(());
     }
@@ -78,13 +79,12 @@ impl Session {
 
     /// The newest instant from which the lease of the session counts.
     pub(crate) fn proven(&self) -> Boottime {
-        *lock(&self.proven)
+        lock(&self.anchors).proven()
     }
 
-    /// A seat has proven that it counts from this instant.
-    pub(crate) fn prove(&self, instant: Boottime) {
-        let mut proven = lock(&self.proven);
-        *proven = instant.max(*proven);
+    /// A quorum write of a call that began at `sent` was acknowledged.
+    pub(crate) fn confirmed(&self, sent: Boottime) {
+        lock(&self.anchors).confirmed(sent);
     }
 
     /// Why it may end before its time, if that has come to light. After an interruption it may be with a

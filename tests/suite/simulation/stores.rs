@@ -11,7 +11,7 @@ use elect_api::{
     Orders, Profile, Seat, Standing, Store, Survey, Ticket, Validity, Wake,
 };
 use elect_testkit::switches::{Part, is_off};
-use elect_zookeeper::Anchors;
+use elect_zookeeper::{Anchors, Calls};
 
 use super::witness::Witness;
 
@@ -35,17 +35,18 @@ struct SeenSeat {
 struct Session {
     ttl: Duration,
     ticket: Option<Ticket>,
-    anchors: Option<Anchors>,
+    anchors: Option<(Anchors, Calls)>,
 }
 
 impl Session {
     /// A refresh begins. The session of an entry is as old as the first attempt at it.
     fn begin(&mut self, now: Boottime, ticket: Option<Ticket>) {
         if self.anchors.is_none() || self.ticket != ticket {
-            (self.ticket, self.anchors) = (ticket, Some(Anchors::new(self.ttl, now)));
+            let anchors = Anchors::new(self.ttl, now);
+            (self.ticket, self.anchors) = (ticket, Some((anchors, Calls::default())));
         }
-        if let Some(anchors) = &mut self.anchors {
-            anchors.begin(now);
+        if let Some((anchors, calls)) = &mut self.anchors {
+            calls.begin(now, anchors);
         }
     }
 }
@@ -119,15 +120,12 @@ impl Store for SeenStore {
 impl SeenSeat {
     /// What counts of an answer that was acknowledged to the call of `now`.
     fn acknowledged(&mut self, now: Boottime, leads: bool) -> Boottime {
-        let Some(anchors) = self.session.as_mut().and_then(|session| session.anchors.as_mut())
-        else {
-            return now;
-        };
+        let session = self.session.as_mut().and_then(|session| session.anchors.as_mut());
+        let Some((anchors, calls)) = session else { return now };
         if leads {
             anchors.confirmed(now);
-        } else {
-            anchors.acknowledged(now);
         }
+        calls.acknowledged(now);
         anchors.proven()
     }
 }

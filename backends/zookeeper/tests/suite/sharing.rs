@@ -9,7 +9,7 @@ use elect_testkit::run;
 use elect_testkit::servers::ZooKeeper;
 
 use crate::common::{TTL, nodes, now, raw};
-use crate::support::{Claim, attempt, lead, lead_in_time};
+use crate::support::{Claim, attempt, lead, lead_in_time, plant};
 
 /// The sessions that a server has, by its own word.
 fn sessions(servers: &ZooKeeper) -> BTreeSet<String> {
@@ -85,7 +85,31 @@ fn a_process_with_many_seats_that_looks_has_one_session() {
     });
 }
 
-/// The first to have a new session makes no proof of what the others had in the old one.
+/// As the slot that comes free has one for whoever waited before the slots.
+#[test]
+fn a_seat_that_comes_late_is_no_further_behind_than_those_before_it() {
+    const S: Duration = Duration::from_secs(4);
+    run("late", async {
+        let servers = ZooKeeper::one();
+        let client = raw(&[servers.address(0)]).await;
+        plant(&client, "_c_00000000-0000-4000-8000-000000000000-latch--000000001", b"first").await;
+        let store = elect_zookeeper::connect(&servers.url()).expect("a good URL");
+        let candidate = Candidate::foreign("one of two");
+        let open = async |name| store.open(&name, &candidate, S).await.expect("a seat");
+        let mut waiter = open(elect_testkit::election()).await;
+        let long = now() + S;
+        while now() < long {
+            let standing = waiter.refresh(now()).await.expect("a standing");
+            assert!(matches!(standing, Standing::Waiting { ahead: 1, .. }));
+            tokio::time::sleep(S / 16).await;
+        }
+        let called = now();
+        drop(waiter.refresh(called).await.expect("a standing"));
+        let claim = lead(open(election(0)).await.as_mut()).await;
+        assert!(claim.anchor + S / 2 >= called, "{:?} behind", called.since(claim.anchor));
+    });
+}
+
 /// Each write of the quorum is one that somebody waits for.
 #[test]
 fn whoever_is_alone_wins_and_leaves_with_one_write_each_and_nothing_is_left() {
@@ -108,6 +132,7 @@ fn whoever_is_alone_wins_and_leaves_with_one_write_each_and_nothing_is_left() {
     });
 }
 
+/// The first to have a new session makes no proof of what the others had in the old one.
 #[test]
 fn each_seat_finds_out_by_itself_that_the_session_has_ended() {
     run("ended", async {

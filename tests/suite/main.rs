@@ -7,6 +7,7 @@ mod check;
 #[cfg(feature = "sim")]
 mod clocks;
 mod colours;
+mod comeback;
 mod config;
 mod containment;
 mod contention;

@@ -82,6 +82,7 @@ fn take_part(
     inherited: &Inherited,
     heirloom: Option<Heirloom>,
 ) -> anyhow::Result<Past> {
+    let has_led = heirloom.is_some();
     let Heirloom { pause, listener } = heirloom.unwrap_or_default();
     let (socket, note) = listener.unzip();
     let (store, slot) = connect(plan)?;
@@ -89,7 +90,7 @@ fn take_part(
         plan.campaign.http.as_ref().map(|address| listen(address, socket)).transpose()?;
     let enclosure = Enclosure::choose(plan.containment, plan.require_containment)?;
     let containment = enclosure.containment();
-    let terms = Terms::new(plan, log, &*store, containment)?.in_slot(slot);
+    let terms = Terms::new(plan, log, &*store, containment)?.in_slot(slot).again(has_led);
     let page = listener.map(|listener| terms.page(listener, note.as_deref()));
     let guardian = terms.fork(inherited, enclosure, page.as_ref().map(Page::address))?;
     if plan.after_loss == AfterLoss::Exit {

@@ -30,6 +30,8 @@ pub(super) struct Terms<'a> {
     shard: Option<u16>,
     /// In which slot of it we lead, if it has any.
     pub(super) slot: Option<Slot>,
+    /// Whether this process has led before, and lost it.
+    pub(super) has_led: bool,
 }
 
 impl<'a> Terms<'a> {
@@ -58,7 +60,23 @@ impl<'a> Terms<'a> {
             log.warn("processes that leave the command's process group cannot be found here: /proc does not list children");
         }
         let election = plan.campaign.election.clone();
-        Ok(Self { plan, log, store, election, candidate, timing, wishes, shard: None, slot: None })
+        Ok(Self {
+            plan,
+            log,
+            store,
+            election,
+            candidate,
+            timing,
+            wishes,
+            shard: None,
+            slot: None,
+            has_led: false,
+        })
+    }
+
+    /// The same for whoever takes part again.
+    pub(super) fn again(self, has_led: bool) -> Self {
+        Self { has_led, ..self }
     }
 
     /// The same for whoever leads in one of its slots.
@@ -82,6 +100,7 @@ impl<'a> Terms<'a> {
             wishes: self.wishes,
             shard: Some(shard),
             slot: None,
+            has_led: self.has_led,
         })
     }
 
@@ -211,8 +230,8 @@ impl<'a> Terms<'a> {
             stop_timeout: self.plan.stop_timeout,
             hold: self.plan.hold,
             restarts: self.plan.restarts,
-            // Whoever holds shards, or a place in the roster, has reached the store.
-            insists: self.shard.is_some(),
+            // Whoever has led, holds shards, or a place in the roster, has reached the store.
+            insists: self.has_led || self.shard.is_some(),
             once: self.plan.once.is_some(),
             division,
             settles,

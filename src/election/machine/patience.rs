@@ -2,7 +2,7 @@
 
 use elect_api::Boottime;
 
-use super::{Machine, Restraint, Verdict, Wait};
+use super::{Machine, Verdict, Wait};
 
 impl Machine {
     /// Leadership is not to be had at once, as was seen: whoever does not wait, or has waited long enough,
@@ -42,10 +42,8 @@ impl Machine {
     pub(super) fn lose_patience(&mut self, now: Boottime) {
         let pause = || self.orders.pause().map(|why| format!("the election is {why}"));
         let exclusion = || {
-            // Who waits behind others is not kept from leading by it yet.
-            let why = self.orders.exclusion(&self.rules.id, self.rules.priority);
-            let why = why.filter(|_| self.restraint == Restraint::Exclusion)?;
-            Some(format!("nobody leads, and this candidate never does: {why}"))
+            let why = self.orders.exclusion(&self.rules.id, self.rules.priority)?;
+            self.reached.then(|| format!("this candidate never leads: {why}"))
         };
         let verdict = match pause().or_else(exclusion) {
             Some(why) => Verdict::Unwanted(why),

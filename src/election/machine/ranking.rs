@@ -130,7 +130,9 @@ impl Machine {
                 let leader = field.settled(&self.orders).leader;
                 // Those before us may have gone since we looked: then the next refresh will say that we have won.
                 let is_another = leader.is_some_and(|it| it.entry.candidate.id != self.rules.id);
-                if is_settled && is_another {
+                // Whoever comes before us, we are never to lead.
+                let excluded = || self.orders.exclusion(&self.rules.id, self.rules.priority);
+                if is_settled && (is_another || excluded().is_some()) {
                     return self.lose_patience(now);
                 }
                 self.ask_again(now);

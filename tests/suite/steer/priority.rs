@@ -287,11 +287,13 @@ fn an_observer_alone_keeps_nobody_away_who_does_not_wait(arena: &Arena) {
     eventually("it to look on", || arena.status()["leader"].is_null().then_some(()));
     let run = || arena.elect("run").args(["-e", "job", "-n", "true"]);
     run().run().exits(0);
-    // Nobody else is there to lead, so it says what keeps it from that.
-    for wait in [&["-n"][..], &["-w", "100ms"]] {
-        let never = arena.elect("run").args(["-e", "alone", "--priority", "0"]).args(wait);
-        let unmet = never.arg("true").run().exits(75);
-        unmet.says("nobody leads, and this candidate never does: of priority 0");
+    // Nobody is there to lead, and it says what keeps it from that: alone, and behind another one like it.
+    for election in ["alone", "job"] {
+        for wait in [&["-n"][..], &["-w", "100ms"]] {
+            let never = arena.elect("run").args(["-e", election, "--priority", "0"]).args(wait);
+            let unmet = never.arg("true").run().exits(75);
+            unmet.says("this candidate never leads: of priority 0");
+        }
     }
     crowd.join("one", 50, LONG);
     arena.wait_for_leader("one");

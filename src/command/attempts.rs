@@ -3,8 +3,9 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use elect_api::Error;
+use elect_api::{Boottime, Error};
 
+use crate::guard;
 use crate::report::Log;
 
 /// The longest that one attempt may take. A store of several members may ask another one next.
@@ -19,11 +20,27 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 pub(super) async fn insist<T>(
     location: &str,
     attempts: u32,
+    ask: impl AsyncFnMut() -> Result<T, Error>,
+) -> anyhow::Result<T> {
+    insist_until(location, attempts, None, ask).await
+}
+
+/// The same, and begins no further attempt at `end` or later.
+///
+/// # Errors
+/// The last one.
+pub(super) async fn insist_until<T>(
+    location: &str,
+    attempts: u32,
+    end: Option<Boottime>,
     mut ask: impl AsyncFnMut() -> Result<T, Error>,
 ) -> anyhow::Result<T> {
     let mut last = anyhow::anyhow!("{location} does not answer");
     for attempt in 0..attempts {
         if attempt > 0 {
+            if end.is_some_and(|end| end <= guard::now()) {
+                break;
+            }
             tokio::time::sleep(FIRST_PAUSE * 2_u32.pow(attempt - 1)).await;
         }
         match tokio::time::timeout(ATTEMPT_TIMEOUT, ask()).await {

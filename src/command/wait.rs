@@ -3,6 +3,7 @@
 use anyhow::bail;
 use elect_api::{Division, ElectionName, Store, Survey};
 
+use super::attempts::insist;
 use super::look::{Lookout, Rhythm, Seen, Until, until};
 use super::runtime::block_on;
 use crate::config::{self, Goal, WaitPlan, is_known_as};
@@ -36,7 +37,9 @@ async fn look_on(plan: &WaitPlan, log: &Log) -> anyhow::Result<u8> {
 
 /// That the election is one. What cannot be known now is waited for.
 async fn expect_one(store: &dyn Store, election: &ElectionName) -> anyhow::Result<()> {
-    let Ok(kept) = store.orders(election).await else { return Ok(()) };
+    let location = store.profile().location;
+    let asked = insist(&location, 1, async || store.orders(election).await);
+    let Ok(kept) = asked.await else { return Ok(()) };
     let division = Orders::read(kept.text.as_deref()).unwrap_or_default().division();
     if division.is_whole() {
         return Ok(());

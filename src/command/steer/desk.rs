@@ -8,7 +8,7 @@ use elect_api::{
 
 use tokio::time::sleep;
 
-use crate::command::attempts::{aloud, insist};
+use crate::command::attempts::{aloud, insist_until};
 use crate::command::look::{Lookout, Reach, Rhythm, Seen, Until, look, until};
 use crate::config::{self, BackendUrl, host_name};
 use crate::election::orders::{Orders, Request};
@@ -134,7 +134,8 @@ impl<'a> Desk<'a> {
     }
 
     async fn insist<T>(&self, ask: impl AsyncFnMut() -> Result<T, Error>) -> anyhow::Result<T> {
-        aloud(&self.log, &self.location, insist(&self.location, ATTEMPTS, ask)).await
+        let asking = insist_until(&self.location, ATTEMPTS, self.end, ask);
+        aloud(&self.log, &self.location, asking).await
     }
 
     /// What is asked at present.

@@ -14,8 +14,12 @@ on_each_store! {
 }
 
 mod outage {
-    use super::{Arena, Ground, it_outlasts_an_outage, on_each_cluster};
-    on_each_cluster! { it_outlasts_an_outage }
+    use super::{Arena, Ground, on_each_cluster};
+    use super::{a_silent_store_takes_no_more_time_than_there_is, it_outlasts_an_outage};
+    on_each_cluster! {
+        it_outlasts_an_outage
+        a_silent_store_takes_no_more_time_than_there_is
+    }
 }
 
 fn wait(arena: &Arena, words: &[&str]) -> Elect {
@@ -63,6 +67,20 @@ fn it_outlasts_an_outage(arena: &Arena) {
     let _one = arena.leader("one", 15);
     waiting.wait().exits(0);
     assert_eq!(said().lines().count(), 1, "{}", said());
+}
+
+fn a_silent_store_takes_no_more_time_than_there_is(arena: &Arena) {
+    let _one = arena.leader("one", 60);
+    let _silence = arena.silence();
+    // Whoever gave them a minute would have got an answer before.
+    let mut patient = wait(arena, &["--for", "vacant", "--timeout", "8s"]).spawn();
+    let hasty = ["wait", "pause", "resign"]
+        .map(|subcommand| arena.elect(subcommand).args(["job", "--timeout", "0"]).spawn());
+    for asking in hasty {
+        asking.wait().exits(125);
+        assert!(patient.is_running(), "one took longer than it had");
+    }
+    patient.wait().exits(125).says("no answer within 8s: ");
 }
 
 /// That the store says it is not so is one thing, that it says nothing another.

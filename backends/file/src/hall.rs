@@ -140,6 +140,11 @@ impl Hall {
         }
     }
 
+    /// What is wrong when a file cannot be made in the queue.
+    pub(crate) fn making_in_queue(&self, name: &str, errno: Errno) -> Error {
+        making(self.policy, "create", &self.path_in_queue(name), errno)
+    }
+
     /// The mode of the files here.
     pub(crate) const fn file_mode(&self) -> Mode {
         Mode::from_bits_truncate(self.policy.file_mode())
@@ -193,7 +198,7 @@ fn subdirectory(
             match mkdirat(parent, name, Mode::from_bits_truncate(mode)) {
                 Ok(()) => sync_directory(parent, path)?,
                 Err(Errno::EEXIST) => {}
-                Err(errno) => return Err(failed("create the directory", path, errno)),
+                Err(errno) => return Err(making(policy, "create the directory", path, errno)),
             }
             openat(parent, name, flags, Mode::empty())
         }
@@ -215,8 +220,16 @@ fn subdirectory(
 fn opening(policy: Policy, deed: &str, path: &Path, errno: Errno) -> Error {
     if policy.is_shared() && errno == Errno::EACCES {
         let what = "is not open to its group, though its directory is shared: its owner has just made it, or has to \
-                    chmod g+rw it; trying again may help";
+                    chmod g+rwX it; trying again may help";
         return wrong(ErrorKind::Unreachable, path, what).because(errno);
     }
     failed(deed, path, errno)
+}
+
+/// The same, of a directory in which there is something to be made.
+fn making(policy: Policy, deed: &str, path: &Path, errno: Errno) -> Error {
+    match path.parent() {
+        Some(parent) if errno == Errno::EACCES => opening(policy, deed, parent, errno),
+        _ => failed(deed, path, errno),
+    }
 }

@@ -82,7 +82,7 @@ impl Place {
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | SAFELY;
         let mode = hall.file_mode();
         let file = openat(&hall.queue, unfinished, flags, mode)
-            .map_err(|errno| failed("create", &path, errno))?;
+            .map_err(|errno| hall.making_in_queue(unfinished, errno))?;
         let filled = (|| {
             let id = hall.settle(&file, &path)?;
             let file = File::from(file);

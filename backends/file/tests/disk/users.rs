@@ -86,6 +86,28 @@ fn users_share_an_election_in_a_directory_set_up_for_it_whatever_their_umask() {
     }
 }
 
+/// Between its making and its mode, which the umask took bits of; for good, if its maker was killed meanwhile.
+#[test]
+fn what_another_user_has_just_made_is_waited_for() {
+    for closed in ["conformance", "conformance/queue"] {
+        let top = top();
+        let root = top.path().join("shared");
+        directory(&root, 0, 0o2770);
+        for part in ["conformance", "conformance/queue"] {
+            let mode = if part == closed { 0o2750 } else { 0o2770 };
+            directory(&root.join(part), ALICE, mode);
+            if part == closed {
+                break;
+            }
+        }
+        let error = as_user(BOB, 0o022, &root).unwrap_err();
+        assert!(error.contains("REFUSED Unreachable"), "{error}");
+        assert!(error.contains(&format!("{closed} is not open to its group")), "{error}");
+        fs::set_permissions(root.join(closed), Permissions::from_mode(0o2770)).unwrap();
+        as_user(BOB, 0o022, &root).unwrap();
+    }
+}
+
 #[test]
 fn users_do_not_share_by_accident() {
     let top = top();

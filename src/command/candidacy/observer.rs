@@ -165,6 +165,7 @@ impl driver::Observer for Observer<'_> {
                     "the store answers again, after failing {failures} {times}"
                 ));
             }
+            News::Unrecorded(why) => self.log.error(why),
             News::Lost(why) => {
                 self.log.warn(format_args!("leadership is lost, stopping the command: {why}"));
             }

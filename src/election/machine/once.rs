@@ -4,7 +4,7 @@ use elect_api::{Boottime, Error, Noted, Token};
 
 use super::leading::Stage;
 use super::request::Request;
-use super::{Machine, Phase, Verdict};
+use super::{Command, Machine, News, Phase, Verdict};
 use crate::guard::Ended;
 
 /// How far we are with asking whether it is done.
@@ -105,6 +105,7 @@ impl Machine {
     /// It is done, and nobody will know.
     pub(super) fn unrecorded(&mut self, now: Boottime, why: &str) {
         let why = format!("{SUCCEEDED}: {why}");
+        self.say(Command::Tell(News::Unrecorded(why.clone())));
         // It takes the place of the success. Who knows that it is done does not do it again.
         self.verdict = None;
         self.leave(now, Verdict::LostForGood(why));

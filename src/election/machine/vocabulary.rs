@@ -259,6 +259,8 @@ pub enum News {
     },
     /// We lead.
     Leading(Token),
+    /// What is to be done once is done, and nobody will know: why.
+    Unrecorded(String),
     /// The store did not answer as it should; tried again after this time.
     Trouble(Error, Duration),
     /// The store grants leases of another length than was asked for.

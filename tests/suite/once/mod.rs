@@ -236,6 +236,8 @@ fn a_success_that_cannot_be_recorded_is_not_repeated() {
             sh -c 'echo ran >>$D/word; dd if=/dev/zero of=$D/small/fill bs=1k 2>/dev/null; exit 0'"#;
     let run = Elect::new("unshare").args(["--mount", "sh", "-c", script]);
     let run = run.env("D", scene.folder.path()).env("E", env!("CARGO_BIN_EXE_elect")).run();
-    run.exits(124).says("ENOSPC");
+    run.exits(124)
+        .says("ENOSPC")
+        .says("elect: error: the command exited with code 0, but that could not be recorded");
     assert_eq!(scene.word(), "ran\n");
 }

@@ -54,8 +54,14 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
                 nobody_leads(&desk, true)
             }
             Some(seen) => said(&desk, &seen.survey, heir.as_deref()),
-            None => {
+            None if is_foreign || plan.force.is_some() => {
                 desk.log().warn(why);
+                Ok(NOT_ACQUIRED)
+            }
+            None => {
+                desk.log().warn(format_args!(
+                    "{why}: it will as soon as it can; --force is for one that does not answer"
+                ));
                 Ok(NOT_ACQUIRED)
             }
         }

@@ -70,7 +70,7 @@ fn a_command_that_takes_its_time_is_waited_for(arena: &Arena) {
     let one = arena.run_with("one", 15, |it| it, script);
     arena.wait_for_leader("one");
     let ended = resign(arena, &["--timeout", "0"]).run().exits(75);
-    ended.says("has not handed over yet").prints("");
+    ended.says("has not handed over yet: it will as soon as it can; --force is for one").prints("");
     eventually("the request", || arena.path("record.asked").exists().then_some(()));
     let waiting = resign(arena, &[]).spawn();
     std::fs::write(arena.path("record.end"), "").unwrap();

@@ -16,7 +16,9 @@ use elect_api::Boottime;
 pub struct Anchors {
     quarter: Duration,
     proven: Boottime,
-    /// Not confirmed yet, the oldest first but for calls that overtook each other.
+    /// What every write confirms that is sent from now on.
+    ripe: Boottime,
+    /// What a later one will, by when it was acknowledged.
     facts: VecDeque<Fact>,
 }
 
@@ -29,62 +31,67 @@ struct Fact {
 
 /// The calls of one seat, each of which begins after the one before has ended.
 ///
-/// No clock is read: that a request was acknowledged is only known to have been so by the next call.
+/// No clock is read: that a request was acknowledged is only known to have been so by the next call. And what a write
+/// confirms is settled as its call begins, so that others who call meanwhile take nothing away from it.
 #[derive(Debug, Default)]
 pub struct Calls {
     /// When the call began in which a request was acknowledged, until the next one.
     acknowledged: Option<Boottime>,
+    /// What a write of this call confirms.
+    ripe: Option<Boottime>,
 }
 
 impl Anchors {
     /// Those of a session with this timeout, whose connect was sent at `sent` or later: the leader itself
     /// begins to track it then.
     pub fn new(window: Duration, sent: Boottime) -> Self {
-        Self { quarter: window / 4, proven: sent, facts: VecDeque::new() }
+        Self { quarter: window / 4, proven: sent, ripe: sent, facts: VecDeque::new() }
     }
 
     fn learn(&mut self, fact: Fact) {
-        // Of those that any write would confirm from here on, the newest says all.
-        while let Some(second) = self.facts.get(1).copied()
-            && self.is_ripe(second, fact.by)
-            && let Some(first) = self.facts.pop_front()
-        {
-            self.facts[0] = Fact { sent: first.sent.max(second.sent), by: first.by.max(second.by) };
-        }
-        self.facts.push_back(fact);
+        // Of two calls at nearly the same time either may be heard of first.
+        let later = self.facts.iter().rev().take_while(|other| other.by > fact.by).count();
+        self.facts.insert(self.facts.len() - later, fact);
     }
 
-    /// A quorum write of a call that began at `sent` was acknowledged.
-    pub fn confirmed(&mut self, sent: Boottime) {
+    /// What a write confirms that is sent at `now` or later.
+    fn ripe(&mut self, now: Boottime) -> Boottime {
         while let Some(oldest) = self.facts.front().copied()
-            && self.is_ripe(oldest, sent)
+            && oldest.by + self.quarter <= now
         {
-            self.proven = self.proven.max(oldest.sent);
+            self.ripe = self.ripe.max(oldest.sent);
             self.facts.pop_front();
         }
+        // Where others have read the clock later, and were heard of before: nothing was sent yet then.
+        self.ripe
     }
 
     /// The newest instant that counts.
     pub const fn proven(&self) -> Boottime {
         self.proven
     }
-
-    fn is_ripe(&self, fact: Fact, write_sent: Boottime) -> bool {
-        fact.by + self.quarter <= write_sent
-    }
 }
 
 impl Calls {
-    /// A call begins: whatever was acknowledged until now has been so by `now`.
+    /// A call begins, and has sent nothing yet: whatever was acknowledged until now has been so by `now`.
     pub fn begin(&mut self, now: Boottime, anchors: &mut Anchors) {
         if let Some(sent) = self.acknowledged.take() {
             anchors.learn(Fact { sent, by: now });
         }
+        self.ripe = Some(anchors.ripe(now));
     }
 
     /// A request of the call that began at `sent` was acknowledged.
     pub const fn acknowledged(&mut self, sent: Boottime) {
         self.acknowledged = Some(sent);
+    }
+
+    /// A quorum write of the call that began at `sent` was acknowledged.
+    pub fn confirmed(&mut self, sent: Boottime, anchors: &mut Anchors) {
+        if let Some(ripe) = self.ripe {
+            anchors.proven = anchors.proven.max(ripe);
+        }
+        self.acknowledged(sent);
     }
 }
 
@@ -119,10 +126,14 @@ mod tests {
             self.seats[seat].acknowledged(at(now));
         }
 
-        fn writes(&mut self, seat: usize, now: u64) -> Boottime {
-            self.reads(seat, now);
-            self.anchors.confirmed(at(now));
+        fn confirms(&mut self, seat: usize, now: u64) -> Boottime {
+            self.seats[seat].confirmed(at(now), &mut self.anchors);
             self.anchors.proven()
+        }
+
+        fn writes(&mut self, seat: usize, now: u64) -> Boottime {
+            self.begins(seat, now);
+            self.confirms(seat, now)
         }
     }
 
@@ -244,9 +255,52 @@ mod tests {
         session.begins(1, 2_500);
         // It began before, and is heard of later.
         session.begins(0, 2_000);
-        assert_eq!(session.writes(1, 6_499), at(0));
-        assert_eq!(session.writes(1, 6_500), at(1_500));
-        assert_eq!(session.anchors.proven(), at(1_500));
+        assert_eq!(session.writes(1, 5_999), at(0));
+        assert_eq!(session.writes(1, 6_000), at(1_000));
+        assert_eq!(session.writes(0, 6_499), at(1_000));
+        assert_eq!(session.writes(0, 6_500), at(1_500));
+    }
+
+    /// However many there are, and however long each waits for its answer.
+    #[test]
+    fn whoever_calls_meanwhile_takes_nothing_away_from_a_write_on_its_way() {
+        const STEP: u64 = S / 16;
+        for (seats, way) in [(2, 3), (2, 600), (7, 5), (50, 30), (50, 900), (200, 30)] {
+            let mut session = fresh();
+            session.seats.resize_with(seats, Calls::default);
+            let mut steps: Vec<(u64, bool, usize, u64)> = Vec::new();
+            for (turn, seat) in (1..40).flat_map(|turn| (0..seats).map(move |seat| (turn, seat))) {
+                let now = turn * STEP + (seat as u64 * STEP) / seats as u64;
+                steps.push((now, false, seat, now));
+                steps.push((now + way, true, seat, now));
+            }
+            steps.sort_unstable();
+            for (_, is_answer, seat, now) in steps {
+                if is_answer {
+                    let proven = session.confirms(seat, now);
+                    // The first call of each is in the first two steps.
+                    let expected = if now < 7 * STEP { 0 } else { now - 5 * STEP };
+                    assert!(proven >= at(expected), "{seats} {way}: {now}");
+                    assert!(proven < at(now));
+                } else {
+                    session.begins(seat, now);
+                }
+            }
+            assert!(session.anchors.facts.len() <= 5 * seats, "they pile up");
+        }
+    }
+
+    #[test]
+    fn a_write_confirms_nothing_that_came_after_its_call_began() {
+        let mut session = fresh();
+        session.seats.push(Calls::default());
+        session.reads(0, 1_000);
+        session.begins(0, 2_000);
+        session.begins(1, 5_999);
+        session.begins(0, 6_000);
+        // Its answer takes long, and what it says is as old as its question.
+        assert_eq!(session.confirms(1, 5_999), at(0));
+        assert_eq!(session.confirms(0, 6_000), at(1_000));
     }
 
     #[test]

@@ -60,7 +60,8 @@
 //! Each seat knows of its own calls only that one began after the other, and so by when a request was acknowledged.
 //! What it finds out is about the session, and counts for all: a seat that comes late, as one does with each shard
 //! that moves and each slot that comes free, is not to begin with an anchor that lags and to wait for S/4 before it
-//! has a newer one. The newest instant that any of them has proven counts for none from later than its call. Each
+//! has a newer one. What a write confirms is settled as its call begins: others call while it is on its way. The
+//! newest instant that any of them has proven counts for none from later than its call. Each
 //! tells the others what it has in the session. When it has not asked for S, dropped or stuck, they remove that.
 //!
 //! ## Lost replies

@@ -149,8 +149,7 @@ impl Joined {
 
     /// A quorum write of the call that began at `sent` was acknowledged.
     pub(crate) fn confirmed(&mut self, sent: Boottime) {
-        self.session.confirmed(sent);
-        self.calls.acknowledged(sent);
+        self.session.confirmed(sent, &mut self.calls);
     }
 
     /// From when on the session is proven to run, for the call that began at `now`.

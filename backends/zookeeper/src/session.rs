@@ -82,9 +82,9 @@ impl Session {
         lock(&self.anchors).proven()
     }
 
-    /// A quorum write of a call that began at `sent` was acknowledged.
-    pub(crate) fn confirmed(&self, sent: Boottime) {
-        lock(&self.anchors).confirmed(sent);
+    /// A quorum write of the call that began at `sent`, the latest of these, was acknowledged.
+    pub(crate) fn confirmed(&self, sent: Boottime, calls: &mut Calls) {
+        calls.confirmed(sent, &mut lock(&self.anchors));
     }
 
     /// Why it may end before its time, if that has come to light. After an interruption it may be with a

@@ -123,9 +123,10 @@ impl SeenSeat {
         let session = self.session.as_mut().and_then(|session| session.anchors.as_mut());
         let Some((anchors, calls)) = session else { return now };
         if leads {
-            anchors.confirmed(now);
+            calls.confirmed(now, anchors);
+        } else {
+            calls.acknowledged(now);
         }
-        calls.acknowledged(now);
         anchors.proven()
     }
 }

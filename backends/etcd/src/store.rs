@@ -90,25 +90,15 @@ impl Store for EtcdStore {
     async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
         let hall = Hall::new(&self.prefix, election);
         let attempt = self.link.casual_attempt(hall.prefix()).await?;
-        match survey::survey(&attempt.client(), &hall).await {
-            Ok(survey) => {
-                attempt.succeed();
-                Ok(survey)
-            }
-            Err(failure) => Err(attempt.fail(&failure).await),
-        }
+        let outcome = survey::survey(&attempt.client(), &hall).await;
+        conclude(attempt, outcome).await
     }
 
     async fn ending(&self, election: &ElectionName, token: Token) -> Result<Option<Ending>, Error> {
         let hall = Hall::new(&self.prefix, election);
         let attempt = self.link.casual_attempt(hall.prefix()).await?;
-        match removal::ending(&attempt.client(), &hall, token).await {
-            Ok(ending) => {
-                attempt.succeed();
-                Ok(ending)
-            }
-            Err(failure) => Err(attempt.fail(&failure).await),
-        }
+        let outcome = removal::ending(&attempt.client(), &hall, token).await;
+        conclude(attempt, outcome).await
     }
 
     async fn remove(&self, election: &ElectionName, token: Token) -> Result<(), Error> {
@@ -126,13 +116,8 @@ impl Store for EtcdStore {
     async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {
         let hall = Hall::new(&self.prefix, election);
         let attempt = self.link.casual_attempt(hall.prefix()).await?;
-        match changes::changed(attempt.client(), hall).await {
-            Ok(wake) => {
-                attempt.succeed();
-                Ok(wake)
-            }
-            Err(failure) => Err(attempt.fail(&failure).await),
-        }
+        let outcome = changes::changed(attempt.client(), hall).await;
+        conclude(attempt, outcome).await
     }
 
     async fn note(
@@ -154,13 +139,8 @@ impl Store for EtcdStore {
     async fn orders(&self, election: &ElectionName) -> Result<Orders, Error> {
         let hall = Hall::new(&self.prefix, election);
         let attempt = self.link.casual_attempt(hall.notes()).await?;
-        match orders::read(&attempt.client(), &hall).await {
-            Ok(orders) => {
-                attempt.succeed();
-                Ok(orders)
-            }
-            Err(failure) => Err(attempt.fail(&failure).await),
-        }
+        let outcome = orders::read(&attempt.client(), &hall).await;
+        conclude(attempt, outcome).await
     }
 
     async fn order(
@@ -172,13 +152,8 @@ impl Store for EtcdStore {
         Orders::check_length(text)?;
         let hall = Hall::new(&self.prefix, election);
         let attempt = self.link.attempt(hall.notes()).await?;
-        match orders::write(&attempt.client(), &hall, text, version).await {
-            Ok(ordered) => {
-                attempt.succeed();
-                Ok(ordered)
-            }
-            Err(failure) => Err(attempt.fail(&failure).await),
-        }
+        let outcome = orders::write(&attempt.client(), &hall, text, version).await;
+        conclude(attempt, outcome).await
     }
 
     async fn fence(
@@ -216,24 +191,14 @@ impl Store for EtcdStore {
 
     async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
         let attempt = self.link.casual_attempt(&self.prefix).await?;
-        match survey::elections(&attempt.client(), &self.prefix).await {
-            Ok(names) => {
-                attempt.succeed();
-                Ok(names)
-            }
-            Err(failure) => Err(attempt.fail(&failure).await),
-        }
+        let outcome = survey::elections(&attempt.client(), &self.prefix).await;
+        conclude(attempt, outcome).await
     }
 
     async fn under_orders(&self) -> Result<Vec<ElectionName>, Error> {
         let attempt = self.link.casual_attempt(&self.prefix).await?;
-        match survey::under_orders(&attempt.client(), &self.prefix).await {
-            Ok(names) => {
-                attempt.succeed();
-                Ok(names)
-            }
-            Err(failure) => Err(attempt.fail(&failure).await),
-        }
+        let outcome = survey::under_orders(&attempt.client(), &self.prefix).await;
+        conclude(attempt, outcome).await
     }
 
     async fn examine(&self, clock: Clock) -> Result<Examination, Error> {
@@ -242,8 +207,8 @@ impl Store for EtcdStore {
 }
 
 /// The end of an attempt: what came of it.
-async fn conclude<T>(attempt: Attempt, outcome: Result<T, Trouble>) -> Result<T, Error> {
-    match outcome {
+async fn conclude<T>(attempt: Attempt, outcome: Result<T, impl Into<Trouble>>) -> Result<T, Error> {
+    match outcome.map_err(Into::into) {
         Ok(answer) => {
             attempt.succeed();
             Ok(answer)

@@ -279,8 +279,15 @@ mod tests {
             Err(Error::new(ErrorKind::Denied, "a status must not take part"))
         }
 
-        async fn orders(&self, _: &ElectionName) -> Result<elect_api::Orders, Error> {
+        async fn orders(&self, election: &ElectionName) -> Result<elect_api::Orders, Error> {
+            if election.as_str() == "closed" {
+                return Err(Error::new(ErrorKind::Denied, "not for you"));
+            }
             Ok(elect_api::Orders::default())
+        }
+
+        async fn under_orders(&self) -> Result<Vec<ElectionName>, Error> {
+            Ok(["closed", "led", "resumed"].iter().filter_map(|name| name.parse().ok()).collect())
         }
 
         async fn note(
@@ -328,6 +335,8 @@ mod tests {
         let sight = runtime.block_on(look(&Fake, &named, 1, Reach::Parts)).unwrap();
         let report = StatusReport { elections: sight.statuses(&Fake.profile()) };
         assert!(report.elections.iter().all(|election| election.backend == "fake:here"));
+        let left_out: Vec<_> = sight.left_out.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(left_out, if named.is_empty() { vec!["closed"] } else { vec![] });
         let led = report.is_led();
         (report.elections.into_iter().map(|election| election.election).collect(), led)
     }

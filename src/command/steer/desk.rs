@@ -9,7 +9,7 @@ use elect_api::{
 use tokio::time::sleep;
 
 use crate::command::attempts::{aloud, insist_until};
-use crate::command::look::{Lookout, Reach, Rhythm, Seen, Until, look, until};
+use crate::command::look::{Lookout, Rhythm, Seen, Until, see, until};
 use crate::config::{self, BackendUrl, host_name};
 use crate::election::orders::{Orders, Request};
 use crate::guard;
@@ -128,9 +128,8 @@ impl<'a> Desk<'a> {
     /// # Errors
     /// The store does not answer, or refuses us.
     pub(super) async fn survey(&self) -> anyhow::Result<Survey> {
-        let named = std::slice::from_ref(self.election);
-        let looking = look(self.store.as_ref(), named, ATTEMPTS, Reach::Whole);
-        Ok(aloud(&self.log, &self.location, looking).await?.into_only())
+        let seen = self.insist(async || see(self.store.as_ref(), self.election).await).await?;
+        Ok(seen.survey)
     }
 
     async fn insist<T>(&self, ask: impl AsyncFnMut() -> Result<T, Error>) -> anyhow::Result<T> {

@@ -24,11 +24,15 @@ impl Machine {
         self.hurry_chapter(now);
         let Phase::Leading(tenure) = &self.phase else { return };
         let against = self.orders.against(tenure.token());
-        let against =
-            against.or_else(|| self.orders.exclusion(&self.rules.id, self.rules.priority));
+        let against = against.or_else(|| self.exclusion());
         if let Some(why) = against {
             self.step_down(now, why);
         }
+    }
+
+    /// Why we are never to lead, if so.
+    pub(super) fn exclusion(&self) -> Option<String> {
+        self.orders.exclusion(&self.rules.id, self.rules.priority)
     }
 
     /// A leader gives leadership up, in good order. Whoever does not lead has nothing to give up.

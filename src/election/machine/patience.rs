@@ -42,7 +42,7 @@ impl Machine {
     pub(super) fn lose_patience(&mut self, now: Boottime) {
         let pause = || self.orders.pause().map(|why| format!("the election is {why}"));
         let exclusion = || {
-            let why = self.orders.exclusion(&self.rules.id, self.rules.priority)?;
+            let why = self.exclusion()?;
             self.reached.then(|| format!("this candidate never leads: {why}"))
         };
         let verdict = match pause().or_else(exclusion) {

@@ -131,8 +131,7 @@ impl Machine {
                 // Those before us may have gone since we looked: then the next refresh will say that we have won.
                 let is_another = leader.is_some_and(|it| it.entry.candidate.id != self.rules.id);
                 // Whoever comes before us, we are never to lead.
-                let excluded = || self.orders.exclusion(&self.rules.id, self.rules.priority);
-                if is_settled && (is_another || excluded().is_some()) {
+                if is_settled && (is_another || self.exclusion().is_some()) {
                     return self.lose_patience(now);
                 }
                 self.ask_again(now);
@@ -141,7 +140,7 @@ impl Machine {
     }
 
     fn judge(&mut self, now: Boottime, token: Token, contest: &Contest) {
-        if let Some(why) = self.orders.exclusion(&self.rules.id, self.rules.priority) {
+        if let Some(why) = self.exclusion() {
             match contest.others.first() {
                 Some(best) => self.stand_back(now, best),
                 None if contest.has_foreign => self.rejoin(now),

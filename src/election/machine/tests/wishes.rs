@@ -192,6 +192,15 @@ fn who_insists_tries_an_unreached_store_without_end() {
             .tell(second, Event::Opened(Err(unreachable())), &[])
             .pass(second + 1.0, &["open"]);
     }
+    // What was given as a limit is one for it, too.
+    for wait in [Wait::No, Wait::For(after(2.0))] {
+        let mut limited = Transcript::new(ETCD, Rules { insists: true, wait, ..rules() });
+        limited.tell(0.0, Event::Tick, &["open"]).tell(
+            100.0,
+            Event::Opened(Err(unreachable())),
+            &["finish: store failed"],
+        );
+    }
 }
 
 /// The parts of a stop that a service manager is told of.

@@ -73,10 +73,13 @@
 //! tree inherit them: a local lease outlives every crash of elect.
 //!
 //! **The end of the command tree.** `guard` sees to it. The guardian asks, follows with CONT, and
-//! kills; as a subreaper it gets every orphan of the tree back, and it goes on killing until `wait`
+//! kills: all descendants at any depth, also below those that are killed and not gone yet, as these keep their
+//! children. As a subreaper it gets every orphan of the tree back, and it goes on killing until `wait`
 //! says that it has no child left. Only then does the wrapper resign. If the wrapper dies, the guardian
 //! sees the end of its socket and does the same. If the guardian dies, the kernel kills the command
-//! (PDEATHSIG) and its group (the death-pipe), and the wrapper, a subreaper too, sweeps the rest.
+//! (PDEATHSIG) and its group (two death-pipes), and the wrapper, a subreaper too, sweeps the rest. A guardian that does not
+//! act in time, as a tracer holds it, has the wrapper kill below it. Where elect may, the guardian is before its
+//! command on the processors. System calls that this rests on are tried first, and elect starts nothing if one is refused.
 //! What escapes from that when both die is held where it is asked for: by a pid namespace of the command's own,
 //! whose first process dies with the guardian. The containments (`guard::Containment`) are ways to start, to
 //! kill and to prove empty; what is tried and not to be had is refused before anything starts.
@@ -84,7 +87,8 @@
 //! **Deadlines.** Where leases end by time, each proof that we lead counts from before its request was
 //! sent, and timing (`election::timing`) derives three instants from it: at the soft deadline the command is
 //! asked to stop, at the hard one everything is killed, and a quarter of the margin later the kernel kills
-//! a guardian that could not act, and the command's group with it. The guardian keeps them by itself; the
+//! a guardian that could not act, and the command's group with it. One that has killed all that it found, and is still
+//! killing, has until a quarter of the margin before the end of the lease. The guardian keeps them by itself; the
 //! wrapper only moves them on. A store that sees our entry vanish wakes the engine, which kills at once.
 //!
 //! **Tickets.** A store whose leases end by time has a ticket for each entry before the entry exists. The

@@ -24,9 +24,9 @@ Output:
   JSON and YAML have one object for each election:
   elections: [{election, backend, leader, waiting, paused}]
   leader:    null or {id, host, pid, command, containment, priority, token,
-             since, joined, remaining_ms}
-  waiting:   [{place, id, host, pid, command, containment, priority, joined}],
-             those who came first before the others
+             since, joined, remaining_ms, stopped}
+  waiting:   [{place, id, host, pid, command, containment, priority, joined,
+             stopped}], those who came first before the others
   An election with slots or shards has no leader itself; its waiting have no
   slot, and it has one key more:
   division:  {kind, parts: [{election, ...}], members: [{place, id, ...,

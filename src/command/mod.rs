@@ -24,6 +24,7 @@ mod unstarted;
 mod wait;
 mod watch;
 
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use crate::cli::{
@@ -126,9 +127,16 @@ fn act(given: Given, mut warnings: Vec<String>) -> ExitCode {
 
 /// Prints what the parser has to say: on stdout what was asked for, on stderr what is wrong.
 pub fn explain(said: &clap::Error) -> ExitCode {
-    // Nobody reads it if this fails.
-    let _ = said.print();
-    if said.use_stderr() { ExitCode::from(FAILED) } else { ExitCode::SUCCESS }
+    match said.print().and_then(|()| io::stdout().flush()) {
+        // A reader that has gone away, such as `head`, is no error; and of what cannot be said on stderr nobody hears.
+        Err(error) if !said.use_stderr() && error.kind() != io::ErrorKind::BrokenPipe => {
+            let error = anyhow::Error::from(error).context("cannot write to stdout");
+            Log::new(Verbosity::Normal, LogFormat::Text, wall_clock).failure(&error);
+            ExitCode::from(FAILED)
+        }
+        _ if said.use_stderr() => ExitCode::from(FAILED),
+        _ => ExitCode::SUCCESS,
+    }
 }
 
 fn run(mut args: RunArgs, origins: &Origins, log: &Log) -> anyhow::Result<u8> {

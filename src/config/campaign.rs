@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use elect_api::{Candidate, Division, ElectionName, Lease, Profile};
+use elect_api::{Candidate, Division, ElectionName, Lease, Order, Profile};
 
 use super::identity::{self, host_name};
 use super::{
@@ -53,6 +53,18 @@ pub struct CampaignPlan {
     pub log_format: LogFormat,
 }
 
+/// That those who wait in this store have an order, which `what`, a flag or a command, needs. Without one nobody sees who
+/// waits, nor stands back for anybody.
+///
+/// # Errors
+/// [`ConfigError::Orderless`].
+pub fn queues(profile: &Profile, what: &'static str) -> Result<(), ConfigError> {
+    match profile.order {
+        Order::Queue => Ok(()),
+        Order::Race => Err(ConfigError::Orderless { scheme: profile.scheme, what }),
+    }
+}
+
 impl CampaignPlan {
     /// The plan that these arguments ask for, in this election.
     ///
@@ -95,8 +107,19 @@ impl CampaignPlan {
     /// What this plan wants of leases like those of the store. Flags that mean nothing to it are refused.
     ///
     /// # Errors
-    /// [`ConfigError::Timeless`] if one was given about the time of leases that have no limit.
+    /// [`ConfigError::Timeless`] if one was given about the time of leases that have no limit;
+    /// [`ConfigError::Orderless`] if one needs an order that the store does not have.
     pub fn wishes(&self, profile: &Profile) -> Result<Wishes, ConfigError> {
+        let about_order = [
+            ("--slots", matches!(self.division, Division::Slots(_))),
+            ("--shards", matches!(self.division, Division::Shards(_))),
+            ("--priority", self.priority != Candidate::USUAL_PRIORITY),
+            ("--preempt", self.preempt_after.is_some()),
+        ];
+        about_order
+            .iter()
+            .filter(|(_, given)| *given)
+            .try_for_each(|(flag, _)| queues(profile, flag))?;
         let about_time =
             [("--ttl", self.ttl.is_some()), ("--max-clock-drift", self.max_clock_drift.is_some())];
         let given = about_time.into_iter().find(|(_, given)| *given);

@@ -62,6 +62,16 @@ pub enum ConfigError {
         /// The flag.
         flag: &'static str,
     },
+    /// Something that needs an order of those who wait was asked of a store without one.
+    #[error(
+        "{what} needs a store in which candidates queue, and in {scheme}: whoever asks first leads"
+    )]
+    Orderless {
+        /// The scheme of the store.
+        scheme: &'static str,
+        /// The flag, or the command.
+        what: &'static str,
+    },
     /// A flag was given without the one that it is a part of.
     #[error("{flag} means nothing without {with}")]
     Alone {
@@ -148,6 +158,7 @@ impl ConfigError {
             Self::Label(_) => Some("id"),
             Self::NoScheme(_) | Self::UnknownScheme { .. } => Some("backend"),
             Self::Timeless { flag, .. }
+            | Self::Orderless { what: flag, .. }
             | Self::Alone { flag, .. }
             | Self::Undivided { flag, .. } => flag.strip_prefix("--"),
             Self::NoProfile { .. } => Some("profile"),
@@ -182,6 +193,9 @@ impl ConfigError {
             Self::Undivided { .. } => Some(
                 "leave the flag, or its variable, away, and its key to the profiles of other elections",
             ),
+            Self::Orderless { what, .. } if what.starts_with("--") => Some(
+                "leave the flag, or its variable, away, and its key to the profiles of stores that queue",
+            ),
             Self::Delays { .. } => Some("lower the one or raise the other"),
             Self::NoLease => Some(
                 "run `elect check` inside a command that `elect run` started, or name the file of \
@@ -196,6 +210,7 @@ impl ConfigError {
             }
             Self::Election { .. }
             | Self::Key { .. }
+            | Self::Orderless { .. }
             | Self::Alone { .. }
             | Self::UnknownScheme { .. }
             | Self::File { .. }

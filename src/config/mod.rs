@@ -28,7 +28,7 @@ pub use crate::cli::{
     AfterLoss, BackendUrl, CommandLine, Containment, Goal, HealthUrl, LONGEST_TTL, Leftover,
     ListenAddress, LogFormat, OutputFormat,
 };
-pub use campaign::CampaignPlan;
+pub use campaign::{CampaignPlan, queues};
 pub use doctor::DoctorPlan;
 pub use error::ConfigError;
 #[cfg(feature = "fuzzing")]

@@ -157,7 +157,12 @@ impl Timing {
         let Validity::Window { window, .. } = validity else { return None };
         let margin = Self::safety_margin(window);
         let hard = self.end(validity)? - margin;
-        Some(Deadlines { soft: hard - self.kill_grace, hard, dead_man: hard + margin / 4 })
+        Some(Deadlines {
+            soft: hard - self.kill_grace,
+            hard,
+            dead_man: hard + margin / 4,
+            last: hard + margin * 3 / 4,
+        })
     }
 
     /// W, as asked or as granted.
@@ -286,8 +291,8 @@ mod tests {
         let after = |instant: Boottime| instant.since(anchor).as_millis();
         // V = 15 / 1.1 = 13.636 s, K = 1 s, G = 4 s.
         assert_eq!(
-            [after(found.soft), after(found.hard), after(found.dead_man)],
-            [8636, 12636, 12886]
+            [found.soft, found.hard, found.dead_man, found.last].map(after),
+            [8636, 12636, 12886, 13386]
         );
         let end = timing.end(Validity::Window { anchor, window: seconds(15.0) }).expect("timed");
         assert_eq!(after(end), 13636);

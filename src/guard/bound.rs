@@ -8,6 +8,7 @@ use nix::sys::signal::{SigmaskHow, sigprocmask};
 
 use super::Inherited;
 use super::children::{self, Waited};
+use super::descendants::{Descendants, Kill};
 
 impl Inherited {
     /// Starts a program in a session of its own, out of reach of the terminal's keys, with the signals as
@@ -30,7 +31,9 @@ impl Inherited {
                 if libc::getppid() != us {
                     libc::_exit(127);
                 }
-                libc::setsid();
+                if libc::setsid() < 0 {
+                    return Err(io::Error::last_os_error());
+                }
             }
             dispositions.restore();
             Ok(sigprocmask(SigmaskHow::SIG_SETMASK, Some(&mask), None)?)
@@ -41,9 +44,16 @@ impl Inherited {
 }
 
 /// Makes this process the parent of all whose parents, our descendants, die.
-pub fn adopt_orphans() {
+///
+/// # Errors
+/// When a filter of system calls refuses that.
+pub fn adopt_orphans() -> io::Result<()> {
     // SAFETY: prctl takes integers here.
-    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
+    if unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) } == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }
 
 /// Reaps the dead, whosever children they were; whether a child is left. Nobody else may wait for one.
@@ -57,7 +67,13 @@ pub fn has_children() -> bool {
     }
 }
 
-/// Kills every child. Those of theirs come to us if [`adopt_orphans`] was called before.
-pub fn kill_children() {
-    children::kill_all_living_but(&[]);
+/// Kills all our descendants that can be found. They come to us if [`adopt_orphans`] was called before.
+///
+/// # Errors
+/// When `/proc` is not to be had, or no descriptor is left.
+pub fn kill_descendants() -> io::Result<()> {
+    // SAFETY: getpid has no preconditions.
+    let us = unsafe { libc::getpid() };
+    Descendants::new()?.kill_below(us, &Kill { spare: &[], courier: None });
+    Ok(())
 }

@@ -1,67 +1,25 @@
-//! The children of this process: listed, killed, reaped. As wrapper and guardian are subreapers, a
-//! descendant whose parent dies becomes a child, so that killing all children again and again leaves
-//! no descendant.
+//! The children of this process: listed, signalled, reaped. As wrapper and guardian are subreapers, a
+//! descendant whose parent dies becomes a child.
 //!
 //! A child's number cannot pass to a stranger before we have reaped it, so that signalling what was
 //! just listed is safe as long as one thread does both.
 
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::time::Duration;
+use std::io;
+use std::os::fd::{OwnedFd, RawFd};
 
-use elect_api::Boottime;
+use nix::errno::Errno;
 
 use super::numbers;
 use super::wire::Ended;
 
-/// Signals every child of the thread behind `list` (a `/proc/.../children` file).
-pub(super) fn signal_each(list: RawFd, signal: i32, spare: &[i32]) {
-    each(list, |pid| {
-        if !spare.contains(&pid) {
-            // SAFETY: kill has no memory preconditions; the number is an unreaped child's.
-            unsafe { libc::kill(pid, signal) };
-        }
-    });
-}
-
-/// Which children lived at one look, as far as can be told apart without memory for all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Living {
-    count: u32,
-    sum: u64,
-}
-
-impl Living {
-    /// No child.
-    pub(super) const NONE: Self = Self { count: 0, sum: 0 };
-
-    fn add(&mut self, pid: i32) {
-        self.count += 1;
-        self.sum += u64::from(pid.unsigned_abs());
-    }
-}
-
-/// Kills every child behind `list` that is not dead yet, and says which. If nobody is reaped meanwhile,
-/// none says that no descendant lives: a living one has a living ancestor among our children, as the dead
-/// have no children; and the list only grows, at its end.
-pub(super) fn kill_living(list: RawFd, spare: &[i32]) -> Living {
-    let mut living = Living::NONE;
-    each(list, |pid| {
-        if !spare.contains(&pid) && !is_dead(pid) {
-            living.add(pid);
-            // SAFETY: as above.
-            unsafe { libc::kill(pid, libc::SIGKILL) };
-        }
-    });
-    living
-}
-
-/// Whether a process is stopped, by a signal or a debugger, as far as `/proc` tells. Allocates: for the
-/// wrapper only.
-pub(super) fn is_stopped(pid: i32) -> bool {
-    let stat = format!("/proc/{}/stat", numbers::of(pid));
-    let stat = std::fs::read_to_string(stat).unwrap_or_default();
+/// Whether a process is stopped, by a signal or a debugger. Allocates: for the wrapper only.
+///
+/// # Errors
+/// When `/proc` does not tell.
+pub(super) fn is_stopped(pid: i32) -> io::Result<bool> {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", numbers::of(pid)))?;
     let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
-    matches!(state, Some('T' | 't'))
+    Ok(matches!(state, Some('T' | 't')))
 }
 
 /// Whether this child has ended, or is none of ours. It is not reaped.
@@ -71,19 +29,29 @@ pub(super) fn is_dead(pid: i32) -> bool {
     unsafe {
         let mut info = std::mem::zeroed::<libc::siginfo_t>();
         let result = libc::waitid(libc::P_PID, pid.cast_unsigned(), &raw mut info, flags);
-        result != 0 || info.si_pid() != 0
+        if result == 0 { info.si_pid() != 0 } else { Errno::last_raw() == libc::ECHILD }
     }
 }
 
-fn each(list: RawFd, mut visit: impl FnMut(i32)) {
-    let mut offset: libc::off_t = 0;
+/// Calls `visit` with each number in `list` from `offset` on, and moves that to the end.
+///
+/// # Errors
+/// When it cannot be read.
+pub(super) fn each_number(
+    list: RawFd,
+    offset: &mut libc::off_t,
+    mut visit: impl FnMut(i32),
+) -> Result<(), Errno> {
     let mut pid: i32 = 0;
     let mut buffer = [0_u8; 4096];
     loop {
         // SAFETY: the buffer is writable for its whole length.
-        let got = unsafe { libc::pread(list, buffer.as_mut_ptr().cast(), buffer.len(), offset) };
-        let Ok(got @ 1..) = usize::try_from(got) else { return };
-        offset += got.cast_signed() as libc::off_t;
+        let got = unsafe { libc::pread(list, buffer.as_mut_ptr().cast(), buffer.len(), *offset) };
+        let got = usize::try_from(got).map_err(|_| Errno::last())?;
+        if got == 0 {
+            return Ok(());
+        }
+        *offset += got.cast_signed() as libc::off_t;
         for &byte in &buffer[..got] {
             if byte.is_ascii_digit() {
                 pid = pid.saturating_mul(10).saturating_add(i32::from(byte - b'0'));
@@ -92,42 +60,6 @@ fn each(list: RawFd, mut visit: impl FnMut(i32)) {
                 pid = 0;
             }
         }
-    }
-}
-
-/// How long the dead are reaped while there is killing. A tree that is not gone by then may fork faster
-/// than one look at it kills, and have room for that only as long as its dead are taken away.
-const REAP_AT_ONCE: Duration = Duration::from_millis(200);
-/// How long after that the same children live until the dead are reaped all the same: then nobody forks,
-/// and one of the living may wait for just that, as the init of a pid namespace does for its dead.
-const THE_SAME: Duration = Duration::from_millis(100);
-
-/// Whether the dead are to keep the places of processes that others of the tree would take.
-#[derive(Debug, Default)]
-pub(super) struct Wake {
-    killing_since: Option<Boottime>,
-    /// Who lived at the last looks, and since when these.
-    seen: Option<(Living, Boottime)>,
-}
-
-impl Wake {
-    /// There is killing at `now`.
-    pub(super) fn begin(&mut self, now: Boottime) {
-        self.killing_since.get_or_insert(now);
-    }
-
-    /// Whether nobody is to be reaped at `now`. `kill_living` may look and kill for that.
-    pub(super) fn is_kept(&mut self, now: Boottime, kill_living: impl FnOnce() -> Living) -> bool {
-        if self.killing_since.is_none_or(|since| now < since + REAP_AT_ONCE) {
-            return false;
-        }
-        let living = kill_living();
-        if living == Living::NONE {
-            return false;
-        }
-        let since = self.seen.filter(|&(seen, _)| seen == living).map_or(now, |(_, since)| since);
-        self.seen = Some((living, since));
-        now < since + THE_SAME
     }
 }
 
@@ -156,7 +88,8 @@ pub(super) fn wait() -> Waited {
             return Waited::Quiet;
         }
         if pid < 0 {
-            return Waited::None;
+            // Whatever else fails says nothing of children.
+            return if Errno::last_raw() == libc::ECHILD { Waited::None } else { Waited::Quiet };
         }
         if libc::WIFEXITED(status) {
             return Waited::Ended(pid, Ended::Exited(low_byte(libc::WEXITSTATUS(status))));
@@ -188,70 +121,28 @@ pub(super) fn are_listed() -> bool {
         && std::path::Path::new("/proc/thread-self/children").exists()
 }
 
-/// The list of the calling thread's children, where `/proc` offers one. Allocates.
-pub(super) fn list() -> Option<OwnedFd> {
-    are_listed().then(|| open_list(c"/proc/thread-self/children")).flatten()
-}
-
-fn open_list(path: &std::ffi::CStr) -> Option<OwnedFd> {
+/// The list of the calling thread's children.
+///
+/// # Errors
+/// When `/proc` offers none, or no descriptor is left.
+pub(super) fn list() -> io::Result<OwnedFd> {
     use nix::fcntl::{OFlag, open};
-    open(path, OFlag::O_RDONLY | OFlag::O_CLOEXEC, nix::sys::stat::Mode::empty()).ok()
+    let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
+    let list = open(c"/proc/thread-self/children", flags, nix::sys::stat::Mode::empty())?;
+    super::descriptors::out_of_the_way(list)
 }
 
-/// The children of every thread of this process, where they are listed. Allocates: for the wrapper only.
-pub(super) fn all() -> Option<Vec<i32>> {
-    let threads = are_listed().then(|| std::fs::read_dir("/proc/self/task").ok()).flatten()?;
-    let lists = threads
-        .flatten()
-        .filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
-    let all = lists.flat_map(|list| {
-        list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()
-    });
-    Some(all.collect())
-}
-
-/// Kills every child of every thread of this process but those in `spare`. Allocates: for the wrapper only.
-pub(super) fn kill_all_but(spare: &[i32]) {
-    each_list(|list| signal_each(list, libc::SIGKILL, spare));
-}
-
-/// As [`kill_living`], for every thread. Allocates: for the wrapper only.
-pub(super) fn kill_all_living_but(spare: &[i32]) -> Living {
-    let mut living = Living::NONE;
-    each_list(|list| {
-        let Living { count, sum } = kill_living(list, spare);
-        living = Living { count: living.count + count, sum: living.sum + sum };
-    });
-    living
-}
-
-fn each_list(mut visit: impl FnMut(RawFd)) {
-    let threads = are_listed().then(|| std::fs::read_dir("/proc/self/task").ok()).flatten();
-    for thread in threads.into_iter().flatten().flatten() {
-        if let Ok(list) = std::fs::File::open(thread.path().join("children")) {
-            visit(list.as_raw_fd());
+/// The children of every thread of this process; none where they are not listed. Allocates: for the wrapper only.
+///
+/// # Errors
+/// When a list cannot be read.
+pub(super) fn all() -> io::Result<Vec<i32>> {
+    let mut all = Vec::new();
+    if are_listed() {
+        for thread in std::fs::read_dir("/proc/self/task")? {
+            let list = std::fs::read_to_string(thread?.path().join("children"))?;
+            all.extend(list.split_whitespace().filter_map(|pid| pid.parse::<i32>().ok()));
         }
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_dead_keep_their_places_as_long_as_others_come() {
-        let at = |millis| Boottime::from_boot(Duration::from_millis(millis));
-        let living = |pid| Living { count: 1, sum: pid };
-        let mut wake = Wake::default();
-        assert!(!wake.is_kept(at(1), || unreachable!("there is no killing")));
-        wake.begin(at(1000));
-        wake.begin(at(1100));
-        assert!(!wake.is_kept(at(1199), || unreachable!("it is too early")));
-        assert!(wake.is_kept(at(1200), || living(7)));
-        assert!(wake.is_kept(at(1290), || living(7)));
-        assert!(wake.is_kept(at(1310), || living(8)), "another has come");
-        assert!(wake.is_kept(at(1400), || living(8)));
-        assert!(!wake.is_kept(at(1410), || living(8)), "nobody forks");
-        assert!(!wake.is_kept(at(1420), || Living::NONE), "all are dead");
-    }
+    Ok(all)
 }

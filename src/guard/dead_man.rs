@@ -36,6 +36,16 @@ impl DeadMan {
         if made == 0 { Ok(Self(id)) } else { Err(io::Error::last_os_error()) }
     }
 
+    /// Gives it back.
+    ///
+    /// # Errors
+    /// Never for a timer of this process.
+    pub(super) fn delete(self) -> io::Result<()> {
+        // SAFETY: the timer is ours, and nobody uses it again.
+        let deleted = unsafe { libc::syscall(libc::SYS_timer_delete, self.0) };
+        if deleted == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
     /// Has it go off at `at`, at once if that has passed; `None` disarms it.
     ///
     /// # Errors

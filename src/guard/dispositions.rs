@@ -1,6 +1,7 @@
 //! Which signals elect was started with ignored. Three of them it has to change for itself, and gives
 //! back to the command as they were.
 
+use std::io;
 use std::mem;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,24 +39,35 @@ pub(super) struct Dispositions {
 impl Dispositions {
     /// Remembers them, and has the kernel report children (a parent that ignored CHLD would have
     /// them reaped unseen) and files that are too large (XFSZ would end us without a word).
-    pub(super) fn take() -> Self {
+    ///
+    /// # Errors
+    /// When that is refused: a parent that ignores CHLD knows nothing of its children.
+    pub(super) fn take() -> io::Result<Self> {
         let child_is_ignored = is_ignored(libc::SIGCHLD);
         let file_size_is_ignored = is_ignored(libc::SIGXFSZ);
-        set(libc::SIGCHLD, false);
-        set(libc::SIGXFSZ, true);
+        set(libc::SIGCHLD, false)?;
+        set(libc::SIGXFSZ, true)?;
         let pipe_is_ignored = PIPE_WAS_IGNORED.load(Ordering::Relaxed);
-        Self { pipe_is_ignored, child_is_ignored, file_size_is_ignored }
+        Ok(Self { pipe_is_ignored, child_is_ignored, file_size_is_ignored })
     }
 
     /// Puts them back, for whatever is executed next.
     pub(super) fn restore(self) {
-        set(libc::SIGPIPE, self.pipe_is_ignored);
-        set(libc::SIGCHLD, self.child_is_ignored);
-        set(libc::SIGXFSZ, self.file_size_is_ignored);
+        let signals = [
+            (libc::SIGPIPE, self.pipe_is_ignored),
+            (libc::SIGCHLD, self.child_is_ignored),
+            (libc::SIGXFSZ, self.file_size_is_ignored),
+        ];
+        for (signal, is_ignored) in signals {
+            // What could be changed before can be changed back.
+            let _ = set(signal, is_ignored);
+        }
     }
 }
 
-fn set(signal: i32, ignored: bool) {
+fn set(signal: i32, ignored: bool) -> io::Result<()> {
     // SAFETY: both are valid dispositions.
-    unsafe { libc::signal(signal, if ignored { libc::SIG_IGN } else { libc::SIG_DFL }) };
+    let before =
+        unsafe { libc::signal(signal, if ignored { libc::SIG_IGN } else { libc::SIG_DFL }) };
+    if before == libc::SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

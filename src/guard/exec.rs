@@ -15,6 +15,8 @@ pub fn become_command(command: &[OsString], environment: &[(OsString, OsString)]
     };
     let mut pointers = image.pointers();
     // Rust ignores the pipe signal, which others do not expect.
-    Dispositions::take().restore();
+    if let Ok(dispositions) = Dispositions::take() {
+        dispositions.restore();
+    }
     io::Error::from_raw_os_error(image.exec(&mut pointers))
 }

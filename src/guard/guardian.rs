@@ -1,38 +1,39 @@
 //! The guardian's process: one loop over its socket, its children and its timer. It allocates
-//! nothing and opens nothing once it runs, so that neither a lack of memory nor of descriptors can
-//! keep it from killing.
+//! nothing once it runs, and opens no more than it has kept room for, so that neither a lack of memory nor of
+//! descriptors can keep it from killing.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
-use std::time::Duration;
 
+use elect_api::Boottime;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::SignalFd;
 use nix::sys::timerfd::TimerFd;
 
+use super::bound::adopt_orphans;
 use super::channel::{self, MOST_HOLDS, Received};
-use super::children::{self, Waited, Wake};
+use super::children::{self, Waited};
+use super::containment::Containment;
 use super::dead_man::DeadMan;
 use super::enclosure::Enclosure;
+use super::hunt::Hunt;
 use super::ladder::{Action, Event, Ladder};
 use super::redeemer::Redeemer;
 use super::role::Role;
 use super::spawn::{self, Birth, Launch};
 use super::wire::{Ended, Message, Order, Report, TicketText, nanos};
-use super::{clock, descriptors, lease, no_alloc, signals};
+use super::{clock, death_pipe, descriptors, lease, no_alloc, priority, signals};
 
-/// How soon killing is repeated when no child gives news: a process that may not be killed, or that
-/// is in an uninterruptible sleep, may become killable without a word.
-const KILL_AGAIN: Duration = Duration::from_millis(20);
-
+/// How many are reaped before the time is looked at: the members of a tree may die faster than they are reaped.
+const MOST_REAPED: u32 = 256;
 /// How many descriptors of its own a guardian has at most.
-pub(super) const MOST_OPEN: usize = 24;
+pub(super) const MOST_OPEN: usize = 40;
 
 /// What the guardian is forked with; all of it exists before.
 pub(super) struct Parts {
     pub(super) socket: OwnedFd,
-    pub(super) death_write: OwnedFd,
+    pub(super) death_writers: death_pipe::Writers,
     pub(super) failure_read: OwnedFd,
     pub(super) launch: Launch,
     pub(super) enclosure: Enclosure,
@@ -57,7 +58,8 @@ pub(super) struct Parts {
 
 struct Guardian {
     parts: Parts,
-    dead_man: DeadMan,
+    /// Where leases end by time.
+    dead_man: Option<DeadMan>,
     /// The entry to be given up if the wrapper dies.
     ticket: TicketText,
     holds: [Option<OwnedFd>; MOST_HOLDS],
@@ -65,26 +67,23 @@ struct Guardian {
     command: Option<i32>,
     /// Whether it is known whether the exec worked.
     launched: bool,
-    wake: Wake,
+    hunt: Hunt,
+    /// Whether more of them are dead than were reaped at once.
+    has_dead: bool,
+    /// Whom we may not kill, as far as that is reported.
+    refused: Option<i32>,
+    /// What the command gets back of ours.
+    before: priority::Before,
     /// Reports that the socket had no room for yet: a command has at most three of these.
     unsent: [Option<Report>; 4],
 }
 
 /// Turns this freshly forked process into the guardian.
 pub(super) fn main(mut parts: Parts) -> ! {
-    // SAFETY: prctl takes integers, and a NUL-terminated name for PR_SET_NAME.
-    unsafe {
-        libc::prctl(libc::PR_SET_NAME, c"elect-guardian".as_ptr());
-        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
-        // One KILL of the wrapper's whole group, as `kill -9 %1` sends it, must not take us along.
-        libc::setpgid(0, 0);
-    }
-    // A signal that it does not handle must not end it: blocked, all of them.
-    let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None);
-    parts.enclosure.settle();
-    // Without it there is no guarding a lease that ends by time. The wrapper sees the end of us.
+    // The wrapper has tried all of this for itself, and sees the end of us.
     // SAFETY: _exit has no preconditions.
-    let dead_man = DeadMan::new().unwrap_or_else(|_| unsafe { libc::_exit(1) });
+    let dead_man = settle(&mut parts).unwrap_or_else(|_| unsafe { libc::_exit(1) });
+    let before = priority::raise();
     no_alloc::ban();
     let mut guardian = Guardian {
         parts,
@@ -93,13 +92,32 @@ pub(super) fn main(mut parts: Parts) -> ! {
         holds: [const { None }; MOST_HOLDS],
         command: None,
         launched: false,
-        wake: Wake::default(),
+        hunt: Hunt::default(),
+        has_dead: false,
+        refused: None,
+        before,
         unsent: [None; 4],
     };
     if guardian.parts.role != Role::Leads || guardian.parts.lasting.is_some() {
         guardian.let_go_of_the_others();
     }
     guardian.run()
+}
+
+/// Gets ready for guarding: nothing of this may fail.
+fn settle(parts: &mut Parts) -> io::Result<Option<DeadMan>> {
+    // SAFETY: prctl takes a NUL-terminated name here.
+    unsafe { libc::prctl(libc::PR_SET_NAME, c"elect-guardian".as_ptr()) };
+    adopt_orphans()?;
+    // One KILL of the wrapper's whole group, as `kill -9 %1` sends it, must not take us along.
+    // SAFETY: setpgid has no preconditions.
+    if unsafe { libc::setpgid(0, 0) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // A signal that it does not handle must not end it: blocked, all of them.
+    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None)?;
+    parts.enclosure.settle()?;
+    parts.ladder.is_timed().then(DeadMan::new).transpose()
 }
 
 /// The signals that the guardian reads.
@@ -110,8 +128,8 @@ pub(super) fn child_news() -> SigSet {
 impl Guardian {
     fn run(mut self) -> ! {
         loop {
-            let again = self.parts.ladder.is_killing().then(|| clock::now() + KILL_AGAIN);
-            let tick = [self.parts.ladder.next_tick(), again].into_iter().flatten().min();
+            let tick =
+                [self.parts.ladder.next_tick(), self.next_look()].into_iter().flatten().min();
             let _ = clock::arm(&self.parts.timer, tick);
             let ready = self.wait();
             if ready[0] {
@@ -190,7 +208,7 @@ impl Guardian {
         if let Some(redeemer) = &mut self.parts.redeemer
             && !self.ticket.is_none()
         {
-            redeemer.start(&self.ticket, &self.parts.launch.mask, &self.parts.null);
+            redeemer.start(&self.ticket, &self.parts.launch.mask, &self.parts.null, self.before);
         }
         self.parts.enclosure.remove();
         // SAFETY: _exit has no preconditions. It skips what the wrapper registered with atexit.
@@ -232,7 +250,7 @@ impl Guardian {
     fn outlive_wrapper(&mut self) -> ! {
         loop {
             self.reap();
-            let _ = clock::arm(&self.parts.timer, Some(clock::now() + KILL_AGAIN));
+            let _ = clock::arm(&self.parts.timer, self.next_look());
             let mut polled = [
                 PollFd::new(self.parts.child_news.as_fd(), PollFlags::POLLIN),
                 PollFd::new(self.parts.timer.as_fd(), PollFlags::POLLIN),
@@ -250,9 +268,10 @@ impl Guardian {
         let birth = Birth {
             launch: &mut self.parts.launch,
             holds: &self.holds,
-            death_write: Some(self.parts.death_write.as_raw_fd()),
+            death_writers: Some(self.parts.death_writers.descriptors()),
             lease: self.parts.lease.memory(),
             null: &self.parts.null,
+            before: self.before,
             // SAFETY: getpid has no preconditions.
             guardian: unsafe { libc::getpid() },
         };
@@ -276,7 +295,7 @@ impl Guardian {
         self.parts.failure_read = read;
         self.parts.launch.failure_write = Some(write);
         self.launched = false;
-        self.wake = Wake::default();
+        self.hunt = Hunt::default();
         // The release has disarmed it.
         self.rearm();
         Ok(())
@@ -310,9 +329,7 @@ impl Guardian {
     unsafe fn close_all_but_ours(&mut self, more: Option<RawFd>) {
         let ours = [
             self.parts.socket.as_raw_fd(),
-            self.parts.death_write.as_raw_fd(),
             self.parts.failure_read.as_raw_fd(),
-            self.parts.launch.death_read.as_raw_fd(),
             self.parts.null.as_raw_fd(),
             self.parts.lease.memory().as_raw_fd(),
             self.parts.child_news.as_fd().as_raw_fd(),
@@ -326,6 +343,8 @@ impl Guardian {
         let open = &mut self.parts.open;
         open.clear();
         open.extend(ours.into_iter().chain(others.map(AsRawFd::as_raw_fd)).chain(more));
+        open.extend(self.parts.death_writers.descriptors());
+        open.extend(self.parts.launch.death_readers.descriptors());
         open.extend(self.parts.lasting.iter().flatten());
         self.parts.enclosure.each_descriptor(|fd| open.push(fd));
         // SAFETY: the caller vouches for it.
@@ -355,9 +374,9 @@ impl Guardian {
     }
 
     fn rearm(&mut self) {
-        let deadlines = self.parts.ladder.deadlines().filter(|_| self.parts.dead_man_is_on);
-        let at = deadlines.map(|deadlines| deadlines.dead_man);
-        if self.dead_man.set(at).is_err() {
+        let at = self.parts.ladder.dead_man().filter(|_| self.parts.dead_man_is_on);
+        let Some(dead_man) = &self.dead_man else { return };
+        if dead_man.set(at).is_err() {
             // Cannot happen to a timer of ours; if it does, nothing guards the lease, and with us the
             // kernel ends everything.
             // SAFETY: _exit has no preconditions.
@@ -374,20 +393,31 @@ impl Guardian {
     }
 
     fn kill_all(&mut self) {
+        let now = clock::now();
         self.parts.lease.end();
-        self.wake.begin(clock::now());
-        self.parts.enclosure.kill_all(self.command);
+        self.hunt.begin(now);
+        if self.hunt.next().is_some_and(|next| next > now) {
+            return;
+        }
+        let found = self.parts.enclosure.kill_all(self.command);
+        self.hunt.passed(now, found);
+        if let Some(pid) = found.refused.filter(|&pid| self.refused != Some(pid)) {
+            self.refused = Some(pid);
+            self.report(Report::MayNotKill(pid));
+        }
+        // Where our end is the surest way to kill, it stays as near as it was.
+        if self.parts.enclosure.containment() != Containment::Pidns {
+            self.step(Event::Killed);
+        }
     }
 
     fn reap(&mut self) {
-        let enclosure = &self.parts.enclosure;
-        if self.parts.ladder.is_idle()
-            || self.wake.is_kept(clock::now(), || enclosure.kill_living())
-        {
+        self.has_dead = false;
+        if self.parts.ladder.is_idle() || self.hunt.keeps_the_dead(clock::now()) {
             return;
         }
         let mut news = false;
-        loop {
+        for _ in 0..MOST_REAPED {
             match children::wait() {
                 Waited::Ended(pid, ended) => {
                     news = true;
@@ -415,6 +445,14 @@ impl Guardian {
                 Waited::None => return,
             }
         }
+        self.has_dead = true;
+    }
+
+    /// When to look at the tree again without any news, if at all.
+    fn next_look(&self) -> Option<Boottime> {
+        let at_once = self.has_dead.then(clock::now);
+        let again = self.hunt.next().filter(|_| self.parts.ladder.is_killing());
+        [at_once, again].into_iter().flatten().min()
     }
 
     /// A stop that comes before the exec is taken back: there is no command yet that could be continued.
@@ -423,7 +461,7 @@ impl Guardian {
         if self.launched {
             self.report(Report::Stopped(signal));
         } else {
-            signals::signal_command(command, libc::SIGCONT);
+            self.parts.enclosure.signal(Some(command), libc::SIGCONT);
         }
     }
 
@@ -438,20 +476,22 @@ impl Guardian {
     fn release(&mut self) {
         self.parts.lease.end();
         // Nothing is left to kill, and what comes next must not be cut short.
-        let _ = self.dead_man.set(None);
+        if let Some(dead_man) = &self.dead_man {
+            let _ = dead_man.set(None);
+        }
         self.holds = [const { None }; MOST_HOLDS];
         self.report(Report::Empty);
     }
 
-    /// Reports in order. What the command's stops have to say is dropped when the wrapper does not
-    /// read, as it may be stopped itself; the rest waits for it.
+    /// Reports in order. What the command's stops have to say, and who cannot be killed, is dropped when the wrapper
+    /// does not read, as it may be stopped itself; the rest waits for it.
     fn report(&mut self, report: Report) {
         if self.unsent[0].is_none()
             && channel::send(&self.parts.socket, &report.encode(), &[]).is_ok()
         {
             return;
         }
-        if !matches!(report, Report::Stopped(_))
+        if !matches!(report, Report::Stopped(_) | Report::MayNotKill(_))
             && let Some(slot) = self.unsent.iter_mut().find(|slot| slot.is_none())
         {
             *slot = Some(report);

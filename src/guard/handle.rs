@@ -11,19 +11,24 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::channel::{self, MOST_HOLDS, Received};
-use super::children::{self, Waited, Wake};
+use super::children::{self, Waited};
 use super::enclosure::Enclosure;
 use super::guardian::{self, MOST_OPEN, Parts};
+use super::hunt::Hunt;
 use super::image::{Image, LEASE, LISTEN_PID, Late, PART, SLOT, TOKEN};
 use super::ladder::{Deadlines, Ladder, Leftover};
 use super::redeemer::{Redeem, Redeemer};
 use super::role::Role;
+use super::self_check::{self, cannot};
 use super::signals::{self, Inherited};
 use super::spawn::{self, Launch};
 use super::switches::is_off;
+use super::takeover::{Conclusion, Takeover};
 use super::wire::{Message, Order, Report};
 use super::{Alarm, Terminal, clock, death_pipe, descriptors, lease};
 
+/// How many are reaped between two passes of killing: the members of a tree may die faster than they are reaped.
+const MOST_REAPED: u32 = 1024;
 /// How soon the wrapper looks again for descendants, should it have to kill them itself.
 const SWEEP_AGAIN: Duration = Duration::from_millis(5);
 
@@ -72,7 +77,8 @@ pub struct Pulse(i32);
 impl Pulse {
     /// Whether it runs: it is neither dead nor stopped. Ask before it is dismissed.
     pub fn beats(self) -> bool {
-        !children::is_dead(self.0) && !children::is_stopped(self.0)
+        // Where it cannot be told whether it is stopped, it is not said to be.
+        !children::is_dead(self.0) && !children::is_stopped(self.0).unwrap_or(false)
     }
 }
 
@@ -82,8 +88,8 @@ impl Pulse {
 pub struct Forked {
     pid: i32,
     socket: OwnedFd,
-    /// Held so that the death-pipe works even when the whole tree has closed it.
-    death_read: OwnedFd,
+    /// Held so that the death-pipes work even when the whole tree has closed them.
+    death_readers: death_pipe::Readers,
     /// Held because its path in `/proc` is the command's `ELECT_LEASE`.
     lease: lease::Writer,
     enclosure: Enclosure,
@@ -98,9 +104,9 @@ impl Forked {
     /// # Errors
     /// When a descriptor, memory or a process is refused, or a word of the command has a NUL in it.
     pub fn fork(settings: Settings<'_>) -> io::Result<Self> {
-        let spare = children::all().unwrap_or_default();
-        // SAFETY: prctl takes integers here. It lets us adopt the tree if the guardian dies.
-        unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
+        let spare =
+            children::all().map_err(|error| cannot("list the children of elect", &error))?;
+        self_check::pass(settings.is_timed)?;
         let (socket, parts) = prepare(settings)?;
         // SAFETY: the child has this thread only, may allocate (see above), and takes no lock that
         // another thread may have held: it keeps to system calls.
@@ -111,9 +117,9 @@ impl Forked {
                 guardian::main(parts)
             }
             pid => {
-                let Parts { launch: Launch { death_read, .. }, lease, enclosure, .. } = parts;
+                let Parts { launch: Launch { death_readers, .. }, lease, enclosure, .. } = parts;
                 let enclosure = enclosure.for_wrapper();
-                Ok(Self { pid, socket, death_read, lease, enclosure, spare })
+                Ok(Self { pid, socket, death_readers, lease, enclosure, spare })
             }
         }
     }
@@ -125,14 +131,16 @@ impl Forked {
     pub fn attach(self) -> io::Result<Guardian> {
         // SAFETY: an OwnedFd owns its descriptor until it is dropped.
         let socket = unsafe { descriptors::watch(self.socket) }?;
-        let held = (self.death_read, self.lease);
+        let held = (self.death_readers, self.lease);
         Ok(Guardian {
             pid: self.pid,
             socket,
+            alarm: Alarm::new()?,
             _held: held,
             enclosure: self.enclosure,
             spare: self.spare,
-            wake: Wake::default(),
+            hunt: Hunt::default(),
+            takeover: Takeover::default(),
             unsent: VecDeque::new(),
         })
     }
@@ -140,7 +148,7 @@ impl Forked {
 
 fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
     let (socket, theirs) = channel::pair()?;
-    let (death_read, death_write) = death_pipe::new()?;
+    let (death_readers, death_writers) = death_pipe::new()?;
     let (failure_read, failure_write) = spawn::failure_pipe()?;
     let lease = lease::Writer::new()?;
     let mut environment = settings.environment;
@@ -169,7 +177,7 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
         dispositions: settings.inherited.dispositions,
         terminal: is_alone.then(Terminal::open).flatten(),
         in_front: false,
-        death_read,
+        death_readers,
         failure_write: Some(failure_write),
     };
     let inherited = if is_alone { settings.inherited.descriptors().to_vec() } else { Vec::new() };
@@ -177,7 +185,7 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
     let ladder = Ladder::new(settings.leftover, settings.is_timed);
     let parts = Parts {
         socket: theirs,
-        death_write,
+        death_writers,
         failure_read,
         launch,
         enclosure: settings.enclosure,
@@ -202,10 +210,12 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
 pub struct Guardian {
     pid: i32,
     socket: AsyncFd<OwnedFd>,
-    _held: (OwnedFd, lease::Writer),
+    alarm: Alarm,
+    _held: (death_pipe::Readers, lease::Writer),
     enclosure: Enclosure,
     spare: Vec<i32>,
-    wake: Wake,
+    hunt: Hunt,
+    takeover: Takeover,
     /// Orders that the socket had no room for, as the guardian is stopped.
     unsent: VecDeque<Box<Message>>,
 }
@@ -228,7 +238,9 @@ impl Guardian {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         let numbers: Vec<RawFd> = holds.iter().map(AsRawFd::as_raw_fd).collect();
-        channel::send(self.socket.get_ref(), &Order::Start { token }.encode(), &numbers)
+        channel::send(self.socket.get_ref(), &Order::Start { token }.encode(), &numbers)?;
+        self.takeover.begin();
+        Ok(())
     }
 
     /// Has the next command that is started lead the part of the election that has this number.
@@ -250,27 +262,58 @@ impl Guardian {
     /// The lease was renewed. Deadlines that are not later than the known ones change nothing, and
     /// nothing takes a deadline back that has passed. The first ones come before [`Guardian::start`].
     pub fn renewed(&mut self, deadlines: Deadlines) {
+        self.takeover.renewed(deadlines.dead_man);
         self.order(Order::Renewed(deadlines));
     }
 
     /// Leadership is lost: asks the command to stop, and kills everything at `kill_at` or at the hard
     /// deadline, whichever is earlier.
     pub fn stop(&mut self, kill_at: Boottime) {
+        self.takeover.kills_at(kill_at);
         self.order(Order::Stop { kill_at });
     }
 
     /// Signals the command's group, followed by CONT for `resume`, and by the kill of everything at
     /// `kill_at`. Does nothing while no command runs.
     pub fn signal(&mut self, signal: i32, resume: bool, kill_at: Option<Boottime>) {
+        if let Some(kill_at) = kill_at {
+            self.takeover.kills_at(kill_at);
+        }
         self.order(Order::Signal { signal, resume, kill_at });
     }
 
     /// Has everything killed now. A guardian that is stopped cannot do it: it is killed instead, and the
-    /// kernel and [`Guardian::sweep`] do the rest.
+    /// kernel, the wrapper and [`Guardian::sweep`] do the rest.
     pub fn kill(&mut self) {
         self.order(Order::Kill);
-        if children::is_stopped(self.pid) {
+        let now = clock::now();
+        // Where nothing is left to find out with whether it is stopped, it is taken for it.
+        let unknown = |error: io::Error| error.kind() != io::ErrorKind::NotFound;
+        if children::is_stopped(self.pid).unwrap_or_else(unknown) {
             self.kill_guardian();
+            self.takeover.look_at(now);
+        } else {
+            self.takeover.kills_at(now);
+        }
+    }
+
+    /// Kills what is below a guardian that has not done it in time; says whether nobody lives there, and it can start
+    /// nothing any more: then it is as good as dead.
+    fn take_over(&mut self) -> bool {
+        let now = clock::now();
+        let found = self.enclosure.kill_below(self.pid, &self.spare);
+        let is_empty = found.is_some_and(|found| found.is_none()) && self.enclosure.is_empty();
+        match self.takeover.looked(now, is_empty) {
+            Conclusion::Wait => false,
+            Conclusion::Kill => {
+                self.kill_guardian();
+                false
+            }
+            Conclusion::Empty => {
+                // Nothing of the tree, and never one of it again.
+                self.spare.push(self.pid);
+                true
+            }
         }
     }
 
@@ -309,7 +352,7 @@ impl Guardian {
         }
     }
 
-    /// The guardian's next report; `None` when it is dead.
+    /// The guardian's next report; `None` when it is dead, or as good as that: killed, with nobody below it.
     ///
     /// # Cancellation
     /// No report is lost.
@@ -320,7 +363,17 @@ impl Guardian {
             } else {
                 Interest::READABLE | Interest::WRITABLE
             };
-            let mut ready = self.socket.ready(interest).await.ok()?;
+            let mut ready = tokio::select! {
+                biased;
+                ready = self.socket.ready(interest) => ready.ok()?,
+                () = self.alarm.until(self.takeover.due()) => {
+                    if self.take_over() {
+                        self.takeover.end();
+                        return None;
+                    }
+                    continue;
+                }
+            };
             if ready.ready().is_writable() {
                 while let Some(message) = self.unsent.front() {
                     if channel::send(self.socket.get_ref(), message, &[]).is_err() {
@@ -337,7 +390,7 @@ impl Guardian {
             ) {
                 Received::Message { .. } => {
                     if let Some(report) = Report::decode(&message) {
-                        return Some(report);
+                        return Some(self.noted(report));
                     }
                 }
                 Received::Nothing => ready.clear_ready(),
@@ -346,13 +399,23 @@ impl Guardian {
         }
     }
 
+    fn noted(&mut self, report: Report) -> Report {
+        if report == Report::Empty {
+            self.takeover.end();
+        }
+        report
+    }
+
     /// Reaps what has ended: the guardian, orphans of the tree, and, as PID 1, everybody's.
     pub fn reap(&mut self) -> bool {
-        let Self { wake, enclosure, spare, .. } = self;
-        if wake.is_kept(clock::now(), || enclosure.kill_living_but(spare)) {
+        self.reap_at_most(u32::MAX)
+    }
+
+    fn reap_at_most(&mut self, most: u32) -> bool {
+        if self.hunt.keeps_the_dead(clock::now()) {
             return true;
         }
-        loop {
+        for _ in 0..most {
             match children::wait() {
                 Waited::Ended(pid, _) => self.spare.retain(|&spared| spared != pid),
                 Waited::Stopped(..) => {}
@@ -360,6 +423,7 @@ impl Guardian {
                 Waited::None => return false,
             }
         }
+        true
     }
 
     /// After the guardian's death: kills what is left of the tree until nothing is.
@@ -367,23 +431,21 @@ impl Guardian {
     /// # Cancellation
     /// May be called again.
     pub async fn sweep(&mut self) {
-        let alarm = Alarm::new();
-        self.wake.begin(clock::now());
+        self.hunt.begin(clock::now());
         loop {
-            self.enclosure.sweep(&self.spare);
-            // Where children are not listed, only `wait` can say that none is left.
-            let has_children = self.reap();
-            let left = children::all();
-            let is_childless = !has_children
-                || left.is_some_and(|left| left.iter().all(|pid| self.spare.contains(pid)));
+            let now = clock::now();
+            let found = self.enclosure.sweep(&self.spare);
+            if let Some(found) = found {
+                self.hunt.passed(now, found);
+            }
+            let has_children = self.reap_at_most(MOST_REAPED);
+            // `wait` knows. Where it knows children that are none of the tree, a whole search has to.
+            let is_childless =
+                !has_children || found.is_some_and(|found| found.is_none() && found.dead == 0);
             if is_childless && self.enclosure.is_empty() {
                 return;
             }
-            match &alarm {
-                Ok(alarm) => alarm.until(Some(clock::now() + SWEEP_AGAIN)).await,
-                // Without a descriptor left for the timer the loop has to be a busy one.
-                Err(_) => tokio::task::yield_now().await,
-            }
+            self.alarm.until(Some(clock::now() + SWEEP_AGAIN)).await;
         }
     }
 
@@ -393,8 +455,10 @@ impl Guardian {
     }
 
     /// Ends the guardian of an empty tree, and leaves no trace of it.
+    ///
+    /// One that stands before a tracer is left to it: it does nothing any more.
     pub fn dismiss(mut self) {
-        if self.kill_guardian() {
+        if self.kill_guardian() && !self.takeover.is_stuck() {
             // SAFETY: info is a valid place for the kernel to write to; the child is not reaped yet.
             unsafe {
                 let mut info = std::mem::zeroed::<libc::siginfo_t>();

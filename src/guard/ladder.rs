@@ -34,6 +34,8 @@ pub struct Deadlines {
     pub hard: Boottime,
     /// When the kernel kills the guardian, and with it everything, whatever state they are in.
     pub dead_man: Boottime,
+    /// The same for a guardian that has killed all that it found at least once, and is still killing.
+    pub last: Boottime,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +45,8 @@ enum Phase {
     Stopping,
     Lingering,
     Killing,
+    /// All that was found has been killed once, and whatever comes yet is killed too.
+    Sweeping,
     /// The tree is empty, and another may be started.
     Resting,
     Empty,
@@ -57,6 +61,8 @@ pub enum Event {
     NotStarted,
     /// The command itself has ended.
     CommandEnded,
+    /// All that was found has been killed once.
+    Killed,
     /// There is no child left.
     NoChildren,
     /// The lease was renewed.
@@ -92,7 +98,7 @@ pub enum Action {
     Refuse,
     /// Ask the command to stop.
     Ask,
-    /// Set the kernel's timer to the newest deadlines.
+    /// Set the kernel's timer to [`Ladder::dead_man`].
     Rearm,
     /// Signal the command.
     Signal {
@@ -156,6 +162,17 @@ impl Ladder {
         }
     }
 
+    /// Whether the lease ends by time.
+    pub const fn is_timed(&self) -> bool {
+        self.is_timed
+    }
+
+    /// When the kernel is to kill the guardian, if the lease ends by time.
+    pub fn dead_man(&self) -> Option<Boottime> {
+        let sweeps = self.phase == Phase::Sweeping;
+        self.deadlines.map(|deadlines| if sweeps { deadlines.last } else { deadlines.dead_man })
+    }
+
     /// The newest deadlines, if the lease ends by time.
     pub const fn deadlines(&self) -> Option<Deadlines> {
         self.deadlines
@@ -163,7 +180,7 @@ impl Ladder {
 
     /// Whether children are being killed, so that each look at them should kill again.
     pub fn is_killing(&self) -> bool {
-        self.phase == Phase::Killing
+        matches!(self.phase, Phase::Killing | Phase::Sweeping)
     }
 
     /// Whether there is no tree, not yet or no more.
@@ -212,7 +229,7 @@ impl Ladder {
                 self.wrapper_gone = true;
                 Some(self.kill())
             }
-            (Phase::Killing, Event::WrapperGone) => {
+            (Phase::Killing | Phase::Sweeping, Event::WrapperGone) => {
                 self.wrapper_gone = true;
                 None
             }
@@ -221,11 +238,21 @@ impl Ladder {
                 None
             }
             (Phase::Stopping, Event::CommandEnded) if self.leftover == Leftover::Wait => None,
-            (Phase::Stopping | Phase::Lingering | Phase::Killing, Event::NoChildren) => {
+            (
+                Phase::Stopping | Phase::Lingering | Phase::Killing | Phase::Sweeping,
+                Event::NoChildren,
+            ) => {
                 self.phase = if self.restarts { Phase::Resting } else { Phase::Empty };
                 Some(if self.wrapper_gone { Action::Exit } else { Action::Release })
             }
-            (Phase::Killing, Event::CommandEnded | Event::Tick) => Some(Action::KillAll),
+            (Phase::Killing | Phase::Sweeping, Event::CommandEnded | Event::Tick) => {
+                Some(Action::KillAll)
+            }
+            // What comes yet is killed sooner by a guardian that lives than by its end.
+            (Phase::Killing, Event::Killed) => {
+                self.phase = Phase::Sweeping;
+                self.deadlines.is_some().then_some(Action::Rearm)
+            }
             (
                 Phase::Idle | Phase::Running | Phase::Lingering | Phase::Resting,
                 Event::Renewed(deadlines),

@@ -2,8 +2,8 @@
 //! dead before anybody else can lead. It knows neither stores nor the engine.
 //!
 //! ```text
-//! elect (wrapper)      a subreaper; holds one end of the socket and the read end of the death-pipe
-//!   └─ guardian        single-threaded, allocates nothing, a subreaper; the death-pipe's only writer
+//! elect (wrapper)      a subreaper; holds one end of the socket and the read ends of the death-pipes
+//!   └─ guardian        single-threaded, allocates nothing, a subreaper; the death-pipes' only writer
 //!        ├─ command    leads a process group of its own; PDEATHSIG; inherits what holds the lease
 //!        └─ elect-init with `pidns` only: the first process of the command's pid namespace; PDEATHSIG
 //! ```
@@ -14,9 +14,13 @@
 //! |---|---|
 //! | nothing | the guardian: signal, CONT, then KILL of all that the [enclosure](Enclosure) holds until it is empty |
 //! | wrapper dead | the guardian sees end-of-file on its socket, kills the tree, and has the entry given up by a ticket |
-//! | guardian dead | the kernel: PDEATHSIG for the command, the death-pipe for its group, the end of the init for its namespace; the wrapper sweeps the rest |
+//! | guardian before a tracer | the wrapper kills below it (`takeover`) |
+//! | guardian dead | the kernel: PDEATHSIG for the command, the death-pipes for its group, the end of the init for its namespace; the wrapper sweeps the rest |
 //! | both dead | the kernel, as above; without a namespace a `setsid` escaper lives on, but it inherited what holds a local lease |
 //! | any of them stopped or frozen | the kernel: at the last deadline the dead-man timer kills the guardian |
+//!
+//! A KILL is not yet an end, and what is killed keeps its children until it is gone. So `descendants` are looked for at any
+//! depth, pass after pass (`hunt`). What all of this rests on is tried before anything starts (`self_check`).
 //!
 //! How surely descendants are held is the [`Containment`]. The guardian and its loop are the same for all: an
 //! enclosure knows how the command comes into it, how all in it are killed, and how it is known to be empty.
@@ -35,8 +39,10 @@ mod channel;
 mod children;
 mod clock;
 mod containment;
+mod courier;
 mod dead_man;
 mod death_pipe;
+mod descendants;
 mod descriptors;
 mod dispositions;
 mod enclosure;
@@ -44,6 +50,7 @@ mod exec;
 mod guardian;
 mod handle;
 mod heirloom;
+mod hunt;
 mod image;
 pub mod ladder;
 pub mod lease;
@@ -51,18 +58,22 @@ mod lease_file;
 pub(crate) mod locks;
 mod no_alloc;
 mod numbers;
+mod priority;
+mod proc;
 mod redeemer;
 mod role;
+mod self_check;
 mod signals;
 mod spawn;
 pub(crate) mod switches;
+mod takeover;
 mod terminal;
 mod wire;
 mod words;
 
 #[cfg(all(not(debug_assertions), target_env = "musl"))]
 pub use allocator::{Allocator, let_forks_allocate};
-pub use bound::{adopt_orphans, has_children, kill_children};
+pub use bound::{adopt_orphans, has_children, kill_descendants};
 pub use children::reap;
 pub use clock::{Alarm, now, rate};
 pub use containment::Containment;

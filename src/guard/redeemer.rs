@@ -14,6 +14,7 @@ use nix::sys::stat::Mode;
 
 use super::descriptors::{close_all_but, out_of_the_way, silence};
 use super::image::{Image, Late, Pointers};
+use super::priority::Before;
 use super::wire::TicketText;
 
 /// How this program, started anew, gives an entry up.
@@ -48,12 +49,20 @@ impl Redeemer {
 
     /// Starts it, on streams of its own. It outlives the guardian. If it cannot be started the entry
     /// ends by itself.
-    pub(super) fn start(&mut self, ticket: &TicketText, mask: &SigSet, null: &OwnedFd) {
+    pub(super) fn start(
+        &mut self,
+        ticket: &TicketText,
+        mask: &SigSet,
+        null: &OwnedFd,
+        before: Before,
+    ) {
         self.image.set_late(self.ticket, ticket.as_bytes());
         // SAFETY: the guardian has one thread; the child only makes system calls until its exec.
         if unsafe { libc::fork() } != 0 {
             return;
         }
+        // It gives the entry up as well at a lower priority.
+        before.restore();
         silence(null, &[0, 1, 2]);
         // SAFETY: nothing of this process is used after the exec, nor after the exit.
         unsafe { close_all_but(&mut [self.program.as_raw_fd()]) };

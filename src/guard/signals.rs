@@ -11,9 +11,13 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use tokio::io::unix::AsyncFd;
 
+use super::courier::Courier;
 use super::descriptors;
 use super::dispositions::{Dispositions, is_ignored};
 use super::heirloom::{HEIRLOOM, Heirloom};
+
+/// `F_SETSIG` of `fcntl(2)`, which the libc crate does not name.
+pub(super) const F_SETSIG: libc::c_int = 10;
 
 /// What the wrapper reads instead of letting the kernel act: what is passed on to the command, news of
 /// children, and the terminal's stop. TTOU and TTIN are blocked only, so that a word on the terminal
@@ -48,9 +52,9 @@ impl Inherited {
     /// command: they are not blocked, as the kernel keeps a blocked one even if it is ignored.
     ///
     /// # Errors
-    /// Never on Linux, as the set is valid.
+    /// When a filter of system calls refuses it.
     pub fn take() -> io::Result<Self> {
-        let dispositions = Dispositions::take();
+        let dispositions = Dispositions::take()?;
         let mut block: SigSet =
             READ.into_iter().filter(|&signal| !is_ignored(signal as i32)).collect();
         block.add(Signal::SIGTTOU);
@@ -205,16 +209,32 @@ pub fn end_by(signal: Signal, whom: Whom) {
 }
 
 /// Sends `signal` to every process of the command's group, and to the command itself where it has left
-/// that group. No such process, or no right to it, is no failure of ours.
-pub(super) fn signal_command(command: i32, signal: i32) {
+/// that group; by `courier` where we may not do it by ourselves. That there is no such process is no failure.
+pub(super) fn signal_command(command: i32, signal: i32, courier: Option<&Courier>) {
+    if let Some(courier) = courier {
+        // `kill` is silent about those of a group that it may not signal, if it may signal another.
+        courier.send(-command, signal);
+    }
     // SAFETY: neither has memory preconditions. The caller holds the command unreaped, so that its
     // number, which is also its group's, cannot belong to anybody else.
-    unsafe {
-        libc::kill(-command, signal);
-        if libc::getpgid(command) != command {
-            libc::kill(command, signal);
+    let has_left = unsafe {
+        if courier.is_none() {
+            libc::kill(-command, signal);
         }
+        libc::getpgid(command) != command
+    };
+    if has_left {
+        signal_child(command, signal, courier);
     }
+}
+
+/// Sends `signal` to an unreaped child, by `courier` where we may not do it by ourselves.
+pub(super) fn signal_child(pid: i32, signal: i32, courier: Option<&Courier>) -> bool {
+    // SAFETY: kill has no memory preconditions; the number is an unreaped child's.
+    if unsafe { libc::kill(pid, signal) } == 0 || Errno::last_raw() != libc::EPERM {
+        return true;
+    }
+    courier.is_some_and(|courier| courier.send(pid, signal))
 }
 
 /// Reads `fd` once without waiting; `None` when nothing is there.

@@ -13,6 +13,7 @@ use super::descriptors::{inherit, out_of_the_way};
 use super::dispositions::Dispositions;
 use super::enclosure::Enclosure;
 use super::image::{Image, Pointers};
+use super::priority::Before;
 use super::{Terminal, death_pipe};
 
 /// All that the command's process needs between fork and exec.
@@ -26,7 +27,7 @@ pub(super) struct Launch {
     pub(super) terminal: Option<Terminal>,
     /// Whether the terminal's foreground is due to the command at its start, and ours to give.
     pub(super) in_front: bool,
-    pub(super) death_read: OwnedFd,
+    pub(super) death_readers: death_pipe::Readers,
     /// Closed by the exec, or written to when that fails.
     pub(super) failure_write: Option<OwnedFd>,
 }
@@ -36,10 +37,12 @@ pub(super) struct Birth<'a> {
     pub(super) launch: &'a mut Launch,
     /// What the command inherits.
     pub(super) holds: &'a [Option<OwnedFd>; MOST_HOLDS],
-    /// The guardian's end of the death-pipe, until it is closed here.
-    pub(super) death_write: Option<RawFd>,
+    /// The guardian's ends of the death-pipes, until they are closed here.
+    pub(super) death_writers: Option<[RawFd; 2]>,
     pub(super) lease: &'a OwnedFd,
     pub(super) null: &'a OwnedFd,
+    /// What the command gets back of the guardian's priority.
+    pub(super) before: Before,
     /// What the command's parent is called by it.
     pub(super) guardian: i32,
 }
@@ -70,9 +73,9 @@ pub(super) fn spawn(mut birth: Birth<'_>, enclosure: &mut Enclosure) -> Result<i
 }
 
 impl Birth<'_> {
-    /// Our copy of the write end must not keep the death-pipe alive.
-    pub(super) fn let_go_of_the_death_pipe(&mut self) {
-        if let Some(write) = self.death_write.take() {
+    /// Our copies of the write ends must not keep the death-pipes alive.
+    pub(super) fn let_go_of_the_death_pipes(&mut self) {
+        for write in self.death_writers.take().into_iter().flatten() {
             // SAFETY: nothing uses that number afterwards, as this process executes or exits.
             unsafe { libc::close(write) };
         }
@@ -92,14 +95,16 @@ impl Birth<'_> {
 
     /// Returns the `errno` of what failed.
     fn execute(&mut self) -> i32 {
-        self.let_go_of_the_death_pipe();
+        self.let_go_of_the_death_pipes();
         let launch = &mut *self.launch;
         // SAFETY: neither has preconditions.
         let own = unsafe {
-            libc::setpgid(0, 0);
+            if libc::setpgid(0, 0) != 0 {
+                return Errno::last_raw();
+            }
             libc::getpid()
         };
-        if !death_pipe::aim(&launch.death_read, own) {
+        if !launch.death_readers.aim(own) || !self.before.restore() {
             return Errno::last_raw();
         }
         // SAFETY: prctl takes integers here.
@@ -110,14 +115,14 @@ impl Birth<'_> {
         // has no number either; but then nobody has the other end of the pipe.
         // SAFETY: neither has preconditions.
         unsafe {
-            if libc::getppid() != self.guardian || death_pipe::is_over(&launch.death_read) {
+            if libc::getppid() != self.guardian || launch.death_readers.is_over() {
                 libc::_exit(127);
             }
         }
         if let Some(terminal) = launch.terminal.as_ref().filter(|_| launch.in_front) {
             terminal.give(own);
         }
-        inherit(&launch.death_read);
+        launch.death_readers.inherit();
         self.holds.iter().flatten().for_each(inherit);
         launch.image.set_listener(own);
         launch.dispositions.restore();

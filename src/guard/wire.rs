@@ -9,7 +9,7 @@ use elect_api::{Boottime, Ticket, Token};
 use super::ladder::Deadlines;
 
 /// The length of every message but a ticket, in bytes.
-const SIZE: usize = 32;
+const SIZE: usize = 40;
 /// The greatest length of a message, in bytes.
 pub(super) const MAX: usize = TICKET_AT + Ticket::MAX_LEN;
 /// Where the text of a ticket begins.
@@ -123,6 +123,8 @@ pub enum Report {
     Stopped(i32),
     /// The command itself has ended; others of its tree may live.
     Ended(Ended),
+    /// This process of the tree may not be killed by us: its end is awaited.
+    MayNotKill(i32),
     /// No process of the tree lives, and the guardian has let go of what holds the lease.
     Empty,
 }
@@ -145,13 +147,13 @@ impl fmt::Display for Ended {
     }
 }
 
-/// One message in parts: what it is, a flag, a small number, three instants or large numbers.
+/// One message in parts: what it is, a flag, a small number, four instants or large numbers.
 #[derive(Default)]
 struct Parts {
     tag: u8,
     flag: bool,
     small: i32,
-    wide: [u64; 3],
+    wide: [u64; 4],
 }
 
 impl Parts {
@@ -168,7 +170,7 @@ impl Parts {
 
     fn unpack(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; SIZE] = bytes.try_into().ok()?;
-        let mut wide = [0; 3];
+        let mut wide = [0; 4];
         for (number, place) in wide.iter_mut().zip(bytes[8..].chunks_exact(8)) {
             *number = u64::from_ne_bytes(place.try_into().ok()?);
         }
@@ -190,17 +192,17 @@ impl<'a> Order<'a> {
     pub(super) fn encode(self) -> Message {
         let parts = match self {
             Self::Start { token } => {
-                Parts { tag: 1, wide: [token.get(), 0, 0], ..Parts::default() }
+                Parts { tag: 1, wide: [token.get(), 0, 0, 0], ..Parts::default() }
             }
-            Self::Renewed(Deadlines { soft, hard, dead_man }) => {
-                let wide = [nanos(Some(soft)), nanos(Some(hard)), nanos(Some(dead_man))];
+            Self::Renewed(Deadlines { soft, hard, dead_man, last }) => {
+                let wide = [soft, hard, dead_man, last].map(|at| nanos(Some(at)));
                 Parts { tag: 2, wide, ..Parts::default() }
             }
             Self::Stop { kill_at } => {
-                Parts { tag: 3, wide: [nanos(Some(kill_at)), 0, 0], ..Parts::default() }
+                Parts { tag: 3, wide: [nanos(Some(kill_at)), 0, 0, 0], ..Parts::default() }
             }
             Self::Signal { signal, resume, kill_at } => {
-                Parts { tag: 4, flag: resume, small: signal, wide: [nanos(kill_at), 0, 0] }
+                Parts { tag: 4, flag: resume, small: signal, wide: [nanos(kill_at), 0, 0, 0] }
             }
             Self::Kill => Parts { tag: 5, ..Parts::default() },
             Self::Part(number) => Parts { tag: 7, small: number.into(), ..Parts::default() },
@@ -214,13 +216,15 @@ impl<'a> Order<'a> {
         if bytes.first() == Some(&TICKET) {
             return Some(Self::Ticket(bytes.get(TICKET_AT..)?));
         }
-        let Parts { tag, flag, small, wide: [first, second, third] } = Parts::unpack(bytes)?;
+        let Parts { tag, flag, small, wide: [first, second, third, fourth] } =
+            Parts::unpack(bytes)?;
         Some(match tag {
             1 => Self::Start { token: Token::new(first) },
             2 => Self::Renewed(Deadlines {
                 soft: instant(first),
                 hard: instant(second),
                 dead_man: instant(third),
+                last: instant(fourth),
             }),
             3 => Self::Stop { kill_at: instant(first) },
             4 => {
@@ -244,6 +248,7 @@ impl Report {
             Self::Ended(Ended::Exited(code)) => (5, i32::from(code), false),
             Self::Ended(Ended::Signaled(signal)) => (5, i32::from(signal), true),
             Self::Empty => (6, 0, false),
+            Self::MayNotKill(pid) => (7, pid, false),
         };
         Parts { tag, flag, small, ..Parts::default() }.pack()
     }
@@ -258,6 +263,7 @@ impl Report {
             (5, false) => Self::Ended(Ended::Exited(u8::try_from(small).ok()?)),
             (5, true) => Self::Ended(Ended::Signaled(u8::try_from(small).ok()?)),
             (6, _) => Self::Empty,
+            (7, _) => Self::MayNotKill(small),
             _ => return None,
         })
     }
@@ -290,7 +296,12 @@ mod tests {
         let at = Boottime::from_boot(Duration::from_millis(7));
         for order in [
             Order::Start { token: Token::new(u64::MAX) },
-            Order::Renewed(Deadlines { soft: at, hard: at + at.since_boot(), dead_man: at }),
+            Order::Renewed(Deadlines {
+                soft: at,
+                hard: at + at.since_boot(),
+                dead_man: at,
+                last: at + at.since_boot(),
+            }),
             Order::Stop { kill_at: at },
             Order::Signal { signal: 15, resume: true, kill_at: Some(at) },
             Order::Signal { signal: 28, resume: false, kill_at: None },
@@ -318,6 +329,7 @@ mod tests {
             Report::Ended(Ended::Exited(255)),
             Report::Ended(Ended::Signaled(64)),
             Report::Empty,
+            Report::MayNotKill(7),
         ] {
             assert_eq!(Report::decode(&report.encode()), Some(report));
         }

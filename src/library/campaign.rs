@@ -86,8 +86,8 @@ impl Campaign {
     ///
     /// # Errors
     /// [`Error::Invalid`] if what was asked for does not go together; [`Error::Unreached`] if the store never
-    /// answered; [`Error::Refused`] if it refuses; [`Error::Failed`] if this machine does not allow for leading. A
-    /// store that has answered once and is out of reach later is waited for.
+    /// answered, or answered and took no entry; [`Error::Refused`] if it refuses; [`Error::Failed`] if this machine does
+    /// not allow for leading. A store that has given us a place and is out of reach later is waited for.
     ///
     /// # Cancellation
     /// Dropping the future leaves the election in the background, within seconds, also in the instant of a win. So

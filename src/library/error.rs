@@ -9,8 +9,8 @@ pub enum Error {
     /// The store refuses, or cannot serve an election. Trying again does not help.
     #[error("{0}")]
     Refused(String),
-    /// The store is out of reach: it never answered within 10 s, or did not when leadership was given up. Trying again
-    /// may help.
+    /// The store is out of reach: within 10 s it never answered, or took no entry, or it did not answer when leadership
+    /// was given up. Trying again may help.
     #[error("{0}")]
     Unreached(String),
     /// This machine or what the store grants does not allow for leading: no thread or descriptor is left, its clock

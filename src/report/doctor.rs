@@ -11,6 +11,9 @@ use super::{Table, chain, escape, milliseconds};
 pub struct DoctorReport {
     /// Where the store is, as a URL without secrets.
     pub backend: String,
+    /// What elect calls the store: what `store-id=` in its URL names. `None` where stores have no ids, or it could not be
+    /// read.
+    pub store_id: Option<String>,
     /// Whether no finding is worse than a note.
     pub well: bool,
     /// Each endpoint of the store, in the order of its URL.
@@ -44,6 +47,8 @@ pub struct EndpointReport {
     pub version: Option<String>,
     /// What it is among the others, or the kind of its file system.
     pub role: Option<String>,
+    /// What elect calls the store that it leads to.
+    pub store_id: Option<String>,
     /// Why it does not answer.
     pub error: Option<String>,
 }
@@ -136,6 +141,7 @@ impl From<&Endpoint> for EndpointReport {
             round_trip_ms: answer.map(|answer| CheckReport::fine_ms(answer.round_trip)),
             version: answer.and_then(|answer| answer.version.clone()),
             role: answer.and_then(|answer| answer.role.clone()),
+            store_id: answer.and_then(|answer| answer.store.id()).map(ToString::to_string),
             error: endpoint.answer.as_ref().err().map(|error| chain(error)),
         }
     }
@@ -162,6 +168,9 @@ impl DoctorReport {
     /// All of it for people, what is wrong last.
     pub fn table(&self) -> String {
         let mut text = format!("backend: {}\n", escape(&self.backend));
+        if let Some(id) = &self.store_id {
+            let _ = writeln!(text, "store id: {id}");
+        }
         for table in [self.endpoints(), self.rights()].into_iter().flatten() {
             let _ = writeln!(text, "\n{}", table.render().trim_end());
         }
@@ -266,6 +275,7 @@ mod tests {
     fn report() -> DoctorReport {
         DoctorReport {
             backend: "etcd://a:2379,b:2379".into(),
+            store_id: Some("00000000000000a1".into()),
             well: false,
             endpoints: vec![
                 EndpointReport {
@@ -274,6 +284,7 @@ mod tests {
                     round_trip_ms: Some(0.4),
                     version: Some("3.5.16".into()),
                     role: Some("leader".into()),
+                    store_id: Some("00000000000000a1".into()),
                     error: None,
                 },
                 EndpointReport {
@@ -282,6 +293,7 @@ mod tests {
                     round_trip_ms: None,
                     version: None,
                     role: None,
+                    store_id: None,
                     error: Some("nothing listens there".into()),
                 },
             ],
@@ -322,6 +334,7 @@ mod tests {
         assert_eq!(
             report().table(),
             "backend: etcd://a:2379,b:2379\n\
+             store id: 00000000000000a1\n\
              \n\
              ENDPOINT  ROUND TRIP  VERSION  ROLE\n\
              a:2379    0.4ms       3.5.16   leader\n\

@@ -25,7 +25,7 @@ const STORES: [(&str, Store); 3] = [
     ("zookeeper", Store::Remote(Brand::ZooKeeper)),
 ];
 /// Faults that have a test of their own shape.
-const OTHERS: [&str; 15] = [
+const OTHERS: [&str; 19] = [
     "memory::file::wrapper",
     "memory::file::guardian",
     "memory::file::command",
@@ -41,6 +41,10 @@ const OTHERS: [&str; 15] = [
     "real::cut_off::who_leads_through_a_follower_that_is_cut_off_is_dead_in_time",
     "real::cut_off::who_wins_after_a_short_stall_and_loses_its_follower_is_dead_in_time",
     "real::cut_off::who_wins_after_a_long_stall_and_loses_its_follower_is_dead_in_time",
+    "real::unheard::a_leader_that_goes_on_is_followed_in_time",
+    "real::unheard::a_leader_in_etcd_that_goes_on_is_followed_in_time",
+    "real::unheard::a_waiter_is_passed_over_in_time",
+    "real::unheard::a_waiter_in_etcd_is_passed_over_in_time",
 ];
 
 /// The names of the tests, each as often as it is to run.

@@ -5,6 +5,8 @@ mod crowd;
 #[path = "../suite/exploration/mod.rs"]
 mod exploration;
 mod faults;
+#[path = "../suite/filters.rs"]
+mod filters;
 mod guards;
 mod havoc;
 mod memory;

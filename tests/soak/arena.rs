@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use elect_testkit::fault::{Network, TcpProxy};
+use elect_testkit::fault::{Disk, Network, TcpProxy};
 use elect_testkit::program::Elect;
 use elect_testkit::servers::{Etcd, Place, ZooKeeper, ZooKeeperSetup};
 use tempfile::TempDir;
@@ -16,6 +16,8 @@ use crate::cluster::{Brand, Cluster};
 /// The candidates.
 pub(crate) const CANDIDATES: usize = 8;
 const MEMBERS: usize = 3;
+/// More than two elections take.
+const STATE_KIB: u32 = 4096;
 /// The machine of the store; those of the candidates come after it.
 const STORE: usize = 0;
 /// Whoever soaks is gone: no program is to wait for ever.
@@ -64,6 +66,8 @@ struct Remote {
 pub(crate) struct Arena {
     pub(crate) backend: Backend,
     remote: Option<Remote>,
+    /// What the state is on, where there is no other store.
+    disk: Disk,
     folder: TempDir,
     binary: PathBuf,
 }
@@ -81,7 +85,7 @@ impl Arena {
                 Some(Remote { brand, cluster, network })
             }
         };
-        Self { backend, remote, folder, binary }
+        Self { backend, remote, disk: Disk::of_kib(STATE_KIB), folder, binary }
     }
 
     /// For whatever is written besides.
@@ -102,6 +106,11 @@ impl Arena {
 
     pub(crate) fn network(&self) -> Option<&Network> {
         self.remote.as_ref().map(|remote| &*remote.network)
+    }
+
+    /// The disk of the state, of which remote stores know nothing.
+    pub(crate) fn disk(&self) -> &Disk {
+        &self.disk
     }
 
     /// The members of the store, where it has any.
@@ -127,7 +136,7 @@ impl Arena {
     fn url_at(&self, addresses: &[SocketAddr]) -> String {
         match &self.remote {
             Some(remote) => remote.brand.url(addresses),
-            None => format!("file://{}", self.folder().join("state").display()),
+            None => format!("file://{}", self.disk.path().join("state").display()),
         }
     }
 

@@ -191,7 +191,7 @@ fn lease_of(main: i32) -> Option<File> {
 fn tree(stamper: Stamper, escapes: bool, rng: &mut Rng) -> Stamper {
     let mut tree = stamper.children(rng.u32(0..3)).depth(rng.u32(1..3));
     if escapes {
-        tree = tree.daemons(rng.u32(0..2)).groups(rng.u32(0..3));
+        tree = tree.daemons(rng.u32(0..2)).groups(rng.u32(0..3)).sessions(rng.u32(0..3));
         tree = if rng.bool() { tree.closing_descriptors() } else { tree };
     }
     tree = if rng.bool() { tree.deaf() } else { tree };

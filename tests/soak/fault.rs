@@ -1,5 +1,6 @@
 //! What goes wrong, for how long, and with whom.
 
+use std::thread;
 use std::time::Duration;
 
 use elect_api::Boottime;
@@ -11,6 +12,7 @@ use crate::arena::{Arena, machine};
 use crate::candidate::Candidate;
 use crate::cluster::Cluster;
 use crate::found::Found;
+use crate::starved::Starved;
 
 /// Whose processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,7 +24,24 @@ pub(crate) enum Who {
     All,
 }
 
-/// What becomes of packets or bytes on a candidate's way to the store.
+/// What befalls wrapper and guardian one after the other, within some milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Pair {
+    first: Role,
+    then: Role,
+}
+
+/// One of the two, and what it gets.
+type Role = (Who, Blow);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Blow {
+    Kill,
+    Stop,
+}
+
+/// What becomes of packets or bytes on a candidate's way to the store. One that leads to another store is not among
+/// them yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Way {
     Reset,
@@ -52,13 +71,22 @@ pub(crate) enum Member {
 pub(crate) enum Kind {
     Killed(Who),
     Stopped(Who),
+    Pair(Pair),
     Frozen,
+    /// It shares one processor with many others, and has the least share of that.
+    Starved,
     Terminated,
     Connection(Way),
     Store(Member),
+    /// The disk of the state has no room left.
+    FullDisk,
 }
 
-const PROCESSES: [Kind; 11] = [
+const fn pair(first: Role, then: Role) -> Kind {
+    Kind::Pair(Pair { first, then })
+}
+
+const PROCESSES: [Kind; 19] = [
     Kind::Killed(Who::Wrapper),
     Kind::Killed(Who::Guardian),
     Kind::Killed(Who::Both),
@@ -68,7 +96,15 @@ const PROCESSES: [Kind; 11] = [
     Kind::Stopped(Who::Guardian),
     Kind::Stopped(Who::Both),
     Kind::Stopped(Who::All),
+    pair((Who::Wrapper, Blow::Kill), (Who::Guardian, Blow::Kill)),
+    pair((Who::Guardian, Blow::Kill), (Who::Wrapper, Blow::Kill)),
+    pair((Who::Wrapper, Blow::Stop), (Who::Guardian, Blow::Kill)),
+    pair((Who::Guardian, Blow::Kill), (Who::Wrapper, Blow::Stop)),
+    pair((Who::Guardian, Blow::Stop), (Who::Wrapper, Blow::Kill)),
+    pair((Who::Wrapper, Blow::Kill), (Who::Guardian, Blow::Stop)),
+    pair((Who::Wrapper, Blow::Stop), (Who::Guardian, Blow::Stop)),
     Kind::Frozen,
+    Kind::Starved,
     Kind::Terminated,
 ];
 const WAYS: [Way; 10] = [
@@ -91,6 +127,8 @@ const MEMBERS: [Member; 5] = [
     Member::TwoStopped,
 ];
 
+/// The longest between the two of a pair.
+const LONGEST_GAP: u64 = 3_000;
 /// The longest that two members of the store are stopped: the calm election is to live through that.
 const LONGEST_OUTAGE: Duration = Duration::from_secs(12);
 
@@ -111,14 +149,17 @@ impl Kind {
     }
 
     /// One that befalls the store.
-    pub(crate) fn of_store(rng: &mut Rng) -> Self {
-        Self::Store(MEMBERS[rng.usize(..MEMBERS.len())])
+    pub(crate) fn of_store(rng: &mut Rng, is_remote: bool) -> Self {
+        if is_remote { Self::Store(MEMBERS[rng.usize(..MEMBERS.len())]) } else { Self::FullDisk }
     }
 
     fn spares_nobody(self) -> bool {
         matches!(
             self,
-            Self::Killed(Who::Both | Who::All) | Self::Stopped(Who::Both | Who::All) | Self::Frozen
+            Self::Killed(Who::Both | Who::All)
+                | Self::Stopped(Who::Both | Who::All)
+                | Self::Pair(_)
+                | Self::Frozen
         )
     }
 
@@ -139,10 +180,32 @@ impl Kind {
         match self {
             Self::Killed(who) => format!("{} killed", who.words()),
             Self::Stopped(who) => format!("{} stopped", who.words()),
+            Self::Pair(Pair { first, then }) => {
+                let words = |(who, blow): Role| format!("{} {}", who.words(), blow.words());
+                format!("{}, then {}", words(first), words(then))
+            }
             Self::Frozen => "all frozen, cgroup v2".to_owned(),
+            Self::Starved => "all starved on one processor".to_owned(),
             Self::Terminated => "wrapper got TERM".to_owned(),
             Self::Connection(way) => format!("connection: {}", way.words()),
             Self::Store(member) => format!("store: {}", member.words()),
+            Self::FullDisk => "disk of the state full".to_owned(),
+        }
+    }
+}
+
+impl Blow {
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Kill => "killed",
+            Self::Stop => "stopped",
+        }
+    }
+
+    const fn signal(self) -> Signal {
+        match self {
+            Self::Kill => Signal::SIGKILL,
+            Self::Stop => Signal::SIGSTOP,
         }
     }
 }
@@ -207,6 +270,7 @@ pub(crate) struct Active {
     pub(crate) since: Boottime,
     pub(crate) until: Boottime,
     stopped: Vec<Found>,
+    starved: Option<Starved>,
     number: usize,
 }
 
@@ -220,23 +284,43 @@ pub(crate) fn strike(
     now: Boottime,
 ) {
     let until = now + kind.span(rng);
-    let mut stopped = Vec::new();
+    let (mut stopped, mut starved) = (Vec::new(), None);
     match kind {
         Kind::Killed(who) => signal(&who.of(candidate), Signal::SIGKILL),
         Kind::Stopped(who) => {
             stopped = who.of(candidate);
             signal(&stopped, Signal::SIGSTOP);
         }
+        Kind::Pair(pair) => stopped = pair.befall(candidate, rng),
         Kind::Frozen => candidate.cgroup.freeze(true),
+        Kind::Starved => starved = Some(Starved::of(&candidate.cgroup)),
         Kind::Terminated => {
             if let Some(wrapper) = candidate.wrapper() {
                 wrapper.signal(Signal::SIGTERM);
             }
         }
         Kind::Connection(way) => obstruct(arena, candidate, number, way, rng),
-        Kind::Store(_) => {}
+        Kind::Store(_) | Kind::FullDisk => {}
     }
-    candidate.fault = Some(Active { kind, since: now, until, stopped, number });
+    candidate.fault = Some(Active { kind, since: now, until, stopped, starved, number });
+}
+
+impl Pair {
+    /// Returns who is stopped.
+    fn befall(self, candidate: &mut Candidate, rng: &mut Rng) -> Vec<Found> {
+        // Found before either is hit.
+        let found = [self.first, self.then].map(|(who, blow)| (who.of(candidate), blow));
+        let gap = Duration::from_micros(rng.u64(..LONGEST_GAP));
+        let mut stopped = Vec::new();
+        for (index, (processes, blow)) in found.into_iter().enumerate() {
+            if index > 0 {
+                thread::sleep(gap);
+            }
+            signal(&processes, blow.signal());
+            stopped.extend(processes.into_iter().filter(|_| blow == Blow::Stop));
+        }
+        stopped
+    }
 }
 
 fn obstruct(arena: &Arena, candidate: &Candidate, number: usize, way: Way, rng: &mut Rng) {
@@ -268,9 +352,10 @@ fn obstruct(arena: &Arena, candidate: &Candidate, number: usize, way: Way, rng: 
 
 /// Ends what a candidate suffers from.
 pub(crate) fn heal(arena: &Arena, candidate: &mut Candidate) -> Option<Active> {
-    let active = candidate.fault.take()?;
+    let mut active = candidate.fault.take()?;
     match active.kind {
         Kind::Frozen => candidate.cgroup.freeze(false),
+        Kind::Starved => drop(active.starved.take().map(|starved| starved.feed(&candidate.cgroup))),
         Kind::Connection(way) => {
             for proxy in &candidate.ways {
                 // Half a message would be all that comes of what was lost.
@@ -294,13 +379,16 @@ fn signal(processes: &[Found], signal: Signal) {
 }
 
 /// Has the store suffer it.
-pub(crate) fn strike_store(
-    cluster: &mut dyn Cluster,
-    kind: Kind,
-    rng: &mut Rng,
-    now: Boottime,
-) -> Active {
+pub(crate) fn strike_store(arena: &mut Arena, kind: Kind, rng: &mut Rng, now: Boottime) -> Active {
     let until = now + kind.span(rng);
+    match arena.cluster() {
+        Some(cluster) => strike_members(cluster, kind, rng),
+        None => arena.disk().fill(),
+    }
+    Active { kind, since: now, until, stopped: Vec::new(), starved: None, number: 0 }
+}
+
+fn strike_members(cluster: &mut dyn Cluster, kind: Kind, rng: &mut Rng) {
     let count = cluster.addresses().len();
     let leader = cluster.leader();
     let other = (leader + rng.usize(1..count)) % count;
@@ -314,11 +402,11 @@ pub(crate) fn strike_store(
             cluster.member(other).signal(Signal::SIGSTOP);
         }
     }
-    Active { kind, since: now, until, stopped: Vec::new(), number: 0 }
 }
 
-/// Has all members go on, or start again.
-pub(crate) fn heal_store(cluster: &mut dyn Cluster) {
+/// Has all members go on, or start again; or the disk have room.
+pub(crate) fn heal_store(arena: &mut Arena) {
+    let Some(cluster) = arena.cluster() else { return arena.disk().free() };
     for index in 0..cluster.addresses().len() {
         let member = cluster.member(index);
         if member.is_alive() {

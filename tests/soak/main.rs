@@ -14,6 +14,7 @@ mod interrupts;
 mod ledger;
 mod report;
 mod soak;
+mod starved;
 
 use std::process::ExitCode;
 use std::time::Duration;

@@ -130,7 +130,7 @@ impl Soak {
         if self.store_fault.as_ref().is_some_and(|fault| all || fault.until <= now)
             && let Some(active) = self.store_fault.take()
         {
-            fault::heal_store(self.arena.cluster().expect("a remote store"));
+            fault::heal_store(&mut self.arena);
             self.next_store_fault = now + RECOVERY;
             self.ledger.end("store", &active, now);
         }
@@ -145,8 +145,8 @@ impl Soak {
             return;
         }
         let is_remote = self.arena.backend.is_timed();
-        if is_remote && self.rng.u8(0..6) == 0 {
-            self.strike_store(now);
+        if self.rng.u8(0..6) == 0 {
+            self.strike_store(now, is_remote);
             return;
         }
         let Some(index) = self.victim() else { return };
@@ -168,11 +168,11 @@ impl Soak {
         leader.filter(|_| self.rng.u8(0..10) < 6).or_else(|| self.rng.choice(well))
     }
 
-    fn strike_store(&mut self, now: Boottime) {
+    fn strike_store(&mut self, now: Boottime, is_remote: bool) {
         if self.store_fault.is_none() && now >= self.next_store_fault {
-            let kind = Kind::of_store(&mut self.rng);
-            let cluster = self.arena.cluster().expect("a remote store");
-            self.store_fault = Some(fault::strike_store(cluster, kind, &mut self.rng, now));
+            let kind = Kind::of_store(&mut self.rng, is_remote);
+            let fault = fault::strike_store(&mut self.arena, kind, &mut self.rng, now);
+            self.store_fault = Some(fault);
             self.ledger.begin("store", kind, now);
         }
     }

@@ -18,7 +18,7 @@ const LASTING: Duration = Duration::from_secs(40);
 /// Starts a bomb, does something to wrapper or guardian, and expects the whole tree to be gone by the
 /// time that elect ends, long before it is gone by itself.
 #[track_caller]
-fn is_gone_after(act: impl Fn(i32, i32), exit_code: i32) {
+fn is_gone_after(act: impl Fn(i32, i32), exit_codes: &[i32]) {
     let mut user = as_nobody();
     // The limit counts all that a user has, and other tests have some.
     user.id += 5_000_000;
@@ -42,7 +42,8 @@ fn is_gone_after(act: impl Fn(i32, i32), exit_code: i32) {
     let guardian =
         children(wrapper).into_iter().find(|&pid| name(pid).as_deref() == Some("elect-guardian"));
     act(wrapper, guardian.expect("a guardian"));
-    elect.wait().exits(exit_code);
+    let code = elect.wait().code();
+    assert!(exit_codes.contains(&code), "exit code {code}");
     eventually("the end of the tree", || (processes() == 0).then_some(()));
     assert!(!marker.exists(), "nobody could kill them before their own end");
 }
@@ -51,9 +52,10 @@ fn is_gone_after(act: impl Fn(i32, i32), exit_code: i32) {
 #[test]
 fn a_bounded_fork_bomb_is_killed() {
     println!("TERM to elect");
-    is_gone_after(|wrapper, _| send(wrapper, Signal::SIGTERM), 128 + 15);
+    // The KILL follows at once: it may come before the command has taken notice of TERM.
+    is_gone_after(|wrapper, _| send(wrapper, Signal::SIGTERM), &[128 + 15, 128 + 9]);
     println!("KILL to the wrapper");
-    is_gone_after(|wrapper, _| send(wrapper, Signal::SIGKILL), 128 + 9);
+    is_gone_after(|wrapper, _| send(wrapper, Signal::SIGKILL), &[128 + 9]);
     println!("KILL to the guardian");
-    is_gone_after(|_, guardian| send(guardian, Signal::SIGKILL), 125);
+    is_gone_after(|_, guardian| send(guardian, Signal::SIGKILL), &[125]);
 }

@@ -149,3 +149,33 @@ fn names_something(line: &str) -> bool {
         .iter()
         .any(|flag| line.contains(flag))
 }
+
+/// Nobody has read what could not be written.
+#[test]
+fn what_cannot_be_written_is_a_failure() {
+    let calls: [&[&str]; 8] = [
+        &["--help"],
+        &["-h"],
+        &["--version"],
+        &["run", "--help"],
+        &["help"],
+        &["man"],
+        &["completions", "bash"],
+        &["config", "show"],
+    ];
+    for words in calls {
+        let full = fs::File::options().write(true).open("/dev/full").expect("a full device");
+        let output = Command::new(ELECT).args(words).stdout(full).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(125), "{words:?}: {said}");
+        assert!(
+            said.starts_with("elect: error: cannot write to stdout: No space left"),
+            "{words:?}: {said}"
+        );
+        // A reader that has gone away is none.
+        let mut gone = Command::new("sh");
+        let gone = gone.args(["-c", "\"$0\" \"$@\" | true", ELECT]).args(words);
+        let output = gone.output().expect("a shell");
+        assert!(output.status.success() && output.stderr.is_empty(), "{words:?}: {output:?}");
+    }
+}

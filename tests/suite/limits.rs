@@ -3,7 +3,8 @@
 use std::fs;
 
 use elect_testkit::fault::Limits;
-use elect_testkit::program::{Ended, eventually, is_alive};
+use elect_testkit::program::{Elect, Ended, eventually, is_alive};
+use elect_testkit::sim::{Kind, Options, SimServer};
 use tempfile::TempDir;
 
 use crate::support::Ground;
@@ -89,6 +90,20 @@ fn processes_run_out() {
         user.has_no_process_of("elect");
     }
     assert!(ran, "six processes are plenty");
+}
+
+/// The timer that kills the guardian takes one, where leases end by time.
+#[test]
+fn signals_run_out() {
+    let server = SimServer::start(&Options::new(Kind::Queue));
+    let run = |url: &str| {
+        let elect =
+            Elect::new(env!("CARGO_BIN_EXE_elect")).args(["run", "-n", "-e", "job", "-b", url]);
+        elect.sh("echo ran").under(["prlimit", "--sigpending=0"]).run()
+    };
+    run(&server.url()).exits(125).prints("").says("cannot set a timer that kills");
+    let ground = Ground::new();
+    run(&format!("file://{}", ground.state().display())).exits(0).prints("ran\n");
 }
 
 #[test]

@@ -130,3 +130,16 @@ fn a_waiter_whose_entry_is_removed_joins_again() {
     drop(leader);
     waiter.wait().exits(0).prints("ran\n");
 }
+
+#[test]
+fn a_lost_leadership_is_an_error_however_quiet_elect_is() {
+    let grounds = [Ground::new(), Ground::new()];
+    let started = grounds.each_ref().map(|ground| start(ground, &["-q"], OBEYING).0);
+    evict(&grounds[0]);
+    fs::remove_dir_all(grounds[1].state()).unwrap();
+    for (running, ground) in started.into_iter().zip(&grounds) {
+        let ended = is_lost(running.wait(), ground)
+            .says("elect: error: leadership is lost, stopping the command");
+        assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
+    }
+}

@@ -13,6 +13,7 @@ mod containment;
 mod contention;
 #[cfg(feature = "sim")]
 mod deadlines;
+mod divided;
 mod doctor;
 mod doorway;
 mod editor;
@@ -22,9 +23,11 @@ mod exit_codes;
 mod exploration;
 mod faults;
 mod fence;
+mod filters;
 mod flags;
 mod foreign_proc;
 mod fork_bomb;
+mod full;
 #[cfg(feature = "sim")]
 mod fuzz;
 mod group_tier;
@@ -68,6 +71,8 @@ mod terminal;
 #[cfg(feature = "sim")]
 mod timed;
 mod together;
+#[cfg(feature = "sim")]
+mod unordered;
 mod unstarted;
 mod usage;
 mod users;

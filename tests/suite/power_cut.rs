@@ -188,9 +188,13 @@ fn token_and_directories_are_on_the_disk_before_the_command_starts() {
         let found = lines[from..].iter().position(|l| l.starts_with(starts) && l.contains(has));
         from + found.unwrap_or_else(|| panic!("no {starts} {has} from line {from} on: {log}"))
     };
-    for directory in ["\"state\"", "\"job\"", "\"queue\""] {
-        let made = find(0, "mkdirat(", directory);
-        assert!(lines[made + 1..made + 4].iter().any(|l| l.starts_with("fsync(")), "{log}");
+    // An election has its name once what is in its directory is on the disk.
+    let queue = find(0, "mkdirat(", "/queue\"");
+    let named = find(queue, "renameat", "\"job\"");
+    assert!(find(queue, "fsync(", "= 0") < named, "{log}");
+    for made in [find(0, "mkdirat(", "\"state\""), named] {
+        let soon = &lines[made + 1..made + 6];
+        assert!(soon.iter().any(|l| l.starts_with("fsync(")), "{log}");
     }
     // Whoever finds a token does not flush the file's name: it is on the disk before any token is in it.
     let made = find(0, "openat(", "\"token\"");

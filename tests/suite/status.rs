@@ -3,7 +3,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use elect_testkit::program::Elect;
+use elect_testkit::program::{Elect, eventually, state};
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::support::Ground;
@@ -43,7 +44,7 @@ fn leader_and_waiters_in_their_places() {
     let host = nix::unistd::gethostname().unwrap().into_string().unwrap();
     assert!(head["host"] == *host && waiting[0]["host"] == *host, "{status}");
     // The one in the middle leaves: the places close up.
-    second.signal(nix::sys::signal::Signal::SIGTERM);
+    second.signal(Signal::SIGTERM);
     second.wait().exits(143);
     let status = ground.status();
     assert!(status["waiting"][0]["id"].as_str().unwrap().starts_with("third-"), "{status}");
@@ -51,7 +52,7 @@ fn leader_and_waiters_in_their_places() {
     ground.elect("status").arg("job").run().exits(0);
     ground.elect("status").args(["job", "vacant"]).run().exits(1);
     // A crash of the leader leaves no leader behind.
-    leader.signal(nix::sys::signal::Signal::SIGKILL);
+    leader.signal(Signal::SIGKILL);
     leader.wait();
     ground.is_left_empty();
 }
@@ -154,4 +155,38 @@ fn what_others_wrote_cannot_drive_a_terminal() {
     assert_eq!(ground.status()["leader"]["command"], odd.display().to_string());
     let table = ground.elect("status").run().stdout;
     assert_eq!(table.lines().count(), 3, "{table}");
+}
+
+/// Whoever stands still is not shown as if nothing were amiss.
+#[test]
+fn whoever_is_stopped_is_shown_to_be() {
+    let ground = Ground::new();
+    let mut leader = ground.job().args(["--id", "first"]).sh(crate::usage::STAY).spawn();
+    ground.said("started");
+    let mut second = ground.job().args(["--id", "second", "true"]).spawn();
+    ground.awaits(1);
+    let table = || ground.elect("status").arg("job").run().exits(0).stdout;
+    assert!(!table().contains("SUSPICION") && !table().contains("stopped"), "{}", table());
+    let is_stopped = |words: [&str; 2]| {
+        let line =
+            |words: &&str| table().lines().any(|it| it.contains(words) && it.contains("stopped"));
+        let status = ground.status();
+        let told = [&status["leader"]["stopped"], &status["waiting"][0]["stopped"]];
+        words.iter().map(line).eq(told.map(|it| it == true)).then(|| told.map(|it| it == true))
+    };
+    let seen = || is_stopped(["first-", "second-"]).expect("table and JSON agree");
+    assert_eq!(seen(), [false, false]);
+    let stop = |running: &mut elect_testkit::program::Running| {
+        running.signal(Signal::SIGSTOP);
+        let pid = running.pid();
+        eventually("it to be stopped", || (state(pid) == Some('T')).then_some(()));
+    };
+    stop(&mut leader);
+    assert_eq!(seen(), [true, false]);
+    stop(&mut second);
+    assert_eq!(seen(), [true, true]);
+    for running in [&mut leader, &mut second] {
+        running.signal(Signal::SIGCONT);
+    }
+    eventually("them to go on", || (seen() == [false, false]).then_some(()));
 }

@@ -106,7 +106,7 @@ fn the_command_has_the_descriptors_that_elect_was_started_with() {
     // What holds the lease, and what has the kernel kill the command.
     let added: Vec<_> = high.into_iter().filter(|fd| !high_without.contains(fd)).collect();
     let ends = |end: &str| added.iter().filter(|(_, what)| what.ends_with(end)).count();
-    assert_eq!((added.len(), ends("/lock"), ends("pipe")), (3, 1, 1), "{added:?}");
+    assert_eq!((added.len(), ends("/lock"), ends("pipe")), (4, 1, 2), "{added:?}");
     assert!(added.iter().any(|(_, what)| what.contains("/queue/")), "{added:?}");
 }
 

@@ -102,3 +102,29 @@ fn everything_works_for_an_ordinary_user() {
     job().arg(home.user.program()).arg("check").run().exits(0).prints("leading, no time limit\n");
     home.user.has_no_process_of("elect");
 }
+
+/// What it makes is not closed to itself, now or later.
+#[test]
+fn a_umask_that_takes_everything_closes_nothing_to_its_user() {
+    let home = Home::new();
+    let masked = "umask 0777; exec \"$0\" \"$@\"";
+    let run = || home.elect().args(["run", "-e", "job"]).sh("echo ran");
+    for _ in 0..2 {
+        run().under(["sh", "-c", masked]).run().exits(0).prints("ran\n").is_quiet();
+        run().run().exits(0).prints("ran\n").is_quiet();
+    }
+    for (part, mode) in [("", 0o700), ("job", 0o700), ("job/queue", 0o700), ("job/lock", 0o600)] {
+        let made = fs::metadata(home.path(".local/state/elect").join(part)).unwrap();
+        assert_eq!(made.mode() & 0o777, mode, "{part}");
+    }
+    // One that is closed is one's own affair.
+    let closed = home.path("closed");
+    fs::create_dir(&closed).unwrap();
+    chown(&closed, Some(home.user.id), Some(home.user.id)).unwrap();
+    fs::set_permissions(&closed, std::os::unix::fs::PermissionsExt::from_mode(0o0)).unwrap();
+    let refused = run().env("ELECT_BACKEND", format!("file://{}", closed.display())).run();
+    refused
+        .exits(125)
+        .prints("")
+        .says("is yours, and its mode (0000) keeps you out: chmod u+rwx it");
+}

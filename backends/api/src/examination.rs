@@ -2,6 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::remote::StoreId;
 use crate::{Boottime, Error};
 
 /// What reads the time for a store that measures how long its servers take: stores read no clocks.
@@ -39,6 +40,35 @@ pub struct Answer {
     /// What it is among the others (`leader`, `follower`), or the kind of its file system; `None` if it does not
     /// tell.
     pub role: Option<String>,
+    /// Which store it leads to.
+    pub store: Called,
+}
+
+/// What an endpoint says that its store is called.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Called {
+    /// It does not tell, or its stores have no ids.
+    #[default]
+    Untold,
+    /// It has no id yet: nobody has entered an election there.
+    NotYet,
+    /// It has this id.
+    Id(StoreId),
+}
+
+impl Called {
+    /// What was found where the id is kept.
+    pub fn of(found: Option<StoreId>) -> Self {
+        found.map_or(Self::NotYet, Self::Id)
+    }
+
+    /// The id, if it has one.
+    pub const fn id(&self) -> Option<&StoreId> {
+        match self {
+            Self::Id(id) => Some(id),
+            Self::Untold | Self::NotYet => None,
+        }
+    }
 }
 
 /// The lengths of lease that a store grants; one that it is asked for beyond them is cut, or made longer.

@@ -84,7 +84,7 @@ pub use election_name::{ElectionName, ElectionNameError};
 pub use ending::Ending;
 pub use error::{Error, ErrorKind};
 pub use examination::{
-    Answer, Clock, Endpoint, Examination, Finding, Grants, Severity, Supply, Unit, middle,
+    Answer, Called, Clock, Endpoint, Examination, Finding, Grants, Severity, Supply, Unit, middle,
 };
 pub use fenced::{Fenced, LONGEST_VALUE, check_value};
 pub use key::{Key, KeyError};

@@ -56,7 +56,7 @@ pub trait Store: Send + Sync {
 
     /// Removes all that is kept of an election that nobody is in: its notes and orders, what was recorded and put
     /// there, and the place that was made for it, with what was made above it for nobody else. Whoever enters later finds it as if nobody ever had,
-    /// but for the tokens, which rise all the same. An election that nobody ever entered is left as it is.
+    /// but for the tokens, which rise all the same, and the store's [id](crate::remote::StoreId), by which others may know it. An election that nobody ever entered is left as it is.
     ///
     /// A store in which nothing outlives the entries does nothing.
     ///

@@ -1,4 +1,4 @@
-use elect_api::remote::{Credentials, Host, Tls, Url};
+use elect_api::remote::{Credentials, Host, StoreId, Tls, Url};
 use elect_api::{Error, ErrorKind};
 
 /// Of URLs that name none.
@@ -14,6 +14,8 @@ pub(crate) struct Address {
     pub(crate) hosts: Vec<Host>,
     /// What stands before the name of an election in its keys.
     pub(crate) prefix: String,
+    /// The store that it means, if it says so.
+    pub(crate) store: Option<StoreId>,
     pub(crate) credentials: Option<Credentials>,
     /// `None` for connections in the clear.
     pub(crate) tls: Option<Tls>,
@@ -25,8 +27,10 @@ impl Address {
         text: &str,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, Error> {
-        let options: Vec<&str> =
-            [&["prefix"], Credentials::OPTIONS, Tls::OPTIONS].concat().into_iter().collect();
+        let options: Vec<&str> = [&["prefix", StoreId::OPTION], Credentials::OPTIONS, Tls::OPTIONS]
+            .concat()
+            .into_iter()
+            .collect();
         let url = Url::parse(text, DEFAULT_PORT, &options)?;
         let tls = match url.scheme.as_str() {
             TLS_SCHEME => Some(Tls::of(&url)?),
@@ -46,6 +50,7 @@ impl Address {
                 None => url.location(),
             },
             prefix: prefix_of(&url)?,
+            store: StoreId::of(&url)?,
             credentials: Credentials::of(&url, variable)?,
             tls,
             hosts: url.hosts,

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use elect_api::{
-    Answer, Clock, Endpoint, Error, ErrorKind, Examination, Finding, Grants, Supply, Unit, middle,
+    Answer, Called, Clock, Endpoint, Error, ErrorKind, Examination, Finding, Grants, Supply, Unit,
+    middle,
 };
 use etcd_client::{Client, LeaseGrantOptions, StatusResponse};
 use tokio::task::JoinSet;
@@ -32,6 +33,7 @@ struct Patient {
     client: Client,
     status: StatusResponse,
     round_trip: Duration,
+    store: Called,
 }
 
 /// Asks all members at once, and then one of them about the cluster.
@@ -102,7 +104,9 @@ async fn visit(link: &Arc<Link>, member: usize, clock: &Clock) -> Result<Patient
         spans.push(clock().since(sent));
     }
     let status = last.ok_or_else(silent)?;
-    Ok(Patient { client, status, round_trip: middle(spans) })
+    let asked = timeout(ANSWER_TIMEOUT, link.badge().ask(&client)).await;
+    let store = asked.map_or(Called::Untold, |asked| asked.map_or(Called::Untold, Called::of));
+    Ok(Patient { client, status, round_trip: middle(spans), store })
 }
 
 fn answer(patient: &Patient) -> Answer {
@@ -117,6 +121,7 @@ fn answer(patient: &Patient) -> Answer {
         round_trip: patient.round_trip,
         version: Some(status.version().to_owned()),
         role: Some(role.to_owned()),
+        store: patient.store.clone(),
     }
 }
 
@@ -124,6 +129,16 @@ fn answer(patient: &Patient) -> Answer {
 async fn voters(client: &Client) -> Option<usize> {
     let list = timeout(ANSWER_TIMEOUT, client.cluster_client().member_list()).await.ok()?.ok()?;
     Some(list.members().iter().filter(|member| !member.is_learner()).count())
+}
+
+/// Whether linearizable reads of a member are that: not of every version, where others can go on without it. `None`
+/// if it does not say in time.
+pub(crate) async fn reads_are_sound(client: &Client) -> Option<bool> {
+    let mut maintenance = client.maintenance_client();
+    let (status, voters) =
+        tokio::join!(timeout(ANSWER_TIMEOUT, maintenance.status()), voters(client));
+    let status = status.ok()?.ok()?;
+    Some(voters == Some(1) || !faults::may_read_stale(status.version()))
 }
 
 fn unnamed(voters: Option<usize>, named: usize) -> Option<Finding> {

@@ -25,7 +25,7 @@ struct Fault {
     way_out: &'static str,
 }
 
-const FAULTS: [Fault; 2] = [
+const FAULTS: [Fault; 3] = [
     Fault {
         is_in: |version| {
             version < Version(3, 4, 31) || (Version(3, 5, 0)..Version(3, 5, 13)).contains(&version)
@@ -41,7 +41,25 @@ const FAULTS: [Fault; 2] = [
         source: "https://github.com/etcd-io/etcd/blob/main/CHANGELOG/README.md",
         way_out: "upgrade it to 3.5.4 or newer",
     },
+    Fault {
+        is_in: reads_stale,
+        what: "a member whose process stood still may answer reads from the past (elect proves what it must by writes \
+               there, one for each renewal of a leader)",
+        source: "https://github.com/etcd-io/etcd/issues/20418",
+        way_out: "upgrade it to 3.4.42, 3.5.28, 3.6.9 or newer",
+    },
 ];
+
+fn reads_stale(version: Version) -> bool {
+    version < Version(3, 4, 42)
+        || (Version(3, 5, 0)..Version(3, 5, 28)).contains(&version)
+        || (Version(3, 6, 0)..Version(3, 6, 9)).contains(&version)
+}
+
+/// Whether a linearizable read of a member of this version, in a cluster of several, may be answered from the past.
+pub(crate) fn may_read_stale(version: &str) -> bool {
+    Version::read(version).is_none_or(reads_stale)
+}
 
 /// What is known of the versions of these members, `ADDRESS` and `VERSION` each. In a cluster of one member
 /// none of it comes to bear.
@@ -86,18 +104,23 @@ mod tests {
     #[test]
     fn each_version_has_the_faults_that_are_known_of_it() {
         for (version, faults) in [
-            ("3.3.27", 1),
-            ("3.4.23", 1),
-            ("3.4.30", 1),
-            ("3.4.31", 0),
-            ("3.4.37", 0),
-            ("3.5.0", 2),
-            ("3.5.2", 2),
-            ("3.5.3", 1),
-            ("3.5.12", 1),
-            ("3.5.13", 0),
-            ("3.5.16", 0),
-            ("3.6.0", 0),
+            ("3.3.27", 2),
+            ("3.4.23", 2),
+            ("3.4.30", 2),
+            ("3.4.31", 1),
+            ("3.4.41", 1),
+            ("3.4.42", 0),
+            ("3.5.0", 3),
+            ("3.5.2", 3),
+            ("3.5.3", 2),
+            ("3.5.12", 2),
+            ("3.5.13", 1),
+            ("3.5.27", 1),
+            ("3.5.28", 0),
+            ("3.6.0", 1),
+            ("3.6.8", 1),
+            ("3.6.9", 0),
+            ("3.7.0", 0),
             ("of tomorrow", 0),
         ] {
             let member = [("a:1".to_owned(), version.to_owned())];
@@ -105,6 +128,15 @@ mod tests {
             assert_eq!(found.len(), faults, "{version}: {found:?}");
             assert!(found.iter().all(|finding| finding.severity == Severity::Warning));
             assert!(known(&member, true).iter().all(|found| found.severity == Severity::Note));
+        }
+    }
+
+    #[test]
+    fn reads_are_trusted_of_versions_that_are_known_to_be_well() {
+        for (version, is_trusted) in
+            [("3.5.28", true), ("3.6.9", true), ("3.5.16", false), ("", false), ("tomorrow", false)]
+        {
+            assert_eq!(may_read_stale(version), !is_trusted, "{version}");
         }
     }
 

@@ -2,6 +2,7 @@
 //! is always that of the lease.
 //! Notes and orders are elsewhere, so that nobody takes one for a candidate: `PREFIX .notes / ELECTION / NAME`,
 //! and beside them the tombs of entries, `PREFIX .notes / ELECTION / gone / NUMBER`.
+//! Beside them is the id of the store, `PREFIX .store`.
 //! So are fences and values: `PREFIX .data / ELECTION / fence / RESOURCE` and `... / value / KEY`.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -160,6 +161,12 @@ pub(crate) fn election_of(prefix: &str, key: &[u8]) -> Option<ElectionName> {
     if is_number(number) { name.parse().ok() } else { None }
 }
 
+/// The key of the id of the store, which all elections below `prefix` have in common.
+pub(crate) fn store_id(prefix: &str) -> String {
+    // No election has a name that begins with a dot.
+    format!("{prefix}.store")
+}
+
 /// What the keys of all notes and orders below `prefix` begin with.
 pub(crate) fn all_notes(prefix: &str) -> String {
     format!("{prefix}.notes/")
@@ -217,7 +224,8 @@ mod tests {
         let (fence, value) = (hall.fence(&a1), hall.value(&a1));
         assert_eq!((&*fence, &*value), ("elect/.data/job/fence/a1", "elect/.data/job/value/a1"));
         let others = ["elect/job", "elect/job/", "elect/a/b/c1", "elect/7/a1", "other/job/a1"];
-        for none in others.into_iter().chain([&*note, &*orders, &*tomb, &*fence, &*value]) {
+        let id = store_id("elect/");
+        for none in others.into_iter().chain([&*note, &*orders, &*tomb, &*fence, &*value, &*id]) {
             assert_eq!(name(none), None, "{none}");
         }
     }

@@ -46,6 +46,12 @@
 //! keep-alives for a moment when it goes on (3.5.16, with the mend of its PR 16822), which nobody heeds.
 //! So the first renewal at a member, and the first after a change of etcd's leader, is made twice.
 //!
+//! **Stale reads**: a member whose process stood still may answer a linearizable read from the past
+//! (etcd-io/etcd#20418, before 3.4.42, 3.5.28 and 3.6.9), with the term of that time, so that both would be
+//! stale together. So a member of a cluster of several is asked for its version beside the first renewal; and unless
+//! that is known to be well a leader's proof, and a win's, is a transaction that etcd takes for a write: it might
+//! remove a key that nobody has, so all agree on it before it is answered, and it changes nothing.
+//!
 //! **Waiting** is for the one nearest before us: one watch on its key, for its deletion only, which all
 //! wakes share. So a change of leader concerns one waiter. Every renewal looks at those before us anew,
 //! whatever the watch says: all of them where they are up to a hundred, and beyond that the nearest
@@ -65,6 +71,13 @@
 //! `... / value / KEY`. Both are compared and swapped; a value is written in a transaction that compares the leader's
 //! entry too.
 //!
+//! **The store's id** is a key too, `PREFIX .store`: the transaction that enters gets it, and makes it where there is
+//! none. From then on another id is no store of ours. A connection that takes the place of another asks for it
+//! first; what is entered compares it; and a proof that shows no entry of ours gets it with that answer, as in another
+//! store it means nothing. A proof that does show it needs none: no other store has a key with its number, its
+//! revision and its lease. Where we lack the right to read the key nothing is compared. What was seen of the store's
+//! revision never goes back either: what answers with an older one was restored from a snapshot, or is stale.
+//!
 //! **Members** are used one at a time, over one connection: see `link`. An attempt that fails in a way in
 //! which another member might serve, or that is dropped unanswered, sends the next one elsewhere. All
 //! requests say that they need a member with a leader: one that is cut off then refuses at once.
@@ -73,6 +86,7 @@
 //! its successor has prolonged, before etcd 3.4.31 and 3.5.13 (etcd-io/etcd#15247).
 
 mod address;
+mod badge;
 mod changes;
 mod dial;
 mod entry;

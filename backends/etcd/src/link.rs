@@ -1,16 +1,20 @@
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use elect_api::remote::{Credentials, Host};
 use elect_api::{Error, ErrorKind};
-use etcd_client::{Client, ConnectOptions};
+use etcd_client::{Client, ConnectOptions, TxnResponse};
 use tokio::sync::OnceCell;
 
 use crate::address::Address;
+use crate::badge::{Badge, Hitch};
 use crate::dial::Member;
+use crate::examine;
 use crate::fault::{self, Doing, Failure, Scene, Then};
 use crate::overhear::Overheard;
 use crate::probe::{self, Language};
+use crate::seat::Trouble;
 use crate::trips::counted;
 
 /// The way to the cluster: a connection to one member at a time.
@@ -22,6 +26,7 @@ pub(crate) struct Link {
     members: Vec<Member>,
     credentials: Option<Credentials>,
     language: Language,
+    badge: Badge,
     state: Mutex<State>,
 }
 
@@ -47,13 +52,22 @@ struct State {
 struct Line {
     client: Client,
     overheard: Overheard,
+    trust: Arc<Trust>,
+}
+
+/// Whether what a member answers to reads is to be trusted: not before it was asked for its version.
+#[derive(Default)]
+struct Trust {
+    is_asked: AtomicBool,
+    is_given: AtomicBool,
 }
 
 /// What comes of connecting to the member in use. Whoever is waiting for it goes on if another drops it.
 #[derive(Default)]
 struct Connecting {
-    outcome: OnceCell<Result<Client, Failure>>,
+    outcome: OnceCell<Result<Client, Hitch>>,
     overheard: Overheard,
+    trust: Arc<Trust>,
 }
 
 /// One attempt to have something done, over a connection that is there.
@@ -83,6 +97,7 @@ impl Link {
                 .collect::<Result<_, _>>()?,
             credentials: address.credentials.clone(),
             language: if address.tls.is_some() { Language::Tls } else { Language::Clear },
+            badge: Badge::new(&address.prefix, address.store.clone()),
             state: Mutex::default(),
         })
     }
@@ -113,21 +128,30 @@ impl Link {
         if let Some(line) = line {
             return Ok(Attempt { turn, line });
         }
-        let Connecting { outcome, overheard } = connecting.as_ref();
+        let Connecting { outcome, overheard, trust } = connecting.as_ref();
         let connect = || async {
             let client = self.connect(turn.member, overheard).await;
-            client.map_err(|cause| Failure { doing: Doing::Connect, cause })
+            let client = client.map_err(|cause| Failure { doing: Doing::Connect, cause })?;
+            self.badge.greet(&self.name(turn.member), &client).await?;
+            Ok(client)
         };
         // The way to a connection is long, and seldom taken: callers need not have room for it.
         match Box::pin(outcome.get_or_init(connect)).await {
             Ok(client) => {
-                let line = Line { client: client.clone(), overheard: overheard.clone() };
+                let line = Line {
+                    client: client.clone(),
+                    overheard: overheard.clone(),
+                    trust: Arc::clone(trust),
+                };
                 self.keep(turn.generation, &line);
                 Ok(Attempt { turn, line })
             }
-            Err(failure) => {
+            Err(hitch) => {
                 self.forget(&connecting);
-                Err(turn.fail(failure, overheard).await)
+                Err(match hitch {
+                    Hitch::Failed(failure) => turn.fail(failure, overheard).await,
+                    Hitch::Foreign(error) => turn.conclude(error.clone(), Then::MoveOn),
+                })
             }
         }
     }
@@ -138,9 +162,19 @@ impl Link {
         state.connecting.take_if(|connecting| Arc::ptr_eq(connecting, failed));
     }
 
+    /// What is known of the store that it leads to.
+    pub(crate) const fn badge(&self) -> &Badge {
+        &self.badge
+    }
+
     /// How many members the URL names.
     pub(crate) const fn count(&self) -> usize {
         self.members.len()
+    }
+
+    /// A member, in words.
+    fn name(&self, member: usize) -> String {
+        format!("etcd at {}", self.address(member))
     }
 
     /// Where a member is.
@@ -244,15 +278,69 @@ impl Attempt {
         self.line.client.clone()
     }
 
+    /// Which store it is to be, if that can be asked for.
+    pub(crate) fn badge(&self) -> Option<&Badge> {
+        let badge = &self.turn.link.badge;
+        badge.identity().is_readable().then_some(badge)
+    }
+
+    /// The newest revision that the store has shown before.
+    pub(crate) fn newest(&self) -> i64 {
+        self.turn.link.badge.newest()
+    }
+
+    /// The store has shown this.
+    pub(crate) fn saw(&self, reply: &TxnResponse) {
+        self.turn.link.badge.saw(reply);
+    }
+
+    /// Takes an answer that is no older than `newest`, which was shown before it was asked for.
+    pub(crate) fn admit(&self, newest: i64, reply: TxnResponse) -> Result<TxnResponse, Trouble> {
+        let admitted = self.turn.link.badge.admit_answer(&self.member(), newest, &reply);
+        admitted.map(|()| reply).map_err(Trouble::Foreign)
+    }
+
+    /// Whether an answer that shows no entry of ours came from our store.
+    pub(crate) fn admit_missing(&self, reply: &TxnResponse) -> Result<(), Trouble> {
+        let admit = |badge: &Badge| badge.admit_missing(&self.member(), reply);
+        self.badge().map_or(Ok(()), admit).map_err(Trouble::Foreign)
+    }
+
+    /// Whom it goes to, in words.
+    pub(crate) fn member(&self) -> String {
+        self.turn.link.name(self.turn.member)
+    }
+
     /// Which connection it goes over.
     pub(crate) const fn generation(&self) -> u64 {
         self.turn.generation
+    }
+
+    /// Whether a linearizable read of this member proves what it shows. Where that is not known yet it is asked for
+    /// meanwhile, once for each connection.
+    pub(crate) fn trusts_reads(&self) -> bool {
+        let trust = &self.line.trust;
+        if !trust.is_asked.swap(true, Ordering::Relaxed) {
+            let (client, trust) = (self.client(), Arc::clone(trust));
+            tokio::spawn(async move {
+                match examine::reads_are_sound(&client).await {
+                    Some(sound) => trust.is_given.store(sound, Ordering::Relaxed),
+                    None => trust.is_asked.store(false, Ordering::Relaxed),
+                }
+            });
+        }
+        trust.is_given.load(Ordering::Relaxed)
     }
 
     /// It was answered.
     pub(crate) fn succeed(mut self) {
         self.turn.link.lock().served = true;
         self.turn.end(Then::Stay);
+    }
+
+    /// It was answered by what is not our store.
+    pub(crate) fn refuse(mut self, error: Error) -> Error {
+        self.turn.conclude(error, Then::MoveOn)
     }
 
     /// It was not answered, or with an error: what that means.
@@ -271,6 +359,10 @@ impl Turn {
     async fn fail(&mut self, failure: &Failure, overheard: &Overheard) -> Error {
         let link = Arc::clone(&self.link);
         let (error, then) = link.judge(self.member, &self.keys, failure, overheard).await;
+        self.conclude(error, then)
+    }
+
+    fn conclude(&mut self, error: Error, then: Then) -> Error {
         let is_of_member =
             then == Then::MoveOn && matches!(error.kind(), ErrorKind::Denied | ErrorKind::Unfit);
         let is_final = !is_of_member || self.is_the_last_hope();

@@ -9,6 +9,7 @@ use etcd_client::{
     TxnOp, TxnOpResponse, TxnResponse,
 };
 
+use crate::badge::Badge;
 use crate::layout::{Hall, Mark};
 
 /// How many candidates are listed: up to so many before us are counted exactly.
@@ -135,21 +136,41 @@ pub(crate) fn orders_in(reply: &TxnResponse) -> Orders {
 }
 
 /// Makes our entry unless it is there, or has a tomb, and lists the queue. If it is there it is got instead. The
-/// orders are got in any case.
-pub(crate) fn enter(hall: &Hall, mark: Mark, value: Vec<u8>, room: Room) -> Txn {
+/// orders are got in any case, and so is the id of the store, if we may read it: a store that has none is given one
+/// with the first entry. In another store than ours no entry is made.
+pub(crate) fn enter(
+    hall: &Hall,
+    mark: Mark,
+    value: Vec<u8>,
+    room: Room,
+    badge: Option<&Badge>,
+) -> Txn {
     let key = hall.key(mark);
     let put = PutOptions::new().with_lease(mark.lease().get());
-    Txn::new()
-        .when([
-            Compare::create_revision(key.as_str(), CompareOp::Equal, 0),
-            Compare::create_revision(hall.tomb(mark), CompareOp::Equal, 0),
-        ])
-        .and_then([
-            TxnOp::put(key.as_str(), value, Some(put)),
-            list(hall, None, room),
-            orders(hall),
-        ])
-        .or_else([TxnOp::get(key, None), orders(hall)])
+    let mut conditions = vec![
+        Compare::create_revision(key.as_str(), CompareOp::Equal, 0),
+        Compare::create_revision(hall.tomb(mark), CompareOp::Equal, 0),
+    ];
+    let mut operations =
+        vec![TxnOp::put(key.as_str(), value, Some(put)), list(hall, None, room), orders(hall)];
+    let mut otherwise = vec![TxnOp::get(key, None), orders(hall)];
+    if let Some(badge) = badge {
+        conditions.extend(badge.is_ours());
+        operations.push(badge.make());
+        otherwise.insert(1, badge.look());
+    }
+    Txn::new().when(conditions).and_then(operations).or_else(otherwise)
+}
+
+/// How a proof is had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    /// By a linearizable read.
+    Read,
+    /// By what etcd takes for a write, as it might remove a key: all members agree on it before it is answered. It
+    /// would do so only if our entry were gone, and nobody ever has that key: so it changes nothing, wakes nobody, takes
+    /// no room, and makes no revision.
+    Write,
 }
 
 /// What a proof asks beside whether our entry is there.
@@ -168,7 +189,15 @@ pub(crate) enum Ask<'a> {
 /// note is to be written the orders are got in any case.
 ///
 /// A transaction without a single get would be answered from what a member happens to know.
-pub(crate) fn prove(hall: &Hall, mark: Mark, revision: i64, ask: Ask<'_>) -> Txn {
+///
+/// If it is not there the id of the store is got too: in another store than ours that means nothing.
+pub(crate) fn prove(
+    hall: &Hall,
+    mark: Mark,
+    revision: i64,
+    ask: Ask<'_>,
+    (badge, by): (Option<&Badge>, By),
+) -> Txn {
     let (key, lease) = (hall.key(mark), mark.lease());
     let ours = || TxnOp::get(key.as_str(), Some(GetOptions::new().with_keys_only()));
     let mut conditions = vec![
@@ -176,6 +205,10 @@ pub(crate) fn prove(hall: &Hall, mark: Mark, revision: i64, ask: Ask<'_>) -> Txn
         Compare::lease(key.as_str(), CompareOp::Equal, lease.get()),
     ];
     let mut otherwise = vec![list(hall, None, Room::Usual)];
+    otherwise.extend(badge.map(Badge::look));
+    if by == By::Write {
+        otherwise.push(TxnOp::delete(format!("{}proof", hall.prefix()), None));
+    }
     let writes_note = matches!(ask, Ask::Note { .. });
     let mut operations = match ask {
         Ask::Nothing(None) => vec![ours()],

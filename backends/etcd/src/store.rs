@@ -218,5 +218,6 @@ async fn conclude<T>(attempt: Attempt, outcome: Result<T, impl Into<Trouble>>) -
             attempt.succeed();
             Err(error)
         }
+        Err(Trouble::Foreign(error)) => Err(attempt.refuse(error)),
     }
 }

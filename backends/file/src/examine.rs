@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use elect_api::{
-    Answer, Clock, Endpoint, Error, Examination, Finding, Grants, Supply, Unit, middle,
+    Answer, Called, Clock, Endpoint, Error, Examination, Finding, Grants, Supply, Unit, middle,
 };
 use nix::sys::inotify::{InitFlags, Inotify};
 use nix::sys::statfs::fstatfs;
@@ -52,8 +52,12 @@ fn look(root: &Root, clock: &Clock) -> Result<(Answer, u32, Statvfs), Error> {
         let space = fstatvfs(&place).map_err(failed)?;
         spans.push(clock().since(sent));
         if spans.len() == LOOKS {
-            let answer =
-                Answer { round_trip: middle(spans), version: None, role: Some(kind(magic)) };
+            let answer = Answer {
+                round_trip: middle(spans),
+                version: None,
+                role: Some(kind(magic)),
+                store: Called::Untold,
+            };
             return Ok((answer, magic, space));
         }
     }

@@ -1,17 +1,18 @@
 use std::fs::File;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use elect_api::{ElectionName, Error, ErrorKind};
 use nix::dir::Dir;
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, openat, renameat};
-use nix::sys::stat::{FileStat, Mode, fchmod, fstat, fstatat, mkdirat};
+use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, openat, renameat};
+use nix::sys::stat::{FileStat, Mode, fchmod, fstat, fstatat};
+use nix::unistd::{UnlinkatFlags, linkat, unlinkat};
 
 use crate::fault::{failed, wrong};
 use crate::root::Root;
 use crate::trust::{FileId, Policy, is_regular};
-use crate::walk::sync_directory;
+use crate::walk::{make_directory, sync_directory};
 
 /// The name of the file whose lock alone decides who leads.
 pub(crate) const LOCK: &str = "lock";
@@ -54,6 +55,9 @@ impl Hall {
     fn open(root: &Root, election: &ElectionName, create: bool) -> Result<Option<Self>, Error> {
         let Some((top, policy)) = root.open(create)? else { return Ok(None) };
         let path = root.path.join(election.as_str());
+        if create && is_missing(&top, election.as_str()) {
+            make(&top, election.as_str(), &path, policy)?;
+        }
         let Some(directory) = subdirectory(&top, election.as_str(), &path, policy, create)? else {
             return Ok(None);
         };
@@ -69,11 +73,25 @@ impl Hall {
     pub(crate) fn file(&self, name: &str) -> Result<(File, FileId), Error> {
         let path = self.path.join(name);
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | SAFELY;
-        let mode = Mode::from_bits_truncate(self.policy.file_mode());
-        let file = openat(&self.directory, name, flags, mode)
+        if self.policy.is_shared() && is_missing(&self.directory, name) {
+            self.make_file(name);
+        }
+        let file = openat(&self.directory, name, flags, self.file_mode())
             .map_err(|errno| opening(self.policy, "open", &path, errno))?;
         let id = self.settle(&file, &path)?;
         Ok((file.into(), id))
+    }
+
+    /// Makes a file that has its mode when it gets its name: whoever is killed in the middle of it leaves nothing there that
+    /// is closed to others. Not all file systems can, and somebody else may be first: then it is opened as any.
+    fn make_file(&self, name: &str) {
+        let flags = OFlag::O_RDWR | OFlag::O_TMPFILE | OFlag::O_CLOEXEC;
+        let Ok(file) = openat(&self.directory, ".", flags, self.file_mode()) else { return };
+        if fchmod(&file, self.file_mode()).is_ok() {
+            let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+            let follow = AtFlags::AT_SYMLINK_FOLLOW;
+            let _ = linkat(AT_FDCWD, path.as_str(), &self.directory, name, follow);
+        }
     }
 
     /// Gives a file that the umask kept from the group its mode, and refuses one not to be trusted.
@@ -184,6 +202,39 @@ fn look(
     Ok(is_regular(&stat).then(|| (file.into(), FileId::of(&stat))))
 }
 
+fn is_missing(parent: &OwnedFd, name: &str) -> bool {
+    fstatat(parent, name, AtFlags::AT_SYMLINK_NOFOLLOW) == Err(Errno::ENOENT)
+}
+
+/// Makes the directory of an election with all that others need to come in, and gives it its name only then: whoever is
+/// killed in the middle of it leaves nothing there that is closed to them. Of several who do so at once one is first,
+/// as nothing takes the place of a directory that is not empty.
+fn make(top: &OwnedFd, name: &str, path: &Path, policy: Policy) -> Result<(), Error> {
+    let unfinished = format!(".new-{:016x}", fastrand::u64(..));
+    let queue = format!("{unfinished}/{QUEUE}");
+    let mode = Mode::from_bits_truncate(policy.directory_mode());
+    let outcome = make_directory(top, unfinished.as_str(), mode)
+        .and_then(|()| make_directory(top, queue.as_str(), mode))
+        .and_then(|()| openat(top, unfinished.as_str(), FOLDER, Mode::empty()))
+        .map_err(|errno| making(policy, "create the directory", path, errno))
+        .and_then(|directory| sync_directory(directory, path))
+        .and_then(|()| match renameat(top, unfinished.as_str(), top, name) {
+            Err(Errno::EEXIST | Errno::ENOTEMPTY) => Ok(false),
+            renamed => renamed
+                .map(|()| true)
+                .map_err(|errno| making(policy, "create the directory", path, errno)),
+        });
+    if !matches!(outcome, Ok(true)) {
+        for left in [queue, unfinished] {
+            let _ = unlinkat(top, left.as_str(), UnlinkatFlags::RemoveDir);
+        }
+    }
+    if outcome? { sync_directory(top, path) } else { Ok(()) }
+}
+
+const FOLDER: OFlag =
+    OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
+
 fn subdirectory(
     parent: &OwnedFd,
     name: &str,
@@ -191,16 +242,13 @@ fn subdirectory(
     policy: Policy,
     create: bool,
 ) -> Result<Option<OwnedFd>, Error> {
-    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let mode = policy.directory_mode();
-    let opened = match openat(parent, name, flags, Mode::empty()) {
+    let opened = match openat(parent, name, FOLDER, Mode::empty()) {
         Err(Errno::ENOENT) if create => {
-            match mkdirat(parent, name, Mode::from_bits_truncate(mode)) {
-                Ok(()) => sync_directory(parent, path)?,
-                Err(Errno::EEXIST) => {}
-                Err(errno) => return Err(making(policy, "create the directory", path, errno)),
-            }
-            openat(parent, name, flags, Mode::empty())
+            make_directory(parent, name, Mode::from_bits_truncate(mode))
+                .map_err(|errno| making(policy, "create the directory", path, errno))?;
+            sync_directory(parent, path)?;
+            openat(parent, name, FOLDER, Mode::empty())
         }
         Err(Errno::ENOENT) => return Ok(None),
         other => other,

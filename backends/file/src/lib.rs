@@ -10,6 +10,7 @@
 //! ROOT/ELECTION/enter            locked by one newcomer at a time, for some system calls
 //! ROOT/ELECTION/token            the newest fencing token, in two checksummed slots
 //! ROOT/ELECTION/note-NAME        what a leader left for those who come later; the history in two checksummed places
+//! ROOT/.new-NUMBER               the directory of an election, as it is being made; a crash may leave an empty one
 //! ROOT/ELECTION/.new-NAME        the next one of a file that is replaced, as it is being written
 //! ROOT/ELECTION/orders           what people ask of it, below a line with its version
 //! ROOT/ELECTION/order            locked by one who writes orders at a time, for some system calls

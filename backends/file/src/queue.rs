@@ -93,8 +93,10 @@ impl Place {
                     "was locked by somebody else as it was made",
                 ));
             }
-            let win_at = entry::write_joined(&file, candidate, arrived)
-                .map_err(|error| failed("write our entry to", &path, errno_of(&error)))?;
+            // Without the name, which is another one each time: people need not read it twice.
+            let win_at = entry::write_joined(&file, candidate, arrived).map_err(|error| {
+                failed("write our entry to", &hall.path_in_queue(""), errno_of(&error))
+            })?;
             let name = name_of(number);
             renameat(&hall.queue, unfinished, &hall.queue, name.as_str())
                 .map_err(|errno| failed("take our place in the queue with", &path, errno))?;

@@ -9,6 +9,7 @@ use crate::entry::{self, Reading};
 use crate::fault::failed;
 use crate::hall::{ENTER, Hall, LOCK, ORDERS};
 use crate::root::Root;
+use crate::trust::FileId;
 use crate::{lock, queue, standstill};
 
 /// Looks at one election. Takes no lock and creates nothing.
@@ -24,10 +25,7 @@ pub(crate) fn survey(root: &Root, election: &ElectionName) -> Result<Survey, Err
             continue;
         }
         match entry::read(&file, number) {
-            Some(Reading::Won(mut leader)) => {
-                leader.entry.is_stopped = standstill::is_stopped(leader.entry.candidate.pid);
-                winners.push(leader);
-            }
+            Some(Reading::Won(leader)) => winners.push(leader),
             Some(Reading::Waiting(mut entry)) => {
                 entry.is_stopped = standstill::is_stopped(entry.candidate.pid);
                 survey.waiting.push(entry);
@@ -37,16 +35,27 @@ pub(crate) fn survey(root: &Root, election: &ElectionName) -> Result<Survey, Err
     }
     // Whoever won last has the lock, wherever it stands: it may have passed somebody who stood still.
     winners.sort_by_key(|leader| leader.token);
-    if is_led(&hall)? {
+    if let Some(lock) = held_lock(&hall)? {
         survey.leader = winners.pop();
+        if let Some(leader) = &mut survey.leader {
+            let pid = leader.entry.candidate.pid;
+            leader.entry.is_stopped = standstill::all_stand_still(pid, lock);
+        }
     }
-    survey.waiting.splice(..0, winners.into_iter().map(|leader| leader.entry));
+    let others = winners.into_iter().map(|Leader { mut entry, .. }| {
+        entry.is_stopped = standstill::is_stopped(entry.candidate.pid);
+        entry
+    });
+    survey.waiting.splice(..0, others);
     Ok(survey)
 }
 
-fn is_led(hall: &Hall) -> Result<bool, Error> {
-    let Some((file, _)) = hall.look(LOCK)? else { return Ok(false) };
-    lock::is_held(file).map_err(|errno| failed("examine the lock of", &hall.path_of(LOCK), errno))
+/// Which file is locked by whoever leads, if anybody does.
+fn held_lock(hall: &Hall) -> Result<Option<FileId>, Error> {
+    let Some((file, id)) = hall.look(LOCK)? else { return Ok(None) };
+    let is_held = lock::is_held(file)
+        .map_err(|errno| failed("examine the lock of", &hall.path_of(LOCK), errno))?;
+    Ok(is_held.then_some(id))
 }
 
 /// The names of all elections under the root. What candidates never were in is there for its orders only.

@@ -30,7 +30,7 @@ pub(crate) fn next(hall: &Hall) -> Result<Token, Error> {
         // Before the token: whoever finds one may rely on the name.
         sync_directory(&hall.directory, &path)?;
     }
-    store(&file, place, token)
+    store(&file, place, token, File::sync_data)
         .map_err(|error| failed("write the token to", &path, errno_of(&error)))?;
     Ok(Token::new(token))
 }
@@ -79,7 +79,15 @@ fn load(file: &File) -> io::Result<[Option<u64>; SLOTS]> {
     Ok([decode(first), decode(second)])
 }
 
-fn store(file: &File, place: Place, token: u64) -> io::Result<()> {
+/// `sync` makes what was written durable. Where it fails nobody knows what the disk has, and once it has failed the
+/// kernel may say of the same blocks that they are durable: so the token is taken back, and the next one goes to the
+/// same slot. In the other one is the newest that was reported.
+fn store(
+    file: &File,
+    place: Place,
+    token: u64,
+    sync: impl FnOnce(&File) -> io::Result<()>,
+) -> io::Result<()> {
     // Whole blocks, so that later writes change neither the length nor the place of the file.
     let (slot, slots) = match place {
         Place::Both => (0, SLOTS),
@@ -88,8 +96,13 @@ fn store(file: &File, place: Place, token: u64) -> io::Result<()> {
     let mut blocks = vec![0; SLOT * slots];
     let text = encode(token);
     blocks[..text.len()].copy_from_slice(text.as_bytes());
-    file.write_all_at(&blocks, (slot * SLOT) as u64)?;
-    file.sync_data()
+    let at = (slot * SLOT) as u64;
+    file.write_all_at(&blocks, at)?;
+    sync(file).inspect_err(|_| {
+        blocks.fill(0);
+        // Where it has room already.
+        let _ = file.write_all_at(&blocks, at);
+    })
 }
 
 /// A slot, as far as it counts.
@@ -113,14 +126,14 @@ mod tests {
 
     fn take(file: &File, floor: u64) -> u64 {
         let (token, place) = draw(file, floor, Path::new("token")).unwrap();
-        store(file, place, token).unwrap();
+        store(file, place, token, File::sync_data).unwrap();
         token
     }
 
     fn file_with(slots: [u64; 2]) -> File {
         let file = tempfile::tempfile().unwrap();
         for (slot, token) in slots.into_iter().enumerate() {
-            store(&file, Place::Slot(slot), token).unwrap();
+            store(&file, Place::Slot(slot), token, File::sync_data).unwrap();
         }
         file
     }
@@ -147,7 +160,7 @@ mod tests {
         assert_eq!(file.metadata().unwrap().len(), (SLOT * SLOTS) as u64);
         let places = [1, 0, 1].map(|_| {
             let (token, place) = draw(&file, 1, Path::new("token")).unwrap();
-            store(&file, place, token).unwrap();
+            store(&file, place, token, File::sync_data).unwrap();
             place
         });
         assert_eq!(places, [1, 0, 1].map(Place::Slot));
@@ -167,6 +180,27 @@ mod tests {
                 assert!(take(&file, 0) >= 12, "torn at {torn}");
             }
         }
+    }
+
+    /// Whatever the disk has of a token that was never reported, it has the last one that was until a later one is there.
+    #[test]
+    fn what_could_not_be_made_durable_costs_the_last_reported_token_nothing() {
+        let fails = |_: &File| Err(io::Error::from_raw_os_error(nix::libc::EIO));
+        for last in [0, 1] {
+            let mut slots = [10, 10];
+            slots[last] = 11;
+            let file = file_with(slots);
+            for floor in [20, 30, 40] {
+                let (token, place) = draw(&file, floor, Path::new("token")).unwrap();
+                assert_eq!((token, place), (floor, Place::Slot(1 - last)));
+                assert!(store(&file, place, token, fails).is_err());
+                assert_eq!(load(&file).unwrap()[last], Some(11));
+            }
+            assert_eq!(take(&file, 0), 12);
+        }
+        let file = tempfile::tempfile().unwrap();
+        store(&file, Place::Both, 7, fails).unwrap_err();
+        assert_eq!(draw(&file, 8, Path::new("token")).unwrap(), (8, Place::Both));
     }
 
     #[test]

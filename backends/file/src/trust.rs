@@ -11,6 +11,10 @@ use crate::fault::wrong;
 pub(crate) struct FileId(libc::dev_t, libc::ino_t);
 
 impl FileId {
+    pub(crate) const fn new(device: libc::dev_t, number: libc::ino_t) -> Self {
+        Self(device, number)
+    }
+
     pub(crate) fn of(stat: &FileStat) -> Self {
         Self(stat.st_dev, stat.st_ino)
     }

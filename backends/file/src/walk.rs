@@ -1,14 +1,14 @@
 use std::collections::VecDeque;
 use std::ffi::OsString;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
 use elect_api::{Error, ErrorKind};
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, open, openat, readlinkat};
-use nix::libc;
-use nix::sys::stat::{Mode, fstat, fstatat, mkdirat};
-use nix::unistd::fsync;
+use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, open, openat, readlinkat};
+use nix::sys::stat::{FchmodatFlags, FileStat, Mode, fchmodat, fstat, fstatat, mkdirat};
+use nix::unistd::{fsync, geteuid};
+use nix::{NixPath, libc};
 
 use crate::fault::{failed, wrong};
 use crate::trust::{check_ancestor, check_link};
@@ -33,7 +33,7 @@ pub(crate) fn descend(
     }
     let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
     let directory = openat(&walk.here, ".", flags, Mode::empty());
-    directory.map(Some).map_err(|errno| failed("open the directory", path, errno))
+    directory.map(Some).map_err(|errno| walk.kept_out(path, errno))
 }
 
 struct Walk {
@@ -66,16 +66,34 @@ impl Walk {
         let path = self.seen.join(name);
         let there = match openat(&self.here, name.as_os_str(), SEARCH, Mode::empty()) {
             Err(Errno::ENOENT) if create => {
-                make_directory(&self.here, name, &path)?;
+                let made = make_directory(&self.here, name.as_os_str(), Mode::S_IRWXU);
+                made.map_err(|errno| failed("create the directory", &path, errno))?;
+                sync_directory(&self.here, &path)?;
                 openat(&self.here, name.as_os_str(), SEARCH, Mode::empty())
             }
             Err(Errno::ENOENT) => return Ok(false),
             Err(Errno::ENOTDIR | Errno::ELOOP) => return self.follow(name, &path).map(|()| true),
             other => other,
         };
-        self.here = there.map_err(|errno| failed("open the directory", &path, errno))?;
+        self.here = there.map_err(|errno| self.kept_out(&path, errno))?;
         self.seen = path;
         Ok(true)
+    }
+
+    /// Why there is no way from here. Whose own directory it is need not become its owner.
+    fn kept_out(&self, path: &Path, errno: Errno) -> Error {
+        let is_closed = |stat: &FileStat| stat.st_uid == self.me && stat.st_mode & 0o700 != 0o700;
+        match fstat(&self.here) {
+            Ok(stat) if errno == Errno::EACCES && is_closed(&stat) => {
+                let what = format!(
+                    "is yours, and its mode ({:04o}) keeps you out: chmod u+rwx it, or name another directory with \
+                     -b file:///DIR",
+                    stat.st_mode & 0o7777
+                );
+                wrong(ErrorKind::Denied, &self.seen, &what).because(errno)
+            }
+            _ => failed("open the directory", path, errno),
+        }
     }
 
     fn follow(&mut self, name: &OsString, path: &Path) -> Result<(), Error> {
@@ -107,13 +125,24 @@ impl Walk {
     }
 }
 
-/// Makes a directory for us alone that outlasts a power cut. One that is there already will do.
-fn make_directory(parent: &OwnedFd, name: &OsString, path: &Path) -> Result<(), Error> {
-    match mkdirat(parent, name.as_os_str(), Mode::S_IRWXU) {
-        Ok(()) => sync_directory(parent, path),
-        Err(Errno::EEXIST) => Ok(()),
-        Err(errno) => Err(failed("create the directory", path, errno)),
+/// Makes a directory of this mode, whatever the umask takes of it. One that is there already will do.
+pub(crate) fn make_directory<P: ?Sized + NixPath>(
+    parent: &OwnedFd,
+    name: &P,
+    mode: Mode,
+) -> nix::Result<()> {
+    match mkdirat(parent, name, mode) {
+        Err(Errno::EEXIST) => return Ok(()),
+        outcome => outcome?,
     }
+    // It may be closed to ourselves: only its path can be opened. By that nobody leads us to another one.
+    let directory = openat(parent, name, SEARCH, Mode::empty())?;
+    let stat = fstat(&directory)?;
+    if stat.st_uid == geteuid().as_raw() && stat.st_mode & mode.bits() != mode.bits() {
+        let path = format!("/proc/self/fd/{}", directory.as_raw_fd());
+        fchmodat(AT_FDCWD, path.as_str(), mode, FchmodatFlags::FollowSymlink)?;
+    }
+    Ok(())
 }
 
 /// Makes the entries of `directory` outlast a power cut, one of which is at `path`.

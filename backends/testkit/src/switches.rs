@@ -36,6 +36,8 @@ parts! {
     Confirmation = "confirmation",
     /// Counting it, in a store like etcd, only in a term of the store's leader that was known before.
     Term = "term",
+    /// Proving leadership, in a store like etcd whose reads may be stale, by a write.
+    WriteProof = "write-proof",
     /// Counting on as much less of a lease as clocks may differ.
     Drift = "drift",
     /// Being done some time before the lease can end, by the slower clock.
@@ -46,6 +48,14 @@ parts! {
     DeadMan = "dead-man",
     /// The pipe by which the kernel kills the command's group when the guardian dies.
     DeathPipe = "death-pipe",
+    /// Having two of those pipes, of which the kernel closes one's reader first and the other's last.
+    TwoPipes = "two-pipes",
+    /// Looking for descendants also below those that are killed and not gone yet.
+    Depth = "depth",
+    /// The guardian's turn on the processors before the command's.
+    Priority = "priority",
+    /// Killing below a guardian that does not do it.
+    Takeover = "takeover",
     /// Proving a win again that is too old to start a command on.
     Reproof = "reproof",
     /// The guardian's refusal of a start that comes too late.

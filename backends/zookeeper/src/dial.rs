@@ -4,10 +4,9 @@ use std::time::Duration;
 use elect_api::{Error, ErrorKind, count_trip};
 use zookeeper_client::{Client, Error as Zk};
 
-use crate::probe;
-use crate::session;
 use crate::settings::Settings;
 use crate::task::Task;
+use crate::{identity, probe, serving, session};
 
 /// A silent server is left for another after this share of the session timeout. The library may try it once
 /// more before it turns to the next: twice the share is so little that a leader is elsewhere while its proof
@@ -37,8 +36,21 @@ pub(crate) async fn dial(
     is_first: bool,
 ) -> Result<Client, Error> {
     for _ in 0..ROUNDS {
-        let error = match connect(&settings, settings.cluster(), timeout).await {
-            Ok(client) => return Ok(client),
+        let (connected, is_divided) = tokio::join!(
+            connect(&settings, settings.cluster(), timeout),
+            identity::looks_divided(&settings)
+        );
+        if is_divided {
+            identity::compare(&settings, timeout).await?;
+        }
+        let error = match connected {
+            Ok(client) => match identity::greet(&settings.location, &client, &settings).await {
+                Ok(()) => return Ok(client),
+                Err(error) => {
+                    session::close(client).await;
+                    return identity::find(&settings, timeout, is_first, error).await;
+                }
+            },
             Err(error @ Zk::AuthFailed) => {
                 let what = format!("{} does not take our user and password", settings.location);
                 return Err(Error::new(ErrorKind::Denied, what).because(error));
@@ -75,7 +87,7 @@ fn patience(timeout: Duration) -> Duration {
 
 /// Establishes a session that asks for this timeout, at one of the servers of `cluster`.
 pub(crate) async fn connect(
-    settings: &Settings,
+    settings: &Arc<Settings>,
     cluster: String,
     timeout: Duration,
 ) -> Result<Client, Zk> {
@@ -90,14 +102,18 @@ pub(crate) async fn connect(
     if let Some(security) = &settings.security {
         connector = connector.with_tls(security.options());
     }
-    let is_secure = settings.security.is_some();
+    let settings = Arc::clone(settings);
     count_trip("connect");
     let mut session = Task::start(async move {
-        if is_secure {
-            connector.secure_connect(&cluster).await
-        } else {
-            connector.connect(&cluster).await
-        }
+        let is_secure = settings.security.is_some();
+        let connect = async {
+            if is_secure {
+                connector.secure_connect(&cluster).await
+            } else {
+                connector.connect(&cluster).await
+            }
+        };
+        serving::connect(connect, settings, patience(timeout)).await
     });
     session.outcome().await.unwrap_or(Err(Zk::ClientClosed))
 }

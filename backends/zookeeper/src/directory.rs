@@ -32,6 +32,15 @@ impl Directory {
         Self { settings, path }
     }
 
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// For what goes on beside other calls.
+    pub(crate) fn settings_too(&self) -> Arc<Settings> {
+        Arc::clone(&self.settings)
+    }
+
     pub(crate) fn path_of(&self, node: &str) -> String {
         format!("{}/{node}", self.path)
     }

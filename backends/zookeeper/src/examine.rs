@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use elect_api::remote::Host;
-use elect_api::{Answer, Clock, Endpoint, Error, ErrorKind, Examination, Finding, Grants, middle};
+use elect_api::{
+    Answer, Called, Clock, Endpoint, Error, ErrorKind, Examination, Finding, Grants, middle,
+};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use zookeeper_client::{Client, Error as Zk};
@@ -12,7 +14,7 @@ use zookeeper_client::{Client, Error as Zk};
 use crate::probe::{self, Diagnosis};
 use crate::settings::Settings;
 use crate::trips::Counted as _;
-use crate::{dial, session};
+use crate::{dial, identity, session};
 
 /// For what a server says without a session.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(4);
@@ -92,6 +94,10 @@ async fn visit(settings: &Arc<Settings>, host: &Host, clock: &Clock) -> Result<P
     let greatest = client.session_timeout();
     let spans = ask(&client, clock).await;
     let voters = voters(&client).await;
+    let store = match timeout(ANSWER_TIMEOUT, identity::read(&client, settings)).await {
+        Ok(Ok(id)) => Called::of(id),
+        _ => Called::Untold,
+    };
     close(client).await;
     let Some(spans) = spans else {
         let what = format!("ZooKeeper at {host} grants a session, and then does not answer");
@@ -111,6 +117,7 @@ async fn visit(settings: &Arc<Settings>, host: &Host, clock: &Clock) -> Result<P
             round_trip: middle(spans),
             version: version(&said),
             role: line(&said, "Mode: ").map(str::to_owned),
+            store,
         },
         grants: Grants { least, greatest: Some(greatest) },
         voters,
@@ -250,6 +257,7 @@ mod tests {
                 round_trip: Duration::ZERO,
                 version: Some(version.to_owned()),
                 role: Some(role.to_owned()),
+                store: Called::Untold,
             },
             grants: Grants { least: None, greatest: Some(Duration::from_secs(greatest)) },
             voters: Some(3),

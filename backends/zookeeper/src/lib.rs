@@ -46,6 +46,11 @@
 //! asked for S; so an engine that is stuck loses the election as it would anywhere else. Sessions are made
 //! by the first refresh, none by `connect` or `open`: the guardian is forked in between.
 //!
+//! A server that gets a request keeps its session alive, whether the answer arrives or not, and the library goes on
+//! asking for 7/5 S. So a client that hears nothing says nothing: soon after a connection was lost the library is made
+//! to stand still, until a server has answered a question that touches no session. An entry that nobody can use then
+//! ends as it does where nothing arrives, and a place outlives a silence that is shorter than S.
+//!
 //! ## One session
 //!
 //! The seats of one store that ask for the same TTL are in one session, and whoever looks uses it too: a session
@@ -63,6 +68,15 @@
 //! has a newer one. What a write confirms is settled as its call begins: others call while it is on its way. The
 //! newest instant that any of them has proven counts for none from later than its call. Each
 //! tells the others what it has in the session. When it has not asked for S, dropped or stuck, they remove that.
+//!
+//! ## Which store it is
+//!
+//! The node `/elect/.store` holds an id, which the first entry makes. A session is of one store: to another it means
+//! nothing and has ended. So the first session of a process learns the id, beside what it asks anyway, and each later
+//! one, of whoever looks too, is asked for it before it is used. Where one leads to another store the servers of the
+//! list are asked one by one, and only those are used that have ours. Where we lack the right to read the node
+//! nothing is compared. As the client library begins with any server of the list, a process that belongs to no store
+//! yet looks at all of them before, without a session; where they do not look like one ensemble it compares their ids.
 //!
 //! ## Lost replies
 //!
@@ -122,6 +136,7 @@ mod forget;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod guid;
+mod identity;
 mod layout;
 mod link;
 mod look;
@@ -134,6 +149,7 @@ mod roll;
 mod seat;
 mod security;
 mod sequence;
+mod serving;
 mod session;
 mod sessions;
 mod settings;
@@ -164,6 +180,7 @@ pub const SCHEME: &str = "zk";
 ///   `digest`;
 /// - `acl`: who may do what with what we create: `open` is everybody, `creator` is whoever has the same
 ///   credentials, and the default where there are credentials;
+/// - `store-id`: the store that is meant, as `elect doctor` prints it: another one, or one without an id, is refused;
 /// - `layout`: how nodes are named: `curator-latch` (default), `curator-lock` or `kazoo`;
 /// - with `zk+tls`, those of [`Tls`](elect_api::remote::Tls) but `server-name`. Without `ca` the authorities
 ///   count that the system trusts.

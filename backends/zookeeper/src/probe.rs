@@ -70,6 +70,14 @@ impl Diagnosis {
         matches!(self, Self::NotZooKeeper | Self::WantsTls | Self::HasNoTls | Self::BadTls(_))
     }
 
+    /// Whether anything came back, and sessions may be had there.
+    pub(crate) const fn is_answer(&self) -> bool {
+        !matches!(
+            self,
+            Self::NoSuchName(_) | Self::Refused | Self::NoWay(_) | Self::Silent | Self::Busy
+        )
+    }
+
     pub(crate) fn words(&self) -> String {
         match self {
             Self::NoSuchName(error) => format!("there is no machine of this name ({error})"),

@@ -144,8 +144,8 @@ impl Session {
         }
     }
 
-    /// Closes it, and returns when the server has heard; without waiting for whoever looks by it, until whose
-    /// end it goes on.
+    /// Closes it, and returns when the server has heard, if it can; without waiting for whoever looks by it, until
+    /// whose end it goes on.
     ///
     /// # Cancellation
     /// It is closed all the same.
@@ -165,7 +165,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Closes the session of a client that nobody else has.
+/// Closes the session of a client that nobody else has. One without a connection ends by itself.
 ///
 /// # Cancellation
 /// It is closed all the same, if the runtime goes on.
@@ -173,7 +173,7 @@ pub(crate) async fn close(client: Client) {
     let mut states = client.state_watcher();
     let mut state = client.state();
     drop(client);
-    while !state.is_terminated() {
+    while state == SessionState::SyncConnected {
         state = states.changed().await;
     }
 }

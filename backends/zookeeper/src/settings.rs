@@ -1,6 +1,7 @@
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicI64, Ordering};
 
-use elect_api::remote::{Credentials, Host, Tls, Url};
+use elect_api::remote::{Credentials, Host, Identity, StoreId, Tls, Url};
 use elect_api::{ElectionName, Error, ErrorKind, Key, NoteName};
 use zookeeper_client::Acls;
 
@@ -9,7 +10,7 @@ use crate::security::Security;
 
 pub(crate) const DEFAULT_PORT: u16 = 2181;
 const DEFAULT_DIRECTORY: &str = "/elect";
-pub(crate) const OWN_OPTIONS: [&str; 2] = ["layout", "acl"];
+pub(crate) const OWN_OPTIONS: [&str; 3] = ["layout", "acl", StoreId::OPTION];
 
 /// What the URL of a store says, checked.
 #[derive(Debug)]
@@ -22,6 +23,10 @@ pub(crate) struct Settings {
     pub(crate) security: Option<Security>,
     /// Where this is, for people.
     pub(crate) location: String,
+    /// The store that the URL means, or that was met first.
+    pub(crate) identity: Identity,
+    /// The newest transaction that the store has shown.
+    newest: AtomicI64,
     acl: Acl,
 }
 
@@ -41,8 +46,27 @@ impl Settings {
             security: security_of(&url)?,
             credentials,
             location: url.location(),
+            identity: Identity::new(StoreId::of(&url)?),
+            newest: AtomicI64::new(i64::MIN),
             hosts: url.hosts,
         })
+    }
+
+    /// Takes a transaction that was made just now.
+    ///
+    /// # Errors
+    /// The store has shown a newer one before: tokens up to that may have been given already.
+    pub(crate) fn admit_transaction(&self, made: i64) -> Result<(), Error> {
+        let newest = self.newest.fetch_max(made, Ordering::Relaxed);
+        if made > newest {
+            return Ok(());
+        }
+        let what = format!(
+            "{} has gone back to transaction {made}, and has shown {newest} before: it was restored from an older \
+             snapshot; tokens up to {newest} may have been given already",
+            self.location
+        );
+        Err(Error::new(ErrorKind::Unreachable, what))
     }
 
     /// The machines, as the client library wants them.
@@ -99,6 +123,11 @@ impl Settings {
     /// The node above the notes of all elections.
     pub(crate) fn path_of_all_notes(&self) -> String {
         format!("{}/.notes", self.directory)
+    }
+
+    /// The path of the id of the store, which all elections have in common.
+    pub(crate) fn path_of_store_id(&self) -> String {
+        format!("{}/.store", self.directory)
     }
 
     /// The path of the greatest token that came for a resource.
@@ -241,6 +270,17 @@ mod tests {
         assert_eq!(settings.acl, Acl::Creator);
         assert_eq!(of("zk://u:p@a?acl=open").unwrap().acl, Acl::Open);
         assert!(!format!("{settings:?} {}", settings.location).contains(":p"));
+    }
+
+    #[test]
+    fn who_has_seen_newer_takes_nothing_older() {
+        let settings = of("zk://a").unwrap();
+        for made in [5, 6, 9] {
+            settings.admit_transaction(made).expect("newer");
+        }
+        let error = settings.admit_transaction(7).expect_err("older");
+        assert!(error.to_string().contains("gone back to transaction 7"), "{error}");
+        settings.admit_transaction(10).expect("newer");
     }
 
     #[test]

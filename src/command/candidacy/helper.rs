@@ -68,7 +68,7 @@ impl Helper {
                 gets_sockets: false,
                 starts: Starts::Once,
                 leftover: Leftover::Kill,
-                enclosure: Enclosure::unseen(),
+                enclosure: Enclosure::unseen()?,
                 signal: libc::SIGTERM,
                 is_timed: deadlines.is_some(),
                 inherited,

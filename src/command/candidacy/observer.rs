@@ -11,10 +11,13 @@ use crate::election::machine::{Event, News};
 use crate::election::slots::Slot;
 use crate::election::{Call, driver};
 use crate::guard::{self, Deadlines, Ended};
-use crate::report::{Log, Waiting, wall_clock};
+use crate::report::{Level, Log, Waiting, wall_clock};
 
 /// How often the line that shows the waiting is drawn anew.
 const REDRAW: Duration = Duration::from_secs(1);
+/// How long a candidate that does not lead is in trouble before people should know. What is over by then does no harm:
+/// off a terminal not a word is said of it.
+const LONG: Duration = Duration::from_secs(300);
 
 /// What the candidacy and the line that shows it have in common.
 pub(in crate::command) struct Shared {
@@ -66,11 +69,42 @@ pub(in crate::command) struct Observer<'a> {
     service: Option<&'a Service<'a>>,
     /// For `--http`.
     feed: Option<Feed<'a>>,
-    /// The last trouble that was told: people need not read it twice.
-    trouble: Option<String>,
+    trouble: Trouble,
+    /// Whether something runs, or is about to, that a trouble may end.
+    leads: bool,
     gives_way: bool,
     /// In which slot of an election we lead, if it has any.
     slot: Option<(&'a Slot, &'a ElectionName)>,
+}
+
+/// What the store fails with, if it does.
+#[derive(Default)]
+struct Trouble {
+    /// What was told last: people need not read it twice.
+    told: Option<(Level, String)>,
+    /// Since when, without an answer in between.
+    since: Option<Boottime>,
+}
+
+impl Trouble {
+    /// How much it matters at `now` that the store fails with `text`; `None` if it was told as loudly before.
+    fn again(&mut self, now: Boottime, leads: bool, text: &str) -> Option<Level> {
+        let since = *self.since.get_or_insert(now);
+        let is_serious = leads || now.since(since) >= LONG;
+        let level = if is_serious { Level::Warn } else { Level::Info };
+        let is_told =
+            self.told.as_ref().is_some_and(|(as_loud, told)| *as_loud <= level && told == text);
+        if is_told {
+            return None;
+        }
+        self.told = Some((level, text.to_owned()));
+        Some(level)
+    }
+
+    /// It is over. How much that matters to those who know of it.
+    fn over(&mut self) -> Level {
+        std::mem::take(self).told.map_or(Level::Info, |(level, _)| level)
+    }
 }
 
 impl<'a> Observer<'a> {
@@ -82,7 +116,9 @@ impl<'a> Observer<'a> {
         service: Option<&'a Service<'a>>,
         feed: Option<Feed<'a>>,
     ) -> Self {
-        Self { log, shared, candidate, service, feed, trouble: None, gives_way: false, slot: None }
+        let trouble = Trouble { told: None, since: None };
+        let (leads, gives_way) = (false, false);
+        Self { log, shared, candidate, service, feed, trouble, leads, gives_way, slot: None }
     }
 
     /// To give leadership up is nothing that people need to know of.
@@ -99,6 +135,16 @@ impl<'a> Observer<'a> {
         whole: &'a ElectionName,
     ) -> Self {
         Self { slot: slot.map(|slot| (slot, whole)), ..self }
+    }
+
+    fn leading(&mut self, token: Token) {
+        self.leads = true;
+        *lock(&self.shared.token) = Some(token);
+        self.shared.clear();
+        match self.slot.and_then(|(slot, whole)| slot.of(whole)) {
+            Some(slot) => self.log.info(format_args!("leading {slot}, token {token}")),
+            None => self.log.info(format_args!("leading, token {token}")),
+        }
     }
 }
 
@@ -130,24 +176,15 @@ impl driver::Observer for Observer<'_> {
         }
         match news {
             News::Waiting { ahead } => self.log.debug(format_args!("waiting, {ahead} ahead")),
-            News::Leading(token) => {
-                *lock(&self.shared.token) = Some(token);
-                self.shared.clear();
-                match self.slot.and_then(|(slot, whole)| slot.of(whole)) {
-                    Some(slot) => self.log.info(format_args!("leading {slot}, token {token}")),
-                    None => self.log.info(format_args!("leading, token {token}")),
-                }
-            }
+            News::Leading(token) => self.leading(token),
             News::Trouble(error, pause) => {
                 let pause = humantime::format_duration(Duration::from_millis(
                     u64::try_from(pause.as_millis()).unwrap_or(u64::MAX),
                 ));
                 let text = format!("{:#}", anyhow::Error::from(error));
-                if self.trouble.as_ref() == Some(&text) {
-                    self.log.debug(format_args!("{text}; trying again in {pause}"));
-                } else {
-                    self.log.warn(format_args!("{text}; trying again"));
-                    self.trouble = Some(text);
+                match self.trouble.again(guard::now(), self.leads, &text) {
+                    Some(level) => self.log.say(level, format_args!("{text}; trying again"), &[]),
+                    None => self.log.debug(format_args!("{text}; trying again in {pause}")),
                 }
             }
             News::Granted { asked, granted } => {
@@ -159,15 +196,14 @@ impl driver::Observer for Observer<'_> {
                 if granted_less { self.log.warn(text) } else { self.log.info(text) }
             }
             News::Recovered(failures) => {
-                self.trouble = None;
                 let times = if failures == 1 { "time" } else { "times" };
-                self.log.warn(format_args!(
-                    "the store answers again, after failing {failures} {times}"
-                ));
+                let text =
+                    format_args!("the store answers again, after failing {failures} {times}");
+                self.log.say(self.trouble.over(), text, &[]);
             }
             News::Unrecorded(why) => self.log.error(why),
             News::Lost(why) => {
-                self.log.warn(format_args!("leadership is lost, stopping the command: {why}"));
+                self.log.error(format_args!("leadership is lost, stopping the command: {why}"));
             }
             News::Paused(why) | News::LookingOn(why) => {
                 self.log.info(format_args!("next to lead, and starting nothing: {why}"));
@@ -208,11 +244,17 @@ impl driver::Observer for Observer<'_> {
             }
             News::Restarting(_) => self.log.debug("the command is started again"),
             News::Emptied => {}
-            News::Leaving { .. } => self.log.debug("leaving the election"),
+            News::Leaving { .. } => {
+                self.leads = false;
+                self.log.debug("leaving the election");
+            }
             News::Holding(left) => {
                 let left = humantime::format_duration(Duration::from_secs(left.as_secs()));
                 self.log.info(format_args!("the command has ended; keeping the lease for {left}"));
             }
+            News::Unkillable(pid) => self.log.warn(format_args!(
+                "cannot kill process {pid}: elect may not signal the user that it runs as; waiting for its end"
+            )),
             News::EntryLeft(error) => {
                 let error = anyhow::Error::from(error);
                 self.log.warn(format_args!(
@@ -246,5 +288,43 @@ impl driver::Observer for Observer<'_> {
              give it another election with -e",
             leader.entry.candidate.id
         )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: u64) -> Boottime {
+        Boottime::from_boot(Duration::from_secs(1000 + second))
+    }
+
+    #[test]
+    fn what_is_ridden_out_before_anything_runs_is_told_to_those_who_ask_for_it() {
+        let mut trouble = Trouble::default();
+        assert_eq!(trouble.again(at(0), false, "no"), Some(Level::Info));
+        assert_eq!(trouble.again(at(1), false, "no"), None);
+        assert_eq!(trouble.again(at(2), false, "not"), Some(Level::Info));
+        assert_eq!(trouble.over(), Level::Info);
+        assert_eq!(trouble.again(at(400), false, "no"), Some(Level::Info));
+    }
+
+    #[test]
+    fn what_lasts_is_told_to_all_and_once() {
+        let mut trouble = Trouble::default();
+        assert_eq!(trouble.again(at(0), false, "no"), Some(Level::Info));
+        assert_eq!(trouble.again(at(299), false, "no"), None);
+        assert_eq!(trouble.again(at(300), false, "no"), Some(Level::Warn));
+        assert_eq!(trouble.again(at(301), false, "no"), None);
+        assert_eq!(trouble.over(), Level::Warn);
+    }
+
+    #[test]
+    fn what_may_end_a_leadership_is_told_at_once() {
+        let mut trouble = Trouble::default();
+        assert_eq!(trouble.again(at(0), true, "no"), Some(Level::Warn));
+        assert_eq!(trouble.again(at(9), true, "no"), None);
+        assert_eq!(trouble.over(), Level::Warn);
+        assert_eq!(trouble.over(), Level::Info);
     }
 }

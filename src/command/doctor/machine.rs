@@ -20,7 +20,8 @@ pub(super) struct Machine {
     pub(super) clock: ClockReport,
     pub(super) containment: Vec<ContainmentReport>,
     pub(super) supplies: Vec<Supply>,
-    best: Containment,
+    /// What a run has that asks for none, or why there is none.
+    best: Result<Containment, String>,
     findings: Vec<Finding>,
 }
 
@@ -50,7 +51,9 @@ impl Machine {
             clock: ClockReport { rate: guard::rate() },
             containment: containment.collect(),
             supplies,
-            best: Enclosure::unseen().containment(),
+            best: Enclosure::choose(None, None)
+                .map(|enclosure| enclosure.containment())
+                .map_err(|unavailable| unavailable.to_string()),
             findings,
         }
     }
@@ -62,15 +65,33 @@ impl Machine {
         if let Ok(Err(distrust)) = timing.map(|timing| timing.trust(self.clock.rate)) {
             findings.push(Finding::error(distrust.what, Distrust::WAY_OUT));
         }
-        if self.best == Containment::Group {
-            findings.push(Finding::warning(
+        findings.extend(match &self.best {
+            Ok(Containment::Group) => Some(Finding::warning(
                 "only the process group of a command can be killed here: /proc does not list our children",
                 "mount /proc for the pid namespace that elect is in, or take --containment cgroup or pidns if it is \
                  to be had",
-            ));
-        }
+            )),
+            Ok(_) => None,
+            Err(why) => Some(Finding::error(
+                format!("elect run starts no command here: {why}"),
+                "give elect what is missing for one of them",
+            )),
+        });
+        findings.extend(tracer().filter(|_| lease != Lease::Unlimited).map(|tracer| {
+            Finding::warning(
+                format!("process {tracer} traces elect, and so a guardian that it starts"),
+                "trace neither elect nor its guardian: a tracer that stands still keeps a guardian from killing",
+            )
+        }));
         findings
     }
+}
+
+/// Who traces this process.
+fn tracer() -> Option<i32> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"))?;
+    tracer.trim().parse().ok().filter(|&pid| pid > 0)
 }
 
 /// What there is, how much of it elect takes, and what to do if there is less.

@@ -7,7 +7,8 @@ mod trial;
 use std::sync::Arc;
 
 use anyhow::Context;
-use elect_api::{Endpoint, ErrorKind, Examination, Finding, Store};
+use elect_api::remote::StoreId;
+use elect_api::{Answer, Called, Endpoint, ErrorKind, Examination, Finding, Store};
 
 use self::machine::Machine;
 use self::trial::Trial;
@@ -47,7 +48,7 @@ async fn examine(
 ) -> anyhow::Result<Result<DoctorReport, i32>> {
     let incoming = Incoming::new(inherited).context("cannot read signals")?;
     let store = config::connect(&plan.backend)?;
-    let examination = tokio::select! {
+    let mut examination = tokio::select! {
         examination = store.examine(Arc::new(guard::now)) => examination?,
         signal = interruption(&incoming) => return Ok(Err(signal)),
     };
@@ -59,6 +60,13 @@ async fn examine(
         () = trial.make() => None,
         signal = interruption(&incoming) => Some(signal),
     };
+    if signal.is_none() && examination.endpoints.iter().any(is_unnamed) {
+        // The trial has given a store its id that had none.
+        tokio::select! {
+            again = store.examine(Arc::new(guard::now)) => examination.endpoints = again?.endpoints,
+            _ = interruption(&incoming) => {}
+        }
+    }
     tokio::select! {
         () = trial.clear_away() => {}
         _ = interruption(&incoming) => {}
@@ -91,6 +99,7 @@ fn report(
     let profile = store.profile();
     let Examination { endpoints, grants, mut supplies, mut findings } = examination;
     findings.extend(out_of_order(&endpoints));
+    findings.extend(divided(&endpoints));
     findings.extend(machine.findings(profile.lease));
     findings.extend(trial.findings());
     let prescription = prescription::prescribe(profile.lease, trial.renewal(), grants);
@@ -99,6 +108,7 @@ fn report(
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     DoctorReport {
         backend: profile.location,
+        store_id: answers(&endpoints).find_map(|(_, answer)| answer.store.id()).map(id),
         well: findings.iter().all(|finding| finding.severity == elect_api::Severity::Note),
         endpoints: endpoints.iter().map(Into::into).collect(),
         rights: trial.rights().iter().map(RightReport::from).collect(),
@@ -109,6 +119,46 @@ fn report(
         limits: supplies.iter().map(Into::into).collect(),
         findings: findings.iter().map(Into::into).collect(),
     }
+}
+
+fn answers(endpoints: &[Endpoint]) -> impl Iterator<Item = (&str, &Answer)> {
+    endpoints
+        .iter()
+        .filter_map(|endpoint| Some((&*endpoint.address, endpoint.answer.as_ref().ok()?)))
+}
+
+fn is_unnamed(endpoint: &Endpoint) -> bool {
+    endpoint.answer.as_ref().is_ok_and(|answer| answer.store == Called::NotYet)
+}
+
+fn id(id: &StoreId) -> String {
+    id.to_string()
+}
+
+/// Endpoints of one URL that lead to several stores.
+fn divided(endpoints: &[Endpoint]) -> Option<Finding> {
+    let told: Vec<(&str, &Called)> = answers(endpoints)
+        .map(|(address, answer)| (address, &answer.store))
+        .filter(|(_, store)| **store != Called::Untold)
+        .collect();
+    let (_, first) = told.first()?;
+    if told.iter().all(|(_, store)| store == first) {
+        return None;
+    }
+    let words: Vec<String> = told
+        .iter()
+        .map(|(address, store)| match store.id() {
+            Some(id) => format!("{address} is the store {id}"),
+            None => format!("{address} is one that has no id yet"),
+        })
+        .collect();
+    Some(Finding::error(
+        format!(
+            "the URL leads to several stores, in each of which somebody may lead: {}",
+            words.join(", ")
+        ),
+        "take those out of the URL that are not meant, and name the one that is: `store-id=` and its id",
+    ))
 }
 
 /// Endpoints that do not answer, while others do.

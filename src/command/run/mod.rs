@@ -329,7 +329,7 @@ fn judge(verdict: Verdict, location: &str) -> (Outcome, String) {
         }
         Verdict::SteppedDown(why) => (Outcome::SteppedDown, why),
         Verdict::AlreadyDone => (Outcome::AlreadyDone, "it was done already".to_owned()),
-        Verdict::NotAcquired => (Outcome::NotAcquired, "another candidate leads".to_owned()),
+        Verdict::NotAcquired(why) => (Outcome::NotAcquired, why.to_owned()),
         Verdict::Unwanted(why) => (Outcome::NotAcquired, why),
         Verdict::Interrupted(signal) => {
             (Outcome::Interrupted(signal), format!("signal {signal} ended the wait"))

@@ -49,7 +49,8 @@ impl Watched {
                     return Some(Event::EndedByKey(ended));
                 }
             }
-            Happened::Reported(Report::SoftPassed | Report::Empty) | Happened::Swept => {}
+            Happened::Reported(Report::SoftPassed | Report::MayNotKill(_) | Report::Empty)
+            | Happened::Swept => {}
         }
         happened.event()
     }

@@ -44,7 +44,7 @@ const TRIES: u32 = 3;
 pub(super) fn selftest(plan: &SelftestPlan, log: &Log) -> anyhow::Result<u8> {
     let inherited = Inherited::take().context("cannot block signals")?;
     // Whoever is left without a parent is ours to end.
-    guard::adopt_orphans();
+    guard::adopt_orphans()?;
     match block_on(examine(plan, &inherited, log))? {
         Ended::Whole(report) => {
             let text = match plan.output {

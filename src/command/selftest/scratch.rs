@@ -161,7 +161,8 @@ async fn end_children(patience: Duration) {
     while guard::has_children() {
         let waited = guard::now().since(began);
         if waited > patience {
-            guard::kill_children();
+            // Tried again at the next look.
+            let _ = guard::kill_descendants();
         }
         // They cannot be killed, or are not to be found: nobody waits for them.
         if waited > patience + IN_THE_END {

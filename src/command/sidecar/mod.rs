@@ -207,7 +207,7 @@ impl Sidecar<'_> {
             Verdict::StoreFailed(error) => Err(error.into()),
             Verdict::Failed(why) => Err(anyhow::anyhow!(why)),
             // No rule of ours allows for any of these.
-            Verdict::NotAcquired
+            Verdict::NotAcquired(_)
             | Verdict::Unwanted(_)
             | Verdict::Unreached
             | Verdict::NotStarted(_)

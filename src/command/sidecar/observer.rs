@@ -42,7 +42,7 @@ impl<O: driver::Observer> driver::Observer for Quiet<'_, O> {
         }
         match news {
             News::Lost(why) => {
-                self.log.warn(format_args!("leadership is lost: {why}"));
+                self.log.error(format_args!("leadership is lost: {why}"));
                 self.over(Reason::Lost, why);
             }
             News::SteppingDown(why) => {

@@ -60,6 +60,14 @@ impl<'a> Desk<'a> {
         Ok(Desk { backend: self.backend, election, log, store, location, end: self.end })
     }
 
+    /// That those who wait in the store have an order, which `what`, a flag or a command, needs.
+    ///
+    /// # Errors
+    /// They have none.
+    pub(super) fn queues(&self, what: &'static str) -> anyhow::Result<()> {
+        Ok(config::queues(&self.store.profile(), what)?)
+    }
+
     /// Its slots, if it has any.
     ///
     /// # Errors

@@ -18,6 +18,7 @@ pub(in crate::command) fn priority(plan: &PriorityPlan, log: &Log) -> anyhow::Re
     block_on(async {
         let ask = &plan.ask;
         let desk = Desk::new(&ask.backend, &ask.election, ask.timeout, log)?;
+        desk.queues("elect priority")?;
         has_ranks(&desk, &ask.election).await?;
         let survey = desk.survey().await?;
         check(&survey, plan, desk.asked().await?.sets_priority_of(&plan.id))?;
@@ -38,7 +39,12 @@ pub(in crate::command) fn priority(plan: &PriorityPlan, log: &Log) -> anyhow::Re
         let leader = survey.leader.filter(|leader| {
             priority == Some(0) && is_known_as(&leader.entry.candidate.id, &plan.id)
         });
-        let Some(leader) = leader else { return Ok(0) };
+        let Some(leader) = leader else {
+            if priority == Some(0) {
+                warn_if_drained(&desk, &desk.survey().await?).await?;
+            }
+            return Ok(0);
+        };
         let why = format!("{} was asked, and has not handed over yet", leader.entry.candidate.id);
         let end = desk
             .wait_until_seen(&why, |seen| {
@@ -46,6 +52,7 @@ pub(in crate::command) fn priority(plan: &PriorityPlan, log: &Log) -> anyhow::Re
             })
             .await?;
         if let Some(seen) = end {
+            warn_if_drained(&desk, &seen.survey).await?;
             return say_who_leads(seen.survey.leader.as_ref());
         }
         desk.log().warn(why);
@@ -74,10 +81,25 @@ async fn until_drained(desk: &Desk<'_>, division: Division, name: &str) -> anyho
     };
     let why = format!("{name} was asked, and has not handed over all shards yet");
     if desk.wait_for_parts(division, &why, is_others).await? {
+        warn_if_drained(desk, &desk.survey().await?).await?;
         return Ok(0);
     }
     desk.log().warn(why);
     Ok(NOT_ACQUIRED)
+}
+
+/// Says that nobody is left who may lead, where the last one was made to look on: that may not be what was wanted.
+async fn warn_if_drained(desk: &Desk<'_>, survey: &Survey) -> anyhow::Result<()> {
+    let orders = desk.asked().await?;
+    let may_lead = |candidate: &Candidate| {
+        candidate.is_foreign() || orders.priority_of(&candidate.id, candidate.priority) > 0
+    };
+    if !survey.entries().any(|entry| may_lead(&entry.candidate)) {
+        desk.log().warn(
+            "no candidate of a priority above 0 is left: nobody leads before one comes, or elect priority gives one back",
+        );
+    }
+    Ok(())
 }
 
 /// That somebody is known by the name, and knows of priorities.

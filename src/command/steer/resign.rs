@@ -19,6 +19,9 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
     block_on(async {
         let ask = &plan.ask;
         let desk = Desk::new(&ask.backend, &ask.election, ask.timeout, log)?;
+        if plan.to.is_some() {
+            desk.queues("--to")?;
+        }
         desk.has_no_slots().await?;
         let survey = desk.survey().await?;
         if let (Some(to), Some(leader)) = (&plan.to, &survey.leader)

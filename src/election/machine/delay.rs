@@ -98,7 +98,7 @@ impl Machine {
     /// The store failed, and we wait the longer the more often it has: a refresh in between is answered.
     fn precaution_refused(&mut self, now: Boottime, error: Error) {
         if let Some(delay) = &mut self.delay {
-            self.failures = self.failures.max(delay.failures);
+            self.contact.failures = self.contact.failures.max(delay.failures);
             delay.failures += 1;
         }
         self.failed(now, error);
@@ -152,6 +152,7 @@ impl Machine {
     /// What we had won is given up.
     pub(super) const fn forget_the_win(&mut self) {
         self.delay = None;
+        self.contact.lose_first();
         self.close_chapter();
     }
 }

@@ -190,7 +190,7 @@ impl Machine {
             Verdict::NotStarted(_) => "the command could not be executed".to_owned(),
             Verdict::StoreFailed(error) => format!("nothing was started: {error}"),
             Verdict::AlreadyDone
-            | Verdict::NotAcquired
+            | Verdict::NotAcquired(_)
             | Verdict::Unwanted(_)
             | Verdict::Unreached => "nothing was started".to_owned(),
         }

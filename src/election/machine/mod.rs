@@ -24,6 +24,7 @@ use self::delay::Delay;
 use self::history::Chapter;
 use self::leading::Tenure;
 use self::once::Inquiry;
+use self::patience::Contact;
 use self::ranking::Ranking;
 use self::request::{Kind, Request};
 use self::settling::Settling;
@@ -47,12 +48,9 @@ pub struct Machine {
     began: Boottime,
     phase: Phase,
     request: Request,
-    /// Requests that failed since the last that did not.
-    failures: u32,
+    contact: Contact,
     /// Answers since the last that had us wait or lead.
     misfits: u32,
-    /// Whether the store ever answered.
-    reached: bool,
     /// What keeps a winner from starting anything.
     restraint: Restraint,
     settling: Settling,
@@ -122,9 +120,8 @@ impl Machine {
             began: now,
             phase: Phase::Joining,
             request: Request::due(now),
-            failures: 0,
+            contact: Contact::none(),
             misfits: 0,
-            reached: false,
             restraint: Restraint::None,
             verdict: None,
             interrupts: Interrupts::default(),
@@ -202,6 +199,7 @@ impl Machine {
             | Event::Outlived
             | Event::Empty => self.tree_changed(now, &event),
             Event::GuardianDied => self.guardian_died(now),
+            Event::Unkillable(pid) => self.say(Command::Tell(News::Unkillable(pid))),
             Event::Tick => {}
         }
         self.look_at_the_time(now);
@@ -265,8 +263,8 @@ impl Machine {
             Some(Kind::Open) => "no answer to the connection attempt in time",
             _ if self.timing.is_local() => {
                 // It is there, and does not fail: somebody is stopped in our way.
-                self.reached = true;
-                "another candidate has stopped in the middle of joining or leaving the election"
+                self.contact.block();
+                patience::BLOCKED
             }
             _ => "no answer in time; whether it was carried out is unknown",
         };
@@ -310,6 +308,7 @@ impl Machine {
             Phase::Leading(_) => self.timing.attempt_timeout,
             _ => self.timing.entry_timeout,
         };
+        self.contact.asks(kind);
         self.request = Request::sent(kind, now, timeout);
         self.say(command);
     }
@@ -332,18 +331,15 @@ impl Machine {
         }
     }
 
-    /// The store answered as it should.
-    fn heard(&mut self) {
-        self.reached = true;
-        if self.failures > 0 {
-            self.say(Command::Tell(News::Recovered(self.failures)));
-        }
-        self.failures = 0;
-    }
-
     /// The answer to a candidate that does not lead.
     fn placed(&mut self, now: Boottime, answer: &Answer, known: Option<usize>) {
         self.may_announce();
+        match *answer {
+            Answer::Leading { .. } => self.contact.place(true),
+            // With nobody before us we are about to enter.
+            Answer::Waiting { ahead: 1.. } => self.contact.place(false),
+            _ => {}
+        }
         if let Answer::Leading { token, .. } = *answer {
             self.count_from_the_win(now, token);
         }
@@ -369,7 +365,6 @@ impl Machine {
                 if known.is_none() && self.has_to_announce() {
                     self.request.hasten(now);
                 }
-                // With nobody before us we are about to enter.
                 if ahead == 0 || !self.has_to_look_ahead(now) {
                     self.leave_if_impatient(now, ahead > 0);
                 }
@@ -423,47 +418,27 @@ impl Machine {
         self.request = Request::due(now + pause);
     }
 
-    /// A request failed, or its outcome is unknown: try again later, unless that cannot help.
-    fn failed(&mut self, now: Boottime, error: Error) {
-        self.failures += 1;
-        let pause = self.timing.backoff(self.failures, self.chance.f64());
-        self.request = Request::due(now + pause);
-        match self.phase {
-            Phase::Joining | Phase::Campaigning(_) if error.is_permanent() => {
-                self.leave(now, Verdict::StoreFailed(error));
-            }
-            Phase::Joining | Phase::Campaigning(_)
-                if !self.reached && self.patience_ends().is_some_and(|end| end <= now + pause) =>
-            {
-                self.leave(now, Verdict::StoreFailed(error));
-            }
-            Phase::Finished => {}
-            _ => self.say(Command::Tell(News::Trouble(error, pause))),
-        }
-    }
-
     fn guardian_died(&mut self, now: Boottime) {
-        const WHY: &str = "the guardian process was killed; the command was killed with it";
+        const WHY: &str =
+            "the guardian process was killed, or failed; the command was killed with it";
         match &mut self.phase {
             Phase::Joining | Phase::Campaigning(_) => self.leave(now, Verdict::Failed(WHY.into())),
             Phase::Leading(tenure) if tenure.is_resting() => {
-                const WHY: &str = "the guardian process was killed";
+                const WHY: &str = "the guardian process was killed, or failed";
                 self.end_rest(now, Verdict::Failed(WHY.into()), self.last_of_the_grace(now));
             }
             Phase::Leading(tenure) if !tenure.is_empty() => {
                 // Past the soft deadline it was the kernel, on our own behalf.
-                let verdict = if self
-                    .timing
-                    .deadlines(tenure.validity())
-                    .is_some_and(|known| known.soft <= now)
-                {
-                    Verdict::Lost("the lease could not be renewed in time".into())
-                } else {
-                    Verdict::Failed(WHY.into())
-                };
+                let deadlines = self.timing.deadlines(tenure.validity());
                 tenure.kill();
                 self.is_abrupt = true;
-                self.verdict.get_or_insert(verdict);
+                if deadlines.is_some_and(|known| known.soft <= now) {
+                    if self.verdict.is_none() {
+                        self.lose("the lease could not be renewed in time".into());
+                    }
+                } else {
+                    self.verdict.get_or_insert(Verdict::Failed(WHY.into()));
+                }
                 self.say(Command::Sweep);
             }
             _ => {}

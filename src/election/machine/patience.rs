@@ -1,10 +1,140 @@
-//! For how long leadership is waited for.
+//! For how long leadership is waited for, and for how long a store is tried that does not give us a place.
+//!
+//! An answer is no place: a store that is full goes on answering what only reads, and takes no entry. What ends the
+//! trying is that it has put us behind somebody, or had us win.
 
-use elect_api::Boottime;
+use elect_api::{Boottime, Error};
 
-use super::{Machine, Verdict, Wait};
+use super::request::Kind;
+use super::{Command, Machine, News, Phase, Verdict, Wait};
+
+/// Why leadership was not to be had.
+const LED: &str = "another candidate leads";
+pub(super) const BLOCKED: &str =
+    "another candidate has stopped in the middle of joining or leaving the election";
+const UNSETTLED: &str = "the time was over before it was settled who leads";
+const UNHEARD: &str = "another candidate led when the store answered last, and it has failed since";
+
+/// What is known of the store by how it has answered.
+#[derive(Clone, Debug)]
+pub(super) struct Contact {
+    /// What it was asked for last.
+    asked: Kind,
+    /// Requests that failed since the last that did not.
+    pub(super) failures: u32,
+    /// How the last one failed.
+    trouble: Option<Error>,
+    /// Whether it ever answered.
+    has_answered: bool,
+    place: Place,
+    /// Whether another candidate of this machine keeps us from one: that is no fault of the store's.
+    is_blocked: bool,
+    /// Since when it has not taken what the first has to write before a start, though it confirms the place.
+    refuses: Option<Boottime>,
+}
+
+/// Our place, as last answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// There never was one.
+    Never,
+    /// Somebody is before us, or we have given our place up.
+    Behind,
+    /// The first, and nothing was started.
+    First,
+}
+
+impl Contact {
+    pub(super) const fn none() -> Self {
+        Self {
+            asked: Kind::Open,
+            failures: 0,
+            trouble: None,
+            has_answered: false,
+            place: Place::Never,
+            is_blocked: false,
+            refuses: None,
+        }
+    }
+
+    pub(super) const fn asks(&mut self, kind: Kind) {
+        self.asked = kind;
+    }
+
+    /// Whether it was asked to take what has to be there before a winner starts anything.
+    const fn was_to_take(&self) -> bool {
+        matches!(self.asked, Kind::Settle | Kind::WriteHistory)
+    }
+
+    /// Our place, as answered: the first, or behind somebody.
+    pub(super) const fn place(&mut self, is_first: bool) {
+        self.place = if is_first { Place::First } else { Place::Behind };
+    }
+
+    /// It is not the first any more, or is given up.
+    pub(super) const fn lose_first(&mut self) {
+        if matches!(self.place, Place::First) {
+            self.place = Place::Behind;
+        }
+    }
+
+    /// Somebody of this machine stands in our way.
+    pub(super) const fn block(&mut self) {
+        self.is_blocked = true;
+    }
+}
 
 impl Machine {
+    /// The store answered as it should.
+    pub(super) fn heard(&mut self) {
+        let contact = &mut self.contact;
+        (contact.has_answered, contact.is_blocked, contact.trouble) = (true, false, None);
+        if contact.was_to_take() {
+            contact.refuses = None;
+        }
+        let failures = std::mem::take(&mut contact.failures);
+        if failures > 0 {
+            self.say(Command::Tell(News::Recovered(failures)));
+        }
+    }
+
+    /// A request failed, or its outcome is unknown: try again later, unless that cannot help.
+    pub(super) fn failed(&mut self, now: Boottime, error: Error) {
+        let contact = &mut self.contact;
+        contact.failures += 1;
+        contact.trouble = Some(error.clone());
+        if contact.place == Place::First && contact.was_to_take() {
+            contact.refuses.get_or_insert(now);
+        } else {
+            contact.refuses = None;
+        }
+        let pause = self.timing.backoff(self.contact.failures, self.chance.f64());
+        self.request = super::Request::due(now + pause);
+        match self.phase {
+            Phase::Joining | Phase::Campaigning(_)
+                if error.is_permanent() || self.has_tried_enough(now + pause) =>
+            {
+                self.leave(now, Verdict::StoreFailed(error));
+            }
+            Phase::Finished => {}
+            _ => self.say(Command::Tell(News::Trouble(error, pause))),
+        }
+    }
+
+    /// Whether a store that fails is not to be asked at this instant any more.
+    fn has_tried_enough(&self, then: Boottime) -> bool {
+        let limit = self.contact.refuses.map(|since| since + self.timing.connect_timeout);
+        let patience = self.patience_ends().filter(|_| self.is_in_trouble());
+        limit.into_iter().chain(patience).any(|end| end <= then)
+    }
+
+    /// Whether it is the store's trouble that leadership is not to be had, as far as is known. Whoever waits behind
+    /// somebody rides it out.
+    fn is_in_trouble(&self) -> bool {
+        let Contact { place, is_blocked, .. } = self.contact;
+        !is_blocked && (place != Place::Behind || self.rules.wait == Wait::No)
+    }
+
     /// Leadership is not to be had at once, as was seen: whoever does not wait, or has waited long enough,
     /// leaves.
     pub(super) fn leave_if_impatient(&mut self, now: Boottime, is_seen: bool) {
@@ -18,7 +148,7 @@ impl Machine {
         }
     }
 
-    /// When waiting, or trying to reach the store, ends.
+    /// When waiting, or trying to be given a place, ends.
     pub(super) fn patience_ends(&self) -> Option<Boottime> {
         if self.is_delayed() {
             return None;
@@ -28,28 +158,38 @@ impl Machine {
             Wait::No => Some(self.began + self.timing.connect_timeout),
             Wait::Forever => None,
         };
-        match (self.reached, wait) {
+        let answers_well = self.contact.has_answered && self.contact.trouble.is_none();
+        let has_place = self.contact.place != Place::Never || self.contact.is_blocked;
+        match (has_place, wait) {
             (true, wait) => wait,
-            // The store's first answer is waited for, as it decides.
+            // The store's first word on our place is waited for, as it decides.
             (false, Some(wait)) => Some(
                 wait.max(self.began + self.timing.connect_timeout.min(self.timing.entry_timeout)),
             ),
-            (false, None) if self.rules.insists => None,
+            (false, None) if self.rules.insists || answers_well => None,
             (false, None) => Some(self.began + self.timing.connect_timeout),
         }
     }
 
     pub(super) fn lose_patience(&mut self, now: Boottime) {
-        let pause = || self.orders.pause().map(|why| format!("the election is {why}"));
-        let exclusion = || {
-            let why = self.exclusion()?;
-            self.reached.then(|| format!("this candidate never leads: {why}"))
-        };
-        let verdict = match pause().or_else(exclusion) {
-            Some(why) => Verdict::Unwanted(why),
-            None if self.reached => Verdict::NotAcquired,
-            None => Verdict::Unreached,
+        let verdict = match (&self.contact.trouble, self.unwanted()) {
+            (Some(error), _) if self.is_in_trouble() => Verdict::StoreFailed(error.clone()),
+            (_, Some(why)) => Verdict::Unwanted(why),
+            (Some(_), None) if self.contact.is_blocked => Verdict::NotAcquired(BLOCKED),
+            (Some(_), None) => Verdict::NotAcquired(UNHEARD),
+            (None, None) if self.contact.place == Place::Behind => Verdict::NotAcquired(LED),
+            (None, None) if self.contact.has_answered => Verdict::NotAcquired(UNSETTLED),
+            (None, None) => Verdict::Unreached,
         };
         self.leave(now, verdict);
+    }
+
+    /// Why people do not want us to lead, as far as is known.
+    fn unwanted(&self) -> Option<String> {
+        let pause = self.orders.pause().map(|why| format!("the election is {why}"));
+        pause.or_else(|| {
+            let why = self.exclusion().filter(|_| self.contact.has_answered)?;
+            Some(format!("this candidate never leads: {why}"))
+        })
     }
 }

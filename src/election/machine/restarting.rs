@@ -108,7 +108,7 @@ impl Machine {
         // The seat has what holds the lease, and cannot give it while it is asked something.
         let is_asked = matches!(self.request, Request::Sent { .. });
         // Where leases end by time, there may be little left of one that could not be renewed.
-        let is_unsure = self.failures > 0 && !self.timing.is_local();
+        let is_unsure = self.contact.failures > 0 && !self.timing.is_local();
         if is_asked || is_unsure || !self.timing.leaves_grace(tenure.validity(), now) {
             return tenure.enter(Stage::Resting(None));
         }

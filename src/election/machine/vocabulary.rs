@@ -22,7 +22,7 @@ pub struct Rules {
     pub hold: Option<Duration>,
     /// When a command that has ended is started again; `None` is never.
     pub restarts: Option<Restarts>,
-    /// Whether a store that was never reached is tried without end, as long as `wait` lasts.
+    /// Whether a store that never gave us a place is tried without end, as long as `wait` lasts.
     pub insists: bool,
     /// Whether what the command does is to be done once.
     pub once: bool,
@@ -96,9 +96,9 @@ impl Restarts {
 /// How long to wait for leadership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// Not at all: the store's first answer decides.
+    /// Not at all: the store's first word on our place decides.
     No,
-    /// This long, and at least until the store's first answer.
+    /// This long, and at least until the store's first word on our place.
     For(Duration),
     /// Until it is ours.
     Forever,
@@ -151,6 +151,8 @@ pub enum Event {
     Empty,
     /// The guardian is dead.
     GuardianDied,
+    /// This process of the tree may not be killed by us, so that its end is awaited.
+    Unkillable(i32),
     /// This signal came to elect.
     Signal(i32),
     /// Somebody asks us to give leadership up, for this reason.
@@ -322,6 +324,8 @@ pub enum News {
     },
     /// Our entry could not be removed; the store will.
     EntryLeft(Error),
+    /// This process of the tree may not be killed by us, so that its end is awaited.
+    Unkillable(i32),
 }
 
 /// How a candidacy ended.
@@ -342,13 +346,13 @@ pub enum Verdict {
     Withdrawn(String),
     /// What is to be done once was done already.
     AlreadyDone,
-    /// Leadership was not to be had in time.
-    NotAcquired,
+    /// Leadership was not to be had in time, for this reason.
+    NotAcquired(&'static str),
     /// It was not to be had in time as people do not want us to lead, in these words.
     Unwanted(String),
     /// This signal ended the wait.
     Interrupted(i32),
-    /// The store refused, or was never reached.
+    /// The store refused, was never reached, or answered and took no entry.
     StoreFailed(Error),
     /// The store did not answer in time, ever.
     Unreached,

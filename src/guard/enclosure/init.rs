@@ -7,7 +7,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 
 use crate::guard::children::{self, Waited};
-use crate::guard::{death_pipe, descriptors, signals};
+use crate::guard::death_pipe::Readers;
+use crate::guard::{descriptors, signals};
 
 /// The order to end as soon as no process is left. Any other byte is a signal for all that are.
 pub(super) const LEAVE: u8 = 0;
@@ -17,7 +18,7 @@ pub(super) struct Kept<'a> {
     pub(super) orders: &'a OwnedFd,
     /// For `ELECT_LEASE`: programs in a user namespace may look at descriptors of this process only.
     pub(super) lease: &'a OwnedFd,
-    pub(super) death_read: &'a OwnedFd,
+    pub(super) death_readers: &'a Readers,
     pub(super) null: &'a OwnedFd,
 }
 
@@ -29,7 +30,7 @@ pub(super) fn main(kept: &Kept<'_>) -> ! {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0
     };
     // A guardian that died before that sends nothing any more.
-    if !is_tied || death_pipe::is_over(kept.death_read) {
+    if !is_tied || kept.death_readers.is_over() {
         end();
     }
     descriptors::silence(kept.null, &[0, 1, 2]);

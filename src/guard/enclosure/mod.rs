@@ -4,7 +4,7 @@
 //! | containment | the command is started by | all are killed by | empty once |
 //! |---|---|---|---|
 //! | `group` | fork | KILL of its group | `wait` knows no child |
-//! | `scan` | fork | that, and KILL of each child, again and again | the same |
+//! | `scan` | fork | that, and KILL of each descendant, again and again | the same |
 //! | `cgroup` | fork into the cgroup | that, and `cgroup.kill` | the same, and nothing populates the cgroup |
 //! | `pidns` | fork into the namespace, by a door | that, and KILL of the init | the same; the init is a child |
 
@@ -14,23 +14,30 @@ mod init;
 mod namespace;
 
 use std::fmt::{self, Display};
+use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use nix::errno::Errno;
 
 use self::cgroup::Cgroup;
 use self::namespace::Namespace;
-use super::children::{self, Living};
+use super::children;
 use super::containment::Containment;
+use super::courier::{self, Courier};
+use super::descendants::{Descendants, Found, Kill};
 use super::signals;
 use super::spawn::Birth;
 
 /// What holds the descendants of one command.
 pub struct Enclosure {
     containment: Containment,
-    /// `/proc/.../children` of the guardian, for the guardian.
-    list: Option<OwnedFd>,
     walls: Walls,
+    /// Where descendants are looked for.
+    descendants: Option<Descendants>,
+    /// `/proc/.../children` of the guardian, for the guardian; of the wrapper, for the wrapper.
+    list: Option<OwnedFd>,
+    /// Where we may not signal other users' processes by ourselves: the guardian's and the wrapper's.
+    couriers: Option<[Courier; 2]>,
 }
 
 enum Walls {
@@ -69,10 +76,16 @@ impl Enclosure {
     }
 
     /// The best that changes nothing that the command could see.
-    pub fn unseen() -> Self {
-        let containment =
-            if children::are_listed() { Containment::Scan } else { Containment::Group };
-        Self { containment, list: None, walls: Walls::None }
+    pub fn best_unseen() -> Containment {
+        if children::are_listed() { Containment::Scan } else { Containment::Group }
+    }
+
+    /// Makes that, also where it does not hold what becomes another user's.
+    ///
+    /// # Errors
+    /// When no descriptor is left.
+    pub fn unseen() -> io::Result<Self> {
+        Self::with(Self::best_unseen(), Walls::None)
     }
 
     /// Which containments are to be had here, the best first, and why the others are not. What each needs is
@@ -86,21 +99,38 @@ impl Enclosure {
     fn make(containment: Containment) -> Result<Self, Refusal> {
         let walls = match containment {
             Containment::Scan if !children::are_listed() => return Err(Refusal::Unlisted),
-            Containment::Group | Containment::Scan => Walls::None,
+            Containment::Group | Containment::Scan => {
+                if courier::is_needed() {
+                    courier::try_out().map_err(Refusal::Unkillable)?;
+                }
+                Walls::None
+            }
             Containment::Cgroup => Walls::Cgroup(Cgroup::new().map_err(Refusal::Cgroup)?),
             Containment::Pidns => Walls::Namespace(Namespace::new().map_err(Refusal::Namespace)?),
         };
-        Ok(Self { containment, list: None, walls })
+        Self::with(containment, walls).map_err(Refusal::Unprepared)
+    }
+
+    fn with(containment: Containment, walls: Walls) -> io::Result<Self> {
+        let scans = containment != Containment::Group && children::are_listed();
+        let descendants = scans.then(Descendants::new).transpose()?;
+        let list = scans.then(children::list).transpose()?;
+        if let (Some(descendants), Some(list)) = (&descendants, &list) {
+            descendants.try_out(list.as_raw_fd())?;
+        }
+        let couriers = || Ok::<_, io::Error>([Courier::new()?, Courier::new()?]);
+        Ok(Self {
+            containment,
+            walls,
+            descendants,
+            list,
+            couriers: courier::is_needed().then(couriers).transpose()?,
+        })
     }
 
     /// The containment in force.
     pub const fn containment(&self) -> Containment {
         self.containment
-    }
-
-    /// Whether children are looked for, where they are listed.
-    fn scans(&self) -> bool {
-        self.containment != Containment::Group
     }
 
     /// Whether programs that it holds may look at no descriptors but those of its init.
@@ -111,9 +141,15 @@ impl Enclosure {
 
 /// For the guardian: none of these allocates, but the first.
 impl Enclosure {
-    /// The guardian has come to be: it is its children that will be looked for.
-    pub(super) fn settle(&mut self) {
-        self.list = self.scans().then(children::list).flatten();
+    /// The guardian has come to be: it is its children that will be looked for. The wrapper's list gives it its place.
+    ///
+    /// # Errors
+    /// When they are not listed any more, or no descriptor is left.
+    pub(super) fn settle(&mut self) -> io::Result<()> {
+        if self.list.take().is_some() {
+            self.list = Some(children::list()?);
+        }
+        Ok(())
     }
 
     /// Forks the command into it.
@@ -142,29 +178,32 @@ impl Enclosure {
 
     /// Signals the command's group, while it lives, and else what it has left.
     pub(super) fn signal(&self, command: Option<i32>, signal: i32) {
+        let courier = self.couriers.as_ref().map(|[courier, _]| courier);
         // While the command is unreaped its group's number is ours; after that only children are.
         match (command, &self.walls, &self.list) {
-            (Some(command), ..) => signals::signal_command(command, signal),
+            (Some(command), ..) => signals::signal_command(command, signal, courier),
             (None, Walls::Namespace(namespace), _) => namespace.signal(signal),
-            (None, _, Some(list)) => children::signal_each(list.as_raw_fd(), signal, &[]),
+            (None, _, Some(list)) => {
+                let send = |pid| _ = signals::signal_child(pid, signal, courier);
+                let _ = children::each_number(list.as_raw_fd(), &mut 0, send);
+            }
             (None, _, None) => {}
         }
     }
 
-    /// Kills all in it that can be found.
-    pub(super) fn kill_all(&self, command: Option<i32>) {
+    /// Kills all in it that can be found, once; says who has been found besides the command's group.
+    pub(super) fn kill_all(&mut self, command: Option<i32>) -> Found {
+        let courier = self.couriers.as_ref().map(|[courier, _]| courier);
         if let Some(command) = command {
-            signals::signal_command(command, libc::SIGKILL);
+            signals::signal_command(command, libc::SIGKILL, courier);
         }
         self.kill_walled();
-        if let Some(list) = &self.list {
-            children::signal_each(list.as_raw_fd(), libc::SIGKILL, &[]);
+        match (&mut self.descendants, &self.list) {
+            (Some(descendants), Some(list)) => {
+                descendants.kill_ours(list.as_raw_fd(), false, &Kill { spare: &[], courier })
+            }
+            _ => Found::NONE,
         }
-    }
-
-    /// Kills all children that live, where they are listed; says which.
-    pub(super) fn kill_living(&self) -> Living {
-        self.list.as_ref().map_or(Living::NONE, |list| children::kill_living(list.as_raw_fd(), &[]))
     }
 
     /// The command has ended.
@@ -199,6 +238,9 @@ impl Enclosure {
     /// Calls `keep` with each descriptor of it.
     pub(super) fn each_descriptor(&self, mut keep: impl FnMut(RawFd)) {
         self.list.iter().map(AsRawFd::as_raw_fd).for_each(&mut keep);
+        self.descendants.iter().for_each(|it| it.each_descriptor(&mut keep));
+        let courier = self.couriers.iter().map(|[courier, _]| courier);
+        courier.flat_map(Courier::descriptors).for_each(&mut keep);
         match &self.walls {
             Walls::None => {}
             Walls::Cgroup(cgroup) => cgroup.descriptors().into_iter().for_each(keep),
@@ -238,22 +280,27 @@ impl Enclosure {
         Self { walls, ..self }
     }
 
-    /// After the guardian's death: kills all in it that can be found, but those in `spare`.
-    pub(super) fn sweep(&self, spare: &[i32]) {
+    /// After the guardian's death: kills all that have become our descendants, but those in `spare`, once; says
+    /// who has been found. `None` where they cannot be looked for.
+    pub(super) fn sweep(&mut self, spare: &[i32]) -> Option<Found> {
         self.kill_walled();
-        if self.scans() {
-            children::kill_all_but(spare);
-        }
+        let courier = self.couriers.as_ref().map(|[_, courier]| courier);
+        let (descendants, list) = (self.descendants.as_mut()?, self.list.as_ref()?);
+        Some(descendants.kill_ours(list.as_raw_fd(), true, &Kill { spare, courier }))
     }
 
-    /// Then kills all children that live, but those in `spare`, where they are looked for; says which.
-    pub(super) fn kill_living_but(&self, spare: &[i32]) -> Living {
-        if self.scans() { children::kill_all_living_but(spare) } else { Living::NONE }
+    /// Kills all descendants of a guardian that does not do it, once; says who has been found. `None` where they
+    /// cannot be looked for.
+    pub(super) fn kill_below(&mut self, guardian: i32, spare: &[i32]) -> Option<Found> {
+        self.kill_walled();
+        let courier = self.couriers.as_ref().map(|[_, courier]| courier);
+        let descendants = self.descendants.as_mut()?;
+        Some(descendants.kill_below(guardian, &Kill { spare, courier }))
     }
 }
 
 /// Waits for the end of a child, and reaps it.
-fn wait_for(child: i32) {
+pub(super) fn wait_for(child: i32) {
     loop {
         let mut status = 0;
         // SAFETY: status is a valid place for the kernel to write to.
@@ -275,6 +322,8 @@ pub struct Unavailable {
 #[derive(Debug)]
 enum Refusal {
     Unlisted,
+    Unkillable(io::Error),
+    Unprepared(io::Error),
     Cgroup(cgroup::Trouble),
     Namespace(namespace::Trouble),
 }
@@ -287,6 +336,9 @@ impl Display for Unavailable {
                 return write!(f, "containment {wish} is less than {required}, which is required");
             }
             Some(wish) => write!(f, "containment {wish} cannot be had here")?,
+            None if *required == Containment::Group => {
+                f.write_str("no containment can be had here")?;
+            }
             None => write!(f, "containment {required}, which is required, cannot be had here")?,
         }
         for (index, (containment, refusal)) in refusals.iter().enumerate() {
@@ -306,6 +358,11 @@ impl Display for Refusal {
             Self::Unlisted => f.write_str(
                 "/proc does not list our children: mount it for the pid namespace that elect is in",
             ),
+            Self::Unkillable(error) => write!(
+                f,
+                "root cannot kill other users' processes here ({error}): give elect the capability CAP_KILL"
+            ),
+            Self::Unprepared(error) => write!(f, "it cannot be prepared: {error}"),
             Self::Cgroup(trouble) => trouble.fmt(f),
             Self::Namespace(trouble) => trouble.fmt(f),
         }

@@ -193,8 +193,8 @@ impl Namespace {
 fn go_ahead(user: Option<&User>, entrance: &Entrance, birth: &mut Birth<'_>) -> ! {
     // SAFETY: prctl takes a NUL-terminated name here.
     unsafe { libc::prctl(libc::PR_SET_NAME, c"elect-door".as_ptr()) };
-    // Whoever comes after it sees by the death-pipe whether the guardian lives.
-    birth.let_go_of_the_death_pipe();
+    // Whoever comes after it sees by the death-pipes whether the guardian lives.
+    birth.let_go_of_the_death_pipes();
     let mut told = Told::default();
     let tell = |told: Told| -> ! {
         let _ = nix::unistd::write(&entrance.tell, &told.bytes());
@@ -212,7 +212,7 @@ fn go_ahead(user: Option<&User>, entrance: &Entrance, birth: &mut Birth<'_>) -> 
             init::main(&Kept {
                 orders: &entrance.orders,
                 lease: birth.lease,
-                death_read: &birth.launch.death_read,
+                death_readers: &birth.launch.death_readers,
                 null: birth.null,
             })
         }

@@ -158,7 +158,7 @@ fn a_tree_that_is_being_killed_as_its_time_runs_out_is_the_last() {
 }
 
 fn deadlines(soft: u64) -> Deadlines {
-    Deadlines { soft: at(soft), hard: at(soft + 4), dead_man: at(soft + 5) }
+    Deadlines { soft: at(soft), hard: at(soft + 4), dead_man: at(soft + 5), last: at(soft + 6) }
 }
 
 #[test]
@@ -220,6 +220,23 @@ fn a_lost_leadership_asks_once_and_ends_at_the_earlier_deadline() {
     assert_eq!(ladder.step(at(3), Event::Stop { kill_at: at(5) }), None);
     assert_eq!(ladder.step(at(4), TERM), Some(Action::Signal { signal: 15, resume: true }));
     assert_eq!(ladder.step(at(6), Event::Tick), Some(Action::KillAll));
+}
+
+/// Its end would kill nothing that it does not kill sooner.
+#[test]
+fn a_guardian_that_has_killed_once_gets_more_time_to_kill() {
+    let mut ladder = Ladder::new(Leftover::Kill, true);
+    ladder.step(at(1), Event::Renewed(deadlines(5)));
+    ladder.step(at(1), Event::Start);
+    assert_eq!(ladder.step(at(2), Event::Killed), None, "nothing is killed yet");
+    assert_eq!(ladder.dead_man(), Some(at(10)));
+    assert_eq!(ladder.step(at(9), Event::Tick), Some(Action::KillAll));
+    assert_eq!(ladder.dead_man(), Some(at(10)), "a first pass may be the one that is too slow");
+    assert_eq!(ladder.step(at(9), Event::Killed), Some(Action::Rearm));
+    assert_eq!(ladder.dead_man(), Some(at(11)));
+    assert_eq!(ladder.step(at(10), Event::Killed), None, "once is enough");
+    ladder.step(at(10), Event::Renewed(deadlines(20)));
+    assert_eq!(ladder.dead_man(), Some(at(11)), "it takes no other back");
 }
 
 #[test]

@@ -80,6 +80,8 @@ pub struct LeaderStatus {
     /// How many milliseconds its lease runs on without a renewal; `null` where leases have no limit, or
     /// the store does not tell.
     pub remaining_ms: Option<u64>,
+    /// Whether its processes stand still, as far as the store sees: the local disk does, others do not.
+    pub stopped: bool,
     #[serde(skip)]
     is_unlimited: bool,
     /// How suspicious it is, if that is known.
@@ -107,6 +109,8 @@ pub struct WaitingStatus {
     /// When it arrived, by its machine's clock or the store's; RFC 3339 in UTC. `null` if the store does
     /// not tell.
     pub joined: Option<String>,
+    /// Whether its process stands still, as far as the store sees: the local disk does, others do not.
+    pub stopped: bool,
 }
 
 impl ElectionStatus {
@@ -168,6 +172,7 @@ impl ElectionStatus {
         let leader = self.leader.as_mut();
         let left = leader.map(|leader| {
             leader.suspicion = leader.suspicion.filter(|_| age < fresh);
+            leader.stopped &= age < fresh;
             (leader.remaining_ms.map(Duration::from_millis), leader)
         });
         let is_known = match left {
@@ -207,6 +212,7 @@ impl LeaderStatus {
             remaining_ms: leader
                 .remaining
                 .map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
+            stopped: leader.entry.is_stopped,
             is_unlimited: lease == Lease::Unlimited,
             suspicion: None,
         }
@@ -225,6 +231,7 @@ impl WaitingStatus {
             containment: known(&candidate.containment),
             priority: (!candidate.is_foreign()).then_some(candidate.priority),
             joined: entry.joined.map(rfc3339),
+            stopped: entry.is_stopped,
         }
     }
 }
@@ -306,7 +313,7 @@ mod tests {
 
     #[test]
     fn the_json_keys_are_stable() {
-        let expected = r#"{"elections":[{"election":"job","backend":"file:///x","leader":{"id":"a","host":"web","pid":42,"command":"./job","containment":"scan","priority":100,"token":7,"since":"1970-01-01T00:00:08.000Z","joined":"1970-01-01T00:00:00.000Z","remaining_ms":null},"waiting":[{"place":1,"id":"b\u001b[2J","host":"web","pid":42,"command":"./job","containment":"scan","priority":100,"joined":"1970-01-01T00:02:20.000Z"}],"paused":null},{"election":"idle","backend":"file:///x","leader":null,"waiting":[],"paused":null}]}"#;
+        let expected = r#"{"elections":[{"election":"job","backend":"file:///x","leader":{"id":"a","host":"web","pid":42,"command":"./job","containment":"scan","priority":100,"token":7,"since":"1970-01-01T00:00:08.000Z","joined":"1970-01-01T00:00:00.000Z","remaining_ms":null,"stopped":false},"waiting":[{"place":1,"id":"b\u001b[2J","host":"web","pid":42,"command":"./job","containment":"scan","priority":100,"joined":"1970-01-01T00:02:20.000Z","stopped":false}],"paused":null},{"election":"idle","backend":"file:///x","leader":null,"waiting":[],"paused":null}]}"#;
         assert_eq!(serde_json::to_string(&report()).unwrap(), expected);
     }
 

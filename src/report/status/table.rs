@@ -29,12 +29,15 @@ const HEADINGS: [&str; 14] = [
     "HOLDS",
 ];
 const ROLE: usize = 1;
-/// The one of them that only somebody who goes on looking can fill.
+/// The one of them that, unless somebody stands still, only those can fill who go on looking.
 const SUSPICION: usize = 10;
 /// The one that says nothing where all have the usual one.
 const PRIORITY: usize = 12;
 /// The one that only those have over whom shards are spread.
 const HOLDS: usize = 13;
+
+/// What is said of one that stands still in the place of a suspicion: there is nothing left to suspect.
+const STOPPED: &str = "stopped";
 
 type Cells = [String; HEADINGS.len()];
 
@@ -59,8 +62,11 @@ impl StatusReport {
         }
         let is_ranked = self.elections.iter().any(ElectionStatus::is_ranked);
         let is_spread = self.elections.iter().any(ElectionStatus::is_spread);
+        let is_stopped = self.elections.iter().any(ElectionStatus::is_stopped);
         let is_shown = |column| {
-            is_wanted(column) && (column != PRIORITY || is_ranked) && (column != HOLDS || is_spread)
+            (is_wanted(column) || (column == SUSPICION && is_stopped))
+                && (column != PRIORITY || is_ranked)
+                && (column != HOLDS || is_spread)
         };
         let headings: Vec<&str> = only(HEADINGS, is_shown).collect();
         let mut table = Table::new(&headings);
@@ -117,6 +123,16 @@ impl ElectionStatus {
             || parts.any(Self::is_ranked)
     }
 
+    /// Whether somebody in it stands still.
+    fn is_stopped(&self) -> bool {
+        let members = self.division.iter().flat_map(|division| &division.members);
+        let waiting = self.waiting.iter().chain(members.map(|member| &member.who));
+        let leader = self.leader.iter().map(|leader| leader.stopped);
+        let parts = self.division.iter().flat_map(|division| &division.parts);
+        leader.chain(waiting.map(|waiting| waiting.stopped)).any(|it| it)
+            || parts.clone().any(Self::is_stopped)
+    }
+
     /// Whether it has shards.
     fn is_spread(&self) -> bool {
         self.division.as_ref().is_some_and(|division| division.kind == PartKind::Shards)
@@ -147,7 +163,10 @@ impl LeaderStatus {
                 (None, true) => "unlimited".to_owned(),
                 (None, false) => String::new(),
             },
-            self.suspicion.map(|suspicion| suspicion.to_string()).unwrap_or_default(),
+            match (self.stopped, self.suspicion) {
+                (true, _) => STOPPED.to_owned(),
+                (false, suspicion) => suspicion.map(|it| it.to_string()).unwrap_or_default(),
+            },
             self.containment.clone().unwrap_or_default(),
             self.priority.map(|priority| priority.to_string()).unwrap_or_default(),
             String::new(),
@@ -168,7 +187,7 @@ impl WaitingStatus {
             age_of(self.joined.as_deref(), now),
             String::new(),
             String::new(),
-            String::new(),
+            if self.stopped { STOPPED.to_owned() } else { String::new() },
             self.containment.clone().unwrap_or_default(),
             self.priority.map(|priority| priority.to_string()).unwrap_or_default(),
             String::new(),

@@ -193,6 +193,12 @@ impl Cell {
             }
             let run = self.oracle.wait_for_stamps("A", Duration::from_millis(300));
             assert!(run.is_alive(), "it was killed: {run}");
+            if self.escaper == Escaper::Root && self.act == Act::End && self.tier == "scan" {
+                run.processes
+                    .iter()
+                    .for_each(|process| send_if_alive(process.pid, Signal::SIGKILL));
+                a.wait().exits(0).says("cannot kill process ");
+            }
         }
         // Whatever lives of it is in the cgroup, and dies with that.
     }

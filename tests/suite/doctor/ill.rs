@@ -8,6 +8,8 @@ use elect_testkit::servers::{Etcd, ZooKeeper, ZooKeeperSetup};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
+use crate::selftest::stores::keys as keys_of;
+
 use super::{RIGHTS, doctor, endpoints, findings, granted, only, report, told};
 
 /// What is advised where the answers of this server are so late, and it is said why.
@@ -73,13 +75,21 @@ fn an_old_etcd_is_known_for_its_fault() {
     let numbers: Vec<u32> =
         version.split('.').map(|part| part.parse().expect("a number")).collect();
     let is_old = numbers < vec![3, 4, 31] || (vec![3, 5, 0]..vec![3, 5, 13]).contains(&numbers);
-    println!("etcd {version}: {}", if is_old { "old" } else { "new" });
-    let found = report(&doctor(&etcd.url()), i32::from(is_old));
+    let is_stale = numbers < vec![3, 4, 42]
+        || (vec![3, 5, 0]..vec![3, 5, 28]).contains(&numbers)
+        || (vec![3, 6, 0]..vec![3, 6, 9]).contains(&numbers);
+    println!("etcd {version}: old {is_old}, stale {is_stale}");
+    let found = report(&doctor(&etcd.url()), i32::from(is_old || is_stale));
     assert_eq!(endpoints(&found, "version")[0], version);
-    if is_old {
-        let words = ["etcd-io/etcd/issues/15247", &version, "may end leases"];
-        only(&found, "warning", &words);
+    let warnings = findings(&found, "warning");
+    for (is_known, words) in [
+        (is_old, ["etcd-io/etcd/issues/15247", &version, "may end leases"]),
+        (is_stale, ["etcd-io/etcd/issues/20418", &version, "from the past"]),
+    ] {
+        let says = |warning: &String| words.iter().all(|word| warning.contains(word));
+        assert_eq!(warnings.iter().any(says), is_known, "{found:#}");
     }
+    assert_eq!(warnings.len(), usize::from(is_old) + usize::from(is_stale), "{found:#}");
     assert_eq!(granted(&found), RIGHTS);
 }
 
@@ -112,7 +122,7 @@ fn interrupted_it_leaves_nothing() {
     eventually("an entry", || keys().contains("elect-doctor-").then_some(()));
     doctor.signal(Signal::SIGTERM);
     doctor.wait().exits(143).prints("");
-    assert_eq!(keys(), "");
+    assert_eq!(keys_of(&keys()), [""; 0]);
     assert_eq!(etcd.ctl(&["lease", "list"]).trim(), "found 0 leases");
 }
 

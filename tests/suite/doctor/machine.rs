@@ -50,6 +50,14 @@ fn containment_is_what_a_run_finds() {
 }
 
 #[test]
+fn a_tracer_is_found_where_leases_end_by_time() {
+    let etcd = elect_testkit::servers::Etcd::start(1);
+    let traced = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=none"];
+    let found = report(&doctor(&etcd.url()).under(traced), 1);
+    only(&found, "warning", &["traces elect"]);
+}
+
+#[test]
 #[cfg(feature = "sim")]
 fn a_slewed_clock_is_found_where_leases_end_by_time() {
     let ground = Ground::new();

@@ -8,12 +8,20 @@ use super::{RIGHTS, doctor, endpoints, granted, only, report};
 
 #[track_caller]
 fn is_missed(found: &Value, member: usize, address: &str) {
-    only(found, "warning", &[address, "2 of the 3 named answer"]);
+    only(&but_for_its_version(found), "warning", &[address, "2 of the 3 named answer"]);
     let answers: Vec<Value> = (0..3).map(|other| json!(other != member)).collect();
     assert_eq!(endpoints(found, "answers"), answers, "{found:#}");
     assert!(endpoints(found, "error")[member].is_string(), "{found:#}");
     assert_eq!(granted(found), RIGHTS, "the others do");
     assert_eq!(found["ttl"]["advised_ms"], 15_000, "{found:#}");
+}
+
+/// What is known of the version that clusters of etcd have here is no news.
+fn but_for_its_version(found: &Value) -> Value {
+    let mut found = found.clone();
+    let findings = found["findings"].as_array_mut().expect("a list");
+    findings.retain(|finding| !finding["what"].as_str().expect("words").contains("issues/20418"));
+    found
 }
 
 #[test]

@@ -327,12 +327,16 @@ impl Candidate {
             }
             Some(Action::Ask) => self.events.push_back(Event::SoftPassed),
             Some(Action::Rearm) => {
-                self.dead_man = self.ladder.deadlines().map(|deadlines| deadlines.dead_man);
+                self.dead_man = self.ladder.dead_man();
             }
             Some(Action::KillAll) if self.tree.is_none() && !self.unreaped => {
                 self.order(now, Order::NoChildren);
             }
-            Some(Action::KillAll | Action::Signal { .. }) => self.kill_tree(now),
+            Some(Action::KillAll) => {
+                self.kill_tree(now);
+                self.order(now, Order::Killed);
+            }
+            Some(Action::Signal { .. }) => self.kill_tree(now),
             Some(Action::Release) => {
                 self.dead_man = None;
                 self.events.push_back(Event::Empty);

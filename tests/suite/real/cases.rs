@@ -1,9 +1,10 @@
 //! The faults: what is done to A or to its store, and how that has to end.
 
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use elect_testkit::fault::{Direction, Mode, Outcome};
+use elect_testkit::fault::{Direction, Mode, Outcome, Traced};
 use elect_testkit::oracle::now;
 use elect_testkit::program::eventually;
 use nix::sys::signal::Signal;
@@ -51,6 +52,7 @@ pub(crate) const ALONE: Setting = Setting {
     ttl: TTL,
     tree: Tree::Plain,
     surroundings: Surroundings::Plain,
+    without: "",
 };
 /// With time enough for an election within the store.
 const THREE: Setting = Setting { members: 3, ttl: Duration::from_secs(15), ..ALONE };
@@ -59,6 +61,10 @@ const NETWORK: Setting = Setting { route: Route::Network, ..ALONE };
 /// For commands that are not to notice, whatever else the machine is busy with.
 const ROOMY: Setting = Setting { ttl: Duration::from_secs(15), ..ALONE };
 const LEAVING: Setting = Setting { tree: Tree::Leaves, ..ALONE };
+const ESCAPING: Setting = Setting { tree: Tree::Escapes, ..ALONE };
+const WITHOUT_KILL: Setting =
+    Setting { tree: Tree::OfAnotherUser, surroundings: Surroundings::WithoutKill, ..ALONE };
+const CROWDED: Setting = Setting { surroundings: Surroundings::OneProcessor, ..ALONE };
 const OTHER_USER: Setting = Setting { tree: Tree::OfAnotherUser, ..ALONE };
 /// How long nobody may lead beside one who cannot act.
 const HOLD: Duration = Duration::from_secs(2);
@@ -134,6 +140,20 @@ pub(crate) const CASES: &[Case] = &[
         send(duel.wrapper, KILL);
     })
     .locally(Ending::Resigns),
+    case(
+        "both_killed_at_once",
+        "8 descriptors closed by the command, wrapper killed, then guardian killed",
+        Setting { tree: Tree::Closes, ..ALONE },
+        Ending::Expires,
+        |duel| {
+            // It has to stand still, or it would act on the wrapper's end.
+            duel.traced.push(Traced::hold(duel.guardian));
+            send(duel.wrapper, KILL);
+            eventually("the end of the wrapper", || (!duel.a.is_running()).then_some(()));
+            send(duel.guardian, KILL);
+        },
+    )
+    .locally(Ending::Resigns),
     case("term_ignored", "10 command deaf to TERM", ALONE, Ending::Resigns, |duel| {
         send(duel.wrapper, TERM);
     })
@@ -175,8 +195,131 @@ pub(crate) const CASES: &[Case] = &[
         |duel| send(duel.guardian, KILL),
     )
     .locally(Ending::Resigns),
+    case(
+        "slow_exit_and_the_wrapper_stopped",
+        "26 command that does not end of its KILL, its child in another session, wrapper stopped",
+        ESCAPING,
+        Ending::Expires,
+        |duel| {
+            duel.keep_the_command();
+            stop(duel.wrapper);
+        },
+    ),
+    case(
+        "slow_exit_and_the_wrapper_killed",
+        "26 command that does not end of its KILL, its child in another session, wrapper killed",
+        ESCAPING,
+        Ending::Expires,
+        |duel| {
+            duel.keep_the_command();
+            send(duel.wrapper, KILL);
+        },
+    ),
+    case(
+        "slow_exit_and_cut_off",
+        "26 command that does not end of its KILL, its child in another session, packets dropped",
+        Setting { route: Route::Network, ..ESCAPING },
+        Ending::Expires,
+        |duel| {
+            duel.keep_the_command();
+            duel.network().cut(Duel::A, Direction::Both);
+        },
+    ),
+    case(
+        "slow_exit_of_much",
+        "26 command of a gigabyte, its child in another session, wrapper stopped",
+        Setting { tree: Tree::EscapesFromMuch, ..ALONE },
+        Ending::Expires,
+        |duel| stop(duel.wrapper),
+    ),
+    case(
+        "guardian_held_and_cut_off",
+        "27 guardian before a tracer that does not let it end, packets dropped",
+        Setting { route: Route::Network, ..ESCAPING },
+        Ending::Expires,
+        |duel| {
+            duel.traced.push(Traced::hold_and_keep(duel.guardian));
+            duel.network().cut(Duel::A, Direction::Both);
+        },
+    ),
+    case(
+        "guardian_held_and_told_to_end",
+        "27 guardian before a tracer that does not let it end, TERM",
+        ESCAPING,
+        Ending::Resigns,
+        |duel| {
+            duel.traced.push(Traced::hold_and_keep(duel.guardian));
+            send(duel.wrapper, TERM);
+        },
+    ),
+    case(
+        "another_user_without_the_right_to_kill",
+        "28 command of another user, root without CAP_KILL, wrapper stopped",
+        WITHOUT_KILL,
+        Ending::Expires,
+        |duel| stop(duel.wrapper),
+    ),
+    case(
+        "another_user_loses_a_wrapper_without_the_right_to_kill",
+        "28 command of another user, root without CAP_KILL, wrapper killed",
+        WITHOUT_KILL,
+        Ending::Resigns,
+        |duel| send(duel.wrapper, KILL),
+    )
+    .locally(Ending::Resigns),
+    case(
+        "another_user_loses_a_guardian_without_the_right_to_kill",
+        "28 command of another user, root without CAP_KILL, guardian killed",
+        WITHOUT_KILL,
+        Ending::Resigns,
+        |duel| send(duel.guardian, KILL),
+    )
+    .locally(Ending::Resigns),
+    case(
+        "lines_of_descent",
+        "29 a hundred lines of descent that fork and exit, one processor, wrapper stopped",
+        Setting { tree: Tree::Descends, ..CROWDED },
+        Ending::Expires,
+        |duel| {
+            stop(duel.wrapper);
+            duel.world.let_the_others_begin();
+        },
+    ),
+    case(
+        "lines_of_descent_cut_off",
+        "29 a hundred lines of descent that fork and exit, one processor, packets dropped",
+        Setting { tree: Tree::Descends, route: Route::Network, ..CROWDED },
+        Ending::Expires,
+        |duel| {
+            duel.network().cut(Duel::A, Direction::Both);
+            duel.world.let_the_others_begin();
+        },
+    ),
+    case(
+        "busy_cut_off",
+        "30 two hundred busy processes in sessions of their own, one processor, packets dropped",
+        Setting { tree: Tree::Spins, route: Route::Network, ..CROWDED },
+        Ending::Expires,
+        |duel| {
+            duel.network().cut(Duel::A, Direction::Both);
+            duel.world.let_the_others_begin();
+        },
+    ),
+    case(
+        "busy_first",
+        "31 busy processes at a real-time priority, one processor, wrapper stopped",
+        Setting { tree: Tree::SpinsFirst, ..CROWDED },
+        Ending::Expires,
+        |duel| {
+            stop(duel.wrapper);
+            duel.world.let_the_others_begin();
+        },
+    ),
     case("packets_dropped", "14 packets dropped", NETWORK, Ending::Expires, |duel| {
         duel.network().cut(Duel::A, Direction::Both);
+    }),
+    case("answers_dropped", "14 packets to A dropped", NETWORK, Ending::Expires, |duel| {
+        duel.network().cut(Duel::A, Direction::In);
     }),
     case("packets_rejected", "15 packets rejected", NETWORK, Ending::Expires, |duel| {
         duel.network().reject(Duel::A);
@@ -238,6 +381,17 @@ pub(crate) const CASES: &[Case] = &[
     case("descriptors_gone", "24 no descriptor left", ROOMY, Ending::Rides, leave_no_descriptor)
         .locally(Ending::Rides),
     case(
+        "one_descriptor_left_and_the_guardian_killed",
+        "24 one descriptor left, guardian killed",
+        LEAVING,
+        Ending::Resigns,
+        |duel| {
+            leave_one_descriptor(duel);
+            send(duel.guardian, KILL);
+        },
+    )
+    .locally(Ending::Resigns),
+    case(
         "crowded_out",
         "25 nice 19 among 40 that spin, wrapper stopped",
         ALONE,
@@ -253,6 +407,12 @@ pub(crate) const CASES: &[Case] = &[
 ];
 
 impl Case {
+    /// The same with these guards of A's turned off.
+    pub(crate) const fn without(&self, without: &'static str) -> Self {
+        let Self { name, words, setting, strike, ending, local } = *self;
+        Self { name, words, setting: Setting { without, ..setting }, strike, ending, local }
+    }
+
     /// Has a duel survive it.
     #[track_caller]
     pub(crate) fn survive(&self, store: Store) -> Outcome {
@@ -268,7 +428,7 @@ impl Case {
                 let alive = outcome.lease_end.expect("it was seen");
                 assert!(run.last <= alive, "{run}; its entry was seen last at {alive:?}");
                 duel.heal();
-                let is_killed = self.name == "both_killed";
+                let is_killed = self.words.ends_with("killed");
                 duel.a.wait().exits(if is_killed { 128 + 9 } else { 124 });
                 outcome
             }
@@ -333,8 +493,20 @@ fn stop_the_command(duel: &mut Duel) {
 
 /// What it has is all that the wrapper has from now on.
 fn leave_no_descriptor(duel: &mut Duel) {
+    limit_descriptors(duel.wrapper, 0);
+}
+
+/// What it has and one more is all that the wrapper has from now on.
+fn leave_one_descriptor(duel: &mut Duel) {
+    let open =
+        |number: &u32| Path::new(&format!("/proc/{}/fd/{number}", duel.wrapper)).is_symlink();
+    let free = (0..1024).find(|number| !open(number)).expect("a number that is free");
+    limit_descriptors(duel.wrapper, free + 1);
+}
+
+fn limit_descriptors(pid: i32, limit: u32) {
     let mut prlimit = Command::new("prlimit");
-    prlimit.args(["--pid", &duel.wrapper.to_string(), "--nofile=0"]);
+    prlimit.args(["--pid", &pid.to_string(), &format!("--nofile={limit}")]);
     assert!(prlimit.status().expect("prlimit runs: apt-get install util-linux").success());
 }
 

@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use elect_testkit::fault::{Cgroup, Network, Outcome, TcpProxy};
+use elect_testkit::fault::{Cgroup, Network, Outcome, TcpProxy, Traced};
 use elect_testkit::oracle::{Flag, Oracle, Run};
-use elect_testkit::program::{Elect, Running, eventually};
+use elect_testkit::program::{Elect, Running, children, eventually};
 use elect_testkit::servers::Place;
 use nix::sys::signal::Signal;
 
@@ -46,6 +46,8 @@ pub(crate) struct Setting {
     pub(crate) ttl: Duration,
     pub(crate) tree: Tree,
     pub(crate) surroundings: Surroundings,
+    /// Guards of A's that are turned off.
+    pub(crate) without: &'static str,
 }
 
 pub(crate) struct Duel {
@@ -63,6 +65,8 @@ pub(crate) struct Duel {
     pub(crate) witness: Witness,
     pub(crate) world: World,
     pub(crate) ground: Ground,
+    /// Processes of A's that somebody debugs.
+    pub(crate) traced: Vec<Traced>,
 }
 
 const STORE: usize = 0;
@@ -91,7 +95,8 @@ impl Duel {
         };
         let tree = oracle.stamper("A").children(2).depth(2).deaf().until(&end);
         let on_a = network.as_deref().map(|net| (net, A));
-        let mut leader = world.around(elect(&own, "A", setting.ttl, on_a));
+        let leader = elect(&own, "A", setting.ttl, on_a).env("ELECT_TEST_WITHOUT", setting.without);
+        let mut leader = world.around(leader);
         leader = match (&cgroup, setting.freezer) {
             (Some(cgroup), Freezer::All) => leader.under(cgroup.enter()).arg("--"),
             (Some(cgroup), _) => leader.arg("--").args(cgroup.enter()),
@@ -120,6 +125,7 @@ impl Duel {
             witness,
             world,
             ground,
+            traced: Vec::new(),
         }
     }
 
@@ -154,8 +160,15 @@ impl Duel {
         run.processes.iter().filter(|process| process.is_alive).map(|process| process.pid).collect()
     }
 
+    /// A's command will not end when it is killed.
+    pub(crate) fn keep_the_command(&mut self) {
+        let command = children(self.guardian).into_iter().next().expect("A's command");
+        self.traced.push(Traced::keep(command));
+    }
+
     /// Ends what is stopped, frozen or cut off.
     pub(crate) fn heal(&mut self) {
+        self.traced.clear();
         for index in 0..self.ground.addresses().len() {
             let member = self.cluster().member(index);
             if member.is_alive() {
@@ -186,6 +199,13 @@ impl Duel {
         assert!(!run.is_alive(), "{run} lives on");
         let sightings = self.witness.wait_for_end();
         let gone = sightings.gone.expect("an end");
+        let last = self.world.last_of_the_others();
+        let next = self.oracle.newest("B").expect("B ran").first;
+        let is_in_time = last.is_none_or(|last| last < gone && last < next);
+        assert!(
+            is_in_time,
+            "others than {run} ran until {last:?}; entry gone {gone:?}, next {next:?}"
+        );
         assert!(run.last < gone, "{run} ran when its entry was gone, at {gone:?}");
         let next = self.oracle.newest("B").map(|run| run.first);
         let outcome = Outcome { last: run.last, lease_end: sightings.alive, next };

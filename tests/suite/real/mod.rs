@@ -8,11 +8,13 @@ mod crowd;
 mod cut_off;
 mod duel;
 mod gone;
+mod guards;
 mod queue;
 mod restarts;
 mod store;
 mod surroundings;
 mod turns;
+mod unheard;
 mod witness;
 mod words;
 
@@ -20,6 +22,8 @@ use elect_testkit::fault::{Outcome, Table};
 
 pub(crate) use self::cases::CASES;
 pub(crate) use self::cluster::{Brand, Cluster};
+#[allow(unused_imports, reason = "for the tests that run by hand")]
+pub(crate) use self::guards::GUARDS;
 pub(crate) use self::store::Store;
 #[allow(unused_imports, reason = "for the tests that run by hand")]
 pub(crate) use self::turns::{assert_no_growth, take_turns};
@@ -65,20 +69,36 @@ faults! {
     wrapper_killed
     guardian_killed
     both_killed
+    both_killed_at_once
     term_ignored
     command_stopped
     leavers_lose_the_wrapper
     leavers_lose_the_guardian
     another_user_loses_the_wrapper
     another_user_loses_the_guardian
+    another_user_loses_a_wrapper_without_the_right_to_kill
+    another_user_loses_a_guardian_without_the_right_to_kill
     wall_clock_stepped
     log_full
     log_closed
     descriptors_gone
+    one_descriptor_left_and_the_guardian_killed
     crowded_out
     ;
     on servers:
+    slow_exit_and_the_wrapper_stopped
+    slow_exit_and_the_wrapper_killed
+    slow_exit_and_cut_off
+    slow_exit_of_much
+    guardian_held_and_cut_off
+    guardian_held_and_told_to_end
+    another_user_without_the_right_to_kill
+    lines_of_descent
+    lines_of_descent_cut_off
+    busy_cut_off
+    busy_first
     packets_dropped
+    answers_dropped
     packets_rejected
     link_down
     replies_late

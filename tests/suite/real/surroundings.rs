@@ -6,7 +6,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use elect_testkit::oracle::Stamper;
+use elect_api::Boottime;
+use elect_testkit::oracle::{Crowd, Habit, Stamper};
 use elect_testkit::program::{Elect, Running};
 use tempfile::TempDir;
 
@@ -18,6 +19,18 @@ pub(crate) enum Tree {
     Leaves,
     /// It becomes another user's.
     OfAnotherUser,
+    /// It closes what it inherits, and stays one group.
+    Closes,
+    /// It has one child, in a session of its own, which has the rest; only that stamps.
+    Escapes,
+    /// It has lines of descent besides, each in sessions of their own.
+    Descends,
+    /// It has processes besides that keep a processor busy, each in a session of its own.
+    Spins,
+    /// The same at a real-time priority.
+    SpinsFirst,
+    /// As `Escapes`, with a gigabyte of memory that it has written to.
+    EscapesFromMuch,
 }
 
 /// What A runs in.
@@ -28,8 +41,18 @@ pub(crate) enum Surroundings {
     FullLog,
     /// Its wall clock is what the test makes it.
     WrongClock,
+    /// It is root, and may not signal other users' processes.
+    WithoutKill,
+    /// It has one processor.
+    OneProcessor,
 }
 
+/// A program that is deaf to TERM, takes some time to give its memory back, and starts another in a session of its own.
+const MUCH: &str = "import signal, subprocess, sys\n\
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n\
+    memory = b'x' * (1 << 30)\n\
+    subprocess.Popen(sys.argv[1:], start_new_session=True).wait()";
+const WITHOUT_KILL: [&str; 6] = ["setpriv", "--bounding-set", "-kill", "--inh-caps", "-kill", "--"];
 /// Nobody has this user id.
 const STRANGER: &str = "2000001";
 const SPINNERS: usize = 40;
@@ -39,13 +62,14 @@ const NICE: [&str; 3] = ["nice", "-n", "19"];
 pub(crate) struct World {
     surroundings: Surroundings,
     folder: TempDir,
+    crowd: Crowd,
     spinners: Vec<Running>,
 }
 
 impl World {
     pub(crate) fn new(surroundings: Surroundings) -> Self {
         let folder = TempDir::new().expect("a temporary folder");
-        let world = Self { surroundings, folder, spinners: Vec::new() };
+        let world = Self { surroundings, folder, crowd: Crowd::new(), spinners: Vec::new() };
         if surroundings == Surroundings::WrongClock {
             world.make_clock();
         }
@@ -59,6 +83,8 @@ impl World {
             Surroundings::FullLog => {
                 elect.under(["sh", "-c", "exec \"$@\" 2>/dev/full", "sh"]).arg("-v")
             }
+            Surroundings::WithoutKill => elect.under(WITHOUT_KILL),
+            Surroundings::OneProcessor => elect.under(["taskset", "-c", "0"]),
             Surroundings::WrongClock => {
                 elect.env("LD_PRELOAD", self.clock()).env("WALL_CLOCK_OFFSET", self.offset())
             }
@@ -70,8 +96,37 @@ impl World {
         match tree {
             Tree::Plain => stamper.command(),
             Tree::Leaves => stamper.daemons(2).command(),
-            Tree::OfAnotherUser => self.of_another_user(stamper.command()),
+            Tree::OfAnotherUser => self.of_another_user(stamper.sessions(1).command()),
+            Tree::Descends => self.beside(Habit::Descends, 100, &stamper),
+            Tree::Spins => self.beside(Habit::Spins, 200, &stamper),
+            Tree::SpinsFirst => self.beside(Habit::SpinsFirst, 2, &stamper),
+            Tree::Closes => stamper.closing_descriptors().command(),
+            Tree::Escapes => below(&["sh", "-c", "setsid \"$@\" & wait", "sh"], stamper.command()),
+            Tree::EscapesFromMuch => below(&["python3", "-c", MUCH], stamper.command()),
         }
+    }
+
+    /// The stamper, with others that stamp elsewhere.
+    fn beside(&self, habit: Habit, count: u32, stamper: &Stamper) -> Vec<OsString> {
+        let others = self.crowd.words(habit, count).into_iter();
+        // The shell counts them: what follows is the stamper.
+        let script = format!(
+            "{{ {} & }}; shift {}; exec \"$@\"",
+            (1..=others.len()).map(|index| format!("\"${index}\"")).collect::<Vec<_>>().join(" "),
+            others.len()
+        );
+        let shell = ["sh", "-c", &script, "sh"].map(OsString::from);
+        shell.into_iter().chain(others).chain(stamper.command()).collect()
+    }
+
+    /// Lets the others begin.
+    pub(crate) fn let_the_others_begin(&self) {
+        self.crowd.begin();
+    }
+
+    /// When one of the others stamped last.
+    pub(crate) fn last_of_the_others(&self) -> Option<Boottime> {
+        self.crowd.last()
     }
 
     /// The other user may execute a copy of the stamper, and write to its map.
@@ -131,6 +186,11 @@ impl World {
         let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
         maps.contains(&*self.clock().to_string_lossy())
     }
+}
+
+/// Has a program start another one.
+fn below(program: &[&str], command: Vec<OsString>) -> Vec<OsString> {
+    program.iter().map(OsString::from).chain(command).collect()
 }
 
 fn spin() -> Running {

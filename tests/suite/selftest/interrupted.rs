@@ -8,6 +8,7 @@ use elect_testkit::servers::Etcd;
 use nix::sys::signal::Signal;
 
 use super::selftest;
+use super::stores::keys;
 use crate::support::Ground;
 
 /// The pids of all processes with this on their command line, or in the environment that they began with.
@@ -67,7 +68,7 @@ fn a_key_in_the_terminal_ends_it_and_all_that_it_has_made() {
     running.signal(Signal::SIGINT);
     running.wait().exits(130).prints("");
     assert_eq!(processes(&name), [0; 0]);
-    assert_eq!(etcd.ctl(&["get", "--prefix", "", "--keys-only"]), "");
+    assert_eq!(keys(&etcd.ctl(&["get", "--prefix", "", "--keys-only"])), [""; 0]);
 }
 
 /// It cannot tidy up then; but nothing runs on, no candidate is left, and no file.
@@ -81,7 +82,7 @@ fn a_kill_ends_all_that_runs_and_leaves_no_file() {
     running.wait();
     eventually("the end of all its processes", || processes(&name).is_empty().then_some(()));
     eventually("the end of its entries", || {
-        etcd.ctl(&["get", "--prefix", "", "--keys-only"]).is_empty().then_some(())
+        keys(&etcd.ctl(&["get", "--prefix", "", "--keys-only"])).is_empty().then_some(())
     });
     assert_eq!(files(&ground, &name), [""; 0].map(PathBuf::from));
 }

@@ -99,7 +99,7 @@ pub(crate) async fn play(game: &Arc<Game>, crew: &Crew) {
         match game.plan.scene {
             Scene::Herd | Scene::Crash => {}
             Scene::Ranks | Scene::Shirker => expect_leader(game),
-            Scene::Terms => stand_still(game, &mut chance).await,
+            Scene::Terms | Scene::Stale => stand_still(game, &mut chance).await,
             Scene::Removals => _ = game.controls().remove(&game.election, ""),
             Scene::Faults if chance.bool() => {
                 let berth = &crew[chance.usize(..crew.len())];

@@ -351,6 +351,7 @@ impl SimGuardian {
                     Some(tree) => tree.hurry(at),
                     None => return self.step(now, Event::NoChildren),
                 }
+                return self.step(now, Event::Killed);
             }
             Action::Release => {
                 self.dead_man = None;
@@ -366,8 +367,7 @@ impl SimGuardian {
     }
 
     fn rearm(&mut self) {
-        let dead_man = self.ladder.deadlines().map(|deadlines| deadlines.dead_man);
-        self.dead_man = dead_man.filter(|_| !is_off(Part::DeadMan));
+        self.dead_man = self.ladder.dead_man().filter(|_| !is_off(Part::DeadMan));
     }
 
     fn dying(&mut self) -> Duration {

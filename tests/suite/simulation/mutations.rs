@@ -6,6 +6,7 @@ use elect_testkit::switches::{Part, without};
 use super::orders;
 use super::plan::{Plan, Scene};
 use super::stage::Breach;
+use crate::real::GUARDS;
 
 /// Where a guard is missed.
 #[derive(Clone, Copy)]
@@ -17,6 +18,7 @@ enum Where {
 const FAULTS: Where = Where::Game(Scene::Faults);
 const REMOVALS: Where = Where::Game(Scene::Removals);
 const TERMS: Where = Where::Game(Scene::Terms);
+const STALE: Where = Where::Game(Scene::Stale);
 const RANKS: Where = Where::Game(Scene::Ranks);
 const SHIRKER: Where = Where::Game(Scene::Shirker);
 const HERD: Where = Where::Game(Scene::Herd);
@@ -43,6 +45,11 @@ pub(crate) const ROWS: &[Row] = &[
         Part::Term,
         TERMS,
         "in etcd it counts only in a term of etcd's leader that its member had shown before",
+    ),
+    row(
+        Part::WriteProof,
+        STALE,
+        "in etcd whose reads may be stale leadership is proven by a write",
     ),
     row(Part::Drift, FAULTS, "of a lease only W / (1 + drift) is counted on"),
     row(Part::Margin, FAULTS, "everything is dead K before that is over"),
@@ -112,10 +119,14 @@ fn recorded(guard: &str) -> Option<u64> {
 
 #[test]
 fn every_guard_has_a_row() {
-    let listed = |part: &Part| ROWS.iter().any(|row| row.part == *part);
+    let listed = |part: &Part| {
+        ROWS.iter().any(|row| row.part == *part) || GUARDS.iter().any(|guard| guard.part == *part)
+    };
     assert!(Part::ALL.iter().all(listed), "a guard has no row");
     let missing: Vec<&str> =
         ROWS.iter().map(|row| row.guard).filter(|guard| recorded(guard).is_none()).collect();
+    let page = include_str!("../../mutations.md");
+    assert!(GUARDS.iter().all(|guard| page.contains(guard.words)), "a guard has no row");
     assert_eq!(missing, [""; 0], "tests/deep/run every_guard_is_missed writes them down");
 }
 
@@ -145,6 +156,7 @@ each! {
     anchor: Anchor,
     confirmation: Confirmation,
     term: Term,
+    write_proof: WriteProof,
     drift: Drift,
     margin: Margin,
     suspend: Suspend,

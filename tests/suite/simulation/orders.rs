@@ -47,7 +47,8 @@ fn event(chance: &mut fastrand::Rng, now: Boottime) -> Event {
         2..5 => {
             let hard = soft + Duration::from_secs(4);
             let dead_man = hard + Duration::from_millis(250);
-            Event::Renewed(Deadlines { soft, hard, dead_man })
+            let last = hard + Duration::from_millis(750);
+            Event::Renewed(Deadlines { soft, hard, dead_man, last })
         }
         5 => Event::Stop { kill_at },
         6 => Event::Signal { signal: libc::SIGTERM, resume: true, kill_at: Some(kill_at) },

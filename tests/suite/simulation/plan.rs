@@ -21,6 +21,8 @@ pub(crate) enum Scene {
     Removals,
     /// One to three candidates, and a store whose leader stands still again and again.
     Terms,
+    /// The same, where a member that stood still answers reads from the past.
+    Stale,
     /// Two candidates, and one crash.
     Crash,
     /// A crowd that comes to a store which is out of reach.
@@ -183,7 +185,9 @@ impl Plan {
             // One after the other.
             Scene::Crash => kind([1, 2, 3, 4][usize::try_from(seed % 4).unwrap_or_default()]),
             Scene::Ranks => kind(drawn % 3),
-            Scene::Removals | Scene::Terms | Scene::Herd | Scene::Shirker => (Kind::Queue, false),
+            Scene::Removals | Scene::Terms | Scene::Stale | Scene::Herd | Scene::Shirker => {
+                (Kind::Queue, false)
+            }
         };
         let ttl = Duration::from_secs(chance.u64(ttl));
         let slowest = chance.u32(900..=1000);
@@ -196,7 +200,7 @@ impl Plan {
         let candidates = match scene {
             Scene::Faults | Scene::Ranks | Scene::Shirker => 1 + seed % 5,
             Scene::Removals => 1,
-            Scene::Terms => 1 + seed % 3,
+            Scene::Terms | Scene::Stale => 1 + seed % 3,
             Scene::Crash => 2,
             Scene::Herd => 12,
         };
@@ -208,6 +212,9 @@ impl Plan {
         }
         if scene == Scene::Terms {
             options = options.showing_terms();
+        }
+        if scene == Scene::Stale {
+            options = options.reading_stale();
         }
         let longest = chance.u64(0..=20);
         let lasting = if is_herd { Duration::from_secs(10) } else { PLAY };

@@ -118,6 +118,7 @@ fn a_leader_whose_entry_is_removed_again_and_again_stops_at_once() {
 fn a_leader_of_the_store_that_stood_still_breaks_nothing() {
     for seed in seeds_from(1).take(10) {
         expect_peace(Plan::new(Scene::Terms, seed));
+        expect_peace(Plan::new(Scene::Stale, seed));
     }
 }
 

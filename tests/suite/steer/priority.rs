@@ -15,6 +15,7 @@ on_each_store! {
     a_best_candidate_that_joins_leaves_and_joins_leads
     priority_0_is_seen_and_never_leads
     a_leader_of_priority_0_hands_over_without_waiting_for_a_lease
+    whoever_drains_the_last_candidate_is_told
     a_priority_set_by_label_also_counts_for_whoever_comes_later
     a_candidate_that_preempts_asks_a_lesser_leader_and_no_other
     what_is_named_wrongly_is_refused
@@ -298,6 +299,23 @@ fn an_observer_alone_keeps_nobody_away_who_does_not_wait(arena: &Arena) {
     crowd.join("one", 50, LONG);
     arena.wait_for_leader("one");
     run().run().exits(75).says("another candidate leads");
+}
+
+fn whoever_drains_the_last_candidate_is_told(arena: &Arena) {
+    const NOBODY: &str = "warning: no candidate of a priority above 0 is left";
+    let mut crowd = Crowd::new(arena);
+    crowd.join("one", 100, LONG);
+    arena.wait_for_leader("one");
+    crowd.join("two", 100, LONG);
+    let drain = |label: &str| arena.elect("priority").args(["job", label, "0"]).run().exits(0);
+    drain("two").is_silent();
+    drain("one").prints("nobody leads\n").says(NOBODY);
+    crowd.take("one").wait().exits(124);
+    // It only looks on already.
+    drain("two").says(NOBODY);
+    let back = arena.elect("priority").args(["job", "two", "100"]);
+    back.run().exits(0).is_silent();
+    arena.wait_for_leader("two");
 }
 
 fn a_leader_is_shown_though_its_history_is_gone(arena: &Arena) {

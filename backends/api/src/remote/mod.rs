@@ -2,9 +2,11 @@
 //! that a password or a certificate is given in the same way whatever the store.
 
 mod credentials;
+mod identity;
 mod tls;
 mod url;
 
 pub use credentials::{Credentials, Secret};
+pub use identity::{Identity, StoreId};
 pub use tls::Tls;
 pub use url::{Host, Url};

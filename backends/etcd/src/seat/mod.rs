@@ -10,14 +10,14 @@ use elect_api::{
     Boottime, Candidate, Error, ErrorKind, Note, NoteName, Noted, Orders, Seat, Standing, Ticket,
     awake,
 };
-use etcd_client::{LeaseGrantOptions, TxnResponse};
+use etcd_client::{GetOptions, LeaseGrantOptions, TxnResponse};
 
 use crate::entry::Entry;
-use crate::fault::{Doing, Failure, is_lease_taken, is_lease_unknown};
+use crate::fault::{Doing, Failure, is_lease_taken, is_lease_unknown, is_refused};
 use crate::layout::{Hall, LeaseId, Mark};
 use crate::lease::{Asked, Lease, Leases};
 use crate::link::{Attempt, Link};
-use crate::queue::{self, Ask, Before, Rival, Room, Unclear};
+use crate::queue::{self, Ask, Before, By, Rival, Room, Unclear};
 use crate::renewal::{Heard, Proof, renew};
 use crate::value::Value;
 use crate::watch::Watch;
@@ -44,6 +44,8 @@ pub(crate) struct EtcdSeat {
     stage: Stage,
     /// Who answered last, and in which term of etcd's leaders.
     heard: Option<Heard>,
+    /// Whether the last refresh had no answer.
+    is_unheard: bool,
     /// On the note that was read last.
     note: Option<Watch>,
     /// When each note was changed last, as far as we know.
@@ -71,6 +73,8 @@ pub(crate) enum Trouble {
     Failed(Failure),
     /// All were answered, and what the answers say does not fit.
     Odd(Error),
+    /// What answered is not our store.
+    Foreign(Error),
 }
 
 impl From<Failure> for Trouble {
@@ -106,6 +110,7 @@ impl EtcdSeat {
             room: Room::Usual,
             stage: Stage::Out,
             heard: None,
+            is_unheard: false,
             note: None,
             notes_seen: HashMap::new(),
             orders: Orders::default(),
@@ -175,16 +180,28 @@ impl EtcdSeat {
         now: Boottime,
     ) -> Result<Option<Standing>, Trouble> {
         let (window, is_new) = self.grant(attempt).await?;
-        let txn = queue::enter(&self.hall, self.mark(), self.value.to_bytes(), self.room);
+        let badge = attempt.badge();
+        let txn = queue::enter(&self.hall, self.mark(), self.value.to_bytes(), self.room, badge);
         let may_come = std::mem::replace(&mut self.may_come, true);
         let reply = match attempt.client().txn(txn).await {
             Ok(reply) => {
                 self.may_come = may_come;
                 reply
             }
+            Err(cause)
+                if is_refused(&cause) && badge.is_some_and(|it| !it.identity().is_refused()) =>
+            {
+                // Whoever has rights to one election only may not read the id.
+                self.may_come = may_come;
+                return Box::pin(self.enter(attempt, now)).await;
+            }
             Err(cause) if is_lease_unknown(&cause) => return Err(self.too_late()),
             Err(cause) => return Err(Failure { doing: Doing::Enter, cause }.into()),
         };
+        if let Some(badge) = badge {
+            badge.admit_entering(&attempt.member(), &reply).map_err(Trouble::Foreign)?;
+        }
+        attempt.saw(&reply);
         self.heard = Heard::of(&reply);
         let Some(revision) = self.revision_in(&reply) else {
             self.start_over();
@@ -200,6 +217,10 @@ impl EtcdSeat {
             return Ok(None);
         }
         let before = entry.read(&self.hall, self.room, &reply);
+        if before.as_ref().is_ok_and(|before| before.nearest().is_some()) {
+            // Once it wins it is to be known.
+            attempt.trusts_reads();
+        }
         let Stage::In(entry) = self.seated(entry) else { return Ok(None) };
         match before {
             Ok(before) => Ok(Some(entry.stand(attempt, now, queue::revision_of(&reply), before))),
@@ -273,18 +294,55 @@ impl EtcdSeat {
         is_ours.then(|| kv.create_revision())
     }
 
-    /// Keeps our lease, and proves our entry.
+    /// A waiter that was not answered keeps its lease only once something else is answered: where requests arrive and
+    /// answers do not, its entry would stand before others for good. A leader ends its command, and resigns.
+    async fn hear(&self, attempt: &Attempt) -> Result<(), Trouble> {
+        if matches!(&self.stage, Stage::In(entry) if !entry.leads()) {
+            let ours = GetOptions::new().with_keys_only();
+            let answer =
+                attempt.client().kv_client().get(self.hall.key(self.mark()), Some(ours)).await;
+            answer.map_err(|cause| Failure { doing: Doing::Renew, cause })?;
+        }
+        Ok(())
+    }
+
+    /// Keeps our lease, and proves our entry: by a write where reads do not prove that we lead.
     async fn renew(&mut self, attempt: &Attempt, now: Boottime) -> Result<Standing, Trouble> {
+        let leads = matches!(&self.stage, Stage::In(entry) if entry.leads());
+        let mut by = if leads && !attempt.trusts_reads() { By::Write } else { By::Read };
+        loop {
+            let (reply, before) = match self.prove(attempt, by).await? {
+                Ok(proof) => proof,
+                Err(missing) => return self.vanished(attempt, &missing),
+            };
+            let wins = before.as_ref().is_ok_and(|before| before.nearest().is_none());
+            if wins && by == By::Read && !attempt.trusts_reads() {
+                by = By::Write;
+                continue;
+            }
+            self.orders = queue::orders_in(&reply);
+            return self.stand(attempt, now, &reply, before);
+        }
+    }
+
+    /// One proof, and who is before us by it; or the answer that shows no entry of ours.
+    async fn prove(
+        &mut self,
+        attempt: &Attempt,
+        by: By,
+    ) -> Result<Result<(TxnResponse, Result<Before, Unclear>), TxnResponse>, Trouble> {
         let mark = self.mark();
+        let how = (attempt.badge(), by);
         let Stage::In(entry) = &mut self.stage else { return Err(odd("our entry is not there")) };
         let revision = entry.revision();
         let mut rounds = 0;
         let mut reply = loop {
             let ask = entry.ask(&self.value, self.room);
-            let txn = queue::prove(&self.hall, mark, revision, ask);
+            let txn = queue::prove(&self.hall, mark, revision, ask, how);
+            let newest = attempt.newest();
             let reply = match renew(attempt.client(), mark.lease().get(), txn).await? {
-                Proof::There(reply) => reply,
-                Proof::Missing(reply) => return Ok(self.vanished(&reply)),
+                Proof::There(reply) => attempt.admit(newest, reply)?,
+                Proof::Missing(reply) => return Ok(Err(reply)),
             };
             let known = std::mem::replace(&mut self.heard, Heard::of(&reply));
             if known.is_some() && known == self.heard {
@@ -298,19 +356,18 @@ impl EtcdSeat {
         let mut before = entry.read(&self.hall, self.room, &reply);
         while let Err(Unclear(room)) = before {
             self.room = room;
-            let txn = queue::prove(&self.hall, mark, revision, Ask::Before(room));
+            let txn = queue::prove(&self.hall, mark, revision, Ask::Before(room), how);
             let answer = attempt.client().txn(txn).await;
             reply = answer.map_err(|cause| Failure { doing: Doing::Renew, cause })?;
             if !reply.succeeded() {
-                return Ok(self.vanished(&reply));
+                return Ok(Err(reply));
             }
             before = queue::first_listed(&self.hall, revision, &reply);
             if room == Room::Endless {
                 break;
             }
         }
-        self.orders = queue::orders_in(&reply);
-        self.stand(attempt, now, &reply, before)
+        Ok(Ok((reply, before)))
     }
 
     fn stand(
@@ -337,14 +394,15 @@ impl EtcdSeat {
     }
 
     /// Our entry is gone: for a leader for good, for a waiter until it comes anew.
-    fn vanished(&mut self, reply: &TxnResponse) -> Standing {
+    fn vanished(&mut self, attempt: &Attempt, reply: &TxnResponse) -> Result<Standing, Trouble> {
+        attempt.admit_missing(reply)?;
         if matches!(&self.stage, Stage::In(entry) if entry.leads()) {
-            return Standing::Gone(self.lose());
+            return Ok(Standing::Gone(self.lose()));
         }
         let ahead = queue::gets(reply).front().map_or(0, |all| queue::count(&self.hall, all));
         self.orders = queue::orders_in(reply);
         self.leave_behind();
-        Standing::Waiting { ahead, wake: awake() }
+        Ok(Standing::Waiting { ahead, wake: awake() })
     }
 }
 
@@ -355,7 +413,15 @@ impl Seat for EtcdSeat {
             return Ok(Standing::Gone(why.clone()));
         }
         let attempt = self.link.attempt(self.hall.prefix()).await?;
-        match self.step(&attempt, now).await {
+        let was_unheard = std::mem::replace(&mut self.is_unheard, true);
+        let heard = if was_unheard { self.hear(&attempt).await } else { Ok(()) };
+        let step = match heard {
+            Ok(()) => self.step(&attempt, now).await,
+            Err(trouble) => Err(trouble),
+        };
+        // One that is dropped was not answered either.
+        self.is_unheard = matches!(&step, Err(Trouble::Failed(_)));
+        match step {
             Ok(standing) => {
                 attempt.succeed();
                 // Notes are not looked at here.
@@ -369,6 +435,7 @@ impl Seat for EtcdSeat {
                 attempt.succeed();
                 Err(error)
             }
+            Err(Trouble::Foreign(error)) => Err(attempt.refuse(error)),
         }
     }
 

@@ -2,11 +2,11 @@
 
 use elect_api::{Error, ErrorKind, Note, NoteName, Noted, never};
 
-use super::{EtcdSeat, Stage};
+use super::{EtcdSeat, Stage, Trouble};
 use crate::fault::{Doing, Failure};
 use crate::link::Attempt;
 use crate::note::{self, Found};
-use crate::queue::{self, Ask};
+use crate::queue::{self, Ask, By};
 use crate::watch::{self, Event, Stand};
 
 /// More than the notes that a seat may have under way.
@@ -39,7 +39,8 @@ impl EtcdSeat {
         for _ in 0..NOTE_TRIES {
             let known = self.notes_seen.get(name.as_str()).copied().unwrap_or(0);
             let ask = Ask::Note { key: self.hall.note(name), seen: known, text: text.to_vec() };
-            let txn = queue::prove(&self.hall, self.mark(), revision, ask);
+            let txn =
+                queue::prove(&self.hall, self.mark(), revision, ask, (attempt.badge(), By::Read));
             let reply = match attempt.client().txn(txn).await {
                 Ok(reply) => reply,
                 Err(cause) => {
@@ -50,6 +51,9 @@ impl EtcdSeat {
                 attempt.succeed();
                 self.notes_seen.insert(name.as_str(), queue::revision_of(&reply));
                 return Ok(Noted::Written);
+            }
+            if let Err(Trouble::Foreign(error)) = attempt.admit_missing(&reply) {
+                return Err(attempt.refuse(error));
             }
             let seen = queue::note_seen(&reply);
             if seen == known {

@@ -4,10 +4,12 @@ mod support;
 
 mod credentials;
 mod crowds;
+mod divided;
 mod interplay;
 mod losses;
 mod members;
 mod messages;
 mod nesting;
+mod proofs;
 mod sharing;
 mod tls;

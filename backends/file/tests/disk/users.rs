@@ -36,13 +36,21 @@ fn act() {
 
 /// Leads and resigns as another user; the error, if there was one.
 fn as_user(uid: u32, umask: u32, root: &Path) -> Result<(), String> {
+    as_user_under(&[], uid, umask, root)
+}
+
+/// The same below another program.
+fn as_user_under(above: &[&str], uid: u32, umask: u32, root: &Path) -> Result<(), String> {
     // The binary may lie where other users cannot go.
     let copy =
         tempfile::Builder::new().permissions(Permissions::from_mode(0o755)).tempdir().unwrap();
     let binary = copy.path().join("again");
     fs::copy(std::env::current_exe().unwrap(), &binary).unwrap();
-    let output = Command::new(binary)
-        .args(["users::act", "--exact", "--nocapture"])
+    let binary = binary.to_str().unwrap();
+    let words = [above, &[binary, "users::act", "--exact", "--nocapture"]].concat();
+    let output = Command::new(words[0])
+        .args(&words[1..])
+        .args(["--test-threads=1"])
         .env(ROOT, root)
         .env(UMASK, umask.to_string())
         .uid(uid)
@@ -105,6 +113,40 @@ fn what_another_user_has_just_made_is_waited_for() {
         assert!(error.contains(&format!("{closed} is not open to its group")), "{error}");
         fs::set_permissions(root.join(closed), Permissions::from_mode(0o2770)).unwrap();
         as_user(BOB, 0o022, &root).unwrap();
+    }
+}
+
+/// As its maker is killed when it has made it, or some of it, and before it has opened it to others.
+#[test]
+fn nothing_stays_closed_to_others_whose_maker_was_killed_there() {
+    // Two folders, and four files on the way to a win.
+    let modes = [("fchmodat", 2), ("fchmod", 4)];
+    let calls = modes.iter().flat_map(|(call, count)| (1..=*count).map(move |it| (call, it)));
+    for ((call, last), umask) in calls.flat_map(|it| [(it, 0o077), (it, 0o777)]) {
+        let top = top();
+        let root = top.path().join("shared");
+        directory(&root, 0, 0o2770);
+        let kill = format!("inject={call}:signal=KILL:when={last}");
+        let killed = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", &kill];
+        let made = as_user_under(&killed, ALICE, umask, &root);
+        assert!(made.is_err(), "{call} {last}: nobody was killed");
+        assert_eq!(root.join("conformance").exists(), *call == "fchmod");
+        let joined = as_user(BOB, 0o077, &root);
+        joined.unwrap_or_else(|why| panic!("{call} {last}, umask {umask:o}: {why}"));
+    }
+}
+
+/// A umask that takes everything takes nothing from its own user.
+#[test]
+fn whatever_the_umask_nothing_is_closed_to_its_owner() {
+    let top = top();
+    let home = top.path().join("home");
+    directory(&home, ALICE, 0o755);
+    for umask in [0o777, 0o777, 0o022] {
+        as_user(ALICE, umask, &home.join("a/b")).unwrap();
+    }
+    for part in ["a", "a/b", "a/b/conformance", "a/b/conformance/queue"] {
+        assert_eq!(fs::metadata(home.join(part)).unwrap().mode() & 0o7777, 0o700, "{part}");
     }
 }
 

@@ -9,6 +9,7 @@
 //! | a process stands still | `SIGSTOP` through [`Running::signal`](crate::program::Running::signal), [`Cgroup`], [`Traced`] |
 //! | a process dies | `SIGKILL`, in the same way |
 //! | descriptors, processes, sizes of files run out | [`Limits`] |
+//! | a filter refuses a system call | [`Filter`] |
 //! | a disk is full, or may only be read | [`Disk`] |
 //! | a connection is slow, silent, stuttering, cut | [`TcpProxy`] |
 //! | a machine is out of reach, in one way or in both | [`Network`] |
@@ -17,6 +18,7 @@
 
 mod disk;
 mod exhaust;
+mod filter;
 mod freezer;
 mod network;
 mod proxy;
@@ -25,6 +27,8 @@ mod table;
 
 pub use self::disk::Disk;
 pub use self::exhaust::Limits;
+pub(crate) use self::filter::enter as enter_filter;
+pub use self::filter::{Filter, Refusal};
 pub use self::freezer::Cgroup;
 pub use self::network::{Direction, Network};
 pub use self::proxy::{Count, Mode, TcpProxy, Traffic};

@@ -33,11 +33,42 @@ impl Traced {
     /// When the process is gone, somebody traces it already, or the right to trace it is missing.
     #[track_caller]
     pub fn hold(pid: i32) -> Self {
+        Self::start(pid, |pid| {
+            ptrace::seize(pid, ptrace::Options::empty())?;
+            stop(pid)
+        })
+    }
+
+    /// Lets a process run, but not end: one that is killed stands still from then on, before any of what it has is
+    /// closed, and its children stay its own. So is a command that takes long to give its memory back, and one under
+    /// a debugger that waits for a pipe of its own.
+    ///
+    /// # Panics
+    /// As [`Traced::hold`].
+    #[track_caller]
+    pub fn keep(pid: i32) -> Self {
+        Self::start(pid, |pid| ptrace::seize(pid, ptrace::Options::PTRACE_O_TRACEEXIT))
+    }
+
+    /// Stops a process, and does not let it end either.
+    ///
+    /// # Panics
+    /// As [`Traced::hold`].
+    #[track_caller]
+    pub fn hold_and_keep(pid: i32) -> Self {
+        Self::start(pid, |pid| {
+            ptrace::seize(pid, ptrace::Options::PTRACE_O_TRACEEXIT)?;
+            stop(pid)
+        })
+    }
+
+    #[track_caller]
+    fn start(pid: i32, begin: fn(Pid) -> Result<()>) -> Self {
         let (end, ended) = mpsc::channel();
         let (told, held) = mpsc::channel();
         // The tracer is a thread, not a process.
         let thread = thread::spawn(move || {
-            let _ = told.send(stop(Pid::from_raw(pid)));
+            let _ = told.send(begin(Pid::from_raw(pid)));
             stay(Pid::from_raw(pid), &ended);
         });
         let traced = Self { pid, end: Some(end), thread: Some(thread) };
@@ -54,7 +85,6 @@ impl Traced {
 }
 
 fn stop(pid: Pid) -> Result<()> {
-    ptrace::seize(pid, ptrace::Options::empty())?;
     ptrace::interrupt(pid)?;
     eventually(&format!("process {pid} to stop"), || {
         // Taken from the kernel, lest a parent in this process take it for an end.

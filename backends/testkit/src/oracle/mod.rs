@@ -9,6 +9,7 @@
 //! each process looks at its start whether one with another token is not dead yet.
 
 mod bomb;
+mod crowd;
 mod map;
 mod plan;
 mod process;
@@ -26,10 +27,16 @@ use nix::unistd::Pid;
 use tempfile::{NamedTempFile, TempPath};
 
 pub use self::bomb::fork_bomb;
+pub use self::crowd::{Crowd, Habit};
 use self::map::Map;
 pub use self::stamper::Stamper;
 pub use self::verdict::{Fault, Process, Run, Verdict};
 use crate::program::{eventually, state};
+
+/// Keeps the linker from leaving out what this executable does in the place of other programs.
+pub(crate) fn link_programs() {
+    process::link();
+}
 
 /// The instant that a stamp would have now.
 ///

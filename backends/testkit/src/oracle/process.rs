@@ -46,7 +46,11 @@ extern "C" fn enter() {
     let Ok(line) = fs::read("/proc/self/cmdline") else { return };
     let words = line.split(|&byte| byte == 0).skip(1);
     let words: Vec<&str> = words.filter_map(|word| std::str::from_utf8(word).ok()).collect();
-    if let Some(code) = super::bomb::explode(&words[..words.len().saturating_sub(1)]) {
+    let own = &words[..words.len().saturating_sub(1)];
+    if let Some(code) = crate::fault::enter_filter(own) {
+        exit(code)
+    }
+    if let Some(code) = super::bomb::explode(own).or_else(|| super::crowd::gather(own)) {
         exit(code)
     }
     let Some(plan) = Plan::parse(words.into_iter()) else { return };

@@ -1,6 +1,6 @@
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ const CLIENT_PACKAGE: &str = "etcd-client";
 pub struct Etcd {
     members: Vec<Member>,
     secure: bool,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 #[derive(Debug)]
@@ -174,7 +174,7 @@ impl Etcd {
             let place = site.place.clone();
             Member { process, place, clients: site.clients, metrics: site.metrics }
         });
-        let mut cluster = Self { members: members.collect(), secure, _folder: folder };
+        let mut cluster = Self { members: members.collect(), secure, folder };
         cluster.wait_until_it_serves();
         cluster
     }
@@ -215,6 +215,11 @@ impl Etcd {
     /// A member, to be stopped, killed or started again.
     pub fn member(&mut self, number: usize) -> &mut Process {
         &mut self.members[number].process
+    }
+
+    /// Where a member keeps what it has: what is copied while it is dead, and put back, is an older backup.
+    pub fn data(&self, number: usize) -> PathBuf {
+        self.folder.path().join(format!("m{number}"))
     }
 
     /// The number of the member that leads. Waits until there is one.

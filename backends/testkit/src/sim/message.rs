@@ -61,6 +61,8 @@ pub enum Ask {
     Enter(Bid),
     /// Queue: renew the entry with this nonce.
     Renew(u64),
+    /// Queue: the same, and prove it by a write that changes nothing: no member answers that from what it knew before.
+    RenewByWrite(u64),
     /// Queue: end the entry with this nonce for good, also if its making is still under way.
     Leave(u64),
     /// End the entry that has this token, whoever has it.

@@ -61,6 +61,9 @@ pub struct Options {
     pub tells_every: Option<Duration>,
     /// Whether its answers show the term of the member that leads it, as etcd's do. Default: no.
     pub shows_terms: bool,
+    /// Whether a member that led it and stood still answers reads from what it knew before, when it goes on, as etcd's
+    /// did (etcd-io/etcd#20418). Default: no.
+    pub reads_stale: bool,
     /// The seed of all rules that work by chance. Default 0.
     pub seed: u64,
 }
@@ -76,6 +79,7 @@ impl Options {
             latency: Duration::ZERO,
             tells_every: None,
             shows_terms: false,
+            reads_stale: false,
             seed: 0,
         }
     }
@@ -112,6 +116,13 @@ impl Options {
     #[must_use]
     pub const fn showing_terms(mut self) -> Self {
         self.shows_terms = true;
+        self
+    }
+
+    /// Whose answers show that too, and whose members answer reads from the past once they have stood still.
+    #[must_use]
+    pub const fn reading_stale(mut self) -> Self {
+        (self.shows_terms, self.reads_stale) = (true, true);
         self
     }
 

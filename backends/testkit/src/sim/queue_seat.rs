@@ -25,8 +25,8 @@ pub(super) struct QueueSeat {
     term: Option<u64>,
 }
 
-/// One to hear of a term, one that counts, and one more for a change meanwhile.
-const ROUNDS: u32 = 3;
+/// One to hear of a term, one that counts, one that proves a win, and one more for a change meanwhile.
+const ROUNDS: u32 = 4;
 
 enum State {
     /// There is no entry.
@@ -74,6 +74,11 @@ impl QueueSeat {
         place.is_new || shown == place.term || is_off(Part::Term)
     }
 
+    /// Whether only a write proves anything: in a store like etcd, whose members may answer reads from the past.
+    fn may_read_stale(&self) -> bool {
+        self.term.is_some() && !is_off(Part::WriteProof)
+    }
+
     fn placed(&mut self, now: Boottime, place: Place) -> Standing {
         self.place = Some(place.token);
         self.orders = place.orders.into();
@@ -116,6 +121,7 @@ impl QueueSeat {
 #[async_trait]
 impl Seat for QueueSeat {
     async fn refresh(&mut self, now: Boottime) -> Result<Standing, Error> {
+        let mut by_write = matches!(self.state, State::Leading);
         for _ in 0..ROUNDS {
             let (op, ask) = match self.state {
                 State::Gone => return Ok(Standing::Gone(GONE.into())),
@@ -127,10 +133,20 @@ impl Seat for QueueSeat {
                     self.state = State::Unknown;
                     (Op::Enter, Ask::Enter(self.application.bid(self.nonce)))
                 }
+                State::Waiting | State::Leading if by_write && self.may_read_stale() => {
+                    (Op::Renew, Ask::RenewByWrite(self.nonce))
+                }
                 State::Waiting | State::Leading => (Op::Renew, Ask::Renew(self.nonce)),
             };
             match self.link.ask(op, ask).await? {
-                Reply::Placed(place) if self.counts(&place) => return Ok(self.placed(now, place)),
+                Reply::Placed(place) if self.counts(&place) => {
+                    let is_read = op == Op::Renew && !by_write && self.may_read_stale();
+                    if place.before.is_some() || !is_read {
+                        return Ok(self.placed(now, place));
+                    }
+                    // That we win is to be proven too.
+                    by_write = true;
+                }
                 Reply::Placed(_) => {}
                 Reply::Ended { others, orders } => return self.ended(others, orders),
                 reply => return Err(unexpected(&reply)),

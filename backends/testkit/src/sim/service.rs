@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::message::{Ask, Envelope, Record, Reply, Request, Slip, Tally, Tenure};
 use super::rules::Rules;
-use super::{Effect, Op, Options, Rule, RuleId, World};
+use super::{Effect, Op, Options, Rule, RuleId, StoreTime, World};
 
 /// One call of a client, from its arrival to its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -47,8 +47,8 @@ pub(super) struct Service {
     rules: Rules,
     jobs: BTreeMap<(Boottime, u64), Job>,
     held: Vec<(RuleId, Letter)>,
-    /// In which terms those have led that stand still.
-    stood: BTreeMap<RuleId, u64>,
+    /// Those who stand still.
+    stood: BTreeMap<RuleId, Stood>,
     watches: Vec<Letter>,
     /// Those who lead, and wait for orders. Until there are any nothing comes of them: no chance is taken, no
     /// time passes and nobody is woken, so that a game without orders is what it would be without them.
@@ -84,6 +84,15 @@ struct Letter {
     request: Request,
     /// The term in which the member led that answers, if it stood still since.
     led: Option<u64>,
+}
+
+/// A member that led the store, and stands still.
+#[derive(Debug)]
+struct Stood {
+    /// In which term it led.
+    term: u64,
+    /// What it knew, and when, if it answers from that when it goes on.
+    past: Option<(World, StoreTime)>,
 }
 
 #[derive(Debug)]
@@ -359,7 +368,8 @@ impl Service {
                 let stands = rule.stands();
                 let id = self.rules.add(rule);
                 if stands {
-                    self.stood.insert(id, self.world.term());
+                    let past = self.options.reads_stale.then(|| (self.world.clone(), store));
+                    self.stood.insert(id, Stood { term: self.world.term(), past });
                 }
                 Outcome::Rule(id)
             }
@@ -409,11 +419,31 @@ impl Service {
     fn release(&mut self, now: Boottime, which: Option<RuleId>) {
         for (rule, letter) in std::mem::take(&mut self.held) {
             if which.is_none_or(|which| which == rule) {
-                let led = self.stood.get(&rule).copied();
-                self.apply(now, Letter { led, ..letter });
+                let led = self.stood.get(&rule).map(|stood| stood.term);
+                match self.answer_of_the_past(rule, &letter) {
+                    Some(reply) => self.tell_late(now, letter, reply),
+                    None => self.apply(now, Letter { led, ..letter }),
+                }
             } else {
                 self.held.push((rule, letter));
             }
+        }
+    }
+
+    /// What a member answers to a read that has stood still while another was chosen.
+    fn answer_of_the_past(&mut self, rule: RuleId, letter: &Letter) -> Option<Reply> {
+        let present = self.world.term();
+        let Stood { term, past } = self.stood.get_mut(&rule)?;
+        let is_read = matches!(letter.request, Request::In(_, Ask::Renew(_)));
+        let (world, at) = past.as_mut().filter(|_| is_read && *term != present)?;
+        world.apply(*at, &letter.request)
+    }
+
+    fn tell_late(&mut self, now: Boottime, letter: Letter, reply: Reply) {
+        self.count(now, &letter);
+        if let Some(call) = letter.call {
+            let transit = self.transit();
+            self.reply(now, transit, call, letter.client, reply);
         }
     }
 

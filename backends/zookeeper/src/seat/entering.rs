@@ -6,6 +6,7 @@ use zookeeper_client::Client;
 use super::{State, ZkSeat, look_out};
 use crate::directory::Place;
 use crate::entry;
+use crate::identity;
 use crate::queue::{Position, Queue};
 use crate::waiting::Waiting;
 
@@ -45,6 +46,9 @@ impl ZkSeat {
         now: Boottime,
         is_first_ever: bool,
     ) -> Result<Place, Error> {
+        if identity::is_open(self.directory.settings()) {
+            identity::found(client, self.directory.settings()).await?;
+        }
         if is_first_ever {
             self.directory.make(client).await?;
         }
@@ -54,6 +58,11 @@ impl ZkSeat {
             Ok(place) => {
                 if let Some(session) = self.link.established() {
                     session.confirmed(now);
+                }
+                if let Err(error) = self.directory.settings().admit_transaction(place.czxid) {
+                    self.directory.remove(client, &[place.node]).await?;
+                    self.is_in_flight = false;
+                    return Err(error);
                 }
                 Ok(place)
             }

@@ -16,6 +16,7 @@ use zookeeper_client::Client;
 use self::proof::{Proof, prove};
 use crate::directory::{Directory, Place};
 use crate::guid::Guid;
+use crate::identity;
 use crate::link::Link;
 use crate::note::Notes;
 use crate::orders::Followed;
@@ -209,7 +210,20 @@ impl ZkSeat {
                 return Ok(standing);
             }
         }
-        let queue = self.queue(&client, now).await?;
+        let queue = if identity::is_open(self.directory.settings()) {
+            let settings = self.directory.settings_too();
+            let (learned, queue) =
+                tokio::join!(biased; identity::learn(&client, &settings), self.queue(&client, now));
+            if let Err(error) = learned {
+                // Another session has led to another store.
+                drop(client);
+                self.link.abandon().await;
+                return Err(error.with_kind(ErrorKind::Unreachable));
+            }
+            queue?
+        } else {
+            self.queue(&client, now).await?
+        };
         if self.is_next() && self.link.shortening().is_some() {
             // The next session has what is granted now.
             drop(client);

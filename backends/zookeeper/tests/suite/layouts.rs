@@ -111,7 +111,7 @@ fn an_election_that_reads_as_a_candidate_is_refused() {
     });
 }
 
-/// An election that nobody is in vanishes by itself, and so does what was made for it.
+/// An election that nobody is in vanishes by itself, and what was made for it; what the store is called stays.
 #[test]
 fn empty_directories_go_by_themselves() {
     run("containers", async {
@@ -124,13 +124,15 @@ fn empty_directories_go_by_themselves() {
         lead(seat.as_mut()).await;
         seat.resign().await.expect("a resign");
         let other = raw(&[servers.address(0)]).await;
+        let directory = format!("/deep/down/{}", election());
         loop {
-            let (found, watcher) = other.check_and_watch_stat("/deep").await.expect("a look");
+            let (found, watcher) = other.check_and_watch_stat(&directory).await.expect("a look");
             if found.is_none() {
                 break;
             }
             watcher.changed().await;
         }
+        assert_eq!(other.list_children("/deep/down").await.expect("a list"), [".store"]);
         lead(seat.as_mut()).await;
     });
 }

@@ -4,11 +4,13 @@
 
 mod common;
 mod conformance;
+mod divided;
 mod layouts;
 mod lost_replies;
 mod members;
 mod refusals;
 mod sharing;
+mod silence;
 mod support;
 mod tls;
 mod validity;

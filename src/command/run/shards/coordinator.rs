@@ -28,15 +28,23 @@ pub(super) struct Coordinator<'a> {
 impl Coordinator<'_> {
     /// Coordinates whenever we lead the roster. It has no end.
     pub(super) async fn work(&self, mut known: watch::Receiver<Known>) {
+        let mut told = None;
         loop {
             if known.wait_for(|known| known.leads.is_some()).await.is_err() {
                 return std::future::pending().await;
             }
             let until = match timeout(PATIENCE, self.step()).await {
-                Ok(Ok(wake)) => wake,
+                Ok(Ok(wake)) => {
+                    told = None;
+                    wake
+                }
                 Ok(Err(error)) => {
-                    let error = anyhow::Error::from(error);
-                    self.log.debug(format_args!("no shards are given out for now: {error:#}"));
+                    // A store may answer all else and refuse this: then nobody takes over what nobody leads.
+                    let text = format!("{:#}", anyhow::Error::from(error));
+                    if told.as_ref() != Some(&text) {
+                        self.log.warn(format_args!("no shards are given out for now: {text}"));
+                        told = Some(text);
+                    }
                     Box::pin(sleep(PAUSE))
                 }
                 Err(_) => Box::pin(sleep(PAUSE)),

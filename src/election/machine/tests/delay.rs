@@ -94,25 +94,70 @@ fn an_answer_that_comes_late_delays_no_further() {
 
 /// The store answers refreshes, and has no room for the mark, say.
 #[test]
-fn a_mark_that_is_not_taken_is_tried_less_and_less_often() {
-    let mut transcript = Transcript::joined(LOCAL, delaying());
-    transcript.tell(0.0, leading(LOCAL, 0.0), &["read history"]).tell(
+fn a_mark_that_is_not_taken_is_tried_less_and_less_often_and_not_for_ever() {
+    for wait in [Wait::Forever, Wait::No, Wait::For(after(60.0))] {
+        let mut transcript = Transcript::joined(LOCAL, Rules { wait, ..delaying() });
+        transcript.tell(0.0, leading(LOCAL, 0.0), &["read history"]).tell(
+            0.0,
+            found(true),
+            &["begin history 7"],
+        );
+        let mut pauses = Vec::new();
+        let mut now = at(0.0);
+        loop {
+            let said = transcript.machine.step(now, Event::HistoryWritten(Err(unreachable())));
+            if said.iter().any(|command| matches!(command, Command::Resign(_))) {
+                break;
+            }
+            let tick = transcript.machine.next_tick().expect("another try");
+            pauses.push(tick.since(now));
+            now = tick;
+            transcript.machine.step(now, Event::Tick);
+            transcript.machine.step(now, leading(LOCAL, 0.0));
+        }
+        assert!(pauses[0] <= after(0.05), "{pauses:?}");
+        assert!(pauses[6..].iter().all(|&pause| pause >= after(1.0)), "{pauses:?}");
+        let tried = now.since(at(0.0)).as_secs_f64();
+        assert!((5.0..=10.0).contains(&tried), "{tried}");
+        transcript.tell(tried, Event::Resigned(Ok(())), &["finish: store failed"]);
+    }
+}
+
+/// An outage is ridden out by whoever has a place.
+#[test]
+fn a_mark_for_which_there_was_no_answer_is_tried_for_as_long_as_the_place_is_not_confirmed() {
+    let mut transcript = Transcript::joined(ETCD, delaying());
+    transcript.tell(0.0, leading(ETCD, 0.0), &["read history"]).tell(
         0.0,
         found(true),
         &["begin history 7"],
     );
-    let mut pauses = Vec::new();
-    let mut now = at(0.0);
-    for _ in 0..12 {
-        transcript.machine.step(now, Event::HistoryWritten(Err(unreachable())));
-        let tick = transcript.machine.next_tick().expect("another try");
-        pauses.push(tick.since(now));
-        now = tick;
-        transcript.machine.step(now, Event::Tick);
-        transcript.machine.step(now, leading(LOCAL, 0.0));
+    let (mut now, mut refreshes) = (at(0.0), 0_u32);
+    let mut event = Event::HistoryWritten(Err(unreachable()));
+    while now < at(300.0) {
+        let mut answer = None;
+        for command in transcript.machine.step(now, event) {
+            answer = match command {
+                Command::BeginHistory(_) => Some(Event::HistoryWritten(Err(unreachable()))),
+                Command::Refresh => {
+                    refreshes += 1;
+                    let is_out = !refreshes.is_multiple_of(2);
+                    Some(if is_out {
+                        Event::Answered(Err(unreachable()))
+                    } else {
+                        leading(ETCD, now.since(at(0.0)).as_secs_f64())
+                    })
+                }
+                Command::Resign(_) => panic!("it has given up"),
+                _ => None,
+            };
+        }
+        event = answer.unwrap_or_else(|| {
+            now = transcript.machine.next_tick().expect("a tick");
+            Event::Tick
+        });
     }
-    assert!(pauses[0] <= after(0.05), "{pauses:?}");
-    assert!(pauses[8..].iter().all(|&pause| pause >= after(1.0)), "{pauses:?}");
+    assert!(refreshes > 20, "{refreshes}");
 }
 
 #[test]
@@ -254,7 +299,7 @@ fn what_was_cut_short_is_no_clean_end() {
     started(LOCAL).tell(1.0, Event::GuardianDied, &["sweep"]).tell(
         1.0,
         Event::Empty,
-        &["resign abruptly: the guardian process was killed; the command was killed with it"],
+        &["resign abruptly: the guardian process was killed, or failed; the command was killed with it"],
     );
     started(LOCAL).tell(1.0, Event::NotStarted(libc::ENOENT), &[]).tell(
         1.0,

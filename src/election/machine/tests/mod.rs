@@ -6,6 +6,7 @@ mod delay;
 mod history;
 mod once;
 mod orders;
+mod patience;
 mod ranking;
 mod restarting;
 mod settling;
@@ -121,7 +122,7 @@ fn word(command: &Command) -> Option<String> {
             Verdict::LostForGood(_) => "finish: lost, for good".into(),
             Verdict::Withdrawn(_) => "finish: withdrawn".into(),
             Verdict::AlreadyDone => "finish: already done".into(),
-            Verdict::NotAcquired => "finish: not acquired".into(),
+            Verdict::NotAcquired(_) => "finish: not acquired".into(),
             Verdict::Unwanted(_) => "finish: unwanted".into(),
             Verdict::SteppedDown(_) => "finish: stepped down".into(),
             Verdict::Interrupted(signal) => format!("finish: interrupted {signal}"),

@@ -94,6 +94,8 @@ struct Orders {
     refuses: bool,
     cut: bool,
     ends: bool,
+    /// Where new connections lead to, if that is another place than at first.
+    target: Option<SocketAddr>,
 }
 
 impl Shared {
@@ -150,6 +152,12 @@ impl TcpProxy {
     /// Whether new connections are refused from now on. The port stays this proxy's.
     pub fn refuse(&self, refuses: bool) {
         self.order(|orders| orders.refuses = refuses);
+    }
+
+    /// Leads elsewhere from now on, and resets all connections that are open: an address that has come to mean
+    /// another server.
+    pub fn redirect(&self, target: SocketAddr) {
+        self.order(|orders| (orders.cut, orders.target) = (true, Some(target)));
     }
 
     /// What it has seen so far.

@@ -220,6 +220,7 @@ impl Relay {
         let mut state = self.shared.lock();
         let orders = state.orders;
         state.orders.cut = false;
+        self.target = orders.target.unwrap_or(self.target);
         if orders.cut || orders.ends {
             self.connections.drain(..).for_each(|connection| connection.reset());
             state.traffic.open = 0;

@@ -116,9 +116,11 @@ impl World {
             | Ask::Fence { .. }
             | Ask::ReadValue(_)
             | Ask::WriteValue { .. } => true,
-            Ask::Enter(_) | Ask::Renew(_) | Ask::Leave(_) | Ask::AwaitEnd { .. } => {
-                self.options.kind == Kind::Queue
-            }
+            Ask::Enter(_)
+            | Ask::Renew(_)
+            | Ask::RenewByWrite(_)
+            | Ask::Leave(_)
+            | Ask::AwaitEnd { .. } => self.options.kind == Kind::Queue,
             Ask::Read | Ask::Swap { .. } | Ask::AwaitChange { .. } => {
                 self.options.kind != Kind::Queue
             }
@@ -141,7 +143,7 @@ impl World {
             }
             Ask::Sight => Some(Reply::Sight(self.sight(election))),
             Ask::AwaitSight(seen) => (self.sight(election) != *seen).then_some(Reply::Changed),
-            Ask::Enter(_) | Ask::Renew(_) | Ask::Leave(_) => {
+            Ask::Enter(_) | Ask::Renew(_) | Ask::RenewByWrite(_) | Ask::Leave(_) => {
                 Some(self.ask_queue(now, election, ask, keeps_alive))
             }
             Ask::AwaitEnd { nonce, orders } => {
@@ -322,7 +324,9 @@ impl World {
                 self.revision += 1;
                 queue.enter(self.revision, now, bid, self.options.grant(bid.ttl), (orders, term))
             }
-            Ask::Enter(super::message::Bid { nonce, .. }) | Ask::Renew(nonce) => {
+            Ask::Enter(super::message::Bid { nonce, .. })
+            | Ask::Renew(nonce)
+            | Ask::RenewByWrite(nonce) => {
                 if keeps_alive {
                     queue.renew(now, *nonce, self.options.tells_every);
                 }

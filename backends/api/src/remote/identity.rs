@@ -1,0 +1,216 @@
+//! Which store it is that answers.
+//!
+//! An address says little about that: a name may come to mean another cluster, and a list may name two. So elect gives
+//! each store an id, once, and a process that has met one store takes part in no other.
+
+use std::fmt;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::{Error, ErrorKind};
+
+use super::Url;
+
+/// How many digits an id has.
+const DIGITS: usize = 16;
+
+/// What elect calls a store: 64 random bits in hexadecimal, kept beside its elections.
+///
+/// A copy of the store, as one that was restored from a snapshot, has the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreId(String);
+
+/// The store that a process is in: that of the URL's option, or else the first that it has entered an election of.
+#[derive(Debug, Default)]
+pub struct Identity {
+    wanted: Option<StoreId>,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+enum Known {
+    /// Nothing was found out yet.
+    #[default]
+    Nothing,
+    /// This store, which was found at this address.
+    Store(StoreId, String),
+    /// We lack the right to ask.
+    Unreadable,
+}
+
+impl StoreId {
+    /// The option of a URL that names one.
+    pub const OPTION: &str = "store-id";
+
+    /// One that no store has. Its bits are the kernel's.
+    pub fn fresh() -> Self {
+        Self(format!("{:016x}", RandomState::new().build_hasher().finish()))
+    }
+
+    /// The one that a URL wants.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unfit`] for what is no id.
+    pub fn of(url: &Url) -> Result<Option<Self>, Error> {
+        let read = |text: &str| {
+            Self::read(text.as_bytes()).ok_or_else(|| {
+                let what = format!(
+                    "the option {} has {DIGITS} hexadecimal digits, as `elect doctor` prints them",
+                    Self::OPTION
+                );
+                Error::new(ErrorKind::Unfit, what)
+            })
+        };
+        url.option(Self::OPTION).map(read).transpose()
+    }
+
+    /// What a store has written down; `None` for what is no id.
+    pub fn read(text: &[u8]) -> Option<Self> {
+        let is_digit = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
+        let is_id = text.len() == DIGITS && text.iter().all(is_digit);
+        is_id.then(|| String::from_utf8_lossy(text).into_owned()).map(Self)
+    }
+
+    /// Its digits.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for StoreId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Identity {
+    /// That of the URL, if it names one.
+    pub const fn new(wanted: Option<StoreId>) -> Self {
+        Self { wanted, known: Mutex::new(Known::Nothing) }
+    }
+
+    /// The id that every answer has to have; `None` as long as any will do.
+    pub fn expected(&self) -> Option<StoreId> {
+        match (&self.wanted, &*self.lock()) {
+            (Some(id), _) | (None, Known::Store(id, _)) => Some(id.clone()),
+            (None, Known::Nothing | Known::Unreadable) => None,
+        }
+    }
+
+    /// Whether the id is to be asked for at all.
+    pub fn is_readable(&self) -> bool {
+        self.wanted.is_some() || !matches!(*self.lock(), Known::Unreadable)
+    }
+
+    /// We may not read it. Where the URL names one that is a refusal; elsewhere nothing is compared.
+    pub fn is_refused(&self) -> bool {
+        let mut known = self.lock();
+        if self.wanted.is_none() && matches!(*known, Known::Nothing) {
+            *known = Known::Unreadable;
+        }
+        self.wanted.is_some()
+    }
+
+    /// The store of `who`, as in `etcd at HOST:PORT`, says that it is `found`. The first one is ours from now on.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unfit`] if it is another one than ours, or has no id though ours has.
+    pub fn admit(&self, who: &str, found: Option<&StoreId>) -> Result<(), Error> {
+        let mut known = self.lock();
+        let ours = match (&self.wanted, &*known) {
+            (Some(id), _) => Some((id, format!("the URL names the store {id}"))),
+            (None, Known::Store(id, at)) => Some((id, format!("{at} is the store {id}"))),
+            (None, _) => None,
+        };
+        match (ours, found) {
+            (None, None) => Ok(()),
+            (None, Some(found)) => {
+                *known = Known::Store(found.clone(), who.to_owned());
+                Ok(())
+            }
+            (Some((ours, _)), Some(found)) if ours == found => Ok(()),
+            (Some((_, whose)), Some(found)) => Err(another(&format!(
+                "{who} is another store, {found}: {whose}, and who led in both would lead twice"
+            ))),
+            (Some((_, whose)), None) => Err(another(&format!(
+                "{who} has no store id, so it is new, emptied, or another store: {whose} \
+                 (a run whose URL has no {} gives it one)",
+                StoreId::OPTION
+            ))),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn another(what: &str) -> Error {
+    Error::new(ErrorKind::Unfit, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(text: &str) -> StoreId {
+        StoreId::read(text.as_bytes()).expect("an id")
+    }
+
+    const A: &str = "00000000000000a1";
+    const B: &str = "00000000000000b2";
+
+    #[test]
+    fn ids_are_random_and_read_as_they_are_written() {
+        let (one, other) = (StoreId::fresh(), StoreId::fresh());
+        assert_ne!(one, other);
+        assert_eq!(id(one.as_str()), one);
+        for bad in ["", "a1", "00000000000000A1", "00000000000000a1 ", "000000000000000g"] {
+            assert_eq!(StoreId::read(bad.as_bytes()), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_url_may_name_one() {
+        let of = |query: &str| {
+            let url = Url::parse(&format!("etcd://a{query}"), 1, &[StoreId::OPTION]);
+            StoreId::of(&url.expect("a good URL"))
+        };
+        assert_eq!(of("").expect("none"), None);
+        assert_eq!(of(&format!("?store-id={A}")).expect("one"), Some(id(A)));
+        assert!(of("?store-id=a1").expect_err("too short").to_string().contains("16"));
+    }
+
+    #[test]
+    fn the_first_store_is_ours_and_no_other() {
+        let identity = Identity::new(None);
+        assert_eq!(identity.expected(), None);
+        identity.admit("etcd at a", None).expect("it gets one");
+        identity.admit("etcd at a", Some(&id(A))).expect("the first");
+        identity.admit("etcd at b", Some(&id(A))).expect("the same");
+        assert_eq!(identity.expected(), Some(id(A)));
+        let error = identity.admit("etcd at c", Some(&id(B))).expect_err("another");
+        assert_eq!(error.kind(), ErrorKind::Unfit);
+        for word in ["etcd at a is the store 00", "etcd at c is another store", A, B] {
+            assert!(error.to_string().contains(word), "{error}");
+        }
+        let error = identity.admit("etcd at d", None).expect_err("none");
+        assert!(error.to_string().contains("etcd at d has no store id"), "{error}");
+    }
+
+    #[test]
+    fn the_urls_store_is_ours_from_the_start() {
+        let identity = Identity::new(Some(id(A)));
+        identity.admit("etcd at a", None).expect_err("no id yet");
+        identity.admit("etcd at a", Some(&id(B))).expect_err("another");
+        identity.admit("etcd at a", Some(&id(A))).expect("it is");
+        assert!(identity.is_refused() && identity.is_readable());
+    }
+
+    #[test]
+    fn who_may_not_ask_compares_nothing() {
+        let identity = Identity::new(None);
+        assert!(identity.is_readable() && !identity.is_refused() && !identity.is_readable());
+        assert_eq!(identity.expected(), None);
+    }
+}

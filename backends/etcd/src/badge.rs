@@ -1,0 +1,162 @@
+//! Which store it is that answers, and whether it has gone back: asked within transactions that are sent anyway, and by
+//! one request more where a connection takes the place of another.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use elect_api::remote::{Identity, StoreId};
+use elect_api::{Error, ErrorKind};
+use etcd_client::{
+    Client, Compare, CompareOp, Error as Cause, GetResponse, ResponseHeader, Txn, TxnOp,
+    TxnOpResponse, TxnResponse,
+};
+
+use crate::fault::{Doing, Failure, is_refused};
+use crate::layout::store_id;
+use crate::queue::{gets, revision_of};
+
+/// The id of the store, as requests ask for it, and the newest revision that it has shown.
+pub(crate) struct Badge {
+    key: String,
+    identity: Identity,
+    /// What a store that has none is called.
+    fresh: StoreId,
+    newest: AtomicI64,
+}
+
+/// Why a connection is not used.
+pub(crate) enum Hitch {
+    Failed(Failure),
+    /// What is there is not our store.
+    Foreign(Error),
+}
+
+impl From<Failure> for Hitch {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl Badge {
+    /// That below this prefix.
+    pub(crate) fn new(prefix: &str, wanted: Option<StoreId>) -> Self {
+        Self {
+            key: store_id(prefix),
+            identity: Identity::new(wanted),
+            fresh: StoreId::fresh(),
+            newest: AtomicI64::new(0),
+        }
+    }
+
+    pub(crate) const fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Compares it, where a transaction makes something.
+    pub(crate) fn is_ours(&self) -> Option<Compare> {
+        let id = self.identity.expected()?;
+        Some(Compare::value(self.key.as_str(), CompareOp::Equal, id.as_str()))
+    }
+
+    /// Gets it.
+    pub(crate) fn look(&self) -> TxnOp {
+        TxnOp::get(self.key.as_str(), None)
+    }
+
+    /// Gets it, or makes it where there is none. The answer is one of its own kind, and no get among the others.
+    pub(crate) fn make(&self) -> TxnOp {
+        let is_new = Compare::create_revision(self.key.as_str(), CompareOp::Equal, 0);
+        let make = TxnOp::put(self.key.as_str(), self.fresh.as_str(), None);
+        TxnOp::txn(Txn::new().when([is_new]).and_then([make]).or_else([self.look()]))
+    }
+
+    /// Whether an answer to [`crate::queue::enter`] came from our store, which `who` is to be. The first one is ours.
+    pub(crate) fn admit_entering(&self, who: &str, reply: &TxnResponse) -> Result<(), Error> {
+        let made = reply.op_responses().into_iter().find_map(|answer| match answer {
+            TxnOpResponse::Txn(made) => Some(made),
+            _ => None,
+        });
+        let found = match made {
+            Some(made) if made.succeeded() => Some(self.fresh.clone()),
+            Some(there) => read(gets(&there).front()),
+            None => read(gets(reply).get(1)),
+        };
+        self.identity.admit(who, found.as_ref())
+    }
+
+    /// Whether an answer to [`crate::queue::prove`] that shows no entry of ours came from our store.
+    ///
+    /// One that has no id is taken for it: all may have been removed, and a leader is to hear of that at once.
+    pub(crate) fn admit_missing(&self, who: &str, reply: &TxnResponse) -> Result<(), Error> {
+        match read(gets(reply).get(1)) {
+            Some(found) => self.identity.admit(who, Some(&found)),
+            None => Ok(()),
+        }
+    }
+
+    /// Looks whether what a new connection leads to is our store, if we have one already.
+    pub(crate) async fn greet(&self, who: &str, client: &Client) -> Result<(), Hitch> {
+        if self.identity.expected().is_none() {
+            return Ok(());
+        }
+        let newest = self.newest();
+        match client.kv_client().get(self.key.as_str(), None).await {
+            Ok(reply) => {
+                let foreign = |error| Err(Hitch::Foreign(error));
+                let id = read(Some(&reply));
+                self.identity.admit(who, id.as_ref()).or_else(foreign)?;
+                let revision = reply.header().map_or(0, ResponseHeader::revision);
+                self.admit_revision(who, newest, revision).or_else(foreign)
+            }
+            Err(cause) if is_refused(&cause) => {
+                let what = format!(
+                    "{who} does not let us read the key {}, which {} asks for",
+                    self.key,
+                    StoreId::OPTION
+                );
+                Err(Hitch::Foreign(Error::new(ErrorKind::Denied, what)))
+            }
+            Err(cause) => Err(Failure { doing: Doing::Connect, cause }.into()),
+        }
+    }
+
+    /// What the store is called that a connection leads to; `None` if it has no id yet.
+    pub(crate) async fn ask(&self, client: &Client) -> Result<Option<StoreId>, Cause> {
+        Ok(read(Some(&client.kv_client().get(self.key.as_str(), None).await?)))
+    }
+
+    /// The newest revision that was shown so far. No answer to what is asked from now on is older.
+    pub(crate) fn newest(&self) -> i64 {
+        self.newest.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn saw(&self, reply: &TxnResponse) {
+        self.newest.fetch_max(revision_of(reply), Ordering::Relaxed);
+    }
+
+    /// Whether an answer is as new as what was shown before it was asked for.
+    pub(crate) fn admit_answer(
+        &self,
+        who: &str,
+        newest: i64,
+        reply: &TxnResponse,
+    ) -> Result<(), Error> {
+        self.admit_revision(who, newest, revision_of(reply))
+    }
+
+    fn admit_revision(&self, who: &str, newest: i64, revision: i64) -> Result<(), Error> {
+        self.newest.fetch_max(revision, Ordering::Relaxed);
+        if revision >= newest {
+            return Ok(());
+        }
+        let what = format!(
+            "{who} has gone back to revision {revision}, and has shown {newest} before: it was restored from an older \
+             snapshot, or answers from one; tokens up to {newest} may have been given already"
+        );
+        Err(Error::new(ErrorKind::Unfit, what))
+    }
+}
+
+/// What the answer to a get of it says.
+fn read(answer: Option<&GetResponse>) -> Option<StoreId> {
+    StoreId::read(answer?.kvs().first()?.value())
+}

@@ -1,0 +1,164 @@
+//! Commands of many processes that are hard to be rid of: lines of descent that fork and exit, and processes that keep
+//! a processor busy, each in a session of its own and without descriptors. All of them stamp in one place.
+#![allow(unsafe_code, reason = "to fork, to map a file, and to call system calls only")]
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::fd::AsRawFd as _;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::Duration;
+
+use elect_api::Boottime;
+use tempfile::NamedTempFile;
+
+use super::map::nanos;
+
+/// The first word, in place of a stamper's.
+const FIRST_WORD: &str = "elect-crowd";
+const PAGE: usize = 4096;
+/// Who is still there after this is forgotten, and ends.
+const FORGOTTEN: u64 = 30 * 1_000_000_000;
+/// How long each generation of a line of descent is busy: as nobody may reap them meanwhile, the dead are not to take all
+/// process ids of the machine.
+const BUSY: u64 = 1_000_000;
+
+/// What each of them does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Habit {
+    /// Forks one that goes on in its place, in another session, and exits.
+    Descends,
+    /// Keeps a processor busy.
+    Spins,
+    /// The same at a real-time priority (`SCHED_FIFO`, 50).
+    SpinsFirst,
+}
+
+impl Habit {
+    const ALL: [Self; 3] = [Self::Descends, Self::Spins, Self::SpinsFirst];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Descends => "descends",
+            Self::Spins => "spins",
+            Self::SpinsFirst => "spins-first",
+        }
+    }
+}
+
+/// One place for the stamps of many, who begin when they are told to. They end when it is dropped.
+pub struct Crowd {
+    file: NamedTempFile,
+    page: &'static Page,
+}
+
+#[repr(C)]
+struct Page {
+    last: AtomicU64,
+    begins: AtomicBool,
+    ends: AtomicBool,
+}
+
+impl Crowd {
+    /// With no stamp yet.
+    ///
+    /// # Panics
+    /// When there is no file to be had.
+    #[expect(clippy::new_without_default, reason = "it makes a file")]
+    pub fn new() -> Self {
+        super::process::link();
+        let file = NamedTempFile::with_prefix_in("elect-crowd-", "/dev/shm").expect("a file");
+        file.as_file().set_len(PAGE as u64).expect("room");
+        let page = map(file.as_file()).expect("a map");
+        Self { file, page }
+    }
+
+    /// The program and its arguments: so many of them, which are one process more.
+    ///
+    /// # Panics
+    /// Never: the test's own executable is known.
+    pub fn words(&self, habit: Habit, count: u32) -> Vec<OsString> {
+        let own = std::env::current_exe().expect("the test's own executable");
+        let map = self.file.path().as_os_str().to_owned();
+        let words = [FIRST_WORD.into(), habit.name().into(), count.to_string().into(), map];
+        std::iter::once(own.into()).chain(words).collect()
+    }
+
+    /// Lets them begin.
+    pub fn begin(&self) {
+        self.page.begins.store(true, Relaxed);
+    }
+
+    /// The newest stamp of any of them.
+    pub fn last(&self) -> Option<Boottime> {
+        let last = self.page.last.load(Relaxed);
+        (last > 0).then(|| Boottime::from_boot(Duration::from_nanos(last)))
+    }
+}
+
+impl Drop for Crowd {
+    fn drop(&mut self) {
+        self.page.ends.store(true, Relaxed);
+    }
+}
+
+fn map(file: &File) -> Option<&'static Page> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a new mapping of a file of that length, at a place of the kernel's choice. It is never unmapped, and
+    // the kernel aligns it to a page.
+    unsafe {
+        let place =
+            libc::mmap(std::ptr::null_mut(), PAGE, access, libc::MAP_SHARED, file.as_raw_fd(), 0);
+        (place != libc::MAP_FAILED).then(|| &*place.cast::<Page>())
+    }
+}
+
+/// Becomes the crowd, if these are its words.
+pub(super) fn gather(words: &[&str]) -> Option<i32> {
+    let &[FIRST_WORD, habit, count, path] = words else { return None };
+    let habit = Habit::ALL.into_iter().find(|known| known.name() == habit)?;
+    let page = map(&File::options().read(true).write(true).open(path).ok()?)?;
+    let end = nanos() + FORGOTTEN;
+    while !page.begins.load(Relaxed) && nanos() < end {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    for _ in 0..count.parse::<u32>().ok()? {
+        // SAFETY: fork has no preconditions; this process has one thread, and its child keeps to system calls.
+        if unsafe { libc::fork() } == 0 {
+            behave(habit, page, end)
+        }
+    }
+    // SAFETY: no status is wanted.
+    while unsafe { libc::waitpid(-1, std::ptr::null_mut(), 0) } > 0 {}
+    Some(0)
+}
+
+fn behave(habit: Habit, page: &Page, end: u64) -> ! {
+    // SAFETY: none of these has memory preconditions but the parameters, which live; no object here owns a
+    // descriptor that is used again.
+    unsafe {
+        libc::setsid();
+        libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0);
+        if habit == Habit::SpinsFirst {
+            let parameters = libc::sched_param { sched_priority: 50 };
+            libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters);
+        }
+    }
+    loop {
+        let now = nanos();
+        page.last.fetch_max(now, Relaxed);
+        while habit == Habit::Descends && nanos() < now + BUSY {}
+        // SAFETY: neither has preconditions.
+        unsafe {
+            if now > end
+                || page.ends.load(Relaxed)
+                || (habit == Habit::Descends && libc::fork() != 0)
+            {
+                libc::_exit(0);
+            }
+            if habit == Habit::Descends {
+                libc::setsid();
+            }
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Which store it is that a session leads to.
+//!
+//! A session stays with the servers that granted it: others do not know it, and end it. So it is enough to ask once
+//! for each. The first of a process asks beside what it asks anyway, and the store that has no id yet is given one
+//! with its first entry; each that comes after it is asked before it is used.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use elect_api::remote::{Host, StoreId};
+use elect_api::{Error, ErrorKind};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use zookeeper_client::{Client, CreateMode, Error as Zk};
+
+use crate::dial::connect;
+use crate::directory::make;
+use crate::fault::{Action, fault};
+use crate::probe::{Diagnosis, examine};
+use crate::session::close;
+use crate::settings::Settings;
+use crate::sheet;
+use crate::trips::Counted;
+
+/// Whether we belong to no store yet, and may ask.
+pub(crate) fn is_open(settings: &Settings) -> bool {
+    settings.identity.expected().is_none() && settings.identity.is_readable()
+}
+
+/// Learns the id of the store, as the first session does: ours from now on, if there is one. One request.
+pub(crate) async fn learn(client: &Client, settings: &Settings) -> Result<(), Error> {
+    let path = settings.path_of_store_id();
+    match client.counting("get_data").get_data(&path).await {
+        Ok((text, _)) => admit(settings, &settings.location, &text),
+        Err(Zk::NoNode) => Ok(()),
+        Err(Zk::NoAuth) => {
+            settings.identity.is_refused();
+            Ok(())
+        }
+        Err(error) => Err(fault(Action::Read, &path, error)),
+    }
+}
+
+/// Gives the store an id, unless somebody was faster. Several requests.
+pub(crate) async fn found(client: &Client, settings: &Settings) -> Result<(), Error> {
+    let path = settings.path_of_store_id();
+    make(client, settings, &settings.directory).await?;
+    let options = CreateMode::Persistent.with_acls(settings.acls());
+    let id = StoreId::fresh();
+    match client.counting("create").create(&path, id.as_str().as_bytes(), &options).await {
+        Ok(_) => settings.identity.admit(&settings.location, Some(&id)),
+        Err(Zk::NodeExists) => match sheet::content(client, &path).await? {
+            Some(text) => admit(settings, &settings.location, &text),
+            None => Ok(()),
+        },
+        // Whoever has rights to one election only makes none, and compares nothing.
+        Err(Zk::NoAuth) => {
+            settings.identity.is_refused();
+            Ok(())
+        }
+        Err(error) => Err(fault(Action::Create, &path, error)),
+    }
+}
+
+fn admit(settings: &Settings, who: &str, text: &[u8]) -> Result<(), Error> {
+    settings.identity.admit(who, StoreId::read(text).as_ref())
+}
+
+/// What a store is called, as its ensemble has it. Two requests, sent at once.
+pub(crate) async fn read(client: &Client, settings: &Settings) -> Result<Option<StoreId>, Error> {
+    let text = sheet::content(client, &settings.path_of_store_id()).await?;
+    Ok(text.and_then(|text| StoreId::read(&text)))
+}
+
+/// Looks whether a new session leads to our store, if we have one already.
+pub(crate) async fn greet(who: &str, client: &Client, settings: &Settings) -> Result<(), Error> {
+    if settings.identity.expected().is_none() {
+        return Ok(());
+    }
+    match read(client, settings).await {
+        Ok(id) => settings.identity.admit(who, id.as_ref()),
+        Err(error) if error.kind() == ErrorKind::Denied && !settings.identity.is_refused() => {
+            Ok(())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// A session with those servers of the list that have our store, once one of them had another.
+///
+/// # Errors
+/// What each of them is.
+pub(crate) async fn find(
+    settings: &Arc<Settings>,
+    timeout: Duration,
+    is_first: bool,
+    error: Error,
+) -> Result<Client, Error> {
+    let (mut ours, mut words, mut others) = (Vec::new(), Vec::new(), 0);
+    for host in &settings.hosts {
+        let Ok(client) = connect(settings, settings.spell(host), timeout).await else {
+            words.push(format!("{host}: no answer"));
+            continue;
+        };
+        match greet(&host.to_string(), &client, settings).await {
+            Ok(()) => ours.push(host),
+            Err(error) => {
+                others += usize::from(error.is_permanent());
+                words.push(error.to_string());
+            }
+        }
+        close(client).await;
+    }
+    if let Some(cluster) = spelled(settings, &ours)
+        && let Ok(client) = connect(settings, cluster, timeout).await
+    {
+        return Ok(client);
+    }
+    let is_final = is_first && others == settings.hosts.len();
+    let kind = if is_final { error.kind() } else { ErrorKind::Unreachable };
+    let what = format!("{} leads to another store: {}", settings.location, words.join("; "));
+    Err(Error::new(kind, what).because(error))
+}
+
+/// For what a server says of itself without a session. Whoever is silent is no sign of anything.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// What tells servers of several ensembles apart, as a rule.
+#[derive(Debug, PartialEq, Eq)]
+enum Sign {
+    /// It is in no ensemble with others: which of the list it is.
+    Alone(usize),
+    /// The number of the reign of its ensemble's leader. After a change of that they may differ for a moment.
+    Epoch(u64),
+}
+
+impl Sign {
+    fn read(index: usize, said: &str) -> Option<Self> {
+        let line = |beginning| said.lines().find_map(|line| line.strip_prefix(beginning));
+        if line("Mode: ")?.trim() == "standalone" {
+            return Some(Self::Alone(index));
+        }
+        let transaction = line("Zxid: 0x")?.trim();
+        u64::from_str_radix(transaction, 16).ok().map(|number| Self::Epoch(number >> 32))
+    }
+}
+
+/// Whether the servers of the list do not look like one ensemble: no reason for anything but to ask them.
+pub(crate) async fn looks_divided(settings: &Arc<Settings>) -> bool {
+    if settings.hosts.len() < 2 || !is_open(settings) {
+        return false;
+    }
+    let mut looks = JoinSet::new();
+    for (index, host) in settings.hosts.iter().cloned().enumerate() {
+        let settings = Arc::clone(settings);
+        looks.spawn(async move {
+            let look = timeout(LOOK, examine(&host, settings.security.as_ref())).await;
+            match look {
+                Ok(Diagnosis::Answers(said)) => Sign::read(index, &said),
+                _ => None,
+            }
+        });
+    }
+    let signs: Vec<Sign> = looks.join_all().await.into_iter().flatten().collect();
+    signs.iter().any(|sign| *sign != signs[0])
+}
+
+/// Asks each server of the list which store it has.
+///
+/// # Errors
+/// They have several.
+pub(crate) async fn compare(settings: &Arc<Settings>, timeout: Duration) -> Result<(), Error> {
+    let mut found = Vec::new();
+    for host in &settings.hosts {
+        let Ok(client) = connect(settings, settings.spell(host), timeout).await else { continue };
+        if let Ok(id) = read(&client, settings).await {
+            found.push((host, id));
+        }
+        close(client).await;
+    }
+    if found.iter().all(|(_, id)| *id == found[0].1) {
+        return Ok(());
+    }
+    let words: Vec<String> = found
+        .iter()
+        .map(|(host, id)| match id {
+            Some(id) => format!("{host} is the store {id}"),
+            None => format!("{host} is one that has no id yet"),
+        })
+        .collect();
+    let what = format!(
+        "{} leads to several stores, in each of which somebody may lead: {}",
+        settings.location,
+        words.join(", ")
+    );
+    Err(Error::new(ErrorKind::Unfit, what))
+}
+
+fn spelled(settings: &Settings, hosts: &[&Host]) -> Option<String> {
+    let spelled: Vec<String> = hosts.iter().map(|host| settings.spell(host)).collect();
+    (!spelled.is_empty()).then(|| spelled.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_of_one_ensemble_have_the_same_sign() {
+        let said = |mode, zxid| format!("Zookeeper version: 3.8.0\nZxid: {zxid}\nMode: {mode}\n");
+        let sign = |index, mode, zxid| Sign::read(index, &said(mode, zxid));
+        assert_eq!(sign(0, "leader", "0x20000000a"), sign(1, "follower", "0x200000003"));
+        assert_ne!(sign(0, "leader", "0x20000000a"), sign(1, "leader", "0x100000003"));
+        assert_ne!(sign(0, "standalone", "0xa"), sign(1, "standalone", "0xa"));
+        assert_eq!(Sign::read(0, "srvr is not executed because it is not in the whitelist."), None);
+    }
+}

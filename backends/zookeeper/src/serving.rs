@@ -1,0 +1,126 @@
+//! Keeps the client library from asking where nobody answers.
+//!
+//! A server that gets a request for a session keeps that alive, whether its answer arrives or not. While the library
+//! is without a connection it goes from server to server with such requests, for 7/5 S. So where requests arrive and
+//! answers do not, an entry that nobody can use any more would block the election for that long and for S besides. So
+//! a client that hears nothing says nothing either: soon after a connection is lost the library stands still, until
+//! a server has answered a question that touches no session. The entry then ends as it does where nothing arrives.
+
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use spawns_core::{Spawn, Task as Spawned};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use zookeeper_client::{Client, Error as Zk, SessionState, StateWatcher};
+
+use crate::probe;
+use crate::settings::Settings;
+
+/// What the library does for one session.
+type Serving = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// What the library wants to have done besides, while it connects.
+#[derive(Default)]
+struct Catch(Mutex<Vec<Serving>>);
+
+impl Spawn for Catch {
+    fn spawn(&self, task: Spawned) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Box::into_pin(task.future));
+    }
+}
+
+/// Connects as the library does, and has the session stand still where nobody answers. `patience` is how long a
+/// server may be silent.
+///
+/// # Cancellation
+/// As the library has it.
+pub(crate) async fn connect(
+    connect: impl Future<Output = Result<Client, Zk>>,
+    settings: Arc<Settings>,
+    patience: Duration,
+) -> Result<Client, Zk> {
+    let catch = Catch::default();
+    let mut connect = pin!(connect);
+    let connected = poll_fn(|context| {
+        let _scope = spawns_core::enter(&catch);
+        connect.as_mut().poll(context)
+    });
+    let client = connected.await?;
+    let caught = catch.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+    for serving in caught {
+        let window = client.session_timeout();
+        let line =
+            Line { states: client.state_watcher(), settings: Arc::clone(&settings), patience };
+        tokio::spawn(line.tend(serving, window));
+    }
+    Ok(client)
+}
+
+struct Line {
+    states: StateWatcher,
+    settings: Arc<Settings>,
+    patience: Duration,
+}
+
+impl Line {
+    /// Serves a session of this timeout to its end.
+    async fn tend(mut self, mut serving: Serving, window: Duration) {
+        let hosts = u32::try_from(self.settings.hosts.len()).unwrap_or(u32::MAX);
+        // It reaches the next server in this time, if that is there; and comes to no second one that is silent.
+        let at_once = self.patience / 2;
+        let mut span = at_once;
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut serving => return,
+                () = self.is_lost_for(span, at_once) => {}
+            }
+            // Longer than the library tries: by then it takes the session for ended, and asks nobody.
+            let _ = timeout(window * 7 / 5, self.answer()).await;
+            span = self.patience.saturating_mul(hosts);
+        }
+    }
+
+    /// Ends when there was no connection for so long; for `at_once` if there was one first.
+    async fn is_lost_for(&mut self, mut span: Duration, at_once: Duration) {
+        loop {
+            if self.is_connected() {
+                span = at_once;
+                self.states.changed().await;
+            } else if timeout(span, self.states.changed()).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn is_connected(&self) -> bool {
+        self.states.peek_state() == SessionState::SyncConnected
+    }
+
+    /// Ends when a server has answered.
+    async fn answer(&self) {
+        while !self.is_answered().await {
+            sleep(self.patience / 2).await;
+        }
+    }
+
+    async fn is_answered(&self) -> bool {
+        let mut looks = JoinSet::new();
+        for host in self.settings.hosts.clone() {
+            let (settings, patience) = (Arc::clone(&self.settings), self.patience);
+            looks.spawn(async move {
+                let look = probe::examine(&host, settings.security.as_ref());
+                timeout(patience, look).await.is_ok_and(|diagnosis| diagnosis.is_answer())
+            });
+        }
+        while let Some(look) = looks.join_next().await {
+            if look.unwrap_or(false) {
+                return true;
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,114 @@
+//! Requests arrive and answers do not: a session that hears nothing is not kept alive by what it asks.
+
+use std::time::Duration;
+
+use elect_api::{Boottime, Seat};
+use elect_testkit::fault::{Mode, TcpProxy};
+use elect_testkit::servers::ZooKeeper;
+use elect_testkit::{election, run};
+use zookeeper_client::Client;
+
+use crate::common::{TTL, nodes, now, raw};
+use crate::support::{attempt, end_of, lead, lead_in_time, seat};
+
+/// As the servers of these tests have it.
+const TICK: Duration = Duration::from_millis(500);
+/// For silence to be noticed, at this TTL.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// What a busy machine adds.
+const ROOM: Duration = Duration::from_millis(800);
+
+struct Stage {
+    servers: ZooKeeper,
+    proxy: TcpProxy,
+    onlooker: Client,
+    seat: Box<dyn Seat>,
+}
+
+impl Stage {
+    async fn new() -> Self {
+        let servers = ZooKeeper::one();
+        let proxy = TcpProxy::start(servers.address(0));
+        let onlooker = raw(&[servers.address(0)]).await;
+        let seat = seat(&format!("zk://{}", proxy.address()), "a", TTL).await;
+        Self { servers, proxy, onlooker, seat }
+    }
+
+    /// The seat's node, and somebody who notes its end.
+    async fn node(&self) -> std::thread::JoinHandle<Boottime> {
+        let (path, _) = nodes(&self.onlooker, &election()).await.pop().expect("a node");
+        end_of(path, vec![self.servers.address(0)])
+    }
+
+    fn heal(&self) {
+        // Half a message would be all that comes of what was lost.
+        self.proxy.cut();
+        self.proxy.replies(Mode::Pass);
+    }
+}
+
+/// Whoever goes on asking for all of that time.
+#[test]
+fn a_session_that_hears_nothing_ends_as_one_that_is_cut_off() {
+    run("a silence", async {
+        let mut stage = Stage::new().await;
+        lead(stage.seat.as_mut()).await;
+        let end = stage.node().await;
+        stage.proxy.replies(Mode::Swallow);
+        let cut = now();
+        while !end.is_finished() {
+            let _ = attempt(stage.seat.as_mut(), TTL).await;
+        }
+        let lasted = end.join().expect("an end").since(cut);
+        eprintln!("the node was there for {lasted:?}");
+        assert!(lasted < PATIENCE + TTL + TICK + ROOM, "it was kept alive for {lasted:?}");
+        stage.heal();
+        while stage.seat.resign().await.is_err() {}
+        lead_in_time(stage.seat.as_mut(), TTL).await;
+    });
+}
+
+/// It stands still meanwhile, and is there again as soon as it is answered.
+#[test]
+fn a_session_outlives_a_silence_that_is_shorter_than_it() {
+    run("a short silence", async {
+        let mut stage = Stage::new().await;
+        let token = lead(stage.seat.as_mut()).await.token;
+        stage.proxy.replies(Mode::Swallow);
+        let cut = now();
+        while now().since(cut) < PATIENCE * 5 / 2 {
+            let _ = attempt(stage.seat.as_mut(), TTL).await;
+        }
+        stage.heal();
+        assert_eq!(
+            lead_in_time(stage.seat.as_mut(), TTL).await.token,
+            token,
+            "it has lost its entry"
+        );
+    });
+}
+
+/// Nobody waits for the end of the session once there are answers again.
+#[test]
+fn a_resign_after_a_silence_needs_no_more_than_an_answer() {
+    run("a resign", async {
+        let mut stage = Stage::new().await;
+        lead(stage.seat.as_mut()).await;
+        stage.proxy.replies(Mode::Swallow);
+        let cut = now();
+        // Before that it is asked for blindly, and is done.
+        while now().since(cut) < PATIENCE * 3 / 2 {
+            let _ = attempt(stage.seat.as_mut(), TTL).await;
+        }
+        while now().since(cut) < PATIENCE * 5 / 2 {
+            let resigned = tokio::time::timeout(TTL / 4, stage.seat.resign()).await;
+            assert!(!matches!(resigned, Ok(Ok(()))), "nobody can have said so");
+        }
+        assert_eq!(nodes(&stage.onlooker, &election()).await.len(), 1, "it was removed unheard");
+        stage.heal();
+        let healed = now();
+        while stage.seat.resign().await.is_err() {}
+        assert!(now().since(healed) < PATIENCE * 5 / 2, "it took {:?}", now().since(healed));
+        assert!(nodes(&stage.onlooker, &election()).await.is_empty());
+    });
+}

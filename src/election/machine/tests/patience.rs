@@ -1,0 +1,195 @@
+//! A store that answers, and gives nobody a place.
+
+use elect_api::{Division, Error, Lease};
+
+use super::{ETCD, Transcript, after, at, leading, rules, unreachable, waiting};
+use crate::election::division::Agreement;
+use crate::election::machine::{Command, Event, Rules, Settles, Verdict, Wait};
+use crate::election::orders::Orders;
+
+const LOCAL: Lease = Lease::Unlimited;
+
+/// Answers what only reads, and what settles a division; has each refresh fail, after it has said that nobody is
+/// before us so often. When it ended, and how; `None` if it goes on for a thousand seconds.
+fn on_a_full_store(lease: Lease, rules: Rules, mut seats: u32) -> Option<(f64, Verdict)> {
+    let mut machine = Transcript::new(lease, rules).machine;
+    let (mut now, mut event) = (at(0.0), Event::Tick);
+    while now < at(1000.0) {
+        let mut answer = None;
+        for command in machine.step(now, event) {
+            answer = match command {
+                Command::Open => Some(Event::Opened(Ok(()))),
+                Command::Recall => Some(Event::Recalled(Ok(false))),
+                Command::Settle => Some(Event::Settled(Ok(Agreement::Ours))),
+                Command::Refresh if seats > 0 => {
+                    seats -= 1;
+                    Some(waiting(0))
+                }
+                Command::Refresh => Some(Event::Answered(Err(unreachable()))),
+                Command::Resign(_) => Some(Event::Resigned(Ok(()))),
+                Command::Finish(verdict) => {
+                    return Some((now.since(at(0.0)).as_secs_f64(), verdict));
+                }
+                _ => None,
+            };
+        }
+        event = answer.unwrap_or_else(|| {
+            now = machine.next_tick().expect("a tick");
+            Event::Tick
+        });
+    }
+    None
+}
+
+fn divided() -> Rules {
+    Rules { division: Division::Slots(2), settles: Settles::First, ..rules() }
+}
+
+#[test]
+fn a_store_that_answers_and_takes_no_entry_has_failed() {
+    let cases = [
+        (Rules { once: true, ..rules() }, 0),
+        (divided(), 0),
+        (Rules { once: true, ..divided() }, 0),
+        // As a candidate for slots is told at the door.
+        (rules(), 1),
+    ];
+    for lease in [ETCD, LOCAL] {
+        for (rules, seats) in &cases {
+            for (wait, range) in [
+                (Wait::Forever, 5.0..=10.0),
+                (Wait::No, 5.0..=10.0),
+                (Wait::For(after(4.0)), 1.5..=5.0),
+                (Wait::For(after(30.0)), 25.0..=30.0),
+            ] {
+                // Its answers are good for longer than that.
+                if *seats > 0 && wait == Wait::For(after(4.0)) {
+                    continue;
+                }
+                let rules = Rules { wait, ..rules.clone() };
+                let (end, verdict) = on_a_full_store(lease, rules, *seats).expect("an end");
+                assert!(matches!(verdict, Verdict::StoreFailed(_)), "{wait:?}: {verdict:?}");
+                assert!(range.contains(&end), "{wait:?}: {end} s");
+            }
+        }
+    }
+}
+
+/// It answers well, and the time is over all the same: nobody is known to lead.
+#[test]
+fn whoever_had_no_place_in_time_says_so() {
+    for wait in [Wait::For(after(0.5)), Wait::No] {
+        let (_, verdict) =
+            on_a_full_store(ETCD, Rules { wait, ..rules() }, u32::MAX).expect("an end");
+        let Verdict::NotAcquired(why) = verdict else { panic!("{verdict:?}") };
+        assert!(!why.contains("another"), "{why}");
+    }
+}
+
+#[test]
+fn whoever_insists_goes_on_trying() {
+    let rules = Rules { once: true, insists: true, ..rules() };
+    assert!(on_a_full_store(ETCD, rules, 0).is_none());
+}
+
+#[test]
+fn a_request_that_is_swallowed_after_an_answer_is_a_failure() {
+    for wait in [Wait::Forever, Wait::No] {
+        let mut transcript = Transcript::new(ETCD, Rules { once: true, wait, ..rules() });
+        transcript
+            .tell(0.0, Event::Tick, &["open"])
+            .tell(0.0, Event::Opened(Ok(())), &["recall"])
+            .tell(0.0, Event::Recalled(Ok(false)), &["refresh"])
+            .pass(9.9, &["abandon", "refresh", "abandon", "refresh", "abandon", "refresh"])
+            .pass(10.0, &["abandon", "resign"])
+            .tell(10.0, Event::Resigned(Ok(())), &["finish: store failed"]);
+    }
+}
+
+/// Whoever is stopped at the door of a local store may go on: it is not the store that fails.
+#[test]
+fn somebody_who_is_stopped_in_our_way_is_no_failure_of_the_store() {
+    let blocked = |wait| {
+        let mut transcript = Transcript::new(LOCAL, Rules { once: true, wait, ..rules() });
+        transcript
+            .tell(0.0, Event::Tick, &["open"])
+            .tell(0.0, Event::Opened(Ok(())), &["recall"])
+            .tell(0.0, Event::Recalled(Ok(false)), &["refresh"]);
+        transcript
+    };
+    blocked(Wait::No).pass(10.0, &["abandon", "refresh", "abandon", "resign"]).tell(
+        10.0,
+        Event::Resigned(Ok(())),
+        &["finish: not acquired"],
+    );
+    let mut patient = blocked(Wait::Forever);
+    while patient.machine.next_tick().is_some_and(|tick| tick < at(1000.0)) {
+        let now = patient.machine.next_tick().expect("a tick");
+        let said = patient.machine.step(now, Event::Tick);
+        assert!(!said.iter().any(|command| matches!(command, Command::Resign(_))), "{said:?}");
+    }
+}
+
+fn why_not(mut transcript: Transcript, second: f64) -> &'static str {
+    let said = transcript.machine.step(at(second), Event::Tick);
+    assert!(said.iter().any(|it| matches!(it, Command::Resign(_))), "{said:?}");
+    let said = transcript.machine.step(at(second), Event::Resigned(Ok(())));
+    match said.as_slice() {
+        [Command::Finish(Verdict::NotAcquired(why))] => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn it_is_said_whether_another_leads_or_did() {
+    let patient = || Rules { wait: Wait::For(after(5.0)), ..rules() };
+    assert_eq!(why_not(Transcript::waiting(ETCD, patient()), 5.0), "another candidate leads");
+    let mut transcript = Transcript::waiting(ETCD, patient());
+    transcript.tell(4.0, Event::Woken, &["refresh"]);
+    transcript.tell(4.9, Event::Answered(Err::<_, Error>(unreachable())), &[]);
+    let why = why_not(transcript, 5.0);
+    assert!(why.contains("when the store answered last"), "{why}");
+}
+
+/// Its place is the first, and whether it is done is not to be read: nobody else leads.
+#[test]
+fn a_winner_that_cannot_find_out_whether_it_is_done_says_so() {
+    let rules = Rules { once: true, wait: Wait::For(after(3.0)), ..rules() };
+    let mut transcript = Transcript::new(ETCD, rules);
+    transcript
+        .tell(0.0, Event::Tick, &["open"])
+        .tell(0.0, Event::Opened(Ok(())), &["recall"])
+        .tell(0.0, Event::Recalled(Ok(false)), &["refresh"])
+        .tell(0.0, leading(ETCD, 0.0), &["recall"])
+        .tell(2.99, Event::Recalled(Err(unreachable())), &["resign"])
+        .tell(3.0, Event::Resigned(Ok(())), &["finish: store failed"]);
+}
+
+#[test]
+fn a_winner_whose_time_is_over_before_it_may_start_does_not_say_that_another_leads() {
+    let rules = Rules { once: true, wait: Wait::For(after(1.0)), ..rules() };
+    let mut transcript = Transcript::new(ETCD, rules);
+    transcript
+        .tell(0.0, Event::Tick, &["open"])
+        .tell(0.0, Event::Opened(Ok(())), &["recall"])
+        .tell(0.0, Event::Recalled(Ok(false)), &["refresh"])
+        .tell(0.0, leading(ETCD, 0.0), &["recall"]);
+    assert_eq!(why_not(transcript, 1.0), "the time was over before it was settled who leads");
+}
+
+/// A place behind somebody is one: from there on every outage is ridden out.
+#[test]
+fn a_waiter_rides_out_an_outage_without_a_limit() {
+    let mut transcript = Transcript::waiting(ETCD, rules());
+    transcript.tell(1.0, Event::Ordered(Orders::default()), &[]);
+    let mut now = at(1.0);
+    while now < at(1000.0) {
+        now = transcript.machine.next_tick().expect("a tick");
+        for command in transcript.machine.step(now, Event::Tick) {
+            assert!(!matches!(command, Command::Resign(_)), "{command:?}");
+            if matches!(command, Command::Refresh) {
+                transcript.machine.step(now, Event::Answered(Err(unreachable())));
+            }
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! All descendants of a process, at any depth: found and killed.
+//!
+//! A KILL is not yet an end. As long as a killed process tears its memory down, stands before a tracer or sleeps
+//! uninterruptibly, its children are its own, and no subreaper has them. So the search goes down: each process is
+//! killed before its children are listed, as a process with KILL pending forks no more, and is listed whether it is
+//! about to exit or not.
+//!
+//! The number of a process may pass to a stranger once it is reaped, and a parent of its own may do that. So each
+//! one below our own children is opened as a folder of `/proc`, seen to be a child of the process that was asked,
+//! and signalled by that folder, which the kernel takes for a pidfd.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::time::Duration;
+
+use elect_api::Boottime;
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open};
+use nix::sys::stat::Mode;
+
+use super::children::{each_number, is_dead};
+use super::courier::Courier;
+use super::descriptors::out_of_the_way;
+use super::proc::{Stat, each_entry, folder_of, open_at, path_of};
+use super::signals::signal_child;
+use super::switches::is_off;
+
+/// How many processes may wait for their children to be listed. What finds no room is killed all the same, and its
+/// children are found by a later pass.
+const ROOM: usize = 2048;
+/// How many descriptors a search takes at most: a process's folder, its threads' folder, a list of children, and for one
+/// of those its folder and its state.
+const RESERVE: usize = 5;
+
+/// What a search needs. It opens files, but never more than it has kept room for, and allocates nothing.
+pub(super) struct Descendants {
+    proc: OwnedFd,
+    /// Closed for as long as a search needs their numbers.
+    reserve: [Option<OwnedFd>; RESERVE],
+    /// Processes whose children are to be listed, each with its parent.
+    queue: Vec<(i32, i32)>,
+}
+
+/// What one pass has met with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    /// How many were not dead, though all of them have been sent KILL.
+    pub(super) living: u32,
+    /// Tells two passes apart that met with others.
+    sum: u64,
+    /// When the youngest of them was born.
+    youngest: Option<Boottime>,
+    /// How many of our own children are dead and not reaped.
+    pub(super) dead: u32,
+    /// Whether some could not be looked at, or their children.
+    pub(super) is_partial: bool,
+    /// One that we may not kill.
+    pub(super) refused: Option<i32>,
+}
+
+impl Found {
+    /// Nobody.
+    pub(super) const NONE: Self =
+        Self { living: 0, sum: 0, youngest: None, dead: 0, is_partial: false, refused: None };
+
+    /// Whether nobody lives, as far as everything could be looked at.
+    pub(super) const fn is_none(&self) -> bool {
+        self.living == 0 && !self.is_partial
+    }
+
+    /// Whether others lived than at the pass `before`.
+    pub(super) const fn differs_from(&self, before: &Self) -> bool {
+        self.living != before.living || self.sum != before.sum
+    }
+
+    /// Whether somebody was born at `since` or later. The kernel tells births by hundredths of a second.
+    pub(super) fn has_newborns(&self, since: Boottime) -> bool {
+        self.youngest.is_some_and(|born| born + Duration::from_millis(10) >= since)
+    }
+
+    pub(super) fn add(&mut self, pid: i32) {
+        self.living += 1;
+        self.sum += u64::from(pid.unsigned_abs());
+    }
+
+    pub(super) fn born(&mut self, at: Boottime) {
+        self.youngest = Some(self.youngest.map_or(at, |youngest| youngest.max(at)));
+    }
+}
+
+impl Descendants {
+    /// Opens what a search needs. Allocates.
+    ///
+    /// # Errors
+    /// When `/proc` cannot be opened, or no descriptor is left.
+    pub(super) fn new() -> io::Result<Self> {
+        let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        let mut descendants = Self {
+            proc: out_of_the_way(open(c"/proc", flags, Mode::empty())?)?,
+            reserve: [const { None }; RESERVE],
+            queue: Vec::with_capacity(ROOM),
+        };
+        for place in &mut descendants.reserve {
+            *place = Some(out_of_the_way(descendants.proc.try_clone()?)?);
+        }
+        Ok(descendants)
+    }
+
+    /// Calls `keep` with each descriptor of it.
+    pub(super) fn each_descriptor(&self, keep: impl FnMut(RawFd)) {
+        let reserve = self.reserve.iter().flatten();
+        reserve.chain([&self.proc]).map(AsRawFd::as_raw_fd).for_each(keep);
+    }
+
+    /// Kills all descendants of this process. `list` has the children of the thread that gets the orphans, and needs no
+    /// descriptor to be opened; other threads may have some as well.
+    pub(super) fn kill_ours(&mut self, list: RawFd, has_threads: bool, kill: &Kill<'_>) -> Found {
+        self.search(
+            |search| {
+                let us = search.us;
+                let mut offset = 0;
+                loop {
+                    let before = offset;
+                    if let Err(errno) = each_number(list, &mut offset, |pid| search.offer(pid, us))
+                    {
+                        search.missed(errno);
+                    }
+                    search.go_down();
+                    // Those whose parents have just died are at the end of the list.
+                    if offset == before {
+                        break;
+                    }
+                }
+                if has_threads {
+                    search.begin_at(us);
+                    search.go_down();
+                }
+            },
+            kill,
+        )
+    }
+
+    /// Kills all descendants of another process.
+    pub(super) fn kill_below(&mut self, root: i32, kill: &Kill<'_>) -> Found {
+        self.search(
+            |search| {
+                search.begin_at(root);
+                search.go_down();
+            },
+            kill,
+        )
+    }
+
+    /// Tries what a search takes, on this process.
+    ///
+    /// # Errors
+    /// When a filter of system calls refuses some of it, or `/proc` hides it.
+    pub(super) fn try_out(&self, list: RawFd) -> io::Result<()> {
+        // SAFETY: getpid has no preconditions.
+        let own = unsafe { libc::getpid() };
+        each_number(list, &mut 0, |_| ())?;
+        let folder = folder_of(&self.proc, own)?;
+        Stat::of(&folder)?;
+        let tasks = open_at(&folder, c"task", OFlag::O_RDONLY | OFlag::O_DIRECTORY)?;
+        each_entry(&tasks, |_| ())?;
+        // There is another way where it fails; a filter that kills for it is to do so now.
+        let _ = signal_by(&folder, 0);
+        Ok(())
+    }
+
+    fn search(&mut self, pass: impl FnOnce(&mut Search<'_>), kill: &Kill<'_>) -> Found {
+        self.queue.clear();
+        self.reserve = [const { None }; RESERVE];
+        // SAFETY: getpid has no preconditions.
+        let us = unsafe { libc::getpid() };
+        let (proc, queue) = (&self.proc, &mut self.queue);
+        let mut search = Search { proc, queue, us, how: kill, found: Found::NONE };
+        pass(&mut search);
+        let found = search.found;
+        for place in &mut self.reserve {
+            // Without it the next pass has to do with what is free then.
+            *place = self.proc.try_clone().ok();
+        }
+        found
+    }
+}
+
+/// One pass.
+struct Search<'a> {
+    proc: &'a OwnedFd,
+    queue: &'a mut Vec<(i32, i32)>,
+    us: i32,
+    how: &'a Kill<'a>,
+    found: Found,
+}
+
+impl Search<'_> {
+    fn begin_at(&mut self, root: i32) {
+        let begin = || {
+            let folder = folder_of(self.proc, root)?;
+            let stat = Stat::of(&folder)?;
+            Ok((folder, stat))
+        };
+        match begin() {
+            Ok((_, stat)) if stat.is_dead => {}
+            Ok((folder, stat)) => self.list(&folder, root, stat.threads),
+            Err(errno) => self.missed(errno),
+        }
+    }
+
+    fn go_down(&mut self) {
+        while let Some((pid, parent)) = self.queue.pop() {
+            if let Err(errno) = self.visit(pid, parent) {
+                self.missed(errno);
+            }
+        }
+    }
+
+    /// Something could not be looked at. What is gone need not be.
+    fn missed(&mut self, errno: Errno) {
+        self.found.is_partial |= !matches!(errno, Errno::ENOENT | Errno::ESRCH);
+    }
+
+    /// Adds a process to the queue, which was in the list of `parent`'s children.
+    fn offer(&mut self, pid: i32, parent: i32) {
+        if self.how.spare.contains(&pid) {
+            return;
+        }
+        if parent == self.us && is_dead(pid) {
+            self.found.dead += 1;
+        } else if self.queue.len() < ROOM {
+            self.queue.push((pid, parent));
+        } else {
+            self.found.is_partial = true;
+            if let Err(errno) = self.kill(pid, parent) {
+                self.missed(errno);
+            }
+        }
+    }
+
+    /// Kills a child of ours. It is not reaped, and nobody else could do that: its number is its own.
+    fn kill_ours(&mut self, pid: i32) {
+        if !signal_child(pid, libc::SIGKILL, self.how.courier) {
+            self.found.refused = Some(pid);
+        }
+    }
+
+    /// Kills a process and adds its children to the queue.
+    fn visit(&mut self, pid: i32, parent: i32) -> Result<(), Errno> {
+        if let Some((folder, stat)) = self.kill(pid, parent)?
+            && !is_off!(Depth)
+        {
+            self.list(&folder, pid, stat.threads);
+        }
+        Ok(())
+    }
+
+    /// Kills a process that was in the list of `parent`'s children; `None` if it is dead, or is there no more.
+    fn kill(&mut self, pid: i32, parent: i32) -> Result<Option<(OwnedFd, Stat)>, Errno> {
+        let is_ours = parent == self.us;
+        if is_ours {
+            self.kill_ours(pid);
+        }
+        let looked = folder_of(self.proc, pid).and_then(|folder| Ok((Stat::of(&folder)?, folder)));
+        let (stat, folder) = looked.inspect_err(|_| {
+            if is_ours {
+                self.found.add(pid);
+            }
+        })?;
+        // One that has come to us meanwhile is at the end of our own list as well.
+        if stat.is_dead || (stat.parent != parent && stat.parent != self.us) {
+            return Ok(None);
+        }
+        self.found.add(pid);
+        self.found.born(stat.born);
+        if !is_ours && !self.how.by_folder(&folder, pid) {
+            self.found.refused = Some(pid);
+        }
+        Ok(Some((folder, stat)))
+    }
+
+    /// Adds the children of all threads of a process to the queue.
+    fn list(&mut self, folder: &OwnedFd, pid: i32, threads: u64) {
+        if threads == 1 {
+            return self.list_of(folder, pid, pid);
+        }
+        let tasks = open_at(folder, c"task", OFlag::O_RDONLY | OFlag::O_DIRECTORY);
+        let listed =
+            tasks.and_then(|tasks| each_entry(&tasks, |thread| self.list_of(folder, pid, thread)));
+        if let Err(errno) = listed {
+            self.missed(errno);
+        }
+    }
+
+    /// Adds the children of one thread.
+    fn list_of(&mut self, folder: &OwnedFd, pid: i32, thread: i32) {
+        let mut path = [0; 48];
+        let opened = path_of(&mut path, format_args!("task/{thread}/children"))
+            .and_then(|path| open_at(folder, path, OFlag::O_RDONLY));
+        let listed = opened
+            .and_then(|list| each_number(list.as_raw_fd(), &mut 0, |child| self.offer(child, pid)));
+        if let Err(errno) = listed {
+            self.missed(errno);
+        }
+    }
+}
+
+/// How processes are killed.
+pub(super) struct Kill<'a> {
+    /// Children that are not part of any tree of ours, and are left alone with all that is below them.
+    pub(super) spare: &'a [i32],
+    /// For processes of users whom we may not signal by ourselves.
+    pub(super) courier: Option<&'a Courier>,
+}
+
+impl Kill<'_> {
+    /// Kills the process whose folder of `/proc` that is; says whether that was allowed.
+    fn by_folder(&self, folder: &OwnedFd, pid: i32) -> bool {
+        match signal_by(folder, libc::SIGKILL) {
+            Ok(()) | Err(Errno::ESRCH) => true,
+            // Linux before 5.1, a filter of system calls, or no right to it: by the number, which was its own a moment
+            // ago, and is not given out again before all others were.
+            Err(_) => signal_child(pid, libc::SIGKILL, self.courier),
+        }
+    }
+}
+
+/// Signals the process whose folder of `/proc` that is.
+fn signal_by(folder: &OwnedFd, signal: i32) -> Result<(), Errno> {
+    let info = std::ptr::null::<libc::siginfo_t>();
+    // SAFETY: the kernel reads no memory of ours without a siginfo.
+    let sent =
+        unsafe { libc::syscall(libc::SYS_pidfd_send_signal, folder.as_raw_fd(), signal, info, 0) };
+    if sent == 0 { Ok(()) } else { Err(Errno::last()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn newborns_are_those_of_the_last_pass() {
+        let at = |millis| Boottime::from_boot(Duration::from_millis(millis));
+        let mut found = Found::NONE;
+        assert!(!found.has_newborns(at(0)));
+        found.born(at(500));
+        found.born(at(300));
+        assert!(found.has_newborns(at(505)) && !found.has_newborns(at(511)));
+    }
+}

@@ -1,0 +1,126 @@
+//! How killing goes on, pass after pass, until nobody is left: when the next pass is due, and whether the dead are
+//! to be reaped meanwhile.
+
+use std::time::Duration;
+
+use elect_api::Boottime;
+
+use super::descendants::Found;
+
+/// How soon the next pass is due where the last one met with nobody new: a process that sleeps uninterruptibly, or
+/// stands before a tracer, may go on without a word.
+const AGAIN: Duration = Duration::from_millis(20);
+/// How long the dead are reaped while there is killing. A tree that is not gone by then may fork faster than it is
+/// killed, and has room for that only as long as its dead are taken away.
+const REAP_AT_ONCE: Duration = Duration::from_millis(200);
+/// How long after that the same processes live until the dead are reaped all the same: then nobody forks, and one of
+/// the living may wait for just that, as the init of a pid namespace does for its dead.
+const THE_SAME: Duration = Duration::from_millis(100);
+/// How many of the dead keep their places at most: an eighth of the process ids that the kernel gives out by default.
+const MOST_DEAD: u32 = 4096;
+
+/// What the passes so far have met with.
+#[derive(Debug, Default)]
+pub(super) struct Hunt {
+    since: Option<Boottime>,
+    last: Option<Pass>,
+    /// Since when the same processes live.
+    the_same_since: Option<Boottime>,
+    is_restless: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Pass {
+    began: Boottime,
+    found: Found,
+}
+
+impl Hunt {
+    /// There is killing at `now`.
+    pub(super) fn begin(&mut self, now: Boottime) {
+        self.since.get_or_insert(now);
+    }
+
+    /// A pass that began at `began` has met with this.
+    pub(super) fn passed(&mut self, began: Boottime, found: Found) {
+        self.is_restless =
+            found.living > 0 && self.last.is_none_or(|last| found.has_newborns(last.began));
+        if self.last.is_none_or(|last| found.differs_from(&last.found)) {
+            self.the_same_since = Some(began);
+        }
+        self.last = Some(Pass { began, found });
+    }
+
+    /// When the next pass is due: at once where somebody has been born since the one before the last.
+    pub(super) fn next(&self) -> Option<Boottime> {
+        let since = self.since?;
+        Some(match self.last {
+            Some(last) if self.is_restless => last.began,
+            Some(last) => last.began + AGAIN,
+            None => since,
+        })
+    }
+
+    /// Whether nobody is to be reaped at `now`, so that the dead keep the places that others would take.
+    pub(super) fn keeps_the_dead(&self, now: Boottime) -> bool {
+        let (Some(since), Some(last)) = (self.since, self.last) else { return false };
+        let is_the_same = self.the_same_since.is_some_and(|since| now >= since + THE_SAME);
+        now >= since + REAP_AT_ONCE
+            && last.found.living > 0
+            && last.found.dead < MOST_DEAD
+            && !is_the_same
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Boottime {
+        Boottime::from_boot(Duration::from_millis(millis))
+    }
+
+    fn living(number: i32, born: u64) -> Found {
+        let mut found = Found::NONE;
+        found.add(number);
+        found.born(at(born));
+        found
+    }
+
+    #[test]
+    fn the_dead_keep_their_places_as_long_as_others_come() {
+        let mut hunt = Hunt::default();
+        assert!(!hunt.keeps_the_dead(at(1)), "there is no killing");
+        hunt.begin(at(1000));
+        hunt.begin(at(1100));
+        hunt.passed(at(1000), living(7, 0));
+        assert!(!hunt.keeps_the_dead(at(1199)), "it is too early");
+        hunt.passed(at(1190), living(8, 0));
+        assert!(hunt.keeps_the_dead(at(1200)));
+        hunt.passed(at(1280), living(8, 0));
+        assert!(hunt.keeps_the_dead(at(1289)));
+        assert!(!hunt.keeps_the_dead(at(1290)), "nobody forks");
+        let mut many = living(9, 0);
+        many.dead = MOST_DEAD;
+        hunt.passed(at(1300), many);
+        assert!(!hunt.keeps_the_dead(at(1300)), "they would take the places of others");
+        hunt.passed(at(1310), Found::NONE);
+        assert!(!hunt.keeps_the_dead(at(1310)), "all are dead");
+    }
+
+    #[test]
+    fn a_pass_follows_at_once_as_long_as_somebody_is_born() {
+        let mut hunt = Hunt::default();
+        assert_eq!(hunt.next(), None);
+        hunt.begin(at(1000));
+        assert_eq!(hunt.next(), Some(at(1000)));
+        hunt.passed(at(1000), living(7, 900));
+        assert_eq!(hunt.next(), Some(at(1000)), "what is born in its course is not known yet");
+        hunt.passed(at(1001), living(7, 900));
+        assert_eq!(hunt.next(), Some(at(1021)));
+        hunt.passed(at(1021), living(8, 1010));
+        assert_eq!(hunt.next(), Some(at(1021)));
+        hunt.passed(at(1022), Found::NONE);
+        assert_eq!(hunt.next(), Some(at(1042)));
+    }
+}

@@ -1,0 +1,91 @@
+//! The guardian's turn on the processors: before everybody else's, where elect may ask for that.
+//!
+//! A command that keeps all processors busy, at a real-time priority perhaps, would otherwise keep its guardian from
+//! killing it in time. The guardian sleeps nearly always. What it forks has the priority that elect was started with.
+
+use nix::unistd::geteuid;
+
+use super::switches::is_off;
+
+/// The kernel's `struct sched_attr`, as its first version has it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Attributes {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime: u64,
+    deadline: u64,
+    period: u64,
+}
+
+const RESET_ON_FORK: u64 = 1;
+/// The highest that there is.
+const HIGHEST: u32 = 99;
+
+impl Attributes {
+    fn of_this_process() -> Option<Self> {
+        let mut own = Self::default();
+        let size = size_of::<Self>();
+        // SAFETY: the kernel writes as many bytes as we say that there are.
+        let got = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut own, size, 0) };
+        (got == 0).then_some(own)
+    }
+
+    fn set(&self) -> bool {
+        let attributes = Self { size: u32::try_from(size_of::<Self>()).unwrap_or(0), ..*self };
+        // SAFETY: the kernel reads as many bytes as are said in them.
+        unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) == 0 }
+    }
+
+    /// Whether a process without any rights may have them.
+    const fn are_modest(&self) -> bool {
+        let is_fair = matches!(
+            self.policy.cast_signed(),
+            libc::SCHED_OTHER | libc::SCHED_BATCH | libc::SCHED_IDLE
+        );
+        is_fair && self.nice >= 0
+    }
+}
+
+/// What this process had before it was raised.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Before(Option<Attributes>);
+
+impl Before {
+    /// For whoever was not raised.
+    pub(super) const NONE: Self = Self(None);
+
+    /// Gives a fork of the process that was raised what that had before; says whether it has it.
+    pub(super) fn restore(self) -> bool {
+        self.0.is_none_or(|before| before.flags & RESET_ON_FORK != 0 || before.set())
+    }
+}
+
+/// Raises this process, but not what it forks, if it may be. Allocates nothing.
+pub(super) fn raise() -> Before {
+    if is_off!(Priority) {
+        return Before::NONE;
+    }
+    let Some(before) = Attributes::of_this_process() else { return Before::NONE };
+    // Whoever may be raised by a limit alone might not get more than the ordinary back.
+    if !before.are_modest() && !geteuid().is_root() {
+        return Before::NONE;
+    }
+    let policy = libc::SCHED_FIFO.cast_unsigned();
+    let is_raised =
+        [HIGHEST, limit()].into_iter().filter(|&priority| priority > 0).any(|priority| {
+            Attributes { policy, flags: RESET_ON_FORK, priority, ..Attributes::default() }.set()
+        });
+    Before(is_raised.then_some(before))
+}
+
+/// How high an ordinary user may raise a process.
+fn limit() -> u32 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel fills in a live structure.
+    unsafe { libc::getrlimit(libc::RLIMIT_RTPRIO, &raw mut limit) };
+    u32::try_from(limit.rlim_cur).unwrap_or(HIGHEST).min(HIGHEST)
+}

@@ -1,0 +1,120 @@
+//! What `/proc` says of processes, read without allocating.
+
+use std::ffi::CStr;
+use std::io::Write as _;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
+
+use elect_api::Boottime;
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, openat};
+use nix::sys::stat::Mode;
+
+/// The folder of a process.
+pub(super) fn folder_of(proc: &OwnedFd, pid: i32) -> Result<OwnedFd, Errno> {
+    let mut path = [0; 48];
+    let path = path_of(&mut path, format_args!("{pid}"))?;
+    open_at(proc, path, OFlag::O_RDONLY | OFlag::O_DIRECTORY)
+}
+
+pub(super) fn path_of<'a>(
+    buffer: &'a mut [u8; 48],
+    words: std::fmt::Arguments<'_>,
+) -> Result<&'a CStr, Errno> {
+    (&mut buffer[..47]).write_fmt(words).map_err(|_| Errno::ENAMETOOLONG)?;
+    CStr::from_bytes_until_nul(buffer).map_err(|_| Errno::ENAMETOOLONG)
+}
+
+pub(super) fn open_at(folder: &OwnedFd, path: &CStr, flags: OFlag) -> Result<OwnedFd, Errno> {
+    openat(folder, path, flags | OFlag::O_CLOEXEC, Mode::empty())
+}
+
+/// Calls `visit` with each number that is the name of an entry.
+pub(super) fn each_entry(folder: &OwnedFd, mut visit: impl FnMut(i32)) -> Result<(), Errno> {
+    /// Where the length and the name are in the kernel's `struct linux_dirent64`.
+    const LENGTH: usize = 16;
+    const NAME: usize = 19;
+    let mut buffer = [0_u8; 1024];
+    loop {
+        // SAFETY: the buffer is writable for its whole length.
+        let got = unsafe {
+            libc::syscall(
+                libc::SYS_getdents64,
+                folder.as_raw_fd(),
+                buffer.as_mut_ptr(),
+                buffer.len(),
+            )
+        };
+        let got = usize::try_from(got).map_err(|_| Errno::last())?;
+        if got == 0 {
+            return Ok(());
+        }
+        let mut entries = &buffer[..got];
+        while let Some(&[low, high]) = entries.get(LENGTH..LENGTH + 2) {
+            let length = usize::from(u16::from_ne_bytes([low, high]));
+            let Some(entry) = entries.get(NAME..length) else { break };
+            let name = entry.split(|&byte| byte == 0).next().unwrap_or_default();
+            if let Some(number) = number(name) {
+                visit(number);
+            }
+            entries = &entries[length..];
+        }
+    }
+}
+
+fn number<T: std::str::FromStr>(digits: &[u8]) -> Option<T> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+/// What `/proc/PID/stat` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stat {
+    /// Whether it is a zombie of which no thread is left.
+    pub(super) is_dead: bool,
+    pub(super) parent: i32,
+    pub(super) threads: u64,
+    pub(super) born: Boottime,
+}
+
+impl Stat {
+    pub(super) fn of(folder: &OwnedFd) -> Result<Self, Errno> {
+        let file = open_at(folder, c"stat", OFlag::O_RDONLY)?;
+        let mut text = [0; 1024];
+        let length = nix::unistd::read(&file, &mut text)?;
+        Self::parse(&text[..length]).ok_or(Errno::EINVAL)
+    }
+
+    /// The name in it is in parentheses, and may have some of its own.
+    fn parse(text: &[u8]) -> Option<Self> {
+        /// Births are told in hundredths of a second on every architecture (`USER_HZ`); in milliseconds.
+        const TICK: u64 = 10;
+        let end = text.iter().rposition(|&byte| byte == b')')?;
+        let mut fields = text.get(end + 2..)?.split(|&byte| byte == b' ');
+        let state = fields.next()?;
+        let parent = number(fields.next()?)?;
+        // After state (3) and parent (4) come the number of threads (20) and the time of birth (22).
+        let threads = number(fields.nth(15)?)?;
+        let ticks: u64 = number(fields.nth(1)?)?;
+        let born = Duration::from_millis(ticks.saturating_mul(TICK));
+        let is_dead = matches!(state, b"Z" | b"X") && threads <= 1;
+        Some(Self { is_dead, parent, threads, born: Boottime::from_boot(born) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_proc_says_of_a_process_is_understood() {
+        let text = b"17 (a) b (c)) S 4 17 17 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 3 0 12345 1 2 3";
+        let stat = Stat::parse(text).expect("a process");
+        let born = Boottime::from_boot(Duration::from_millis(123_450));
+        assert_eq!(stat, Stat { is_dead: false, parent: 4, threads: 3, born });
+        let zombie = String::from_utf8_lossy(text).replace(" S 4", " Z 4");
+        assert!(!Stat::parse(zombie.as_bytes()).expect("a process").is_dead, "threads are left");
+        let zombie = zombie.replace(" 0 3 0 ", " 0 1 0 ");
+        assert!(Stat::parse(zombie.as_bytes()).expect("a process").is_dead);
+        assert_eq!(Stat::parse(b"17 (a"), None);
+    }
+}

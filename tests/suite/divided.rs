@@ -1,0 +1,102 @@
+//! One URL, two stores: two command trees of an election would run at a time.
+
+use std::net::SocketAddr;
+
+use elect_testkit::fault::TcpProxy;
+use elect_testkit::program::{Elect, Running, eventually};
+use elect_testkit::servers::{Etcd, ZooKeeper};
+use serde_json::Value;
+
+use crate::support::Ground;
+
+fn elect(words: &[&str]) -> Elect {
+    Elect::new(env!("CARGO_BIN_EXE_elect")).args(words)
+}
+
+/// What `elect doctor` says of these two, in one URL.
+#[track_caller]
+fn are_told_apart(scheme: &str, stores: [SocketAddr; 2]) {
+    let [a, b] = stores.map(|address| address.to_string());
+    let ids = [&a, &b].map(|address| {
+        let said = elect(&["doctor", "-o", "json", "-b", &format!("{scheme}://{address}")]).run();
+        let report: Value = serde_json::from_str(&said.stdout).expect("JSON");
+        report["store_id"].as_str().expect("an id").to_owned()
+    });
+    assert_ne!(ids[0], ids[1]);
+    let said = elect(&["doctor", "-b", &format!("{scheme}://{a},{b}")]).run().exits(1);
+    for (address, id) in [&a, &b].into_iter().zip(&ids) {
+        let words = format!("{address} is the store {id}");
+        assert!(said.stdout.contains(&words), "{words:?} is not in: {}", said.stdout);
+    }
+    // What is pinned is refused elsewhere, by whoever runs and whoever looks.
+    let pinned = format!("{scheme}://{b}?store-id={}", ids[0]);
+    let refusal = format!("{b} is another store, {}", ids[1]);
+    elect(&["run", "-b", &pinned, "-e", "job", "--", "echo", "led"])
+        .run()
+        .exits(125)
+        .prints("")
+        .says(&refusal);
+    elect(&["status", "-b", &pinned, "job"]).run().exits(125).says(&refusal);
+    let pinned = format!("{scheme}://{a}?store-id={}", ids[0]);
+    elect(&["run", "-b", &pinned, "-e", "job", "--", "echo", "led"]).run().exits(0).prints("led\n");
+}
+
+#[test]
+fn two_clusters_of_etcd_are_told_apart() {
+    let [a, b] = [Etcd::start(1), Etcd::start(1)];
+    are_told_apart("etcd", [a.endpoints()[0], b.endpoints()[0]]);
+}
+
+#[test]
+fn two_ensembles_of_zookeeper_are_told_apart() {
+    let [a, b] = [ZooKeeper::one(), ZooKeeper::one()];
+    are_told_apart("zk", [a.address(0), b.address(0)]);
+}
+
+/// Doctor gives each of two new stores no more than it uses, and finds that they are two.
+#[test]
+fn two_new_clusters_are_told_apart_at_once() {
+    let [a, b] = [Etcd::start(1), Etcd::start(1)];
+    let url = format!("etcd://{},{}", a.endpoints()[0], b.endpoints()[0]);
+    let said = elect(&["doctor", "-b", &url]).run().exits(1);
+    let words = format!("{} is one that has no id yet", b.endpoints()[0]);
+    assert!(said.stdout.contains(&words), "{}", said.stdout);
+}
+
+/// A waiter that loses the way to its store is not led to the other one of its list.
+#[test]
+fn a_waiter_says_which_address_is_which_and_stays_where_it_is() {
+    let [a, b] = [Etcd::start(1), Etcd::start(1)];
+    let ground = Ground::new();
+    for etcd in [&a, &b] {
+        elect(&["run", "-b", &etcd.url(), "-e", "job", "true"]).run().exits(0);
+    }
+    let way = TcpProxy::start(a.endpoints()[0]);
+    let both = format!("etcd://{},{}", way.address(), b.endpoints()[0]);
+    let led = ground.path().join("led");
+    let led = led.to_str().expect("a path");
+    let log = ground.path().join("log");
+    let run = |url: &str, script: &str| {
+        let log = std::fs::OpenOptions::new().create(true).append(true).open(&log);
+        let words = ["run", "-v", "-b", url, "-e", "job", "--", "sh", "-c", script];
+        let child = elect(&words).command().stderr(log.expect("a log")).spawn();
+        Running::new(child.expect("elect runs"))
+    };
+    let mut leader = run(&a.url(), "sleep 60");
+    let line = || elect(&["status", "-o", "json", "-b", &a.url(), "job"]).run().stdout;
+    eventually("a leader", || line().contains("\"token\"").then_some(()));
+    let waiter = run(&both, &format!("touch {led}"));
+    eventually("a waiter", || line().contains("\"place\": 1").then_some(()));
+    way.refuse(true);
+    way.cut();
+    let words = format!("{} is another store", b.endpoints()[0]);
+    eventually("a word of the other store", || {
+        std::fs::read_to_string(&log).ok()?.contains(&words).then_some(())
+    });
+    assert!(!std::path::Path::new(led).exists(), "two led at once");
+    way.refuse(false);
+    leader.signal(nix::sys::signal::Signal::SIGTERM);
+    leader.wait();
+    waiter.wait().exits(0);
+    assert!(std::path::Path::new(led).exists());
+}

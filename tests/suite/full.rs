@@ -1,0 +1,124 @@
+//! Stores that answer what only reads and take no entry: they have failed, whatever else they answer.
+
+use std::fs;
+use std::process::Stdio;
+
+use elect_testkit::fault::Disk;
+use elect_testkit::program::{Elect, Ended};
+use elect_testkit::servers::{Etcd, ZooKeeper};
+use zookeeper_client::{Acls, Client, CreateMode};
+
+/// Runs with these flags side by side, which takes until they have tried long enough.
+fn run_all(url: &str, flags: &[&[&str]]) -> Vec<Ended> {
+    let all: Vec<_> = flags
+        .iter()
+        .map(|flags| {
+            let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
+            elect.args(["run", "-b", url, "-e", "job"]).args(*flags).sh("echo ran").spawn()
+        })
+        .collect();
+    all.into_iter().map(elect_testkit::program::Running::wait).collect()
+}
+
+/// None of them says that somebody leads, is silent, goes on for ever or ends with 0.
+#[track_caller]
+fn fails(url: &str, why: &str) {
+    let once: &[&str] = &["--once", "today"];
+    let waits: [&[&str]; 6] =
+        [&["-n"], &["-n", "-E", "0"], &["-q", "-n"], &[], &["-q"], &["-w", "1"]];
+    let flags = waits.map(|wait| [once, wait].concat());
+    let others: [&[&str]; 3] = [&["-n"], &["--slots", "2", "-n"], &["--priority", "5", "-n"]];
+    let all: Vec<&[&str]> = flags.iter().map(Vec::as_slice).chain(others).collect();
+    for (flags, ended) in all.iter().zip(run_all(url, &all)) {
+        assert!(!ended.stderr.contains("leads"), "{flags:?}: {ended:?}");
+        let ended = ended.exits(125).prints("").says(why);
+        assert!(ended.stderr.contains("elect: error: "), "{flags:?}: {ended:?}");
+        let lines = ended.stderr.lines().count();
+        assert!(lines == 1, "{flags:?}: {ended:?}");
+    }
+}
+
+#[test]
+fn a_full_disk_is_a_failed_store() {
+    let disk = Disk::of_kib(16);
+    disk.fill();
+    fails(&format!("file://{}/state", disk.path().display()), "No space left on device");
+}
+
+/// With room for an entry and a token, and none for the mark that comes before the command.
+#[test]
+fn a_disk_that_is_full_after_the_win_is_a_failed_store() {
+    let disk = Disk::of_kib(16);
+    fs::write(disk.path().join("ballast"), [1; 4096]).expect("a file");
+    let url = format!("file://{}/state", disk.path().display());
+    for flags in [&["--lock-delay", "1s"][..], &["--lock-delay", "1s", "-n", "-E", "0"]] {
+        for ended in run_all(&url, &[flags]) {
+            ended.exits(125).prints("").says("No space left on device");
+        }
+    }
+}
+
+#[test]
+fn an_etcd_without_space_is_a_failed_store() {
+    let etcd = Etcd::start_with(1, &["--quota-backend-bytes=1000000"]);
+    let filler = "x".repeat(100_000);
+    let full = (0..100).any(|number| {
+        let mut put = etcd.etcdctl();
+        put.args(["put", &format!("filler{number}"), &filler]);
+        !put.stdout(Stdio::null()).stderr(Stdio::null()).status().expect("etcdctl runs").success()
+    });
+    assert!(full && etcd.ctl(&["alarm", "list"]).contains("NOSPACE"));
+    fails(&etcd.url(), "its database is full");
+}
+
+/// Whose rights end with reading.
+#[test]
+fn a_zookeeper_that_refuses_writes_is_a_failed_store() {
+    let server = ZooKeeper::one();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(async {
+        let client = Client::connect(&server.address(0).to_string()).await.expect("a session");
+        let mode = CreateMode::Persistent.with_acls(Acls::anyone_read());
+        client.create("/readonly", b"", &mode).await.expect("a node");
+    });
+    fails(&format!("{}/readonly", server.url()), "we lack the right to create there");
+}
+
+/// Without their servers: what is refused is the entry, and all else is answered.
+#[cfg(feature = "sim")]
+mod simulated {
+    use elect_testkit::sim::{Effect, Expiry, Kind, Op, Options, Rule, SimServer};
+
+    use super::{Elect, fails};
+
+    #[test]
+    fn any_store_that_takes_no_entry_is_a_failed_one() {
+        let server = SimServer::start(&Options::new(Kind::Queue));
+        server.controls().add(Rule::new(Effect::Refuse).op(Op::Enter).op(Op::Orders));
+        fails(&server.url(), "the simulated store refuses");
+        for expiry in [Expiry::Store, Expiry::Holder] {
+            let server = SimServer::start(&Options::new(Kind::Record(expiry)));
+            server.controls().add(Rule::new(Effect::Refuse).op(Op::Enter));
+            let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
+            let elect = elect.args(["run", "-b", &server.url(), "-e", "job", "-q"]);
+            elect.args(["--once", "today", "-n", "true"]).run().exits(125).says("error");
+        }
+    }
+
+    /// An outage that is over before anybody need know of it.
+    #[test]
+    fn whoever_rode_out_an_outage_before_it_led_says_nothing() {
+        let server = SimServer::start(&Options::new(Kind::Queue));
+        let rule = server.controls().add(Rule::new(Effect::Refuse).op(Op::Enter));
+        let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
+        let elect = elect.args(["run", "-b", &server.url(), "-e", "job", "--ttl", "600s"]);
+        let (silent, verbose) = (elect.clone().sh("exit 0"), elect.arg("-v").sh("exit 0"));
+        let (silent, verbose) = (silent.spawn(), verbose.spawn());
+        elect_testkit::program::eventually("some failures", || {
+            (server.controls().hits(rule) > 4).then_some(())
+        });
+        server.controls().lift(rule);
+        silent.wait().exits(0).is_silent();
+        verbose.wait().exits(0).says("the simulated store refuses").says("the store answers again");
+    }
+}

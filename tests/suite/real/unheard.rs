@@ -1,0 +1,159 @@
+//! Requests reach the store and replies do not come back: whoever hears nothing keeps nothing there, neither its
+//! lead nor its place, by what it goes on asking.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use elect_api::Boottime;
+use elect_testkit::fault::{Mode, Outcome, TcpProxy};
+use elect_testkit::oracle::{Oracle, now};
+use elect_testkit::program::{Elect, Running, eventually};
+
+use super::cluster::{Brand, Cluster};
+use super::duel::{elect, wait_in_line};
+use super::{ETCD, Store, ZOOKEEPER, report};
+
+const TTL: Duration = Duration::from_secs(5);
+/// As they end where nothing arrives: a TTL after the last request, which is sent before a silence is noticed, and a tick
+/// of the store's; with some room.
+const IN_TIME: Duration = Duration::from_secs(8);
+const CAMPAIGN: [&str; 2] = ["--after-loss", "campaign"];
+
+/// A store of one member, and a way to it that somebody shall have.
+struct Scene {
+    oracle: Oracle,
+    proxy: TcpProxy,
+    /// By that way, and straight.
+    near: String,
+    far: String,
+    _cluster: Box<dyn Cluster>,
+}
+
+impl Scene {
+    fn new(brand: Brand) -> Self {
+        let cluster = brand.here(1);
+        let addresses: Vec<SocketAddr> = cluster.addresses();
+        let proxy = TcpProxy::start(addresses[0]);
+        let near = brand.url(&[proxy.address()]);
+        Self { oracle: Oracle::new(), near, far: brand.url(&addresses), proxy, _cluster: cluster }
+    }
+
+    /// From now on A hears nothing.
+    fn cut(&self) -> Boottime {
+        self.proxy.replies(Mode::Swallow);
+        now()
+    }
+
+    /// A, by the way that is to be cut.
+    fn near(&self, flags: &[&str]) -> Elect {
+        elect(&self.near, "A", TTL, None).args(flags).arg("--")
+    }
+
+    /// One that waits, and leads for a moment.
+    fn next(&self, id: &str) -> Running {
+        let command = self.oracle.stamper(id).children(1).lasting(Duration::from_millis(50));
+        let next = elect(&self.far, id, TTL, None).arg("--").args(command.command()).spawn();
+        wait_in_line(&self.far, &format!("{id}-"), None);
+        next
+    }
+}
+
+/// A leads and hears nothing more; B is next. Says how long after the cut.
+fn a_leader(brand: Brand, flags: &[&str]) -> (Outcome, Duration) {
+    let scene = Scene::new(brand);
+    let tree = scene.oracle.stamper("A").children(2).depth(2);
+    let a = scene.near(flags).args(tree.command()).spawn();
+    scene.oracle.wait_for_run("A");
+    let b = scene.next("B");
+    // What counts from the beginning of a session has passed by then.
+    scene.oracle.wait_for_stamps("A", TTL + Duration::from_secs(1));
+    let cut = scene.cut();
+    b.wait().exits(0);
+    scene.oracle.assert_sound();
+    let [old, next] = ["A", "B"].map(|tag| scene.oracle.newest(tag).expect("it ran"));
+    drop(a);
+    let outcome = Outcome { last: old.last, lease_end: None, next: Some(next.first) };
+    (outcome, next.first.since(cut))
+}
+
+/// A waits and hears nothing more; its turn comes, and that of B, who waits behind it.
+fn a_waiter(brand: Brand) -> (Outcome, Duration) {
+    let scene = Scene::new(brand);
+    let end = scene.oracle.flag("end");
+    let first = scene.oracle.stamper("X").until(&end);
+    let x = elect(&scene.far, "X", TTL, None).arg("--").args(first.command()).spawn();
+    scene.oracle.wait_for_run("X");
+    let a = scene.near(&[]).arg("true").spawn();
+    wait_in_line(&scene.far, "A-", None);
+    let b = scene.next("B");
+    let cut = scene.cut();
+    end.raise();
+    x.wait().exits(0);
+    b.wait().exits(0);
+    scene.oracle.assert_sound();
+    let [old, next] = ["X", "B"].map(|tag| scene.oracle.newest(tag).expect("it ran"));
+    drop(a);
+    let outcome = Outcome { last: old.last, lease_end: None, next: Some(next.first) };
+    (outcome, next.first.since(cut))
+}
+
+/// A holds all shards, in one session with its place in the roster, and hears nothing more; B takes over.
+fn a_member(brand: Brand) -> Duration {
+    let scene = Scene::new(brand);
+    let shards = ["--shards", "2"];
+    let a = scene.near(&shards).args(["sleep", "1000"]).spawn();
+    let look = Elect::new(env!("CARGO_BIN_EXE_elect"));
+    let look = look.args(["status", "-b", &scene.far, "-o", "json", "job:0", "job:1"]);
+    let all_led_by = |id: &str| {
+        let said = look.run().stdout;
+        let report: serde_json::Value = serde_json::from_str(&said).unwrap_or_default();
+        let elections = report["elections"].as_array().cloned().unwrap_or_default();
+        let leads = |election: &serde_json::Value| {
+            election["leader"]["id"].as_str().is_some_and(|leader| leader.starts_with(id))
+        };
+        (elections.len() == 2 && elections.iter().all(leads)).then_some(())
+    };
+    eventually("A to hold all shards", || all_led_by("A-"));
+    let cut = scene.cut();
+    let b = elect(&scene.far, "B", TTL, None).args(shards).args(["--", "sleep", "1000"]).spawn();
+    eventually("B to hold all shards", || all_led_by("B-"));
+    let soon = now().since(cut);
+    drop((a, b));
+    soon
+}
+
+#[track_caller]
+fn expect_in_time(fault: &str, store: Store, (outcome, soon): (Outcome, Duration)) {
+    report(fault, store, &outcome);
+    println!("the next leads {soon:.2?} after the cut");
+    assert!(soon < IN_TIME, "{soon:?}");
+}
+
+const GOES_ON: &str = "17 replies swallowed, the leader campaigns on";
+
+#[test]
+fn a_leader_that_goes_on_is_followed_in_time() {
+    expect_in_time(GOES_ON, ZOOKEEPER, a_leader(Brand::ZooKeeper, &CAMPAIGN));
+}
+
+#[test]
+fn a_leader_in_etcd_that_goes_on_is_followed_in_time() {
+    expect_in_time(GOES_ON, ETCD, a_leader(Brand::Etcd, &CAMPAIGN));
+}
+
+#[test]
+fn a_waiter_is_passed_over_in_time() {
+    expect_in_time("17 replies swallowed, of a waiter", ZOOKEEPER, a_waiter(Brand::ZooKeeper));
+}
+
+#[test]
+fn a_waiter_in_etcd_is_passed_over_in_time() {
+    expect_in_time("17 replies swallowed, of a waiter", ETCD, a_waiter(Brand::Etcd));
+}
+
+#[test]
+fn a_member_loses_its_shards_in_time() {
+    let soon = a_member(Brand::ZooKeeper);
+    println!("another holds all shards {soon:.2?} after the cut");
+    assert!(soon < IN_TIME, "{soon:?}");
+}

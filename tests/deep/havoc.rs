@@ -21,6 +21,13 @@ const KILLS: usize = 1000;
 /// Long enough for most to get to their command, and for some to end by themselves.
 const LATEST_MICROS: u64 = 25_000;
 
+/// How often wrapper and guardian are killed together.
+const PAIRS: usize = 4200;
+/// The longest between the two KILLs.
+const LONGEST_GAP_MICROS: u64 = 500;
+/// A tree that lives so long after them lives on.
+const LINGERING: Duration = Duration::from_secs(2);
+
 /// Who gets the KILL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Victim {
@@ -46,7 +53,7 @@ impl Victim {
         matches!(self, Self::Wrapper | Self::Guardian)
     }
 
-    fn kill(self, contender: &mut Running) {
+    fn kill(self, contender: &mut Running, gap: Duration) {
         let wrapper = contender.pid();
         let is_guardian = |pid: &i32| name(*pid).as_deref() == Some("elect-guardian");
         let guardian = children(wrapper).into_iter().find(is_guardian);
@@ -60,7 +67,11 @@ impl Victim {
             Self::WrapperThenGuardian => [Some(wrapper), guardian],
             Self::GuardianThenWrapper => [guardian, Some(wrapper)],
         };
-        for pid in blows.into_iter().flatten() {
+        for (number, pid) in blows.into_iter().flatten().enumerate() {
+            let end = now() + gap;
+            while number > 0 && now() < end {
+                std::hint::spin_loop();
+            }
             let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
         }
     }
@@ -86,13 +97,15 @@ fn start(stage: &Stage, stamper: &Stamper) -> Running {
     Running::new(command.spawn().expect("elect"))
 }
 
-/// Reaps the orphans that came to us, until there is neither a child nor a file left.
+/// Reaps the orphans that came to us, and returns who lives.
+fn orphans() -> Vec<i32> {
+    while waitpid(None, Some(WaitPidFlag::WNOHANG)).is_ok_and(|status| status.pid().is_some()) {}
+    children(getpid().as_raw())
+}
+
+/// Waits until there is neither a child nor a file left.
 fn nothing_is_left(stage: &Stage) {
-    eventually("the end of every process", || {
-        while waitpid(None, Some(WaitPidFlag::WNOHANG)).is_ok_and(|status| status.pid().is_some()) {
-        }
-        children(getpid().as_raw()).is_empty().then_some(())
-    });
+    eventually("the end of every process", || orphans().is_empty().then_some(()));
     assert_eq!(stage.oracle.living(), [0; 0]);
     let list = |path| -> Vec<String> {
         let mut names: Vec<String> = fs::read_dir(path)
@@ -126,7 +139,7 @@ fn round(stage: &Stage, rng: &mut Rng, number: usize) -> Round {
     // Not to wait for anything: the moment of the kill is what varies.
     thread::sleep(Duration::from_micros(rng.u64(0..LATEST_MICROS)));
     for (victim, contender) in &mut contenders {
-        victim.kill(contender);
+        victim.kill(contender, Duration::ZERO);
     }
     let at = now();
     let tag = format!("probe{number}");
@@ -141,14 +154,49 @@ fn round(stage: &Stage, rng: &mut Rng, number: usize) -> Round {
     Round { victims, wait }
 }
 
-#[test]
-fn a_thousand_kills_at_random_moments_leave_a_usable_election_and_nothing_else() {
+/// The seed of the choices: that of the variable, or another each time. It is told.
+fn choices() -> Rng {
     let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or_else(|| fastrand::u64(..));
     println!("the same choices again, if not the same timing: SEED={seed} tests/deep/run havoc");
-    let mut rng = Rng::with_seed(seed);
+    Rng::with_seed(seed)
+}
+
+/// The command has closed what it inherited, so that nobody but the two has an end of the death-pipes.
+#[test]
+fn wrapper_and_guardian_killed_together_leave_nothing() {
     set_child_subreaper(true).expect("a subreaper");
-    let stage = Stage::new();
+    let (mut rng, stage) = (choices(), Stage::new());
+    let mut survivals = BTreeMap::<Victim, usize>::new();
+    for number in 0..PAIRS {
+        let orders = [Victim::WrapperThenGuardian, Victim::GuardianThenWrapper];
+        let victim = orders[rng.usize(..orders.len())];
+        let tag = format!("pair{number}");
+        let tree = stage.stamper(&tag).children(1).closing_descriptors().deaf();
+        let (mut running, _) = stage.lead(&[], &tree, &tag);
+        victim.kill(&mut running, Duration::from_micros(rng.u64(..=LONGEST_GAP_MICROS)));
+        running.wait();
+        let end = now() + LINGERING;
+        let survived = survivals.entry(victim).or_default();
+        while !orphans().is_empty() {
+            if now() > end {
+                *survived += 1;
+                for pid in orphans() {
+                    let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+                }
+                nothing_is_left(&stage);
+            }
+        }
+    }
+    println!("of {PAIRS} pairs of kills trees survived: {survivals:?}");
+    stage.oracle.assert_sound();
+    assert!(survivals.values().all(|&survived| survived == 0), "{survivals:?}");
+}
+
+#[test]
+fn a_thousand_kills_at_random_moments_leave_a_usable_election_and_nothing_else() {
+    set_child_subreaper(true).expect("a subreaper");
+    let (mut rng, stage) = (choices(), Stage::new());
     let mut tally = BTreeMap::<Victim, usize>::new();
     let mut waits = Vec::new();
     while tally.values().sum::<usize>() < KILLS {

@@ -56,16 +56,18 @@ impl fmt::Display for Backend {
     }
 }
 
-/// A store of three members on a machine of its own.
+/// A store of three members on a machine of its own, which it shares with one that is not meant.
 struct Remote {
     brand: Brand,
     cluster: Box<dyn Cluster>,
+    other: Box<dyn Cluster>,
     network: Arc<Network>,
 }
 
 pub(crate) struct Arena {
     pub(crate) backend: Backend,
     remote: Option<Remote>,
+    store_id: Option<String>,
     /// What the state is on, where there is no other store.
     disk: Disk,
     folder: TempDir,
@@ -81,11 +83,28 @@ impl Arena {
             Backend::File => None,
             Backend::Remote(brand) => {
                 let network = Arc::new(Network::new(1 + CANDIDATES));
-                let cluster = start(brand, &Place::on(&network, STORE));
-                Some(Remote { brand, cluster, network })
+                let place = Place::on(&network, STORE);
+                let [cluster, other] = [MEMBERS, 1].map(|members| start(brand, members, &place));
+                Some(Remote { brand, cluster, other, network })
             }
         };
-        Self { backend, remote, disk: Disk::of_kib(STATE_KIB), folder, binary }
+        let disk = Disk::of_kib(STATE_KIB);
+        let mut arena = Self { backend, remote, store_id: None, disk, folder, binary };
+        arena.store_id = arena.christen();
+        arena
+    }
+
+    /// Has each of the two stores know what it is called, and returns the name of the one that is meant.
+    fn christen(&self) -> Option<String> {
+        let remote = self.remote.as_ref()?;
+        let [meant, _] = [&remote.cluster, &remote.other].map(|cluster| {
+            let url = remote.brand.url(&cluster.addresses());
+            self.near_elect().args(["run", "-b", &url, "-e", "first", "true"]).run().exits(0);
+            url
+        });
+        let said = self.near_elect().args(["doctor", "-o", "json", "-b", &meant]).run().stdout;
+        let report: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+        Some(report["store_id"].as_str().expect("a store id").to_owned())
     }
 
     /// For whatever is written besides.
@@ -127,10 +146,21 @@ impl Arena {
             .inside(machine(candidate), move || targets.into_iter().map(TcpProxy::start).collect())
     }
 
-    /// The store, as somebody sees it who has these ways to it.
+    /// The addresses of the store's members.
+    pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
+        self.remote.as_ref().map(|remote| remote.cluster.addresses()).unwrap_or_default()
+    }
+
+    /// The address of a store that is not meant.
+    pub(crate) fn other(&self) -> Option<SocketAddr> {
+        Some(self.remote.as_ref()?.other.addresses()[0])
+    }
+
+    /// The store, as somebody sees it who has these ways to it and knows what it is called.
     pub(crate) fn url(&self, ways: &[TcpProxy]) -> String {
         let addresses: Vec<SocketAddr> = ways.iter().map(TcpProxy::address).collect();
-        self.url_at(&addresses)
+        let id = self.store_id.as_ref().map(|id| format!("?store-id={id}"));
+        self.url_at(&addresses) + &id.unwrap_or_default()
     }
 
     fn url_at(&self, addresses: &[SocketAddr]) -> String {
@@ -142,8 +172,7 @@ impl Arena {
 
     /// The store, as it is seen on its own machine.
     pub(crate) fn near_url(&self) -> String {
-        let addresses = self.remote.as_ref().map(|remote| remote.cluster.addresses());
-        self.url_at(&addresses.unwrap_or_default())
+        self.url_at(&self.addresses())
     }
 
     /// `elect` on a candidate's machine, with this before it.
@@ -171,11 +200,11 @@ pub(crate) const fn machine(candidate: usize) -> usize {
 }
 
 /// With sessions as long as any TTL here, and quick elections among the members.
-fn start(brand: Brand, place: &Place) -> Box<dyn Cluster> {
+fn start(brand: Brand, members: usize, place: &Place) -> Box<dyn Cluster> {
     match brand {
-        Brand::Etcd => Box::new(Etcd::start_at(MEMBERS, place)),
+        Brand::Etcd => Box::new(Etcd::start_at(members, place)),
         Brand::ZooKeeper => Box::new(ZooKeeper::start(&ZooKeeperSetup {
-            members: MEMBERS,
+            members,
             tick: Duration::from_millis(500),
             lines: vec!["maxSessionTimeout=60000".into(), "syncLimit=4".into()],
             place: place.clone(),

@@ -40,8 +40,7 @@ pub(crate) enum Blow {
     Stop,
 }
 
-/// What becomes of packets or bytes on a candidate's way to the store. One that leads to another store is not among
-/// them yet.
+/// What becomes of packets or bytes on a candidate's way to the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Way {
     Reset,
@@ -50,6 +49,8 @@ pub(crate) enum Way {
     RequestsLost,
     RepliesLost,
     Held,
+    /// Some of its addresses have come to mean another store.
+    Astray,
     Dropped,
     DroppedIn,
     DroppedOut,
@@ -107,13 +108,14 @@ const PROCESSES: [Kind; 19] = [
     Kind::Starved,
     Kind::Terminated,
 ];
-const WAYS: [Way; 10] = [
+const WAYS: [Way; 11] = [
     Way::Reset,
     Way::Refused,
     Way::Delayed,
     Way::RequestsLost,
     Way::RepliesLost,
     Way::Held,
+    Way::Astray,
     Way::Dropped,
     Way::DroppedIn,
     Way::DroppedOut,
@@ -243,6 +245,7 @@ impl Way {
             Self::RequestsLost => "requests lost",
             Self::RepliesLost => "replies lost",
             Self::Held => "held both ways",
+            Self::Astray => "led to another store",
             Self::Dropped => "packets dropped",
             Self::DroppedIn => "packets to it dropped",
             Self::DroppedOut => "packets from it dropped",
@@ -338,7 +341,10 @@ fn obstruct(arena: &Arena, candidate: &Candidate, number: usize, way: Way, rng: 
             Way::RequestsLost => proxy.requests(Mode::Swallow),
             Way::RepliesLost => proxy.replies(Mode::Swallow),
             Way::Held => proxy.both(Mode::Hold),
-            Way::Dropped | Way::DroppedIn | Way::DroppedOut | Way::Rejected => {}
+            Way::Astray if rng.u8(0..3) > 0 => {
+                proxy.redirect(arena.other().expect("a remote store"))
+            }
+            Way::Astray | Way::Dropped | Way::DroppedIn | Way::DroppedOut | Way::Rejected => {}
         }
     }
     match way {
@@ -357,7 +363,10 @@ pub(crate) fn heal(arena: &Arena, candidate: &mut Candidate) -> Option<Active> {
         Kind::Frozen => candidate.cgroup.freeze(false),
         Kind::Starved => drop(active.starved.take().map(|starved| starved.feed(&candidate.cgroup))),
         Kind::Connection(way) => {
-            for proxy in &candidate.ways {
+            for (proxy, member) in candidate.ways.iter().zip(arena.addresses()) {
+                if way == Way::Astray {
+                    proxy.redirect(member);
+                }
                 // Half a message would be all that comes of what was lost.
                 if matches!(way, Way::RequestsLost | Way::RepliesLost) {
                     proxy.cut();

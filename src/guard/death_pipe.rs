@@ -1,14 +1,17 @@
 //! The death-pipes: two pipes that nobody writes to. Their only write ends are the guardian's; when the
 //! guardian dies, however it dies, the kernel closes them and sends KILL to the command's group.
 //!
-//! The kernel sends the signal on behalf of the read end, as long as anybody holds it: the wrapper
-//! and the tree do. So it works while wrapper and guardian are both stopped, and when both are killed.
+//! The kernel sends the signal on behalf of the read end, as long as anybody has it open: the guardian and, unless it
+//! closes what it inherits, the tree. So it works while wrapper and guardian are both stopped, and when both are killed.
 //! It refers to the group itself, not to its number, so that no later group of that number is hit.
 //!
-//! There are two because a tree may close what it inherits. Once the wrapper is dead as well, the guardian's own read
-//! end is the last, and the kernel closes the descriptors of a dead process one after another: a pipe whose read
-//! end goes before its write end kills nobody. Of these two one has its read end numbered lower than its
-//! write end, the other higher; so whichever way the kernel goes, one of them still has its reader.
+//! There are two because a tree may close what it inherits. Then the guardian's own read end is the last. The
+//! kernel closes the descriptors of a dead process one after another, and a pipe whose read end goes before its
+//! write end kills nobody. Of these two one has its read end numbered lower than its write end, the other higher; so
+//! whichever way the kernel goes, one of them still has its reader.
+//!
+//! That counts on the guardian alone: a read end that somebody else closes last, as it dies in the same instant, goes when
+//! that process says so. So the wrapper keeps none.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};

@@ -19,6 +19,7 @@ use super::dead_man::DeadMan;
 use super::enclosure::Enclosure;
 use super::hunt::Hunt;
 use super::ladder::{Action, Event, Ladder};
+use super::outbox::Outbox;
 use super::redeemer::Redeemer;
 use super::role::Role;
 use super::spawn::{self, Birth, Launch};
@@ -74,8 +75,7 @@ struct Guardian {
     refused: Option<i32>,
     /// What the command gets back of ours.
     before: priority::Before,
-    /// Reports that the socket had no room for yet: a command has at most three of these.
-    unsent: [Option<Report>; 4],
+    outbox: Outbox,
 }
 
 /// Turns this freshly forked process into the guardian.
@@ -96,7 +96,7 @@ pub(super) fn main(mut parts: Parts) -> ! {
         has_dead: false,
         refused: None,
         before,
-        unsent: [None; 4],
+        outbox: Outbox::default(),
     };
     if guardian.parts.role != Role::Leads || guardian.parts.lasting.is_some() {
         guardian.let_go_of_the_others();
@@ -151,16 +151,16 @@ impl Guardian {
             if ready[4] {
                 self.learn_of_launch();
             }
-            self.send_unsent();
+            self.outbox.send(&self.parts.socket);
         }
     }
 
     /// Which of socket, child news, timer, news of the enclosure and launch result has something to say.
     fn wait(&self) -> [bool; 5] {
-        let wanted = if self.unsent[0].is_some() {
-            PollFlags::POLLIN | PollFlags::POLLOUT
-        } else {
+        let wanted = if self.outbox.is_empty() {
             PollFlags::POLLIN
+        } else {
+            PollFlags::POLLIN | PollFlags::POLLOUT
         };
         let launching = if self.command.is_some() && !self.launched {
             PollFlags::POLLIN
@@ -483,28 +483,7 @@ impl Guardian {
         self.report(Report::Empty);
     }
 
-    /// Reports in order. What the command's stops have to say, and who cannot be killed, is dropped when the wrapper
-    /// does not read, as it may be stopped itself; the rest waits for it.
     fn report(&mut self, report: Report) {
-        if self.unsent[0].is_none()
-            && channel::send(&self.parts.socket, &report.encode(), &[]).is_ok()
-        {
-            return;
-        }
-        if !matches!(report, Report::Stopped(_) | Report::MayNotKill(_))
-            && let Some(slot) = self.unsent.iter_mut().find(|slot| slot.is_none())
-        {
-            *slot = Some(report);
-        }
-    }
-
-    fn send_unsent(&mut self) {
-        while let Some(report) = self.unsent[0] {
-            if channel::send(&self.parts.socket, &report.encode(), &[]).is_err() {
-                return;
-            }
-            self.unsent.rotate_left(1);
-            self.unsent[3] = None;
-        }
+        self.outbox.report(&self.parts.socket, report);
     }
 }

@@ -88,8 +88,6 @@ impl Pulse {
 pub struct Forked {
     pid: i32,
     socket: OwnedFd,
-    /// Held so that the death-pipes work even when the whole tree has closed them.
-    death_readers: death_pipe::Readers,
     /// Held because its path in `/proc` is the command's `ELECT_LEASE`.
     lease: lease::Writer,
     enclosure: Enclosure,
@@ -117,9 +115,9 @@ impl Forked {
                 guardian::main(parts)
             }
             pid => {
-                let Parts { launch: Launch { death_readers, .. }, lease, enclosure, .. } = parts;
+                let Parts { lease, enclosure, .. } = parts;
                 let enclosure = enclosure.for_wrapper();
-                Ok(Self { pid, socket, death_readers, lease, enclosure, spare })
+                Ok(Self { pid, socket, lease, enclosure, spare })
             }
         }
     }
@@ -131,12 +129,11 @@ impl Forked {
     pub fn attach(self) -> io::Result<Guardian> {
         // SAFETY: an OwnedFd owns its descriptor until it is dropped.
         let socket = unsafe { descriptors::watch(self.socket) }?;
-        let held = (self.death_readers, self.lease);
         Ok(Guardian {
             pid: self.pid,
             socket,
             alarm: Alarm::new()?,
-            _held: held,
+            _lease: self.lease,
             enclosure: self.enclosure,
             spare: self.spare,
             hunt: Hunt::default(),
@@ -211,7 +208,7 @@ pub struct Guardian {
     pid: i32,
     socket: AsyncFd<OwnedFd>,
     alarm: Alarm,
-    _held: (death_pipe::Readers, lease::Writer),
+    _lease: lease::Writer,
     enclosure: Enclosure,
     spare: Vec<i32>,
     hunt: Hunt,

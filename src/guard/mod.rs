@@ -2,8 +2,8 @@
 //! dead before anybody else can lead. It knows neither stores nor the engine.
 //!
 //! ```text
-//! elect (wrapper)      a subreaper; holds one end of the socket and the read ends of the death-pipes
-//!   └─ guardian        single-threaded, allocates nothing, a subreaper; the death-pipes' only writer
+//! elect (wrapper)      a subreaper; holds one end of the socket
+//!   └─ guardian        single-threaded, allocates nothing, a subreaper; the death-pipes' only writer, and a reader
 //!        ├─ command    leads a process group of its own; PDEATHSIG; inherits what holds the lease
 //!        └─ elect-init with `pidns` only: the first process of the command's pid namespace; PDEATHSIG
 //! ```
@@ -58,6 +58,7 @@ mod lease_file;
 pub(crate) mod locks;
 mod no_alloc;
 mod numbers;
+mod outbox;
 mod priority;
 mod proc;
 mod redeemer;

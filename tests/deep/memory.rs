@@ -7,7 +7,8 @@ use std::process::{Child, Command};
 use elect_testkit::program::{eventually, is_alive};
 use nix::sys::signal::Signal;
 
-use crate::real::cases::{ALONE, Case, Ending, case};
+use crate::real::case::{Case, Ending, case};
+use crate::real::cases::ALONE;
 use crate::real::{Brand, Store, report};
 use crate::stage::send_if_alive;
 

@@ -4,45 +4,15 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use elect_testkit::fault::{Direction, Mode, Outcome, Traced};
+use elect_testkit::fault::{Direction, Mode, Traced};
 use elect_testkit::oracle::now;
 use elect_testkit::program::eventually;
 use nix::sys::signal::Signal;
 
+use super::case::{Case, Ending, case};
 use super::duel::{Duel, Freezer, Route, Setting};
-use super::store::Store;
 use super::surroundings::{Surroundings, Tree};
 use crate::stage::{send, stop};
-
-/// A fault.
-pub(crate) struct Case {
-    pub(crate) name: &'static str,
-    /// For the table.
-    pub(crate) words: &'static str,
-    setting: Setting,
-    strike: fn(&mut Duel),
-    /// Where leases end by time.
-    ending: Ending,
-    /// On the local disk, if it applies there.
-    local: Option<Ending>,
-}
-
-/// How it has to end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// The store ends A's lease, with A's tree dead long before.
-    Expires,
-    /// A, or its guardian, gives the lease up after the tree's death.
-    Resigns,
-    /// Nobody leads beside A while it cannot act; then its command goes on.
-    Holds,
-    /// A loses its lease while nobody can have it.
-    Outlasts,
-    /// A's command does not notice.
-    Rides,
-    /// Its command does not notice, or A loses its lease.
-    Copes,
-}
 
 const TTL: Duration = Duration::from_secs(5);
 pub(crate) const ALONE: Setting = Setting {
@@ -66,32 +36,6 @@ const WITHOUT_KILL: Setting =
     Setting { tree: Tree::OfAnotherUser, surroundings: Surroundings::WithoutKill, ..ALONE };
 const CROWDED: Setting = Setting { surroundings: Surroundings::OneProcessor, ..ALONE };
 const OTHER_USER: Setting = Setting { tree: Tree::OfAnotherUser, ..ALONE };
-/// How long nobody may lead beside one who cannot act.
-const HOLD: Duration = Duration::from_secs(2);
-
-pub(crate) const fn case(
-    name: &'static str,
-    words: &'static str,
-    setting: Setting,
-    ending: Ending,
-    strike: fn(&mut Duel),
-) -> Case {
-    Case { name, words, setting, strike, ending, local: None }
-}
-
-impl Case {
-    /// The same on the local disk, where it has to end like this.
-    pub(crate) const fn locally(mut self, ending: Ending) -> Self {
-        self.local = Some(ending);
-        self
-    }
-
-    /// Whether it applies to a store.
-    pub(crate) const fn is_about(&self, store: Store) -> bool {
-        matches!(store, Store::Remote(_)) || self.local.is_some()
-    }
-}
-
 const KILL: Signal = Signal::SIGKILL;
 const TERM: Signal = Signal::SIGTERM;
 
@@ -405,87 +349,6 @@ pub(crate) const CASES: &[Case] = &[
     )
     .locally(Ending::Holds),
 ];
-
-impl Case {
-    /// The same with these guards of A's turned off.
-    pub(crate) const fn without(&self, without: &'static str) -> Self {
-        let Self { name, words, setting, strike, ending, local } = *self;
-        Self { name, words, setting: Setting { without, ..setting }, strike, ending, local }
-    }
-
-    /// Has a duel survive it.
-    #[track_caller]
-    pub(crate) fn survive(&self, store: Store) -> Outcome {
-        let mut duel = Duel::start(store, &self.setting);
-        (self.strike)(&mut duel);
-        let ending = match store {
-            Store::File => self.local.expect("it applies"),
-            Store::Remote(_) => self.ending,
-        };
-        match ending {
-            Ending::Expires => {
-                let (run, outcome) = duel.hand_over();
-                let alive = outcome.lease_end.expect("it was seen");
-                assert!(run.last <= alive, "{run}; its entry was seen last at {alive:?}");
-                duel.heal();
-                let is_killed = self.words.ends_with("killed");
-                duel.a.wait().exits(if is_killed { 128 + 9 } else { 124 });
-                outcome
-            }
-            Ending::Resigns => resign(duel),
-            Ending::Copes => {
-                let end = now() + TTL * 2;
-                eventually("A's end, or for A to go on", || {
-                    (!duel.a.is_running() || now() > end).then_some(())
-                });
-                duel.end.raise();
-                let (_, outcome) = duel.hand_over();
-                duel.heal();
-                duel.a.wait();
-                Outcome { lease_end: None, ..outcome }
-            }
-            Ending::Outlasts => {
-                let a = std::mem::replace(&mut duel.a, elect_testkit::program::Running::idle());
-                a.wait().exits(124).says("no answer");
-                // ZooKeeper may commit nothing more, for anybody, after its leader and a follower stood still
-                // together, though each says that it leads or follows: it has to choose another leader.
-                let near = duel.near;
-                duel.cluster().member(near).kill();
-                duel.heal();
-                let (_, outcome) = duel.hand_over();
-                Outcome { lease_end: None, ..outcome }
-            }
-            Ending::Holds => {
-                let end = now() + HOLD;
-                eventually("the end of a while", || (now() > end).then_some(()));
-                assert!(duel.oracle.newest("B").is_none(), "B runs beside A");
-                duel.heal();
-                ride(duel, Duration::ZERO)
-            }
-            Ending::Rides => ride(duel, self.setting.ttl),
-        }
-    }
-}
-
-/// A's tree is dead, and B's turn comes before A's lease has ended by itself.
-fn resign(mut duel: Duel) -> Outcome {
-    let (_, outcome) = duel.hand_over();
-    duel.heal();
-    assert_ne!(duel.a.wait().code(), 0);
-    Outcome { lease_end: None, ..outcome }
-}
-
-/// A's command goes on for longer than its lease would have lasted, and ends when it wants to.
-fn ride(mut duel: Duel, ttl: Duration) -> Outcome {
-    duel.oracle.wait_for_stamps("A", ttl + Duration::from_secs(1));
-    assert!(duel.oracle.newest("B").is_none(), "B runs beside A");
-    duel.end.raise();
-    let a = std::mem::replace(&mut duel.a, elect_testkit::program::Running::idle());
-    a.wait().exits(0);
-    let (_, outcome) = duel.hand_over();
-    duel.heal();
-    Outcome { lease_end: None, ..outcome }
-}
 
 fn stop_the_command(duel: &mut Duel) {
     duel.living().into_iter().for_each(stop);

@@ -1,6 +1,7 @@
 //! The program on real stores: the faults of every kind, on each of them.
 
 mod birth;
+pub(crate) mod case;
 pub(crate) mod cases;
 mod checks;
 mod cluster;
@@ -45,9 +46,9 @@ macro_rules! faults {
 
         #[test]
         fn every_fault_has_its_tests() {
-            let is_local = |case: &&cases::Case| case.is_about(Store::File);
+            let is_local = |case: &&case::Case| case.is_about(Store::File);
             let (local, remote): (Vec<_>, Vec<_>) = CASES.iter().partition(is_local);
-            let names = |cases: Vec<&cases::Case>| -> Vec<_> {
+            let names = |cases: Vec<&case::Case>| -> Vec<_> {
                 cases.into_iter().map(|case| case.name).collect()
             };
             assert_eq!(names(local), [$(stringify!($any)),*]);

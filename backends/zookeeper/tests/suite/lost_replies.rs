@@ -3,34 +3,20 @@
 use std::time::Duration;
 
 use elect_api::{NoteName, Seat, Standing};
-use elect_testkit::fault::{Mode, TcpProxy};
+use elect_testkit::fault::Mode;
 use elect_testkit::servers::ZooKeeper;
 use elect_testkit::{election, run};
 use tokio::time::timeout;
-use zookeeper_client::{Acls, Client, CreateMode};
+use zookeeper_client::{Acls, CreateMode};
 
-use crate::common::{TTL, nodes, now, raw};
+use crate::common::{TTL, nodes, now};
+use crate::stage::Stage;
 use crate::support::{attempt, lead, lead_in_time, seat};
 
 /// Replies take so long that there is time to lose them.
 const SLOW: Duration = Duration::from_millis(200);
 
-struct Stage {
-    servers: ZooKeeper,
-    proxy: TcpProxy,
-    onlooker: Client,
-    seat: Box<dyn Seat>,
-}
-
 impl Stage {
-    async fn new() -> Self {
-        let servers = ZooKeeper::one();
-        let proxy = TcpProxy::start(servers.address(0));
-        let onlooker = raw(&[servers.address(0)]).await;
-        let seat = seat(&format!("zk://{}", proxy.address()), "a", TTL).await;
-        Self { servers, proxy, onlooker, seat }
-    }
-
     async fn nodes(&self) -> Vec<(String, Vec<u8>)> {
         nodes(&self.onlooker, &election()).await
     }
@@ -49,8 +35,7 @@ impl Stage {
             _ = refresh => panic!("the reply came"),
             () = made => {}
         }
-        self.proxy.cut();
-        self.proxy.replies(Mode::Pass);
+        self.heal();
     }
 }
 

@@ -11,6 +11,7 @@ mod members;
 mod refusals;
 mod sharing;
 mod silence;
+mod stage;
 mod support;
 mod tls;
 mod validity;

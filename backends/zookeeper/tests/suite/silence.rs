@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use elect_api::{Boottime, Seat};
-use elect_testkit::fault::{Mode, TcpProxy};
-use elect_testkit::servers::ZooKeeper;
+use elect_api::Boottime;
+use elect_testkit::fault::Mode;
 use elect_testkit::{election, run};
-use zookeeper_client::Client;
 
-use crate::common::{TTL, nodes, now, raw};
-use crate::support::{attempt, end_of, lead, lead_in_time, seat};
+use crate::common::{TTL, nodes, now};
+use crate::stage::Stage;
+use crate::support::{attempt, end_of, lead, lead_in_time};
 
 /// As the servers of these tests have it.
 const TICK: Duration = Duration::from_millis(500);
@@ -18,32 +17,11 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// What a busy machine adds.
 const ROOM: Duration = Duration::from_millis(800);
 
-struct Stage {
-    servers: ZooKeeper,
-    proxy: TcpProxy,
-    onlooker: Client,
-    seat: Box<dyn Seat>,
-}
-
 impl Stage {
-    async fn new() -> Self {
-        let servers = ZooKeeper::one();
-        let proxy = TcpProxy::start(servers.address(0));
-        let onlooker = raw(&[servers.address(0)]).await;
-        let seat = seat(&format!("zk://{}", proxy.address()), "a", TTL).await;
-        Self { servers, proxy, onlooker, seat }
-    }
-
     /// The seat's node, and somebody who notes its end.
     async fn node(&self) -> std::thread::JoinHandle<Boottime> {
         let (path, _) = nodes(&self.onlooker, &election()).await.pop().expect("a node");
         end_of(path, vec![self.servers.address(0)])
-    }
-
-    fn heal(&self) {
-        // Half a message would be all that comes of what was lost.
-        self.proxy.cut();
-        self.proxy.replies(Mode::Pass);
     }
 }
 

@@ -71,7 +71,7 @@ struct Guardian {
     hunt: Hunt,
     /// Whether more of them are dead than were reaped at once.
     has_dead: bool,
-    /// Whom we may not kill, as far as that is reported.
+    /// Whom we may not signal, as far as that is reported.
     refused: Option<i32>,
     /// What the command gets back of ours.
     before: priority::Before,
@@ -385,11 +385,11 @@ impl Guardian {
     }
 
     fn signal(&mut self, signal: i32, resume: bool) {
-        let send = |signal| self.parts.enclosure.signal(self.command, signal);
-        send(signal);
+        let is_allowed = self.parts.enclosure.signal(self.command, signal);
         if resume {
-            send(libc::SIGCONT);
+            self.parts.enclosure.signal(self.command, libc::SIGCONT);
         }
+        self.may_not_signal(self.command.filter(|_| !is_allowed));
     }
 
     fn kill_all(&mut self) {
@@ -401,13 +401,18 @@ impl Guardian {
         }
         let found = self.parts.enclosure.kill_all(self.command);
         self.hunt.passed(now, found);
-        if let Some(pid) = found.refused.filter(|&pid| self.refused != Some(pid)) {
-            self.refused = Some(pid);
-            self.report(Report::MayNotKill(pid));
-        }
+        self.may_not_signal(found.refused);
         // Where our end is the surest way to kill, it stays as near as it was.
         if self.parts.enclosure.containment() != Containment::Pidns {
             self.step(Event::Killed);
+        }
+    }
+
+    /// Reports a process that we may not signal, if there is one, once.
+    fn may_not_signal(&mut self, refused: Option<i32>) {
+        if let Some(pid) = refused.filter(|&pid| self.refused != Some(pid)) {
+            self.refused = Some(pid);
+            self.report(Report::MayNotSignal(pid));
         }
     }
 

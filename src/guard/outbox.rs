@@ -20,7 +20,7 @@ impl Outbox {
         if self.is_empty() && channel::send(socket, &report.encode(), &[]).is_ok() {
             return;
         }
-        if !matches!(report, Report::Stopped(_) | Report::MayNotKill(_))
+        if !matches!(report, Report::Stopped(_) | Report::MayNotSignal(_))
             && let Some(slot) = self.0.iter_mut().find(|slot| slot.is_none())
         {
             *slot = Some(report);

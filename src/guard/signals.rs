@@ -209,23 +209,20 @@ pub fn end_by(signal: Signal, whom: Whom) {
 }
 
 /// Sends `signal` to every process of the command's group, and to the command itself where it has left
-/// that group; by `courier` where we may not do it by ourselves. That there is no such process is no failure.
-pub(super) fn signal_command(command: i32, signal: i32, courier: Option<&Courier>) {
-    if let Some(courier) = courier {
-        // `kill` is silent about those of a group that it may not signal, if it may signal another.
-        courier.send(-command, signal);
-    }
+/// that group; by `courier` where we may not do it by ourselves. That there is no such process is no failure. Says
+/// whether there is any that may be signalled, as far as the kernel tells.
+pub(super) fn signal_command(command: i32, signal: i32, courier: Option<&Courier>) -> bool {
+    // `kill` is silent about those of a group that it may not signal, if it may signal another.
     // SAFETY: neither has memory preconditions. The caller holds the command unreaped, so that its
     // number, which is also its group's, cannot belong to anybody else.
-    let has_left = unsafe {
-        if courier.is_none() {
-            libc::kill(-command, signal);
-        }
-        libc::getpgid(command) != command
+    let (is_sent, has_left) = unsafe {
+        let is_sent = match courier {
+            Some(courier) => courier.send(-command, signal),
+            None => libc::kill(-command, signal) == 0 || Errno::last_raw() != libc::EPERM,
+        };
+        (is_sent, libc::getpgid(command) != command)
     };
-    if has_left {
-        signal_child(command, signal, courier);
-    }
+    if has_left { signal_child(command, signal, courier) } else { is_sent }
 }
 
 /// Sends `signal` to an unreaped child, by `courier` where we may not do it by ourselves.

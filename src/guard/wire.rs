@@ -123,8 +123,8 @@ pub enum Report {
     Stopped(i32),
     /// The command itself has ended; others of its tree may live.
     Ended(Ended),
-    /// This process of the tree may not be killed by us: its end is awaited.
-    MayNotKill(i32),
+    /// This process of the tree may not be signalled by us: its end is awaited.
+    MayNotSignal(i32),
     /// No process of the tree lives, and the guardian has let go of what holds the lease.
     Empty,
 }
@@ -248,7 +248,7 @@ impl Report {
             Self::Ended(Ended::Exited(code)) => (5, i32::from(code), false),
             Self::Ended(Ended::Signaled(signal)) => (5, i32::from(signal), true),
             Self::Empty => (6, 0, false),
-            Self::MayNotKill(pid) => (7, pid, false),
+            Self::MayNotSignal(pid) => (7, pid, false),
         };
         Parts { tag, flag, small, ..Parts::default() }.pack()
     }
@@ -263,7 +263,7 @@ impl Report {
             (5, false) => Self::Ended(Ended::Exited(u8::try_from(small).ok()?)),
             (5, true) => Self::Ended(Ended::Signaled(u8::try_from(small).ok()?)),
             (6, _) => Self::Empty,
-            (7, _) => Self::MayNotKill(small),
+            (7, _) => Self::MayNotSignal(small),
             _ => return None,
         })
     }
@@ -329,7 +329,7 @@ mod tests {
             Report::Ended(Ended::Exited(255)),
             Report::Ended(Ended::Signaled(64)),
             Report::Empty,
-            Report::MayNotKill(7),
+            Report::MayNotSignal(7),
         ] {
             assert_eq!(Report::decode(&report.encode()), Some(report));
         }

@@ -13,8 +13,8 @@ use crate::real::{Brand, CASES, ROW, Store};
 
 /// How often each; `ELECT_DEEP_RUNS` is another number.
 const RUNS: usize = 20;
-/// At once: most of the time they wait.
-const WORKERS: usize = 5;
+/// At once: most of the time they wait. Those that take a processor come one after another beside them.
+const WORKERS: usize = 6;
 
 /// Parts of the names of the tests that are wanted, with commas between; all if it is not there.
 const ONLY: &str = "ELECT_DEEP_FAULTS";
@@ -61,6 +61,10 @@ fn jobs() -> Vec<String> {
     vec![once; runs.unwrap_or(RUNS)].concat()
 }
 
+fn takes_a_processor(job: &str) -> bool {
+    CASES.iter().any(|case| case.takes_a_processor() && job.ends_with(case.name))
+}
+
 /// Runs one of this binary's tests in a process of its own, and says what went wrong.
 fn run(test: &str, table: &Table) -> Result<(), String> {
     let row = tempfile::NamedTempFile::new().expect("a file");
@@ -80,15 +84,18 @@ fn run(test: &str, table: &Table) -> Result<(), String> {
 
 #[test]
 fn every_fault_many_times() {
-    let (jobs, table) = (Mutex::new(jobs().into_iter()), Table::new());
-    let failures = Mutex::new(Vec::new());
+    let (busy, idle): (Vec<String>, Vec<String>) =
+        jobs().into_iter().partition(|job| takes_a_processor(job));
+    let [busy, idle] = [busy, idle].map(|jobs| Mutex::new(jobs.into_iter()));
+    let (failures, table) = (Mutex::new(Vec::new()), Table::new());
     thread::scope(|scope| {
-        for _ in 0..WORKERS {
-            scope.spawn(|| {
+        for jobs in [[&idle; WORKERS].as_slice(), &[&busy]].concat() {
+            let (failures, table) = (&failures, &table);
+            scope.spawn(move || {
                 loop {
                     let job = jobs.lock().expect("no worker panics with it").next();
                     let Some(test) = job else { break };
-                    if let Err(failure) = run(&test, &table) {
+                    if let Err(failure) = run(&test, table) {
                         println!("{failure}");
                         failures.lock().expect("no worker panics with it").push(test);
                     }

@@ -69,7 +69,7 @@ impl<'a> Feed<'a> {
             News::Granted { .. }
             | News::Holding(_)
             | News::EntryLeft(_)
-            | News::Unkillable(_)
+            | News::MayNotSignal(_)
             | News::Unrecorded(_)
             | News::OrdersUnread(_)
             | News::HistoryUnkept(_) => {}

@@ -252,8 +252,8 @@ impl driver::Observer for Observer<'_> {
                 let left = humantime::format_duration(Duration::from_secs(left.as_secs()));
                 self.log.info(format_args!("the command has ended; keeping the lease for {left}"));
             }
-            News::Unkillable(pid) => self.log.warn(format_args!(
-                "cannot kill process {pid}: elect may not signal the user that it runs as; waiting for its end"
+            News::MayNotSignal(pid) => self.log.warn(format_args!(
+                "cannot signal process {pid}: elect may not signal the user that it runs as; waiting for its end"
             )),
             News::EntryLeft(error) => {
                 let error = anyhow::Error::from(error);

@@ -166,7 +166,7 @@ impl<'a> Service<'a> {
             News::Granted { .. }
             | News::Emptied
             | News::EntryLeft(_)
-            | News::Unkillable(_)
+            | News::MayNotSignal(_)
             | News::Unrecorded(_)
             | News::OrdersUnread(_)
             | News::StandingBack { .. }

@@ -28,7 +28,7 @@ impl Happened {
             Self::Reported(Report::NotStarted(errno)) => Event::NotStarted(errno),
             Self::Reported(Report::SoftPassed) => Event::SoftPassed,
             Self::Reported(Report::Stopped(_)) => return None,
-            Self::Reported(Report::MayNotKill(pid)) => Event::Unkillable(pid),
+            Self::Reported(Report::MayNotSignal(pid)) => Event::MayNotSignal(pid),
             Self::Reported(Report::Ended(ended)) => Event::Ended(ended),
             Self::Reported(Report::Empty) | Self::Swept => Event::Empty,
         })

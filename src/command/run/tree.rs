@@ -49,7 +49,7 @@ impl Watched {
                     return Some(Event::EndedByKey(ended));
                 }
             }
-            Happened::Reported(Report::SoftPassed | Report::MayNotKill(_) | Report::Empty)
+            Happened::Reported(Report::SoftPassed | Report::MayNotSignal(_) | Report::Empty)
             | Happened::Swept => {}
         }
         happened.event()

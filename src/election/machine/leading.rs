@@ -240,7 +240,8 @@ impl Machine {
             }
             Stage::Resting(_) => self.look_at_the_rest(now),
             Stage::Recording(until) if until <= now => {
-                self.unrecorded(now, "the store did not answer in time");
+                let why = self.contact.why_in_vain();
+                self.unrecorded(now, &why);
             }
             Stage::Holding(until) if until <= now => self.leave_with_verdict(now),
             Stage::Holding(_) if self.timing.end(validity).is_some_and(|end| end <= now) => {

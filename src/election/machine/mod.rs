@@ -199,7 +199,7 @@ impl Machine {
             | Event::Outlived
             | Event::Empty => self.tree_changed(now, &event),
             Event::GuardianDied => self.guardian_died(now),
-            Event::Unkillable(pid) => self.say(Command::Tell(News::Unkillable(pid))),
+            Event::MayNotSignal(pid) => self.say(Command::Tell(News::MayNotSignal(pid))),
             Event::Tick => {}
         }
         self.look_at_the_time(now);

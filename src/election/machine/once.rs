@@ -80,7 +80,7 @@ impl Machine {
         let until = self.timing.end(tenure.validity()).unwrap_or(patience);
         tenure.enter(Stage::Recording(until));
         self.abandon_request();
-        self.contact.failures = 0;
+        self.contact.begin_anew();
         self.request = Request::due(now);
         true
     }

@@ -78,6 +78,19 @@ impl Contact {
         }
     }
 
+    /// What is asked from now on has not failed yet.
+    pub(super) fn begin_anew(&mut self) {
+        (self.failures, self.trouble) = (0, None);
+    }
+
+    /// Why nothing came of what was asked until its time was over.
+    pub(super) fn why_in_vain(&self) -> String {
+        match &self.trouble {
+            Some(error) => format!("{error:#}"),
+            None => "the store did not answer in time".to_owned(),
+        }
+    }
+
     /// Somebody of this machine stands in our way.
     pub(super) const fn block(&mut self) {
         self.is_blocked = true;

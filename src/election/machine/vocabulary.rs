@@ -151,8 +151,8 @@ pub enum Event {
     Empty,
     /// The guardian is dead.
     GuardianDied,
-    /// This process of the tree may not be killed by us, so that its end is awaited.
-    Unkillable(i32),
+    /// This process of the tree may not be signalled by us, so that its end is awaited.
+    MayNotSignal(i32),
     /// This signal came to elect.
     Signal(i32),
     /// Somebody asks us to give leadership up, for this reason.
@@ -324,8 +324,8 @@ pub enum News {
     },
     /// Our entry could not be removed; the store will.
     EntryLeft(Error),
-    /// This process of the tree may not be killed by us, so that its end is awaited.
-    Unkillable(i32),
+    /// This process of the tree may not be signalled by us, so that its end is awaited.
+    MayNotSignal(i32),
 }
 
 /// How a candidacy ended.

@@ -176,12 +176,12 @@ impl Enclosure {
         }
     }
 
-    /// Signals the command's group, while it lives, and else what it has left.
-    pub(super) fn signal(&self, command: Option<i32>, signal: i32) {
+    /// Signals the command's group, while it lives, and else what it has left; says whether that is allowed.
+    pub(super) fn signal(&self, command: Option<i32>, signal: i32) -> bool {
         let courier = self.couriers.as_ref().map(|[courier, _]| courier);
         // While the command is unreaped its group's number is ours; after that only children are.
         match (command, &self.walls, &self.list) {
-            (Some(command), ..) => signals::signal_command(command, signal, courier),
+            (Some(command), ..) => return signals::signal_command(command, signal, courier),
             (None, Walls::Namespace(namespace), _) => namespace.signal(signal),
             (None, _, Some(list)) => {
                 let send = |pid| _ = signals::signal_child(pid, signal, courier);
@@ -189,6 +189,7 @@ impl Enclosure {
             }
             (None, _, None) => {}
         }
+        true
     }
 
     /// Kills all in it that can be found, once; says who has been found besides the command's group.

@@ -197,7 +197,7 @@ impl Cell {
                 run.processes
                     .iter()
                     .for_each(|process| send_if_alive(process.pid, Signal::SIGKILL));
-                a.wait().exits(0).says("cannot kill process ");
+                a.wait().exits(0).says("cannot signal process ");
             }
         }
         // Whatever lives of it is in the cgroup, and dies with that.

@@ -8,6 +8,7 @@ use elect_testkit::program::{Running, eventually};
 
 use super::duel::{Duel, Setting};
 use super::store::Store;
+use super::surroundings::Surroundings;
 
 /// A fault.
 pub(crate) struct Case {
@@ -62,6 +63,12 @@ impl Case {
     /// Whether it applies to a store.
     pub(crate) const fn is_about(&self, store: Store) -> bool {
         matches!(store, Store::Remote(_)) || self.local.is_some()
+    }
+
+    /// Whether nothing else should use the processor that it uses.
+    #[allow(dead_code, reason = "for the tests that run by hand")]
+    pub(crate) const fn takes_a_processor(&self) -> bool {
+        matches!(self.setting.surroundings, Surroundings::OneProcessor)
     }
 
     /// The same with these guards of A's turned off.

@@ -1,7 +1,7 @@
 use elect_api::{Error, ErrorKind, Lease, Noted};
 
 use super::{ETCD, TERM, Transcript, after, at, gone, leading, rules, unreachable, waiting};
-use crate::election::machine::{Event, Rules};
+use crate::election::machine::{Command, Event, News, Rules};
 use crate::guard::Ended;
 
 const LOCAL: Lease = Lease::Unlimited;
@@ -161,6 +161,28 @@ fn a_record_is_tried_until_the_lease_ends() {
         Event::Resigned(Ok(())),
         &["finish: lost, for good"],
     );
+}
+
+#[test]
+fn a_record_in_vain_says_what_the_store_has_said() {
+    let in_vain = |answer: Option<Event>| {
+        let mut transcript = succeeded(ETCD);
+        if let Some(answer) = answer {
+            transcript.tell(1.5, answer, &[]);
+        }
+        let mut said = Vec::new();
+        while let Some(tick) = transcript.machine.next_tick().filter(|&tick| tick <= at(14.0)) {
+            said.extend(transcript.machine.step(tick, Event::Tick));
+        }
+        said.into_iter().find_map(|command| match command {
+            Command::Tell(News::Unrecorded(why)) => Some(why),
+            _ => None,
+        })
+    };
+    let why = in_vain(Some(Event::Recorded(Err(Error::new(ErrorKind::Unreachable, "full")))));
+    assert!(why.as_ref().is_some_and(|why| why.ends_with(": full")), "{why:?}");
+    let why = in_vain(None);
+    assert!(why.as_ref().is_some_and(|why| why.ends_with("did not answer in time")), "{why:?}");
 }
 
 #[test]

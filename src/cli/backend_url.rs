@@ -3,6 +3,8 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::str::FromStr;
 
+use elect_api::remote::StoreId;
+
 /// Words in the name of a query parameter that mark its value as a secret.
 const SECRET_WORDS: &[&str] = &["pass", "secret", "token", "key", "auth", "credential"];
 
@@ -33,6 +35,18 @@ impl BackendUrl {
         let ways: Vec<String> = ways.iter().map(ToString::to_string).collect();
         let has_hosts = hosts < end && !ways.is_empty();
         has_hosts.then(|| Self(format!("{}{}{}", &self.0[..hosts], ways.join(","), &self.0[end..])))
+    }
+
+    /// The same, which is to lead to the store that has this id. One that names a store already stays as it is.
+    pub fn pinned(&self, id: &StoreId) -> Self {
+        let (query, sign) = self.0.split_once('?').map_or(("", '?'), |(_, query)| (query, '&'));
+        let names_one =
+            query.split('&').any(|pair| pair.split('=').next() == Some(StoreId::OPTION));
+        if names_one {
+            self.clone()
+        } else {
+            Self(format!("{}{sign}{}={id}", self.0, StoreId::OPTION))
+        }
     }
 
     /// The same without the password that it may hold.
@@ -136,7 +150,7 @@ fn without_values(query: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{BackendUrl, scheme, without_secrets};
+    use super::{BackendUrl, StoreId, scheme, without_secrets};
 
     #[test]
     fn neither_display_nor_debug_shows_a_password() {
@@ -144,6 +158,19 @@ mod tests {
         assert_eq!(url.to_string(), "etcd://host");
         assert_eq!(format!("{url:?}"), "BackendUrl(etcd://host)");
         assert_eq!((url.scheme(), url.with_secrets()), (Some("etcd"), "etcd://me:pw@host"));
+    }
+
+    #[test]
+    fn a_url_that_names_no_store_can_be_made_to() {
+        let id = StoreId::read(b"00000000000000a1").expect("an id");
+        for (url, pinned) in [
+            ("etcd://a", "etcd://a?store-id=00000000000000a1"),
+            ("zk://a/x?acl=open", "zk://a/x?acl=open&store-id=00000000000000a1"),
+            ("etcd://a?store-id=00000000000000b2", "etcd://a?store-id=00000000000000b2"),
+        ] {
+            let Ok(url) = url.parse::<BackendUrl>();
+            assert_eq!(url.pinned(&id).with_secrets(), pinned);
+        }
     }
 
     #[test]

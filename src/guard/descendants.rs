@@ -223,8 +223,10 @@ impl Search<'_> {
 
     /// Adds a process to the queue, which was in the list of `parent`'s children.
     fn offer(&mut self, pid: i32, parent: i32) {
-        if self.how.spare.contains(&pid) {
-            return;
+        match self.is_spared(pid) {
+            Ok(false) => {}
+            Ok(true) => return,
+            Err(errno) => return self.missed(errno),
         }
         if parent == self.us && is_dead(pid) {
             self.found.dead += 1;
@@ -236,6 +238,16 @@ impl Search<'_> {
                 self.missed(errno);
             }
         }
+    }
+
+    /// Whether it is to be left alone. A number alone does not say: whoever had it may be gone.
+    fn is_spared(&self, pid: i32) -> Result<bool, Errno> {
+        let mut spared = self.how.spare.iter().filter(|spared| spared.pid == pid).peekable();
+        if spared.peek().is_none() {
+            return Ok(false);
+        }
+        let born = Stat::of(&folder_of(self.proc, pid)?)?.born;
+        Ok(spared.any(|spared| spared.born == born))
     }
 
     /// Kills a child of ours. It is not reaped, and nobody else could do that: its number is its own.
@@ -305,10 +317,37 @@ impl Search<'_> {
     }
 }
 
+/// A child that is not part of any tree of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Spared {
+    pid: i32,
+    born: Boottime,
+}
+
+impl Spared {
+    /// The one that has this number now; `None` if there is none.
+    ///
+    /// # Errors
+    /// When `/proc` does not tell.
+    pub(super) fn of(pid: i32) -> io::Result<Option<Self>> {
+        let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        let proc = open(c"/proc", flags, Mode::empty())?;
+        match folder_of(&proc, pid).and_then(|folder| Stat::of(&folder)) {
+            Ok(Stat { born, .. }) => Ok(Some(Self { pid, born })),
+            Err(Errno::ENOENT | Errno::ESRCH) => Ok(None),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    pub(super) const fn pid(&self) -> i32 {
+        self.pid
+    }
+}
+
 /// How processes are killed.
 pub(super) struct Kill<'a> {
     /// Children that are not part of any tree of ours, and are left alone with all that is below them.
-    pub(super) spare: &'a [i32],
+    pub(super) spare: &'a [Spared],
     /// For processes of users whom we may not signal by ourselves.
     pub(super) courier: Option<&'a Courier>,
 }

@@ -12,11 +12,13 @@ use tokio::io::unix::AsyncFd;
 
 use super::channel::{self, MOST_HOLDS, Received};
 use super::children::{self, Waited};
+use super::descendants::Spared;
 use super::enclosure::Enclosure;
 use super::guardian::{self, MOST_OPEN, Parts};
 use super::hunt::Hunt;
 use super::image::{Image, LEASE, LISTEN_PID, Late, PART, SLOT, TOKEN};
 use super::ladder::{Deadlines, Ladder, Leftover};
+use super::priority::Turn;
 use super::redeemer::{Redeem, Redeemer};
 use super::role::Role;
 use super::self_check::{self, cannot};
@@ -91,8 +93,8 @@ pub struct Forked {
     /// Held because its path in `/proc` is the command's `ELECT_LEASE`.
     lease: lease::Writer,
     enclosure: Enclosure,
-    /// Children that elect inherited from whoever executed it; not part of the tree.
-    spare: Vec<i32>,
+    /// Children that elect had before; not part of the tree.
+    spare: Vec<Spared>,
 }
 
 impl Forked {
@@ -102,8 +104,10 @@ impl Forked {
     /// # Errors
     /// When a descriptor, memory or a process is refused, or a word of the command has a NUL in it.
     pub fn fork(settings: Settings<'_>) -> io::Result<Self> {
-        let spare =
-            children::all().map_err(|error| cannot("list the children of elect", &error))?;
+        let spare = children::all().and_then(|all| {
+            all.into_iter().filter_map(|pid| Spared::of(pid).transpose()).collect()
+        });
+        let spare = spare.map_err(|error| cannot("list the children of elect", &error))?;
         self_check::pass(settings.is_timed)?;
         let (socket, parts) = prepare(settings)?;
         // SAFETY: the child has this thread only, may allocate (see above), and takes no lock that
@@ -138,6 +142,7 @@ impl Forked {
             spare: self.spare,
             hunt: Hunt::default(),
             takeover: Takeover::default(),
+            turn: None,
             unsent: VecDeque::new(),
         })
     }
@@ -210,9 +215,11 @@ pub struct Guardian {
     alarm: Alarm,
     _lease: lease::Writer,
     enclosure: Enclosure,
-    spare: Vec<i32>,
+    spare: Vec<Spared>,
     hunt: Hunt,
     takeover: Takeover,
+    /// While we kill in its place.
+    turn: Option<Turn>,
     /// Orders that the socket had no room for, as the guardian is stopped.
     unsent: VecDeque<Box<Message>>,
 }
@@ -298,6 +305,14 @@ impl Guardian {
     /// nothing any more: then it is as good as dead.
     fn take_over(&mut self) -> bool {
         let now = clock::now();
+        // One that is stopped will not do it, and does not reap what dies below it.
+        if children::is_stopped(self.pid).unwrap_or(false) {
+            self.kill_guardian();
+            self.takeover.is_killed();
+        } else if self.takeover.waits(now) {
+            return false;
+        }
+        self.turn.get_or_insert_with(Turn::begin);
         let found = self.enclosure.kill_below(self.pid, &self.spare);
         let is_empty = found.is_some_and(|found| found.is_none()) && self.enclosure.is_empty();
         match self.takeover.looked(now, is_empty) {
@@ -308,7 +323,7 @@ impl Guardian {
             }
             Conclusion::Empty => {
                 // Nothing of the tree, and never one of it again.
-                self.spare.push(self.pid);
+                self.spare.extend(Spared::of(self.pid).ok().flatten());
                 true
             }
         }
@@ -399,6 +414,7 @@ impl Guardian {
     fn noted(&mut self, report: Report) -> Report {
         if report == Report::Empty {
             self.takeover.end();
+            self.turn = None;
         }
         report
     }
@@ -414,7 +430,7 @@ impl Guardian {
         }
         for _ in 0..most {
             match children::wait() {
-                Waited::Ended(pid, _) => self.spare.retain(|&spared| spared != pid),
+                Waited::Ended(pid, _) => self.spare.retain(|spared| spared.pid() != pid),
                 Waited::Stopped(..) => {}
                 Waited::Quiet => return true,
                 Waited::None => return false,
@@ -429,6 +445,7 @@ impl Guardian {
     /// May be called again.
     pub async fn sweep(&mut self) {
         self.hunt.begin(clock::now());
+        self.turn.get_or_insert_with(Turn::begin);
         loop {
             let now = clock::now();
             let found = self.enclosure.sweep(&self.spare);
@@ -440,9 +457,14 @@ impl Guardian {
             let is_childless =
                 !has_children || found.is_some_and(|found| found.is_none() && found.dead == 0);
             if is_childless && self.enclosure.is_empty() {
+                self.turn = None;
                 return;
             }
-            self.alarm.until(Some(clock::now() + SWEEP_AGAIN)).await;
+            // What else goes on gets its turn, also where there is no time to lose.
+            tokio::task::yield_now().await;
+            let soon = clock::now() + SWEEP_AGAIN;
+            let next = self.hunt.next().filter(|_| found.is_some());
+            self.alarm.until(Some(next.map_or(soon, |next| next.min(soon)))).await;
         }
     }
 

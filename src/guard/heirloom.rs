@@ -1,5 +1,5 @@
-//! What elect leaves to itself when it starts over: how long it is to wait before it takes part again; and, where it
-//! has one, a socket that listens, so that nobody who connects meanwhile is refused and nobody else gets its address,
+//! What elect leaves to itself when it starts over: how long it is to wait before it takes part again; which store it was
+//! in; and, where it has one, a socket that listens, so that nobody who connects meanwhile is refused and nobody else gets its address,
 //! with a note.
 
 use std::env;
@@ -11,11 +11,11 @@ use nix::sys::socket::{getsockopt, sockopt};
 
 use super::descriptors;
 
-/// The variable in which the heirloom is described: process id, milliseconds, descriptor, note. No command is to have
+/// The variable in which the heirloom is described: process id, milliseconds, store, descriptor, note. No command is to have
 /// it.
 pub const HEIRLOOM: &str = "ELECT_HEIRLOOM";
 
-/// What stands in the place of a descriptor where there is none.
+/// What stands in the place of a store or a descriptor where there is none.
 const NONE: &str = "-";
 
 /// From before elect started over.
@@ -23,6 +23,8 @@ const NONE: &str = "-";
 pub struct Heirloom {
     /// How long it is not to take part.
     pub pause: Duration,
+    /// What its store is called, if that is known.
+    pub store: Option<String>,
     /// A listening socket, and whatever its heir is to know.
     pub listener: Option<(OwnedFd, String)>,
 }
@@ -32,16 +34,17 @@ impl Heirloom {
     /// variable that others set, or that is another process's, leads to nothing.
     pub(super) fn take(inherited: &mut Vec<RawFd>) -> Option<Self> {
         let described = env::var(HEIRLOOM).ok()?;
-        let mut words = described.splitn(4, ' ');
+        let mut words = described.splitn(5, ' ');
         let pid: u32 = words.next()?.parse().ok()?;
         let pause = Duration::from_millis(words.next()?.parse().ok()?);
+        let store = Some(words.next()?).filter(|&store| store != NONE).map(ToOwned::to_owned);
         let number = words.next()?;
         let note = words.next()?.to_owned();
         if pid != std::process::id() {
             return None;
         }
         if number == NONE {
-            return Some(Self { pause, listener: None });
+            return Some(Self { pause, store, listener: None });
         }
         let number: RawFd = number.parse().ok()?;
         let place = inherited.iter().position(|&other| other == number)?;
@@ -50,9 +53,11 @@ impl Heirloom {
         // that nobody else owns it.
         let socket = unsafe { OwnedFd::from_raw_fd(number) };
         descriptors::keep_from_heirs(&socket);
-        getsockopt(&socket, sockopt::AcceptConn)
-            .is_ok_and(|listens| listens)
-            .then_some(Self { pause, listener: Some((socket, note)) })
+        getsockopt(&socket, sockopt::AcceptConn).is_ok_and(|listens| listens).then_some(Self {
+            pause,
+            store,
+            listener: Some((socket, note)),
+        })
     }
 
     /// Lets the program that this process executes next inherit the socket; the variable that says so.
@@ -65,6 +70,7 @@ impl Heirloom {
             None => (NONE.to_owned(), ""),
         };
         let (pid, pause) = (std::process::id(), self.pause.as_millis());
-        (HEIRLOOM.into(), format!("{pid} {pause} {number} {note}").into())
+        let store = self.store.as_deref().unwrap_or(NONE);
+        (HEIRLOOM.into(), format!("{pid} {pause} {store} {number} {note}").into())
     }
 }

@@ -1,7 +1,10 @@
-//! The guardian's turn on the processors: before everybody else's, where elect may ask for that.
+//! The turn on the processors of whoever kills: before everybody else's, where elect may ask for that.
 //!
 //! A command that keeps all processors busy, at a real-time priority perhaps, would otherwise keep its guardian from
 //! killing it in time. The guardian sleeps nearly always. What it forks has the priority that elect was started with.
+//! The wrapper has such a [`Turn`] only while it kills in the guardian's place.
+
+use std::cell::Cell;
 
 use nix::unistd::geteuid;
 
@@ -26,7 +29,7 @@ const RESET_ON_FORK: u64 = 1;
 const HIGHEST: u32 = 99;
 
 impl Attributes {
-    fn of_this_process() -> Option<Self> {
+    fn of_this_thread() -> Option<Self> {
         let mut own = Self::default();
         let size = size_of::<Self>();
         // SAFETY: the kernel writes as many bytes as we say that there are.
@@ -50,9 +53,9 @@ impl Attributes {
     }
 }
 
-/// What this process had before it was raised.
+/// What this thread had before it was raised.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Before(Option<Attributes>);
+pub(super) struct Before(Option<(Attributes, TimerSlack)>);
 
 impl Before {
     /// For whoever was not raised.
@@ -60,16 +63,77 @@ impl Before {
 
     /// Gives a fork of the process that was raised what that had before; says whether it has it.
     pub(super) fn restore(self) -> bool {
-        self.0.is_none_or(|before| before.flags & RESET_ON_FORK != 0 || before.set())
+        let Some((before, slack)) = self.0 else { return true };
+        let has_it = before.flags & RESET_ON_FORK != 0 || before.set();
+        slack.set();
+        has_it
+    }
+
+    /// Gives it back to the thread that was raised.
+    fn give_back(self) {
+        let Some((before, slack)) = self.0 else { return };
+        // Only root may have its forks raised again, which makes no difference to whom was not raised before.
+        if !before.set() {
+            Attributes { flags: before.flags | RESET_ON_FORK, ..before }.set();
+        }
+        slack.set();
     }
 }
 
-/// Raises this process, but not what it forks, if it may be. Allocates nothing.
+/// By how much the kernel may be late with a timer, in nanoseconds. It takes that from real-time processes, and from
+/// what they fork.
+#[derive(Clone, Copy, Debug)]
+struct TimerSlack(libc::c_int);
+
+impl TimerSlack {
+    fn of_this_thread() -> Self {
+        // SAFETY: prctl takes an integer here.
+        Self(unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) })
+    }
+
+    /// Nothing that is promised depends on it.
+    fn set(self) {
+        if self.0 > 0 {
+            // SAFETY: prctl takes integers here.
+            unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, libc::c_long::from(self.0)) };
+        }
+    }
+}
+
+thread_local! {
+    /// How many turns this thread has, and what it had before the first of them.
+    static TURNS: Cell<(u32, Before)> = const { Cell::new((0, Before::NONE)) };
+}
+
+/// A thread's turn before everybody else, until it is dropped there.
+#[derive(Debug)]
+pub(super) struct Turn(());
+
+impl Turn {
+    pub(super) fn begin() -> Self {
+        let (count, before) = TURNS.get();
+        TURNS.set((count + 1, if count == 0 { raise() } else { before }));
+        Self(())
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let (count, before) = TURNS.get();
+        TURNS.set((count.saturating_sub(1), before));
+        if count == 1 {
+            before.give_back();
+        }
+    }
+}
+
+/// Raises this thread, but not what it forks, if it may be. Allocates nothing.
 pub(super) fn raise() -> Before {
     if is_off!(Priority) {
         return Before::NONE;
     }
-    let Some(before) = Attributes::of_this_process() else { return Before::NONE };
+    let Some(before) = Attributes::of_this_thread() else { return Before::NONE };
+    let slack = TimerSlack::of_this_thread();
     // Whoever may be raised by a limit alone might not get more than the ordinary back.
     if !before.are_modest() && !geteuid().is_root() {
         return Before::NONE;
@@ -79,7 +143,7 @@ pub(super) fn raise() -> Before {
         [HIGHEST, limit()].into_iter().filter(|&priority| priority > 0).any(|priority| {
             Attributes { policy, flags: RESET_ON_FORK, priority, ..Attributes::default() }.set()
         });
-    Before(is_raised.then_some(before))
+    Before(is_raised.then_some((before, slack)))
 }
 
 /// How high an ordinary user may raise a process.

@@ -23,6 +23,8 @@ pub(super) struct Takeover {
     deadline: Option<Boottime>,
     /// The same by what it was told besides.
     ordered: Option<Boottime>,
+    /// Until when it may take to do that.
+    patience_ends: Option<Boottime>,
     /// Since when nobody below it lives.
     empty_since: Option<Boottime>,
     /// It was killed, and does nothing any more, whatever becomes of it.
@@ -42,14 +44,19 @@ pub(super) enum Conclusion {
 
 impl Takeover {
     /// It was told to start a command.
-    pub(super) const fn begin(&mut self) {
+    pub(super) fn begin(&mut self) {
         // What it was told before that is about no tree, and the guardian has dropped it.
-        (self.has_tree, self.ordered, self.empty_since) = (true, None, None);
+        *self = Self { has_tree: true, deadline: self.deadline, ..Self::default() };
     }
 
     /// Its tree is empty, or never was. What it was told before is done.
-    pub(super) const fn end(&mut self) {
-        (self.has_tree, self.ordered, self.empty_since) = (false, None, None);
+    pub(super) fn end(&mut self) {
+        *self = Self {
+            has_tree: false,
+            deadline: self.deadline,
+            is_killed: self.is_killed,
+            ..Self::default()
+        };
     }
 
     /// By the newest renewal the kernel kills it at `dead_man`.
@@ -59,7 +66,26 @@ impl Takeover {
 
     /// It was told to kill everything at `at`.
     pub(super) fn kills_at(&mut self, at: Boottime) {
-        self.look_at(at + PATIENCE);
+        self.look_at(at);
+        let end = at + PATIENCE;
+        self.patience_ends = Some(self.patience_ends.map_or(end, |known| known.min(end)));
+    }
+
+    /// Whether one that can act has some time yet at `now`.
+    pub(super) fn waits(&mut self, now: Boottime) -> bool {
+        let is_late = self.deadline.is_some_and(|deadline| deadline <= now);
+        match self.patience_ends.filter(|&end| now < end && !is_late) {
+            Some(end) => {
+                self.ordered = Some(end);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// It was sent KILL: it does nothing any more.
+    pub(super) const fn is_killed(&mut self) {
+        self.is_killed = true;
     }
 
     /// It was told to kill everything, and cannot.
@@ -75,7 +101,7 @@ impl Takeover {
 
     /// Everything below it was killed at `now`; whether nobody lives there.
     pub(super) fn looked(&mut self, now: Boottime, is_empty: bool) -> Conclusion {
-        (self.ordered, self.deadline) = (Some(now + AGAIN), None);
+        (self.ordered, self.deadline, self.patience_ends) = (Some(now + AGAIN), None, None);
         if !is_empty {
             self.empty_since = None;
             return Conclusion::Wait;
@@ -116,7 +142,10 @@ mod tests {
         takeover.renewed(at(2000));
         takeover.kills_at(at(1500));
         takeover.kills_at(at(1600));
+        assert_eq!(takeover.due(), Some(at(1500)), "it may be stopped");
+        assert!(takeover.waits(at(1500)));
         assert_eq!(takeover.due(), Some(at(1550)));
+        assert!(!takeover.waits(at(1550)));
         takeover.end();
         assert_eq!(takeover.due(), None);
         takeover.kills_at(at(100));

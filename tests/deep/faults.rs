@@ -13,7 +13,7 @@ use crate::real::{Brand, CASES, ROW, Store};
 
 /// How often each; `ELECT_DEEP_RUNS` is another number.
 const RUNS: usize = 20;
-/// At once: most of the time they wait. Those that take a processor come one after another beside them.
+/// At once: most of the time they wait. Those that take a processor come one after another, after all others.
 const WORKERS: usize = 6;
 
 /// Parts of the names of the tests that are wanted, with commas between; all if it is not there.
@@ -86,23 +86,21 @@ fn run(test: &str, table: &Table) -> Result<(), String> {
 fn every_fault_many_times() {
     let (busy, idle): (Vec<String>, Vec<String>) =
         jobs().into_iter().partition(|job| takes_a_processor(job));
-    let [busy, idle] = [busy, idle].map(|jobs| Mutex::new(jobs.into_iter()));
     let (failures, table) = (Mutex::new(Vec::new()), Table::new());
-    thread::scope(|scope| {
-        for jobs in [[&idle; WORKERS].as_slice(), &[&busy]].concat() {
-            let (failures, table) = (&failures, &table);
-            scope.spawn(move || {
-                loop {
-                    let job = jobs.lock().expect("no worker panics with it").next();
-                    let Some(test) = job else { break };
-                    if let Err(failure) = run(&test, table) {
-                        println!("{failure}");
-                        failures.lock().expect("no worker panics with it").push(test);
-                    }
+    for (jobs, workers) in [(idle, WORKERS), (busy, 1)] {
+        let jobs = Mutex::new(jobs.into_iter());
+        let work = || {
+            loop {
+                let job = jobs.lock().expect("no worker panics with it").next();
+                let Some(test) = job else { break };
+                if let Err(failure) = run(&test, &table) {
+                    println!("{failure}");
+                    failures.lock().expect("no worker panics with it").push(test);
                 }
-            });
-        }
-    });
+            }
+        };
+        thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work))));
+    }
     println!("{table}");
     let failures = failures.into_inner().expect("no worker panicked with it");
     write(&table, failures.len());

@@ -63,6 +63,46 @@ fn two_new_clusters_are_told_apart_at_once() {
     assert!(said.stdout.contains(&words), "{}", said.stdout);
 }
 
+/// Whoever takes part again, as a program that is executed anew, does so in the store that it has led in.
+#[track_caller]
+fn campaigns_on_in_its_store(scheme: &str, [ours, other]: [SocketAddr; 2]) {
+    let ground = Ground::new();
+    let [log, ran] = ["log", "ran"].map(|name| ground.path().join(name));
+    elect(&["run", "-b", &format!("{scheme}://{other}"), "-e", "job", "true"]).run().exits(0);
+    let way = TcpProxy::start(ours);
+    let url = format!("{scheme}://{}", way.address());
+    let script = format!("echo ran >> {}; exec sleep 60", ran.display());
+    let words = ["run", "-v", "--after-loss", "campaign", "--ttl", "5s", "-b", &url, "-e", "job"];
+    let mut command = elect(&words).args(["--", "sh", "-c", &script]).command();
+    let file = std::fs::File::create(&log).expect("a log");
+    let mut a = Running::new(command.stderr(file).spawn().expect("elect runs"));
+    let said = || std::fs::read_to_string(&log).unwrap_or_default();
+    let runs = || std::fs::read_to_string(&ran).unwrap_or_default().lines().count();
+    eventually("a command", || (runs() == 1).then_some(()));
+    way.redirect(other);
+    eventually("the loss", || said().contains("leadership is lost").then_some(()));
+    let refusals = || said().matches("is another store").count();
+    let known = refusals();
+    eventually("another refusal, or the end of elect", || {
+        (refusals() > known || !a.is_running()).then_some(())
+    });
+    assert_eq!(runs(), 1, "it leads in another store: {}", said());
+    a.signal(nix::sys::signal::Signal::SIGTERM);
+    a.wait();
+}
+
+#[test]
+fn who_campaigns_again_stays_in_its_cluster_of_etcd() {
+    let [a, b] = [Etcd::start(1), Etcd::start(1)];
+    campaigns_on_in_its_store("etcd", [a.endpoints()[0], b.endpoints()[0]]);
+}
+
+#[test]
+fn who_campaigns_again_stays_in_its_ensemble_of_zookeeper() {
+    let [a, b] = [ZooKeeper::one(), ZooKeeper::one()];
+    campaigns_on_in_its_store("zk", [a.address(0), b.address(0)]);
+}
+
 /// A waiter that loses the way to its store is not led to the other one of its list.
 #[test]
 fn a_waiter_says_which_address_is_which_and_stays_where_it_is() {

@@ -36,6 +36,14 @@ fn the_command_is_told_of_its_leadership() {
     assert!(next["ELECT_TOKEN"].parse::<u64>().unwrap() > found["ELECT_TOKEN"].parse().unwrap());
 }
 
+/// The kernel takes it from the guardian, which has a real-time priority where it may.
+#[test]
+fn the_command_has_the_timer_slack_of_elect() {
+    const SLACK: &str = "/proc/self/timerslack_ns";
+    let ours = fs::read_to_string(SLACK).unwrap();
+    Ground::new().job().args(["cat", SLACK]).run().exits(0).prints(&ours);
+}
+
 #[test]
 fn what_chooses_an_election_is_withheld_and_the_rest_passed_on() {
     let ground = Ground::new();

@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+use crate::remote::StoreId;
 use crate::{
     Candidate, Clock, ElectionName, Ending, Error, ErrorKind, Examination, Fenced, Key, Lease,
     NoteName, Noted, Ordered, Orders, Profile, Seat, Survey, Ticket, Token, Wake, never,
@@ -24,6 +25,12 @@ use crate::{
 pub trait Store: Send + Sync {
     /// What this store is and can do.
     fn profile(&self) -> Profile;
+
+    /// What the store is called that this process takes part in: the one that was asked for, or else the first that it
+    /// has entered. `None` as long as that is not known, and where the location alone says which store it is.
+    fn id(&self) -> Option<StoreId> {
+        None
+    }
 
     /// Gets ready to take part in `election`. No entry exists before the first [`Seat::refresh`].
     ///

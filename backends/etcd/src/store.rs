@@ -2,6 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use elect_api::remote::StoreId;
 use elect_api::{
     Cadence, Candidate, Clock, ElectionName, Ending, Error, ErrorKind, Examination, Fenced, Key,
     Lease, NoteName, Noted, Order, Ordered, Orders, Profile, Seat, Store, Survey, Ticket, Token,
@@ -45,6 +46,10 @@ impl Store for EtcdStore {
             lease: Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8 }),
             order: Order::Queue,
         }
+    }
+
+    fn id(&self) -> Option<StoreId> {
+        self.link.badge().identity().expected()
     }
 
     async fn open(

@@ -3,6 +3,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use elect_api::remote::StoreId;
 use elect_api::{
     Cadence, Candidate, Clock, ElectionName, Ending, Error, Examination, Fenced, Key, Lease,
     NoteName, Noted, Order, Ordered, Orders, Profile, Seat, Store, Survey, Ticket, Token, Wake,
@@ -55,6 +56,10 @@ impl Store for ZkStore {
             lease: Lease::Timed(CADENCE),
             order: Order::Queue,
         }
+    }
+
+    fn id(&self) -> Option<StoreId> {
+        self.settings.identity.expected()
     }
 
     async fn open(

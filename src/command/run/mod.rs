@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
+use elect_api::remote::StoreId;
 use elect_api::{Division, Store, Token};
 
 use self::posted::Posted;
@@ -83,9 +84,9 @@ fn take_part(
     heirloom: Option<Heirloom>,
 ) -> anyhow::Result<Past> {
     let has_led = heirloom.is_some();
-    let Heirloom { pause, listener } = heirloom.unwrap_or_default();
+    let Heirloom { pause, store, listener } = heirloom.unwrap_or_default();
     let (socket, note) = listener.unzip();
-    let (store, slot) = connect(plan)?;
+    let (store, slot) = connect(plan, store.as_deref())?;
     let listener =
         plan.campaign.http.as_ref().map(|address| listen(address, socket)).transpose()?;
     let enclosure = Enclosure::choose(plan.containment, plan.require_containment)?;
@@ -105,16 +106,22 @@ fn take_part(
     let (outcome, reason) = judge(verdict, &store.profile().location);
     terms.tell(outcome, &reason);
     let pause = relapse.map(|ran| plan.relapses.next_pause(pause, Some(ran)));
-    let heirloom =
-        Heirloom { pause: pause.unwrap_or_default(), listener: estate.map(Estate::into_listener) };
+    let heirloom = Heirloom {
+        pause: pause.unwrap_or_default(),
+        store: store.id().map(|id| id.to_string()),
+        listener: estate.map(Estate::into_listener),
+    };
     let slot = terms.slot.as_ref().and_then(Slot::number);
     let id = terms.candidate.id;
     Ok(Past { outcome, reason, id, token, slot, may_campaign, heirloom, ended_by_key })
 }
 
-/// The store, and in which slot of the election there we lead, if it has any.
-fn connect(plan: &RunPlan) -> anyhow::Result<(Box<dyn Store>, Option<Slot>)> {
-    let store = config::connect(&plan.campaign.backend)?;
+/// The store, which is to be the one that we were in before, if any; and in which slot of the election there we lead, if
+/// it has any.
+fn connect(plan: &RunPlan, before: Option<&str>) -> anyhow::Result<(Box<dyn Store>, Option<Slot>)> {
+    let backend = &plan.campaign.backend;
+    let pinned = before.and_then(|id| StoreId::read(id.as_bytes())).map(|id| backend.pinned(&id));
+    let store = config::connect(pinned.as_ref().unwrap_or(backend))?;
     let Division::Slots(number) = plan.campaign.division else { return Ok((store, None)) };
     let store = Slots::new(store, &plan.campaign.election, number, plan.wait == Wait::No)?;
     let slot = store.slot();

@@ -34,6 +34,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use elect_api::remote::StoreId;
 use elect_api::{
     Candidate, Clock, Division, ElectionName, Ending, Error, ErrorKind, Examination, Fenced, Key,
     NoteName, Noted, Ordered, Orders, Profile, Seat, Store, Survey, Ticket, Token, Wake,
@@ -129,6 +130,10 @@ async fn survey(
 impl Store for Slots {
     fn profile(&self) -> Profile {
         self.store.profile()
+    }
+
+    fn id(&self) -> Option<StoreId> {
+        self.store.id()
     }
 
     async fn open(

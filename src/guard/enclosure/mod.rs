@@ -24,7 +24,7 @@ use self::namespace::Namespace;
 use super::children;
 use super::containment::Containment;
 use super::courier::{self, Courier};
-use super::descendants::{Descendants, Found, Kill};
+use super::descendants::{Descendants, Found, Kill, Spared};
 use super::signals;
 use super::spawn::Birth;
 
@@ -283,7 +283,7 @@ impl Enclosure {
 
     /// After the guardian's death: kills all that have become our descendants, but those in `spare`, once; says
     /// who has been found. `None` where they cannot be looked for.
-    pub(super) fn sweep(&mut self, spare: &[i32]) -> Option<Found> {
+    pub(super) fn sweep(&mut self, spare: &[Spared]) -> Option<Found> {
         self.kill_walled();
         let courier = self.couriers.as_ref().map(|[_, courier]| courier);
         let (descendants, list) = (self.descendants.as_mut()?, self.list.as_ref()?);
@@ -292,7 +292,7 @@ impl Enclosure {
 
     /// Kills all descendants of a guardian that does not do it, once; says who has been found. `None` where they
     /// cannot be looked for.
-    pub(super) fn kill_below(&mut self, guardian: i32, spare: &[i32]) -> Option<Found> {
+    pub(super) fn kill_below(&mut self, guardian: i32, spare: &[Spared]) -> Option<Found> {
         self.kill_walled();
         let courier = self.couriers.as_ref().map(|[_, courier]| courier);
         let descendants = self.descendants.as_mut()?;

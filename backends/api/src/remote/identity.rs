@@ -118,7 +118,7 @@ impl Identity {
     pub fn admit(&self, who: &str, found: Option<&StoreId>) -> Result<(), Error> {
         let mut known = self.lock();
         let ours = match (&self.wanted, &*known) {
-            (Some(id), _) => Some((id, format!("the URL names the store {id}"))),
+            (Some(id), _) => Some((id, format!("it is to be the store {id}"))),
             (None, Known::Store(id, at)) => Some((id, format!("{at} is the store {id}"))),
             (None, _) => None,
         };

@@ -78,8 +78,8 @@
 //! says that it has no child left. Only then does the wrapper resign. If the wrapper dies, the guardian
 //! sees the end of its socket and does the same. If the guardian dies, the kernel kills the command
 //! (PDEATHSIG) and its group (two death-pipes), and the wrapper, a subreaper too, sweeps the rest. A guardian that does not
-//! act in time, as a tracer holds it, has the wrapper kill below it. Where elect may, the guardian is before its
-//! command on the processors. System calls that this rests on are tried first, and elect starts nothing if one is refused.
+//! act in time, as a tracer holds it, has the wrapper kill below it; one that is stopped by then is killed. Where elect may,
+//! whoever of the two kills is before the command on the processors. System calls that this rests on are tried first, and elect starts nothing if one is refused.
 //! What escapes from that when both die is held where it is asked for: by a pid namespace of the command's own,
 //! whose first process dies with the guardian. The containments (`guard::Containment`) are ways to start, to
 //! kill and to prove empty; what is tried and not to be had is refused before anything starts.

@@ -137,6 +137,19 @@ pub(super) fn list() -> io::Result<OwnedFd> {
 /// # Errors
 /// When a list cannot be read.
 pub(super) fn all() -> io::Result<Vec<i32>> {
+    let is_gone = |error: &io::Error| {
+        error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
+    };
+    loop {
+        match of_all_threads() {
+            // A thread has ended meanwhile, and left its children to one that was perhaps listed already.
+            Err(error) if is_gone(&error) && are_listed() => {}
+            all => return all,
+        }
+    }
+}
+
+fn of_all_threads() -> io::Result<Vec<i32>> {
     let mut all = Vec::new();
     if are_listed() {
         for thread in std::fs::read_dir("/proc/self/task")? {
@@ -145,4 +158,26 @@ pub(super) fn all() -> io::Result<Vec<i32>> {
         }
     }
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    #[test]
+    fn children_are_listed_while_threads_end() {
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    let threads = [(); 8].map(|()| std::thread::spawn(std::thread::yield_now));
+                    threads.map(|thread| thread.join().expect("it ends"));
+                }
+            });
+            let listed: Vec<_> = (0..2000).map(|_| super::all()).collect();
+            is_over.store(true, Ordering::Relaxed);
+            let failed = listed.into_iter().find_map(Result::err);
+            assert!(failed.is_none(), "{failed:?}");
+        });
+    }
 }

@@ -15,6 +15,7 @@
 //! | nothing | the guardian: signal, CONT, then KILL of all that the [enclosure](Enclosure) holds until it is empty |
 //! | wrapper dead | the guardian sees end-of-file on its socket, kills the tree, and has the entry given up by a ticket |
 //! | guardian before a tracer | the wrapper kills below it (`takeover`) |
+//! | guardian stopped when all is to be killed | the wrapper kills the guardian, and then it is as if that were dead |
 //! | guardian dead | the kernel: PDEATHSIG for the command, the death-pipes for its group, the end of the init for its namespace; the wrapper sweeps the rest |
 //! | both dead | the kernel, as above; without a namespace a `setsid` escaper lives on, but it inherited what holds a local lease |
 //! | any of them stopped or frozen | the kernel: at the last deadline the dead-man timer kills the guardian |

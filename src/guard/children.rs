@@ -171,7 +171,9 @@ mod tests {
             scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
                     let threads = [(); 8].map(|()| std::thread::spawn(std::thread::yield_now));
-                    threads.map(|thread| thread.join().expect("it ends"));
+                    for thread in threads {
+                        thread.join().expect("it ends");
+                    }
                 }
             });
             let listed: Vec<_> = (0..2000).map(|_| super::all()).collect();

@@ -342,7 +342,7 @@ fn obstruct(arena: &Arena, candidate: &Candidate, number: usize, way: Way, rng: 
             Way::RepliesLost => proxy.replies(Mode::Swallow),
             Way::Held => proxy.both(Mode::Hold),
             Way::Astray if rng.u8(0..3) > 0 => {
-                proxy.redirect(arena.other().expect("a remote store"))
+                proxy.redirect(arena.other().expect("a remote store"));
             }
             Way::Astray | Way::Dropped | Way::DroppedIn | Way::DroppedOut | Way::Rejected => {}
         }

@@ -1,5 +1,5 @@
-//! When the wrapper kills below its guardian itself: a guardian that stands before a tracer does nothing, and does not
-//! even die of a KILL as long as the tracer does not let it.
+//! When the wrapper kills in its guardian's place: a guardian that is stopped does nothing, and one that stands before a
+//! tracer does not even die of a KILL as long as the tracer does not let it.
 
 use std::time::Duration;
 

@@ -7,11 +7,12 @@ use std::thread;
 
 use elect_testkit::fault::{Filter, Refusal};
 use elect_testkit::oracle::Oracle;
-use elect_testkit::program::{Elect, Running, eventually};
+use elect_testkit::program::{Running, eventually};
 use elect_testkit::sim::{Kind, Options, SimServer};
 use nix::sys::signal::Signal;
 
 use crate::stage::{Stage, send, stop};
+use crate::support::run_at;
 
 /// A system call, or one value of one of its arguments.
 struct Call {
@@ -101,17 +102,7 @@ fn survive(filter: &Filter, strike: Strike) -> String {
     let options = Options::new(Kind::Queue);
     let server = (strike == Strike::WrapperStopped).then(|| SimServer::start(&options));
     let run = |id: &str| match &server {
-        Some(server) => Elect::new(env!("CARGO_BIN_EXE_elect")).args([
-            "run",
-            "-b",
-            &server.url(),
-            "-e",
-            "job",
-            "--id",
-            id,
-            "--ttl",
-            "5s",
-        ]),
+        Some(server) => run_at(&server.url(), id),
         None => stage.ground.run(),
     };
     let tree = stage.stamper("A").children(1).daemons(1).sessions(1).deaf();

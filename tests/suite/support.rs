@@ -5,6 +5,12 @@ use std::path::Path;
 use elect_testkit::program::Elect;
 use tempfile::TempDir;
 
+/// `elect run` in the election "job" of a store whose leases end by time, after 5 s.
+pub(crate) fn run_at(url: &str, id: &str) -> Elect {
+    let words = ["run", "-b", url, "-e", "job", "--id", id, "--ttl", "5s"];
+    Elect::new(env!("CARGO_BIN_EXE_elect")).args(words)
+}
+
 /// A state directory of its own, and `elect` that uses it.
 pub(crate) struct Ground {
     folder: TempDir,

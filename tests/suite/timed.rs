@@ -6,22 +6,12 @@ use elect_api::ElectionName;
 use elect_testkit::program::{Elect, eventually};
 use elect_testkit::sim::{Cause, Effect, Expiry, Kind, Op, Options, Rule, SimServer};
 
-use crate::support::Ground;
+use crate::support::{Ground, run_at};
 
 const KINDS: [Kind; 3] = [Kind::Queue, Kind::Record(Expiry::Store), Kind::Record(Expiry::Holder)];
 
 fn run(server: &SimServer, id: &str) -> Elect {
-    Elect::new(env!("CARGO_BIN_EXE_elect")).args([
-        "run",
-        "-b",
-        &server.url(),
-        "-e",
-        "job",
-        "--id",
-        id,
-        "--ttl",
-        "5s",
-    ])
+    run_at(&server.url(), id)
 }
 
 fn job() -> ElectionName {

@@ -165,18 +165,18 @@ pub(crate) async fn looks_divided(settings: &Arc<Settings>) -> bool {
     signs.iter().any(|sign| *sign != signs[0])
 }
 
-/// Asks each server of the list which store it has.
+/// Asks each server of the list which store it has, and those once more that had none before another had one:
+/// somebody may have given it its id in between.
 ///
 /// # Errors
 /// They have several.
 pub(crate) async fn compare(settings: &Arc<Settings>, timeout: Duration) -> Result<(), Error> {
-    let mut found = Vec::new();
-    for host in &settings.hosts {
-        let Ok(client) = connect(settings, settings.spell(host), timeout).await else { continue };
-        if let Ok(id) = read(&client, settings).await {
-            found.push((host, id));
-        }
-        close(client).await;
+    let hosts: Vec<&Host> = settings.hosts.iter().collect();
+    let mut found = ask(settings, hosts, timeout).await;
+    if found.iter().any(|(_, id)| id.is_some()) {
+        let unnamed: Vec<&Host> =
+            found.extract_if(.., |(_, id)| id.is_none()).map(|(host, _)| host).collect();
+        found.extend(ask(settings, unnamed, timeout).await);
     }
     if found.iter().all(|(_, id)| *id == found[0].1) {
         return Ok(());
@@ -194,6 +194,23 @@ pub(crate) async fn compare(settings: &Arc<Settings>, timeout: Duration) -> Resu
         words.join(", ")
     );
     Err(Error::new(ErrorKind::Unfit, what))
+}
+
+/// What the store of each is called. Those that do not answer are left out.
+async fn ask<'a>(
+    settings: &Arc<Settings>,
+    hosts: Vec<&'a Host>,
+    timeout: Duration,
+) -> Vec<(&'a Host, Option<StoreId>)> {
+    let mut found = Vec::new();
+    for host in hosts {
+        let Ok(client) = connect(settings, settings.spell(host), timeout).await else { continue };
+        if let Ok(id) = read(&client, settings).await {
+            found.push((host, id));
+        }
+        close(client).await;
+    }
+    found
 }
 
 fn spelled(settings: &Settings, hosts: &[&Host]) -> Option<String> {

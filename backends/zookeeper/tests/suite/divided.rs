@@ -4,6 +4,7 @@ use elect_api::{Candidate, ErrorKind, Seat, Standing};
 use elect_testkit::fault::TcpProxy;
 use elect_testkit::servers::ZooKeeper;
 use elect_testkit::{election, run};
+use tokio::task::JoinSet;
 
 use crate::common::{TTL, nodes, now, raw};
 use crate::support::{Claim, attempt, lead, lead_in_time, seat};
@@ -133,6 +134,26 @@ fn a_list_of_two_ensembles_is_refused_from_the_start() {
         // Two names of one server are no two stores.
         let twice = format!("zk://{},localhost:{}", a.address(0), a.address(0).port());
         lead(seat(&twice, "ours", TTL).await.as_mut()).await;
+    });
+}
+
+/// Two names of one server look like two stores, so each newcomer asks both; others give the store its id meanwhile.
+#[test]
+fn a_store_that_gets_its_id_meanwhile_is_one_store() {
+    run("divided", async {
+        let server = ZooKeeper::one();
+        let address = server.address(0);
+        for round in 0..10 {
+            let twice = format!("zk://{address},localhost:{}/round{round}", address.port());
+            let mut crowd = JoinSet::new();
+            for number in 0..8 {
+                let mut newcomer = seat(&twice, &format!("c{number}"), TTL).await;
+                crowd.spawn(async move { newcomer.refresh(now()).await.map(drop) });
+            }
+            for entered in crowd.join_all().await {
+                entered.expect("an answer");
+            }
+        }
     });
 }
 

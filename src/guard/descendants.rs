@@ -20,7 +20,7 @@ use nix::sys::stat::Mode;
 
 use super::children::{each_number, is_dead};
 use super::courier::Courier;
-use super::descriptors::out_of_the_way;
+use super::descriptors::{another, out_of_the_way};
 use super::proc::{Stat, each_entry, folder_of, open_at, path_of};
 use super::signals::signal_child;
 use super::switches::is_off;
@@ -101,7 +101,7 @@ impl Descendants {
             queue: Vec::with_capacity(ROOM),
         };
         for place in &mut descendants.reserve {
-            *place = Some(out_of_the_way(descendants.proc.try_clone()?)?);
+            *place = Some(another(&descendants.proc)?);
         }
         Ok(descendants)
     }
@@ -179,7 +179,7 @@ impl Descendants {
         let found = search.found;
         for place in &mut self.reserve {
             // Without it the next pass has to do with what is free then.
-            *place = self.proc.try_clone().ok();
+            *place = another(&self.proc).ok();
         }
         found
     }

@@ -11,17 +11,26 @@ const OUT_OF_THE_WAY: RawFd = 100;
 
 /// The same open file under a high number, closed on exec; under any number where that is not to be had.
 pub(super) fn out_of_the_way(fd: OwnedFd) -> io::Result<OwnedFd> {
+    Ok(high(&fd)?.unwrap_or(fd))
+}
+
+/// One more descriptor of the same open file, as [`out_of_the_way`] has it.
+pub(super) fn another(fd: &OwnedFd) -> io::Result<OwnedFd> {
+    high(fd)?.map_or_else(|| fd.try_clone(), Ok)
+}
+
+/// `None` if the limit on descriptors is lower than that number.
+fn high(fd: &OwnedFd) -> io::Result<Option<OwnedFd>> {
     // SAFETY: F_DUPFD_CLOEXEC has no memory preconditions.
     let high = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, OUT_OF_THE_WAY) };
     if high < 0 {
         return match io::Error::last_os_error() {
-            // The limit on descriptors is lower than that number.
-            error if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EMFILE)) => Ok(fd),
+            error if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EMFILE)) => Ok(None),
             error => Err(error),
         };
     }
     // SAFETY: the kernel has just given us this number, and nobody else knows of it.
-    Ok(unsafe { OwnedFd::from_raw_fd(high) })
+    Ok(Some(unsafe { OwnedFd::from_raw_fd(high) }))
 }
 
 /// Has the present runtime watch a descriptor.

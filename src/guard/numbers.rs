@@ -11,8 +11,7 @@ use super::signals::read_now;
 
 /// What it calls this process; `None` where it is not mounted, or knows nothing of us. Allocates.
 pub(super) fn own() -> Option<u32> {
-    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    stat.split(' ').next()?.parse().ok()
+    std::fs::read_link("/proc/self").ok()?.to_str()?.parse().ok()
 }
 
 /// What it calls the process that is `pid` to us; `pid` where that cannot be found out. Allocates nothing.

@@ -3,8 +3,9 @@
 mod common;
 
 use common::FileBench;
+use elect_testkit::Servers;
 
-async fn bench() -> FileBench {
+async fn bench(_: Servers) -> FileBench {
     FileBench::new()
 }
 

@@ -40,8 +40,18 @@ pub trait Bench: Send + Sync {
     /// Somebody removes the entry of this candidate by hand.
     async fn evict(&self, election: &ElectionName, candidate: &Candidate);
 
-    /// The store stops answering those who want to enter the election, until the stall is dropped.
+    /// The store stops answering those who want to enter the election, until the stall is dropped. Only a bench with
+    /// servers of its [own](Servers::Own) is asked to.
     async fn stall(&self, election: &ElectionName) -> Stall;
+}
+
+/// What servers a law needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Servers {
+    /// Others may use them meanwhile.
+    Shared,
+    /// They are the bench's alone: it is to [stall](Bench::stall).
+    Own,
 }
 
 /// A bench that tests hand around.

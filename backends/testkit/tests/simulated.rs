@@ -1,11 +1,12 @@
 //! The laws of the contract, on simulated stores of each kind.
 
+use elect_testkit::Servers;
 use elect_testkit::sim::{Expiry, Kind, SimBench};
 
 mod queue {
-    use super::{Kind, SimBench};
+    use super::{Kind, Servers, SimBench};
 
-    async fn bench() -> SimBench {
+    async fn bench(_: Servers) -> SimBench {
         SimBench::in_process(Kind::Queue)
     }
 
@@ -13,9 +14,9 @@ mod queue {
 }
 
 mod record_that_the_store_ends {
-    use super::{Expiry, Kind, SimBench};
+    use super::{Expiry, Kind, Servers, SimBench};
 
-    async fn bench() -> SimBench {
+    async fn bench(_: Servers) -> SimBench {
         SimBench::in_process(Kind::Record(Expiry::Store))
     }
 
@@ -23,9 +24,9 @@ mod record_that_the_store_ends {
 }
 
 mod record_that_contenders_end {
-    use super::{Expiry, Kind, SimBench};
+    use super::{Expiry, Kind, Servers, SimBench};
 
-    async fn bench() -> SimBench {
+    async fn bench(_: Servers) -> SimBench {
         SimBench::in_process(Kind::Record(Expiry::Holder))
     }
 
@@ -33,9 +34,9 @@ mod record_that_contenders_end {
 }
 
 mod queue_in_a_process_of_its_own {
-    use super::{Kind, SimBench};
+    use super::{Kind, Servers, SimBench};
 
-    async fn bench() -> SimBench {
+    async fn bench(_: Servers) -> SimBench {
         SimBench::as_server(Kind::Queue)
     }
 

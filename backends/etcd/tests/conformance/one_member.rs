@@ -1,7 +1,9 @@
+use elect_testkit::Servers;
+
 use crate::common::EtcdBench;
 
-async fn bench() -> EtcdBench {
-    EtcdBench::new(1)
+async fn bench(servers: Servers) -> EtcdBench {
+    EtcdBench::new(servers, 1)
 }
 
 elect_testkit::conformance!(bench);

@@ -1,7 +1,9 @@
+use elect_testkit::Servers;
+
 use crate::common::EtcdBench;
 
-async fn bench() -> EtcdBench {
-    EtcdBench::through_a_proxy()
+async fn bench(servers: Servers) -> EtcdBench {
+    EtcdBench::through_a_proxy(servers)
 }
 
 elect_testkit::conformance!(bench);

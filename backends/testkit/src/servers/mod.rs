@@ -5,6 +5,7 @@
 mod certificates;
 mod etcd;
 mod fetched;
+mod held;
 mod place;
 mod postgres;
 mod process;
@@ -13,6 +14,7 @@ mod zookeeper;
 pub use self::certificates::{Authority, Pem};
 pub use self::etcd::{Etcd, Stopped};
 pub use self::fetched::fetched;
+pub use self::held::{Part, hold};
 pub use self::place::Place;
 pub use self::postgres::Postgres;
 pub use self::process::{Process, free_port};

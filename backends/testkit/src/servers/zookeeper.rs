@@ -125,6 +125,11 @@ impl ZooKeeper {
         format!("zk://{}", hosts.join(","))
     }
 
+    /// Where they are.
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.members.iter().map(|member| member.address).collect()
+    }
+
     /// Where one of them is.
     pub fn address(&self, index: usize) -> SocketAddr {
         self.members[index].address

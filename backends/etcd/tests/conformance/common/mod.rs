@@ -6,43 +6,55 @@ use std::time::Duration;
 use async_trait::async_trait;
 use elect_api::{Boottime, Candidate, ElectionName, Seat, Store};
 use elect_testkit::fault::TcpProxy;
-use elect_testkit::servers::Etcd;
-use elect_testkit::{Bench, Stall, oracle};
+use elect_testkit::servers::{Etcd, Part};
+use elect_testkit::{Bench, Servers, Stall, oracle};
 use etcd_client::{Client, DeleteOptions, GetOptions};
 
-/// A cluster of its own for each test, which goes with it.
+/// Keys of its own for each test, or a cluster.
 pub(crate) struct EtcdBench {
-    cluster: Etcd,
+    members: Vec<SocketAddr>,
+    /// What the keys of all elections begin with.
+    prefix: String,
+    /// The cluster that nobody else uses.
+    own: Option<Etcd>,
+    /// The ways there, where they are not the straight ones.
     proxies: Vec<TcpProxy>,
 }
 
 impl EtcdBench {
-    /// A cluster of so many members.
-    pub(crate) fn new(members: usize) -> Self {
-        Self { cluster: Etcd::start(members), proxies: Vec::new() }
+    /// On a cluster of so many members.
+    pub(crate) fn new(servers: Servers, members: usize) -> Self {
+        let part = Part::of_etcd(members).filter(|_| servers == Servers::Shared);
+        if let Some(Part { servers, name }) = part {
+            return Self { members: servers, prefix: name, own: None, proxies: Vec::new() };
+        }
+        let own = Etcd::start(members);
+        let members = own.endpoints();
+        Self { members, prefix: "elect".to_owned(), own: Some(own), proxies: Vec::new() }
     }
 
-    /// A member behind a proxy.
-    pub(crate) fn through_a_proxy() -> Self {
-        let cluster = Etcd::start(1);
-        let proxies = cluster.endpoints().into_iter().map(TcpProxy::start).collect();
-        Self { cluster, proxies }
+    /// On a member behind a proxy.
+    pub(crate) fn through_a_proxy(servers: Servers) -> Self {
+        let straight = Self::new(servers, 1);
+        let proxies = straight.members.iter().copied().map(TcpProxy::start).collect();
+        Self { proxies, ..straight }
     }
 
     fn url(&self) -> String {
-        let ways: Vec<SocketAddr> = self.proxies.iter().map(TcpProxy::address).collect();
-        if ways.is_empty() { self.cluster.url() } else { self.cluster.url_through(&ways) }
+        let proxies = self.proxies.iter().map(TcpProxy::address);
+        let straight = self.members.iter().copied().filter(|_| self.proxies.is_empty());
+        let ways: Vec<String> = proxies.chain(straight).map(|way| way.to_string()).collect();
+        format!("etcd://{}/{}", ways.join(","), self.prefix)
     }
 
     /// A client that is none of elect's.
     async fn client(&self) -> Client {
-        let endpoint = self.cluster.endpoints()[0].to_string();
-        Client::connect([endpoint], None).await.expect("a client")
+        Client::connect([self.members[0].to_string()], None).await.expect("a client")
     }
-}
 
-fn prefix(election: &ElectionName) -> String {
-    format!("elect/{election}/")
+    fn prefix_of(&self, election: &ElectionName) -> String {
+        format!("{}/{election}/", self.prefix)
+    }
 }
 
 #[async_trait]
@@ -71,14 +83,14 @@ impl Bench for EtcdBench {
 
     async fn wipe(&self, election: &ElectionName) {
         let all = DeleteOptions::new().with_prefix();
-        self.client().await.delete(prefix(election), Some(all)).await.expect("a deletion");
+        self.client().await.delete(self.prefix_of(election), Some(all)).await.expect("a deletion");
     }
 
     async fn evict(&self, election: &ElectionName, candidate: &Candidate) {
         let mut client = self.client().await;
         let id = serde_json::to_string(&candidate.id).expect("an id");
         let all = GetOptions::new().with_prefix();
-        let entries = client.get(prefix(election), Some(all)).await.expect("a listing");
+        let entries = client.get(self.prefix_of(election), Some(all)).await.expect("a listing");
         let ours = entries
             .kvs()
             .iter()
@@ -88,6 +100,6 @@ impl Bench for EtcdBench {
     }
 
     async fn stall(&self, _election: &ElectionName) -> Stall {
-        Box::new(self.cluster.stop())
+        Box::new(self.own.as_ref().expect("a cluster of its own").stop())
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use elect_api::{Boottime, Candidate, ElectionName, Seat, Store};
 use elect_testkit::fault::{Mode, TcpProxy};
-use elect_testkit::servers::ZooKeeper;
-use elect_testkit::{Bench, Stall};
+use elect_testkit::servers::{Part, ZooKeeper, ZooKeeperSetup};
+use elect_testkit::{Bench, Servers, Stall};
 use nix::sys::signal::{Signal, kill};
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
@@ -17,38 +17,51 @@ use zookeeper_client::Client;
 /// Short, so that what takes a lease's length does not take long.
 pub(crate) const TTL: Duration = Duration::from_secs(4);
 
-/// Servers of its own for each test.
+/// A directory of its own for each test, or servers.
 pub(crate) struct ZkBench {
-    pub(crate) servers: ZooKeeper,
+    servers: Vec<SocketAddr>,
+    directory: String,
+    /// Those that nobody else uses.
+    own: Option<ZooKeeper>,
     /// The way there, where it is not the straight one.
     proxy: Option<Arc<TcpProxy>>,
 }
 
 impl ZkBench {
-    pub(crate) const fn new(servers: ZooKeeper) -> Self {
-        Self { servers, proxy: None }
-    }
-
-    /// With a proxy between all candidates and the first server.
-    pub(crate) fn proxied(servers: ZooKeeper) -> Self {
-        let proxy = Arc::new(TcpProxy::start(servers.address(0)));
-        Self { servers, proxy: Some(proxy) }
-    }
-
-    pub(crate) fn url(&self) -> String {
-        match &self.proxy {
-            Some(proxy) => format!("zk://{}", proxy.address()),
-            None => self.servers.url(),
+    /// On so many servers.
+    pub(crate) fn new(servers: Servers, members: usize) -> Self {
+        let part = Part::of_zookeeper(members).filter(|_| servers == Servers::Shared);
+        if let Some(Part { servers, name }) = part {
+            return Self { servers, directory: format!("/{name}"), own: None, proxy: None };
         }
+        let setup = ZooKeeperSetup { members, ..ZooKeeperSetup::default() };
+        let own = ZooKeeper::start(&setup);
+        let servers = own.addresses();
+        Self { servers, directory: DIRECTORY.to_owned(), own: Some(own), proxy: None }
+    }
+
+    /// With a proxy between all candidates and the server.
+    pub(crate) fn proxied(servers: Servers) -> Self {
+        let straight = Self::new(servers, 1);
+        let proxy = Arc::new(TcpProxy::start(straight.servers[0]));
+        Self { proxy: Some(proxy), ..straight }
+    }
+
+    fn url(&self) -> String {
+        let hosts = match &self.proxy {
+            Some(proxy) => vec![proxy.address().to_string()],
+            None => self.servers.iter().map(SocketAddr::to_string).collect(),
+        };
+        format!("zk://{}{}", hosts.join(","), self.directory)
     }
 
     /// A client of no candidate, on the straight way.
-    pub(crate) async fn raw(&self) -> Client {
-        raw(&self.addresses()).await
+    async fn raw(&self) -> Client {
+        raw(&self.servers).await
     }
 
-    pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
-        (0..self.servers.count()).map(|index| self.servers.address(index)).collect()
+    fn path_of(&self, election: &ElectionName) -> String {
+        format!("{}/{election}", self.directory)
     }
 }
 
@@ -58,17 +71,23 @@ pub(crate) async fn raw(addresses: &[SocketAddr]) -> Client {
     Client::connect(&hosts.join(",")).await.expect("a session")
 }
 
+/// Where elections are, where the URL does not say.
+const DIRECTORY: &str = "/elect";
+
 /// The path of an election in the default directory.
 pub(crate) fn path_of(election: &ElectionName) -> String {
-    format!("/elect/{}", election.as_str())
+    format!("{DIRECTORY}/{election}")
 }
 
-/// The nodes of an election, with what they hold.
+/// The nodes of an election in the default directory, with what they hold.
 pub(crate) async fn nodes(client: &Client, election: &ElectionName) -> Vec<(String, Vec<u8>)> {
-    let directory = path_of(election);
-    client.sync(&directory).await.expect("a sync");
+    nodes_below(client, &path_of(election)).await
+}
+
+async fn nodes_below(client: &Client, directory: &str) -> Vec<(String, Vec<u8>)> {
+    client.sync(directory).await.expect("a sync");
     let mut nodes = Vec::new();
-    for child in client.list_children(&directory).await.unwrap_or_default() {
+    for child in client.list_children(directory).await.unwrap_or_default() {
         let path = format!("{directory}/{child}");
         if let Ok((data, _)) = client.get_data(&path).await {
             nodes.push((path, data));
@@ -123,10 +142,10 @@ impl Bench for ZkBench {
             let client = self.raw().await;
             let Some(ticket) = ticket else { return };
             let guid = ticket.as_str();
-            let children = client.list_children("/elect").await.unwrap_or_default();
+            let children = client.list_children(&self.directory).await.unwrap_or_default();
             let elections = children.iter().filter_map(|child| child.parse::<ElectionName>().ok());
             for election in elections {
-                for (path, _) in nodes(&client, &election).await {
+                for (path, _) in nodes_below(&client, &self.path_of(&election)).await {
                     if path.replace('-', "").contains(guid) {
                         let _ = client.delete(&path, None).await;
                     }
@@ -138,17 +157,17 @@ impl Bench for ZkBench {
 
     async fn wipe(&self, election: &ElectionName) {
         let client = self.raw().await;
-        for (path, _) in nodes(&client, election).await {
+        for (path, _) in nodes_below(&client, &self.path_of(election)).await {
             let _ = client.delete(&path, None).await;
         }
-        let gone = client.delete(&path_of(election), None).await;
+        let gone = client.delete(&self.path_of(election), None).await;
         gone.expect("nobody is in it");
     }
 
     async fn evict(&self, election: &ElectionName, candidate: &Candidate) {
         let client = self.raw().await;
         let id = format!("\"id\":{}", serde_json::to_string(&candidate.id).expect("an id"));
-        let all = nodes(&client, election).await;
+        let all = nodes_below(&client, &self.path_of(election)).await;
         let ours = |(_, data): &&(String, Vec<u8>)| String::from_utf8_lossy(data).contains(&id);
         let (path, _) = all.iter().find(ours).expect("an entry of this candidate");
         client.delete(path, None).await.expect("it is there");
@@ -159,7 +178,7 @@ impl Bench for ZkBench {
             proxy.both(Mode::Hold);
             return Box::new(Held(Arc::clone(proxy)));
         }
-        let pids = self.servers.pids();
+        let pids = self.own.as_ref().expect("servers of its own").pids();
         for pid in &pids {
             kill(Pid::from_raw(*pid), Signal::SIGSTOP).expect("the server lives");
         }

@@ -1,11 +1,11 @@
 //! The laws of the contract, through a proxy.
 
-use elect_testkit::servers::ZooKeeper;
+use elect_testkit::Servers;
 
 use crate::common::ZkBench;
 
-async fn bench() -> ZkBench {
-    ZkBench::proxied(ZooKeeper::one())
+async fn bench(servers: Servers) -> ZkBench {
+    ZkBench::proxied(servers)
 }
 
 elect_testkit::conformance!(bench);

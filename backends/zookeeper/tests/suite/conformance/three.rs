@@ -1,11 +1,11 @@
 //! The laws of the contract, on an ensemble of three.
 
-use elect_testkit::servers::ZooKeeper;
+use elect_testkit::Servers;
 
 use crate::common::ZkBench;
 
-async fn bench() -> ZkBench {
-    ZkBench::new(ZooKeeper::three())
+async fn bench(servers: Servers) -> ZkBench {
+    ZkBench::new(servers, 3)
 }
 
 elect_testkit::conformance!(bench);

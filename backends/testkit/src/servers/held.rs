@@ -1,0 +1,135 @@
+//! Servers that one process holds for many tests, each of which has a part of them to itself.
+//!
+//! Each test is a process of its own, and a server takes longer to start than most laws take. So `tests/run` has one
+//! program hold servers, which starts them when they are first asked for. Where nobody does, a test starts its own.
+
+use std::env;
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::net::SocketAddr;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use super::{Etcd, ZooKeeper, ZooKeeperSetup};
+
+/// Names the socket of whoever holds servers.
+const SOCKET: &str = "ELECT_TEST_SERVERS";
+/// What its holder says to itself when nobody needs it any more.
+const END: &str = "end";
+
+/// Running servers, and the part of them that is one test's.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Where they are.
+    pub servers: Vec<SocketAddr>,
+    /// A name that nobody else is given, of lower-case letters and digits.
+    pub name: String,
+}
+
+impl Part {
+    /// Of etcd with so many members. `None` if nobody holds servers for us.
+    ///
+    /// # Panics
+    /// When they could not be started.
+    pub fn of_etcd(members: usize) -> Option<Self> {
+        Self::of(&format!("etcd {members}"))
+    }
+
+    /// Of ZooKeeper with so many servers. `None` if nobody holds servers for us.
+    ///
+    /// # Panics
+    /// When they could not be started.
+    pub fn of_zookeeper(members: usize) -> Option<Self> {
+        Self::of(&format!("zookeeper {members}"))
+    }
+
+    fn of(wish: &str) -> Option<Self> {
+        let socket = PathBuf::from(env::var_os(SOCKET)?);
+        let reply = ask(&socket, wish).unwrap_or_else(|error| panic!("{SOCKET}, {wish}: {error}"));
+        Some(Self::parse(&reply).unwrap_or_else(|| panic!("no {wish} is held: {reply:?}")))
+    }
+
+    fn parse(reply: &str) -> Option<Self> {
+        let (name, servers) = reply.trim_end().split_once(' ')?;
+        let servers = servers.split(',').map(|server| server.parse().ok());
+        Some(Self { servers: servers.collect::<Option<_>>()?, name: name.to_owned() })
+    }
+}
+
+fn ask(socket: &Path, wish: &str) -> io::Result<String> {
+    let mut stream = UnixStream::connect(socket)?;
+    writeln!(stream, "{wish}")?;
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply)?;
+    Ok(reply)
+}
+
+/// Holds servers for whoever asks at the socket that it prints, until standard input ends.
+///
+/// # Errors
+/// When the socket cannot be made.
+///
+/// # Panics
+/// When a server cannot be started.
+pub fn hold() -> io::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let socket = folder.path().join("socket");
+    let listener = UnixListener::bind(&socket)?;
+    writeln!(io::stdout(), "{}", socket.display())?;
+    thread::spawn(move || {
+        let _ = io::copy(&mut io::stdin(), &mut io::sink());
+        let _ = ask(&socket, END);
+    });
+    // Servers die with the thread that starts them: this one.
+    let mut held = Servers::default();
+    for stream in listener.incoming() {
+        let mut stream = stream?;
+        let mut wish = String::new();
+        BufReader::new(&stream).read_line(&mut wish)?;
+        if wish.trim_end() == END {
+            break;
+        }
+        let servers: Vec<String> =
+            held.of(wish.trim_end()).iter().map(ToString::to_string).collect();
+        held.parts += 1;
+        // Whoever asked may have died.
+        let _ = writeln!(stream, "part{} {}", held.parts, servers.join(","));
+    }
+    Ok(())
+}
+
+#[derive(Default)]
+struct Servers {
+    etcd: Vec<Etcd>,
+    zookeeper: Vec<ZooKeeper>,
+    parts: u64,
+}
+
+impl Servers {
+    fn of(&mut self, wish: &str) -> Vec<SocketAddr> {
+        match wish.split_once(' ').map(|(kind, members)| (kind, members.parse())) {
+            Some(("etcd", Ok(members))) => self.etcd(members),
+            Some(("zookeeper", Ok(members))) => self.zookeeper(members),
+            _ => Vec::new(),
+        }
+    }
+
+    fn etcd(&mut self, members: usize) -> Vec<SocketAddr> {
+        let found = self.etcd.iter().position(|etcd| etcd.endpoints().len() == members);
+        let index = found.unwrap_or_else(|| {
+            self.etcd.push(Etcd::start(members));
+            self.etcd.len() - 1
+        });
+        self.etcd[index].endpoints()
+    }
+
+    fn zookeeper(&mut self, members: usize) -> Vec<SocketAddr> {
+        let found = self.zookeeper.iter().position(|zookeeper| zookeeper.count() == members);
+        let index = found.unwrap_or_else(|| {
+            let setup = ZooKeeperSetup { members, ..ZooKeeperSetup::default() };
+            self.zookeeper.push(ZooKeeper::start(&setup));
+            self.zookeeper.len() - 1
+        });
+        self.zookeeper[index].addresses()
+    }
+}

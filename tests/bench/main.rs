@@ -28,9 +28,12 @@ fn main() -> ExitCode {
     if let Some(code) = hold::run_as_a_command() {
         return code;
     }
-    let Some(order) = Order::parse(std::env::args().skip(1)) else {
-        eprintln!("{USAGE}\nThere is more to read with --help.");
-        return ExitCode::from(2);
+    let order = match Order::parse(std::env::args().skip(1)) {
+        Ok(order) => order,
+        Err(complaint) => {
+            eprintln!("tests/bench/run: {complaint}\n{USAGE}\nThere is more to read with --help.");
+            return ExitCode::from(2);
+        }
     };
     if order.helps {
         print!("{}", order::help());

@@ -38,22 +38,33 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// `None` if these words say nothing that can be done.
-    pub(crate) fn parse(mut words: impl Iterator<Item = String>) -> Option<Self> {
+    /// # Errors
+    /// What of these words says nothing that can be done.
+    pub(crate) fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut order = Self { runs: 30, crowd: 10_000, ..Self::default() };
         while let Some(word) = words.next() {
+            let mut value = || words.next().ok_or_else(|| format!("{word} takes a value"));
+            let number = |text: String| {
+                text.parse::<usize>().map_err(|_| format!("{word} takes a number, not {text:?}"))
+            };
             match word.as_str() {
                 "-h" | "--help" => order.helps = true,
                 "--check" => order.checks = true,
-                "--runs" => order.runs = words.next()?.parse().ok().filter(|runs| *runs > 0)?,
-                "--crowd" => order.crowd = words.next()?.parse().ok()?,
-                "--json" => order.json = Some(words.next()?.into()),
-                flag if flag.starts_with('-') => return None,
-                figure => order.figures.push(figure.to_owned()),
+                "--runs" => {
+                    let runs = number(value()?)?;
+                    order.runs =
+                        Some(runs).filter(|runs| *runs > 0).ok_or("--runs takes 1 at least")?;
+                }
+                "--crowd" => order.crowd = number(value()?)?,
+                "--json" => order.json = Some(value()?.into()),
+                flag if flag.starts_with('-') => return Err(format!("there is no option {flag}")),
+                figure if figures::ALL.iter().any(|known| known.name == figure) => {
+                    order.figures.push(figure.to_owned());
+                }
+                figure => return Err(format!("there is no figure {figure:?}; --help lists them")),
             }
         }
-        let is_known = |name: &String| figures::ALL.iter().any(|figure| figure.name == name);
-        order.figures.iter().all(is_known).then_some(order)
+        Ok(order)
     }
 
     pub(crate) fn wants(&self, figure: &str) -> bool {

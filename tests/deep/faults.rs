@@ -9,6 +9,7 @@ use std::thread;
 
 use elect_testkit::fault::Table;
 
+use crate::page;
 use crate::real::{Brand, CASES, ROW, Store};
 
 /// How often each; `ELECT_DEEP_RUNS` is another number.
@@ -108,7 +109,7 @@ fn every_fault_many_times() {
 }
 
 fn write(table: &Table, failures: usize) {
-    let mut page = String::from(INTRODUCTION);
+    let mut text = String::from(INTRODUCTION);
     let whole = Table::new();
     let mut failures = failures;
     if std::env::var_os(ONLY).is_some() {
@@ -118,12 +119,12 @@ fn write(table: &Table, failures: usize) {
         failures += failed.unwrap_or(0);
     }
     whole.replace(table);
-    let _ = write!(page, "{whole}");
+    let _ = write!(text, "{whole}");
     if failures > 0 {
-        let _ = write!(page, "\n{failures}{FAILED}\n");
+        let _ = write!(text, "\n{failures}{FAILED}\n");
     }
-    page.push_str(ELSEWHERE);
-    fs::write(PAGE, page).expect("a page");
+    text.push_str(ELSEWHERE);
+    page::write("faults.md", &text);
 }
 
 const FAILED: &str = " further runs failed.";

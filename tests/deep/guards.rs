@@ -1,11 +1,10 @@
 //! What each guard is for.
 
 use std::fmt::Write as _;
-use std::fs;
 
-use crate::filters;
 use crate::real::{CASES, GUARDS};
 use crate::simulation::mutations::ROWS;
+use crate::{filters, page};
 
 const HEAD: &str = "\
 # What each guard is for
@@ -35,7 +34,7 @@ session of its own and a daemon, all deaf to TERM; the last column has a lease t
 #[test]
 fn every_call_is_refused() {
     let page = FILTERS.to_owned() + &filters::table(&filters::REFUSALS, &filters::STRIKES);
-    fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/filters.md"), page).expect("the file");
+    page::write("filters.md", &page);
 }
 
 const REAL: &str = "
@@ -59,6 +58,5 @@ fn every_guard_is_missed() {
         let case = CASES.iter().find(|case| case.name == guard.fault).expect("a case");
         let _ = writeln!(table, "| {} | {} |", guard.words, case.words);
     }
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mutations.md");
-    fs::write(file, table).expect("the file");
+    page::write("mutations.md", &table);
 }

@@ -10,6 +10,7 @@ mod filters;
 mod guards;
 mod havoc;
 mod memory;
+mod page;
 #[path = "../suite/real/mod.rs"]
 #[allow(unused_imports, reason = "the other tests use the rest of it")]
 mod real;

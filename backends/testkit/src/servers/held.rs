@@ -85,14 +85,16 @@ pub fn hold() -> io::Result<()> {
     for stream in listener.incoming() {
         let mut stream = stream?;
         let mut wish = String::new();
-        BufReader::new(&stream).read_line(&mut wish)?;
+        // Whoever asks may die meanwhile.
+        if BufReader::new(&stream).read_line(&mut wish).is_err() {
+            continue;
+        }
         if wish.trim_end() == END {
             break;
         }
         let servers: Vec<String> =
             held.of(wish.trim_end()).iter().map(ToString::to_string).collect();
         held.parts += 1;
-        // Whoever asked may have died.
         let _ = writeln!(stream, "part{} {}", held.parts, servers.join(","));
     }
     Ok(())

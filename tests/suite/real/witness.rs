@@ -1,5 +1,6 @@
 //! Somebody with a way of its own to the store, who notes how long an entry was there.
 
+use std::future::pending;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -9,9 +10,11 @@ use elect::config::{self, BackendUrl};
 use elect_api::{Boottime, ElectionName, Survey};
 use elect_testkit::oracle::now;
 use elect_testkit::program::eventually;
+use futures_util::future::Either;
 
-/// Between two looks. What is told of an entry's end is as exact as this.
-const PAUSE: Duration = Duration::from_millis(5);
+/// Between two looks at most: how long before its end an entry may have been seen last. The store tells of the end
+/// itself, and that is looked at without a pause.
+const PAUSE: Duration = Duration::from_millis(25);
 const ATTEMPT: Duration = Duration::from_secs(1);
 
 /// What is known of an entry's time.
@@ -79,7 +82,12 @@ fn watch(url: &str, id: &str, seen: &Mutex<Sightings>, over: &AtomicBool) {
     let election: ElectionName = "job".parse().expect("a good name");
     runtime.expect("a runtime").block_on(async {
         let store = config::connect(&url).expect("a good URL");
+        let mut wake = None;
         while !over.load(Ordering::Relaxed) {
+            if wake.is_none() {
+                let changed = tokio::time::timeout(ATTEMPT, store.changed(&election)).await;
+                wake = changed.ok().and_then(Result::ok);
+            }
             let sent = now();
             let look = tokio::time::timeout(ATTEMPT, store.survey(&election)).await;
             if let Ok(Ok(survey)) = look {
@@ -90,7 +98,10 @@ fn watch(url: &str, id: &str, seen: &Mutex<Sightings>, over: &AtomicBool) {
                     seen.gone = Some(now());
                 }
             }
-            tokio::time::sleep(PAUSE).await;
+            let change = wake.as_mut().map_or_else(|| Either::Left(pending()), Either::Right);
+            if tokio::time::timeout(PAUSE, change).await.is_ok() {
+                wake = None;
+            }
         }
     });
 }

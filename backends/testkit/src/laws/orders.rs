@@ -187,7 +187,12 @@ pub async fn one_change_wakes_one_waiter_under_orders(bench: Shared) {
     let store = bench.connect().await;
     ask(store.as_ref(), "before").await;
     let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
+    // What they hear of the orders may come late, and would then be taken for news of the change.
+    let heard = [line[1].sleep_behind(1).await, line[2].sleep_behind(2).await];
     ask(store.as_ref(), "now").await;
+    for wake in heard {
+        wake.await;
+    }
     let first = line[1].sleep_behind(1).await;
     let mut second = line[2].sleep_behind(2).await;
     assert!(poll_n(1, &mut second).await.is_none(), "woke up though nothing happened");

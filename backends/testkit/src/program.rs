@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -259,10 +260,26 @@ impl Reader {
 impl Drop for Running {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
+            if thread::panicking() {
+                tell(child);
+            }
             let _ = child.kill();
             let _ = child.wait();
         }
     }
+}
+
+/// Tells, of a test that fails, what became of a program and what it has said that nobody has read.
+fn tell(child: &mut Child) {
+    let mut said = Vec::new();
+    if let Some(stderr) = &mut child.stderr {
+        let _ = fcntl(&*stderr, FcntlArg::F_SETFL(OFlag::O_NONBLOCK));
+        // The end of what there is reads as an error.
+        let _ = stderr.read_to_end(&mut said);
+    }
+    let end = child.try_wait().ok().flatten().map(|status| status.to_string());
+    let end = end.unwrap_or_else(|| "still running".to_owned());
+    eprintln!("process {} ({end}) has said: {}", child.id(), String::from_utf8_lossy(&said));
 }
 
 impl Ended {

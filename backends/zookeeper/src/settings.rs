@@ -52,12 +52,18 @@ impl Settings {
         })
     }
 
-    /// Takes a transaction that was made just now.
+    /// The newest transaction that was made for this process.
+    pub(crate) fn newest_transaction(&self) -> i64 {
+        self.newest.load(Ordering::Relaxed)
+    }
+
+    /// Takes a transaction whose request was sent when this was the newest. Seats share a session, and of what
+    /// they had made at the same time the newer one may come here first.
     ///
     /// # Errors
-    /// The store has shown a newer one before: tokens up to that may have been given already.
-    pub(crate) fn admit_transaction(&self, made: i64) -> Result<(), Error> {
-        let newest = self.newest.fetch_max(made, Ordering::Relaxed);
+    /// It is not newer: tokens up to that may have been given already.
+    pub(crate) fn admit_transaction(&self, made: i64, newest: i64) -> Result<(), Error> {
+        self.newest.fetch_max(made, Ordering::Relaxed);
         if made > newest {
             return Ok(());
         }
@@ -275,12 +281,23 @@ mod tests {
     #[test]
     fn who_has_seen_newer_takes_nothing_older() {
         let settings = of("zk://a").unwrap();
+        let admit = |made, newest| settings.admit_transaction(made, newest);
         for made in [5, 6, 9] {
-            settings.admit_transaction(made).expect("newer");
+            admit(made, settings.newest_transaction()).expect("newer");
         }
-        let error = settings.admit_transaction(7).expect_err("older");
+        let error = admit(7, settings.newest_transaction()).expect_err("older");
         assert!(error.to_string().contains("gone back to transaction 7"), "{error}");
-        settings.admit_transaction(10).expect("newer");
+        admit(10, settings.newest_transaction()).expect("newer");
+    }
+
+    #[test]
+    fn of_two_at_the_same_time_the_newer_may_be_heard_of_first() {
+        let settings = of("zk://a").unwrap();
+        settings.admit_transaction(5, settings.newest_transaction()).expect("newer");
+        let [one, other] = [settings.newest_transaction(); 2];
+        settings.admit_transaction(7, one).expect("newer");
+        settings.admit_transaction(6, other).expect("newer than what there was when it was sent");
+        assert_eq!(settings.newest_transaction(), 7);
     }
 
     #[test]

@@ -54,12 +54,14 @@ impl ZkSeat {
         }
         self.is_in_flight = true;
         let data = entry::write(&self.candidate, self.arrived);
+        let settings = self.directory.settings();
+        let newest = settings.newest_transaction();
         match self.directory.enter(client, self.guid, &data).await {
             Ok(place) => {
                 if let Some(session) = self.link.established() {
                     session.confirmed(now);
                 }
-                if let Err(error) = self.directory.settings().admit_transaction(place.czxid) {
+                if let Err(error) = settings.admit_transaction(place.czxid, newest) {
                     self.directory.remove(client, &[place.node]).await?;
                     self.is_in_flight = false;
                     return Err(error);

@@ -7,36 +7,59 @@ use elect_testkit::fault::Mode;
 use elect_testkit::servers::ZooKeeper;
 use elect_testkit::{election, run};
 use tokio::time::timeout;
-use zookeeper_client::{Acls, CreateMode};
+use zookeeper_client::{Acls, Client, CreateMode};
 
 use crate::common::{TTL, nodes, now};
 use crate::stage::Stage;
 use crate::support::{attempt, lead, lead_in_time, seat};
-
-/// Replies take so long that there is time to lose them.
-const SLOW: Duration = Duration::from_millis(200);
 
 impl Stage {
     async fn nodes(&self) -> Vec<(String, Vec<u8>)> {
         nodes(&self.onlooker, &election()).await
     }
 
-    /// Refreshes until the node has been made, and loses the reply.
-    async fn enter_unheard(&mut self) {
-        self.proxy.replies(Mode::Delay(SLOW));
-        let Self { seat, onlooker, .. } = self;
-        let refresh = seat.refresh(now());
-        let made = async {
-            while nodes(onlooker, &election()).await.is_empty() {
+    /// Calls until the server has carried out what makes or removes our node, and loses the reply. Those before
+    /// come: of what the server had answered when nothing was to be seen of it yet.
+    async fn unheard(&mut self, call: Call) {
+        let Self { seat, onlooker, proxy, .. } = self;
+        proxy.replies(Mode::Until(proxy.traffic().replies.bytes));
+        let is_done = async |onlooker: &Client| {
+            let is_out = nodes(onlooker, &election()).await.is_empty();
+            is_out == (call == Call::Resign)
+        };
+        assert!(!is_done(onlooker).await, "there is nothing to do");
+        let done = async {
+            loop {
+                let answered = proxy.traffic().replies.bytes;
+                if is_done(onlooker).await {
+                    break;
+                }
+                proxy.replies(Mode::Until(answered));
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
+        let call = async {
+            match call {
+                Call::Refresh => drop(seat.refresh(now()).await),
+                Call::Resign => drop(seat.resign().await),
+            }
+        };
         tokio::select! {
-            _ = refresh => panic!("the reply came"),
-            () = made => {}
+            () = call => panic!("the reply came"),
+            () = done => {}
         }
         self.heal();
     }
+
+    async fn enter_unheard(&mut self) {
+        self.unheard(Call::Refresh).await;
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Call {
+    Refresh,
+    Resign,
 }
 
 #[test]
@@ -119,19 +142,7 @@ fn a_resign_whose_reply_was_lost_may_be_repeated() {
     run("a delete", async {
         let mut stage = Stage::new().await;
         lead(stage.seat.as_mut()).await;
-        stage.proxy.replies(Mode::Delay(SLOW));
-        let Stage { seat, onlooker, .. } = &mut stage;
-        let gone = async {
-            while !nodes(onlooker, &election()).await.is_empty() {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        tokio::select! {
-            _ = seat.resign() => panic!("the reply came"),
-            () = gone => {}
-        }
-        stage.proxy.cut();
-        stage.proxy.replies(Mode::Pass);
+        stage.unheard(Call::Resign).await;
         stage.seat.resign().await.expect("a resign");
         let mut next = seat_of(&stage.servers).await;
         lead(next.as_mut()).await;

@@ -37,11 +37,12 @@ impl Lane {
         mode != Mode::Hold && !self.has_ended && waiting < ROOM
     }
 
-    /// When there is something to write next.
-    pub(super) fn due(&self, mode: Mode) -> Option<Boottime> {
+    /// When there is something to write next, if so many bytes have been passed on in this direction.
+    pub(super) fn due(&self, mode: Mode, passed: u64) -> Option<Boottime> {
         let due = self.queue.front()?.due;
         match mode {
             Mode::Hold => None,
+            Mode::Until(most) if passed >= most => None,
             Mode::Trickle => Some(self.next_byte.map_or(due, |next| next.max(due))),
             _ => Some(due),
         }
@@ -86,7 +87,7 @@ impl Lane {
         now: Boottime,
         count: &mut Count,
     ) -> io::Result<()> {
-        while self.due(mode).is_some_and(|due| due <= now) {
+        while self.due(mode, count.passed).is_some_and(|due| due <= now) {
             let Some(chunk) = self.queue.front_mut() else { break };
             if chunk.bytes.is_empty() {
                 // It may have gone in the meantime; that is for its own direction to find out.
@@ -94,8 +95,12 @@ impl Lane {
                 self.queue.pop_front();
                 continue;
             }
-            let most = if mode == Mode::Trickle { 1 } else { chunk.bytes.len() };
-            let length = match to.write(&chunk.bytes[..most]) {
+            let most = match mode {
+                Mode::Trickle => 1,
+                Mode::Until(most) => usize::try_from(most - count.passed).unwrap_or(usize::MAX),
+                _ => usize::MAX,
+            };
+            let length = match to.write(&chunk.bytes[..most.min(chunk.bytes.len())]) {
                 Err(error) if is_to_wait(&error) => return Ok(()),
                 length => length?,
             };

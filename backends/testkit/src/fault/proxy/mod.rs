@@ -26,6 +26,9 @@ pub enum Mode {
     /// They are not read, so that the sender's buffers fill up, and what was read waits. They are all
     /// passed on when the mode is another again.
     Hold,
+    /// They are passed on until so many have been since the start of the proxy ([`Count::passed`]), and
+    /// what is more waits until the mode is another.
+    Until(u64),
     /// One byte a second is passed on.
     Trickle,
     /// Each chunk is passed on twice. A chunk is what one call of `read` gives, which is what the

@@ -64,6 +64,13 @@ impl Door {
     }
 }
 
+/// How many bytes have been passed on, over all connections.
+#[derive(Clone, Copy)]
+struct Passed {
+    requests: u64,
+    replies: u64,
+}
+
 struct Connection {
     client: TcpStream,
     target: TcpStream,
@@ -112,27 +119,34 @@ impl Connection {
     }
 
     /// What client and target are to be ready for.
-    fn interests(&self, orders: &Orders, now: Boottime) -> [PollFlags; 2] {
+    fn interests(&self, orders: &Orders, passed: Passed, now: Boottime) -> [PollFlags; 2] {
         if self.patience.is_some() {
             return [PollFlags::empty(), PollFlags::POLLOUT];
         }
-        let interest = |reads: &Lane, read_mode, writes: &Lane, write_mode| {
+        let [requests, replies] = self.dues(orders, passed);
+        let interest = |reads: &Lane, mode, writes: Option<Boottime>| {
             let mut flags = PollFlags::empty();
-            flags.set(PollFlags::POLLIN, reads.wants_to_read(read_mode));
-            flags.set(PollFlags::POLLOUT, writes.due(write_mode).is_some_and(|due| due <= now));
+            flags.set(PollFlags::POLLIN, reads.wants_to_read(mode));
+            flags.set(PollFlags::POLLOUT, writes.is_some_and(|due| due <= now));
             flags
         };
-        let Orders { requests, replies, .. } = *orders;
         [
-            interest(&self.requests, requests, &self.replies, replies),
-            interest(&self.replies, replies, &self.requests, requests),
+            interest(&self.requests, orders.requests, replies),
+            interest(&self.replies, orders.replies, requests),
         ]
     }
 
-    fn next_due(&self, orders: &Orders) -> Option<Boottime> {
-        let dues =
-            [self.requests.due(orders.requests), self.replies.due(orders.replies), self.patience];
-        dues.into_iter().flatten().min()
+    /// When requests and when replies go on.
+    fn dues(&self, orders: &Orders, passed: Passed) -> [Option<Boottime>; 2] {
+        [
+            self.requests.due(orders.requests, passed.requests),
+            self.replies.due(orders.replies, passed.replies),
+        ]
+    }
+
+    fn next_due(&self, orders: &Orders, passed: Passed) -> Option<Boottime> {
+        let dues = self.dues(orders, passed).into_iter().chain([self.patience]);
+        dues.flatten().min()
     }
 
     /// Everything that can be done without waiting.
@@ -209,9 +223,11 @@ impl Relay {
             }
             self.connections.retain(|connection| !connection.is_over());
             state.traffic.open = self.connections.len() as u64;
+            let Traffic { requests, replies, .. } = state.traffic;
+            let passed = Passed { requests: requests.passed, replies: replies.passed };
             // An order that came in the meantime has woken the poll.
             drop(state);
-            self.wait(&orders);
+            self.wait(&orders, passed);
         }
     }
 
@@ -240,21 +256,22 @@ impl Relay {
     }
 
     /// Until there is something to do.
-    fn wait(&mut self, orders: &Orders) {
+    fn wait(&mut self, orders: &Orders, passed: Passed) {
         let now = now();
         let mut ready = vec![PollFd::new(self.woken.as_fd(), PollFlags::POLLIN)];
         let listener = self.door.listener.iter();
         ready.extend(listener.map(|door| PollFd::new(door.as_fd(), PollFlags::POLLIN)));
         for connection in &self.connections {
             let ends = [connection.client.as_fd(), connection.target.as_fd()];
-            for (end, interest) in ends.into_iter().zip(connection.interests(orders, now)) {
+            for (end, interest) in ends.into_iter().zip(connection.interests(orders, passed, now)) {
                 // Without an interest it would still tell, again and again, of an end.
                 if !interest.is_empty() {
                     ready.push(PollFd::new(end, interest));
                 }
             }
         }
-        let dues = self.connections.iter().filter_map(|connection| connection.next_due(orders));
+        let dues =
+            self.connections.iter().filter_map(|connection| connection.next_due(orders, passed));
         // Rounded up, lest it turn in the last millisecond. What is due but cannot be written yet
         // waits for the socket.
         let due = dues.filter(|&due| due > now).min().map(|due| due.since(now).as_millis() + 1);

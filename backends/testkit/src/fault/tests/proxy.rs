@@ -138,6 +138,22 @@ fn held_replies_come_when_they_are_let_go() {
 }
 
 #[test]
+fn as_many_bytes_pass_as_are_let() {
+    let proxy = start();
+    let stream = connect(&proxy);
+    proxy.replies(Mode::Until(0));
+    say(&stream, "one two");
+    eventually("a reply", || (proxy.traffic().replies.bytes == 7).then_some(()));
+    hears_nothing(&stream);
+    proxy.replies(Mode::Until(3));
+    hears(&stream, "one");
+    hears_nothing(&stream);
+    assert_eq!(proxy.traffic().replies.passed, 3);
+    proxy.replies(Mode::Pass);
+    hears(&stream, " two");
+}
+
+#[test]
 fn delays_add_up_over_both_ways_and_keep_the_order() {
     let proxy = start();
     let stream = connect(&proxy);

@@ -251,7 +251,7 @@ pub(crate) const CASES: &[Case] = &[
     ),
     case(
         "busy_first",
-        "31 busy processes at a real-time priority, one processor, wrapper stopped",
+        "31 two hundred busy processes, two at a real-time priority, one processor, wrapper stopped",
         Setting { tree: Tree::SpinsFirst, ..CROWDED },
         Ending::Expires,
         |duel| {

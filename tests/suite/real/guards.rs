@@ -27,7 +27,7 @@ pub(crate) const GUARDS: &[Guard] = &[
     Guard {
         part: Part::Priority,
         words: "the guardian is before its command on the processors",
-        fault: "lines_of_descent",
+        fault: "busy_first",
     },
     Guard {
         part: Part::Takeover,

@@ -27,7 +27,7 @@ pub(crate) enum Tree {
     Descends,
     /// It has processes besides that keep a processor busy, each in a session of its own.
     Spins,
-    /// The same at a real-time priority.
+    /// The same, some at a real-time priority.
     SpinsFirst,
     /// As `Escapes`, with a gigabyte of memory that it has written to.
     EscapesFromMuch,
@@ -99,7 +99,7 @@ impl World {
             Tree::OfAnotherUser => self.of_another_user(stamper.sessions(1).command()),
             Tree::Descends => self.beside(Habit::Descends, 100, &stamper),
             Tree::Spins => self.beside(Habit::Spins, 200, &stamper),
-            Tree::SpinsFirst => self.beside(Habit::SpinsFirst, 2, &stamper),
+            Tree::SpinsFirst => self.beside(Habit::SpinsFirst, 200, &stamper),
             Tree::Closes => stamper.closing_descriptors().command(),
             Tree::Escapes => below(&["sh", "-c", "setsid \"$@\" & wait", "sh"], stamper.command()),
             Tree::EscapesFromMuch => below(&["python3", "-c", MUCH], stamper.command()),

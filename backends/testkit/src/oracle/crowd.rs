@@ -30,7 +30,8 @@ pub enum Habit {
     Descends,
     /// Keeps a processor busy.
     Spins,
-    /// The same at a real-time priority (`SCHED_FIFO`, 50).
+    /// The same, and two of them at a real-time priority (`SCHED_FIFO`, 50): the others have to share what the
+    /// kernel keeps from these.
     SpinsFirst,
 }
 
@@ -122,10 +123,12 @@ pub(super) fn gather(words: &[&str]) -> Option<i32> {
     while !page.begins.load(Relaxed) && nanos() < end {
         std::thread::sleep(Duration::from_millis(1));
     }
-    for _ in 0..count.parse::<u32>().ok()? {
+    let is_first = |number| habit == Habit::SpinsFirst && number < 2;
+    // These come last: no other would be put on the processor after them.
+    for number in (0..count.parse::<u32>().ok()?).rev() {
         // SAFETY: fork has no preconditions; this process has one thread, and its child keeps to system calls.
         if unsafe { libc::fork() } == 0 {
-            behave(habit, page, end)
+            behave(habit, is_first(number), page, end)
         }
     }
     // SAFETY: no status is wanted.
@@ -133,13 +136,13 @@ pub(super) fn gather(words: &[&str]) -> Option<i32> {
     Some(0)
 }
 
-fn behave(habit: Habit, page: &Page, end: u64) -> ! {
+fn behave(habit: Habit, is_first: bool, page: &Page, end: u64) -> ! {
     // SAFETY: none of these has memory preconditions but the parameters, which live; no object here owns a
     // descriptor that is used again.
     unsafe {
         libc::setsid();
         libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0);
-        if habit == Habit::SpinsFirst {
+        if is_first {
             let parameters = libc::sched_param { sched_priority: 50 };
             libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters);
         }

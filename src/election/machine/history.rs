@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use elect_api::{Boottime, Error, Noted};
+use elect_api::{Boottime, Error, ErrorKind, Noted};
 use nix::sys::signal::Signal;
 
 use super::request::{Kind, Request};
@@ -167,7 +167,13 @@ impl Machine {
     /// we resign without a word.
     pub(super) fn last_words(&mut self) -> Option<LastWords> {
         match std::mem::replace(&mut self.chapter, Chapter::Closed) {
-            Chapter::Closed | Chapter::Unread(_) => None,
+            Chapter::Closed => None,
+            Chapter::Unread(_) => {
+                let error =
+                    Error::new(ErrorKind::Unreachable, "what it knows was not read in time");
+                self.say(Command::Tell(News::HistoryUnkept(error)));
+                None
+            }
             Chapter::Unsaid(_) | Chapter::Begun => {
                 let nothing = || "nothing was started".to_owned();
                 let reason = self.verdict.as_ref().map_or_else(nothing, |it| self.ending(it));

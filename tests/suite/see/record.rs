@@ -1,7 +1,7 @@
 //! Many changes of leader under kills and restarts of the store, and an independent record of them.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 
@@ -20,9 +20,10 @@ const CHANGES: usize = 500;
 const CANDIDATES: usize = 3;
 /// The history is read after so many changes: it keeps some more.
 const BETWEEN_READINGS: usize = 25;
-/// Of how many leaders it may know nothing, or not how they ended: those whose store had not answered, or who could
-/// not tell it, within half a second.
+/// Of how many leaders it may not know how they ended: those who could not tell it within half a second.
 const UNTOLD_AT_MOST: usize = 25;
+/// What a leader says whose store has not answered within half a second. On a busy machine there are more of them.
+const UNKEPT: &str = "`elect history` will not show this leadership";
 
 const UNTOLD: &str = "it did not say how it ended";
 
@@ -94,6 +95,8 @@ struct Game<'a> {
     come: usize,
     /// What the history has told so far, by token: id and reason.
     told: BTreeMap<u64, (String, Option<String>)>,
+    /// Who has said of itself that it is not to be told of.
+    unkept: HashSet<u64>,
 }
 
 impl<'a> Game<'a> {
@@ -106,6 +109,7 @@ impl<'a> Game<'a> {
             candidates: HashMap::new(),
             come: 0,
             told: BTreeMap::new(),
+            unkept: HashSet::new(),
         }
     }
 
@@ -118,7 +122,8 @@ impl<'a> Game<'a> {
             // Opened in both ways it waits for nobody.
             let code = File::options().read(true).write(true).open(&fifo).expect("our own pipe");
             let script = "echo \"$ELECT_TOKEN $ELECT_LEADER_ID\" >>\"$RECORD\"; read -r code <\"$CODE\"; exit \"$code\"";
-            let running = self.arena.run_with(&label, 15, |run| run.env("CODE", &fifo), script);
+            let running =
+                self.arena.run_with(&label, 15, |run| run.env("CODE", &fifo).arg("-v"), script);
             self.candidates.insert(label, Candidate { running, code });
         }
     }
@@ -184,8 +189,8 @@ impl<'a> Game<'a> {
         }
         if fate == Fate::WrapperKilled {
             crash(leader.running);
-        } else {
-            leader.running.wait();
+        } else if leader.running.wait().stderr.contains(UNKEPT) {
+            self.unkept.insert(token);
         }
     }
 
@@ -260,6 +265,9 @@ fn is_told_by_the_history(arena: &Arena, game: &Game<'_>, record: &[(u64, String
         match game.told.get(token) {
             None => {
                 assert_ne!(fate, Fate::WrapperKilled, "it had begun to be told of, {round}");
+                let is_bad = weather(arena, round) == Weather::Outage;
+                let is_said = game.unkept.contains(token);
+                assert!(is_bad || is_said, "{fate:?} in round {round} without a word");
                 unknown += 1;
             }
             Some((_, Some(reason))) if fate.is_told_by(round, reason) => {}
@@ -271,7 +279,8 @@ fn is_told_by_the_history(arena: &Arena, game: &Game<'_>, record: &[(u64, String
         }
     }
     println!("of {} leaders {unknown} are unknown and {untold} untold", record.len());
-    assert!(unknown + untold <= UNTOLD_AT_MOST, "{unknown} are unknown, {untold} untold");
+    assert!(unknown < record.len() / 2, "{unknown} are unknown");
+    assert!(untold <= UNTOLD_AT_MOST, "{untold} are untold");
 }
 
 fn is_told_by_the_observer(observer: &Observer, record: &[(u64, String)], awaited: &[u64]) {

@@ -1,10 +1,12 @@
 //! Connections that nobody can listen to.
 
 use std::fs;
+use std::net::{Ipv4Addr, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
 
 use elect_api::ErrorKind;
+use elect_testkit::program::eventually;
 use elect_testkit::run;
 use elect_testkit::servers::{Authority, Pem, ZooKeeper, ZooKeeperSetup, free_port};
 
@@ -28,7 +30,10 @@ fn server(authority: &Authority, pem: &Pem, client_auth: &str) -> (ZooKeeper, u1
         format!("ssl.trustStore.location={}", authority.ca().display()),
         format!("ssl.clientAuth={client_auth}"),
     ];
-    (ZooKeeper::start(&ZooKeeperSetup { lines, ..ZooKeeperSetup::default() }), port)
+    let servers = ZooKeeper::start(&ZooKeeperSetup { lines, ..ZooKeeperSetup::default() });
+    // It is opened after the other one, by which servers are known to be there.
+    eventually("the port of TLS", || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok());
+    (servers, port)
 }
 
 fn url(host: &str, port: u16, ca: &Path) -> String {

@@ -30,6 +30,7 @@ mod fork_bomb;
 mod full;
 #[cfg(feature = "sim")]
 mod fuzz;
+mod garbled;
 mod group_tier;
 mod hang_up;
 mod health;

@@ -6,6 +6,7 @@ use etcd_client::{Client, Compare, CompareOp, KeyValue, Txn, TxnOp};
 use crate::fault::{Doing, Failure};
 use crate::layout::Hall;
 use crate::seat::{Trouble, odd};
+use crate::whole::whole;
 
 /// More than those who come for one resource at once.
 const TRIES: usize = 8;
@@ -31,7 +32,7 @@ pub(crate) async fn pass(
         let txn = Txn::new()
             .when([Compare::mod_revision(key.as_str(), CompareOp::Equal, seen)])
             .and_then([TxnOp::put(key.as_str(), token.to_string(), None)]);
-        if client.kv_client().txn(txn).await.map_err(failed)?.succeeded() {
+        if client.kv_client().txn(txn).await.and_then(whole).map_err(failed)?.succeeded() {
             return Ok(Fenced::Passed);
         }
     }

@@ -113,6 +113,7 @@ mod trips;
 mod value;
 mod values;
 mod watch;
+mod whole;
 mod withdrawal;
 
 use elect_api::{Error, Store};

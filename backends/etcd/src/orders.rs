@@ -7,6 +7,7 @@ use etcd_client::{Client, Compare, CompareOp, KeyValue, Txn, TxnOp};
 use crate::fault::{Doing, Failure};
 use crate::layout::Hall;
 use crate::queue::revision_of;
+use crate::whole::whole;
 
 /// What the key says; nothing where it is not.
 pub(crate) fn of(kv: Option<&KeyValue>) -> Orders {
@@ -35,7 +36,7 @@ pub(crate) async fn write(
     let txn = Txn::new()
         .when([Compare::mod_revision(key.as_str(), CompareOp::Equal, revision)])
         .and_then([TxnOp::put(key, text, None)]);
-    let reply = client.kv_client().txn(txn).await;
+    let reply = client.kv_client().txn(txn).await.and_then(whole);
     let reply = reply.map_err(|cause| Failure { doing: Doing::Order, cause })?;
     Ok(if reply.succeeded() {
         Ordered::Written(revision_of(&reply).unsigned_abs())

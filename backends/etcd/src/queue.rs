@@ -257,7 +257,7 @@ pub(crate) fn withdraw(hall: &Hall, mark: Mark, with_tomb: bool) -> Txn {
     Txn::new().and_then(operations)
 }
 
-/// The answers to the gets of a transaction, in their order.
+/// The answers to the gets of a transaction, in their order. It is [`whole`](crate::whole::whole).
 pub(crate) fn gets(reply: &TxnResponse) -> VecDeque<GetResponse> {
     let gets = reply.op_responses().into_iter().filter_map(|answer| match answer {
         TxnOpResponse::Get(get) => Some(get),

@@ -8,6 +8,7 @@ use etcd_client::{Client, Compare, CompareOp, GetOptions, KeyValue, Txn, TxnOp};
 
 use crate::fault::{Doing, Failure, is_lease_unknown};
 use crate::layout::Hall;
+use crate::whole::whole;
 
 /// etcd tells what is left of a lease in whole seconds, rounded down, and looks twice a second for those that
 /// are over.
@@ -35,7 +36,7 @@ pub(crate) async fn remove(client: &Client, hall: &Hall, token: Token) -> Result
     let Some(kv) = find(client, hall, token).await? else { return Ok(()) };
     let is_it = Compare::create_revision(kv.key(), CompareOp::Equal, kv.create_revision());
     let txn = Txn::new().when([is_it]).and_then([TxnOp::delete(kv.key(), None)]);
-    let reply = client.kv_client().txn(txn).await;
+    let reply = client.kv_client().txn(txn).await.and_then(whole);
     reply.map(drop).map_err(|cause| Failure { doing: Doing::Remove, cause })
 }
 

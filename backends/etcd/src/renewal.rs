@@ -4,6 +4,7 @@ use etcd_client::{Client, Error as Cause, Txn, TxnResponse};
 
 use crate::fault::{Doing, Failure};
 use crate::seat::{Trouble, odd};
+use crate::whole::whole;
 
 /// What a renewal has shown of our entry.
 pub(crate) enum Proof {
@@ -42,7 +43,7 @@ pub(crate) async fn renew(client: Client, lease: i64, proof: Txn) -> Result<Proo
     let mut leases = client.lease_client();
     let mut store = client.kv_client();
     let mut kept = pin!(leases.keep_alive(lease));
-    let mut proven = pin!(store.txn(proof));
+    let mut proven = pin!(async { store.txn(proof).await.and_then(whole) });
     let (kept, reply) = tokio::select! {
         reply = &mut proven => {
             let reply = reply.map_err(failed)?;

@@ -7,6 +7,7 @@ use etcd_client::{Client, DeleteOptions, GetOptions, KeyValue, SortOrder, SortTa
 use crate::fault::{Doing, Failure};
 use crate::layout::{self, Hall};
 use crate::value::{self, Value};
+use crate::whole::whole;
 
 /// The longest answer that is read: room for some hundred thousand candidates.
 const LONGEST: usize = 128 << 20;
@@ -42,7 +43,7 @@ pub(crate) async fn forget(client: &Client, hall: &Hall) -> Result<bool, Failure
     }
     let all_below = |keys| TxnOp::delete(keys, Some(DeleteOptions::new().with_prefix()));
     let both = Txn::new().and_then([all_below(hall.notes()), all_below(hall.data())]);
-    let removed = client.kv_client().txn(both).await;
+    let removed = client.kv_client().txn(both).await.and_then(whole);
     removed.map_err(|cause| Failure { doing: Doing::Note, cause })?;
     Ok(true)
 }

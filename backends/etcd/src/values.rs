@@ -7,6 +7,7 @@ use crate::fault::{Doing, Failure};
 use crate::layout::Hall;
 use crate::queue::{candidates, gets};
 use crate::seat::{Trouble, odd};
+use crate::whole::whole;
 
 /// More than the writers that one leader has at once.
 const TRIES: usize = 8;
@@ -46,7 +47,7 @@ pub(crate) async fn write(
                 Compare::mod_revision(key.as_str(), CompareOp::Equal, seen),
             ])
             .and_then([TxnOp::put(key.as_str(), value, None)]);
-        let reply = client.kv_client().txn(txn).await;
+        let reply = client.kv_client().txn(txn).await.and_then(whole);
         if reply.map_err(|cause| Failure { doing: Doing::Put, cause })?.succeeded() {
             return Ok(Noted::Written);
         }
@@ -67,7 +68,7 @@ async fn look(
         TxnOp::get(hall.prefix(), Some(so_far)),
         TxnOp::get(key, Some(GetOptions::new().with_keys_only())),
     ]);
-    let reply = client.kv_client().txn(ask).await;
+    let reply = client.kv_client().txn(ask).await.and_then(whole);
     let reply = reply.map_err(|cause| Failure { doing: Doing::Look, cause })?;
     let mut answers = gets(&reply).into_iter();
     let (Some(entries), Some(value)) = (answers.next(), answers.next()) else { return Ok(None) };

@@ -5,6 +5,7 @@ use etcd_client::Client;
 use crate::fault::{Doing, Failure, is_lease_unknown, is_refused};
 use crate::layout::{Hall, Mark};
 use crate::queue;
+use crate::whole::whole;
 
 /// Removes an entry, and sees to it that it is not made any more if it `may_come`: somebody may have asked for it
 /// who has not heard the answer. Whoever may write no notes can leave no tomb; then it ends with its lease.
@@ -17,7 +18,7 @@ pub(crate) async fn withdraw(
     let ask = |with_tomb| {
         let mut store = client.kv_client();
         let txn = queue::withdraw(hall, mark, with_tomb);
-        async move { store.txn(txn).await }
+        async move { store.txn(txn).await.and_then(whole) }
     };
     let answer = match ask(may_come).await {
         Err(cause) if may_come && is_refused(&cause) => ask(false).await,

@@ -1,9 +1,9 @@
 use elect_api::{Error, Wake, awake, first_of};
-use zookeeper_client::{Client, Error as Zk, OneshotWatcher, StateWatcher};
+use zookeeper_client::{Error as Zk, OneshotWatcher, StateWatcher};
 
+use crate::client::Client;
 use crate::fault::{Action, fault};
 use crate::look::Look;
-use crate::trips::Counted;
 
 /// Looks out over the candidates below `queue` and over these sheets, whether they are there or not. Ends with
 /// the first change, and when the connection is lost or comes back.
@@ -11,7 +11,7 @@ pub(crate) async fn changed(look: &Look, queue: &str, sheets: &[String]) -> Resu
     let mut states = look.state_watcher();
     // Only what comes from now on is news.
     states.state();
-    let mut wakes = vec![interruption(states)];
+    let mut wakes: Vec<Wake> = vec![interruption(states), Box::pin(look.falls())];
     match children(look, queue).await {
         Ok(Some(watcher)) => wakes.push(wake(watcher)),
         Ok(None) => return Ok(awake()),
@@ -31,10 +31,10 @@ pub(crate) async fn changed(look: &Look, queue: &str, sheets: &[String]) -> Resu
 /// What tells of a child that comes or goes, or of the node itself that comes; `None` if that has come as we
 /// asked.
 async fn children(client: &Client, path: &str) -> Result<Option<OneshotWatcher>, Zk> {
-    match client.counting("get_children").list_and_watch_children(path).await {
+    match client.list_and_watch_children(path).await {
         Ok((_, watcher)) => Ok(Some(watcher)),
         Err(Zk::NoNode) => {
-            let (stat, watcher) = client.counting("exists").check_and_watch_stat(path).await?;
+            let (stat, watcher) = client.check_and_watch_stat(path).await?;
             Ok(stat.is_none().then_some(watcher))
         }
         Err(error) => Err(error),

@@ -2,8 +2,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use elect_api::{Error, ErrorKind, count_trip};
-use zookeeper_client::{Client, Error as Zk};
+use zookeeper_client::{Connector, Error as Zk, SessionInfo};
 
+use crate::client::Client;
 use crate::settings::Settings;
 use crate::task::Task;
 use crate::{identity, probe, serving, session};
@@ -91,7 +92,26 @@ pub(crate) async fn connect(
     cluster: String,
     timeout: Duration,
 ) -> Result<Client, Zk> {
-    let mut connector = Client::connector()
+    begin(settings, cluster, timeout, zookeeper_client::Client::connector()).await
+}
+
+/// Goes on with a session that another client has left.
+pub(crate) async fn resume(
+    settings: &Arc<Settings>,
+    session: SessionInfo,
+    timeout: Duration,
+) -> Result<Client, Zk> {
+    let connector = zookeeper_client::Client::connector().with_session(session);
+    begin(settings, settings.cluster(), timeout, connector).await
+}
+
+async fn begin(
+    settings: &Arc<Settings>,
+    cluster: String,
+    timeout: Duration,
+    connector: Connector,
+) -> Result<Client, Zk> {
+    let mut connector = connector
         .with_session_timeout(timeout)
         .with_connection_timeout(patience(timeout))
         .with_fail_eagerly();
@@ -115,5 +135,5 @@ pub(crate) async fn connect(
         };
         serving::connect(connect, settings, patience(timeout)).await
     });
-    session.outcome().await.unwrap_or(Err(Zk::ClientClosed))
+    session.outcome().await.unwrap_or_else(|fallen| Err(fallen.into()))
 }

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use elect_api::{Error, ErrorKind};
 use tokio::sync::Mutex;
-use zookeeper_client::Client;
+use zookeeper_client::Error as Zk;
 
+use crate::client::Client;
 use crate::dial::dial;
 use crate::settings::Settings;
 use crate::task::Task;
@@ -77,7 +78,7 @@ impl<S: Copy> Dialer<S> {
                 return Ok(make(client, since));
             }
             Ok(Err(error)) => error,
-            Err(error) => no_session().because(error),
+            Err(fallen) => no_session().because(Zk::from(fallen)),
         };
         self.failures.fetch_add(1, Ordering::Relaxed);
         line.failure = Some(error.clone());

@@ -1,13 +1,13 @@
 use std::sync::Arc;
 
 use elect_api::{ElectionName, Error, ErrorKind};
-use zookeeper_client::{Client, CreateMode, Error as Zk, Stat};
+use zookeeper_client::{CreateMode, Error as Zk, Stat};
 
+use crate::client::Client;
 use crate::fault::{Action, fault};
 use crate::guid::Guid;
 use crate::queue::Queue;
 use crate::settings::Settings;
-use crate::trips::Counted;
 
 /// The node whose children are the candidates of one election. Each call is one request, or one after
 /// another where that is said.
@@ -48,10 +48,7 @@ impl Directory {
     /// The candidates as the ensemble has them, not as a server has them that lags behind; `None` if the
     /// election was never entered. Two requests, sent at once.
     pub(crate) async fn queue(&self, client: &Client) -> Result<Option<Queue>, Error> {
-        let (sync, list) = (
-            client.counting("sync").sync(&self.path),
-            client.counting("get_children").list_children(&self.path),
-        );
+        let (sync, list) = (client.sync(&self.path), client.list_children(&self.path));
         sync.await.map_err(|error| fault(Action::List, &self.path, error))?;
         match list.await {
             Ok(children) => Ok(Some(Queue::of(children, self.settings.layout))),
@@ -89,7 +86,7 @@ impl Directory {
     ) -> Result<Place, Error> {
         let path = self.path_of(&self.prefix(guid));
         let options = CreateMode::EphemeralSequential.with_acls(self.settings.acls());
-        match client.counting("create").create(&path, data, &options).await {
+        match client.create(&path, data, options).await {
             Ok((stat, sequence)) => {
                 let node = format!("{}{sequence}", self.prefix(guid));
                 Ok(Place { node, czxid: stat.czxid })
@@ -105,7 +102,7 @@ impl Directory {
     /// What is known of a node; `None` if it is not there.
     pub(crate) async fn look(&self, client: &Client, node: &str) -> Result<Option<Stat>, Error> {
         let path = self.path_of(node);
-        let look = client.counting("exists").check_stat(&path).await;
+        let look = client.check_stat(&path).await;
         look.map_err(|error| fault(Action::Read, &path, error))
     }
 
@@ -115,7 +112,7 @@ impl Directory {
         client: &Client,
         node: &str,
     ) -> Result<Option<Stat>, Error> {
-        let sync = client.counting("sync").sync(&self.path);
+        let sync = client.sync(&self.path);
         let look = self.look(client, node);
         let (synced, stat) = tokio::join!(biased; sync, look);
         synced.map_err(|error| fault(Action::Read, &self.path, error))?;
@@ -126,7 +123,7 @@ impl Directory {
     pub(crate) async fn remove(&self, client: &Client, nodes: &[String]) -> Result<(), Error> {
         for node in nodes {
             let path = self.path_of(node);
-            match client.counting("delete").delete(&path, None).await {
+            match client.delete(&path).await {
                 Ok(()) | Err(Zk::NoNode) => {}
                 Err(error) => return Err(fault(Action::Delete, &path, error)),
             }
@@ -162,7 +159,7 @@ pub(crate) async fn make(client: &Client, settings: &Settings, path: &str) -> Re
     let options = CreateMode::Container.with_acls(settings.acls());
     let mut missing = vec![path];
     while let Some(path) = missing.last().copied() {
-        match client.counting("create").create(path, b"", &options).await {
+        match client.create(path, b"", options.clone()).await {
             Ok(_) | Err(Zk::NodeExists) => drop(missing.pop()),
             Err(Zk::NoNode) => match path.rfind('/') {
                 Some(at) if at > 0 => missing.push(&path[..at]),

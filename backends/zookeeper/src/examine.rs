@@ -9,11 +9,11 @@ use elect_api::{
 };
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use zookeeper_client::{Client, Error as Zk};
+use zookeeper_client::Error as Zk;
 
+use crate::client::Client;
 use crate::probe::{self, Diagnosis};
 use crate::settings::Settings;
-use crate::trips::Counted as _;
 use crate::{dial, identity, session};
 
 /// For what a server says without a session.
@@ -154,7 +154,7 @@ async fn ask(client: &Client, clock: &Clock) -> Option<Vec<Duration>> {
     let mut spans: Vec<Duration> = Vec::new();
     while spans.len() < QUESTIONS && spans.last().is_none_or(|span| *span < LONG) {
         let sent = clock();
-        match timeout(ANSWER_TIMEOUT, client.counting("sync").sync("/")).await {
+        match timeout(ANSWER_TIMEOUT, client.sync("/")).await {
             Ok(Ok(())) => spans.push(clock().since(sent)),
             _ => break,
         }
@@ -164,7 +164,7 @@ async fn ask(client: &Client, clock: &Clock) -> Option<Vec<Duration>> {
 
 /// How many servers have a vote, as the ensemble's configuration says to whoever may read it.
 async fn voters(client: &Client) -> Option<usize> {
-    let asked = client.counting("get_data").get_config();
+    let asked = client.get_config();
     let (text, _) = timeout(ANSWER_TIMEOUT, asked).await.ok()?.ok()?;
     let text = String::from_utf8_lossy(&text);
     let voters =

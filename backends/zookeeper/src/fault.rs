@@ -91,7 +91,16 @@ pub(crate) const fn ends_session(error: &Zk) -> bool {
 
 /// Whether a request went down with its connection, while its session goes on.
 pub(crate) const fn loses_connection(error: &Zk) -> bool {
-    matches!(error, Zk::ConnectionLoss | Zk::SessionMoved | Zk::Custom(_))
+    matches!(
+        error,
+        Zk::ConnectionLoss
+            | Zk::SessionMoved
+            | Zk::Custom(_)
+            // Broken off at an answer that could not be read.
+            | Zk::UnmarshalError { .. }
+            | Zk::UnexpectedError(_)
+            | Zk::UnexpectedErrorCode(_)
+    )
 }
 
 #[cfg(test)]

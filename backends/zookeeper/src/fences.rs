@@ -1,13 +1,13 @@
 //! The greatest token that came for a resource: a node for each, in decimal digits.
 
 use elect_api::{Error, ErrorKind, Fenced, Token};
-use zookeeper_client::{Client, CreateMode, Error as Zk};
+use zookeeper_client::{CreateMode, Error as Zk};
 
+use crate::client::Client;
 use crate::directory::make_above;
 use crate::fault::{Action, fault};
 use crate::settings::Settings;
 use crate::sheet;
-use crate::trips::Counted;
 
 /// More than those who come for one resource at once.
 const TRIES: usize = 8;
@@ -29,13 +29,11 @@ pub(crate) async fn pass(
             if greatest > token {
                 return Ok(Fenced::Stale(greatest));
             }
-            let set = client.counting("set_data");
-            set.set_data(path, text.as_bytes(), Some(stat.version)).await.map(drop)
+            client.set_data(path, text.as_bytes(), stat.version).await.map(drop)
         } else {
             make_above(client, settings, path).await?;
             let options = CreateMode::Persistent.with_acls(settings.acls());
-            let create = client.counting("create");
-            create.create(path, text.as_bytes(), &options).await.map(drop)
+            client.create(path, text.as_bytes(), options).await.map(drop)
         };
         match written {
             Ok(()) => return Ok(Fenced::Passed),

@@ -1,9 +1,9 @@
 use elect_api::{ElectionName, Error, ErrorKind};
-use zookeeper_client::{Client, Error as Zk};
+use zookeeper_client::Error as Zk;
 
+use crate::client::Client;
 use crate::fault::{Action, fault};
 use crate::settings::Settings;
-use crate::trips::Counted;
 
 /// Removes the node of an election that nobody is in, its notes, orders, fences and values. One request after
 /// another.
@@ -27,7 +27,7 @@ pub(crate) async fn forget(
 }
 
 async fn remove_with_children(client: &Client, above: &str) -> Result<(), Error> {
-    let children = match client.counting("get_children").list_children(above).await {
+    let children = match client.list_children(above).await {
         Ok(children) => children,
         Err(Zk::NoNode) => return Ok(()),
         Err(error) => return Err(fault(Action::List, above, error)),
@@ -50,13 +50,13 @@ pub(crate) async fn forget_directory(client: &Client, settings: &Settings) -> Re
 /// Whether the directory of all elections is there.
 pub(crate) async fn has_directory(client: &Client, settings: &Settings) -> Result<bool, Error> {
     let path = &settings.directory;
-    let stat = client.counting("exists").check_stat(path).await;
+    let stat = client.check_stat(path).await;
     stat.map(|stat| stat.is_some()).map_err(|error| fault(Action::Read, path, error))
 }
 
 /// Removes a node if it has no children; whether it is gone.
 async fn remove(client: &Client, path: &str) -> Result<bool, Error> {
-    match client.counting("delete").delete(path, None).await {
+    match client.delete(path).await {
         Ok(()) | Err(Zk::NoNode) => Ok(true),
         Err(Zk::NotEmpty) => Ok(false),
         Err(error) => Err(fault(Action::Delete, path, error)),

@@ -11,8 +11,9 @@ use elect_api::remote::{Host, StoreId};
 use elect_api::{Error, ErrorKind};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use zookeeper_client::{Client, CreateMode, Error as Zk};
+use zookeeper_client::{CreateMode, Error as Zk};
 
+use crate::client::Client;
 use crate::dial::connect;
 use crate::directory::make;
 use crate::fault::{Action, fault};
@@ -20,7 +21,6 @@ use crate::probe::{Diagnosis, examine};
 use crate::session::close;
 use crate::settings::Settings;
 use crate::sheet;
-use crate::trips::Counted;
 
 /// Whether we belong to no store yet, and may ask.
 pub(crate) fn is_open(settings: &Settings) -> bool {
@@ -30,7 +30,7 @@ pub(crate) fn is_open(settings: &Settings) -> bool {
 /// Learns the id of the store, as the first session does: ours from now on, if there is one. One request.
 pub(crate) async fn learn(client: &Client, settings: &Settings) -> Result<(), Error> {
     let path = settings.path_of_store_id();
-    match client.counting("get_data").get_data(&path).await {
+    match client.get_data(&path).await {
         Ok((text, _)) => admit(settings, &settings.location, &text),
         Err(Zk::NoNode) => Ok(()),
         Err(Zk::NoAuth) => {
@@ -47,7 +47,7 @@ pub(crate) async fn found(client: &Client, settings: &Settings) -> Result<(), Er
     make(client, settings, &settings.directory).await?;
     let options = CreateMode::Persistent.with_acls(settings.acls());
     let id = StoreId::fresh();
-    match client.counting("create").create(&path, id.as_str().as_bytes(), &options).await {
+    match client.create(&path, id.as_str().as_bytes(), options).await {
         Ok(_) => settings.identity.admit(&settings.location, Some(&id)),
         Err(Zk::NodeExists) => match sheet::content(client, &path).await? {
             Some(text) => admit(settings, &settings.location, &text),

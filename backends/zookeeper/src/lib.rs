@@ -125,6 +125,7 @@
 
 mod anchor;
 mod changes;
+mod client;
 mod dial;
 mod dialer;
 mod directory;
@@ -157,7 +158,6 @@ mod sheet;
 mod store;
 mod survey;
 mod task;
-mod trips;
 mod values;
 mod waiting;
 mod watch;

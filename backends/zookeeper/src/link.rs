@@ -3,9 +3,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use elect_api::{Boottime, Error};
-use zookeeper_client::Client;
 
 use crate::anchor::Calls;
+use crate::client::Client;
 use crate::dialer::no_session;
 use crate::directory::Directory;
 use crate::guid::Guid;
@@ -13,14 +13,12 @@ use crate::look::Look;
 use crate::roll::Tenant;
 use crate::session::Session;
 use crate::sessions::{Household, Sessions};
-use crate::settings::Settings;
 
 /// A seat's way to the servers: the session that it is in, which it shares with the other seats of its store.
 ///
 /// A seat that is in a session stays in it until it has found out itself that it has ended, or has let it
 /// go: so what it proves is never the work of a session that took its place.
 pub(crate) struct Link {
-    settings: Arc<Settings>,
     sessions: Arc<Sessions>,
     household: Arc<Household>,
     /// Which of the seats it is.
@@ -35,11 +33,11 @@ pub(crate) struct Joined {
 }
 
 impl Link {
-    pub(crate) fn new(settings: Arc<Settings>, sessions: Arc<Sessions>, timeout: Duration) -> Self {
+    pub(crate) fn new(sessions: Arc<Sessions>, timeout: Duration) -> Self {
         static SEATS: AtomicU64 = AtomicU64::new(0);
         let household = sessions.household(timeout);
         let number = SEATS.fetch_add(1, Ordering::Relaxed);
-        Self { settings, sessions, household, number, joined: None }
+        Self { sessions, household, number, joined: None }
     }
 
     /// The session, as the call that began at `now` has it: made, if there is none.
@@ -84,7 +82,7 @@ impl Link {
 
     /// Why the session may end before its time, if that has come to light.
     pub(crate) fn shortening(&self) -> Option<String> {
-        self.joined.as_ref()?.session.shortening(&self.settings)
+        self.joined.as_ref()?.session.shortening()
     }
 
     /// The session that there is.

@@ -3,9 +3,9 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use elect_api::Wake;
-use zookeeper_client::{Client, Error as Zk};
+use zookeeper_client::Error as Zk;
 
-use crate::trips::Counted;
+use crate::client::Client;
 use crate::watch::Watch;
 
 /// A session of whoever looks: the end of one waits for nobody who looks by it.
@@ -34,8 +34,8 @@ impl Look {
         if let Some(watch) = self.watches().get(path).filter(|watch| watch.is_armed()) {
             return Ok(watch.wake());
         }
-        let (_, watcher) = self.client.counting("exists").check_and_watch_stat(path).await?;
-        let watch = Watch::new(path.to_owned(), watcher);
+        let (_, watcher) = self.client.check_and_watch_stat(path).await?;
+        let watch = Watch::new(&self.client, path.to_owned(), watcher);
         let wake = watch.wake();
         self.watches().insert(path.to_owned(), watch);
         Ok(wake)

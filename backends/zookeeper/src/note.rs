@@ -1,15 +1,13 @@
 use std::sync::Arc;
 
 use elect_api::{ElectionName, Error, ErrorKind, Note, NoteName, never};
-use zookeeper_client::{
-    CheckWriteError, CheckWriter, Client, CreateMode, Error as Zk, MultiWriteError, MultiWriter,
-};
+use zookeeper_client::{CheckWriteError, CreateMode, Error as Zk, MultiWriteError};
 
+use crate::client::{Client, Step};
 use crate::directory::make_above;
 use crate::fault::{Action, fault};
 use crate::settings::Settings;
 use crate::sheet::{self, Sheet};
-use crate::trips::Counted;
 use crate::watch::Watch;
 
 /// The notes of one election.
@@ -56,16 +54,14 @@ impl Notes {
         text: &[u8],
     ) -> Result<Written, Error> {
         let path = self.path_of(name);
-        let replace = |writer: &mut CheckWriter<'_>| writer.add_set_data(&path, text, None);
-        match while_there(client, proof, replace).await {
+        match while_there(client, proof, Step::set(&path, text, None)).await {
             Err(CheckWriteError::OperationFailed { source: Zk::NoNode, .. }) => {}
             other => return written(&path, other),
         }
         // The first of its name. There is one leader, and so nobody else makes it meanwhile.
         make_above(client, &self.settings, &path).await?;
         let options = CreateMode::Persistent.with_acls(self.settings.acls());
-        let create = |writer: &mut CheckWriter<'_>| writer.add_create(&path, text, &options);
-        written(&path, while_there(client, proof, create).await)
+        written(&path, while_there(client, proof, Step::create(&path, text, options)).await)
     }
 
     /// Removes the node of this path and writes a note, in one step.
@@ -78,39 +74,24 @@ impl Notes {
     ) -> Result<(), Error> {
         let path = self.path_of(name);
         let failed = |error: MultiWriteError| fault(Action::Delete, node, error.into());
-        let replace = |writer: &mut MultiWriter<'_>| writer.add_set_data(&path, text, None);
-        match removing(client, node, replace).await {
+        match client.multi(vec![Step::delete(node), Step::set(&path, text, None)]).await {
             Err(MultiWriteError::OperationFailed { index: 1, source: Zk::NoNode }) => {}
             other => return other.map_err(failed),
         }
         make_above(client, &self.settings, &path).await?;
         let options = CreateMode::Persistent.with_acls(self.settings.acls());
-        let create = |writer: &mut MultiWriter<'_>| writer.add_create(&path, text, &options);
-        removing(client, node, create).await.map_err(failed)
+        let create = Step::create(&path, text, options);
+        client.multi(vec![Step::delete(node), create]).await.map_err(failed)
     }
 }
 
-/// Does what `add` adds if the node of the path `proof` is there, in one step.
+/// Takes a step if the node of the path `proof` is there.
 pub(crate) async fn while_there(
     client: &Client,
     proof: &str,
-    add: impl FnOnce(&mut CheckWriter<'_>) -> Result<(), Zk>,
+    step: Step,
 ) -> Result<(), CheckWriteError> {
-    let mut writer = client.counting("multi").new_check_writer(proof, None)?;
-    add(&mut writer)?;
-    writer.commit().await.map(drop)
-}
-
-/// Removes a node and does what `add` adds, in one step.
-async fn removing(
-    client: &Client,
-    node: &str,
-    add: impl FnOnce(&mut MultiWriter<'_>) -> Result<(), Zk>,
-) -> Result<(), MultiWriteError> {
-    let mut writer = client.counting("multi").new_multi_writer();
-    writer.add_delete(node, None)?;
-    add(&mut writer)?;
-    writer.commit().await.map(drop)
+    Ok(client.multi(vec![Step::check(proof), step]).await?)
 }
 
 fn written(path: &str, outcome: Result<(), CheckWriteError>) -> Result<Written, Error> {

@@ -1,11 +1,11 @@
 use elect_api::{Error, ErrorKind, Ordered, Orders, Wake, never};
-use zookeeper_client::{Client, CreateMode, Error as Zk, SessionId, Stat};
+use zookeeper_client::{CreateMode, Error as Zk, SessionId, Stat};
 
+use crate::client::Client;
 use crate::directory::make_above;
 use crate::fault::{Action, fault, loses_connection};
 use crate::settings::Settings;
 use crate::sheet::{self, Sheet};
-use crate::trips::Counted;
 use crate::watch::Watch;
 
 /// The orders of an election, as a seat has them.
@@ -112,11 +112,11 @@ pub(crate) async fn write(
     }
     let failed = |error| fault(Action::Write, path, error);
     let written = if let Some(stat) = present {
-        client.counting("set_data").set_data(path, text, Some(stat.version)).await
+        client.set_data(path, text, stat.version).await
     } else {
         make_above(client, settings, path).await?;
         let options = CreateMode::Persistent.with_acls(settings.acls());
-        let created = client.counting("create").create(path, text, &options).await;
+        let created = client.create(path, text, options).await;
         created.map(|(stat, _)| stat)
     };
     match written {

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use elect_api::{Ending, Error, ErrorKind, Token};
 use tokio::time::timeout;
-use zookeeper_client::{Client, Stat};
+use zookeeper_client::Stat;
 
+use crate::client::Client;
 use crate::directory::Directory;
 use crate::settings::Settings;
 use crate::{dial, session};

@@ -3,8 +3,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use elect_api::Boottime;
-use zookeeper_client::Client;
 
+use crate::client::Client;
 use crate::directory::Directory;
 use crate::guid::Guid;
 use crate::task::Task;

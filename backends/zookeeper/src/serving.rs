@@ -14,8 +14,9 @@ use std::time::Duration;
 use spawns_core::{Spawn, Task as Spawned};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use zookeeper_client::{Client, Error as Zk, SessionState, StateWatcher};
+use zookeeper_client::{Error as Zk, SessionState, StateWatcher};
 
+use crate::client::Client;
 use crate::probe;
 use crate::settings::Settings;
 
@@ -38,7 +39,7 @@ impl Spawn for Catch {
 /// # Cancellation
 /// As the library has it.
 pub(crate) async fn connect(
-    connect: impl Future<Output = Result<Client, Zk>>,
+    connect: impl Future<Output = Result<zookeeper_client::Client, Zk>>,
     settings: Arc<Settings>,
     patience: Duration,
 ) -> Result<Client, Zk> {
@@ -48,7 +49,7 @@ pub(crate) async fn connect(
         let _scope = spawns_core::enter(&catch);
         connect.as_mut().poll(context)
     });
-    let client = connected.await?;
+    let client = Client::new(connected.await?);
     let caught = catch.0.into_inner().unwrap_or_else(PoisonError::into_inner);
     for serving in caught {
         let window = client.session_timeout();

@@ -1,3 +1,4 @@
+use std::mem;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Waker};
@@ -5,11 +6,13 @@ use std::time::Duration;
 
 use elect_api::Boottime;
 use tokio::sync::watch;
-use tokio::time::timeout;
-use zookeeper_client::{Client, SessionState, StateWatcher};
+use tokio::time::{sleep, timeout};
+use zookeeper_client::{SessionInfo, SessionState, StateWatcher};
 
 use crate::anchor::{Anchors, Calls};
-use crate::dial::shorter_grant;
+use crate::client::Client;
+use crate::dial::{resume, shorter_grant};
+use crate::fault::ends_session;
 use crate::look::{Look, Lookers};
 use crate::roll::Roll;
 use crate::settings::Settings;
@@ -22,11 +25,15 @@ use crate::task::Task;
 /// session may be silent, S: whoever does not ask loses the place as if the session had ended by
 /// itself. It never does so earlier than any proof says, as none counts from later than the last call. For
 /// one seat that does not ask while others do there is the [`Roll`].
+///
+/// Where the client falls over an answer another takes its place, and the session goes on with that: the server
+/// does not care, and what was proven still holds.
 pub(crate) struct Session {
-    client: Slot,
+    settings: Arc<Settings>,
+    line: Arc<Mutex<Line>>,
     calls: watch::Sender<()>,
-    states: Mutex<StateWatcher>,
-    _watchdog: Task<()>,
+    /// The watchdog, and the next client's making.
+    keeper: Mutex<Task<()>>,
     anchors: Mutex<Anchors>,
     /// Asks whether the servers grant what they did, after an interruption.
     audit: Mutex<Option<Task<()>>>,
@@ -39,22 +46,32 @@ pub(crate) struct Session {
     pub(crate) id: i64,
 }
 
-/// Empty once the watchdog has bitten.
-type Slot = Arc<Mutex<Option<Client>>>;
+const EXPIRED: &str = "the session has expired";
+/// Between two attempts of another client to go on with it.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// By what it is used at present.
+struct Line {
+    /// Or why there is none any more.
+    client: Result<Client, String>,
+    states: StateWatcher,
+    is_another: bool,
+}
 
 impl Session {
     /// Looks after a session whose connect was sent at `sent` or later.
-    pub(crate) fn new(client: Client, sent: Boottime) -> Self {
-        let states = Mutex::new(client.state_watcher());
+    pub(crate) fn new(settings: Arc<Settings>, client: &Client, sent: Boottime) -> Self {
+        let states = client.state_watcher();
         let (window, id) = (client.session_timeout(), client.session_id().0);
-        let client = Arc::new(Mutex::new(Some(client)));
         let (calls, called) = watch::channel(());
-        let watchdog = Task::start(watch_over(Arc::downgrade(&client), called, window));
+        let line = Line { client: Ok(client.clone()), states, is_another: false };
+        let line = Arc::new(Mutex::new(line));
+        let watchdog = client.start(watch_over(Arc::downgrade(&line), called, window));
         Self {
-            client,
+            settings,
+            line,
             calls,
-            states,
-            _watchdog: watchdog,
+            keeper: Mutex::new(watchdog),
             anchors: Mutex::new(Anchors::new(window, sent)),
             audit: Mutex::default(),
             shortening: Arc::default(),
@@ -89,9 +106,9 @@ impl Session {
 
     /// Why it may end before its time, if that has come to light. After an interruption it may be with a
     /// server that has other limits; that is found out meanwhile, and told by later calls.
-    pub(crate) fn shortening(&self, settings: &Arc<Settings>) -> Option<String> {
+    pub(crate) fn shortening(&self) -> Option<String> {
         if self.was_interrupted() {
-            let (settings, window) = (Arc::clone(settings), self.window);
+            let (settings, window) = (Arc::clone(&self.settings), self.window);
             let shortening = Arc::clone(&self.shortening);
             *lock(&self.audit) = Some(Task::start(async move {
                 if let Some(why) = shorter_grant(settings, window).await {
@@ -113,35 +130,46 @@ impl Session {
     /// Whether it was without a connection since this was last asked: it may have another server now.
     fn was_interrupted(&self) -> bool {
         let mut context = Context::from_waker(Waker::noop());
-        let mut was_interrupted = false;
-        let mut states = lock(&self.states);
+        let mut line = lock(&self.line);
+        let mut was_interrupted = mem::take(&mut line.is_another);
         // States that followed each other quickly are seen as one.
-        while pin!(states.changed()).poll(&mut context).is_ready() {
+        while pin!(line.states.changed()).poll(&mut context).is_ready() {
             was_interrupted = true;
         }
         was_interrupted
     }
 
-    /// What it is used by.
+    /// What it is used by. Where that has fallen its requests fail, until another takes its place.
     ///
     /// # Errors
     /// How it ended.
     pub(crate) fn client(&self) -> Result<Client, String> {
-        let slot = lock(&self.client);
-        let Some(client) = slot.as_ref() else {
-            return Err(format!(
-                "the session was closed, as nobody had asked for {:?}",
-                self.window
-            ));
-        };
+        let client = lock(&self.line).client.clone()?;
         match client.state() {
-            SessionState::Expired => Err("the session has expired".into()),
+            SessionState::Expired => Err(EXPIRED.into()),
             SessionState::AuthFailed => {
                 Err("the session was ended: user or password are wrong".into())
             }
             SessionState::Closed => Err("the session was closed".into()),
-            _ => Ok(client.clone()),
+            _ => {
+                self.replace(&client);
+                Ok(client)
+            }
         }
+    }
+
+    /// Has another client take the place of one that has fallen, unless that is being done.
+    fn replace(&self, client: &Client) {
+        let mut keeper = lock(&self.keeper);
+        if !client.has_fallen() || !keeper.has_fallen() {
+            return;
+        }
+        let (line, window) = (Arc::downgrade(&self.line), self.window);
+        let watch_over = watch_over(Weak::clone(&line), self.calls.subscribe(), window);
+        let take_over = take_over(Arc::clone(&self.settings), client.session(), line, window);
+        *keeper = Task::start(async move {
+            tokio::join!(take_over, watch_over);
+        });
     }
 
     /// Closes it, and returns when the server has heard, if it can; without waiting for whoever looks by it, until
@@ -150,10 +178,10 @@ impl Session {
     /// # Cancellation
     /// It is closed all the same.
     pub(crate) async fn close(self) {
-        let Self { client, lookers, roll, .. } = self;
+        let Self { line, lookers, roll, .. } = self;
         drop(roll);
-        let client = lock(&client).take();
-        if let Some(client) = client
+        let client = mem::replace(&mut lock(&line).client, Err(String::new()));
+        if let Ok(client) = client
             && Arc::strong_count(&lookers) == 1
         {
             close(client).await;
@@ -170,26 +198,58 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// # Cancellation
 /// It is closed all the same, if the runtime goes on.
 pub(crate) async fn close(client: Client) {
-    let mut states = client.state_watcher();
+    let (mut states, falls) = (client.state_watcher(), client.falls());
     let mut state = client.state();
     drop(client);
-    while state == SessionState::SyncConnected {
-        state = states.changed().await;
+    let closed = async {
+        while state == SessionState::SyncConnected {
+            state = states.changed().await;
+        }
+    };
+    tokio::select! {
+        () = closed => {}
+        () = falls => {}
     }
 }
 
-async fn watch_over(
-    client: Weak<Mutex<Option<Client>>>,
-    mut called: watch::Receiver<()>,
-    patience: Duration,
+/// Goes on with a session, for as long as it lasts without.
+async fn take_over(
+    settings: Arc<Settings>,
+    session: SessionInfo,
+    line: Weak<Mutex<Line>>,
+    window: Duration,
 ) {
+    let resumed = async {
+        loop {
+            match resume(&settings, session.clone(), window).await {
+                Err(error) if !ends_session(&error) => sleep(PAUSE).await,
+                outcome => return outcome,
+            }
+        }
+    };
+    let resumed = timeout(window, resumed).await;
+    let Some(line) = line.upgrade() else { return };
+    let mut line = lock(&line);
+    if line.client.is_err() {
+        return;
+    }
+    match resumed {
+        Ok(Ok(client)) => {
+            let states = client.state_watcher();
+            *line = Line { client: Ok(client), states, is_another: true };
+        }
+        _ => line.client = Err(EXPIRED.into()),
+    }
+}
+
+async fn watch_over(line: Weak<Mutex<Line>>, mut called: watch::Receiver<()>, patience: Duration) {
     loop {
         match timeout(patience, called.changed()).await {
             Ok(Ok(())) => {}
             Ok(Err(_)) => return,
             Err(_) => {
-                let client = client.upgrade();
-                drop(client.and_then(|slot| lock(&slot).take()));
+                let why = format!("the session was closed, as nobody had asked for {patience:?}");
+                line.upgrade().iter().for_each(|line| lock(line).client = Err(why.clone()));
                 return;
             }
         }

@@ -3,8 +3,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use elect_api::{Boottime, Error};
-use zookeeper_client::Client;
 
+use crate::client::Client;
 use crate::dialer::Dialer;
 use crate::look::Look;
 use crate::session::Session;
@@ -58,7 +58,7 @@ impl Sessions {
         now: Boottime,
     ) -> Result<Arc<Session>, Error> {
         let make = |client, since| {
-            let session = Arc::new(Session::new(client, since));
+            let session = Arc::new(Session::new(Arc::clone(&self.settings), &client, since));
             *lock(&household.session) = Arc::downgrade(&session);
             // It looks with this one from now on.
             lock(&self.looking).take();
@@ -80,7 +80,8 @@ impl Sessions {
     }
 
     fn look_at_hand(&self) -> Option<Look> {
-        let own = || lock(&self.looking).clone().filter(|look| !look.state().is_terminated());
+        let serves = |look: &Look| !look.state().is_terminated() && !look.has_fallen();
+        let own = || lock(&self.looking).clone().filter(serves);
         self.look_by_seats().or_else(own)
     }
 

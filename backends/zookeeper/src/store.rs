@@ -69,8 +69,8 @@ impl Store for ZkStore {
         ttl: Duration,
     ) -> Result<Box<dyn Seat>, Error> {
         expect_no_candidate(election.as_str())?;
-        let (settings, sessions) = (Arc::clone(&self.settings), Arc::clone(&self.sessions));
-        Ok(Box::new(ZkSeat::new(settings, sessions, election, candidate.clone(), ttl)))
+        let sessions = Arc::clone(&self.sessions);
+        Ok(Box::new(ZkSeat::new(&self.settings, sessions, election, candidate.clone(), ttl)))
     }
 
     async fn redeem(&self, election: &ElectionName, ticket: &Ticket) -> Result<(), Error> {

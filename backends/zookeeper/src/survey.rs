@@ -1,11 +1,11 @@
 use elect_api::{ElectionName, Entry, Error, ErrorKind, Leader, Survey, Token};
-use zookeeper_client::{Client, Error as Zk, Stat};
+use zookeeper_client::{Error as Zk, Stat};
 
+use crate::client::Client;
 use crate::directory::Directory;
 use crate::entry;
 use crate::fault::{Action, fault};
 use crate::settings::Settings;
-use crate::trips::Counted;
 
 /// Looks at one election: reads only, and leaves no watch behind.
 pub(crate) async fn survey(client: &Client, directory: &Directory) -> Result<Survey, Error> {
@@ -15,12 +15,8 @@ pub(crate) async fn survey(client: &Client, directory: &Directory) -> Result<Sur
     let nodes: Vec<(&str, String)> =
         queue.names().map(|node| (node, directory.path_of(node))).collect();
     // All of them are asked for before the first answer is waited for.
-    let asked: Vec<_> = nodes
-        .iter()
-        .map(|(_, path)| {
-            (client.counting("get_data").get_data(path), client.counting("exists").check_stat(path))
-        })
-        .collect();
+    let asked: Vec<_> =
+        nodes.iter().map(|(_, path)| (client.get_data(path), client.check_stat(path))).collect();
     let mut found = Vec::new();
     for ((node, path), (data, stat)) in nodes.iter().zip(asked) {
         let (data, stat) = match (data.await, stat.await) {
@@ -67,8 +63,7 @@ pub(crate) async fn under_orders(
     };
     let paths: Vec<String> = names.iter().map(|name| settings.path_of_orders(name)).collect();
     // All of them are asked for before the first answer is waited for.
-    let asked: Vec<_> =
-        paths.iter().map(|path| client.counting("exists").check_stat(path)).collect();
+    let asked: Vec<_> = paths.iter().map(|path| client.check_stat(path)).collect();
     let mut there = Vec::new();
     for (path, stat) in paths.iter().zip(asked) {
         there.push(stat.await.map_err(|error| fault(Action::Read, path, error))?.is_some());
@@ -80,8 +75,7 @@ pub(crate) async fn under_orders(
 
 /// The children of a node that are named as an election may be, in order.
 async fn names_in(client: &Client, path: &str) -> Result<Vec<ElectionName>, Error> {
-    let (sync, list) =
-        (client.counting("sync").sync(path), client.counting("get_children").list_children(path));
+    let (sync, list) = (client.sync(path), client.list_children(path));
     sync.await.map_err(|error| fault(Action::List, path, error))?;
     let children = match list.await {
         Ok(children) => children,

@@ -1,55 +1,225 @@
-use std::sync::OnceLock;
+//! Where the client library does its work: on a thread that all sessions share, for two reasons.
+//!
+//! It may run without a pause: while the network cannot be reached at all, an attempt to connect fails before it was
+//! even waited for, and is repeated at once. On the caller's thread that would keep the engine from its deadlines and
+//! from signals. The watchdog of a session is better off here, too, as it is there for an engine that is stuck.
+//!
+//! And it panics at answers that no sound server gives, which would end the program, and a leader's command with it.
+//! So a thread on which it panics stands still for good, with all that its tasks have, and another takes its
+//! place: the calls of that moment fail, and the sessions go on with other clients.
+
+use std::cell::OnceCell;
+use std::panic::{self, PanicHookInfo};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::thread;
 
 use tokio::runtime::{Builder, Handle};
-use tokio::task::{JoinError, JoinHandle};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use zookeeper_client::Error as Zk;
 
-/// A task that ends with its owner, on a thread that all tasks of this crate share.
-///
-/// The client library may run without a pause: while the network cannot be reached at all, an attempt to
-/// connect fails before it was even waited for, and is repeated at once. On the caller's thread that
-/// would keep the engine from its deadlines and from signals. The watchdog of a session is better off
-/// here, too, as it is there for an engine that is stuck.
-pub(crate) struct Task<T>(JoinHandle<T>);
+/// A stage that stands still gives nothing back, so a process has this many, one after another.
+const LIVES: usize = 32;
+
+thread_local! {
+    /// The stage that this thread is.
+    static HERE: OnceCell<Arc<Stage>> = const { OnceCell::new() };
+}
+
+/// A thread of the library, and whether it goes on.
+pub(crate) struct Stage {
+    handle: Handle,
+    is_last: bool,
+    end: watch::Sender<Option<Fallen>>,
+}
+
+/// A stage stands still: what became of the tasks on it nobody knows.
+#[derive(Clone, Debug)]
+pub(crate) struct Fallen(String);
+
+impl From<Fallen> for Zk {
+    /// The session may go on.
+    fn from(Fallen(why): Fallen) -> Self {
+        Self::UnexpectedError(why)
+    }
+}
+
+impl Stage {
+    /// The one that there is, started if need be, or the last one that there was; `None` if none can be
+    /// started.
+    fn present() -> Option<Arc<Self>> {
+        static STAGES: Mutex<(usize, Option<Arc<Stage>>)> = Mutex::new((0, None));
+        let mut stages = STAGES.lock().unwrap_or_else(PoisonError::into_inner);
+        let (lives, present) = &mut *stages;
+        if *lives < LIVES && present.as_ref().is_none_or(|stage| stage.end().is_some()) {
+            *present = Self::start(*lives + 1 == LIVES);
+            *lives += usize::from(present.is_some());
+        }
+        present.clone()
+    }
+
+    /// That of the task which calls this.
+    pub(crate) fn here() -> Option<Arc<Self>> {
+        HERE.with(|here| here.get().cloned())
+    }
+
+    fn start(is_last: bool) -> Option<Arc<Self>> {
+        stand_still_at_panics();
+        let runtime = Builder::new_current_thread().enable_all().build().ok()?;
+        let end = watch::Sender::new(None);
+        let stage = Arc::new(Self { handle: runtime.handle().clone(), is_last, end });
+        let here = Arc::clone(&stage);
+        let run = move || {
+            HERE.with(|cell| drop(cell.set(here)));
+            runtime.block_on(std::future::pending::<()>());
+        };
+        thread::Builder::new().name("zookeeper".into()).spawn(run).ok()?;
+        Some(stage)
+    }
+
+    /// How it came to stand still, if it does.
+    fn end(&self) -> Option<Fallen> {
+        self.end.borrow().clone()
+    }
+
+    /// Whether it stands still.
+    pub(crate) fn is_over(&self) -> bool {
+        self.end.borrow().is_some()
+    }
+
+    /// Ends when it stands still, if there is one.
+    pub(crate) async fn falls(stage: Option<Arc<Self>>) {
+        match stage {
+            Some(stage) => drop(stage.over().await),
+            None => std::future::pending().await,
+        }
+    }
+
+    async fn over(&self) -> Fallen {
+        let mut end = self.end.subscribe();
+        loop {
+            if let Some(fallen) = self.end() {
+                return fallen;
+            }
+            // The sender is ours, so there is one.
+            let _ = end.changed().await;
+        }
+    }
+
+    /// Keeps the thread that calls this.
+    fn stand_still(&self, panic: &PanicHookInfo<'_>) -> ! {
+        let told = told(panic);
+        let why = if self.is_last {
+            format!(
+                "the client library stumbled over an answer for the {LIVES}th time, start elect again: {told}"
+            )
+        } else {
+            format!("the client library stumbled over an answer, and begins anew: {told}")
+        };
+        self.end.send_replace(Some(Fallen(why)));
+        loop {
+            thread::park();
+        }
+    }
+}
+
+fn told(panic: &PanicHookInfo<'_>) -> String {
+    let payload = panic.payload();
+    let words = payload.downcast_ref::<&str>().copied();
+    let words = words.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    let words = words.unwrap_or("a panic").replace('\n', " ");
+    let place = panic.location().map_or_else(String::new, |place| {
+        let file = place.file();
+        // Without where the library was when it was compiled.
+        let file = file.rsplit_once("/src/").map_or(file, |(_, file)| file);
+        format!(" ({file}:{})", place.line())
+    });
+    words + &place
+}
+
+/// Before whatever else is done at a panic.
+fn stand_still_at_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let otherwise = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| match Stage::here() {
+            Some(stage) => stage.stand_still(panic),
+            None => otherwise(panic),
+        }));
+    });
+}
+
+/// A task that ends with its owner.
+pub(crate) struct Task<T> {
+    /// `None` if its stage stood still before.
+    work: Option<JoinHandle<T>>,
+    stage: Option<Arc<Stage>>,
+}
 
 impl<T: Send + 'static> Task<T> {
     /// Starts it.
     pub(crate) fn start(task: impl Future<Output = T> + Send + 'static) -> Self {
-        match backstage() {
-            Some(backstage) => Self(backstage.spawn(task)),
-            None => Self(tokio::spawn(task)),
-        }
+        Self::start_on(Stage::present(), task)
     }
 
-    /// Whether it has come to its end.
+    /// Starts it on this stage, where its session is. What is started on one by the same thread begins in the
+    /// same order.
+    pub(crate) fn start_on(
+        stage: Option<Arc<Stage>>,
+        task: impl Future<Output = T> + Send + 'static,
+    ) -> Self {
+        let work = match &stage {
+            Some(stage) => (!stage.is_over()).then(|| stage.handle.spawn(task)),
+            None => Some(tokio::spawn(task)),
+        };
+        Self { work, stage }
+    }
+
+    /// Whether nothing will come of it any more, or has already.
     pub(crate) fn is_finished(&self) -> bool {
-        self.0.is_finished()
+        self.has_fallen() || self.work.as_ref().is_some_and(JoinHandle::is_finished)
+    }
+
+    /// Whether its stage stands still.
+    pub(crate) fn has_fallen(&self) -> bool {
+        self.stage.as_ref().is_some_and(|stage| stage.is_over())
+    }
+
+    /// Ends when its stage stands still.
+    pub(crate) fn falls(&self) -> impl Future<Output = ()> + use<T> {
+        Stage::falls(self.stage.clone())
     }
 
     /// What came of it.
     ///
+    /// # Errors
+    /// Its stage stands still.
+    ///
     /// # Cancellation
     /// May be dropped and called again: the task goes on.
-    pub(crate) async fn outcome(&mut self) -> Result<T, JoinError> {
-        (&mut self.0).await
+    pub(crate) async fn outcome(&mut self) -> Result<T, Fallen> {
+        let over = async {
+            match &self.stage {
+                Some(stage) => stage.over().await,
+                None => std::future::pending().await,
+            }
+        };
+        let work = async {
+            match &mut self.work {
+                Some(work) => work.await.map_err(|error| Fallen(error.to_string())),
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            outcome = work => outcome,
+            fallen = over => Err(fallen),
+        }
     }
 }
 
 impl<T> Drop for Task<T> {
     fn drop(&mut self) {
-        self.0.abort();
+        self.work.iter().for_each(JoinHandle::abort);
     }
-}
-
-/// The thread, which is started at the first call; `None` if it cannot be.
-fn backstage() -> Option<&'static Handle> {
-    static BACKSTAGE: OnceLock<Option<Handle>> = OnceLock::new();
-    let start = || {
-        let runtime = Builder::new_current_thread().enable_all().build().ok()?;
-        let handle = runtime.handle().clone();
-        let run = move || runtime.block_on(std::future::pending::<()>());
-        thread::Builder::new().name("zookeeper".into()).spawn(run).ok()?;
-        Some(handle)
-    };
-    BACKSTAGE.get_or_init(start).as_ref()
 }

@@ -1,13 +1,13 @@
 //! What leaders keep: a node for each value.
 
 use elect_api::{Error, ErrorKind, Noted, Token};
-use zookeeper_client::{CheckWriteError, CheckWriter, Client, CreateMode, Error as Zk};
+use zookeeper_client::{CheckWriteError, CreateMode, Error as Zk};
 
+use crate::client::{Client, Step};
 use crate::directory::{Directory, make_above};
 use crate::fault::{Action, fault};
 use crate::note::while_there;
 use crate::settings::Settings;
-use crate::trips::Counted;
 
 /// More than the writers that one leader has at once.
 const TRIES: usize = 8;
@@ -31,17 +31,14 @@ pub(crate) async fn write(
             return Ok(Noted::Gone(format!("no entry with token {token} leads")));
         };
         // As new as the look at the entries, which has made the server catch up.
-        let stat = client.counting("exists").check_stat(path).await;
+        let stat = client.check_stat(path).await;
         let stat = stat.map_err(|error| fault(Action::Read, path, error))?;
         let written = if let Some(stat) = stat {
-            let set =
-                |writer: &mut CheckWriter<'_>| writer.add_set_data(path, value, Some(stat.version));
-            while_there(client, &entry, set).await
+            while_there(client, &entry, Step::set(path, value, Some(stat.version))).await
         } else {
             make_above(client, settings, path).await?;
             let options = CreateMode::Persistent.with_acls(settings.acls());
-            let create = |writer: &mut CheckWriter<'_>| writer.add_create(path, value, &options);
-            while_there(client, &entry, create).await
+            while_there(client, &entry, Step::create(path, value, options)).await
         };
         match written {
             Ok(()) => return Ok(Noted::Written),

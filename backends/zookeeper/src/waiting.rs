@@ -1,9 +1,8 @@
 use elect_api::{Error, Standing, awake};
-use zookeeper_client::Client;
 
+use crate::client::Client;
 use crate::directory::{Directory, Place};
 use crate::fault::{Action, fault};
-use crate::trips::Counted;
 use crate::watch::Watch;
 
 /// Up to this many ahead of us we count them at every refresh; beyond it only now and then.
@@ -43,10 +42,10 @@ impl Waiting {
     ) -> Result<Standing, Error> {
         if self.watch.as_ref().is_none_or(|watch| !watch.is_armed_on(&predecessor)) {
             let path = directory.path_of(&predecessor);
-            let look = client.counting("exists").check_and_watch_stat(&path).await;
+            let look = client.check_and_watch_stat(&path).await;
             let (stat, watcher) = look.map_err(|error| fault(Action::Read, &path, error))?;
             // If it has gone meanwhile, its successor asks again at once.
-            self.watch = stat.map(|_| Watch::new(predecessor, watcher));
+            self.watch = stat.map(|_| Watch::new(client, predecessor, watcher));
         }
         Ok(self.standing())
     }

@@ -7,6 +7,7 @@ use elect_api::Wake;
 use tokio::sync::watch;
 use zookeeper_client::OneshotWatcher;
 
+use crate::client::Client;
 use crate::task::Task;
 
 /// A watch that the server keeps on the node before ours. Dropped, it is taken back there too.
@@ -14,7 +15,7 @@ pub(crate) struct Watch {
     node: String,
     ear: Arc<Mutex<Ear>>,
     fired: watch::Receiver<bool>,
-    _listener: Task<()>,
+    listener: Task<()>,
 }
 
 /// What the server's word comes to. The listener may not have run yet when whoever has the watch wants to
@@ -38,13 +39,14 @@ fn lock(ear: &Mutex<Ear>) -> MutexGuard<'_, Ear> {
 }
 
 impl Watch {
-    pub(crate) fn new(node: String, watcher: OneshotWatcher) -> Self {
+    /// One that this client has.
+    pub(crate) fn new(client: &Client, node: String, watcher: OneshotWatcher) -> Self {
         let word = Box::pin(async move { drop(watcher.changed().await) });
         let ear = Ear { word, listener: Waker::noop().clone(), has_heard: false };
         let ear = Arc::new(Mutex::new(ear));
         let (fire, fired) = watch::channel(false);
         let listens = Arc::clone(&ear);
-        let listener = Task::start(async move {
+        let listener = client.start(async move {
             poll_fn(|context| {
                 let mut ear = lock(&listens);
                 ear.listener.clone_from(context.waker());
@@ -54,7 +56,7 @@ impl Watch {
             // Nobody may be listening.
             let _ = fire.send(true);
         });
-        Self { node, ear, fired, _listener: listener }
+        Self { node, ear, fired, listener }
     }
 
     /// Whether it is on this node, and nothing has happened there yet.
@@ -64,14 +66,20 @@ impl Watch {
 
     /// Whether nothing has happened yet of which the server has told before its last answer.
     pub(crate) fn is_armed(&self) -> bool {
-        !*self.fired.borrow() && self.fired.has_changed().is_ok() && !lock(&self.ear).hears()
+        !*self.fired.borrow()
+            && self.fired.has_changed().is_ok()
+            && !self.listener.has_fallen()
+            && !lock(&self.ear).hears()
     }
 
     /// Ends when something has happened, or the watch is no more.
     pub(crate) fn wake(&self) -> Wake {
-        let mut fired = self.fired.clone();
+        let (mut fired, falls) = (self.fired.clone(), self.listener.falls());
         Box::pin(async move {
-            let _ = fired.wait_for(|fired| *fired).await;
+            tokio::select! {
+                _ = fired.wait_for(|fired| *fired) => {}
+                () = falls => {}
+            }
         })
     }
 }

@@ -10,6 +10,7 @@ use crate::fault::{Doing, Failure, is_lease_unknown};
 use crate::layout::LeaseId;
 use crate::lease::Share;
 use crate::queue;
+use crate::whole::whole;
 use crate::withdrawal::withdraw;
 
 /// What there is to give up.
@@ -65,7 +66,7 @@ impl EtcdSeat {
             let note = self.hall.note(name);
             let txn = queue::leave(&self.hall, self.mark(), entry.revision(), note, text);
             let attempt = self.link.attempt(self.hall.prefix()).await?;
-            match attempt.client().txn(txn).await {
+            match attempt.client().txn(txn).await.and_then(whole) {
                 Ok(reply) => {
                     attempt.succeed();
                     if reply.succeeded() && !self.may_come {

@@ -21,6 +21,7 @@ use crate::queue::{self, Ask, Before, By, Rival, Room, Unclear};
 use crate::renewal::{Heard, Proof, renew};
 use crate::value::Value;
 use crate::watch::Watch;
+use crate::whole::whole;
 use crate::withdrawal::withdraw;
 
 /// One candidate's place in one election.
@@ -183,7 +184,7 @@ impl EtcdSeat {
         let badge = attempt.badge();
         let txn = queue::enter(&self.hall, self.mark(), self.value.to_bytes(), self.room, badge);
         let may_come = std::mem::replace(&mut self.may_come, true);
-        let reply = match attempt.client().txn(txn).await {
+        let reply = match attempt.client().txn(txn).await.and_then(whole) {
             Ok(reply) => {
                 self.may_come = may_come;
                 reply
@@ -357,7 +358,7 @@ impl EtcdSeat {
         while let Err(Unclear(room)) = before {
             self.room = room;
             let txn = queue::prove(&self.hall, mark, revision, Ask::Before(room), how);
-            let answer = attempt.client().txn(txn).await;
+            let answer = attempt.client().txn(txn).await.and_then(whole);
             reply = answer.map_err(|cause| Failure { doing: Doing::Renew, cause })?;
             if !reply.succeeded() {
                 return Ok(Err(reply));

@@ -8,6 +8,7 @@ use crate::link::Attempt;
 use crate::note::{self, Found};
 use crate::queue::{self, Ask, By};
 use crate::watch::{self, Event, Stand};
+use crate::whole::whole;
 
 /// More than the notes that a seat may have under way.
 const NOTE_TRIES: usize = 8;
@@ -41,7 +42,7 @@ impl EtcdSeat {
             let ask = Ask::Note { key: self.hall.note(name), seen: known, text: text.to_vec() };
             let txn =
                 queue::prove(&self.hall, self.mark(), revision, ask, (attempt.badge(), By::Read));
-            let reply = match attempt.client().txn(txn).await {
+            let reply = match attempt.client().txn(txn).await.and_then(whole) {
                 Ok(reply) => reply,
                 Err(cause) => {
                     return Err(attempt.fail(&Failure { doing: Doing::Note, cause }).await);

@@ -1,9 +1,9 @@
 //! A seat makes its entry, or finds the one that it has made.
 
 use elect_api::{Boottime, Error, ErrorKind, Standing};
-use zookeeper_client::Client;
 
 use super::{State, ZkSeat, look_out};
+use crate::client::Client;
 use crate::directory::Place;
 use crate::entry;
 use crate::identity;

@@ -11,9 +11,9 @@ use elect_api::{
     Boottime, Candidate, ElectionName, Error, ErrorKind, Note, NoteName, Noted, Orders, Seat,
     Standing, Ticket, Token, Validity, awake, first_of, never,
 };
-use zookeeper_client::Client;
 
 use self::proof::{Proof, prove};
+use crate::client::Client;
 use crate::directory::{Directory, Place};
 use crate::guid::Guid;
 use crate::identity;
@@ -23,7 +23,6 @@ use crate::orders::Followed;
 use crate::queue::{Position, Queue};
 use crate::sessions::Sessions;
 use crate::settings::Settings;
-use crate::trips::Counted;
 use crate::waiting::Waiting;
 use crate::watch::Watch;
 
@@ -58,18 +57,18 @@ enum State {
 
 impl ZkSeat {
     pub(crate) fn new(
-        settings: Arc<Settings>,
+        settings: &Arc<Settings>,
         sessions: Arc<Sessions>,
         election: &ElectionName,
         candidate: Candidate,
         ttl: Duration,
     ) -> Self {
         Self {
-            directory: Directory::new(Arc::clone(&settings), election),
+            directory: Directory::new(Arc::clone(settings), election),
             candidate,
-            notes: Notes::new(Arc::clone(&settings), election.clone()),
+            notes: Notes::new(Arc::clone(settings), election.clone()),
             followed: Followed::new(settings.path_of_orders(election)),
-            link: Link::new(settings, sessions, ttl),
+            link: Link::new(sessions, ttl),
             guid: Guid::fresh(),
             is_in_flight: false,
             strays: Vec::new(),
@@ -332,8 +331,8 @@ impl ZkSeat {
 
 /// Has us told when our own node goes.
 async fn look_out(client: &Client, path: &str, place: &Place) -> Option<Watch> {
-    match client.counting("exists").check_and_watch_stat(path).await {
-        Ok((Some(_), watcher)) => Some(Watch::new(place.node.clone(), watcher)),
+    match client.check_and_watch_stat(path).await {
+        Ok((Some(_), watcher)) => Some(Watch::new(client, place.node.clone(), watcher)),
         _ => None,
     }
 }

@@ -1,11 +1,11 @@
 //! The proof that our node is there.
 
 use elect_api::{Boottime, Error};
-use zookeeper_client::{CheckWriteError, Client, Error as Zk};
+use zookeeper_client::{CheckWriteError, Error as Zk};
 
+use crate::client::{Client, Step};
 use crate::fault::{Action, ends_session, fault, loses_connection};
 use crate::link::Link;
-use crate::trips::Counted;
 
 /// What a quorum says of our node.
 pub(super) enum Proof {
@@ -44,8 +44,8 @@ pub(super) async fn prove(
 
 /// A write of the quorum that changes nothing, and fails if the node is not there.
 async fn ask_quorum(client: &Client, path: &str) -> Result<bool, Zk> {
-    match client.counting("multi").new_check_writer(path, None)?.commit().await {
-        Ok(_) => Ok(true),
+    match client.multi(vec![Step::check(path)]).await.map_err(CheckWriteError::from) {
+        Ok(()) => Ok(true),
         Err(CheckWriteError::CheckFailed { source: Zk::NoNode }) => Ok(false),
         Err(error) => Err(error.into()),
     }

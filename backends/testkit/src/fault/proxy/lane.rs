@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use elect_api::Boottime;
 
+use super::garble::Garbler;
 use super::{Count, Mode};
 
 /// More than this is left in the sender's buffers.
@@ -23,6 +24,7 @@ pub(super) struct Lane {
     queue: VecDeque<Chunk>,
     /// When the next byte may go, if they go one by one.
     next_byte: Option<Boottime>,
+    garbler: Option<Garbler>,
     has_ended: bool,
 }
 
@@ -67,6 +69,20 @@ impl Lane {
         self.has_ended = bytes.is_empty();
         count.chunks += u64::from(!self.has_ended);
         count.bytes += bytes.len() as u64;
+        let garbled = match mode {
+            Mode::Garble(garbling) if !self.has_ended => {
+                let garbler =
+                    self.garbler.get_or_insert_with(|| Garbler::new(garbling, count.chunks));
+                Some(garbler.garble(bytes))
+            }
+            _ => None,
+        };
+        let bytes = match &garbled {
+            // The rest of it has not come yet.
+            Some(garbled) if garbled.is_empty() => return Ok(()),
+            Some(garbled) => garbled,
+            None => bytes,
+        };
         let (times, delay) = match mode {
             Mode::Swallow => return Ok(()),
             Mode::Duplicate => (2, Duration::ZERO),

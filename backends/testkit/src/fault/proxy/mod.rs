@@ -1,5 +1,6 @@
 //! A way to a TCP server that fails as it is told to.
 
+mod garble;
 mod lane;
 mod relay;
 
@@ -10,6 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+pub use self::garble::{Frames, Garbling};
 use self::relay::{Door, Relay};
 use crate::program::PATIENCE;
 
@@ -34,6 +36,9 @@ pub enum Mode {
     /// Each chunk is passed on twice. A chunk is what one call of `read` gives, which is what the
     /// sender wrote at once as long as it waits for an answer after each request.
     Duplicate,
+    /// Some are changed on their way. It is to begin where a reply begins, and ends with the connections that
+    /// are open then.
+    Garble(Garbling),
 }
 
 /// What came in from one direction, and what went out at the other end.

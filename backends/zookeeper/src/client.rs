@@ -1,0 +1,225 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use elect_api::count_trip;
+use zookeeper_client as zk;
+use zookeeper_client::{
+    CreateOptions, CreateSequence, Error as Zk, MultiWriteError, MultiWriter, OneshotWatcher,
+    SessionId, SessionInfo, SessionState, Stat, StateWatcher,
+};
+
+use crate::task::{Fallen, Stage, Task};
+
+/// The kind of a node to be made, and the rights to it.
+type Options = CreateOptions<'static>;
+
+/// Of whatever version a node is.
+const ANY: i32 = -1;
+
+/// What asks the servers over one session. Each call sends one request, behind those of all calls before it,
+/// and counts it.
+///
+/// The library reads an answer where that is waited for, so this is done by a [`Task`]: what it stumbles over is
+/// an error here.
+#[derive(Clone)]
+pub(crate) struct Client {
+    client: zk::Client,
+    /// Where its session is served.
+    stage: Option<Arc<Stage>>,
+}
+
+/// One of several that are taken together.
+pub(crate) enum Step {
+    /// The node is there.
+    Check(String),
+    Create(String, Vec<u8>, Options),
+    /// For a node of this version, or of any.
+    Set(String, Vec<u8>, Option<i32>),
+    Delete(String),
+}
+
+impl Step {
+    pub(crate) fn check(path: &str) -> Self {
+        Self::Check(path.to_owned())
+    }
+
+    pub(crate) fn create(path: &str, data: &[u8], options: Options) -> Self {
+        Self::Create(path.to_owned(), data.to_vec(), options)
+    }
+
+    pub(crate) fn set(path: &str, data: &[u8], version: Option<i32>) -> Self {
+        Self::Set(path.to_owned(), data.to_vec(), version)
+    }
+
+    pub(crate) fn delete(path: &str) -> Self {
+        Self::Delete(path.to_owned())
+    }
+
+    fn add_to(&self, writer: &mut MultiWriter<'_>) -> Result<(), Zk> {
+        match self {
+            Self::Check(path) => writer.add_check_version(path, ANY),
+            Self::Create(path, data, options) => writer.add_create(path, data, options),
+            Self::Set(path, data, version) => writer.add_set_data(path, data, *version),
+            Self::Delete(path) => writer.add_delete(path, None),
+        }
+    }
+}
+
+impl Client {
+    /// As the task has it that calls this, whose stage is where it has connected.
+    pub(crate) fn new(client: zk::Client) -> Self {
+        Self { client, stage: Stage::here() }
+    }
+
+    /// Whether it stands still: each of its requests fails, and another may go on with its session.
+    pub(crate) fn has_fallen(&self) -> bool {
+        self.stage.as_ref().is_some_and(|stage| stage.is_over())
+    }
+
+    /// Ends when it stands still.
+    pub(crate) fn falls(&self) -> impl Future<Output = ()> + use<> {
+        Stage::falls(self.stage.clone())
+    }
+
+    /// A task that goes no further than this client.
+    pub(crate) fn start<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = T> + Send + 'static,
+    ) -> Task<T> {
+        Task::start_on(self.stage.clone(), task)
+    }
+
+    /// Sends a request, and counts it as one of this name.
+    fn ask<T, E, F>(
+        &self,
+        name: &'static str,
+        request: F,
+    ) -> impl Future<Output = F::Output> + use<T, E, F>
+    where
+        T: Send + 'static,
+        E: From<Zk> + Send + 'static,
+        F: Future<Output = Result<T, E>> + Send + 'static,
+    {
+        count_trip(name);
+        let mut task = self.start(request);
+        async move { task.outcome().await.unwrap_or_else(|fallen: Fallen| Err(E::from(fallen.into()))) }
+    }
+
+    /// What another client may go on with.
+    pub(crate) fn session(&self) -> SessionInfo {
+        self.client.session().clone()
+    }
+
+    pub(crate) fn session_id(&self) -> SessionId {
+        self.client.session_id()
+    }
+
+    /// As the server granted it.
+    pub(crate) fn session_timeout(&self) -> Duration {
+        self.client.session_timeout()
+    }
+
+    pub(crate) fn state(&self) -> SessionState {
+        self.client.state()
+    }
+
+    /// Tells of what comes after this.
+    pub(crate) fn state_watcher(&self) -> StateWatcher {
+        self.client.state_watcher()
+    }
+
+    pub(crate) fn create(
+        &self,
+        path: &str,
+        data: &[u8],
+        options: Options,
+    ) -> impl Future<Output = Result<(Stat, CreateSequence), Zk>> + use<> {
+        let (client, path, data) = (self.client.clone(), path.to_owned(), data.to_vec());
+        self.ask("create", async move { client.create(&path, &data, &options).await })
+    }
+
+    pub(crate) fn set_data(
+        &self,
+        path: &str,
+        data: &[u8],
+        version: i32,
+    ) -> impl Future<Output = Result<Stat, Zk>> + use<> {
+        let (client, path, data) = (self.client.clone(), path.to_owned(), data.to_vec());
+        self.ask("set_data", async move { client.set_data(&path, &data, Some(version)).await })
+    }
+
+    pub(crate) fn delete(&self, path: &str) -> impl Future<Output = Result<(), Zk>> + use<> {
+        let (client, path) = (self.client.clone(), path.to_owned());
+        self.ask("delete", async move { client.delete(&path, None).await })
+    }
+
+    /// Has the server catch up with the ensemble.
+    pub(crate) fn sync(&self, path: &str) -> impl Future<Output = Result<(), Zk>> + use<> {
+        let (client, path) = (self.client.clone(), path.to_owned());
+        self.ask("sync", async move { client.sync(&path).await })
+    }
+
+    pub(crate) fn get_data(
+        &self,
+        path: &str,
+    ) -> impl Future<Output = Result<(Vec<u8>, Stat), Zk>> + use<> {
+        let (client, path) = (self.client.clone(), path.to_owned());
+        self.ask("get_data", async move { client.get_data(&path).await })
+    }
+
+    /// The ensemble's configuration.
+    pub(crate) fn get_config(&self) -> impl Future<Output = Result<(Vec<u8>, Stat), Zk>> + use<> {
+        let client = self.client.clone();
+        self.ask("get_data", async move { client.get_config().await })
+    }
+
+    pub(crate) fn check_stat(
+        &self,
+        path: &str,
+    ) -> impl Future<Output = Result<Option<Stat>, Zk>> + use<> {
+        let (client, path) = (self.client.clone(), path.to_owned());
+        self.ask("exists", async move { client.check_stat(&path).await })
+    }
+
+    pub(crate) fn check_and_watch_stat(
+        &self,
+        path: &str,
+    ) -> impl Future<Output = Result<(Option<Stat>, OneshotWatcher), Zk>> + use<> {
+        let (client, path) = (self.client.clone(), path.to_owned());
+        self.ask("exists", async move { client.check_and_watch_stat(&path).await })
+    }
+
+    pub(crate) fn list_children(
+        &self,
+        path: &str,
+    ) -> impl Future<Output = Result<Vec<String>, Zk>> + use<> {
+        let (client, path) = (self.client.clone(), path.to_owned());
+        self.ask("get_children", async move { client.list_children(&path).await })
+    }
+
+    pub(crate) fn list_and_watch_children(
+        &self,
+        path: &str,
+    ) -> impl Future<Output = Result<(Vec<String>, OneshotWatcher), Zk>> + use<> {
+        let (client, path) = (self.client.clone(), path.to_owned());
+        self.ask("get_children", async move { client.list_and_watch_children(&path).await })
+    }
+
+    /// Takes all of these steps or none: a write of the quorum.
+    pub(crate) fn multi(
+        &self,
+        steps: Vec<Step>,
+    ) -> impl Future<Output = Result<(), MultiWriteError>> + use<> {
+        let client = self.client.clone();
+        self.ask("multi", async move {
+            let mut writer = client.new_multi_writer();
+            steps.iter().try_for_each(|step| step.add_to(&mut writer))?;
+            let answers = writer.commit().await?;
+            if answers.len() == steps.len() {
+                return Ok(());
+            }
+            let what = format!("{} answers to {} steps", answers.len(), steps.len());
+            Err(Zk::UnexpectedError(what).into())
+        })
+    }
+}

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use elect_testkit::fault::{Frames, Garbling, Mode, TcpProxy};
+use elect_testkit::fault::{Frames, Garbling, Mode, Spoil, TcpProxy};
 use elect_testkit::oracle::{Oracle, now};
 use elect_testkit::program::{Elect, Ended, Running, eventually};
 use nix::sys::signal::Signal;
@@ -46,7 +46,8 @@ impl Den {
         if early.is_some() {
             self.oracle.wait_for_run(&tags[0]);
         }
-        self.proxy.replies(Mode::Garble(Garbling { frames: self.frames, odds, seed }));
+        let spoil = Spoil::AtRandom { odds, seed };
+        self.proxy.replies(Mode::Garble(Garbling { frames: self.frames, spoil }));
         // Who is connected already meets them, too.
         let mut candidates: Vec<Running> = early.into_iter().collect();
         candidates.extend(tags[candidates.len()..].iter().map(|tag| self.candidate(tag)));

@@ -99,6 +99,7 @@ pub mod fuzzing;
 mod layout;
 mod lease;
 mod link;
+mod listing;
 mod note;
 mod orders;
 mod overhear;

@@ -1,44 +1,42 @@
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use elect_api::{ElectionName, Entry, Leader, Renewed, Survey, Token};
-use etcd_client::{Client, DeleteOptions, GetOptions, KeyValue, SortOrder, SortTarget, Txn, TxnOp};
+use etcd_client::{Client, DeleteOptions, KeyValue, Txn, TxnOp};
 
 use crate::fault::{Doing, Failure};
 use crate::layout::{self, Hall};
+use crate::listing::{Part, list};
 use crate::value::{self, Value};
 use crate::whole::whole;
 
-/// The longest answer that is read: room for some hundred thousand candidates.
-const LONGEST: usize = 128 << 20;
-
 /// Looks at one election.
 pub(crate) async fn survey(client: &Client, hall: &Hall) -> Result<Survey, Failure> {
-    let options = GetOptions::new().with_prefix().with_sort(SortTarget::Create, SortOrder::Ascend);
-    let listing = get(client, hall.prefix(), options).await?;
-    let mut entries = listing.iter().filter_map(|kv| Some((kv, read(hall, kv)?)));
-    let leader = match entries.next() {
+    let mut shown = list(client, hall.prefix(), Part::Whole, |kv| Shown::of(hall, kv)).await?;
+    shown.sort_by_key(|shown| shown.revision);
+    let mut shown = shown.into_iter();
+    let leader = match shown.next() {
         None => None,
-        Some((kv, (entry, since))) => {
-            let lease = lease(client.clone(), kv.lease()).await;
+        Some(first) => {
+            let lease = lease(client.clone(), first.lease).await;
             Some(Leader {
-                entry,
-                token: Token::new(kv.create_revision().unsigned_abs()),
-                since,
+                entry: first.entry,
+                token: Token::new(first.revision),
+                since: first.since,
                 remaining: lease.map(|(remaining, _)| remaining),
                 renewed: lease.and_then(|(remaining, granted)| renewed(remaining, granted)),
             })
         }
     };
-    Ok(Survey { leader, waiting: entries.map(|(_, (entry, _))| entry).collect() })
+    Ok(Survey { leader, waiting: shown.map(|shown| shown.entry).collect() })
 }
 
 /// Removes the notes, the orders, the fences and the values of an election if nobody is in it; says whether that is
 /// so. Entries do not outlive their candidates.
 pub(crate) async fn forget(client: &Client, hall: &Hall) -> Result<bool, Failure> {
-    let options = GetOptions::new().with_prefix().with_keys_only();
-    let listing = get(client, hall.prefix(), options).await?;
-    if listing.iter().any(|kv| hall.number_of(kv.key()).is_some()) {
+    let entry = |kv: &KeyValue| hall.number_of(kv.key()).map(drop);
+    let entries = list(client, hall.prefix(), Part::Keys, entry).await?;
+    if !entries.is_empty() {
         return Ok(false);
     }
     let all_below = |keys| TxnOp::delete(keys, Some(DeleteOptions::new().with_prefix()));
@@ -50,12 +48,9 @@ pub(crate) async fn forget(client: &Client, hall: &Hall) -> Result<bool, Failure
 
 /// The names of all elections that have candidates.
 pub(crate) async fn elections(client: &Client, prefix: &str) -> Result<Vec<ElectionName>, Failure> {
-    let options = GetOptions::new().with_keys_only();
-    // The end of an empty prefix is that of all keys.
-    let options = if prefix.is_empty() { options.with_all_keys() } else { options.with_prefix() };
-    let listing = get(client, prefix, options).await?;
-    let names = listing.iter().filter_map(|kv| layout::election_of(prefix, kv.key()));
-    Ok(names.collect::<BTreeSet<_>>().into_iter().collect())
+    let name = |kv: &KeyValue| layout::election_of(prefix, kv.key());
+    let names = list(client, prefix, Part::Keys, name).await?;
+    Ok(BTreeSet::from_iter(names).into_iter().collect())
 }
 
 /// The names of all elections that have orders.
@@ -63,30 +58,32 @@ pub(crate) async fn under_orders(
     client: &Client,
     prefix: &str,
 ) -> Result<Vec<ElectionName>, Failure> {
-    let options = GetOptions::new().with_keys_only().with_prefix();
-    let listing = get(client, &layout::all_notes(prefix), options).await?;
-    Ok(listing.iter().filter_map(|kv| layout::ordered_by(prefix, kv.key())).collect())
+    let name = |kv: &KeyValue| layout::ordered_by(prefix, kv.key());
+    list(client, &layout::all_notes(prefix), Part::Keys, name).await
 }
 
-async fn get(client: &Client, key: &str, options: GetOptions) -> Result<Vec<KeyValue>, Failure> {
-    let mut kv = client.kv_client().max_decoding_message_size(LONGEST);
-    let reply = kv.get(key, Some(options)).await;
-    let mut reply = reply.map_err(|cause| Failure { doing: Doing::Look, cause })?;
-    Ok(reply.take_kvs())
+/// What a survey shows of a candidate's key.
+struct Shown {
+    entry: Entry,
+    since: Option<SystemTime>,
+    /// At which it came.
+    revision: u64,
+    lease: i64,
 }
 
-type Shown = (Entry, Option<std::time::SystemTime>);
-
-fn read(hall: &Hall, kv: &KeyValue) -> Option<Shown> {
-    let number = hall.number_of(kv.key())?;
-    let revision = kv.create_revision().unsigned_abs();
-    Some(match Value::read(kv.value()) {
-        Some(value) => {
-            let since = value.since();
-            (value.into_entry(revision), since)
-        }
-        None => (value::foreign(kv.value(), number, revision), None),
-    })
+impl Shown {
+    fn of(hall: &Hall, kv: &KeyValue) -> Option<Self> {
+        let number = hall.number_of(kv.key())?;
+        let revision = kv.create_revision().unsigned_abs();
+        let (entry, since) = match Value::read(kv.value()) {
+            Some(value) => {
+                let since = value.since();
+                (value.into_entry(revision), since)
+            }
+            None => (value::foreign(kv.value(), number, revision), None),
+        };
+        Some(Self { entry, since, revision, lease: kv.lease() })
+    }
 }
 
 /// How long a lease runs on, and for how long it was granted, if etcd tells us.

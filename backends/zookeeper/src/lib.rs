@@ -85,6 +85,13 @@
 //! present session; any other node with it is removed. A new entry always has a new UUID, and those of
 //! entries that may still come to light are remembered, and removed when they do.
 //!
+//! ## Answers that no sound server gives
+//!
+//! The library panics over some of them. It works on a thread of its own, where answers are read, too; one on which it
+//! panics stands still for good, and the requests of that moment fail. The next client, on another thread, goes on
+//! with the session by its id and password, so that nobody loses a place; watches count as fired. A process has 32 such
+//! threads at most, as nothing of what a stopped one had is given back.
+//!
 //! ## Orders
 //!
 //! A refresh begins with a `sync` or with the quorum's write, and a server answers a session in order: what is

@@ -7,6 +7,11 @@ use crate::entry;
 use crate::fault::{Action, fault};
 use crate::settings::Settings;
 
+/// No entry of a candidate is longer, in bytes: others are shown by their names. Anybody may write there.
+const LONGEST: usize = 1 << 14;
+/// Of so many the answers are on their way at a time.
+const AT_ONCE: usize = 256;
+
 /// Looks at one election: reads only, and leaves no watch behind.
 pub(crate) async fn survey(client: &Client, directory: &Directory) -> Result<Survey, Error> {
     let Some(queue) = directory.queue(client).await? else { return Ok(Survey::default()) };
@@ -14,20 +19,38 @@ pub(crate) async fn survey(client: &Client, directory: &Directory) -> Result<Sur
     directory.check(&queue)?;
     let nodes: Vec<(&str, String)> =
         queue.names().map(|node| (node, directory.path_of(node))).collect();
-    // All of them are asked for before the first answer is waited for.
-    let asked: Vec<_> =
-        nodes.iter().map(|(_, path)| (client.get_data(path), client.check_stat(path))).collect();
     let mut found = Vec::new();
-    for ((node, path), (data, stat)) in nodes.iter().zip(asked) {
-        let (data, stat) = match (data.await, stat.await) {
-            (Ok((data, stat)), _) => (data, stat),
-            (Err(Zk::NoAuth), Ok(Some(stat))) => (Vec::new(), stat),
-            (Err(Zk::NoNode | Zk::NoAuth), Ok(_)) => continue,
-            (Err(error), _) => return Err(fault(Action::Read, path, error)),
+    for some in nodes.chunks(AT_ONCE) {
+        found.extend(entries(client, some).await?);
+    }
+    Ok(in_order(found))
+}
+
+/// The entries of these nodes, each with its path, as far as they are there.
+async fn entries(client: &Client, nodes: &[(&str, String)]) -> Result<Vec<(Entry, Stat)>, Error> {
+    let failed = |path: &str, error| fault(Action::Read, path, error);
+    // All of them are asked for before the first answer is waited for.
+    let looks: Vec<_> = nodes.iter().map(|(_, path)| client.check_stat(path)).collect();
+    let mut asked = Vec::new();
+    for ((node, path), look) in nodes.iter().zip(looks) {
+        let Some(stat) = look.await.map_err(|error| failed(path, error))? else { continue };
+        let is_read = usize::try_from(stat.data_length).is_ok_and(|length| length <= LONGEST);
+        asked.push((node, path, stat, is_read.then(|| client.get_data(path))));
+    }
+    let mut found = Vec::new();
+    for (node, path, stat, data) in asked {
+        let data = match data {
+            None => Vec::new(),
+            Some(data) => match data.await {
+                Ok((data, _)) => data,
+                Err(Zk::NoAuth) => Vec::new(),
+                Err(Zk::NoNode) => continue,
+                Err(error) => return Err(failed(path, error)),
+            },
         };
         found.push((entry::read(node, &data, stat.czxid, Some(stat.ctime)), stat));
     }
-    Ok(in_order(found))
+    Ok(found)
 }
 
 fn in_order(found: Vec<(Entry, Stat)>) -> Survey {

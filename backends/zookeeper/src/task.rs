@@ -137,7 +137,7 @@ fn told(panic: &PanicHookInfo<'_>) -> String {
     words + &place
 }
 
-/// Before whatever else is done at a panic.
+/// Before whatever else is done at a panic. A stage keeps the lock of the hook for good: no other is set after that.
 fn stand_still_at_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

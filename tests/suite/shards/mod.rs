@@ -19,6 +19,7 @@ mod disputes;
 mod ends;
 mod faults;
 mod flags;
+mod hostile;
 mod moves;
 mod picture;
 mod sessions;

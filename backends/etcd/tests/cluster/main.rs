@@ -6,6 +6,7 @@ mod credentials;
 mod crowds;
 mod divided;
 mod interplay;
+mod listings;
 mod losses;
 mod members;
 mod messages;

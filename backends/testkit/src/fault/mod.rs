@@ -31,7 +31,7 @@ pub(crate) use self::filter::enter as enter_filter;
 pub use self::filter::{Filter, Refusal};
 pub use self::freezer::Cgroup;
 pub use self::network::{Direction, Network};
-pub use self::proxy::{Count, Frames, Garbling, Mode, TcpProxy, Traffic};
+pub use self::proxy::{Count, Frames, Garbling, Mode, Spoil, TcpProxy, Traffic};
 pub use self::ptrace::Traced;
 pub use self::table::{Outcome, Row, Table};
 

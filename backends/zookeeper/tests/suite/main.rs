@@ -14,4 +14,5 @@ mod silence;
 mod stage;
 mod support;
 mod tls;
+mod unreadable;
 mod validity;

@@ -90,6 +90,8 @@ async fn campaign(
         Coordinator { store: terms.store, election: &terms.election, shards, log: &terms.log };
     let mut member = Member {
         terms,
+        shards,
+        has_told: false,
         inherited,
         service: service.as_ref(),
         held: BTreeMap::new(),
@@ -140,6 +142,10 @@ type Led = (Verdict, Option<Duration>);
 /// What we hold, and how it goes.
 struct Member<'a> {
     terms: &'a Terms<'a>,
+    /// How many there are.
+    shards: u16,
+    /// That the orders name others.
+    has_told: bool,
     inherited: &'a Inherited,
     service: Option<&'a Service<'a>>,
     /// The shards whose candidacies go on.
@@ -167,10 +173,21 @@ impl Member<'_> {
     fn follow(&mut self, known: &Known) {
         let Some(orders) = known.orders.as_ref().filter(|_| self.verdict.is_none()) else { return };
         let ours = &self.terms.candidate.id;
-        let wanted = match orders.pausing() {
+        let mut wanted = match orders.pausing() {
             None => orders.spread().of(ours),
             Some(_) => BTreeSet::new(),
         };
+        // Whoever can write the orders has us start no more than we were told of.
+        let strange = wanted.split_off(&self.shards);
+        if let Some(shard) =
+            strange.first().filter(|_| !std::mem::replace(&mut self.has_told, true))
+        {
+            self.terms.log.warn(format_args!(
+                "we are to hold shard {shard} by the store, and there are {}, from 0: it is ignored; look who else \
+                 writes there",
+                self.shards
+            ));
+        }
         for (shard, held) in &mut self.held {
             if !wanted.contains(shard) {
                 held.release(|| why_not(orders, *shard));

@@ -16,10 +16,22 @@ pub enum Frames {
 pub struct Garbling {
     /// Of what.
     pub frames: Frames,
-    /// One of so many is garbled.
-    pub odds: u32,
-    /// Of the choices; what is chosen from depends on what comes, and so does what comes of them.
-    pub seed: u64,
+    /// In which way.
+    pub spoil: Spoil,
+}
+
+/// What becomes of a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spoil {
+    /// Each is cut after so many bytes, and has as many by its own account.
+    Short(usize),
+    /// One of `odds` is changed in ways that the seed chooses, which depend on what comes besides.
+    AtRandom {
+        /// At least 1.
+        odds: u32,
+        /// Of the choices.
+        seed: u64,
+    },
 }
 
 /// The header of a frame of HTTP/2, and of a message of gRPC.
@@ -41,7 +53,10 @@ pub(super) struct Garbler {
 impl Garbler {
     /// The `number` tells it from the others of its proxy.
     pub(super) fn new(garbling: Garbling, number: u64) -> Self {
-        let rng = Rng::with_seed(garbling.seed.wrapping_add(number));
+        let rng = match garbling.spoil {
+            Spoil::Short(_) => Rng::with_seed(0),
+            Spoil::AtRandom { seed, .. } => Rng::with_seed(seed.wrapping_add(number)),
+        };
         Self { garbling, rng, rest: Vec::new(), earlier: Vec::new() }
     }
 
@@ -51,11 +66,13 @@ impl Garbler {
         let mut out = Vec::new();
         while let Some(length) = self.frame() {
             let frame: Vec<u8> = self.rest.drain(..length).collect();
-            if self.rng.u32(..self.garbling.odds) > 0 {
-                out.extend_from_slice(&frame);
-            } else {
-                out.extend(self.spoil(frame.clone()));
-            }
+            out.extend(match self.garbling.spoil {
+                Spoil::Short(most) => self.with_body(frame.clone(), |body| body.truncate(most)),
+                Spoil::AtRandom { odds, .. } if self.rng.u32(..odds) == 0 => {
+                    self.spoil(frame.clone())
+                }
+                Spoil::AtRandom { .. } => frame.clone(),
+            });
             if self.rng.bool() {
                 self.earlier = frame;
             }
@@ -79,53 +96,57 @@ impl Garbler {
         match self.rng.u8(..8) {
             // Nor are its borders what they were.
             0 => {
-                self.change(&mut frame);
-                return frame;
+                change(&mut self.rng, &mut frame);
+                frame
             }
-            1 if !self.earlier.is_empty() => return self.earlier.clone(),
-            _ => {}
+            1 if !self.earlier.is_empty() => self.earlier.clone(),
+            times => {
+                let mut rng = self.rng.fork();
+                self.with_body(frame, |body| (0..times / 2).for_each(|_| change(&mut rng, body)))
+            }
         }
+    }
+
+    /// The frame with another body, which it says the length of.
+    fn with_body(&self, mut frame: Vec<u8>, other: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
         let head = match self.garbling.frames {
             Frames::Lengths => 4,
-            // The first byte is the first of three, and the fourth says what it is: 0 is data.
+            // After its length it says what it is: 0 is data.
             Frames::Grpc if frame[3] == 0 && frame.len() > HTTP2 + GRPC => HTTP2 + GRPC,
             Frames::Grpc => return frame,
         };
-        let mut body = frame.split_off(head.min(frame.len()));
-        for _ in 0..self.rng.u8(1..4) {
-            self.change(&mut body);
-        }
-        let length = u32::try_from(body.len()).expect("a short reply").to_be_bytes();
+        let mut body = frame.split_off(head);
+        other(&mut body);
+        let length = |bytes: usize| u32::try_from(bytes).expect("a short reply").to_be_bytes();
         match self.garbling.frames {
-            Frames::Lengths => frame.copy_from_slice(&length),
+            Frames::Lengths => frame.copy_from_slice(&length(body.len())),
             Frames::Grpc => {
-                frame[HTTP2 + 1..].copy_from_slice(&length);
-                let whole = u32::try_from(GRPC + body.len()).expect("a short reply");
-                frame[..3].copy_from_slice(&whole.to_be_bytes()[1..]);
+                frame[HTTP2 + 1..].copy_from_slice(&length(body.len()));
+                frame[..3].copy_from_slice(&length(GRPC + body.len())[1..]);
             }
         }
         frame.extend(body);
         frame
     }
+}
 
-    fn change(&mut self, bytes: &mut Vec<u8>) {
-        let at = self.rng.usize(..=bytes.len());
-        let rest = bytes.len() - at;
-        match self.rng.u8(..7) {
-            0 => bytes.truncate(at),
-            1 => drop(bytes.drain(at..at + self.rng.usize(..=rest.min(8)))),
-            2 => {
-                let more: Vec<u8> = (0..self.rng.usize(1..16)).map(|_| self.rng.u8(..)).collect();
-                drop(bytes.splice(at..at, more));
-            }
-            3 if rest >= 4 => {
-                let number = NUMBERS[self.rng.usize(..NUMBERS.len())];
-                bytes[at..at + 4].copy_from_slice(&number.to_be_bytes());
-            }
-            4 if rest > 0 => bytes[at] = [0, 0x7f, 0x80, 0xff][self.rng.usize(..4)],
-            5 if rest > 0 => bytes[at] = self.rng.u8(..),
-            _ if rest > 0 => bytes[at] ^= 1 << self.rng.u8(..8),
-            _ => {}
+fn change(rng: &mut Rng, bytes: &mut Vec<u8>) {
+    let at = rng.usize(..=bytes.len());
+    let rest = bytes.len() - at;
+    match rng.u8(..7) {
+        0 => bytes.truncate(at),
+        1 => drop(bytes.drain(at..at + rng.usize(..=rest.min(8)))),
+        2 => {
+            let more: Vec<u8> = (0..rng.usize(1..16)).map(|_| rng.u8(..)).collect();
+            drop(bytes.splice(at..at, more));
         }
+        3 if rest >= 4 => {
+            let number = NUMBERS[rng.usize(..NUMBERS.len())];
+            bytes[at..at + 4].copy_from_slice(&number.to_be_bytes());
+        }
+        4 if rest > 0 => bytes[at] = [0, 0x7f, 0x80, 0xff][rng.usize(..4)],
+        5 if rest > 0 => bytes[at] = rng.u8(..),
+        _ if rest > 0 => bytes[at] ^= 1 << rng.u8(..8),
+        _ => {}
     }
 }

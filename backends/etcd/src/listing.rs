@@ -1,0 +1,87 @@
+//! Listings of keys, read in parts: whoever may write keys may write many, and large ones.
+
+use etcd_client::{Client, Error as Cause, GetOptions, KeyValue, ResponseHeader};
+use tonic::Code;
+
+use crate::fault::{Doing, Failure};
+
+/// How many keys are asked for at once.
+const MANY: i64 = 1024;
+/// The longest answer that is read, in bytes: more than the largest key that etcd takes if it is set up as usual.
+const LONGEST: usize = 2 << 20;
+
+/// What of the keys is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// All, in the order of the keys. One that fits into no answer comes without its value.
+    Whole,
+    /// All but the values.
+    Keys,
+}
+
+/// What `keep` keeps of all keys that begin with `prefix`, as they are at one moment. One request for each part.
+///
+/// # Cancellation
+/// Nothing is left behind.
+pub(crate) async fn list<T>(
+    client: &Client,
+    prefix: &str,
+    part: Part,
+    mut keep: impl FnMut(&KeyValue) -> Option<T>,
+) -> Result<Vec<T>, Failure> {
+    let mut kv = client.kv_client().max_decoding_message_size(LONGEST);
+    let end = end_of(prefix);
+    let mut from = if prefix.is_empty() { vec![0] } else { prefix.as_bytes().to_vec() };
+    let (mut kept, mut revision, mut limit, mut asked) = (Vec::new(), 0, MANY, part);
+    loop {
+        let options = GetOptions::new().with_range(end.clone());
+        let options = options.with_limit(limit).with_revision(revision);
+        let options = if asked == Part::Keys { options.with_keys_only() } else { options };
+        let reply = match kv.get(from.clone(), Some(options)).await {
+            Ok(reply) => reply,
+            Err(cause) if is_too_long(&cause) && limit > 1 => {
+                limit /= 2;
+                continue;
+            }
+            Err(cause) if is_too_long(&cause) && asked == Part::Whole => {
+                asked = Part::Keys;
+                continue;
+            }
+            Err(cause) => return Err(Failure { doing: Doing::Look, cause }),
+        };
+        kept.extend(reply.kvs().iter().filter_map(&mut keep));
+        let Some(last) = reply.kvs().last().filter(|_| reply.more()) else { return Ok(kept) };
+        from = [last.key(), &[0]].concat();
+        revision = reply.header().map_or(revision, ResponseHeader::revision);
+        asked = part;
+        limit = (limit * 2).min(MANY);
+    }
+}
+
+/// The first key behind all that begin so: `\0` stands for the end of all keys.
+fn end_of(prefix: &str) -> Vec<u8> {
+    let mut end = prefix.as_bytes().to_vec();
+    // No text has this byte in it, so that there always is a next one.
+    match end.last_mut() {
+        Some(last) => *last += 1,
+        None => end.push(0),
+    }
+    end
+}
+
+fn is_too_long(cause: &Cause) -> bool {
+    matches!(cause, Cause::GRpcStatus(status) if status.code() == Code::OutOfRange)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_is_behind_all_that_begin_so() {
+        assert_eq!(end_of("elect/"), b"elect0");
+        assert_eq!(end_of(""), [0]);
+        let end = end_of("a\u{10ffff}");
+        assert!(end.as_slice() > "a\u{10ffff}z".as_bytes() && end.as_slice() < b"b".as_slice());
+    }
+}

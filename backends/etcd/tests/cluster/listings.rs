@@ -1,0 +1,85 @@
+//! What a survey reads where anybody may write.
+
+use std::fs;
+
+use elect_api::{ElectionName, Entry, Store, Survey};
+use elect_testkit::run;
+use elect_testkit::servers::Etcd;
+use etcd_client::Client;
+
+/// More than it may take, in KiB: twice the longest answer, and what is kept of all.
+const MEMORY: usize = 12 << 10;
+
+async fn client(etcd: &Etcd) -> Client {
+    Client::connect([etcd.endpoints()[0].to_string()], None).await.expect("a client")
+}
+
+fn election() -> ElectionName {
+    "job".parse().expect("a name")
+}
+
+fn key(number: usize) -> String {
+    format!("elect/job/{:x}", 0x10000 + number)
+}
+
+fn store(etcd: &Etcd) -> Box<dyn Store> {
+    elect_etcd::connect(&etcd.url()).expect("a good URL")
+}
+
+fn ids(survey: &Survey) -> Vec<&str> {
+    survey.entries().map(|entry: &Entry| entry.candidate.id.as_str()).collect()
+}
+
+/// The greatest resident size of this process since it was last forgotten, in KiB.
+fn peak() -> usize {
+    let status = fs::read_to_string("/proc/self/status").expect("procfs");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a size");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+#[test]
+fn more_than_fit_into_an_answer_are_shown_as_they_came() {
+    run("listings", async {
+        let etcd = Etcd::start(1);
+        let mut client = client(&etcd).await;
+        let names: Vec<String> = (0..2500).map(|number| format!("name-{number}")).collect();
+        // The keys are in another order than their coming.
+        for (number, name) in names.iter().enumerate() {
+            client.put(key(9999 - number), name.as_str(), None).await.expect("a key");
+        }
+        let survey = store(&etcd).survey(&election()).await.expect("a survey");
+        assert_eq!(ids(&survey), names);
+    });
+}
+
+#[test]
+fn large_values_do_not_fill_the_memory() {
+    run("listings", async {
+        let etcd = Etcd::start(1);
+        let mut client = client(&etcd).await;
+        let store = store(&etcd);
+        store.survey(&election()).await.expect("a survey");
+        for number in 0..40 {
+            client.put(key(number), vec![b'x'; 1_400_000], None).await.expect("a key");
+        }
+        fs::write("/proc/self/clear_refs", "5").expect("a new peak");
+        let before = peak();
+        let survey = store.survey(&election()).await.expect("a survey");
+        let after = peak();
+        assert_eq!(survey.entries().count(), 40);
+        assert!(after - before < MEMORY, "from {before} to {after} KiB");
+    });
+}
+
+#[test]
+fn a_value_that_fits_into_no_answer_is_left_out() {
+    run("listings", async {
+        let etcd = Etcd::start_with(1, &["--max-request-bytes=8000000"]);
+        let mut client = client(&etcd).await;
+        client.put(key(1), "first", None).await.expect("a key");
+        client.put(key(2), vec![b'x'; 6_000_000], None).await.expect("a key");
+        client.put(key(3), "third", None).await.expect("a key");
+        let survey = store(&etcd).survey(&election()).await.expect("a survey");
+        assert_eq!(ids(&survey), ["first", "10002", "third"]);
+    });
+}

@@ -9,7 +9,7 @@ use nix::sys::signal::Signal;
 use crate::see::{Arena, Ground, on_each_cluster};
 
 on_each_cluster! {
-    whoever_has_led_sits_an_outage_out_that_no_newcomer_would
+    alone: whoever_has_led_sits_an_outage_out_that_no_newcomer_would
 }
 
 fn whoever_has_led_sits_an_outage_out_that_no_newcomer_would(arena: &Arena) {

@@ -22,7 +22,7 @@ mod words;
 use elect_testkit::fault::{Outcome, Table};
 
 pub(crate) use self::cases::CASES;
-pub(crate) use self::cluster::{Brand, Cluster};
+pub(crate) use self::cluster::{Brand, Cluster, Home};
 #[allow(unused_imports, reason = "for the tests that run by hand")]
 pub(crate) use self::guards::GUARDS;
 pub(crate) use self::store::Store;

@@ -1,4 +1,3 @@
-use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -7,7 +6,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::real::{Brand, Cluster};
+use crate::real::{Brand, Home};
 
 /// Which store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +19,8 @@ pub(crate) enum Ground {
 /// The election "job" in a store of its own.
 pub(crate) struct Arena {
     folder: TempDir,
-    cluster: Option<(Brand, RefCell<Box<dyn Cluster>>)>,
+    /// For a store with servers.
+    home: Option<Home>,
 }
 
 /// A server that is stopped until this is dropped.
@@ -28,22 +28,26 @@ pub(crate) struct Silence<'a>(&'a Arena);
 
 impl Arena {
     pub(crate) fn on(ground: Ground) -> Self {
-        Self::with(ground, |brand| brand.here(1))
+        Self::with(ground, Home::usual)
     }
 
     /// The same on one that grants leases of 100 minutes.
     pub(crate) fn slow(ground: Ground) -> Self {
-        Self::with(ground, Brand::slow)
+        Self::with(ground, Home::slow)
     }
 
-    fn with(ground: Ground, start: impl FnOnce(Brand) -> Box<dyn Cluster>) -> Self {
+    /// Where nobody else is: its server may be stopped, killed and asked who is there.
+    pub(crate) fn alone(ground: Ground) -> Self {
+        Self::with(ground, Home::alone)
+    }
+
+    fn with(ground: Ground, home: impl FnOnce(Brand) -> Home) -> Self {
         let brand = match ground {
             Ground::File => None,
             Ground::Etcd => Some(Brand::Etcd),
             Ground::ZooKeeper => Some(Brand::ZooKeeper),
         };
-        let cluster = brand.map(|brand| (brand, RefCell::new(start(brand))));
-        Self { folder: TempDir::new().expect("a temporary folder"), cluster }
+        Self { folder: TempDir::new().expect("a temporary folder"), home: brand.map(home) }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -52,19 +56,23 @@ impl Arena {
 
     /// Where the server is.
     pub(crate) fn address(&self) -> SocketAddr {
-        self.cluster.as_ref().expect("a store with servers").1.borrow().addresses()[0]
+        self.home().address()
     }
 
     pub(crate) fn url(&self) -> String {
-        match &self.cluster {
+        match &self.home {
             None => format!("file://{}", self.path("state").display()),
-            Some((brand, _)) => brand.url(&[self.address()]),
+            Some(home) => home.url(),
         }
     }
 
     /// The store by another way to its server.
     pub(crate) fn url_through(&self, way: SocketAddr) -> String {
-        self.cluster.as_ref().expect("a store with servers").0.url(&[way])
+        self.home().url_through(way)
+    }
+
+    fn home(&self) -> &Home {
+        self.home.as_ref().expect("a store with servers")
     }
 
     pub(crate) fn elect(&self, subcommand: &str) -> Elect {
@@ -97,7 +105,7 @@ impl Arena {
         script: &str,
     ) -> Running {
         let run = self.elect("run").args(["-e", "job", "--id", label]);
-        let run = if self.cluster.is_some() { run.args(["--ttl", &ttl.to_string()]) } else { run };
+        let run = if self.home.is_some() { run.args(["--ttl", &ttl.to_string()]) } else { run };
         flags(run).env("RECORD", self.path("record")).sh(script).spawn()
     }
 
@@ -160,7 +168,7 @@ impl Arena {
     /// The file of a note, where the store keeps it in one.
     pub(crate) fn note(&self, name: &str) -> Option<PathBuf> {
         let note = self.path("state").join("job").join(format!("note-{name}"));
-        self.cluster.is_none().then_some(note)
+        self.home.is_none().then_some(note)
     }
 
     /// Has the server answer nobody.
@@ -172,22 +180,21 @@ impl Arena {
 
     /// Whether the store has a server.
     pub(crate) const fn has_server(&self) -> bool {
-        self.cluster.is_some()
+        self.home.is_some()
     }
 
     /// Kills the server.
     pub(crate) fn kill_server(&self) {
-        self.cluster.as_ref().expect("a store with servers").1.borrow_mut().member(0).kill();
+        self.home().own().member(0).kill();
     }
 
     /// Starts it again.
     pub(crate) fn restart_server(&self) {
-        self.cluster.as_ref().expect("a store with servers").1.borrow_mut().member(0).restart();
+        self.home().own().member(0).restart();
     }
 
     fn signal(&self, signal: Signal) {
-        let (_, cluster) = self.cluster.as_ref().expect("a store with servers");
-        cluster.borrow_mut().member(0).signal(signal);
+        self.home().own().member(0).signal(signal);
     }
 }
 

@@ -11,25 +11,31 @@ mod truth;
 mod wait;
 mod watch;
 
-/// One test for each store.
+/// One test for each store, in an arena of this kind.
 macro_rules! on_each_store {
-    ($($case:ident)*) => {
+    ($kind:ident: $($case:ident)*) => {
         mod file {
-            $(#[test] fn $case() { super::$case(&super::Arena::on(super::Ground::File)); })*
+            $(#[test] fn $case() { super::$case(&super::Arena::$kind(super::Ground::File)); })*
         }
-        on_each_cluster! { $($case)* }
+        on_each_cluster! { $kind: $($case)* }
+    };
+    ($($case:ident)*) => {
+        on_each_store! { on: $($case)* }
     };
 }
 
 /// One test for each store that has servers.
 macro_rules! on_each_cluster {
-    ($($case:ident)*) => {
+    ($kind:ident: $($case:ident)*) => {
         mod etcd {
-            $(#[test] fn $case() { super::$case(&super::Arena::on(super::Ground::Etcd)); })*
+            $(#[test] fn $case() { super::$case(&super::Arena::$kind(super::Ground::Etcd)); })*
         }
         mod zookeeper {
-            $(#[test] fn $case() { super::$case(&super::Arena::on(super::Ground::ZooKeeper)); })*
+            $(#[test] fn $case() { super::$case(&super::Arena::$kind(super::Ground::ZooKeeper)); })*
         }
+    };
+    ($($case:ident)*) => {
+        on_each_cluster! { on: $($case)* }
     };
 }
 

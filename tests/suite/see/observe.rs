@@ -20,7 +20,7 @@ mod outage {
         what_has_not_changed_is_not_told_again,
     };
     on_each_cluster! {
-        after_an_outage_the_difference_is_told
+        alone: after_an_outage_the_difference_is_told
         what_has_not_changed_is_not_told_again
     }
 }

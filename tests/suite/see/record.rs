@@ -28,7 +28,7 @@ const UNKEPT: &str = "`elect history` will not show this leadership";
 const UNTOLD: &str = "it did not say how it ended";
 
 on_each_store! {
-    five_hundred_changes_are_told_as_they_were
+    alone: five_hundred_changes_are_told_as_they_were
 }
 
 /// How a leader ends.

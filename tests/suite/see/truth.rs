@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::{Arena, Ground, on_each_cluster};
 
 on_each_cluster! {
-    whoever_waits_for_an_answer_is_told_so
+    alone: whoever_waits_for_an_answer_is_told_so
 }
 
 fn whoever_waits_for_an_answer_is_told_so(arena: &Arena) {

@@ -17,7 +17,7 @@ mod outage {
     use super::{Arena, Ground, on_each_cluster};
     use super::{a_silent_store_takes_no_more_time_than_there_is, it_outlasts_an_outage};
     on_each_cluster! {
-        it_outlasts_an_outage
+        alone: it_outlasts_an_outage
         a_silent_store_takes_no_more_time_than_there_is
     }
 }

@@ -25,7 +25,7 @@ mod outage {
         an_old_picture_says_so_and_recovers, on_each_cluster,
     };
     on_each_cluster! {
-        an_old_picture_says_so_and_recovers
+        alone: an_old_picture_says_so_and_recovers
         a_single_look_says_that_there_is_no_answer
     }
 }

@@ -7,10 +7,10 @@ use elect_api::{Candidate, Standing};
 use elect_testkit::oracle::now;
 use nix::sys::signal::Signal;
 
-use super::{Arena, Ground, Troop};
+use super::{Arena, Ground, Troop, on_each_cluster, on_each_store};
 
-on_each_slow_store! {
-    whoever_names_another_number_is_refused_with_both
+on_each_store! {
+    slow: whoever_names_another_number_is_refused_with_both
     whoever_takes_part_in_no_shards_is_given_none
 }
 

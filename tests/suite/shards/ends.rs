@@ -4,10 +4,10 @@ use std::iter;
 
 use nix::sys::signal::Signal;
 
-use super::{Arena, Ground, Troop};
+use super::{Arena, Ground, Troop, on_each_cluster, on_each_store};
 
-on_each_slow_store! {
-    all_who_are_told_to_end_do
+on_each_store! {
+    slow: all_who_are_told_to_end_do
     a_command_that_ends_takes_its_member_along
     a_command_that_cannot_be_executed_ends_its_member
 }

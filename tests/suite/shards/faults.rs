@@ -6,10 +6,10 @@ use elect_testkit::program::eventually;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::{Arena, Ground, Troop, on_each_cluster};
+use super::{Arena, Ground, Troop, on_each_cluster, on_each_store};
 
-on_each_slow_store! {
-    others_take_over_from_whoever_is_killed
+on_each_store! {
+    slow: others_take_over_from_whoever_is_killed
 }
 
 mod frozen {

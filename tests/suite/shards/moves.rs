@@ -7,10 +7,10 @@ use elect_testkit::oracle::{Run, now};
 use nix::sys::signal::Signal;
 use nix::time::{ClockId, clock_gettime};
 
-use super::{Arena, Ground, Picture, Troop};
+use super::{Arena, Ground, Picture, Troop, on_each_cluster, on_each_store};
 
-on_each_slow_store! {
-    sixty_four_are_spread_over_one_and_four_and_two_and_five
+on_each_store! {
+    slow: sixty_four_are_spread_over_one_and_four_and_two_and_five
 }
 
 #[track_caller]

@@ -2,10 +2,10 @@
 
 use nix::sys::signal::Signal;
 
-use super::{Arena, Ground, Troop};
+use super::{Arena, Ground, Troop, on_each_cluster, on_each_store};
 
-on_each_slow_store! {
-    nothing_runs_while_it_is_paused
+on_each_store! {
+    slow: nothing_runs_while_it_is_paused
     whoever_has_priority_0_holds_nothing
     a_shard_that_is_given_up_is_taken_up_again
 }

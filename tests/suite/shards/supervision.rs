@@ -5,10 +5,10 @@ use std::fs;
 
 use elect_testkit::program::eventually;
 
-use super::{Arena, Ground, Picture, Troop};
+use super::{Arena, Ground, Picture, Troop, on_each_cluster, on_each_store};
 
-on_each_slow_store! {
-    a_command_that_is_started_again_disturbs_no_other
+on_each_store! {
+    slow: a_command_that_is_started_again_disturbs_no_other
     a_command_that_is_sick_disturbs_no_other
     hooks_are_those_of_a_shard
 }

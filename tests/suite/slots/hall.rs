@@ -6,31 +6,31 @@ use elect_testkit::oracle::{Oracle, Run, Stamper};
 use elect_testkit::program::{Elect, eventually};
 use tempfile::TempDir;
 
-use crate::real::{Brand, Cluster};
+use crate::real::{Brand, Home};
 
 pub(crate) const SLOTS: usize = 3;
 
 /// The election "job" with [`SLOTS`] slots, and an oracle for each of them.
 pub(crate) struct Hall {
     folder: TempDir,
-    cluster: Option<(Brand, Box<dyn Cluster>)>,
+    home: Option<Home>,
     pub(crate) oracles: Vec<Oracle>,
 }
 
 impl Hall {
     /// On the local disk, for `None`.
     pub(crate) fn on(brand: Option<Brand>) -> Self {
-        Self::with(brand.map(|brand| (brand, brand.here(1))))
+        Self::with(brand.map(Home::usual))
     }
 
     /// Where leases last so long that none ends, and nobody renews, while the test looks.
     pub(crate) fn slow(brand: Option<Brand>) -> Self {
-        Self::with(brand.map(|brand| (brand, brand.slow())))
+        Self::with(brand.map(Home::slow))
     }
 
-    fn with(cluster: Option<(Brand, Box<dyn Cluster>)>) -> Self {
+    fn with(home: Option<Home>) -> Self {
         let folder = TempDir::new().expect("a temporary folder");
-        Self { folder, cluster, oracles: (0..SLOTS).map(|_| Oracle::new()).collect() }
+        Self { folder, home, oracles: (0..SLOTS).map(|_| Oracle::new()).collect() }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -38,13 +38,13 @@ impl Hall {
     }
 
     pub(crate) const fn is_local(&self) -> bool {
-        self.cluster.is_none()
+        self.home.is_none()
     }
 
     pub(crate) fn elect(&self, subcommand: &str) -> Elect {
-        let url = match &self.cluster {
+        let url = match &self.home {
             None => format!("file://{}", self.folder.path().join("state").display()),
-            Some((brand, cluster)) => brand.url(&cluster.addresses()),
+            Some(home) => home.url(),
         };
         Elect::new(env!("CARGO_BIN_EXE_elect")).args([subcommand, "-b", &url])
     }

@@ -3,12 +3,14 @@
 //! Each test is a process of its own, and a server takes longer to start than most laws take. So `tests/run` has one
 //! program hold servers, which starts them when they are first asked for. Where nobody does, a test starts its own.
 
+use std::collections::HashMap;
 use std::env;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::SocketAddr;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::thread;
+use std::time::Duration;
 
 use super::{Etcd, ZooKeeper, ZooKeeperSetup};
 
@@ -35,12 +37,14 @@ impl Part {
         Self::of(&format!("etcd {members}"))
     }
 
-    /// Of ZooKeeper with so many servers. `None` if nobody holds servers for us.
+    /// Of ZooKeeper with so many servers, this tick and these further lines of configuration, without spaces. `None`
+    /// if nobody holds servers for us.
     ///
     /// # Panics
     /// When they could not be started.
-    pub fn of_zookeeper(members: usize) -> Option<Self> {
-        Self::of(&format!("zookeeper {members}"))
+    pub fn of_zookeeper(members: usize, tick: Duration, lines: &[String]) -> Option<Self> {
+        let words = [format!("zookeeper {members} {}", tick.as_millis())];
+        Self::of(&[&words, lines].concat().join(" "))
     }
 
     fn of(wish: &str) -> Option<Self> {
@@ -100,38 +104,37 @@ pub fn hold() -> io::Result<()> {
     Ok(())
 }
 
+/// By what was wished for.
 #[derive(Default)]
 struct Servers {
-    etcd: Vec<Etcd>,
-    zookeeper: Vec<ZooKeeper>,
+    etcd: HashMap<String, Etcd>,
+    zookeeper: HashMap<String, ZooKeeper>,
     parts: u64,
 }
 
 impl Servers {
     fn of(&mut self, wish: &str) -> Vec<SocketAddr> {
-        match wish.split_once(' ').map(|(kind, members)| (kind, members.parse())) {
-            Some(("etcd", Ok(members))) => self.etcd(members),
-            Some(("zookeeper", Ok(members))) => self.zookeeper(members),
+        match wish.split(' ').collect::<Vec<_>>()[..] {
+            ["etcd", members] => {
+                let Ok(members) = members.parse() else { return Vec::new() };
+                let start = || Etcd::start(members);
+                self.etcd.entry(wish.to_owned()).or_insert_with(start).endpoints()
+            }
+            ["zookeeper", members, tick, ref lines @ ..] => {
+                let (Ok(members), Ok(tick)) = (members.parse(), tick.parse()) else {
+                    return Vec::new();
+                };
+                let start = || {
+                    ZooKeeper::start(&ZooKeeperSetup {
+                        members,
+                        tick: Duration::from_millis(tick),
+                        lines: lines.iter().map(ToString::to_string).collect(),
+                        ..ZooKeeperSetup::default()
+                    })
+                };
+                self.zookeeper.entry(wish.to_owned()).or_insert_with(start).addresses()
+            }
             _ => Vec::new(),
         }
-    }
-
-    fn etcd(&mut self, members: usize) -> Vec<SocketAddr> {
-        let found = self.etcd.iter().position(|etcd| etcd.endpoints().len() == members);
-        let index = found.unwrap_or_else(|| {
-            self.etcd.push(Etcd::start(members));
-            self.etcd.len() - 1
-        });
-        self.etcd[index].endpoints()
-    }
-
-    fn zookeeper(&mut self, members: usize) -> Vec<SocketAddr> {
-        let found = self.zookeeper.iter().position(|zookeeper| zookeeper.count() == members);
-        let index = found.unwrap_or_else(|| {
-            let setup = ZooKeeperSetup { members, ..ZooKeeperSetup::default() };
-            self.zookeeper.push(ZooKeeper::start(&setup));
-            self.zookeeper.len() - 1
-        });
-        self.zookeeper[index].addresses()
     }
 }

@@ -30,7 +30,8 @@ pub(crate) struct ZkBench {
 impl ZkBench {
     /// On so many servers.
     pub(crate) fn new(servers: Servers, members: usize) -> Self {
-        let part = Part::of_zookeeper(members).filter(|_| servers == Servers::Shared);
+        let part = Part::of_zookeeper(members, ZooKeeperSetup::default().tick, &[])
+            .filter(|_| servers == Servers::Shared);
         if let Some(Part { servers, name }) = part {
             return Self { servers, directory: format!("/{name}"), own: None, proxy: None };
         }

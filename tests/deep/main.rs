@@ -12,7 +12,7 @@ mod havoc;
 mod memory;
 mod page;
 #[path = "../suite/real/mod.rs"]
-#[allow(unused_imports, reason = "the other tests use the rest of it")]
+#[allow(dead_code, unused_imports, reason = "the other tests use the rest of it")]
 mod real;
 mod schedules;
 #[path = "../suite/simulation/mod.rs"]

@@ -58,7 +58,7 @@ impl Application {
 pub(crate) fn get(address: &str, path: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a limit");
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").ok()?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").ok()?;
     let mut text = String::new();
     match stream.read_to_string(&mut text) {
         Err(error) if error.kind() != ErrorKind::ConnectionReset => panic!("{error}"),

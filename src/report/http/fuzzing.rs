@@ -71,7 +71,7 @@ fn guest() -> Guest {
     let board = Arc::new(Board::new(identity, clocks));
     let pace = Pace::new(clocks.now);
     let lookout = Box::new(Blind);
-    let desk = Desk { board, lookout, crowd: Crowd::new(), pace, stopping };
+    let desk = Desk { is_local: false, board, lookout, crowd: Crowd::new(), pace, stopping };
     Guest::new(Arc::new(desk), 0, None)
 }
 

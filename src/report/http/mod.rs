@@ -15,6 +15,7 @@
 
 mod board;
 mod body;
+mod caller;
 mod crowd;
 mod events;
 #[cfg(feature = "fuzzing")]

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use super::board::Board;
 use super::body::Body;
+use super::caller::is_disguised;
 use super::crowd::Crowd;
 use super::events;
 use super::lookout::Lookout;
@@ -23,8 +24,13 @@ const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 const UNKNOWN: &str =
     "there is nothing here; try /, /leader, /healthz, /readyz, /events or /metrics\n";
 
+const DISGUISED: &str =
+    "here only requests to an address by its number, or to localhost, are answered\n";
+
 /// What all answers are made of.
 pub(super) struct Desk {
+    /// Only this machine can connect.
+    pub(super) is_local: bool,
     pub(super) board: Arc<Board>,
     pub(super) lookout: Box<dyn Lookout>,
     pub(super) crowd: Crowd,
@@ -40,6 +46,9 @@ impl Desk {
         request: Request<Incoming>,
     ) -> Response<Body> {
         self.pace.turn().await;
+        if self.is_local && is_disguised(request.uri(), request.headers()) {
+            return last(page(StatusCode::MISDIRECTED_REQUEST, TEXT, DISGUISED));
+        }
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             let mut refusal =
                 last(page(StatusCode::METHOD_NOT_ALLOWED, TEXT, "GET and HEAD only\n"));

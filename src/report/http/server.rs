@@ -50,7 +50,8 @@ impl Server {
         let (stopping, watched) = watch::channel(false);
         let (ending, ended) = mpsc::channel();
         let pace = Pace::new(board.clocks().now);
-        let desk = Desk { board, lookout, crowd: Crowd::new(), pace, stopping: watched };
+        let is_local = listener.address().ip().is_loopback();
+        let desk = Desk { is_local, board, lookout, crowd: Crowd::new(), pace, stopping: watched };
         let socket = {
             let _context = runtime.enter();
             TcpListener::from_std(listener.into_socket())?

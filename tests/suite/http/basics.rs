@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 use elect_testkit::program::{Elect, children, eventually};
+use elect_testkit::servers::free_port;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
@@ -82,11 +83,11 @@ fn what_is_no_plain_question_is_refused() {
     let server = address();
     let _leader = leader(&ground, server);
     for (request, code) in [
-        ("POST / HTTP/1.1\r\nHost: x\r\n\r\n", 405),
-        ("DELETE /leader HTTP/1.1\r\nHost: x\r\n\r\n", 405),
-        ("GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello", 413),
-        ("GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 413),
-        ("GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 999999999999\r\n\r\n", 413),
+        ("POST / HTTP/1.1\r\nHost: localhost\r\n\r\n", 405),
+        ("DELETE /leader HTTP/1.1\r\nHost: localhost\r\n\r\n", 405),
+        ("GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello", 413),
+        ("GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 413),
+        ("GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 999999999999\r\n\r\n", 413),
         ("nonsense\r\n\r\n", 400),
         ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
     ] {
@@ -94,10 +95,33 @@ fn what_is_no_plain_question_is_refused() {
         let found = answer.as_ref().map(|answer| answer.code);
         assert!(found == Some(code) || (found.is_none() && code == 400), "{request}: {answer:?}");
     }
-    let head =
-        exchange(server, b"HEAD / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    let head = exchange(server, b"HEAD / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        .unwrap();
     assert_eq!((head.code, head.body.as_str()), (200, ""));
     assert!(head.head.contains("content-length: "), "{head:?}");
+}
+
+/// A browser that shows a page of `evil.example` asks for that, whatever address the name means by now.
+#[test]
+fn a_page_of_another_name_reads_nothing_on_the_loopback_interface() {
+    let ground = Ground::new();
+    let (local, open) = (address(), SocketAddr::from(([0, 0, 0, 0], free_port())));
+    let _one = leader(&ground, local);
+    let _two = serving(&ground, open).sh("sleep 3600").spawn();
+    let through = SocketAddr::from(([127, 0, 0, 1], open.port()));
+    eventually("a waiter", || try_get(through, "/readyz").filter(|answer| answer.code == 200));
+    let port = local.port();
+    for (server, host, code) in [
+        (local, format!("evil.example:{port}"), 421),
+        (local, "evil.example".to_owned(), 421),
+        (local, format!("127.0.0.1:{port}"), 200),
+        (local, format!("LOCALHOST:{port}"), 200),
+        (through, "evil.example".to_owned(), 200),
+    ] {
+        let request = format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        let answer = exchange(server, request.as_bytes()).expect("an answer");
+        assert_eq!(answer.code, code, "{host}: {answer:?}");
+    }
 }
 
 #[test]

@@ -56,7 +56,7 @@ pub(super) fn try_get(server: SocketAddr, path: &str) -> Option<Answer> {
 }
 
 pub(super) fn request(path: &str) -> String {
-    format!("GET {path} HTTP/1.1\r\nHost: elect\r\nConnection: close\r\n\r\n")
+    format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 }
 
 #[track_caller]

@@ -95,7 +95,7 @@ const ATTACKS: [(&str, Attack); 8] = [
         flood(server, end, count, b"GET / HTTP/1.1\r\n", b"X: a\r\n");
     }),
     ("requests without a look at the answers", |server, end, count| {
-        flood(server, end, count, b"", b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        flood(server, end, count, b"", b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
     }),
     ("events that nobody reads, 100 at once", unread),
     ("connections that are reset at once", reset),
@@ -147,7 +147,7 @@ fn unread(server: SocketAddr, end: &AtomicBool, count: &AtomicUsize) {
             && let Ok(mut stream) = TcpStream::connect_timeout(&server, Duration::from_millis(500))
         {
             let _ = setsockopt(&stream, sockopt::RcvBuf, &1024);
-            let _ = stream.write(b"GET /events HTTP/1.1\r\nHost: x\r\n\r\n");
+            let _ = stream.write(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n");
             open.push(stream);
             count.fetch_add(1, Ordering::Relaxed);
         } else {
@@ -175,7 +175,7 @@ fn hurry(server: SocketAddr, end: &AtomicBool, count: &AtomicUsize) {
         };
         let _ = stream.set_read_timeout(Some(Duration::from_secs(2)));
         while !end.load(Ordering::Relaxed)
-            && stream.write(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").is_ok()
+            && stream.write(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").is_ok()
             && stream.read(&mut buffer).is_ok_and(|length| length > 0)
         {
             count.fetch_add(1, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! What the service manager gets to hear: that we take part, how it goes, and that we are well.
 
 use std::fmt::Display;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -19,6 +19,8 @@ use crate::report::{Log, ServiceManager, chain, escape, rfc3339, wall_clock};
 const AGAIN: Duration = Duration::from_millis(250);
 /// How late the engine's loop may turn and still be well: a busy machine is no reason to be killed.
 const LATE: Duration = Duration::from_secs(1);
+/// How much of a status is told, in characters: a manager takes no message without end.
+const LONGEST: usize = 500;
 /// What a stop may take besides the time that the command has for it: killing it, and resigning.
 const AFTER_THE_KILL: Duration = Duration::from_secs(15);
 
@@ -226,19 +228,14 @@ impl<'a> Service<'a> {
         // that is late, or a guardian that cannot act, keeps no deadline.
         let is_well = state.is_in_time(now) && self.guardian.is_none_or(Pulse::beats);
         let beat = self.watchdog.filter(|_| is_well);
-        let mut lines = if state.owed.is_empty() { String::new() } else { state.lines() };
-        if beat.is_some() {
-            lines.push_str("WATCHDOG=1\n");
-        }
-        if lines.is_empty() {
+        if beat.is_none() && state.owed.is_empty() {
             return self.watchdog.map(|_| self.again());
         }
-        match self.manager.tell(&lines) {
+        let told = if state.owed.is_empty() { Ok(()) } else { self.try_to_tell(&mut state) };
+        let told = told.and_then(|()| beat.map_or(Ok(()), |_| self.manager.tell("WATCHDOG=1\n")));
+        match told {
             Err(error) if is_full(&error) => Some(self.again()),
-            _ => {
-                state.owed.clear();
-                beat.or(self.watchdog).map(|period| period / 2)
-            }
+            _ => beat.or(self.watchdog).map(|period| period / 2),
         }
     }
 
@@ -259,10 +256,18 @@ impl<'a> Service<'a> {
     }
 
     fn send(&self, state: &mut State) {
-        match self.manager.tell(&state.lines()) {
-            Err(error) if is_full(&error) => self.owes.notify_one(),
-            _ => state.owed.clear(),
+        if self.try_to_tell(state).is_err_and(|error| is_full(&error)) {
+            self.owes.notify_one();
         }
+    }
+
+    /// What has to arrive goes first and by itself: with what may be long it would get lost.
+    fn try_to_tell(&self, state: &mut State) -> io::Result<()> {
+        if !state.owed.is_empty() {
+            self.manager.tell(&state.owed)?;
+            state.owed.clear();
+        }
+        self.manager.tell(&state.status())
     }
 
     fn ready(&self) -> &'static str {
@@ -291,17 +296,19 @@ impl State {
         self.due.is_none_or(|due| now <= due + LATE)
     }
 
-    /// All there is to tell.
-    fn lines(&self) -> String {
+    /// What we do. Strangers' words may be in it, however many.
+    fn status(&self) -> String {
         let trouble =
             self.trouble.as_ref().map(|trouble| format!("; {trouble}")).unwrap_or_default();
-        let status = escape(&format!("{}{trouble}", self.doing));
-        format!("{}STATUS={status}\n", self.owed)
+        let status = format!("{}{trouble}", self.doing);
+        let shown: String = status.chars().take(LONGEST).collect();
+        let rest = if shown.len() < status.len() { "..." } else { "" };
+        format!("STATUS={}{rest}\n", escape(&shown))
     }
 }
 
 /// Whether the manager has not read yet; where it is gone, there is nobody to tell again.
-fn is_full(error: &std::io::Error) -> bool {
+fn is_full(error: &io::Error) -> bool {
     error.kind() == ErrorKind::WouldBlock
         || matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::ENOMEM))
 }
@@ -334,6 +341,12 @@ mod tests {
             trouble: Some("refused".into()),
             ..State::default()
         };
-        assert_eq!(state.lines(), "STATUS=waiting, led by a\\nREADY=1; refused\n");
+        assert_eq!(state.status(), "STATUS=waiting, led by a\\nREADY=1; refused\n");
+    }
+
+    #[test]
+    fn a_status_has_an_end() {
+        let state = State { doing: "\u{fc}".repeat(500_000), ..State::default() };
+        assert_eq!(state.status(), format!("STATUS={}...\n", "\u{fc}".repeat(LONGEST)));
     }
 }

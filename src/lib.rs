@@ -69,8 +69,9 @@
 //! who leads.
 //!
 //! **The win.** When a refresh says that we lead, the engine has the guardian start the command, and
-//! hands over the descriptors that hold the lease, where the store has any (a local lock). Guardian and
-//! tree inherit them: a local lease outlives every crash of elect.
+//! hands over the descriptors that hold the lease, where the store has any (a local lock). The guardian has them;
+//! the tree inherits a mark only, which it can hide but not turn against the lease. So a local lease
+//! outlives every crash of elect.
 //!
 //! **The end of the command tree.** `guard` sees to it. The guardian asks, follows with CONT, and
 //! kills: all descendants at any depth, also below those that are killed and not gone yet, as these keep their

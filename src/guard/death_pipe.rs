@@ -1,17 +1,17 @@
 //! The death-pipes: two pipes that nobody writes to. Their only write ends are the guardian's; when the
 //! guardian dies, however it dies, the kernel closes them and sends KILL to the command's group.
 //!
-//! The kernel sends the signal on behalf of the read end, as long as anybody has it open: the guardian and, unless it
-//! closes what it inherits, the tree. So it works while wrapper and guardian are both stopped, and when both are killed.
-//! It refers to the group itself, not to its number, so that no later group of that number is hit.
+//! The kernel sends the signal on behalf of the read end, as long as anybody has it open: the guardian. So it works
+//! while wrapper and guardian are both stopped, and when both are killed. It refers to the group itself, not to its
+//! number, so that no later group of that number is hit.
 //!
-//! There are two because a tree may close what it inherits. Then the guardian's own read end is the last. The
-//! kernel closes the descriptors of a dead process one after another, and a pipe whose read end goes before its
-//! write end kills nobody. Of these two one has its read end numbered lower than its write end, the other higher; so
-//! whichever way the kernel goes, one of them still has its reader.
+//! Nobody else has a read end. The command is no exception: whoever has one can aim it elsewhere (`F_SETOWN`). Nor is
+//! the wrapper: a read end that somebody else closes, as it dies in the same instant, goes when that process says so.
 //!
-//! That counts on the guardian alone: a read end that somebody else closes last, as it dies in the same instant, goes when
-//! that process says so. So the wrapper keeps none.
+//! There are two because the guardian closes both ends of each. The kernel closes the descriptors of a dead process one
+//! after another, and a pipe whose read end goes before its write end kills nobody. Of these two one has its
+//! read end numbered lower than its write end, the other higher; so whichever way the kernel goes, one of them
+//! still has its reader.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -19,7 +19,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use nix::fcntl::OFlag;
 use nix::unistd::pipe2;
 
-use super::descriptors::{inherit, out_of_the_way};
+use super::descriptors::out_of_the_way;
 use super::signals::{F_SETSIG, read_now};
 use super::switches::is_off;
 
@@ -106,11 +106,6 @@ impl Readers {
     /// Whether nobody has a write end any more.
     pub(super) fn is_over(&self) -> bool {
         self.0.iter().any(|read| matches!(read_now(read, &mut [0]), Ok(Some(0))))
-    }
-
-    /// Lets the program that this process executes next inherit them.
-    pub(super) fn inherit(&self) {
-        self.0.iter().for_each(inherit);
     }
 
     pub(super) fn descriptors(&self) -> [RawFd; 2] {

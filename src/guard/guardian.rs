@@ -64,6 +64,8 @@ struct Guardian {
     /// The entry to be given up if the wrapper dies.
     ticket: TicketText,
     holds: [Option<OwnedFd>; MOST_HOLDS],
+    /// How many of these, the first ones, no command inherits.
+    kept: usize,
     /// The command, until it is reaped.
     command: Option<i32>,
     /// Whether it is known whether the exec worked.
@@ -90,6 +92,7 @@ pub(super) fn main(mut parts: Parts) -> ! {
         dead_man,
         ticket: TicketText::NONE,
         holds: [const { None }; MOST_HOLDS],
+        kept: MOST_HOLDS,
         command: None,
         launched: false,
         hunt: Hunt::default(),
@@ -225,7 +228,8 @@ impl Guardian {
                     self.outlive_wrapper()
                 }
                 Received::Message { complete } => match Order::decode(&message) {
-                    Some(Order::Start { token }) if complete => {
+                    Some(Order::Start { token, kept }) if complete => {
+                        self.kept = usize::from(kept).min(MOST_HOLDS);
                         self.parts.launch.image.set_token(token);
                         self.parts.lease.begin(token);
                         self.step(Event::Start);
@@ -267,7 +271,7 @@ impl Guardian {
         }
         let birth = Birth {
             launch: &mut self.parts.launch,
-            holds: &self.holds,
+            marks: &self.holds[self.kept..],
             death_writers: Some(self.parts.death_writers.descriptors()),
             lease: self.parts.lease.memory(),
             null: &self.parts.null,

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-use elect_api::{Boottime, Ticket, Token};
+use elect_api::{Boottime, Holds, Ticket, Token};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -226,23 +226,25 @@ pub struct Guardian {
 
 impl Guardian {
     /// Has the command started; or started again, once the tree is empty that it had before. `holds` go to the
-    /// guardian and the tree.
+    /// guardian; of these the tree inherits the marks.
     ///
     /// # Errors
     /// When they cannot be sent; nothing was started then.
-    pub fn start(&mut self, token: Token, holds: &[BorrowedFd<'_>]) -> io::Result<()> {
-        if holds.len() > MOST_HOLDS {
+    pub fn start(&mut self, token: Token, holds: &Holds<'_>) -> io::Result<()> {
+        let all = holds.locks.iter().chain(&holds.marks);
+        let numbers: Vec<RawFd> = all.map(AsRawFd::as_raw_fd).collect();
+        let kept = u8::try_from(holds.locks.len()).ok().filter(|_| numbers.len() <= MOST_HOLDS);
+        let Some(kept) = kept else {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 "too many descriptors hold the lease",
             ));
-        }
+        };
         if !self.unsent.is_empty() {
             // It must not overtake what has to be known before.
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        let numbers: Vec<RawFd> = holds.iter().map(AsRawFd::as_raw_fd).collect();
-        channel::send(self.socket.get_ref(), &Order::Start { token }.encode(), &numbers)?;
+        channel::send(self.socket.get_ref(), &Order::Start { token, kept }.encode(), &numbers)?;
         self.takeover.begin();
         Ok(())
     }

@@ -3,8 +3,8 @@
 //!
 //! ```text
 //! elect (wrapper)      a subreaper; holds one end of the socket
-//!   └─ guardian        single-threaded, allocates nothing, a subreaper; the death-pipes' only writer, and a reader
-//!        ├─ command    leads a process group of its own; PDEATHSIG; inherits what holds the lease
+//!   └─ guardian        single-threaded, allocates nothing, a subreaper; alone has the death-pipes, both ends
+//!        ├─ command    leads a process group of its own; PDEATHSIG; inherits the mark of a local lease
 //!        └─ elect-init with `pidns` only: the first process of the command's pid namespace; PDEATHSIG
 //! ```
 //!
@@ -17,7 +17,7 @@
 //! | guardian before a tracer | the wrapper kills below it (`takeover`) |
 //! | guardian stopped when all is to be killed | the wrapper kills the guardian, and then it is as if that were dead |
 //! | guardian dead | the kernel: PDEATHSIG for the command, the death-pipes for its group, the end of the init for its namespace; the wrapper sweeps the rest |
-//! | both dead | the kernel, as above; without a namespace a `setsid` escaper lives on, but it inherited what holds a local lease |
+//! | both dead | the kernel, as above; without a namespace a `setsid` escaper lives on, but it inherited the mark that keeps others from a local lease |
 //! | any of them stopped or frozen | the kernel: at the last deadline the dead-man timer kills the guardian |
 //!
 //! A KILL is not yet an end, and what is killed keeps its children until it is gone. So `descendants` are looked for at any

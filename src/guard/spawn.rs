@@ -8,7 +8,6 @@ use nix::fcntl::OFlag;
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::unistd::pipe2;
 
-use super::channel::MOST_HOLDS;
 use super::descriptors::{inherit, out_of_the_way};
 use super::dispositions::Dispositions;
 use super::enclosure::Enclosure;
@@ -35,8 +34,8 @@ pub(super) struct Launch {
 /// What one process needs to become the command, once it is forked.
 pub(super) struct Birth<'a> {
     pub(super) launch: &'a mut Launch,
-    /// What the command inherits.
-    pub(super) holds: &'a [Option<OwnedFd>; MOST_HOLDS],
+    /// What the command inherits of all that holds the lease.
+    pub(super) marks: &'a [Option<OwnedFd>],
     /// The guardian's ends of the death-pipes, until they are closed here.
     pub(super) death_writers: Option<[RawFd; 2]>,
     pub(super) lease: &'a OwnedFd,
@@ -122,8 +121,7 @@ impl Birth<'_> {
         if let Some(terminal) = launch.terminal.as_ref().filter(|_| launch.in_front) {
             terminal.give(own);
         }
-        launch.death_readers.inherit();
-        self.holds.iter().flatten().for_each(inherit);
+        self.marks.iter().flatten().for_each(inherit);
         launch.image.set_listener(own);
         launch.dispositions.restore();
         if sigprocmask(SigmaskHow::SIG_SETMASK, Some(&launch.mask), None).is_err() {

@@ -1,11 +1,10 @@
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use elect_api::{Boottime, Ticket, Token};
+use elect_api::{Boottime, Holds, Ticket, Token};
 use tokio::sync::{oneshot, watch};
 
 use super::engine::Engine;
@@ -61,7 +60,7 @@ impl Work {
 
 #[async_trait]
 impl Tree for Work {
-    fn start(&mut self, token: Token, _: &[BorrowedFd<'_>]) -> io::Result<()> {
+    fn start(&mut self, token: Token, _: &Holds<'_>) -> io::Result<()> {
         self.leads = true;
         self.pending.push_back(Event::Started);
         if let Some(won) = self.won.take() {

@@ -7,6 +7,8 @@ mod exploration;
 mod faults;
 #[path = "../suite/filters.rs"]
 mod filters;
+#[path = "../suite/garbled.rs"]
+mod garbled;
 mod guards;
 mod havoc;
 mod memory;
@@ -14,6 +16,7 @@ mod page;
 #[path = "../suite/real/mod.rs"]
 #[allow(dead_code, unused_imports, reason = "the other tests use the rest of it")]
 mod real;
+mod replies;
 mod schedules;
 #[path = "../suite/simulation/mod.rs"]
 mod simulation;

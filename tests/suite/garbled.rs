@@ -10,8 +10,8 @@ use nix::sys::signal::Signal;
 
 use crate::real::Brand;
 
-/// How long answers are garbled; `ELECT_GARBLE_SECONDS` is another number.
-const SPAN: u64 = 30;
+/// How long answers are garbled.
+const SPAN: Duration = Duration::from_secs(30);
 /// How long candidates have to do with them, before others come.
 const ROUND: Duration = Duration::from_secs(5);
 
@@ -85,9 +85,11 @@ fn ended_well(ended: &Ended, seed: u64) {
     assert!(is_well, "seed {seed}: {}: {}{}", ended.status, ended.stdout, ended.stderr);
 }
 
-fn garbled(brand: Brand, frames: Frames) {
-    let asked = std::env::var("ELECT_GARBLE_SECONDS").ok().and_then(|text| text.parse().ok());
-    let span = Duration::from_secs(asked.unwrap_or(SPAN));
+pub(crate) fn survive(brand: Brand, span: Duration) {
+    let frames = match brand {
+        Brand::Etcd => Frames::Grpc,
+        Brand::ZooKeeper => Frames::Lengths,
+    };
     let store = brand.here(1);
     let proxy = TcpProxy::start(store.addresses()[0]);
     let mut den = Den { brand, frames, proxy, oracle: Oracle::new(), rounds: 0 };
@@ -107,10 +109,10 @@ fn garbled(brand: Brand, frames: Frames) {
 
 #[test]
 fn no_answer_of_etcd_ends_us() {
-    garbled(Brand::Etcd, Frames::Grpc);
+    survive(Brand::Etcd, SPAN);
 }
 
 #[test]
 fn no_answer_of_zookeeper_ends_us() {
-    garbled(Brand::ZooKeeper, Frames::Lengths);
+    survive(Brand::ZooKeeper, SPAN);
 }

@@ -36,6 +36,7 @@ mod hang_up;
 mod health;
 mod help;
 mod hooks;
+mod hostile_command;
 mod http;
 mod interrupts;
 mod job_control;

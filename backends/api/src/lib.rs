@@ -91,7 +91,7 @@ pub use key::{Key, KeyError};
 pub use note::{Note, NoteName, Noted};
 pub use orders::{Ordered, Orders};
 pub use profile::{Cadence, Lease, Order, Profile};
-pub use seat::{Seat, Standing, Validity, Wake, awake, first_of, never};
+pub use seat::{Holds, Seat, Standing, Validity, Wake, awake, first_of, never};
 pub use store::Store;
 pub use survey::{Entry, Leader, Renewed, Survey};
 pub use ticket::{Ticket, TicketError};

@@ -96,12 +96,29 @@ pub trait Seat: Send {
         None
     }
 
-    /// Descriptors that hold the lease: it cannot pass on while any copy of them is open.
+    /// Descriptors that hold the lease: it cannot pass on while any copy of them is open. So it outlives
+    /// crashes of elect.
     ///
-    /// The guardian and the command tree inherit them, so that the lease outlives crashes of elect.
     /// Empty where the store has nothing of the kind, and while we do not lead.
-    fn holds(&self) -> Vec<BorrowedFd<'_>> {
-        Vec::new()
+    fn holds(&self) -> Holds<'_> {
+        Holds::default()
+    }
+}
+
+/// Descriptors that hold a lease, as [`Seat::holds`] has them.
+#[derive(Default)]
+pub struct Holds<'a> {
+    /// For the wrapper and its guardian alone: a process that has one of them can give the lease up.
+    pub locks: Vec<BorrowedFd<'a>>,
+    /// For the command tree too. They show that some of it lives. A process that has one of them can hide
+    /// only that, and can change nothing else of the store's.
+    pub marks: Vec<BorrowedFd<'a>>,
+}
+
+impl Holds<'_> {
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.locks.is_empty() && self.marks.is_empty()
     }
 }
 

@@ -37,12 +37,15 @@ pub struct Entry {
     /// Whether its process stands still, as far as the store sees: it cannot answer anybody, nor take its turn.
     /// Stores on other machines do not see it.
     pub is_stopped: bool,
+    /// The processes of this machine that keep its lease although its own process is dead, as far as the store
+    /// sees. Stores on other machines see none.
+    pub outlived_by: Vec<u32>,
 }
 
 impl Entry {
     /// The entry of a candidate whose process, as far as the store sees, does not stand still.
     pub const fn new(candidate: Candidate, joined: Option<SystemTime>, arrival: u64) -> Self {
-        Self { candidate, joined, arrival, is_stopped: false }
+        Self { candidate, joined, arrival, is_stopped: false, outlived_by: Vec::new() }
     }
 }
 

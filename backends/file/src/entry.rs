@@ -57,6 +57,13 @@ pub(crate) fn write_won(file: &File, offset: u64, token: Token) -> io::Result<()
     file.write_all_at(&line(&Won { token, since: stamp::display() })?, offset)
 }
 
+/// Writes what the entry of a winner says into another file, in place of what that says.
+pub(crate) fn copy(entry: &File, to: &File) -> io::Result<()> {
+    let text = read_up_to(entry, MAX_LEN)?;
+    to.write_all_at(&text, 0)?;
+    to.set_len(text.len() as u64)
+}
+
 /// Reads the entry in the file with this number; `None` if it is damaged, or not one at all.
 pub(crate) fn read(file: &File, number: u64) -> Option<Reading> {
     parse(&read_up_to(file, MAX_LEN).ok()?, number)

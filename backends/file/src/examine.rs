@@ -5,7 +5,8 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use elect_api::{
-    Answer, Called, Clock, Endpoint, Error, Examination, Finding, Grants, Supply, Unit, middle,
+    Answer, Called, Clock, ElectionName, Endpoint, Entry, Error, Examination, Finding, Grants,
+    Supply, Unit, middle,
 };
 use nix::sys::inotify::{InitFlags, Inotify};
 use nix::sys::statfs::fstatfs;
@@ -14,6 +15,7 @@ use nix::sys::statvfs::{Statvfs, fstatvfs};
 use crate::fault::{errno_of, failed};
 use crate::network;
 use crate::root::{self, Root};
+use crate::survey;
 
 /// How often it is looked at.
 const LOOKS: usize = 5;
@@ -37,6 +39,7 @@ pub(crate) fn examine(root: &Root, clock: &Clock) -> Examination {
         answer
     });
     examine_look_outs(&mut examination);
+    examination.findings.extend(outlived(root));
     let address = root.path.display().to_string();
     examination.endpoints.push(Endpoint { address, answer });
     examination
@@ -99,6 +102,26 @@ fn examine_room(path: &Path, space: &Statvfs, examination: &mut Examination) {
     }
     examination.supplies.push(bytes);
     examination.supplies.extend(files);
+}
+
+/// Leaders that are dead, and whose lease is kept by what their commands started.
+fn outlived(root: &Root) -> Vec<Finding> {
+    let elections = survey::elections(root).unwrap_or_default().into_iter();
+    let finding = |election: ElectionName| {
+        let leader = survey::survey(root, &election).ok()?.leader?;
+        let Entry { candidate, outlived_by, .. } = leader.entry;
+        let numbers: Vec<String> = outlived_by.iter().map(u32::to_string).collect();
+        (!numbers.is_empty()).then(|| {
+            let (id, numbers) = (candidate.id, numbers.join(" "));
+            Finding::warning(
+                format!(
+                    "nobody can lead {election}: {id} is dead, but what its command started keeps the lease"
+                ),
+                format!("wait for its end, or end it: kill -KILL {numbers}"),
+            )
+        })
+    };
+    elections.filter_map(finding).collect()
 }
 
 fn examine_look_outs(examination: &mut Examination) {

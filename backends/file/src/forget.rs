@@ -9,7 +9,7 @@ use nix::sys::stat::Mode;
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
 use crate::fault::{failed, wrong};
-use crate::hall::{ENTER, FENCE, Hall, LOCK, ORDER, QUEUE, VALUE};
+use crate::hall::{ENTER, FENCE, Hall, LOCK, ORDER, QUEUE, TREE, VALUE};
 use crate::root::Root;
 use crate::{lock, queue};
 
@@ -20,6 +20,7 @@ pub(crate) fn forget(root: &Root, election: &ElectionName) -> Result<(), Error> 
     let _held = [
         hold(&hall, ENTER)?,
         hold(&hall, LOCK)?,
+        hold(&hall, TREE)?,
         hold(&hall, ORDER)?,
         hold(&hall, FENCE)?,
         hold(&hall, VALUE)?,

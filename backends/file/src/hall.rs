@@ -14,8 +14,10 @@ use crate::root::Root;
 use crate::trust::{FileId, Policy, is_regular};
 use crate::walk::{make_directory, sync_directory};
 
-/// The name of the file whose lock alone decides who leads.
+/// The name of the file whose lock decides who leads.
 pub(crate) const LOCK: &str = "lock";
+/// The name of the file that the leader's tree marks: nobody leads as long as any of that lives. It says whose it is.
+pub(crate) const TREE: &str = "tree";
 /// The name of the file whose lock lets one newcomer in at a time.
 pub(crate) const ENTER: &str = "enter";
 /// The name of the file that keeps the newest fencing token.

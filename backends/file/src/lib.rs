@@ -5,7 +5,8 @@
 //! Every election is a directory under the root:
 //!
 //! ```text
-//! ROOT/ELECTION/lock             locked by the leader; alone decides who leads; never removed
+//! ROOT/ELECTION/lock             locked by the leader; decides who leads; never removed
+//! ROOT/ELECTION/tree             marked by the leader's command tree, which may outlive a crash; says whose it is
 //! ROOT/ELECTION/queue/NUMBER     one per candidate, locked while it lives; only orders
 //! ROOT/ELECTION/enter            locked by one newcomer at a time, for some system calls
 //! ROOT/ELECTION/token            the newest fencing token, in two checksummed slots
@@ -20,25 +21,27 @@
 //! ```
 //!
 //! All locks are those of *open file descriptions* (`F_OFD_SETLK`). Such a lock belongs to the
-//! descriptor and its copies, wherever they are inherited to, and ends with the last of them. So no
-//! time is involved: the lease lasts until the last process that holds it is dead, and a crash is a
-//! resignation.
+//! descriptor and its copies, wherever they are inherited to, and ends with the last of them, or when a process that
+//! has one unlocks it. So no time is involved: the lease lasts until the last process that holds it is dead, and a
+//! crash is a resignation.
 //!
 //! A newcomer takes `enter`, makes its file, locks it, and only then gives it the number after the
 //! greatest in the queue: whoever sees a numbered file without a lock sees a dead one. It then looks
 //! for the nearest living file before its own, of a candidate that does not stand still. If there is one,
 //! a thread sleeps on the lock of that file, and nobody else's, so that one change wakes one waiter. If there
-//! is none, it takes `lock` without waiting, draws a token, makes it durable, and leads.
+//! is none, it takes `lock` without waiting, marks `tree`, draws a token, makes it durable, and leads.
 //!
 //! Whoever is stopped (SIGSTOP) would not take its turn, and is passed: at sight, or with the next refresh of
 //! whoever sleeps on its file. It keeps that, and is the first again once it goes on.
 //!
-//! The leader's [`holds`](elect_api::Seat::holds) are the descriptors of `lock` *and* of its file in the
-//! queue. Guardian and command inherit them: if `elect` is killed, the next in the queue goes on
-//! sleeping until the command's whole tree is dead.
+//! Of the leader's [`holds`](elect_api::Seat::holds) the guardian has the descriptors of `lock` *and* of its file in
+//! the queue: if `elect` is killed, the next in the queue goes on sleeping until the guardian has proven the tree
+//! empty. The command, which may be another user's, gets neither: it could unlock them. It inherits a read lock on
+//! `tree`, by a descriptor that cannot write. If wrapper and guardian die at once, the next one finds that
+//! mark and sleeps on it until the last of the tree is dead.
 //!
 //! Order needs no trust: were the queue deleted by hand, candidates might overtake each other, but
-//! `lock` would still let one of them lead. Only who removes `lock` itself breaks the promise, and
+//! `lock` and `tree` would still let one of them lead. Only who removes `lock` itself breaks the promise, and
 //! `refresh` tells ([`Gone`](elect_api::Standing::Gone)).
 //!
 //! Orders are compared and swapped under a lock of their own. A refresh asks which file has their name, and
@@ -90,6 +93,7 @@ mod standstill;
 mod store;
 mod survey;
 mod token;
+mod tree;
 mod trust;
 mod url;
 mod values;

@@ -21,9 +21,43 @@ pub(crate) fn wait_write(file: impl AsFd) -> Result<(), Errno> {
     retrying(|| fcntl(&file, FcntlArg::F_OFD_SETLKW(&whole_file(libc::F_WRLCK)))).map(drop)
 }
 
-/// Sleeps until nobody has the write lock. A read lock is ours then: close the file to be rid of it.
-pub(crate) fn wait_read(file: impl AsFd) -> Result<(), Errno> {
-    retrying(|| fcntl(&file, FcntlArg::F_OFD_SETLKW(&whole_file(libc::F_RDLCK)))).map(drop)
+/// Takes a read lock of the whole file, for as long as anybody has a copy of this description: a mark. It needs no
+/// right to write. Says whether it did: nobody may be about to write.
+pub(crate) fn try_mark(file: impl AsFd) -> Result<bool, Errno> {
+    match retrying(|| fcntl(&file, FcntlArg::F_OFD_SETLK(&whole_file(libc::F_RDLCK)))) {
+        Ok(_) => Ok(true),
+        Err(Errno::EAGAIN | Errno::EACCES) => Ok(false),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Whether another description of this file has a mark. The moment's write lock of a waiter is none.
+pub(crate) fn is_marked(file: impl AsFd) -> Result<bool, Errno> {
+    let mut probe = whole_file(libc::F_WRLCK);
+    retrying(|| fcntl(&file, FcntlArg::F_OFD_GETLK(&mut probe)))?;
+    Ok(probe.l_type == short(libc::F_RDLCK))
+}
+
+/// How a file is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// By its write lock.
+    Locked,
+    /// By a mark.
+    Marked,
+}
+
+/// Sleeps until nobody holds the file like this. A lock is ours then: close the file to be rid of it.
+///
+/// Who waits for a lock may have the file open for reading only. Who waits for a mark may not, and several of them
+/// come one after another: the read locks of two would be marks to each other.
+pub(crate) fn wait_free(file: impl AsFd, held: Held) -> Result<(), Errno> {
+    match held {
+        Held::Locked => {
+            retrying(|| fcntl(&file, FcntlArg::F_OFD_SETLKW(&whole_file(libc::F_RDLCK)))).map(drop)
+        }
+        Held::Marked => wait_write(file),
+    }
 }
 
 /// Whether another description of this file has the write lock. Takes no lock, and does not take the

@@ -1,7 +1,7 @@
 //! The queue: one file per candidate, named by a number that only rises while anybody is in it.
 //!
-//! A file is locked before it gets its number and as long as its candidate, or anything that holds
-//! copies of its descriptors, lives. So an unlocked numbered file is dead for good, and whoever meets
+//! A file is locked before it gets its number and as long as its candidate, or the guardian of that,
+//! lives. So an unlocked numbered file is dead for good, and whoever meets
 //! it may remove it. A number is not given anew while a greater one is in the queue; whoever looks
 //! at lower numbers has such a greater one.
 
@@ -15,10 +15,11 @@ use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat, renameat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
+use crate::entry;
 use crate::fault::{errno_of, failed, wrong};
 use crate::hall::{Hall, SAFELY};
+use crate::lock::{self, Held};
 use crate::trust::FileId;
-use crate::{entry, lock};
 
 /// Files that are being made, under the lock of `enter`.
 const UNFINISHED: &str = ".new-";
@@ -36,10 +37,12 @@ pub(crate) struct Place {
     win_at: u64,
 }
 
-/// The living candidate next before us.
+/// The living candidate next before us, or what is left of one.
 pub(crate) struct Predecessor {
     pub(crate) file: File,
     pub(crate) id: FileId,
+    /// By what its life is seen.
+    pub(crate) held: Held,
     /// How many stand before us with it.
     pub(crate) ahead: usize,
 }
@@ -145,7 +148,8 @@ impl Place {
                 if entry::stands_still(&file, number) {
                     continue;
                 }
-                return Ok(Some(Predecessor { file, id, ahead: before + 1 }));
+                let ahead = before + 1;
+                return Ok(Some(Predecessor { file, id, held: Held::Locked, ahead }));
             }
             // Where the directory was meddled with, a name may have got another file by now.
             if self.hall.leads_to(&path, id)? {

@@ -1,24 +1,26 @@
 use std::fs::File;
 use std::mem;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, ElectionName, Error, ErrorKind, Note, NoteName, Noted, Orders, Seat,
-    Standing, Token, Validity, first_of, never,
+    Boottime, Candidate, ElectionName, Error, ErrorKind, Holds, Note, NoteName, Noted, Orders,
+    Seat, Standing, Token, Validity, first_of, never,
 };
 
 use crate::door::Door;
 use crate::fault::{failed, wrong};
 use crate::hall::{ENTER, Hall, LOCK};
+use crate::lock::{self, Held};
 use crate::note;
 use crate::orders::Followed;
 use crate::queue::{Place, Predecessor};
 use crate::root::Root;
 use crate::sheet::LookOut;
+use crate::tree::Tree;
 use crate::trust::FileId;
 use crate::watch::Watch;
-use crate::{lock, token, values};
+use crate::{token, values};
 
 /// One candidate's place in one election of the local disk.
 ///
@@ -55,6 +57,8 @@ struct Leading {
     place: Place,
     lock: File,
     lock_id: FileId,
+    /// For the command tree.
+    mark: File,
     token: Token,
 }
 
@@ -124,8 +128,9 @@ impl FileSeat {
 
     fn try_win(&mut self, mut waiting: Waiting) -> Result<Standing, Error> {
         match waiting.win() {
-            Ok(Win::Won { lock, lock_id, token }) => {
-                self.state = State::Leading(Leading { place: waiting.place, lock, lock_id, token });
+            Ok(Win::Won { lock, lock_id, mark, token }) => {
+                let place = waiting.place;
+                self.state = State::Leading(Leading { place, lock, lock_id, mark, token });
                 Ok(Standing::Leading { token, validity: Validity::Unlimited, wake: never() })
             }
             Ok(Win::Busy(standing)) => {
@@ -141,16 +146,16 @@ impl FileSeat {
 }
 
 enum Win {
-    Won { lock: File, lock_id: FileId, token: Token },
+    Won { lock: File, lock_id: FileId, mark: File, token: Token },
     Busy(Standing),
 }
 
 impl Waiting {
     fn wait(&mut self, predecessor: Predecessor) -> Result<Standing, Error> {
-        let Predecessor { file, id, ahead } = predecessor;
+        let Predecessor { file, id, held, ahead } = predecessor;
         let watch = match self.watch.take().filter(|watch| watch.is_on(id)) {
             Some(watch) => watch,
-            None => Watch::start(file, id)?,
+            None => Watch::start(file, id, held)?,
         };
         let wake = self.watch.insert(watch).wake();
         Ok(Standing::Waiting { ahead, wake })
@@ -162,8 +167,9 @@ impl Waiting {
         let path = hall.path_of(LOCK);
         let (file, lock_id) = hall.file(LOCK)?;
         if !lock::try_write(&file).map_err(|errno| failed("lock", &path, errno))? {
-            // The tree of a leader whose entry was removed by hand, or one that is just resigning.
-            return self.wait(Predecessor { file, id: lock_id, ahead: 1 }).map(Win::Busy);
+            // A leader whose entry was removed by hand, or one that is just resigning.
+            let leader = Predecessor { file, id: lock_id, held: Held::Locked, ahead: 1 };
+            return self.wait(leader).map(Win::Busy);
         }
         if !hall.leads_to(&path, lock_id)? {
             return Err(wrong(
@@ -172,12 +178,17 @@ impl Waiting {
                 "was replaced as we locked it: trying again helps",
             ));
         }
+        let tree = match Tree::mark(hall)? {
+            Ok(tree) => tree,
+            Err(survivor) => return self.wait(survivor).map(Win::Busy),
+        };
         if let Some(writer) = values::obstacle(hall)? {
             return self.wait(writer).map(Win::Busy);
         }
         let token = token::next(hall)?;
         self.place.write_won(token)?;
-        Ok(Win::Won { lock: file, lock_id, token })
+        let mark = tree.tell(hall, &self.place.file)?;
+        Ok(Win::Won { lock: file, lock_id, mark, token })
     }
 }
 
@@ -257,12 +268,12 @@ impl Seat for FileSeat {
                 self.arrived.get_or_insert(place.number());
                 place.give_up();
             }
-            State::Leading(Leading { mut place, lock, .. }) => {
+            State::Leading(Leading { mut place, lock, mark, .. }) => {
                 self.arrived.get_or_insert(place.number());
                 // The entry's lock goes last: it is what the next one sleeps on. All are closed and none
                 // is unlocked, so that a descendant that still has copies goes on holding the lease.
                 place.give_up();
-                drop(lock);
+                drop((lock, mark));
                 drop(place);
             }
         }
@@ -279,10 +290,12 @@ impl Seat for FileSeat {
         self.resign().await
     }
 
-    fn holds(&self) -> Vec<BorrowedFd<'_>> {
+    fn holds(&self) -> Holds<'_> {
         match &self.state {
-            State::Leading(leading) => vec![leading.lock.as_fd(), leading.place.file.as_fd()],
-            State::Out | State::Waiting(_) => Vec::new(),
+            State::Leading(Leading { place, lock, mark, .. }) => {
+                Holds { locks: vec![lock.as_fd(), place.file.as_fd()], marks: vec![mark.as_fd()] }
+            }
+            State::Out | State::Waiting(_) => Holds::default(),
         }
     }
 }

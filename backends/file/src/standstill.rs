@@ -10,30 +10,40 @@ pub(crate) fn is_stopped(pid: u32) -> bool {
     state(&pid.to_string()).is_some_and(is_of_stopped)
 }
 
-/// Whether the candidate with this id is stopped; if it is dead, whether all are that still have this file open, as far
-/// as they are to be seen: what has outlived it may hold its lease, and do nothing.
-pub(crate) fn all_stand_still(pid: u32, file: FileId) -> bool {
-    match state(&pid.to_string()) {
-        Some(state) if !is_of_dead(state) => is_of_stopped(state),
-        _ => holders_stand_still(file),
-    }
+/// Whether the process with this id lives, as far as it is to be seen.
+pub(crate) fn lives(pid: u32) -> bool {
+    state(&pid.to_string()).is_some_and(|state| !is_of_dead(state))
 }
 
-fn holders_stand_still(file: FileId) -> bool {
-    let Ok(processes) = fs::read_dir("/proc") else { return false };
-    let names = processes.flatten().filter_map(|process| process.file_name().into_string().ok());
-    let mut states = names.filter_map(|name| {
-        let state = state(&name).filter(|&state| !is_of_dead(state))?;
-        has_open(&name, file).then_some(state)
-    });
-    states.next().is_some_and(is_of_stopped) && states.all(is_of_stopped)
+/// Whether all of these processes are stopped, of which there are some.
+pub(crate) fn are_stopped(processes: &[u32]) -> bool {
+    !processes.is_empty() && processes.iter().all(|&process| is_stopped(process))
 }
 
-/// Whether a process has this file open. One that we may not look into has not.
-fn has_open(process: &str, file: FileId) -> bool {
+/// The living processes that have a lock on this file, or a mark, their numbers rising. One that we may not look into
+/// is not among them.
+pub(crate) fn holders(file: FileId) -> Vec<u32> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = processes.filter_map(|process| process.file_name().to_str()?.parse().ok());
+    let mut holders: Vec<u32> =
+        numbers.filter(|&process| lives(process) && holds(process, file)).collect();
+    holders.sort_unstable();
+    holders
+}
+
+fn holds(process: u32, file: FileId) -> bool {
     let descriptors = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
-    let mut files = descriptors.filter_map(|descriptor| fs::metadata(descriptor.path()).ok());
-    files.any(|open| FileId::new(open.dev(), open.ino()) == file)
+    let mut numbers = descriptors.filter_map(|descriptor| {
+        let open = fs::metadata(descriptor.path()).ok()?;
+        (FileId::new(open.dev(), open.ino()) == file).then(|| descriptor.file_name())
+    });
+    numbers.any(|number| has_lock(process, &number.to_string_lossy()))
+}
+
+/// Whether a lock belongs to this descriptor: who only looks at the file has none.
+fn has_lock(process: u32, descriptor: &str) -> bool {
+    let told = fs::read_to_string(format!("/proc/{process}/fdinfo/{descriptor}"));
+    told.is_ok_and(|told| told.lines().any(|line| line.starts_with("lock:")))
 }
 
 fn state(process: &str) -> Option<char> {
@@ -55,12 +65,14 @@ const fn is_of_dead(state: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::process::{Command, Stdio};
+    use std::fs::File;
+    use std::process::{Child, Command, Stdio};
 
     use nix::sys::signal::{Signal, kill};
     use nix::unistd::Pid;
 
     use super::*;
+    use crate::lock;
 
     #[test]
     fn the_state_is_behind_the_name() {
@@ -74,31 +86,34 @@ mod tests {
     }
 
     #[test]
-    fn of_a_dead_candidate_those_count_that_have_its_file_open() {
-        let file = tempfile::tempfile().expect("a file");
-        let about = file.metadata().expect("what it is");
+    fn who_has_a_lock_holds_a_file_and_who_looks_at_it_does_not() {
+        let path = tempfile::NamedTempFile::new().expect("a file").into_temp_path();
+        let open = || File::options().read(true).write(true).open(&path).expect("a file");
+        let about = open().metadata().expect("what it is");
         let id = FileId::new(about.dev(), about.ino());
-        assert!(!holders_stand_still(id), "we have it open, and run");
+        let (file, _looked_at) = (open(), open());
+        assert!(holders(id).is_empty());
+        assert!(lock::try_write(&file).expect("a lock"));
+        assert_eq!(holders(id), [std::process::id()]);
         let start =
             |input: Stdio| Command::new("sleep").arg("60").stdin(input).spawn().expect("sleep");
-        let mut holders = [start(file.try_clone().expect("a copy").into()), start(file.into())];
-        let wait = |child: u32| {
-            while !is_stopped(child) {
+        let mut sleepers = [start(file.try_clone().expect("a copy").into()), start(file.into())];
+        let mut numbers: Vec<u32> = sleepers.iter().map(Child::id).collect();
+        numbers.sort_unstable();
+        let mut seen = vec![(holders(id), are_stopped(&holders(id)))];
+        for number in &numbers {
+            kill(Pid::from_raw(number.cast_signed()), Signal::SIGSTOP).expect("it lives");
+            while !is_stopped(*number) {
                 std::thread::yield_now();
             }
-        };
-        let mut seen = Vec::new();
-        for holder in &holders {
-            let pid = Pid::from_raw(holder.id().cast_signed());
-            kill(pid, Signal::SIGSTOP).expect("it lives");
-            wait(holder.id());
-            seen.push((all_stand_still(0, id), all_stand_still(std::process::id(), id)));
+            seen.push((holders(id), are_stopped(&holders(id))));
         }
-        for holder in &mut holders {
-            holder.kill().expect("it lives");
-            holder.wait().expect("its end");
+        for sleeper in &mut sleepers {
+            sleeper.kill().expect("it lives");
+            sleeper.wait().expect("its end");
         }
-        assert_eq!(seen, [(false, false), (true, false)]);
-        assert!(!holders_stand_still(id), "nobody has it open");
+        let expected = [false, false, true].map(|are_stopped| (numbers.clone(), are_stopped));
+        assert_eq!(seen, expected);
+        assert!(holders(id).is_empty());
     }
 }

@@ -10,7 +10,7 @@ use crate::fault::failed;
 use crate::hall::{ENTER, Hall, LOCK, ORDERS};
 use crate::root::Root;
 use crate::trust::FileId;
-use crate::{lock, queue, standstill};
+use crate::{lock, queue, standstill, tree};
 
 /// Looks at one election. Takes no lock and creates nothing.
 pub(crate) fn survey(root: &Root, election: &ElectionName) -> Result<Survey, Error> {
@@ -37,10 +37,17 @@ pub(crate) fn survey(root: &Root, election: &ElectionName) -> Result<Survey, Err
     winners.sort_by_key(|leader| leader.token);
     if let Some(lock) = held_lock(&hall)? {
         survey.leader = winners.pop();
-        if let Some(leader) = &mut survey.leader {
-            let pid = leader.entry.candidate.pid;
-            leader.entry.is_stopped = standstill::all_stand_still(pid, lock);
+        if let Some(Leader { entry, .. }) = &mut survey.leader {
+            let pid = entry.candidate.pid;
+            if standstill::lives(pid) {
+                entry.is_stopped = standstill::is_stopped(pid);
+            } else {
+                entry.outlived_by = standstill::holders(lock);
+                entry.is_stopped = standstill::are_stopped(&entry.outlived_by);
+            }
         }
+    } else {
+        survey.leader = tree::outlived(&hall)?;
     }
     let others = winners.into_iter().map(|Leader { mut entry, .. }| {
         entry.is_stopped = standstill::is_stopped(entry.candidate.pid);

@@ -10,10 +10,11 @@ use elect_api::{ElectionName, Error, Key, LONGEST_VALUE, Noted, Token};
 use crate::door::Door;
 use crate::fault::failed;
 use crate::hall::{Hall, VALUE};
+use crate::lock::{self, Held};
 use crate::queue::Predecessor;
 use crate::root::Root;
 use crate::sheet;
-use crate::{lock, survey};
+use crate::survey;
 
 fn file_of(key: &Key) -> String {
     format!("value-{key}")
@@ -50,7 +51,7 @@ pub(crate) async fn write(
     }
     let hall = Hall::create(root, election)?;
     let (hall, _value) = Door::default().enter(hall, VALUE).await?;
-    // As long as its entry is locked nobody else is the first; that lock outlives the wrapper, as the tree has it.
+    // As long as its tree lives nobody else leads, whatever became of its wrapper and guardian.
     if !leads()? {
         return Ok(gone());
     }
@@ -65,5 +66,5 @@ pub(crate) fn obstacle(hall: &Hall) -> Result<Option<Predecessor>, Error> {
     let Some((file, id)) = hall.look(VALUE)? else { return Ok(None) };
     let is_held = lock::is_held(&file)
         .map_err(|errno| failed("examine the lock of", &hall.path_of(VALUE), errno))?;
-    Ok(is_held.then_some(Predecessor { file, id, ahead: 1 }))
+    Ok(is_held.then_some(Predecessor { file, id, held: Held::Locked, ahead: 1 }))
 }

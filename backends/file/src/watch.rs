@@ -4,13 +4,13 @@ use std::thread;
 use elect_api::{Error, ErrorKind, Wake};
 use tokio::sync::watch;
 
-use crate::lock;
+use crate::lock::{self, Held};
 use crate::trust::FileId;
 
 /// Enough for a thread that makes one system call, and little where hundreds wait.
 const STACK: usize = 64 * 1024;
 
-/// A thread that sleeps until nobody holds the write lock of a file any more.
+/// A thread that sleeps until nobody holds a file any more.
 ///
 /// The thread is detached: a sleep on a lock can only be ended by the lock, or with the process.
 pub(crate) struct Watch {
@@ -20,12 +20,12 @@ pub(crate) struct Watch {
 
 impl Watch {
     /// Starts to watch the file, through a description of its own.
-    pub(crate) fn start(file: File, id: FileId) -> Result<Self, Error> {
+    pub(crate) fn start(file: File, id: FileId, held: Held) -> Result<Self, Error> {
         let (ends, running) = watch::channel(());
         spawn("elect-wait", move || {
             // If it cannot sleep it has to wake: a wake for nothing does no harm.
-            let _ = lock::wait_read(&file);
-            // Its read lock must be gone before anybody tries to write.
+            let _ = lock::wait_free(&file, held);
+            // Its lock must be gone before anybody tries to write.
             drop(file);
             drop(ends);
         })?;

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
+use elect_api::Holds;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -70,7 +71,8 @@ impl<'a> Checkup<'a> {
     async fn ask(&self, command: &CommandLine, leave: &mut watch::Receiver<Leave>) -> Finding {
         let limit = self.plan.timeout;
         let deadlines = leave.borrow_and_update().deadlines;
-        let hold = deadlines.map(|deadlines| Hold { deadlines: Some(deadlines), holds: &[] });
+        let nothing = Holds::default();
+        let hold = deadlines.map(|_| Hold { deadlines, holds: &nothing });
         let environment = (self.environment)();
         let errand = Errand { command, environment, limit, lease: hold };
         let mut helper = match Helper::start(errand, self.inherited) {

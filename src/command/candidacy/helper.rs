@@ -1,11 +1,10 @@
 //! A program that helps us, with a guardian of its own: whatever it does, all of it is dead in the end.
 
 use std::ffi::OsString;
-use std::os::fd::BorrowedFd;
 use std::pin::Pin;
 use std::time::Duration;
 
-use elect_api::{Boottime, Token};
+use elect_api::{Boottime, Holds, Token};
 use tokio::time::{Sleep, sleep};
 
 use crate::config::CommandLine;
@@ -30,7 +29,7 @@ pub(in crate::command) struct Hold<'a> {
     /// Where it ends by time.
     pub(in crate::command) deadlines: Option<Deadlines>,
     /// What holds it.
-    pub(in crate::command) holds: &'a [BorrowedFd<'a>],
+    pub(in crate::command) holds: &'a Holds<'a>,
 }
 
 /// One that runs. Dropping it has it killed.
@@ -78,7 +77,8 @@ impl Helper {
             if let Some(deadlines) = deadlines {
                 guardian.renewed(deadlines);
             }
-            guardian.start(Token::new(0), errand.lease.map_or(&[], |lease| lease.holds))?;
+            let nothing = Holds::default();
+            guardian.start(Token::new(0), errand.lease.map_or(&nothing, |lease| lease.holds))?;
             Ok(guardian)
         };
         let refused = |error: std::io::Error| format!("cannot start {name}: {error}");

@@ -2,10 +2,9 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::BorrowedFd;
 
 use async_trait::async_trait;
-use elect_api::{Boottime, Ticket, Token};
+use elect_api::{Boottime, Holds, Ticket, Token};
 use tokio::time::sleep;
 
 use super::Hooks;
@@ -149,7 +148,7 @@ impl<'a, T: Tree> Hooked<'a, T> {
 
 #[async_trait]
 impl<T: Tree> Tree for Hooked<'_, T> {
-    fn start(&mut self, token: Token, holds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    fn start(&mut self, token: Token, holds: &Holds<'_>) -> io::Result<()> {
         let command = self.hooks.wanted().elected.as_ref();
         let command = command.filter(|_| self.led != Some(token));
         if command.is_some() {

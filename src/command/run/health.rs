@@ -2,12 +2,11 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::pin::Pin;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use elect_api::{Boottime, Ticket, Token};
+use elect_api::{Boottime, Holds, Ticket, Token};
 use tokio::sync::watch;
 use tokio::time::{Sleep, sleep};
 
@@ -242,7 +241,7 @@ impl Patient {
 
 #[async_trait]
 impl<T: Tree> Tree for Looked<T> {
-    fn start(&mut self, token: Token, holds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    fn start(&mut self, token: Token, holds: &Holds<'_>) -> io::Result<()> {
         self.tree.start(token, holds)
     }
 

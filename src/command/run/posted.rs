@@ -1,10 +1,9 @@
 //! A tree whose leadership is posted in the file of `--lease-file`.
 
 use std::io;
-use std::os::fd::BorrowedFd;
 
 use async_trait::async_trait;
-use elect_api::{Boottime, Ticket, Token};
+use elect_api::{Boottime, Holds, Ticket, Token};
 
 use crate::command::candidacy::Poster;
 use crate::election::driver::Tree;
@@ -41,7 +40,7 @@ impl<T> Posted<T> {
 
 #[async_trait]
 impl<T: Tree> Tree for Posted<T> {
-    fn start(&mut self, token: Token, holds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    fn start(&mut self, token: Token, holds: &Holds<'_>) -> io::Result<()> {
         self.tree.start(token, holds)?;
         let until = self.until();
         self.poster.post(|file| file.begin(token, until));

@@ -1,10 +1,9 @@
 //! The guardian and the signals as the engine sees them.
 
 use std::io;
-use std::os::fd::BorrowedFd;
 
 use async_trait::async_trait;
-use elect_api::{Boottime, Ticket, Token};
+use elect_api::{Boottime, Holds, Ticket, Token};
 
 use super::guarded::{Guarded, Happened};
 use super::job::Job;
@@ -75,7 +74,7 @@ impl Watched {
 
 #[async_trait]
 impl Tree for Watched {
-    fn start(&mut self, token: Token, holds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    fn start(&mut self, token: Token, holds: &Holds<'_>) -> io::Result<()> {
         self.job.starts();
         if let Some(number) = self.slot.as_ref().and_then(Slot::number) {
             self.guarded.guardian().leads_part(number);

@@ -3,12 +3,11 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use anyhow::Context;
 use async_trait::async_trait;
-use elect_api::{Boottime, Ticket, Token};
+use elect_api::{Boottime, Holds, Ticket, Token};
 use tokio::sync::watch;
 
 use super::health::Fitness;
@@ -67,7 +66,7 @@ impl<'a> Standing<'a> {
 
 #[async_trait]
 impl Tree for Standing<'_> {
-    fn start(&mut self, token: Token, _: &[BorrowedFd<'_>]) -> io::Result<()> {
+    fn start(&mut self, token: Token, _: &Holds<'_>) -> io::Result<()> {
         self.ends = None;
         self.pending = [Event::Started].into();
         let until = self.deadlines.map(|deadlines| deadlines.hard);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::bail;
-use elect_api::{Candidate, Ending, Leader};
+use elect_api::{Candidate, Ending, Leader, Survey};
 
 use super::Desk;
 use super::desk::is_led_by;
@@ -34,12 +34,7 @@ pub(super) async fn see_off(desk: &Desk<'_>, leader: &Leader, force: Force) -> a
     let id = &candidate.id;
     match (desk.ending(token).await?, force) {
         (None, _) => return Ok(()),
-        (Some(Ending::WithItsProcess), _) => bail!(
-            "{id} has not handed over, and here an entry lasts as long as a process of its holder lives: nobody \
-             can remove it, but `kill -KILL {}` on {} ends it, and its command with it",
-            candidate.pid,
-            candidate.host,
-        ),
+        (Some(Ending::WithItsProcess), _) => bail!("{}", last_of(&desk.survey().await?, leader)),
         (Some(Ending::Never), _) => {
             desk.log()
                 .warn(format_args!("the entry of {id} has no lease, and so no end: it is removed"));
@@ -59,6 +54,25 @@ pub(super) async fn see_off(desk: &Desk<'_>, leader: &Leader, force: Force) -> a
         )),
     }
     desk.remove(token).await
+}
+
+/// Which processes keep an entry that lasts as long as they do, and how they end.
+fn last_of(survey: &Survey, leader: &Leader) -> String {
+    let Candidate { id, pid, host, .. } = &leader.entry.candidate;
+    let same = survey.leader.iter().find(|seen| seen.token == leader.token);
+    let holders = same.map(|seen| seen.entry.outlived_by.as_slice()).unwrap_or_default();
+    if holders.is_empty() {
+        return format!(
+            "{id} has not handed over, and here an entry lasts as long as a process of its holder lives: nobody can \
+             remove it, but `kill -KILL {pid}` on {host} ends it, and its command with it"
+        );
+    }
+    let numbers: Vec<String> = holders.iter().map(u32::to_string).collect();
+    let numbers = numbers.join(" ");
+    format!(
+        "{id} is dead, but what its command started lives on and keeps the lease: nobody can remove it, but \
+         `kill -KILL {numbers}` on {host} ends it"
+    )
 }
 
 /// For how long the holder of an entry is waited for.

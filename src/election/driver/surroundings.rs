@@ -1,10 +1,9 @@
 //! What the engine needs to be there around it: time, a command to run, and somebody who tells people.
 
 use std::io;
-use std::os::fd::BorrowedFd;
 
 use async_trait::async_trait;
-use elect_api::{Boottime, Survey, Ticket, Token};
+use elect_api::{Boottime, Holds, Survey, Ticket, Token};
 
 use crate::election::Call;
 use crate::election::machine::{Event, News};
@@ -35,7 +34,7 @@ pub trait Tree: Send {
     ///
     /// # Errors
     /// When it cannot even be tried.
-    fn start(&mut self, token: Token, holds: &[BorrowedFd<'_>]) -> io::Result<()>;
+    fn start(&mut self, token: Token, holds: &Holds<'_>) -> io::Result<()>;
 
     /// Keeps a ticket, to give our entry up if we crash; in place of any before.
     fn keep(&mut self, ticket: &Ticket);

@@ -1,13 +1,12 @@
 //! The one seat that a candidate for slots has, of many.
 
-use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, ElectionName, Error, ErrorKind, Note, NoteName, Noted, Orders, Seat,
-    Standing, Store, Ticket, Wake, awake, first_of,
+    Boottime, Candidate, ElectionName, Error, ErrorKind, Holds, Note, NoteName, Noted, Orders,
+    Seat, Standing, Store, Ticket, Wake, awake, first_of,
 };
 use futures_util::future::{BoxFuture, join_all};
 
@@ -322,7 +321,7 @@ impl Seat for SlotsSeat {
         ticket::join(places.filter_map(Place::ticket).chain(self.leaving.tickets()))
     }
 
-    fn holds(&self) -> Vec<BorrowedFd<'_>> {
+    fn holds(&self) -> Holds<'_> {
         self.leading.as_ref().map(|leading| leading.seat.holds()).unwrap_or_default()
     }
 }

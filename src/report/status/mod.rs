@@ -82,6 +82,10 @@ pub struct LeaderStatus {
     pub remaining_ms: Option<u64>,
     /// Whether its processes stand still, as far as the store sees: the local disk does, others do not.
     pub stopped: bool,
+    /// The processes that keep its lease although its own is dead, as far as the store sees; not there where
+    /// none do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outlived_by: Vec<u32>,
     #[serde(skip)]
     is_unlimited: bool,
     /// How suspicious it is, if that is known.
@@ -213,6 +217,7 @@ impl LeaderStatus {
                 .remaining
                 .map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
             stopped: leader.entry.is_stopped,
+            outlived_by: leader.entry.outlived_by.clone(),
             is_unlimited: lease == Lease::Unlimited,
             suspicion: None,
         }

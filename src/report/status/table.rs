@@ -29,7 +29,7 @@ const HEADINGS: [&str; 14] = [
     "HOLDS",
 ];
 const ROLE: usize = 1;
-/// The one of them that, unless somebody stands still, only those can fill who go on looking.
+/// The one of them that, unless a candidate stands still or is dead, only those can fill who go on looking.
 const SUSPICION: usize = 10;
 /// The one that says nothing where all have the usual one.
 const PRIORITY: usize = 12;
@@ -62,9 +62,9 @@ impl StatusReport {
         }
         let is_ranked = self.elections.iter().any(ElectionStatus::is_ranked);
         let is_spread = self.elections.iter().any(ElectionStatus::is_spread);
-        let is_stopped = self.elections.iter().any(ElectionStatus::is_stopped);
+        let is_certain = self.elections.iter().any(ElectionStatus::is_certain);
         let is_shown = |column| {
-            (is_wanted(column) || (column == SUSPICION && is_stopped))
+            (is_wanted(column) || (column == SUSPICION && is_certain))
                 && (column != PRIORITY || is_ranked)
                 && (column != HOLDS || is_spread)
         };
@@ -123,14 +123,15 @@ impl ElectionStatus {
             || parts.any(Self::is_ranked)
     }
 
-    /// Whether somebody in it stands still.
-    fn is_stopped(&self) -> bool {
+    /// Whether more than a suspicion is known of somebody in it.
+    fn is_certain(&self) -> bool {
         let members = self.division.iter().flat_map(|division| &division.members);
         let waiting = self.waiting.iter().chain(members.map(|member| &member.who));
-        let leader = self.leader.iter().map(|leader| leader.stopped);
+        let leader =
+            self.leader.iter().map(|leader| leader.stopped || !leader.outlived_by.is_empty());
         let parts = self.division.iter().flat_map(|division| &division.parts);
         leader.chain(waiting.map(|waiting| waiting.stopped)).any(|it| it)
-            || parts.clone().any(Self::is_stopped)
+            || parts.clone().any(Self::is_certain)
     }
 
     /// Whether it has shards.
@@ -147,6 +148,17 @@ impl PauseStatus {
 }
 
 impl LeaderStatus {
+    /// What is known of its processes: there is nothing left to suspect.
+    fn certainty(&self) -> Option<String> {
+        let numbers: Vec<String> = self.outlived_by.iter().map(u32::to_string).collect();
+        match (numbers.is_empty(), self.stopped) {
+            (true, false) => None,
+            (true, true) => Some(STOPPED.to_owned()),
+            (false, false) => Some(format!("dead, held by {}", numbers.join(" "))),
+            (false, true) => Some(format!("dead, held by {} ({STOPPED})", numbers.join(" "))),
+        }
+    }
+
     fn cells(&self, election: &str, now: SystemTime) -> Cells {
         [
             election.to_owned(),
@@ -163,10 +175,9 @@ impl LeaderStatus {
                 (None, true) => "unlimited".to_owned(),
                 (None, false) => String::new(),
             },
-            match (self.stopped, self.suspicion) {
-                (true, _) => STOPPED.to_owned(),
-                (false, suspicion) => suspicion.map(|it| it.to_string()).unwrap_or_default(),
-            },
+            self.certainty().unwrap_or_else(|| {
+                self.suspicion.map(|suspicion| suspicion.to_string()).unwrap_or_default()
+            }),
             self.containment.clone().unwrap_or_default(),
             self.priority.map(|priority| priority.to_string()).unwrap_or_default(),
             String::new(),

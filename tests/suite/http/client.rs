@@ -87,7 +87,7 @@ impl Events {
     pub(super) fn of(server: SocketAddr) -> Self {
         let mut stream = connect(server).expect("a connection");
         // An older version of the protocol has no chunks to be taken apart.
-        stream.write_all(b"GET /events HTTP/1.0\r\nHost: elect\r\n\r\n").expect("sent");
+        stream.write_all(b"GET /events HTTP/1.0\r\nHost: localhost\r\n\r\n").expect("sent");
         let mut events = BufReader::new(stream);
         let mut line = String::new();
         while line != "\r\n" {

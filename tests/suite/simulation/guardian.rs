@@ -2,7 +2,6 @@
 
 use std::io;
 use std::ops::ControlFlow;
-use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use elect::election::driver;
 use elect::election::machine;
 use elect::guard::ladder::{Action, Deadlines, Event, Ladder};
 use elect::guard::{Ended, Leftover};
-use elect_api::{Boottime, Ticket, Token};
+use elect_api::{Boottime, Holds, Ticket, Token};
 use elect_testkit::sim::Clock;
 use elect_testkit::switches::{Part, is_off};
 use tokio::sync::Notify;
@@ -150,7 +149,7 @@ pub(crate) fn pair(
 
 #[async_trait]
 impl driver::Tree for SimTree {
-    fn start(&mut self, token: Token, _holds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    fn start(&mut self, token: Token, _holds: &Holds<'_>) -> io::Result<()> {
         self.witness.starts(token, self.soft);
         self.send(Order::Start(token));
         Ok(())

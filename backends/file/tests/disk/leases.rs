@@ -1,51 +1,112 @@
 //! The lease is as long as its descriptors live, and says so when somebody deletes it by hand.
 
-use std::fs;
-use std::os::fd::OwnedFd;
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use elect_api::{NoteName, Standing};
 use elect_testkit::{Bench, Contender, LineUp, election, line_up, note, poll_n, run};
 use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 
 use crate::support::{bench, hall};
 
-async fn copies(contender: &mut Contender) -> Vec<OwnedFd> {
+fn copies(fds: &[BorrowedFd<'_>]) -> Vec<OwnedFd> {
+    fds.iter().map(|fd| fd.try_clone_to_owned().expect("a copy")).collect()
+}
+
+/// What the guardian has of a leader's.
+async fn guardian_of(contender: &mut Contender) -> Vec<OwnedFd> {
     contender.lead().await;
     let holds = contender.seat().holds();
-    holds.iter().map(|fd| fd.try_clone_to_owned().expect("a copy")).collect()
+    [copies(&holds.locks), copies(&holds.marks)].into_iter().flatten().collect()
+}
+
+/// What the command has.
+async fn tree_of(contender: &mut Contender) -> Vec<OwnedFd> {
+    contender.lead().await;
+    copies(&contender.seat().holds().marks)
 }
 
 #[test]
-fn the_lease_outlives_a_crash_as_long_as_the_tree_holds_it() {
+fn the_lease_outlives_a_crash_as_long_as_the_guardian_holds_it() {
     run("a crash", async {
         let (bench, _) = bench();
         let mut line = Contender::in_line(&bench, &["a", "b"]).await;
         let mut wake = line[1].sleep_behind(1).await;
-        let tree = copies(&mut line[0]).await;
+        let guardian = guardian_of(&mut line[0]).await;
         line.remove(0).crash().await;
         assert!(poll_n(1, &mut wake).await.is_none(), "the next one woke up beside a living tree");
         line[0].wait_behind(1).await;
         assert_eq!(line_up(&bench).await, LineUp::led_by(&["a", "b"]));
-        drop(tree);
+        drop(guardian);
         wake.await;
         line[0].lead().await;
     });
 }
 
+/// Also where several of them are asleep on it, and come one after another.
 #[test]
-fn an_escaped_copy_of_the_lock_alone_still_holds_the_lease() {
+fn nobody_leads_beside_a_tree_that_outlived_its_guardian() {
+    run("an orphan", async {
+        let (bench, _) = bench();
+        let mut line = Contender::in_line(&bench, &["a", "b"]).await;
+        let wake = line[1].sleep_behind(1).await;
+        let tree = tree_of(&mut line[0]).await;
+        line.remove(0).crash().await;
+        wake.await;
+        let wakes = [line[0].sleep_behind(1).await, line[0].sleep_behind(1).await];
+        assert_eq!(line_up(&bench).await, LineUp::led_by(&["a", "b"]));
+        let survey = bench.connect().await.survey(&election()).await.expect("a survey");
+        let leader = survey.leader.expect("a leader").entry;
+        assert_eq!(leader.outlived_by, [std::process::id()]);
+        drop(tree);
+        for wake in wakes {
+            wake.await;
+        }
+        line[0].lead().await;
+    });
+}
+
+#[test]
+fn an_escaped_copy_of_the_mark_still_holds_the_lease() {
     run("an escaper", async {
         let (bench, _) = bench();
         let mut line = Contender::in_line(&bench, &["a", "b"]).await;
-        let mut tree = copies(&mut line[0]).await;
-        tree.truncate(1);
+        let tree = tree_of(&mut line[0]).await;
         line[0].resign().await;
         let wake = line[1].sleep_behind(1).await;
-        assert_eq!(line_up(&bench).await, LineUp::without_leader(&["b"]));
+        assert_eq!(line_up(&bench).await, LineUp::led_by(&["a", "b"]));
         drop(tree);
         wake.await;
         line[1].lead().await;
+    });
+}
+
+#[test]
+fn what_a_command_has_can_give_up_no_lock_and_write_nothing() {
+    run("a command", async {
+        let (bench, disk) = bench();
+        let mut leader = Contender::new(&bench, "a").await;
+        let tree = tree_of(&mut leader).await;
+        let said = fs::read(hall(&disk).join("tree")).expect("whose it is");
+        for fd in tree {
+            let mut file = File::from(fd);
+            assert!(file.write_all(b"x").is_err() && file.set_len(0).is_err());
+            let unlock = nix::libc::flock {
+                l_type: nix::libc::F_UNLCK.try_into().expect("small"),
+                l_whence: 0,
+                l_start: 0,
+                l_len: 0,
+                l_pid: 0,
+            };
+            fcntl(&file, FcntlArg::F_OFD_SETLK(&unlock)).expect("unlocked");
+        }
+        assert_eq!(fs::read(hall(&disk).join("tree")).expect("whose it is"), said);
+        let mut newcomer = Contender::new(&bench, "b").await;
+        newcomer.wait_behind(1).await;
+        assert_eq!(line_up(&bench).await, LineUp::led_by(&["a", "b"]));
     });
 }
 

@@ -1,10 +1,9 @@
 //! The command of one shard, as its engine sees it.
 
 use std::io;
-use std::os::fd::BorrowedFd;
 
 use async_trait::async_trait;
-use elect_api::{Boottime, Ticket, Token};
+use elect_api::{Boottime, Holds, Ticket, Token};
 use tokio::sync::mpsc;
 
 use crate::command::run::guarded::Guarded;
@@ -39,7 +38,7 @@ impl Part {
 
 #[async_trait]
 impl Tree for Part {
-    fn start(&mut self, token: Token, holds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    fn start(&mut self, token: Token, holds: &Holds<'_>) -> io::Result<()> {
         self.leads = true;
         self.guarded.guardian().start(token, holds)
     }

@@ -2,10 +2,9 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::BorrowedFd;
 
 use async_trait::async_trait;
-use elect_api::{Boottime, Survey, Ticket, Token};
+use elect_api::{Boottime, Holds, Survey, Ticket, Token};
 use tokio::sync::{oneshot, watch};
 
 use crate::command::candidacy::Observer;
@@ -59,7 +58,7 @@ impl<'a> Roster<'a> {
 
 #[async_trait]
 impl Tree for Roster<'_> {
-    fn start(&mut self, token: Token, _: &[BorrowedFd<'_>]) -> io::Result<()> {
+    fn start(&mut self, token: Token, _: &Holds<'_>) -> io::Result<()> {
         self.runs = true;
         self.pending.push_back(Event::Started);
         self.known.send_modify(|known| known.leads = Some(token));

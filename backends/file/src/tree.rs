@@ -1,0 +1,60 @@
+//! The mark of the leader's command tree.
+//!
+//! The lock decides who leads, and only the wrapper and its guardian have it: a process that has a descriptor can
+//! unlock it. If both die, a part of the tree may live on for a moment, or for long if it has left what holds
+//! the tree. So the tree inherits a mark on another file, open for reading only, and whoever has the lock leads only
+//! if there is no mark of others. A command that hides its mark gives up that cover, and nothing else.
+
+use std::fs::File;
+
+use elect_api::{Error, ErrorKind, Leader};
+
+use crate::entry::{self, Reading};
+use crate::fault::{errno_of, failed, wrong};
+use crate::hall::{Hall, TREE};
+use crate::lock::{self, Held};
+use crate::queue::Predecessor;
+use crate::standstill;
+
+/// The marked file, for whoever has the lock.
+pub(crate) struct Tree {
+    file: File,
+    mark: File,
+}
+
+impl Tree {
+    /// Marks the file, if nothing is left of another leader; `Err` inside is that.
+    pub(crate) fn mark(hall: &Hall) -> Result<Result<Self, Predecessor>, Error> {
+        let path = hall.path_of(TREE);
+        let (file, id) = hall.file(TREE)?;
+        let Some((mark, _)) = hall.look(TREE)?.filter(|(_, found)| *found == id) else {
+            let what = "was replaced as we opened it: trying again helps";
+            return Err(wrong(ErrorKind::Unreachable, &path, what));
+        };
+        let failed = |errno| failed("mark", &path, errno);
+        // Who waits for the end of a mark has a write lock for a moment.
+        let is_free =
+            !lock::is_marked(&file).map_err(failed)? && lock::try_mark(&mark).map_err(failed)?;
+        let survivor = Predecessor { file, id, held: Held::Marked, ahead: 1 };
+        Ok(if is_free { Ok(Self { file: survivor.file, mark }) } else { Err(survivor) })
+    }
+
+    /// Says whose tree it is, as the winner's entry has it.
+    pub(crate) fn tell(self, hall: &Hall, entry: &File) -> Result<File, Error> {
+        entry::copy(entry, &self.file)
+            .map_err(|error| failed("write our entry to", &hall.path_of(TREE), errno_of(&error)))?;
+        Ok(self.mark)
+    }
+}
+
+/// The leader that is dead, and whose tree is not.
+pub(crate) fn outlived(hall: &Hall) -> Result<Option<Leader>, Error> {
+    let Some((file, id)) = hall.look(TREE)? else { return Ok(None) };
+    if !lock::is_marked(&file).map_err(|errno| failed("examine", &hall.path_of(TREE), errno))? {
+        return Ok(None);
+    }
+    let Some(Reading::Won(mut leader)) = entry::read(&file, 0) else { return Ok(None) };
+    leader.entry.outlived_by = standstill::holders(id);
+    leader.entry.is_stopped = standstill::are_stopped(&leader.entry.outlived_by);
+    Ok(Some(leader))
+}

@@ -1,0 +1,175 @@
+//! What a command of another user can do with what it inherits from root's elect.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use elect_testkit::program::{Elect, Ended, Running, eventually, is_alive};
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use crate::stage::{send, stop};
+use crate::support::Ground;
+
+/// Becomes another user, for whom Python need not be there.
+const NOBODY: &str = "
+import array, fcntl, os, signal, socket, struct, sys
+os.setgroups([])
+os.setresgid(65534, 65534, 65534)
+os.setresuid(65534, 65534, 65534)
+";
+
+/// Does to each descriptor but the standard ones what could let go of a lease, or turn a death-pipe elsewhere. Then it
+/// hands them on to whoever listens at the first argument, if there is one, names them, and stays.
+const ATTACK: &str = "
+inherited = []
+for name in os.listdir('/proc/self/fd'):
+    try:
+        inherited.append((int(name), os.readlink('/proc/self/fd/' + name)))
+    except OSError:
+        pass
+inherited = [(number, path) for number, path in sorted(inherited) if number > 2]
+F_OFD_SETLK = 37
+def attempt(deed, *words):
+    try:
+        deed(*words)
+    except OSError:
+        pass
+if len(sys.argv) > 1:
+    with socket.socket(socket.AF_UNIX) as other:
+        other.connect(chr(0) + sys.argv[1])
+        socket.send_fds(other, [b'x'], [number for number, _ in inherited])
+        other.recv(1)
+else:
+    for number, _ in inherited:
+        attempt(os.write, number, b'x')
+        attempt(os.ftruncate, number, 0)
+        for kind in (fcntl.F_UNLCK, fcntl.F_WRLCK, fcntl.F_UNLCK):
+            attempt(fcntl.fcntl, number, F_OFD_SETLK, struct.pack('hhqqi', kind, 0, 0, 0, 0))
+        attempt(fcntl.fcntl, number, fcntl.F_SETOWN, 0)
+        attempt(fcntl.fcntl, number, fcntl.F_SETFL, 0)
+child = os.fork()
+while child == 0:
+    signal.pause()
+print(child, *(path for _, path in inherited), flush=True)
+while True:
+    signal.pause()
+";
+
+/// Takes what the command hands on, and keeps it.
+const OUTSIDER: &str = "
+with socket.socket(socket.AF_UNIX) as listener:
+    listener.bind(chr(0) + sys.argv[1])
+    listener.listen()
+    print('listens', flush=True)
+    other, _ = listener.accept()
+    _, kept, _, _ = socket.recv_fds(other, 1, 16)
+    other.send(b'x')
+while True:
+    signal.pause()
+";
+
+/// `elect run` as root of a command that is another user's by then.
+fn hostile(ground: &Ground, words: &[&str]) -> Elect {
+    let script = r#"exec python3 -c "$ATTACK" "$@" >"$D/inherited""#;
+    let attack = format!("{NOBODY}{ATTACK}");
+    ground.job().env("ATTACK", attack).args(["--", "sh", "-c", script, "sh"]).args(words)
+}
+
+/// Waits until the command has done its worst. Its child, and what it inherited that elect did not.
+fn attacked(ground: &Ground) -> (i32, Vec<String>) {
+    let line = eventually("the attack", || {
+        fs::read_to_string(ground.path().join("inherited")).ok().filter(|it| it.ends_with('\n'))
+    });
+    let mut words = line.split_whitespace().map(ToOwned::to_owned);
+    let child = words.next().expect("a number").parse().expect("a number");
+    let ours = fs::read_dir("/proc/self/fd").expect("our descriptors").flatten();
+    let ours: Vec<_> = ours.filter_map(|open| fs::read_link(open.path()).ok()).collect();
+    (child, words.filter(|path| !ours.iter().any(|own| own == Path::new(path))).collect())
+}
+
+fn newcomer(ground: &Ground) -> Ended {
+    ground.job().args(["-n", "true"]).run()
+}
+
+#[test]
+fn it_gets_no_lock_and_gives_none_up() {
+    let ground = Ground::new();
+    let mut leader = hostile(&ground, &[]).spawn();
+    let (_, inherited) = attacked(&ground);
+    assert_eq!(inherited, [ground.state().join("job/tree").display().to_string()]);
+    newcomer(&ground).exits(75);
+    let status = ground.status();
+    assert_eq!(status["leader"]["pid"], leader.pid());
+    ends(leader);
+    newcomer(&ground).exits(0);
+}
+
+/// To become another user clears what ties the command to its guardian. The death-pipes tie its group.
+#[test]
+fn it_dies_with_its_guardian_all_the_same() {
+    let ground = Ground::new();
+    let mut leader = hostile(&ground, &[]).spawn();
+    let (child, _) = attacked(&ground);
+    let (wrapper, guardian) = (leader.pid(), leader.guardian());
+    stop(wrapper);
+    stop(guardian);
+    send(guardian, Signal::SIGKILL);
+    eventually("the end of its child", || (!is_alive(child)).then_some(()));
+    send(wrapper, Signal::SIGKILL);
+    leader.wait().exits(128 + 9);
+    newcomer(&ground).exits(0);
+}
+
+/// A process that is none of the command's, and keeps what it is given.
+struct Outsider(Child);
+
+impl Outsider {
+    fn listening_at(name: &str) -> Self {
+        let mut python = Command::new("python3");
+        python.args(["-c", &format!("{NOBODY}{OUTSIDER}"), name]).stdout(Stdio::piped());
+        let mut child = python.spawn().expect("Python");
+        let mut line = String::new();
+        let stdout = child.stdout.take().expect("a pipe");
+        let outsider = Self(child);
+        BufReader::new(stdout).read_line(&mut line).expect("a line");
+        assert_eq!(line, "listens\n");
+        outsider
+    }
+}
+
+impl Drop for Outsider {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn whoever_gets_its_mark_is_named() {
+    let ground = Ground::new();
+    let name = format!("elect-outsider-{}", std::process::id());
+    let outsider = Outsider::listening_at(&name);
+    let pid = outsider.0.id();
+    let leader = hostile(&ground, &[&name]).spawn();
+    attacked(&ground);
+    ends(leader);
+    newcomer(&ground).exits(75);
+    let leader = &ground.status()["leader"];
+    assert_eq!(leader["outlived_by"], Value::from(vec![pid]), "{leader}");
+    let table = ground.elect("status").arg("job").run().exits(0).stdout;
+    assert!(table.contains(&format!("dead, held by {pid}")), "{table}");
+    let forced = ground.elect("resign").args(["job", "--force", "--timeout", "60s"]).run();
+    forced.exits(125).says(&format!("is dead, but what its command started lives on and keeps the lease: nobody can remove it, but `kill -KILL {pid}` on "));
+    let advice = ground.elect("doctor").run().exits(1).stdout;
+    assert!(advice.contains(&format!("kill -KILL {pid}")), "{advice}");
+    drop(outsider);
+    newcomer(&ground).exits(0);
+    assert_eq!(ground.status()["leader"], Value::Null);
+}
+
+fn ends(mut leader: Running) {
+    leader.signal(Signal::SIGTERM);
+    leader.wait().exits(128 + 15);
+}

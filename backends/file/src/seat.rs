@@ -187,7 +187,7 @@ impl Waiting {
         }
         let token = token::next(hall)?;
         self.place.write_won(token)?;
-        let mark = tree.tell(hall, &self.place.file)?;
+        let mark = tree.tell(&self.place.file);
         Ok(Win::Won { lock: file, lock_id, mark, token })
     }
 }

@@ -10,7 +10,7 @@ use std::fs::File;
 use elect_api::{Error, ErrorKind, Leader};
 
 use crate::entry::{self, Reading};
-use crate::fault::{errno_of, failed, wrong};
+use crate::fault::{failed, wrong};
 use crate::hall::{Hall, TREE};
 use crate::lock::{self, Held};
 use crate::queue::Predecessor;
@@ -39,11 +39,12 @@ impl Tree {
         Ok(if is_free { Ok(Self { file: survivor.file, mark }) } else { Err(survivor) })
     }
 
-    /// Says whose tree it is, as the winner's entry has it.
-    pub(crate) fn tell(self, hall: &Hall, entry: &File) -> Result<File, Error> {
-        entry::copy(entry, &self.file)
-            .map_err(|error| failed("write our entry to", &hall.path_of(TREE), errno_of(&error)))?;
-        Ok(self.mark)
+    /// Says whose tree it is, as the winner's entry has it. Only people read that: on a full disk it leads untold.
+    pub(crate) fn tell(self, entry: &File) -> File {
+        if entry::copy(entry, &self.file).is_err() {
+            let _ = self.file.set_len(0);
+        }
+        self.mark
     }
 }
 

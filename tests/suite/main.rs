@@ -11,6 +11,7 @@ mod comeback;
 mod config;
 mod containment;
 mod contention;
+mod cores;
 #[cfg(feature = "sim")]
 mod deadlines;
 mod divided;

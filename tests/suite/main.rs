@@ -50,6 +50,7 @@ mod mixed;
 mod nested;
 mod once;
 mod parts;
+mod passwords;
 mod pid_one;
 mod power_cut;
 mod readme;

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use elect_testkit::program::{Elect, eventually};
 use nix::sys::signal::Signal;
+use tempfile::TempDir;
 
 use crate::see::{Arena, Ground, on_each_cluster};
 
@@ -63,8 +64,6 @@ fn doctor_finds_it(arena: &Arena) {
 /// Secrets as Kubernetes mounts them are in memory, and read-only.
 #[test]
 fn a_file_that_only_its_own_may_read_or_that_was_handed_over_is_not_told() {
-    let folder = tempfile::TempDir::new().unwrap();
-    fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
     let script = r#"
         umask 022
         [ -z "$MOUNT" ] || mount -t tmpfs -o mode=755 none "$D"
@@ -72,21 +71,28 @@ fn a_file_that_only_its_own_may_read_or_that_was_handed_over_is_not_told() {
         chmod "$MODE" "$D/password"
         [ "$MOUNT" != ro ] || mount -o remount,ro "$D"
         exec "$0" "$@""#;
-    for (mount, mode, is_told) in [
+    let cases = [
         ("", "644", true),
         ("", "640", false),
         ("", "600", false),
         ("rw", "644", true),
         ("ro", "644", false),
-    ] {
+    ];
+    let runs = cases.map(|(mount, mode, is_told)| {
+        let folder = TempDir::new().unwrap();
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+        // Nobody is there.
         let url =
             format!("etcd://me@127.0.0.1:1?password-file={}/password", folder.path().display());
         let run = Elect::new(env!("CARGO_BIN_EXE_elect"));
-        let run = run.args(["run", "-b", &url, "-e", "job", "--connect-timeout", "100ms", "true"]);
+        let run = run.args(["run", "-b", &url, "-e", "job", "-w", "100ms", "true"]);
         let run = run.under(["unshare", "--mount", "sh", "-euc", script]);
         let run = run.env("D", folder.path()).env("MOUNT", mount).env("MODE", mode);
-        let said = run.run().exits(125).stderr;
-        assert_eq!(said.contains(KEPT), is_told, "{mount} {mode}: {said}");
+        (run.spawn(), folder, format!("{mount} {mode}"), is_told)
+    });
+    for (run, _folder, case, is_told) in runs {
+        let said = run.wait().exits(125).stderr;
+        assert_eq!(said.contains(KEPT), is_told, "{case}: {said}");
         assert!(!said.contains(SENT), "{said}");
     }
 }

@@ -1,10 +1,12 @@
 //! Which signals elect was started with ignored. Three of them it has to change for itself, and gives
-//! back to the command as they were.
+//! back to the command as they were, together with the limits of cores.
 
 use std::io;
 use std::mem;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::cores;
 
 /// Whether the pipe signal was ignored at the start. Rust ignores it before `main`, so that only
 /// what runs before that can know.
@@ -51,8 +53,9 @@ impl Dispositions {
         Ok(Self { pipe_is_ignored, child_is_ignored, file_size_is_ignored })
     }
 
-    /// Puts them back, for whatever is executed next.
+    /// Puts them back, and the limits of cores, for whatever is executed next.
     pub(super) fn restore(self) {
+        cores::restore();
         let signals = [
             (libc::SIGPIPE, self.pipe_is_ignored),
             (libc::SIGCHLD, self.child_is_ignored),

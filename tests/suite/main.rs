@@ -11,6 +11,7 @@ mod comeback;
 mod config;
 mod containment;
 mod contention;
+mod cores;
 #[cfg(feature = "sim")]
 mod deadlines;
 mod divided;
@@ -50,6 +51,7 @@ mod mixed;
 mod nested;
 mod once;
 mod parts;
+mod passwords;
 mod pid_one;
 mod power_cut;
 mod readme;

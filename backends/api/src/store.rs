@@ -4,8 +4,8 @@ use async_trait::async_trait;
 
 use crate::remote::StoreId;
 use crate::{
-    Candidate, Clock, ElectionName, Ending, Error, ErrorKind, Examination, Fenced, Key, Lease,
-    NoteName, Noted, Ordered, Orders, Profile, Seat, Survey, Ticket, Token, Wake, never,
+    Candidate, Clock, ElectionName, Ending, Error, ErrorKind, Examination, Fenced, Finding, Key,
+    Lease, NoteName, Noted, Ordered, Orders, Profile, Seat, Survey, Ticket, Token, Wake, never,
 };
 
 /// A place that keeps elections; one connection to it, as one process has.
@@ -30,6 +30,11 @@ pub trait Store: Send + Sync {
     /// has entered. `None` as long as that is not known, and where the location alone says which store it is.
     fn id(&self) -> Option<StoreId> {
         None
+    }
+
+    /// What is unsafe about the way to it and the credentials for it, as far as that shows before it is asked.
+    fn cautions(&self) -> Vec<Finding> {
+        Vec::new()
     }
 
     /// Gets ready to take part in `election`. No entry exists before the first [`Seat::refresh`].

@@ -1,5 +1,5 @@
 use elect_api::remote::{Credentials, Host, StoreId, Tls, Url};
-use elect_api::{Error, ErrorKind};
+use elect_api::{Error, ErrorKind, Finding};
 
 /// Of URLs that name none.
 pub(crate) const DEFAULT_PORT: u16 = 2379;
@@ -17,6 +17,8 @@ pub(crate) struct Address {
     /// The store that it means, if it says so.
     pub(crate) store: Option<StoreId>,
     pub(crate) credentials: Option<Credentials>,
+    /// What is unsafe about them.
+    pub(crate) cautions: Vec<Finding>,
     /// `None` for connections in the clear.
     pub(crate) tls: Option<Tls>,
 }
@@ -44,6 +46,8 @@ impl Address {
                 return Err(Error::new(ErrorKind::Unfit, what));
             }
         };
+        let credentials = Credentials::of(&url, variable)?;
+        let cautions = credentials.as_ref().map(|it| it.cautions(&url, tls.is_some()));
         Ok(Self {
             location: match url.option("prefix") {
                 Some(prefix) => format!("{}?prefix={prefix}", url.location()),
@@ -51,7 +55,8 @@ impl Address {
             },
             prefix: prefix_of(&url)?,
             store: StoreId::of(&url)?,
-            credentials: Credentials::of(&url, variable)?,
+            credentials,
+            cautions: cautions.unwrap_or_default(),
             tls,
             hosts: url.hosts,
         })
@@ -120,6 +125,15 @@ mod tests {
         let address = parse("etcd://me:hush@a,[::1]:1/x").expect("a good URL");
         assert_eq!(address.location, "etcd://a:2379,[::1]:1/x");
         assert!(address.tls.is_none() && address.credentials.is_some());
+    }
+
+    #[test]
+    fn a_password_needs_tls_beyond_this_machine() {
+        let cautions = |url: &str| parse(url).expect("a good URL").cautions.len();
+        assert_eq!(cautions("etcd://me:hush@127.0.0.1,b"), 1);
+        assert_eq!(cautions("etcd://me:hush@127.0.0.1"), 0);
+        assert_eq!(cautions("etcd+tls://me:hush@b"), 0);
+        assert_eq!(cautions("etcd://b"), 0);
     }
 
     #[test]

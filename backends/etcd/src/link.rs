@@ -191,7 +191,7 @@ impl Link {
         let channel = counted(self.members[member].dial(overheard).await?);
         // A member that is cut off from the others says so at once, and ends its watches.
         let options = ConnectOptions::new().with_require_leader(true);
-        let Some(Credentials { user, password }) = &self.credentials else {
+        let Some(Credentials { user, password, .. }) = &self.credentials else {
             return Client::from_channel(channel, Some(options)).await;
         };
         let with_user = options.clone().with_user(user, password.reveal());

@@ -4,9 +4,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use elect_api::remote::StoreId;
 use elect_api::{
-    Cadence, Candidate, Clock, ElectionName, Ending, Error, ErrorKind, Examination, Fenced, Key,
-    Lease, NoteName, Noted, Order, Ordered, Orders, Profile, Seat, Store, Survey, Ticket, Token,
-    Wake, check_value,
+    Cadence, Candidate, Clock, ElectionName, Ending, Error, ErrorKind, Examination, Fenced,
+    Finding, Key, Lease, NoteName, Noted, Order, Ordered, Orders, Profile, Seat, Store, Survey,
+    Ticket, Token, Wake, check_value,
 };
 
 use crate::address::Address;
@@ -21,6 +21,7 @@ use crate::{changes, examine, fences, note, orders, removal, survey, values};
 pub(crate) struct EtcdStore {
     location: String,
     prefix: String,
+    cautions: Vec<Finding>,
     link: Arc<Link>,
     leases: Arc<Leases>,
 }
@@ -31,6 +32,7 @@ impl EtcdStore {
         Ok(Self {
             location: address.location,
             prefix: address.prefix,
+            cautions: address.cautions,
             link,
             leases: Arc::default(),
         })
@@ -50,6 +52,10 @@ impl Store for EtcdStore {
 
     fn id(&self) -> Option<StoreId> {
         self.link.badge().identity().expected()
+    }
+
+    fn cautions(&self) -> Vec<Finding> {
+        self.cautions.clone()
     }
 
     async fn open(

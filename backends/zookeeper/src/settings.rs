@@ -2,7 +2,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use elect_api::remote::{Credentials, Host, Identity, StoreId, Tls, Url};
-use elect_api::{ElectionName, Error, ErrorKind, Key, NoteName};
+use elect_api::{ElectionName, Error, ErrorKind, Finding, Key, NoteName};
 use zookeeper_client::Acls;
 
 use crate::layout::Layout;
@@ -20,6 +20,8 @@ pub(crate) struct Settings {
     pub(crate) directory: String,
     pub(crate) layout: Layout,
     pub(crate) credentials: Option<Credentials>,
+    /// What is unsafe about them.
+    pub(crate) cautions: Vec<Finding>,
     pub(crate) security: Option<Security>,
     /// Where this is, for people.
     pub(crate) location: String,
@@ -39,12 +41,15 @@ impl Settings {
             DEFAULT_DIRECTORY.clone_into(&mut url.path);
         }
         let credentials = Credentials::of(&url, variable)?;
+        let security = security_of(&url)?;
+        let cautions = credentials.as_ref().map(|it| it.cautions(&url, security.is_some()));
         Ok(Self {
             directory: directory_of(&url.path)?,
             layout: url.option("layout").map_or(Ok(Layout::CuratorLatch), str::parse)?,
             acl: Acl::of(url.option("acl"), credentials.is_some())?,
-            security: security_of(&url)?,
+            security,
             credentials,
+            cautions: cautions.unwrap_or_default(),
             location: url.location(),
             identity: Identity::new(StoreId::of(&url)?),
             newest: AtomicI64::new(i64::MIN),
@@ -234,6 +239,15 @@ mod tests {
 
     fn of(url: &str) -> Result<Settings, Error> {
         Settings::of(url, |_| None)
+    }
+
+    #[test]
+    fn a_password_needs_tls_beyond_this_machine() {
+        let cautions = |url: &str| of(url).expect("a good URL").cautions.len();
+        assert_eq!(cautions("zk://me:hush@127.0.0.1,b"), 1);
+        assert_eq!(cautions("zk://me:hush@127.0.0.1"), 0);
+        assert_eq!(cautions("zk+tls://me:hush@b"), 0);
+        assert_eq!(cautions("zk://b"), 0);
     }
 
     #[test]

@@ -5,9 +5,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use elect_api::remote::StoreId;
 use elect_api::{
-    Cadence, Candidate, Clock, ElectionName, Ending, Error, Examination, Fenced, Key, Lease,
-    NoteName, Noted, Order, Ordered, Orders, Profile, Seat, Store, Survey, Ticket, Token, Wake,
-    check_value,
+    Cadence, Candidate, Clock, ElectionName, Ending, Error, Examination, Fenced, Finding, Key,
+    Lease, NoteName, Noted, Order, Ordered, Orders, Profile, Seat, Store, Survey, Ticket, Token,
+    Wake, check_value,
 };
 
 use crate::directory::Directory;
@@ -60,6 +60,10 @@ impl Store for ZkStore {
 
     fn id(&self) -> Option<StoreId> {
         self.settings.identity.expected()
+    }
+
+    fn cautions(&self) -> Vec<Finding> {
+        self.settings.cautions.clone()
     }
 
     async fn open(

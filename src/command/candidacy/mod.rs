@@ -15,6 +15,10 @@ mod poster;
 mod service;
 mod surveyor;
 
+use elect_api::{Finding, Store};
+
+use crate::report::Log;
+
 pub(super) use checkup::{Checkup, Leave};
 pub(super) use clock::BootClock;
 pub(super) use feed::Feed;
@@ -24,3 +28,10 @@ pub(super) use http::{Estate, Page, listen};
 pub(super) use observer::{Observer, Shared};
 pub(super) use poster::Poster;
 pub(super) use service::{Charge, Service, keep_in_touch};
+
+/// Says what is unsafe about the way to the store: once in a process, however often it takes part.
+pub(super) fn warn_of(store: &dyn Store, log: &Log) {
+    for Finding { what, way_out, .. } in store.cautions() {
+        log.warn(format_args!("{what}: {way_out}"));
+    }
+}

@@ -21,7 +21,8 @@ use self::posted::Posted;
 use self::terms::Terms;
 use self::tree::Watched;
 use super::candidacy::{
-    BootClock, Estate, Feed, Hooked, Observer, Page, Poster, Service, Shared, keep_in_touch, listen,
+    BootClock, Estate, Feed, Hooked, Observer, Page, Poster, Service, Shared, keep_in_touch,
+    listen, warn_of,
 };
 use super::steer::preempt;
 use super::unstarted::{hint, outcome_of};
@@ -44,7 +45,9 @@ pub(super) fn run(plan: &RunPlan, log: &Log) -> anyhow::Result<Outcome> {
     let started = wall_clock();
     let outcome_file = plan.outcome.as_deref().map(open_outcome).transpose()?;
     let result = match plan.campaign.division {
-        Division::Shards(shards) => shards::take_part(plan, log, &inherited, shards),
+        Division::Shards(shards) => {
+            shards::take_part(plan, log, &inherited, heirloom.is_some(), shards)
+        }
         Division::Whole | Division::Slots(_) => take_part(plan, log, &inherited, heirloom),
     };
     if let Some(file) = outcome_file {
@@ -92,6 +95,9 @@ fn take_part(
     let enclosure = Enclosure::choose(plan.containment, plan.require_containment)?;
     let containment = enclosure.containment();
     let terms = Terms::new(plan, log, &*store, containment)?.in_slot(slot).again(has_led);
+    if !has_led {
+        warn_of(&*store, &terms.log);
+    }
     let page = listener.map(|listener| terms.page(listener, note.as_deref()));
     let guardian = terms.fork(inherited, enclosure, page.as_ref().map(Page::address))?;
     if plan.after_loss == AfterLoss::Exit {

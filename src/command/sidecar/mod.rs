@@ -20,7 +20,7 @@ use self::observer::Quiet;
 use self::standing::Standing;
 use super::candidacy::{
     BootClock, Charge, Feed, Hooked, Hooks, Observer, Page, Poster, Service, Shared, environment,
-    keep_in_touch, listen,
+    keep_in_touch, listen, warn_of,
 };
 use super::runtime::block_on;
 use super::steer::preempt;
@@ -50,7 +50,9 @@ pub(super) fn sidecar(plan: &SidecarPlan, log: &Log) -> anyhow::Result<u8> {
 async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::Result<()> {
     // What is wrong with the plan is said now, not once the application is well.
     let candidate = plan.campaign.candidate(std::process::id(), CONTAINMENT);
-    let profile = config::connect(&plan.campaign.backend)?.profile();
+    let store = config::connect(&plan.campaign.backend)?;
+    warn_of(&*store, log);
+    let profile = store.profile();
     let grace = Timing::new(&plan.campaign.wishes(&profile)?, profile.lease)?.kill_grace;
     let poster = Poster::of(&plan.campaign, Some(grace), log)?;
     let page = plan.campaign.http.as_ref().map(|address| {

@@ -36,8 +36,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use elect_api::remote::StoreId;
 use elect_api::{
-    Candidate, Clock, Division, ElectionName, Ending, Error, ErrorKind, Examination, Fenced, Key,
-    NoteName, Noted, Ordered, Orders, Profile, Seat, Store, Survey, Ticket, Token, Wake,
+    Candidate, Clock, Division, ElectionName, Ending, Error, ErrorKind, Examination, Fenced,
+    Finding, Key, NoteName, Noted, Ordered, Orders, Profile, Seat, Store, Survey, Ticket, Token,
+    Wake,
 };
 use futures_util::future::try_join_all;
 
@@ -134,6 +135,10 @@ impl Store for Slots {
 
     fn id(&self) -> Option<StoreId> {
         self.store.id()
+    }
+
+    fn cautions(&self) -> Vec<Finding> {
+        self.store.cautions()
     }
 
     async fn open(

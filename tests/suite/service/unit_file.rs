@@ -31,7 +31,7 @@ impl UnitFile {
         Self { settings }
     }
 
-    fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+    pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.settings.iter().filter(move |(n, _)| n == name).map(|(_, value)| value.as_str())
     }
 

@@ -1,9 +1,9 @@
 use std::fmt;
 use std::fs;
 
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, Finding};
 
-use super::Url;
+use super::{Host, Url, exposure};
 
 /// A text that shows in no message and no `Debug`.
 #[derive(Clone, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub struct Credentials {
     pub user: String,
     /// What goes with it.
     pub password: Secret,
+    /// The file of the password, if everybody on this machine can read it.
+    open_file: Option<String>,
 }
 
 impl Credentials {
@@ -55,16 +57,18 @@ impl Credentials {
             .or_else(|| url.option("user").map(str::to_owned))
             .or_else(|| variable("ELECT_USER"));
         let password = match (&url.password, url.option("password-file")) {
-            (Some(password), _) => Some(password.clone()),
+            (Some(password), _) => Some((password.clone(), None)),
             (None, Some(path)) => Some(read(path)?),
             (None, None) => match (variable("ELECT_PASSWORD"), variable("ELECT_PASSWORD_FILE")) {
-                (Some(password), _) => Some(Secret(password)),
+                (Some(password), _) => Some((Secret(password), None)),
                 (None, Some(path)) => Some(read(&path)?),
                 (None, None) => None,
             },
         };
         match (user, password) {
-            (Some(user), Some(password)) => Ok(Some(Self { user, password })),
+            (Some(user), Some((password, open_file))) => {
+                Ok(Some(Self { user, password, open_file }))
+            }
             (None, None) => Ok(None),
             (Some(user), None) => Err(Error::new(
                 ErrorKind::Unfit,
@@ -79,13 +83,31 @@ impl Credentials {
             )),
         }
     }
+
+    /// Who else may come to know the password: where it is kept, and on the way to the hosts of `url`.
+    pub fn cautions(&self, url: &Url, is_encrypted: bool) -> Vec<Finding> {
+        let far = url.hosts.iter().find(|host| !is_encrypted && !host.is_loopback());
+        let sent = far.map(|host: &Host| {
+            let (scheme, user) = (&url.scheme, &self.user);
+            Finding::warning(
+                format!("the password of {user:?} goes over the network unencrypted, to {host}"),
+                format!("have the servers speak TLS, and begin the URL with {scheme}+tls://"),
+            )
+        });
+        let kept = self.open_file.as_ref().map(|path| {
+            Finding::warning(format!("everybody can read the password in {path}"), "chmod o-r it")
+        });
+        sent.into_iter().chain(kept).collect()
+    }
 }
 
-fn read(path: &str) -> Result<Secret, Error> {
+/// The password in a file, and that file if it is open to everybody.
+fn read(path: &str) -> Result<(Secret, Option<String>), Error> {
     let text = fs::read_to_string(path).map_err(|error| {
         Error::new(ErrorKind::Denied, format!("cannot read the password in {path}")).because(error)
     })?;
-    Ok(Secret(text.lines().next().unwrap_or_default().to_owned()))
+    let password = Secret(text.lines().next().unwrap_or_default().to_owned());
+    Ok((password, exposure::is_open(path.as_ref()).then(|| path.to_owned())))
 }
 
 #[cfg(test)]
@@ -122,6 +144,26 @@ mod tests {
         let named = [("ELECT_USER", "v"), ("ELECT_PASSWORD_FILE", path)];
         assert_eq!(of("x://a", &named).unwrap().unwrap(), pair("v", "filed"));
         fs::remove_file(file).unwrap();
+    }
+
+    #[test]
+    fn a_password_that_leaves_the_machine_in_the_clear_is_told() {
+        let told = |hosts: &str, is_encrypted| {
+            let url = Url::parse(&format!("x://me:hush@{hosts}"), 1, &[]).unwrap();
+            let found = Credentials::of(&url, |_| None).unwrap().unwrap();
+            let told = found.cautions(&url, is_encrypted);
+            told.into_iter().map(|told| told.what + ": " + &told.way_out).collect::<Vec<_>>()
+        };
+        for host in ["localhost", "LOCALHOST:7", "127.0.0.1", "127.9.9.9", "[::1]", "db.localhost."]
+        {
+            assert_eq!(told(host, false), [""; 0], "{host}");
+        }
+        for host in ["a", "10.0.0.1", "[fe80::1]", "localhost.example.com", "0.0.0.0"] {
+            assert_eq!(told(host, true), [""; 0], "{host}");
+            let [word] = &told(&format!("localhost,{host}"), false)[..] else { panic!("{host}") };
+            assert!(word.contains("\"me\"") && word.contains("x+tls://"), "{word}");
+            assert!(word.contains(&format!("to {host}:1")) && !word.contains("hush"), "{word}");
+        }
     }
 
     #[test]

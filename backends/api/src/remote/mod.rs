@@ -2,6 +2,7 @@
 //! that a password or a certificate is given in the same way whatever the store.
 
 mod credentials;
+mod exposure;
 mod identity;
 mod tls;
 mod url;

@@ -1,4 +1,5 @@
 use std::fmt;
+use std::net::IpAddr;
 
 use percent_encoding::percent_decode_str;
 
@@ -106,6 +107,15 @@ impl Url {
 }
 
 impl Host {
+    /// Whether it is this machine by its name: nothing that is sent there passes a network.
+    pub fn is_loopback(&self) -> bool {
+        let name = self.name.trim_end_matches('.').to_ascii_lowercase();
+        match name.parse::<IpAddr>() {
+            Ok(address) => address.to_canonical().is_loopback(),
+            Err(_) => name == "localhost" || name.ends_with(".localhost"),
+        }
+    }
+
     fn parse(text: &str, default_port: u16) -> Result<Self, Error> {
         // What looks like a port may be a password whose host was forgotten.
         let shown = if text.starts_with('[') { text } else { text.split(':').next().unwrap_or("") };

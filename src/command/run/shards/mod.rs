@@ -28,7 +28,7 @@ use self::part::{Part, Word};
 use self::roster::{Herald, Known, Roster};
 use super::terms::Terms;
 use super::{Competed, Past, Told, judge};
-use crate::command::candidacy::{BootClock, Observer, Service, Shared, keep_in_touch};
+use crate::command::candidacy::{BootClock, Observer, Service, Shared, keep_in_touch, warn_of};
 use crate::command::runtime;
 use crate::config::{self, RunPlan};
 use crate::election::driver::{self, Clock as _};
@@ -45,11 +45,15 @@ pub(super) fn take_part(
     plan: &RunPlan,
     log: &Log,
     inherited: &Inherited,
+    has_led: bool,
     shards: u16,
 ) -> anyhow::Result<Past> {
     let store = config::connect(&plan.campaign.backend)?;
     let enclosure = Enclosure::choose(plan.containment, plan.require_containment)?;
     let terms = Terms::new(plan, log, &*store, enclosure.containment())?;
+    if !has_led {
+        warn_of(&*store, &terms.log);
+    }
     Division::part(&terms.election, shards - 1)
         .with_context(|| format!("{} leaves no room for the numbers of shards", terms.election))?;
     let guardian = terms.fork(inherited, enclosure, None)?;

@@ -49,6 +49,7 @@ mod mixed;
 mod nested;
 mod once;
 mod parts;
+mod paths;
 mod pid_one;
 mod power_cut;
 mod readme;

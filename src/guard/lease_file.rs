@@ -155,8 +155,9 @@ fn replace(site: &Site, old: &File, words: &[u64; WORDS]) -> io::Result<Option<F
         Err(io::Error::new(ErrorKind::AlreadyExists, what))
     };
     let flags = OFlag::O_RDWR | OFlag::O_CREAT;
-    let new =
-        site.open(&name, flags, Mode::from_bits_truncate(0o600)).map_err(is_locked_to_read)?;
+    let new = site
+        .open(&name, flags, Mode::from_bits_truncate(0o600))
+        .map_err(|why| is_locked_to_read(&why))?;
     let found = fstat(&new)?;
     if !is_regular(&found) || found.st_uid != geteuid().as_raw() || found.st_nlink > 1 {
         return is_in_the_way();
@@ -180,7 +181,7 @@ fn replace(site: &Site, old: &File, words: &[u64; WORDS]) -> io::Result<Option<F
     fchmod(&new, Mode::from_bits_truncate(like.st_mode & 0o777))?;
     if let Err(errno) = renameat(site.folder(), name.as_os_str(), site.folder(), site.name()) {
         let _ = drop_it();
-        return Err(is_locked_to_read(errno.into()));
+        return Err(is_locked_to_read(&errno.into()));
     }
     if locks::is_locked(old, WHOLE)? { Err(is_kept()) } else { Ok(Some(new)) }
 }
@@ -190,7 +191,7 @@ fn is_kept() -> io::Error {
 }
 
 /// A reader has locked it, and for this reason nothing can take its place.
-fn is_locked_to_read(why: io::Error) -> io::Error {
+fn is_locked_to_read(why: &io::Error) -> io::Error {
     let what = format!(
         "a program that may read it keeps it locked, and no new file can take its place ({why}): end that program, or \
          share the folder in place of the file"

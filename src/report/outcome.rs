@@ -129,9 +129,8 @@ fn renew(site: &Site, old: &FileStat) -> io::Result<File> {
 /// Opens what is there, and empties it if it is a file.
 fn empty(site: &Site) -> io::Result<File> {
     // A stranger's file is no danger to those who are nobody themselves: groups share such files.
-    let vouch = |found: &FileStat| match Uid::effective().is_root() {
-        true => site.vouch_for(found),
-        false => Ok(()),
+    let vouch = |found: &FileStat| {
+        if Uid::effective().is_root() { site.vouch_for(found) } else { Ok(()) }
     };
     if let Some(found) = site.found()? {
         vouch(&found)?;

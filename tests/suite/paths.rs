@@ -139,7 +139,7 @@ fn in_a_folder_of_everybody_an_outcome_is_a_new_file() {
             elect.run().exits(0).is_silent();
             assert!(fs::read_to_string(&of_theirs).unwrap().contains("exited"));
         }
-        assert!(fs::read_dir(&folder).unwrap().count() == 2, "no draft is left");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "no draft is left");
     }
     // Elsewhere it stays the same file, with the rights that it was given.
     let kept = town.path("kept");

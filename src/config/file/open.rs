@@ -72,17 +72,17 @@ fn look(path: &Path) -> Result<Result<Option<Source>, Errno>, ConfigError> {
         Stop::Closed(errno) => return Ok(Err(errno)),
     };
     let users = [me, 0];
-    path::strict(walk.steps(), &users, None).map_err(untrusted)?;
+    path::strict(walk.steps(), &users, None).map_err(|doubt| untrusted(&doubt))?;
     let Some((file, stat)) = open_regular(walk.folder(), &name, path)? else {
         return Ok(Ok(None));
     };
     if !users.contains(&stat.st_uid) {
         let cause = Cause::Owner(stat.st_uid);
-        return Err(untrusted(Doubt { path: path.to_owned(), cause }));
+        return Err(untrusted(&Doubt { path: path.to_owned(), cause }));
     }
     path::appointed(walk.steps(), &users)
         .and_then(|known| known.vouch_for(&stat, path))
-        .map_err(untrusted)?;
+        .map_err(|doubt| untrusted(&doubt))?;
     if is_writable_by_others(&stat) && !is_read_only(&file) {
         let why =
             "can be written by other users, who could make elect run as they like: chmod go-w it";
@@ -146,7 +146,7 @@ fn read(file: OwnedFd, path: &Path) -> Result<String, ConfigError> {
 }
 
 /// What makes a configuration file one that strangers may have written.
-fn untrusted(doubt: Doubt) -> ConfigError {
+fn untrusted(doubt: &Doubt) -> ConfigError {
     let why = match doubt.cause {
         Cause::Owner(owner) => format!(
             "belongs to user {owner}, who could make elect run as they like: chown it, or name another file with \

@@ -31,7 +31,7 @@ impl<'a> Draft<'a> {
             let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | SAFELY;
             match openat(folder.as_fd(), name.as_str(), flags, mode) {
                 Err(Errno::EEXIST) => {}
-                made => return Ok(Self { folder, name, file: made?.into(), is_in_place: false }),
+                file => return Ok(Self { folder, name, file: file?.into(), is_in_place: false }),
             }
         }
     }

@@ -113,11 +113,12 @@ impl Appointed {
     /// A stranger may have done so.
     pub fn vouch_for(&self, stat: &FileStat, path: &Path) -> Result<(), Doubt> {
         let doubt = |cause| Err(Doubt { path: path.to_owned(), cause });
-        match stat {
-            _ if !self.is_open => Ok(()),
-            stat if !self.users.contains(&stat.st_uid) => doubt(Cause::Owner(stat.st_uid)),
-            stat if stat.st_nlink > 1 && is_regular(stat) => doubt(Cause::Linked),
-            _ => Ok(()),
+        if self.is_open && !self.users.contains(&stat.st_uid) {
+            doubt(Cause::Owner(stat.st_uid))
+        } else if self.is_open && stat.st_nlink > 1 && is_regular(stat) {
+            doubt(Cause::Linked)
+        } else {
+            Ok(())
         }
     }
 }

@@ -104,18 +104,17 @@ impl Walk {
             if is_last && (!is_link || self.last == Last::AsItIs) {
                 return Stop::There(name);
             }
-            let outcome = match is_link {
-                false => self.enter(&name, OFlag::O_NOFOLLOW),
-                true => {
-                    self.steps.push(Step { path: self.path(), stat, is_open: false });
-                    if !self.is_among_the_open() {
-                        self.follow(&name)
-                    } else if is_last {
-                        return Stop::Open(name);
-                    } else {
-                        self.enter(&name, OFlag::empty())
-                    }
-                }
+            if is_link {
+                self.steps.push(Step { path: self.path(), stat, is_open: false });
+            }
+            let outcome = if !is_link {
+                self.enter(&name, OFlag::O_NOFOLLOW)
+            } else if !self.is_among_the_open() {
+                self.follow(&name)
+            } else if is_last {
+                return Stop::Open(name);
+            } else {
+                self.enter(&name, OFlag::empty())
             };
             if let Err(errno) = outcome {
                 return Stop::Closed(errno);

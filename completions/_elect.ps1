@@ -234,6 +234,7 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
         'elect;check' {
             [CompletionResult]::new('--remaining', '--remaining', [CompletionResultType]::ParameterName, 'How long it must still hold [default: 0]')
             [CompletionResult]::new('--lease-file', '--lease-file', [CompletionResultType]::ParameterName, 'Whose lease it is [default: the command''s own]')
+            [CompletionResult]::new('--lease-owner', '--lease-owner', [CompletionResultType]::ParameterName, 'Believe this user, too')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
             break

@@ -220,6 +220,7 @@ set edit:completion:arg-completer[elect] = {|@words|
         &'elect;check'= {
             cand --remaining 'How long it must still hold [default: 0]'
             cand --lease-file 'Whose lease it is [default: the command''s own]'
+            cand --lease-owner 'Believe this user, too'
             cand -h 'Print this help'
             cand --help 'Print this help'
         }

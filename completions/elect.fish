@@ -187,6 +187,7 @@ complete -c elect -n "__fish_elect_using_subcommand priority" -l profile -d 'The
 complete -c elect -n "__fish_elect_using_subcommand priority" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand check" -l remaining -d 'How long it must still hold [default: 0]' -r
 complete -c elect -n "__fish_elect_using_subcommand check" -l lease-file -d 'Whose lease it is [default: the command\'s own]' -r -F
+complete -c elect -n "__fish_elect_using_subcommand check" -l lease-owner -d 'Believe this user, too' -r
 complete -c elect -n "__fish_elect_using_subcommand check" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand fence" -s b -l backend -d 'Where it is kept [default: as told, else file:]' -r -f
 complete -c elect -n "__fish_elect_using_subcommand fence" -s e -l election -d 'The election [default: that which leads here]' -r -f -a "(__elect_names elections)"

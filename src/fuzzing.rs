@@ -113,7 +113,7 @@ fn lease(bytes: &[u8]) {
     let mut file = tempfile_in_memory();
     if file.write_all(bytes).is_ok() {
         let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
-        let _ = guard::lease::read(Path::new(&path));
+        let _ = guard::lease::read(Path::new(&path), None);
     }
 }
 

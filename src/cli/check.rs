@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 
+use super::number::whole;
 use super::values::parse_duration;
 
 const EXAMPLES: &str = "\
@@ -37,4 +38,11 @@ pub struct CheckArgs {
     /// The file that another elect of this machine keeps with its --lease-file.
     #[arg(long, env = "ELECT_LEASE_FILE", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub lease_file: Option<PathBuf>,
+
+    /// Believe this user, too
+    ///
+    /// A number, as of the other container's runAsUser. Needed where others can write to the folder and that elect is
+    /// neither ours nor root's.
+    #[arg(long, env = "ELECT_LEASE_OWNER", value_name = "UID", value_parser = whole::<u32>(0..=u32::MAX.into()))]
+    pub lease_owner: Option<u32>,
 }

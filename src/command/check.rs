@@ -1,9 +1,10 @@
 //! `elect check`: whether the leadership that this command runs under still holds.
 
-use std::path::Path;
+use std::io;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
+use elect_api::path::{Cause, Doubt};
 
 use crate::config::CheckPlan;
 use crate::guard::lease::{self, Until};
@@ -25,26 +26,32 @@ pub enum Left {
 
 /// Says on stdout what is left. The exit code is 0 if it is enough, else 1.
 ///
-/// `read` looks at the lease that `elect run` left at a path.
+/// `read` looks at the lease that `elect run` left.
 ///
 /// # Errors
 /// The lease cannot be read, or stdout cannot be written.
 pub(super) fn check<R>(plan: &CheckPlan, read: R) -> anyhow::Result<u8>
 where
-    R: FnOnce(&Path) -> anyhow::Result<Left>,
+    R: FnOnce(&CheckPlan) -> anyhow::Result<Left>,
 {
-    let left = read(&plan.lease)
-        .with_context(|| format!("cannot read the lease {}", plan.lease.display()))?;
+    let left =
+        read(plan).with_context(|| format!("cannot read the lease {}", plan.lease.display()))?;
     report::print(&words(left)).context("cannot write to stdout")?;
     Ok(u8::from(!is_enough(left, plan.remaining)))
 }
 
-/// Looks at the lease that `elect run` left at `path`.
+/// Looks at the lease that `elect run` left.
 ///
 /// # Errors
-/// There is none, or it cannot be read.
-pub(super) fn read(path: &Path) -> anyhow::Result<Left> {
-    let view = lease::read(path)?.context("it is no lease of elect's")?;
+/// There is none, it cannot be read, or a stranger may have put it there.
+pub(super) fn read(plan: &CheckPlan) -> anyhow::Result<Left> {
+    let view = lease::read(&plan.lease, plan.owner).map_err(|error| match doubt(&error) {
+        Some(Doubt { cause: Cause::Owner(owner), .. }) => {
+            anyhow!("{error}, or say with --lease-owner {owner} that you trust them")
+        }
+        _ => error.into(),
+    })?;
+    let view = view.context("it is no lease of elect's")?;
     let left = match view.until {
         Until::Unlimited => None,
         Until::Over => return Ok(Left::Nothing),
@@ -63,6 +70,10 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Left> {
         (Some(left), Some(grace)) if left < grace => Left::Nothing,
         (_, Some(grace)) => Left::For(grace),
     })
+}
+
+fn doubt(error: &io::Error) -> Option<&Doubt> {
+    error.get_ref()?.downcast_ref()
 }
 
 const fn is_enough(left: Left, wanted: Duration) -> bool {
@@ -109,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_lease_that_cannot_be_read_is_named() {
-        let plan = CheckPlan { remaining: Duration::ZERO, lease: "/no/such".into() };
+        let plan = CheckPlan { remaining: Duration::ZERO, lease: "/no/such".into(), owner: None };
         let error = check(&plan, |_| Err(anyhow::anyhow!("gone"))).unwrap_err();
         assert_eq!(format!("{error:#}"), "cannot read the lease /no/such: gone");
     }

@@ -1,6 +1,5 @@
 //! `elect completions`, `elect man` and `elect help`: what is made from the grammar.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, bail};
@@ -62,10 +61,10 @@ fn no_such(words: &[String]) -> anyhow::Result<u8> {
 }
 
 fn write_all(dir: &Path, files: &[(String, String)]) -> anyhow::Result<()> {
-    fs::create_dir_all(dir).with_context(|| format!("cannot make the folder {}", dir.display()))?;
     for (name, text) in files {
         let path = dir.join(name);
-        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        elect_api::path::write(&path, text.as_bytes())
+            .with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
 }

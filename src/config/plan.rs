@@ -140,6 +140,8 @@ pub struct CheckPlan {
     pub remaining: Duration,
     /// What `--lease-file` names, or else `ELECT_LEASE`.
     pub lease: PathBuf,
+    /// Whose it may be, besides ours, root's, and theirs whom we or root gave its folder.
+    pub owner: Option<u32>,
 }
 
 impl CheckPlan {
@@ -153,6 +155,7 @@ impl CheckPlan {
         Ok(Self {
             remaining: args.remaining.unwrap_or_default(),
             lease: lease.ok_or(ConfigError::NoLease)?,
+            owner: args.lease_owner,
         })
     }
 }

@@ -4,15 +4,13 @@
 //! It is memory that the wrapper holds open, named by a path in `/proc`: it costs no disk, leaves
 //! nothing behind, and is gone when the wrapper is. In a pid namespace its init holds it for the command.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use elect_api::{Boottime, Token};
+use elect_api::{Boottime, Token, path};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use super::descriptors::out_of_the_way;
@@ -129,13 +127,14 @@ impl Drop for Writer {
 /// What the page, or the file of `--lease-file`, at `path` says; `None` if it is no lease of elect's, or a
 /// page of no leadership yet.
 ///
+/// A lease of a stranger is not believed: it belongs to us or root, to whom they have given its folder, or to `owner`.
+///
 /// # Errors
-/// When the path cannot be read: then whoever held it open is gone, and with it the lease.
-pub fn read(path: &Path) -> io::Result<Option<View>> {
+/// When the path cannot be read: then whoever held it open is gone, and with it the lease. With a
+/// [`Doubt`](elect_api::path::Doubt) within where a stranger may have put there what is there.
+pub fn read(path: &Path, owner: Option<u32>) -> io::Result<Option<View>> {
     let mut bytes = [0; LENGTH];
-    // Never stuck on a pipe that somebody put there.
-    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
-    let mut file = File::options().read(true).custom_flags(flags).open(path)?;
+    let mut file = path::look(path, owner.as_slice())?;
     match file.read_exact(&mut bytes) {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
         result => result?,
@@ -164,7 +163,7 @@ mod tests {
     #[test]
     fn the_page_tells_what_the_guardian_wrote() {
         let writer = Writer::new().expect("a page");
-        let view = || read(&writer.path()).expect("readable");
+        let view = || read(&writer.path(), None).expect("readable");
         let told = |until| Some(View { token: Token::new(7), until, grace: None });
         assert_eq!(view(), None, "nothing began");
         writer.begin(Token::new(7));
@@ -178,7 +177,7 @@ mod tests {
 
     #[test]
     fn other_files_are_no_lease() {
-        assert_eq!(read(Path::new("/dev/null")).expect("readable"), None);
-        assert!(read(Path::new("/nonexistent")).is_err());
+        assert_eq!(read(Path::new("/dev/null"), None).expect("readable"), None);
+        assert!(read(Path::new("/nonexistent"), None).is_err());
     }
 }

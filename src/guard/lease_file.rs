@@ -1,17 +1,39 @@
 //! A lease in a file: whether this candidate leads, for whoever shares a folder with it but no process
 //! tree, such as another container of its pod.
 //!
-//! The writer holds a lock on the file. A file that nobody holds says nothing: its writer is gone, or
+//! The writer holds a lock for writing on the file. A file that nobody holds says nothing: its writer is gone, or
 //! the machine was started anew. Whoever reads only asks for the lock, and disturbs nobody.
+//!
+//! # Readers with ill intent
+//!
+//! Whoever may read the file may lock it for reading, and the kernel then refuses the lock for writing. Nobody but its
+//! owner can have one for writing: so only that counts as a candidate. One who finds the file locked for
+//! reading leaves it to its readers, and puts a new one in its place. Why that is safe:
+//!
+//! - The new file is locked for writing before it has the name, and before others may open it.
+//! - Two who do so at once are kept apart by a lock on the new file, which has one name and, until then, one owner's rights.
+//!   Whoever has that lock looks once more who holds the name.
+//! - One who takes over the old file meanwhile finds that it has the name no more, or is found by the other, who looks at the
+//!   old file again once it has put the new one there. So of two one is refused, at least.
+//!
+//! As a rule the file stays the same, for a container into which it is mounted by itself, without its folder.
+//! Where it is, a new one cannot take its place: elect then says that somebody keeps it locked.
+//!
+//! What a stranger may have made is neither written nor believed: see [`elect_api::path`].
 
-use std::fs::{self, File, OpenOptions};
+use std::ffi::OsString;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::ops::Range;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::time::Duration;
 
+use elect_api::path::{Site, is_regular};
 use elect_api::{Boottime, Token};
+use nix::fcntl::{OFlag, renameat};
+use nix::sys::stat::{Mode, fchmod, fstat};
+use nix::unistd::{Gid, UnlinkatFlags, fchown, geteuid, unlinkat};
 
 use super::lease::{Until, View};
 use super::locks;
@@ -43,25 +65,19 @@ impl LeaseFile {
     /// reads need not count on that, as what leads is killed in time.
     ///
     /// # Errors
-    /// When it cannot be written, there is anything else, or another candidate of this machine holds it.
+    /// When it cannot be written, there is anything else, a stranger made a part of the way, or another candidate of
+    /// this machine holds it.
     pub fn create(path: &Path, grace: Option<Duration>) -> io::Result<Self> {
-        // Never through a link, never stuck on a pipe.
-        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false).mode(0o644).custom_flags(flags);
-        let file = options.open(path)?;
-        if !is_free_to_use(&file)? {
-            let what = "there is something else: remove it, or name another file";
-            return Err(io::Error::new(ErrorKind::AlreadyExists, what));
-        }
-        if !locks::lock(&file, WHOLE)? {
-            return Err(io::Error::new(ErrorKind::AddrInUse, "another candidate keeps it"));
-        }
+        let site = Site::find(path)?;
         let [high, low] = boot();
         let grace = grace.map_or(u64::MAX, nanos_of);
-        let lease = Self { file, words: [MAGIC, NOT_YET, 0, u64::MAX, grace, high, low] };
-        lease.write()?;
-        Ok(lease)
+        let words = [MAGIC, NOT_YET, 0, u64::MAX, grace, high, low];
+        for _ in 0..ATTEMPTS {
+            if let Some(file) = claim(&site, &words)? {
+                return Ok(Self { file, words });
+            }
+        }
+        Err(is_kept())
     }
 
     /// Leadership with `token` begins.
@@ -92,18 +108,113 @@ impl LeaseFile {
     }
 
     fn write(&self) -> io::Result<()> {
-        let bytes: Vec<u8> = self.words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        self.file.write_all_at(&bytes, 0)
+        write(&self.file, &self.words)
     }
 }
 
-/// Whether a file is empty, or was made for a lease.
-fn is_free_to_use(file: &File) -> io::Result<bool> {
-    let found = file.metadata()?;
-    if !found.is_file() {
-        return Ok(false);
+/// How often others may change what is there while we look.
+const ATTEMPTS: u32 = 8;
+
+/// Holds the file, with these words in it; `None` if it changed meanwhile.
+fn claim(site: &Site, words: &[u64; WORDS]) -> io::Result<Option<File>> {
+    let file = match site.found()? {
+        None => match site.create() {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(None),
+            made => made?,
+        },
+        Some(found) if is_regular(&found) => {
+            site.vouch_for(&found)?;
+            site.open(site.name(), OFlag::O_RDWR, Mode::empty())?
+        }
+        Some(_) => return Err(is_something_else()),
+    };
+    if !is_free_to_use(site, &file)? {
+        return Err(is_something_else());
     }
-    Ok(found.len() == 0 || read(file).is_ok_and(|words| words[0] == MAGIC))
+    if !locks::lock(&file, WHOLE)? {
+        return if locks::is_locked(&file, WHOLE)? {
+            Err(is_kept())
+        } else {
+            replace(site, &file, words)
+        };
+    }
+    if !site.names(site.name(), &file)? {
+        return Ok(None);
+    }
+    write(&file, words)?;
+    Ok(Some(file))
+}
+
+/// Puts a new file in the place of `old`, which a reader has locked.
+fn replace(site: &Site, old: &File, words: &[u64; WORDS]) -> io::Result<Option<File>> {
+    let mut name = OsString::from(".");
+    name.push(site.name());
+    name.push(".next");
+    let is_in_the_way = || {
+        let what = format!("{} beside it is in the way: remove it", name.display());
+        Err(io::Error::new(ErrorKind::AlreadyExists, what))
+    };
+    let flags = OFlag::O_RDWR | OFlag::O_CREAT;
+    let new = site
+        .open(&name, flags, Mode::from_bits_truncate(0o600))
+        .map_err(|why| is_locked_to_read(&why))?;
+    let found = fstat(&new)?;
+    if !is_regular(&found) || found.st_uid != geteuid().as_raw() || found.st_nlink > 1 {
+        return is_in_the_way();
+    }
+    if !locks::lock(&new, WHOLE)? {
+        return if locks::is_locked(&new, WHOLE)? { Err(is_kept()) } else { is_in_the_way() };
+    }
+    if !site.names(&name, &new)? {
+        return Ok(None);
+    }
+    let drop_it = || unlinkat(site.folder(), name.as_os_str(), UnlinkatFlags::NoRemoveDir);
+    if locks::is_locked(old, WHOLE)? || !site.names(site.name(), old)? {
+        let _ = drop_it();
+        return Ok(None);
+    }
+    let like = fstat(old)?;
+    // The group as far as we may; the rights in any case.
+    let _ = fchown(&new, None, Some(Gid::from_raw(like.st_gid)));
+    new.set_len(0)?;
+    write(&new, words)?;
+    fchmod(&new, Mode::from_bits_truncate(like.st_mode & 0o777))?;
+    if let Err(errno) = renameat(site.folder(), name.as_os_str(), site.folder(), site.name()) {
+        let _ = drop_it();
+        return Err(is_locked_to_read(&errno.into()));
+    }
+    if locks::is_locked(old, WHOLE)? { Err(is_kept()) } else { Ok(Some(new)) }
+}
+
+fn is_kept() -> io::Error {
+    io::Error::new(ErrorKind::AddrInUse, "another candidate keeps it")
+}
+
+/// A reader has locked it, and for this reason nothing can take its place.
+fn is_locked_to_read(why: &io::Error) -> io::Error {
+    let what = format!(
+        "a program that may read it keeps it locked, and no new file can take its place ({why}): end that program, or \
+         share the folder in place of the file"
+    );
+    io::Error::new(ErrorKind::AddrInUse, what)
+}
+
+fn is_something_else() -> io::Error {
+    let what = "there is something else: remove it, or name another file";
+    io::Error::new(ErrorKind::AlreadyExists, what)
+}
+
+fn write(file: &File, words: &[u64; WORDS]) -> io::Result<()> {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    file.write_all_at(&bytes, 0)
+}
+
+/// Whether nobody put the file there whom we do not trust, and it is empty or was made for a lease.
+fn is_free_to_use(site: &Site, file: &File) -> io::Result<bool> {
+    let found = fstat(file)?;
+    site.vouch_for(&found)?;
+    let is_single = is_regular(&found) && found.st_nlink <= 1;
+    Ok(is_single && (found.st_size == 0 || read(file).is_ok_and(|words| words[0] == MAGIC)))
 }
 
 /// What the file says; `None` if it is none of ours.
@@ -175,7 +286,7 @@ mod tests {
     const GRACE: Option<Duration> = Some(Duration::from_secs(4));
 
     fn until(path: &Path) -> Until {
-        read(path).expect("readable").expect("a lease").until
+        read(path, None).expect("readable").expect("a lease").until
     }
 
     #[test]
@@ -186,7 +297,7 @@ mod tests {
         assert_eq!(until(&path), Until::NotYet);
         lease.begin(Token::new(7), None).expect("written");
         let expected = View { token: Token::new(7), until: Until::Unlimited, grace: GRACE };
-        assert_eq!(read(&path).expect("readable"), Some(expected));
+        assert_eq!(read(&path, None).expect("readable"), Some(expected));
         let at = Boottime::from_boot(Duration::from_nanos(5));
         lease.limit(Some(at)).expect("written");
         assert_eq!(until(&path), Until::Instant(at));
@@ -227,5 +338,56 @@ mod tests {
         for path in ["/", "/nonexistent/lease", "/proc/self/fd/0"] {
             assert!(LeaseFile::create(Path::new(path), GRACE).is_err(), "{path}");
         }
+    }
+
+    /// A lock that anybody may take who may open the file to read.
+    fn lock_to_read(path: &Path) -> File {
+        use nix::fcntl::{FcntlArg, fcntl};
+
+        let file = File::open(path).expect("readable");
+        // SAFETY: an all-zero flock is valid: it names the whole file.
+        let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+        lock.l_type = i16::try_from(libc::F_RDLCK).expect("a small number");
+        fcntl(&file, FcntlArg::F_OFD_SETLK(&lock)).expect("locked");
+        file
+    }
+
+    #[test]
+    fn no_reader_keeps_the_next_writer_from_the_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("lease");
+        drop(LeaseFile::create(&path, GRACE).expect("a file"));
+        let mode = fs::metadata(&path).expect("there").mode();
+        let reader = lock_to_read(&path);
+        let mut lease = LeaseFile::create(&path, GRACE).expect("a file of its own");
+        assert_eq!(until(&path), Until::NotYet);
+        lease.begin(Token::new(7), None).expect("written");
+        assert_eq!(until(&path), Until::Unlimited);
+        let refusal = LeaseFile::create(&path, GRACE).expect_err("it is held");
+        assert!(refusal.to_string().contains("another candidate"), "{refusal}");
+        assert_eq!(fs::read_dir(folder.path()).expect("readable").count(), 1, "no draft is left");
+        assert_eq!(fs::metadata(&path).expect("there").mode(), mode);
+        drop((reader, lease));
+        assert_eq!(until(&path), Until::Over);
+    }
+
+    #[test]
+    fn without_readers_that_lock_it_the_file_stays_the_same() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("lease");
+        drop(LeaseFile::create(&path, GRACE).expect("a file"));
+        let number = fs::metadata(&path).expect("there").ino();
+        let _next = LeaseFile::create(&path, GRACE).expect("it is free");
+        assert_eq!(fs::metadata(&path).expect("there").ino(), number);
+    }
+
+    #[test]
+    fn a_second_name_is_not_written_to() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (path, other) = (folder.path().join("lease"), folder.path().join("other"));
+        fs::write(&other, "").expect("a file");
+        fs::hard_link(&other, &path).expect("a link");
+        assert!(LeaseFile::create(&path, GRACE).is_err());
+        assert_eq!(fs::metadata(&other).expect("there").len(), 0);
     }
 }

@@ -1,11 +1,15 @@
 use std::fs::File;
-use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use elect_api::path::{Draft, Site, is_regular};
 use elect_api::{ElectionName, Token};
+use nix::errno::Errno;
 use nix::fcntl::OFlag;
+use nix::sys::stat::{FileStat, Mode, fchmod, fstat};
+use nix::unistd::Uid;
 use serde::Serialize;
 
 use super::{Outcome, rfc3339};
@@ -61,27 +65,18 @@ impl OutcomeFile {
     /// Creates the file, or empties it, so that a path that cannot be written is refused early.
     ///
     /// A symbolic link as the last part of the path is not followed, and a file that has a second
-    /// name is not touched: where others can write too, root would be led astray by either.
+    /// name is not touched: where others can write too, root would be led astray by either. Where a
+    /// stranger can have put what is there, a new file takes its place.
     ///
     /// # Errors
-    /// What keeps the file from being written.
+    /// What keeps the file from being written; a stranger who made a part of the way.
     pub fn create(path: &Path) -> io::Result<Self> {
-        // Without O_NONBLOCK a named pipe that nobody reads would hold us up for ever.
-        let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
-        let file = File::options()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o644)
-            .custom_flags(flags.bits())
-            .open(path)?;
-        let found = file.metadata()?;
-        if found.is_file() {
-            if found.nlink() > 1 {
-                return Err(io::Error::other("the file has another name too (a hard link)"));
-            }
-            file.set_len(0)?;
-        }
+        let site = Site::find(path)?;
+        let file = match site.found()? {
+            None => new(&site)?,
+            Some(found) if is_regular(&found) && !site.is_settled() => renew(&site, &found)?,
+            Some(_) => empty(&site)?,
+        };
         Ok(Self { file, path: path.to_owned() })
     }
 
@@ -103,6 +98,53 @@ impl OutcomeFile {
             (&self.file).write_all(line.as_bytes())
         }
     }
+}
+
+fn new(site: &Site) -> io::Result<File> {
+    match site.create() {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => empty(site),
+        made => made,
+    }
+}
+
+/// Puts a new file in the place of what is there.
+fn renew(site: &Site, old: &FileStat) -> io::Result<File> {
+    // A file that is mounted by itself no stranger put there; and some may write to a file, but not to its folder.
+    let is_fixed = |error: &io::Error| {
+        let codes = [Errno::EBUSY, Errno::EXDEV, Errno::EACCES, Errno::EPERM, Errno::EROFS];
+        error.raw_os_error().is_some_and(|code| codes.contains(&Errno::from_raw(code)))
+    };
+    let put = |draft: Draft<'_>| {
+        if old.st_uid == Uid::effective().as_raw() {
+            fchmod(&draft.file, Mode::from_bits_truncate(old.st_mode & 0o777))?;
+        }
+        draft.put(site.name())
+    };
+    match site.draft().and_then(put) {
+        Err(error) if is_fixed(&error) => empty(site),
+        renewed => renewed,
+    }
+}
+
+/// Opens what is there, and empties it if it is a file.
+fn empty(site: &Site) -> io::Result<File> {
+    // A stranger's file is no danger to those who are nobody themselves: groups share such files.
+    let vouch = |found: &FileStat| {
+        if Uid::effective().is_root() { site.vouch_for(found) } else { Ok(()) }
+    };
+    if let Some(found) = site.found()? {
+        vouch(&found)?;
+    }
+    let file = site.open(site.name(), OFlag::O_WRONLY, Mode::empty())?;
+    let found = fstat(&file)?;
+    vouch(&found)?;
+    if is_regular(&found) {
+        if found.st_nlink > 1 {
+            return Err(io::Error::other("the file has another name too (a hard link)"));
+        }
+        file.set_len(0)?;
+    }
+    Ok(file)
 }
 
 fn render(record: &OutcomeRecord<'_>) -> String {

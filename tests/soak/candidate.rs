@@ -174,7 +174,7 @@ impl Life {
 /// The token, and when the command is killed.
 fn read(lease: &File) -> Option<(u64, Boottime)> {
     let path = format!("/proc/self/fd/{}", lease.as_raw_fd());
-    let view = lease::read(Path::new(&path)).ok()??;
+    let view = lease::read(Path::new(&path), None).ok()??;
     let Until::Instant(hard) = view.until else { return None };
     Some((view.token.get(), hard))
 }

@@ -52,6 +52,7 @@ mod nested;
 mod once;
 mod parts;
 mod passwords;
+mod paths;
 mod pid_one;
 mod power_cut;
 mod readme;

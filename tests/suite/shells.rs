@@ -207,7 +207,10 @@ fn elvish_completes_flags() {
     elvish.args(["-norc", "-c", &format!("{editor}{script}\n{calls}")]);
     scene.offers(
         elvish,
-        &[("config", "-h --help show"), ("check", "--remaining --lease-file -h --help")],
+        &[
+            ("config", "-h --help show"),
+            ("check", "--remaining --lease-file --lease-owner -h --help"),
+        ],
     );
 }
 

@@ -67,6 +67,7 @@ mod fenced;
 mod key;
 mod note;
 mod orders;
+pub mod path;
 mod profile;
 pub mod remote;
 mod seat;

@@ -2,6 +2,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use elect_api::path::is_regular;
 use elect_api::{ElectionName, Error, ErrorKind};
 use nix::dir::Dir;
 use nix::errno::Errno;
@@ -11,7 +12,7 @@ use nix::unistd::{UnlinkatFlags, linkat, unlinkat};
 
 use crate::fault::{failed, wrong};
 use crate::root::Root;
-use crate::trust::{FileId, Policy, is_regular};
+use crate::trust::{FileId, Policy};
 use crate::walk::{make_directory, sync_directory};
 
 /// The name of the file whose lock decides who leads.
@@ -98,14 +99,17 @@ impl Hall {
 
     /// Gives a file that the umask kept from the group its mode, and refuses one not to be trusted.
     pub(crate) fn settle(&self, file: &OwnedFd, path: &Path) -> Result<FileId, Error> {
-        let mut stat = fstat(file).map_err(|errno| failed("examine", path, errno))?;
+        let stat = fstat(file).map_err(|errno| failed("examine", path, errno))?;
         let mode = self.policy.file_mode();
-        if is_regular(&stat) && self.policy.lacks(&stat, mode) {
+        let lacks_rights = self.policy.lacks(&stat, mode);
+        // Judged as it will be: the rights of another file, to which somebody gave this name, stay as they are.
+        let mut settled = stat;
+        settled.st_mode |= if lacks_rights { mode } else { 0 };
+        self.policy.check_file(&settled, path)?;
+        if lacks_rights {
             fchmod(file, Mode::from_bits_truncate(mode))
                 .map_err(|errno| failed("set the mode of", path, errno))?;
-            stat.st_mode |= mode;
         }
-        self.policy.check_file(&stat, path)?;
         Ok(FileId::of(&stat))
     }
 
@@ -256,13 +260,15 @@ fn subdirectory(
         other => other,
     };
     let directory = opened.map_err(|errno| opening(policy, "open the directory", path, errno))?;
-    let mut stat = fstat(&directory).map_err(|errno| failed("examine", path, errno))?;
-    if create && policy.lacks(&stat, mode) {
+    let stat = fstat(&directory).map_err(|errno| failed("examine", path, errno))?;
+    let lacks_rights = create && policy.lacks(&stat, mode);
+    let mut settled = stat;
+    settled.st_mode |= if lacks_rights { mode } else { 0 };
+    policy.check(&settled, path)?;
+    if lacks_rights {
         fchmod(&directory, Mode::from_bits_truncate(mode))
             .map_err(|errno| failed("set the mode of", path, errno))?;
-        stat.st_mode |= mode;
     }
-    policy.check(&stat, path)?;
     Ok(Some(directory))
 }
 

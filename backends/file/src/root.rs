@@ -61,9 +61,9 @@ impl Root {
     /// Opens the root and says whom to trust in it. `None` if there is none and it is not to be created.
     pub(crate) fn open(&self, create: bool) -> Result<Option<(OwnedFd, Policy)>, Error> {
         let me = Uid::effective().as_raw();
-        let Some(directory) = descend(&self.path, me, create)? else { return Ok(None) };
+        let Some((directory, steps)) = descend(&self.path, me, create)? else { return Ok(None) };
         let stat = fstat(&directory).map_err(|errno| failed("examine", &self.path, errno))?;
-        let policy = Policy::of_root(me, &stat, &self.path)?;
+        let policy = Policy::of_root(me, &stat, &self.path, &steps)?;
         self.check_local(&directory)?;
         Ok(Some((directory, policy)))
     }

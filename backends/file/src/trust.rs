@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use elect_api::path::{Cause, Doubt, Step, is_regular, links, strict};
 use elect_api::{Error, ErrorKind};
 use nix::libc;
 use nix::sys::stat::FileStat;
@@ -32,8 +33,14 @@ pub(crate) struct Policy {
 }
 
 impl Policy {
-    /// The policy of everything below the root directory with this `stat`, which is checked too.
-    pub(crate) fn of_root(me: libc::uid_t, stat: &FileStat, path: &Path) -> Result<Self, Error> {
+    /// The policy of everything below the root directory with this `stat`, which is checked too, and to which these
+    /// steps led.
+    pub(crate) fn of_root(
+        me: libc::uid_t,
+        stat: &FileStat,
+        path: &Path,
+        steps: &[Step],
+    ) -> Result<Self, Error> {
         let sharing = stat.st_mode & libc::S_ISGID != 0 && stat.st_mode & libc::S_IWGRP != 0;
         let policy = Self { me, shared: sharing.then_some(stat.st_gid) };
         // Who is not root may join whatever share he names; root joins what root set up.
@@ -41,6 +48,11 @@ impl Policy {
             return Err(owned_by(stat.st_uid, path));
         }
         policy.check(stat, path)?;
+        if policy.is_shared() {
+            // Who owns the share, or is of its group, could do nothing worse on the way than in it.
+            strict(steps, &[0, me, stat.st_uid], policy.shared)
+                .map_err(|doubt| misleading(&doubt))?;
+        }
         Ok(policy)
     }
 
@@ -104,34 +116,23 @@ impl Policy {
     }
 }
 
-/// Refuses, for root, a directory on the way to the root through which another user could lead us elsewhere.
-pub(crate) fn check_ancestor(me: libc::uid_t, stat: &FileStat, path: &Path) -> Result<(), Error> {
-    if me != 0 {
-        return Ok(());
-    }
-    if stat.st_uid != 0 {
-        return Err(owned_by(stat.st_uid, path));
-    }
-    // In a sticky directory nobody can replace what belongs to another.
-    let writable = stat.st_mode & (libc::S_IWGRP | libc::S_IWOTH) != 0;
-    if writable && stat.st_mode & libc::S_ISVTX == 0 {
-        return Err(wrong(
+/// Refuses what is on the way to the root by which another user could lead us elsewhere: for root any directory that
+/// is not root's alone, for others a link that is neither theirs nor root's.
+pub(crate) fn check_way(me: libc::uid_t, steps: &[Step]) -> Result<(), Error> {
+    let outcome = if me == 0 { strict(steps, &[0], None) } else { links(steps, &[0, me]) };
+    outcome.map_err(|doubt| misleading(&doubt))
+}
+
+fn misleading(doubt: &Doubt) -> Error {
+    match doubt.cause {
+        Cause::Owner(owner) => owned_by(owner, &doubt.path),
+        Cause::Open | Cause::Linked => wrong(
             ErrorKind::Denied,
-            path,
-            "can be written by others, who could put another directory in place of the one that root uses: \
+            &doubt.path,
+            "can be written by others, who could put another directory in place of the one that elect uses: \
              chmod go-w it, or name another directory with -b file:///DIR",
-        ));
+        ),
     }
-    Ok(())
-}
-
-/// Refuses a symbolic link on the way to the root that another user made.
-pub(crate) fn check_link(me: libc::uid_t, stat: &FileStat, path: &Path) -> Result<(), Error> {
-    if stat.st_uid == me || stat.st_uid == 0 { Ok(()) } else { Err(owned_by(stat.st_uid, path)) }
-}
-
-pub(crate) fn is_regular(stat: &FileStat) -> bool {
-    stat.st_mode & libc::S_IFMT == libc::S_IFREG
 }
 
 fn owned_by(owner: libc::uid_t, path: &Path) -> Error {

@@ -72,7 +72,7 @@ pub(in crate::command) fn stamp(args: &StampArgs) -> anyhow::Result<u8> {
 
 /// Until when the lease lasts, if it has a limit.
 fn until(lease: &Path) -> Option<Boottime> {
-    match lease::read(lease).ok()??.until {
+    match lease::read(lease, None).ok()??.until {
         Until::Instant(until) => Some(until),
         Until::Unlimited | Until::Over | Until::NotYet => None,
     }

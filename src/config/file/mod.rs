@@ -4,7 +4,6 @@ mod check;
 mod document;
 mod open;
 mod places;
-mod walk;
 
 use std::path::PathBuf;
 

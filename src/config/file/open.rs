@@ -1,17 +1,18 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use elect_api::path::{
+    self, Cause, Doubt, Last, Stop, Walk, is_read_only, is_regular, is_writable_by_others,
+};
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
 use nix::libc;
 use nix::sys::stat::{FileStat, Mode, fstat, fstatat, stat};
-use nix::sys::statvfs::{FsFlags, fstatvfs};
 use nix::unistd::Uid;
 
-use super::walk::{Found, descend};
 use crate::cli::Place;
 use crate::config::ConfigError;
 
@@ -60,13 +61,28 @@ fn look(path: &Path) -> Result<Result<Option<Source>, Errno>, ConfigError> {
     let me = Uid::effective().as_raw();
     let whole = std::path::absolute(path)
         .map_err(|error| ConfigError::untrusted(path, format!("cannot be found: {error}")))?;
-    let found = match descend(&whole, me)? {
-        Found::File(directory, name) => open_regular(&directory, &name, path)?,
-        Found::Nothing => None,
-        Found::Closed(errno) => return Ok(Err(errno)),
+    let mut walk = match Walk::along(&whole, Last::Followed) {
+        Ok(walk) => walk,
+        Err(errno) => return Ok(Err(errno)),
     };
-    let Some((file, stat)) = found else { return Ok(Ok(None)) };
-    check_owner(me, &stat, path)?;
+    let name = match walk.go() {
+        Stop::There(name) | Stop::Open(name) => name,
+        // Where there is nothing, nobody is misled.
+        Stop::Missing(_) | Stop::Closed(Errno::ENOENT | Errno::ENOTDIR) => return Ok(Ok(None)),
+        Stop::Closed(errno) => return Ok(Err(errno)),
+    };
+    let users = [me, 0];
+    path::strict(walk.steps(), &users, None).map_err(|doubt| untrusted(&doubt))?;
+    let Some((file, stat)) = open_regular(walk.folder(), &name, path)? else {
+        return Ok(Ok(None));
+    };
+    if !users.contains(&stat.st_uid) {
+        let cause = Cause::Owner(stat.st_uid);
+        return Err(untrusted(&Doubt { path: path.to_owned(), cause }));
+    }
+    path::appointed(walk.steps(), &users)
+        .and_then(|known| known.vouch_for(&stat, path))
+        .map_err(|doubt| untrusted(&doubt))?;
     if is_writable_by_others(&stat) && !is_read_only(&file) {
         let why =
             "can be written by other users, who could make elect run as they like: chmod go-w it";
@@ -129,31 +145,19 @@ fn read(file: OwnedFd, path: &Path) -> Result<String, ConfigError> {
     })
 }
 
-/// Refuses what belongs to another user than us and root.
-pub(super) fn check_owner(
-    me: libc::uid_t,
-    stat: &FileStat,
-    path: &Path,
-) -> Result<(), ConfigError> {
-    if stat.st_uid == me || stat.st_uid == 0 {
-        return Ok(());
-    }
-    let what = format!(
-        "belongs to user {}, who could make elect run as they like: chown it, or name another file with --config",
-        stat.st_uid
-    );
-    Err(ConfigError::untrusted(path, what))
-}
-
-pub(super) fn is_writable_by_others(stat: &FileStat) -> bool {
-    stat.st_mode & (libc::S_IWGRP | libc::S_IWOTH) != 0
-}
-
-/// Whether nobody can write it here, whatever its mode says: Kubernetes mounts a `ConfigMap` so.
-pub(super) fn is_read_only(file: impl AsFd) -> bool {
-    fstatvfs(file).is_ok_and(|found| found.flags().contains(FsFlags::ST_RDONLY))
-}
-
-fn is_regular(stat: &FileStat) -> bool {
-    stat.st_mode & libc::S_IFMT == libc::S_IFREG
+/// What makes a configuration file one that strangers may have written.
+fn untrusted(doubt: &Doubt) -> ConfigError {
+    let why = match doubt.cause {
+        Cause::Owner(owner) => format!(
+            "belongs to user {owner}, who could make elect run as they like: chown it, or name another file with \
+             --config"
+        ),
+        Cause::Open => "can be written by other users, who could put another configuration in it: chmod go-w it, or \
+                        name a file elsewhere with --config"
+            .to_owned(),
+        Cause::Linked => "has a second name (a hard link), which another user may have given it: copy it, or name \
+                          another file with --config"
+            .to_owned(),
+    };
+    ConfigError::untrusted(&doubt.path, why)
 }

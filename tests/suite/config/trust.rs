@@ -101,6 +101,16 @@ fn what_belongs_to_somebody_else_is_refused() {
     taken(&link);
     std::os::unix::fs::lchown(&link, Some(user.id), None).unwrap();
     refused(&link, "link.yaml: belongs to user");
+    // A second name that they may have given to a file of ours; elsewhere only we could.
+    for (folder, is_taken) in [(ground.path(), true), (&public, false)] {
+        let second = folder.join("second.yaml");
+        fs::hard_link(ground.path().join("config.yaml"), &second).unwrap();
+        if is_taken {
+            taken(&second);
+        } else {
+            refused(&second, "second.yaml: has a second name");
+        }
+    }
 }
 
 #[test]

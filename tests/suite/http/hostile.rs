@@ -54,7 +54,7 @@ impl Victim {
 
     /// The hard deadline that the guardian knows: each renewal moves it on by the time since the one before.
     fn deadline(&self) -> Boottime {
-        match lease::read(&self.lease).expect("a lease").expect("a leader").until {
+        match lease::read(&self.lease, None).expect("a lease").expect("a leader").until {
             Until::Instant(until) => until,
             other => panic!("leadership is over: {other:?}"),
         }

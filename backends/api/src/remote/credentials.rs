@@ -1,5 +1,6 @@
 use std::fmt;
-use std::fs;
+use std::io;
+use std::path::Path;
 
 use crate::{Error, ErrorKind, Finding};
 
@@ -48,7 +49,7 @@ impl Credentials {
     /// Of a file the first line counts.
     ///
     /// # Errors
-    /// [`ErrorKind::Denied`] if the file of the password cannot be read; `Unfit` if only one half is there.
+    /// [`ErrorKind::Denied`] if the file of the password cannot be read, or may be a stranger's; `Unfit` if only one half is there.
     pub fn of(url: &Url, variable: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, Error> {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
         let user = url
@@ -103,7 +104,9 @@ impl Credentials {
 
 /// The password in a file, and that file if it is open to everybody.
 fn read(path: &str) -> Result<(Secret, Option<String>), Error> {
-    let text = fs::read_to_string(path).map_err(|error| {
+    let text = crate::path::read(Path::new(path))
+        .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
+    let text = text.map_err(|error| {
         Error::new(ErrorKind::Denied, format!("cannot read the password in {path}")).because(error)
     })?;
     let password = Secret(text.lines().next().unwrap_or_default().to_owned());
@@ -112,6 +115,8 @@ fn read(path: &str) -> Result<(Secret, Option<String>), Error> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn of(url: &str, variables: &[(&str, &str)]) -> Result<Option<(String, String)>, Error> {

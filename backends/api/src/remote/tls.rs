@@ -1,4 +1,4 @@
-use std::fs;
+use std::path::Path;
 
 use crate::{Error, ErrorKind};
 
@@ -45,7 +45,7 @@ impl Tls {
 }
 
 fn read_pem(option: &str, path: &str) -> Result<Vec<u8>, Error> {
-    let bytes = fs::read(path).map_err(|error| {
+    let bytes = crate::path::read(Path::new(path)).map_err(|error| {
         let kind = match error.kind() {
             std::io::ErrorKind::PermissionDenied => ErrorKind::Denied,
             _ => ErrorKind::Unfit,
@@ -62,6 +62,8 @@ fn read_pem(option: &str, path: &str) -> Result<Vec<u8>, Error> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn of(query: &str) -> Result<Tls, Error> {

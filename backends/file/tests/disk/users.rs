@@ -211,3 +211,71 @@ fn files_of_another_user_are_refused() {
         }
     });
 }
+
+/// A file of somebody who takes part there, to which another one gave the name of a file of the election.
+#[test]
+fn a_file_keeps_its_rights_that_got_a_second_name() {
+    let top = top();
+    let root = top.path().join("shared");
+    directory(&root, 0, 0o2770);
+    as_user(ALICE, 0o022, &root).unwrap();
+    let private = top.path().join("private");
+    fs::write(&private, "").unwrap();
+    chown(&private, Some(ALICE), Some(OPS)).unwrap();
+    fs::set_permissions(&private, Permissions::from_mode(0o600)).unwrap();
+    let lock = root.join("conformance/lock");
+    fs::remove_file(&lock).unwrap();
+    fs::hard_link(&private, &lock).unwrap();
+    let error = as_user(ALICE, 0o022, &root).unwrap_err();
+    assert!(error.contains("has a second name"), "{error}");
+    assert_eq!(fs::metadata(&private).unwrap().mode() & 0o777, 0o600);
+}
+
+/// The same of a directory of hers with another group.
+#[test]
+fn a_directory_keeps_its_rights_that_is_of_another_group() {
+    let top = top();
+    let root = top.path().join("shared");
+    directory(&root, 0, 0o2770);
+    directory(&root.join("conformance"), ALICE, 0o700);
+    chown(root.join("conformance"), None, Some(ALICE)).unwrap();
+    assert!(as_user(ALICE, 0o022, &root).unwrap_err().contains("REFUSED Denied"));
+    assert_eq!(fs::metadata(root.join("conformance")).unwrap().mode() & 0o7777, 0o700);
+}
+
+/// Where users share, one who can put another directory in its place could split the election.
+#[test]
+fn nobody_joins_a_share_that_a_stranger_can_exchange() {
+    let top = top();
+    for (owner, mode, fits) in [
+        (0, 0o755, true),
+        (0, 0o1777, true),
+        // The group shares it anyway.
+        (0, 0o775, true),
+        (ALICE, 0o755, true),
+        (BOB, 0o755, false),
+        (0, 0o777, false),
+    ] {
+        let above = top.path().join(format!("above-{owner}-{mode:o}"));
+        directory(&above, owner, mode);
+        let root = above.join("shared");
+        directory(&root, 0, 0o2770);
+        let joined = as_user(ALICE, 0o022, &root);
+        match joined {
+            Ok(()) => assert!(fits, "{owner} {mode:o}"),
+            Err(error) => {
+                assert!(!fits && error.contains("REFUSED Denied"), "{owner} {mode:o}: {error}");
+                assert!(error.contains("above-"), "{error}");
+            }
+        }
+        // Whoever owns the share may.
+        chown(&root, Some(owner), None).unwrap();
+        if mode != 0o777 {
+            as_user(ALICE, 0o022, &root).unwrap();
+        }
+        // What is one's own and not shared is one's own affair.
+        let own = above.join("own");
+        directory(&own, ALICE, 0o700);
+        as_user(ALICE, 0o022, &own).unwrap();
+    }
+}

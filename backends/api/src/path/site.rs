@@ -1,0 +1,161 @@
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, openat};
+use nix::libc::uid_t;
+use nix::sys::stat::{FileStat, Mode, fstat, fstatat, mkdirat};
+
+use super::{
+    Appointed, Draft, Last, SAFELY, Stop, Walk, appointed, links, ourselves, refused, strict,
+};
+
+/// Rights of files that others may read.
+const FOR_ALL_TO_READ: Mode = Mode::from_bits_truncate(0o644);
+
+/// Where a file of ours is to be. The last part of its path is no link that we follow.
+///
+/// What is made there is new, and gets its name by a rename: so it does not matter who else can write there, as in
+/// a folder that the containers of a pod share. No link of a stranger leads there, and no folder that a stranger
+/// made leads root there. What is there already is opened only if it is settled who put it there.
+#[derive(Debug)]
+pub struct Site {
+    path: PathBuf,
+    folder: OwnedFd,
+    name: OsString,
+    is_settled: bool,
+    known: Appointed,
+}
+
+impl Site {
+    /// Finds it.
+    ///
+    /// # Errors
+    /// There is no way, or a stranger made a part of it: then with a [`super::Doubt`] within.
+    pub fn find(path: &Path) -> io::Result<Self> {
+        Self::reach(path, false)
+    }
+
+    fn reach(path: &Path, make_folders: bool) -> io::Result<Self> {
+        let users = ourselves();
+        let mut walk = Walk::along(path, Last::AsItIs)?;
+        loop {
+            let stop = walk.go();
+            links(walk.steps(), &users).map_err(refused)?;
+            let known = known(&walk, users)?;
+            match stop {
+                Stop::Missing(name) if make_folders && !walk.is_at_the_end() => {
+                    match mkdirat(walk.folder(), name.as_os_str(), Mode::from_bits_truncate(0o777))
+                    {
+                        Ok(()) | Err(Errno::EEXIST) => {}
+                        Err(errno) => return Err(errno.into()),
+                    }
+                }
+                Stop::Missing(_) if !walk.is_at_the_end() => return Err(Errno::ENOENT.into()),
+                Stop::Missing(name) | Stop::There(name) | Stop::Open(name) => {
+                    let is_settled = strict(walk.steps(), &users, None).is_ok();
+                    let (path, folder) = (path.to_owned(), walk.into_folder());
+                    return Ok(Self { path, folder, name, is_settled, known });
+                }
+                Stop::Closed(errno) => return Err(errno.into()),
+            }
+        }
+    }
+
+    /// Whether no stranger can have put there what is there, or put something else in its place.
+    pub const fn is_settled(&self) -> bool {
+        self.is_settled
+    }
+
+    /// The last part of the path.
+    pub fn name(&self) -> &OsStr {
+        &self.name
+    }
+
+    /// What is there, not followed if it is a link; `None` if nothing is.
+    ///
+    /// # Errors
+    /// It cannot be told.
+    pub fn found(&self) -> io::Result<Option<FileStat>> {
+        match fstatat(&self.folder, self.name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW) {
+            Err(Errno::ENOENT) => Ok(None),
+            found => Ok(Some(found?)),
+        }
+    }
+
+    /// What has this `stat` there was put there by somebody whom we trust.
+    ///
+    /// # Errors
+    /// With a [`super::Doubt`] within.
+    pub fn vouch_for(&self, stat: &FileStat) -> io::Result<()> {
+        self.known.vouch_for(stat, &self.path).map_err(refused)
+    }
+
+    /// Makes the file, which everybody may read. What is there is no such file.
+    ///
+    /// # Errors
+    /// There is one, or none can be made.
+    pub fn create(&self) -> io::Result<File> {
+        let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | SAFELY;
+        Ok(openat(self.folder.as_fd(), self.name.as_os_str(), flags, FOR_ALL_TO_READ)?.into())
+    }
+
+    /// Opens what has this name beside it, or its own name.
+    ///
+    /// # Errors
+    /// It cannot be opened, or is a link.
+    pub fn open(&self, name: &OsStr, flags: OFlag, mode: Mode) -> io::Result<File> {
+        Ok(openat(self.folder.as_fd(), name, flags | SAFELY, mode)?.into())
+    }
+
+    /// Whether what has this name beside it is this very file.
+    ///
+    /// # Errors
+    /// It cannot be told.
+    pub fn names(&self, name: &OsStr, file: &File) -> io::Result<bool> {
+        let ours = fstat(file)?;
+        match fstatat(&self.folder, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
+            Err(Errno::ENOENT) => Ok(false),
+            found => {
+                let found = found?;
+                Ok((found.st_dev, found.st_ino) == (ours.st_dev, ours.st_ino))
+            }
+        }
+    }
+
+    /// The folder that it is in.
+    pub const fn folder(&self) -> &OwnedFd {
+        &self.folder
+    }
+
+    /// A new file, to be [put](Draft::put) there. Everybody may read it.
+    ///
+    /// # Errors
+    /// None can be made.
+    pub fn draft(&self) -> io::Result<Draft<'_>> {
+        Draft::new(&self.folder, FOR_ALL_TO_READ)
+    }
+}
+
+/// Who can have put there what is there. What a stranger made leads only ordinary users, who risk no more by it than
+/// what they write.
+fn known(walk: &Walk, users: [uid_t; 2]) -> io::Result<Appointed> {
+    match appointed(walk.steps(), &users) {
+        Err(_) if users[1] != 0 => Ok(Appointed::only(&users)),
+        known => known.map_err(refused),
+    }
+}
+
+/// Writes a file that everybody may read, in place of whatever is there. Folders that are missing are made.
+///
+/// # Errors
+/// As [`Site::find`]; the file cannot be written.
+pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let site = Site::reach(path, true)?;
+    let mut draft = site.draft()?;
+    draft.file.write_all(bytes)?;
+    draft.put(site.name()).map(drop)
+}

@@ -1,0 +1,213 @@
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, open, openat, readlinkat};
+use nix::libc;
+use nix::sys::stat::{FileStat, Mode, fstat, fstatat};
+use nix::sys::statfs::{PROC_SUPER_MAGIC, fstatfs};
+use nix::sys::statvfs::{FsFlags, fstatvfs};
+
+/// As many as the kernel follows.
+const MAX_LINKS: u32 = 40;
+
+/// The number of the folder `/proc` itself, whose links are like any.
+const PROC_ROOT: libc::ino_t = 1;
+
+/// To find names in a folder, no more.
+const SEARCH: OFlag = OFlag::O_PATH.union(OFlag::O_DIRECTORY).union(OFlag::O_CLOEXEC);
+
+/// A way along a path, step by step, so that each step can be judged and none can be turned elsewhere between the
+/// look and the use.
+#[derive(Debug)]
+pub struct Walk {
+    here: OwnedFd,
+    seen: PathBuf,
+    todo: VecDeque<OsString>,
+    links: u32,
+    steps: Vec<Step>,
+    last: Last,
+}
+
+/// What to do with a symbolic link that has the last name of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Last {
+    /// Go where it leads.
+    Followed,
+    /// Stop there.
+    AsItIs,
+}
+
+/// A folder or a symbolic link on the way.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What it is, and whose.
+    pub stat: FileStat,
+    /// Whether others than its owner can change what is in it. Kubernetes mounts a `ConfigMap` with all rights,
+    /// and read-only.
+    pub is_open: bool,
+}
+
+/// Where a walk stops.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// At the end: the last name is in the folder, and is no link to follow.
+    There(OsString),
+    /// At the end: the last name is a link of the kernel's to what a process has open.
+    Open(OsString),
+    /// There is no such name in the folder. Once there is, the walk can go on.
+    Missing(OsString),
+    /// There is no way further.
+    Closed(Errno),
+}
+
+impl Step {
+    /// Whether it is a symbolic link.
+    pub const fn is_link(&self) -> bool {
+        self.stat.st_mode & libc::S_IFMT == libc::S_IFLNK
+    }
+
+    /// Whether only its owner can replace what is in it.
+    pub const fn is_sticky(&self) -> bool {
+        self.stat.st_mode & libc::S_ISVTX != 0
+    }
+}
+
+impl Walk {
+    /// Stands where the path begins: at the top, or in the current folder.
+    ///
+    /// # Errors
+    /// We may not go there.
+    pub fn along(path: &Path, last: Last) -> Result<Self, Errno> {
+        let start = Path::new(if path.is_absolute() { "/" } else { "." });
+        let here = open(start, SEARCH, Mode::empty())?;
+        let steps = vec![step(&here, start)?];
+        let seen = if path.is_absolute() { start.to_owned() } else { PathBuf::new() };
+        Ok(Self { here, seen, todo: names(path), links: 0, steps, last })
+    }
+
+    /// Goes on until it stops.
+    pub fn go(&mut self) -> Stop {
+        loop {
+            let Some(name) = self.todo.front().cloned() else { return Stop::There(".".into()) };
+            let stat = match fstatat(&self.here, name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW) {
+                Ok(stat) => stat,
+                Err(Errno::ENOENT) => return Stop::Missing(name),
+                Err(errno) => return Stop::Closed(errno),
+            };
+            let is_link = stat.st_mode & libc::S_IFMT == libc::S_IFLNK;
+            let is_last = self.todo.len() == 1;
+            if is_last && (!is_link || self.last == Last::AsItIs) {
+                return Stop::There(name);
+            }
+            if is_link {
+                self.steps.push(Step { path: self.path(), stat, is_open: false });
+            }
+            let outcome = if !is_link {
+                self.enter(&name, OFlag::O_NOFOLLOW)
+            } else if !self.is_among_the_open() {
+                self.follow(&name)
+            } else if is_last {
+                return Stop::Open(name);
+            } else {
+                self.enter(&name, OFlag::empty())
+            };
+            if let Err(errno) = outcome {
+                return Stop::Closed(errno);
+            }
+        }
+    }
+
+    /// The folder in which it stands.
+    pub const fn folder(&self) -> &OwnedFd {
+        &self.here
+    }
+
+    /// The path of that.
+    pub fn folder_path(&self) -> &Path {
+        &self.seen
+    }
+
+    /// The path of what comes next.
+    pub fn path(&self) -> PathBuf {
+        self.todo.front().map_or_else(|| self.seen.clone(), |name| self.seen.join(name))
+    }
+
+    /// Whether the next name is the last.
+    pub fn is_at_the_end(&self) -> bool {
+        self.todo.len() <= 1
+    }
+
+    /// The folders and links up to here, in order.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// The same walk, for its folder only.
+    pub fn into_folder(self) -> OwnedFd {
+        self.here
+    }
+
+    fn enter(&mut self, name: &OsStr, flags: OFlag) -> Result<(), Errno> {
+        let path = self.path();
+        self.here = openat(&self.here, name, SEARCH | flags, Mode::empty())?;
+        self.steps.push(step(&self.here, &path)?);
+        self.seen = path;
+        self.todo.pop_front();
+        Ok(())
+    }
+
+    fn follow(&mut self, name: &OsStr) -> Result<(), Errno> {
+        self.links += 1;
+        if self.links > MAX_LINKS {
+            return Err(Errno::ELOOP);
+        }
+        let target = PathBuf::from(readlinkat(&self.here, name)?);
+        if target.is_absolute() {
+            let top = Self::along(Path::new("/"), self.last)?;
+            (self.here, self.seen) = (top.here, top.seen);
+            self.steps.extend(top.steps);
+        }
+        self.todo.pop_front();
+        let mut todo = names(&target);
+        todo.append(&mut self.todo);
+        self.todo = todo;
+        Ok(())
+    }
+
+    /// Whether links in this folder are the kernel's, to what a process has open: their text is no path.
+    fn is_among_the_open(&self) -> bool {
+        let is_proc = fstatfs(&self.here).is_ok_and(|it| it.filesystem_type() == PROC_SUPER_MAGIC);
+        is_proc && fstat(&self.here).is_ok_and(|stat| stat.st_ino != PROC_ROOT)
+    }
+}
+
+fn step(folder: &OwnedFd, path: &Path) -> Result<Step, Errno> {
+    let stat = fstat(folder)?;
+    let is_open = is_writable_by_others(&stat) && !is_read_only(folder);
+    Ok(Step { path: path.to_owned(), stat, is_open })
+}
+
+/// Whether the mode lets others than the owner write.
+pub const fn is_writable_by_others(stat: &FileStat) -> bool {
+    stat.st_mode & (libc::S_IWGRP | libc::S_IWOTH) != 0
+}
+
+/// Whether nobody can write it here, whatever its mode says.
+pub fn is_read_only(file: impl AsFd) -> bool {
+    fstatvfs(file).is_ok_and(|found| found.flags().contains(FsFlags::ST_RDONLY))
+}
+
+fn names(path: &Path) -> VecDeque<OsString> {
+    path.components()
+        .filter_map(|part| match part {
+            Component::Normal(name) => Some(name.to_owned()),
+            Component::ParentDir => Some("..".into()),
+            _ => None,
+        })
+        .collect()
+}

@@ -1,0 +1,316 @@
+//! Paths that elect is given, and other users on the way: what they put there is neither written nor believed.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
+use std::path::{Path, PathBuf};
+
+use elect_testkit::program::{Elect, Ended, Running, eventually};
+use nix::sys::signal::Signal;
+
+use crate::support::Ground;
+use crate::usage::{User, as_nobody};
+
+const ELECT: &str = env!("CARGO_BIN_EXE_elect");
+
+/// A machine on which a stranger lives, and a folder of root's in which everybody may make files, as in `/tmp`.
+struct Town {
+    ground: Ground,
+    stranger: User,
+}
+
+impl Town {
+    fn new() -> Self {
+        let ground = Ground::new();
+        fs::set_permissions(ground.path(), Permissions::from_mode(0o755)).unwrap();
+        let town = Self { ground, stranger: as_nobody() };
+        town.folder("public", 0, 0o1777);
+        town.folder("home", town.stranger.id, 0o755);
+        town
+    }
+
+    fn path(&self, below: &str) -> PathBuf {
+        self.ground.path().join(below)
+    }
+
+    fn folder(&self, below: &str, owner: u32, mode: u32) -> PathBuf {
+        let path = self.path(below);
+        fs::create_dir(&path).unwrap();
+        chown(&path, Some(owner), None).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        path
+    }
+
+    /// A link that the user with this number has made.
+    fn link(&self, below: &str, target: &Path, owner: u32) -> PathBuf {
+        let link = self.path(below);
+        symlink(target, &link).unwrap();
+        lchown(&link, Some(owner), Some(owner)).unwrap();
+        link
+    }
+
+    /// `elect run` of root's, in an election of its own.
+    fn run(&self) -> Elect {
+        self.ground.job()
+    }
+
+    /// `elect run` of the stranger's.
+    fn run_of_the_stranger(&self) -> Elect {
+        let home = format!("file://{}", self.path("home/state").display());
+        self.stranger.elect().args(["run", "-e", "job", "-b", &home])
+    }
+
+    /// The stranger leads, and says so in this file.
+    fn led_by_the_stranger(&self, lease: &Path) -> Running {
+        let elect = self.run_of_the_stranger().arg("--lease-file").arg(lease);
+        let run = elect.args(["sleep", "3600"]).spawn();
+        let check = || self.stranger.elect().args(["check", "--lease-file"]).arg(lease).run();
+        eventually("the stranger to lead", || (check().code() == 0).then_some(()));
+        run
+    }
+}
+
+fn check(lease: &Path) -> Ended {
+    Elect::new(ELECT).args(["check", "--lease-file"]).arg(lease).run()
+}
+
+fn end(mut run: Running) {
+    run.signal(Signal::SIGTERM);
+    run.wait();
+}
+
+#[test]
+fn nothing_is_written_through_a_link_of_a_stranger() {
+    let town = Town::new();
+    let private = town.folder("private", 0, 0o755);
+    let victim = private.join("file");
+    let secret = |owner| {
+        fs::write(&victim, "").unwrap();
+        chown(&victim, Some(owner), None).unwrap();
+        fs::set_permissions(&victim, Permissions::from_mode(0o600)).unwrap();
+    };
+    let is_untouched = || {
+        let found = fs::metadata(&victim).unwrap();
+        assert_eq!((found.len(), found.mode() & 0o777), (0, 0o600));
+    };
+    let stranger = town.stranger.id;
+    for (me, owner) in [(0, stranger), (stranger, stranger + 1)] {
+        secret(me);
+        let way = town.link(&format!("public/way-{owner}"), &private, owner);
+        for flag in ["--outcome", "--lease-file"] {
+            let elect = if me == 0 { town.run() } else { town.run_of_the_stranger() };
+            let elect = elect.arg(flag).arg(way.join("file")).sh("echo ran");
+            elect.run().exits(125).prints("").says(&format!("belongs to user {owner}"));
+            is_untouched();
+        }
+    }
+    // Their own links, and root's, they follow.
+    chown(&private, Some(stranger), None).unwrap();
+    for (name, owner) in [("own", stranger), ("roots", 0)] {
+        let way = town.link(&format!("public/{name}"), &private, owner);
+        let elect = town.run_of_the_stranger().arg("--outcome").arg(way.join(name)).arg("true");
+        elect.run().exits(0).is_silent();
+        assert!(fs::metadata(private.join(name)).is_ok_and(|found| found.len() > 0));
+    }
+}
+
+/// What the stranger has there may become something else under way; what is new may not.
+#[test]
+fn in_a_folder_of_everybody_an_outcome_is_a_new_file() {
+    let town = Town::new();
+    for (mode, fits) in [(0o777, true), (0o2777, true), (0o1777, false)] {
+        let folder = town.folder(&format!("pod-{mode:o}"), 0, mode);
+        let record = folder.join("outcome");
+        fs::write(&record, "of a stranger").unwrap();
+        fs::hard_link(&record, town.path(&format!("kept-{mode:o}"))).unwrap();
+        chown(&record, Some(town.stranger.id), None).unwrap();
+        let elect = town.run().arg("--outcome").arg(&record).arg("true");
+        if fits {
+            elect.run().exits(0).is_silent();
+            assert!(fs::read_to_string(&record).unwrap().contains("exited"));
+            assert_eq!(fs::metadata(&record).unwrap().uid(), 0);
+        } else {
+            elect.run().exits(125).says("outcome belongs to user");
+        }
+        let kept = fs::read_to_string(town.path(&format!("kept-{mode:o}"))).unwrap();
+        assert_eq!(kept, "of a stranger");
+        let of_theirs = folder.join("theirs");
+        let elect = town.run_of_the_stranger().arg("--outcome").arg(&of_theirs).arg("true");
+        for _ in 0..2 {
+            elect.run().exits(0).is_silent();
+            assert!(fs::read_to_string(&of_theirs).unwrap().contains("exited"));
+        }
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "no draft is left");
+    }
+    // Elsewhere it stays the same file, with the rights that it was given.
+    let kept = town.path("kept");
+    fs::write(&kept, "old").unwrap();
+    fs::set_permissions(&kept, Permissions::from_mode(0o640)).unwrap();
+    let number = fs::metadata(&kept).unwrap().ino();
+    town.run().arg("--outcome").arg(&kept).arg("true").run().exits(0).is_silent();
+    let found = fs::metadata(&kept).unwrap();
+    assert_eq!((found.ino(), found.mode() & 0o777), (number, 0o640));
+    // So does that of a service in a folder of root's, and what is no file.
+    chown(&kept, Some(town.stranger.id), None).unwrap();
+    town.run_of_the_stranger().arg("--outcome").arg(&kept).arg("true").run().exits(0);
+    assert_eq!(fs::metadata(&kept).unwrap().ino(), number);
+    for elect in [town.run(), town.run_of_the_stranger()] {
+        elect.args(["--outcome", "/dev/null", "true"]).run().exits(0).is_silent();
+    }
+}
+
+#[test]
+fn root_leaves_what_a_stranger_made_first_to_them() {
+    let town = Town::new();
+    let theirs = town.folder("public/theirs", town.stranger.id, 0o777);
+    for flag in ["--outcome", "--lease-file"] {
+        let run = || town.run().arg(flag);
+        run().arg(theirs.join("file")).arg("true").run().exits(125).says("theirs belongs to user");
+        // In a home that root made for them they do what they like, and root's file is new there.
+        run().arg(town.path("home").join(flag)).arg("true").run().exits(0);
+    }
+    let lease = town.path("public/lease");
+    fs::write(&lease, "").unwrap();
+    chown(&lease, Some(town.stranger.id), None).unwrap();
+    let elect = town.run().arg("--lease-file").arg(&lease).arg("true");
+    elect.run().exits(125).says("lease belongs to user");
+    assert_eq!(fs::metadata(&lease).unwrap().len(), 0);
+}
+
+#[test]
+fn a_lease_of_a_stranger_is_not_believed() {
+    let town = Town::new();
+    let stranger = town.stranger.id;
+    let lease = town.path("public/lease");
+    let forged = town.led_by_the_stranger(&lease);
+    let owner = stranger.to_string();
+    let hint = format!("lease belongs to user {owner}");
+    check(&lease).exits(125).prints("").says(&hint).says(&format!("--lease-owner {owner}"));
+    let other = || {
+        let other = (stranger + 1).to_string();
+        Elect::new("setpriv")
+            .args(["--reuid", &other, "--regid", &other, "--clear-groups", "--"])
+            .arg(town.stranger.program())
+            .args(["check", "--lease-file"])
+            .arg(&lease)
+    };
+    other().run().exits(125).prints("").says(&hint);
+    // As in another container of their pod.
+    other().args(["--lease-owner", &owner]).run().exits(0).prints("leading, no time limit\n");
+    let believed = Elect::new(ELECT).args(["check", "--lease-owner", &owner, "--lease-file"]);
+    believed.arg(&lease).run().exits(0);
+    // Nor by a variable, a link, or a second name.
+    Elect::new(ELECT).arg("check").env("ELECT_LEASE", &lease).run().exits(125).says(&hint);
+    end(forged);
+    let folder = town.folder("roots", 0, 0o755);
+    let true_one = folder.join("lease");
+    let leader = town.run().arg("--lease-file").arg(&true_one).args(["sleep", "3600"]).spawn();
+    eventually("root to lead", || (check(&true_one).code() == 0).then_some(()));
+    let link = town.link("public/link", &true_one, stranger);
+    check(&link).exits(125).says("link belongs to user");
+    let second = town.path("public/second");
+    fs::hard_link(&true_one, &second).unwrap();
+    check(&second).exits(125).says("has a second name");
+    fs::remove_file(second).unwrap();
+    // Everybody believes root.
+    let shown = town.stranger.elect().args(["check", "--lease-file"]).arg(&true_one).run();
+    shown.exits(0).prints("leading, no time limit\n");
+    end(leader);
+}
+
+#[test]
+fn a_lease_in_the_folder_of_a_service_is_believed() {
+    let town = Town::new();
+    let lease = town.path("home/lease");
+    let service = town.led_by_the_stranger(&lease);
+    check(&lease).exits(0).prints("leading, no time limit\n");
+    end(service);
+    check(&lease).exits(1).prints("leadership has ended\n");
+}
+
+/// Kubernetes makes them so, for all containers of a pod, and some file systems in memory are sticky as well.
+#[test]
+fn a_folder_of_a_pod_keeps_a_lease() {
+    let town = Town::new();
+    for mode in [0o777, 0o1777, 0o2777, 0o3777] {
+        let lease = town.folder(&format!("pod-{mode:o}"), 0, mode).join("lease");
+        for _ in 0..2 {
+            end(town.led_by_the_stranger(&lease));
+        }
+        fs::remove_file(&lease).unwrap();
+        for _ in 0..2 {
+            let run = town.run().arg("--lease-file").arg(&lease).args(["sleep", "3600"]).spawn();
+            let check = || town.stranger.elect().args(["check", "--lease-file"]).arg(&lease).run();
+            eventually("root to lead", || (check().code() == 0).then_some(()));
+            end(run);
+        }
+    }
+}
+
+/// A container may have the file alone: nothing can take its place there.
+#[test]
+fn files_that_are_mounted_by_themselves_are_written() {
+    let town = Town::new();
+    let pod = town.folder("pod", 0, 0o777);
+    for name in ["outcome", "lease"] {
+        fs::write(pod.join(name), "").unwrap();
+        fs::write(town.path(name), "").unwrap();
+    }
+    let script =
+        "for it in outcome lease; do mount --bind \"$D/$it\" \"$D/pod/$it\"; done; exec \"$@\"";
+    let elect = town.run().under(["unshare", "--mount", "sh", "-ec", script, "sh"]);
+    let elect = elect.arg("--outcome").arg(pod.join("outcome"));
+    let elect = elect.arg("--lease-file").arg(pod.join("lease"));
+    elect.arg("true").run().exits(0).is_silent();
+    assert!(fs::read_to_string(town.path("outcome")).unwrap().contains("exited"));
+    check(&town.path("lease")).exits(1).prints("leadership has ended\n");
+    assert_eq!(fs::read_dir(&pod).unwrap().count(), 2, "no draft is left");
+}
+
+#[test]
+fn pages_and_scripts_replace_links_and_do_not_follow_them() {
+    let town = Town::new();
+    let victim = town.path("victim");
+    fs::write(&victim, "precious").unwrap();
+    for (subcommand, name) in [("man", "elect.1"), ("completions", "_elect")] {
+        let folder = town.folder(subcommand, 0, 0o777);
+        let elect = || Elect::new(ELECT).args([subcommand, "--dir"]);
+        town.link(&format!("{subcommand}/{name}"), &victim, town.stranger.id);
+        elect().arg(&folder).run().exits(0).is_silent();
+        assert!(fs::symlink_metadata(folder.join(name)).unwrap().is_file());
+        fs::remove_file(folder.join(name)).unwrap();
+        fs::hard_link(&victim, folder.join(name)).unwrap();
+        elect().arg(folder.join("../").join(subcommand)).run().exits(0).is_silent();
+        assert!(fs::metadata(folder.join(name)).is_ok_and(|it| it.nlink() == 1 && it.len() > 100));
+        // What is missing is made, and a link of a stranger leads nowhere.
+        let way = town.link(&format!("public/{subcommand}"), &folder, town.stranger.id);
+        let refused = elect().arg(way.join("new")).run().exits(125).prints("");
+        refused.says(&format!("public/{subcommand} belongs to user"));
+        assert!(!folder.join("new").exists());
+        elect().arg(folder.join("new/er")).run().exits(0).is_silent();
+        assert!(folder.join("new/er").join(name).exists());
+        let is_draft = |name: &str| name.starts_with(".elect-");
+        let names = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name());
+        assert!(!names.into_iter().any(|name| is_draft(&name.to_string_lossy())));
+    }
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+}
+
+#[test]
+fn no_secret_is_read_through_a_link_of_a_stranger() {
+    let town = Town::new();
+    let secret = town.path("secret");
+    fs::write(&secret, "hush\n").unwrap();
+    let link = town.link("public/password", &secret, town.stranger.id);
+    for option in ["password-file", "ca"] {
+        let url = format!("etcd+tls://me@127.0.0.1:1?{option}={}", link.display());
+        let ended =
+            Elect::new(ELECT).args(["status", "-b", &url]).env("ELECT_PASSWORD_FILE", &link);
+        ended.run().exits(125).prints("").says("public/password belongs to user");
+    }
+    // From a pipe of ours it is read.
+    let script = "echo hush | exec \"$@\"";
+    let url = "etcd://me@127.0.0.1:1?password-file=/dev/stdin";
+    let elect = Elect::new(ELECT).args(["status", "--timeout", "1", "-b", url]);
+    let ended = elect.under(["sh", "-c", script, "sh"]).run().exits(125);
+    assert!(!ended.stderr.contains("password"), "{ended:?}");
+}

@@ -23,8 +23,9 @@ impl Survey {
     }
 }
 
-/// The entry of a candidate.
+/// The entry of a candidate. Its texts are [clean](crate::text): a store makes it with [`Entry::new`] only.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Entry {
     /// Who it is.
     pub candidate: Candidate,
@@ -41,8 +42,8 @@ pub struct Entry {
 
 impl Entry {
     /// The entry of a candidate whose process, as far as the store sees, does not stand still.
-    pub const fn new(candidate: Candidate, joined: Option<SystemTime>, arrival: u64) -> Self {
-        Self { candidate, joined, arrival, is_stopped: false }
+    pub fn new(candidate: Candidate, joined: Option<SystemTime>, arrival: u64) -> Self {
+        Self { candidate: candidate.cleaned(), joined, arrival, is_stopped: false }
     }
 }
 

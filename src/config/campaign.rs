@@ -145,5 +145,6 @@ impl CampaignPlan {
             priority: self.priority,
             division: self.division,
         }
+        .cleaned()
     }
 }

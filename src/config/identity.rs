@@ -1,6 +1,7 @@
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 
+use elect_api::text;
 use nix::unistd::gethostname;
 
 use super::ConfigError;
@@ -18,7 +19,7 @@ const NONCE_LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 /// The name of this machine, as the kernel knows it; `localhost` where it has none.
 pub fn host_name() -> String {
     let name = gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    if name.is_empty() { "localhost".to_owned() } else { name }
+    if name.is_empty() { "localhost".to_owned() } else { text::clean(name, text::NAME) }
 }
 
 /// An id for one run: the label and a nonce, so that no two runs share an identity.

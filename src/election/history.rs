@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-use elect_api::{ElectionName, Error, ErrorKind, NoteName, Store, Token, stamp};
+use elect_api::{ElectionName, Error, ErrorKind, NoteName, Store, Token, stamp, text};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -47,11 +47,12 @@ const LEADERSHIPS: &str = "leaderships";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     token: u64,
+    #[serde(deserialize_with = "text::name")]
     id: String,
     start: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     end: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "text::words")]
     reason: Option<String>,
     /// Something of its command may have been cut short.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -283,6 +284,20 @@ mod tests {
             assert_eq!(history.last_token(), Some(Token::new(token)));
         }
         assert!(history.records().len() > 4);
+    }
+
+    #[test]
+    fn what_others_wrote_is_read_clean() {
+        let hostile = Record {
+            reason: Some(format!("\u{1b}[2J{}", "x".repeat(5_000))),
+            ..Record::begun(Token::new(1), "a\0\n", 5)
+        };
+        let history = with(&History::default(), &hostile);
+        let [record] = history.records() else { panic!("{history:?}") };
+        assert_eq!(record.id(), "a\\u{0}\\n");
+        let reason = record.reason().unwrap();
+        assert!(reason.starts_with("\\u{1b}[2Jx") && reason.ends_with('\u{2026}'));
+        assert_eq!(reason.chars().count(), text::WORDS);
     }
 
     #[test]

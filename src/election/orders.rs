@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::time::SystemTime;
 
 use elect_api::{
-    Candidate, Division, Entry, Error, ErrorKind, Orders as Kept, Survey, Token, stamp,
+    Candidate, Division, Entry, Error, ErrorKind, Orders as Kept, Survey, Token, stamp, text,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -36,7 +36,7 @@ pub struct Orders {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unproven: Option<u16>,
     /// In place of the priorities that candidates were started with, by id or label.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "text::name")]
     priorities: BTreeMap<String, Priority>,
     #[serde(flatten)]
     others: Map<String, Value>,
@@ -45,10 +45,11 @@ pub struct Orders {
 /// Who asks, when, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
+    #[serde(deserialize_with = "text::words")]
     by: String,
     /// Milliseconds since 1970; for the eye only.
     at: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "text::words")]
     reason: Option<String>,
 }
 
@@ -57,7 +58,7 @@ pub struct Request {
 struct StepDown {
     token: u64,
     /// The id of whoever is to lead next.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "text::name")]
     to: Option<String>,
     #[serde(flatten)]
     request: Request,
@@ -73,7 +74,8 @@ struct Priority {
 impl Request {
     /// Asked now.
     pub fn new(by: String, reason: Option<String>) -> Self {
-        Self { by, at: stamp::display(), reason }
+        let clean = |text| text::clean(text, text::WORDS);
+        Self { by: clean(by), at: stamp::display(), reason: reason.map(clean) }
     }
 
     /// Who asks.
@@ -437,6 +439,30 @@ mod tests {
         let text = br#"{"paused":{"by":"me","at":5},"later":[1,{"a":null}]}"#;
         let resumed = Orders::read(Some(text)).unwrap().paused(None);
         assert_eq!(resumed.to_bytes(), br#"{"later":[1,{"a":null}]}"#);
+    }
+
+    #[test]
+    fn what_others_wrote_is_read_clean_and_what_we_write_is_so() {
+        let long = "x".repeat(100_000);
+        let text = serde_json::json!({
+            "paused": { "by": "a\0b", "at": 5, "reason": format!("\u{1b}[2J{long}") },
+            "step_down": { "token": 7, "to": "c\nd", "by": "\u{202e}", "at": 5 },
+            "priorities": { "e\u{9b}": { "priority": 3, "by": "me", "at": 5 } },
+            "spread": { "held": { "f\r": [1, 2] } },
+        });
+        let orders = Orders::read(Some(text.to_string().as_bytes())).unwrap();
+        let paused = orders.pausing().unwrap();
+        assert_eq!(paused.by(), "a\\u{0}b");
+        let reason = paused.reason().unwrap();
+        assert!(reason.starts_with("\\u{1b}[2Jxx") && reason.ends_with('\u{2026}'));
+        assert_eq!(reason.chars().count(), text::WORDS);
+        assert_eq!(orders.step_down(Token::new(7)).as_deref(), Some("asked by \\u{202e}"));
+        assert_eq!(orders.successor(None), Some("c\\nd"));
+        assert_eq!(orders.priority_of("e\\u{9b}", 1), 3);
+        assert_eq!(orders.spread().of("f\\r").len(), 2);
+        assert_eq!(through_a_store(&orders), orders);
+        let ours = Orders::default().paused(Some(request(Some(&format!("\0{long}")))));
+        assert_eq!(through_a_store(&ours), ours);
     }
 
     #[test]

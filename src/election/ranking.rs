@@ -133,7 +133,8 @@ mod tests {
 
     #[test]
     fn who_cannot_lead_or_would_not_come_does_not_count() {
-        let stopped = Entry { is_stopped: true, ..entry("stopped", 200, 3) };
+        let mut stopped = entry("stopped", 200, 3);
+        stopped.is_stopped = true;
         let foreign = Entry::new(Candidate::foreign("foreign"), None, 4);
         let waiting = vec![entry("observer", 0, 2), stopped, foreign, entry("b", 50, 5)];
         let field = field(entry("a", 90, 1), waiting);

@@ -5,12 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use elect_api::text;
 use serde::{Deserialize, Serialize};
 
 /// For each member, by its id, the shards that it is to hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spread {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text::name")]
     held: BTreeMap<String, BTreeSet<u16>>,
     /// The shard that was taken from a living member last, as long as it is not known to have arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -151,7 +151,8 @@ impl Campaign {
                 containment: CONTAINMENT.to_owned(),
                 priority: Candidate::USUAL_PRIORITY,
                 division: Division::Whole,
-            },
+            }
+            .cleaned(),
             ttl: self.wishes.ttl,
             timing,
             wait,

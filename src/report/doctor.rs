@@ -1,6 +1,6 @@
 use std::fmt::Write as _;
 
-use elect_api::{Endpoint, Finding, Supply, Unit};
+use elect_api::{Endpoint, Finding, Supply, Unit, text};
 use serde::Serialize;
 
 use super::selftest::CheckReport;
@@ -135,12 +135,13 @@ pub struct FindingReport {
 impl From<&Endpoint> for EndpointReport {
     fn from(endpoint: &Endpoint) -> Self {
         let answer = endpoint.answer.as_ref().ok();
+        let clean = |said: &String| text::clean(said.clone(), text::NAME);
         Self {
             endpoint: endpoint.address.clone(),
             answers: answer.is_some(),
             round_trip_ms: answer.map(|answer| CheckReport::fine_ms(answer.round_trip)),
-            version: answer.and_then(|answer| answer.version.clone()),
-            role: answer.and_then(|answer| answer.role.clone()),
+            version: answer.and_then(|answer| answer.version.as_ref()).map(clean),
+            role: answer.and_then(|answer| answer.role.as_ref()).map(clean),
             store_id: answer.and_then(|answer| answer.store.id()).map(ToString::to_string),
             error: endpoint.answer.as_ref().err().map(|error| chain(error)),
         }
@@ -179,7 +180,7 @@ impl DoctorReport {
         let _ = writeln!(text, "\n{}", self.containment().render().trim_end());
         let _ = writeln!(text, "\n{}\n", self.limits().render().trim_end());
         for FindingReport { severity, what, way_out } in &self.findings {
-            let _ = writeln!(text, "{severity}: {}\n  way out: {}", escape(what), escape(way_out));
+            let _ = writeln!(text, "{severity}: {what}\n  way out: {way_out}");
         }
         if self.well {
             text.push_str("nothing is wrong\n");

@@ -6,7 +6,6 @@ mod completions;
 mod config;
 pub mod dashboard;
 mod doctor;
-mod escape;
 mod exit;
 mod history;
 pub mod http;
@@ -31,7 +30,7 @@ pub use doctor::{
     ClockReport, ContainmentReport, DoctorReport, EndpointReport, FindingReport, LimitReport,
     RenewalReport, RightReport, TtlReport,
 };
-pub use escape::escape;
+pub use elect_api::text::escape;
 pub use exit::{FAILED, LOST, NOT_ACQUIRED, NOT_EXECUTABLE, NOT_FOUND, Outcome};
 pub use history::{HistoryReport, LeadershipReport};
 pub use log::{Level, Log, chain};

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use elect_api::{Candidate, ElectionName, Leader, Survey};
 use serde::Serialize;
 
-use super::{escape, rfc3339};
+use super::rfc3339;
 
 /// A change of an election, or of what is known of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,14 +140,14 @@ impl Observation {
 
     /// One line for people.
     pub fn line(&self) -> String {
-        let about = self.id.as_ref().or(self.reason.as_ref()).map(|about| escape(about));
+        let about = self.id.as_deref().or(self.reason.as_deref());
         let line = format!("{}  {:<9}  {}", self.time, self.event, about.unwrap_or_default());
         let mut line = line.trim_end().to_owned();
         let more = [
             self.token.map(|token| format!("token {token}")),
-            self.host.as_deref().map(|host| format!("on {}", escape(host))),
+            self.host.as_deref().map(|host| format!("on {host}")),
             self.pid.map(|pid| format!("pid {pid}")),
-            self.command.as_deref().map(escape),
+            self.command.clone(),
         ];
         let more: Vec<String> = more.into_iter().flatten().collect();
         if !more.is_empty() {

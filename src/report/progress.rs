@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use nix::unistd::{getpgrp, tcgetpgrp};
 
 use super::log::is_writable;
-use super::{Log, age, escape};
+use super::{Log, age};
 
 /// The least time between two drawings.
 const TICK: Duration = Duration::from_secs(1);
@@ -135,8 +135,8 @@ impl Scene {
     fn new(survey: &Survey, pause: Option<&str>, our_id: &str) -> Self {
         let leader = survey.leader.as_ref();
         Self {
-            pause: pause.map(escape),
-            leader: leader.map(|leader| (escape(&leader.entry.candidate.id), leader.since)),
+            pause: pause.map(ToOwned::to_owned),
+            leader: leader.map(|leader| (leader.entry.candidate.id.clone(), leader.since)),
             place: survey
                 .waiting
                 .iter()

@@ -26,6 +26,7 @@ mod faults;
 mod fence;
 mod filters;
 mod flags;
+mod flood;
 mod foreign_proc;
 mod fork_bomb;
 mod full;
@@ -73,6 +74,7 @@ mod steer;
 mod streams;
 mod support;
 mod terminal;
+mod texts;
 #[cfg(feature = "sim")]
 mod timed;
 mod together;

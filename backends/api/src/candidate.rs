@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Division;
+use crate::text::{NAME, WORDS, clean};
 
 /// Who takes part: what [`crate::Store::survey`] will show of one `elect run`.
 ///
@@ -49,6 +50,19 @@ impl Candidate {
             containment: String::new(),
             priority: Self::USUAL_PRIORITY,
             division: Division::Whole,
+        }
+    }
+
+    /// The same with texts that are [clean](crate::text), as surveys show them. A candidate of ours is so from its
+    /// beginning, and finds itself by its id.
+    #[must_use]
+    pub fn cleaned(self) -> Self {
+        Self {
+            id: clean(self.id, NAME),
+            host: clean(self.host, NAME),
+            command: clean(self.command, WORDS),
+            containment: clean(self.containment, NAME),
+            ..self
         }
     }
 

@@ -2,14 +2,29 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::text::clean;
+
+/// How many characters a message, or one of its causes, may have: there may be many servers to tell of.
+pub(crate) const LONGEST: usize = 4096;
+/// How many causes are kept.
+const MOST_CAUSES: usize = 16;
+
 /// What went wrong in a store, in words for a person and a kind for the engine.
 ///
-/// The message says what was tried and where; the source keeps what came back.
+/// The message says what was tried and where; the source keeps the words of what came back. Both are
+/// [clean](crate::text): servers have their words in them.
 #[derive(Clone, Debug)]
 pub struct Error {
     kind: ErrorKind,
     message: String,
-    source: Option<Arc<dyn StdError + Send + Sync>>,
+    source: Option<Arc<Cause>>,
+}
+
+/// The words of what came back, and of what that came of.
+#[derive(Debug)]
+struct Cause {
+    words: String,
+    source: Option<Box<Cause>>,
 }
 
 /// What the engine may conclude from an error.
@@ -28,13 +43,14 @@ pub enum ErrorKind {
 impl Error {
     /// An error of this kind; `message` says what was tried, where, and what to do next.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), source: None }
+        Self { kind, message: clean(message.into(), LONGEST), source: None }
     }
 
     /// The same error with what came back.
     #[must_use]
     pub fn because(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        self.source = Some(Arc::from(source.into()));
+        let source = source.into();
+        self.source = Cause::of(source.as_ref(), MOST_CAUSES).map(Arc::new);
         self
     }
 
@@ -48,7 +64,7 @@ impl Error {
     /// The same error with more words.
     #[must_use]
     pub fn and(mut self, more: impl fmt::Display) -> Self {
-        self.message = format!("{} ({more})", self.message);
+        self.message = clean(format!("{} ({more})", self.message), LONGEST);
         self
     }
 
@@ -72,5 +88,42 @@ impl fmt::Display for Error {
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
+    }
+}
+
+impl Cause {
+    /// That of an error, with at most so many.
+    fn of(error: &(dyn StdError + 'static), most: usize) -> Option<Self> {
+        let most = most.checked_sub(1)?;
+        let source = error.source().and_then(|source| Self::of(source, most));
+        Some(Self { words: clean(error.to_string(), LONGEST), source: source.map(Box::new) })
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.words)
+    }
+}
+
+impl StdError for Cause {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_servers_are_clean() {
+        let said = Error::new(ErrorKind::Unfit, "\u{1b}[2J").because("a\0b");
+        let error = Error::new(ErrorKind::Unfit, "x".repeat(1 << 20)).because(said).and("\n");
+        assert_eq!(error.to_string().chars().count(), LONGEST);
+        let texts: Vec<String> = std::iter::successors(error.source(), |&cause| cause.source())
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(texts, ["\\u{1b}[2J", "a\\u{0}b"]);
     }
 }

@@ -2,7 +2,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::error::LONGEST;
 use crate::remote::StoreId;
+use crate::text::clean;
 use crate::{Boottime, Error};
 
 /// What reads the time for a store that measures how long its servers take: stores read no clocks.
@@ -127,17 +129,22 @@ pub enum Severity {
 impl Finding {
     /// Good to know.
     pub fn note(what: impl Into<String>, way_out: impl Into<String>) -> Self {
-        Self { severity: Severity::Note, what: what.into(), way_out: way_out.into() }
+        Self::new(Severity::Note, what.into(), way_out.into())
     }
 
     /// Bad once something else happens.
     pub fn warning(what: impl Into<String>, way_out: impl Into<String>) -> Self {
-        Self { severity: Severity::Warning, what: what.into(), way_out: way_out.into() }
+        Self::new(Severity::Warning, what.into(), way_out.into())
     }
 
     /// Bad already.
     pub fn error(what: impl Into<String>, way_out: impl Into<String>) -> Self {
-        Self { severity: Severity::Error, what: what.into(), way_out: way_out.into() }
+        Self::new(Severity::Error, what.into(), way_out.into())
+    }
+
+    /// Servers have their words in it.
+    fn new(severity: Severity, what: String, way_out: String) -> Self {
+        Self { severity, what: clean(what, LONGEST), way_out: clean(way_out, LONGEST) }
     }
 }
 

@@ -26,7 +26,8 @@
 //! 8. **Expiry is the store's to judge**, or, where it has no TTL, judged by "unchanged for the
 //!    holder's recorded TTL on my own clock"; never by comparing two machines' wall clocks.
 //! 9. **A survey disturbs nobody** and needs no candidate's rights. Neither does a look-out
-//!    ([`Store::changed`]): it wakes no waiter, makes nothing, and leaves nothing behind.
+//!    ([`Store::changed`]): it wakes no waiter, makes nothing, and leaves nothing behind. The texts that a survey
+//!    shows are [clean](text), whoever wrote them.
 //! 10. **A note is a leader's.** It is written in one step with the proof that the writer leads, and
 //!     whoever leads later reads it. It is no entry, outlasts its writer, and others do not count it. A
 //!     leader's last words are written in one step with its resigning, which no note ever holds up. Whoever
@@ -74,6 +75,7 @@ mod seat;
 pub mod stamp;
 mod store;
 mod survey;
+pub mod text;
 mod ticket;
 mod token;
 mod trips;

@@ -23,8 +23,9 @@ impl Survey {
     }
 }
 
-/// The entry of a candidate.
+/// The entry of a candidate. Its texts are [clean](crate::text): a store makes it with [`Entry::new`] only.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Entry {
     /// Who it is.
     pub candidate: Candidate,
@@ -44,8 +45,9 @@ pub struct Entry {
 
 impl Entry {
     /// The entry of a candidate whose process, as far as the store sees, does not stand still.
-    pub const fn new(candidate: Candidate, joined: Option<SystemTime>, arrival: u64) -> Self {
-        Self { candidate, joined, arrival, is_stopped: false, outlived_by: Vec::new() }
+    pub fn new(candidate: Candidate, joined: Option<SystemTime>, arrival: u64) -> Self {
+        let (is_stopped, outlived_by) = (false, Vec::new());
+        Self { candidate: candidate.cleaned(), joined, arrival, is_stopped, outlived_by }
     }
 }
 

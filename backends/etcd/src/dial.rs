@@ -23,6 +23,8 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 const PING_INTERVAL: Duration = Duration::from_secs(10);
 /// How long it has to answer that.
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
+/// What the headers of an answer may have, in bytes. A message may have 4 MiB, as tonic has it for all clients.
+const LONGEST_HEADERS: u32 = 16 << 10;
 /// How long an address of a machine is alone before the next one is tried too.
 const HEAD_START: Duration = Duration::from_millis(250);
 
@@ -52,6 +54,7 @@ impl Member {
             .map_err(|error| unfit("there is no way to write an address", error))?
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(ANSWER_TIMEOUT)
+            .http2_max_header_list_size(LONGEST_HEADERS)
             .http2_keep_alive_interval(PING_INTERVAL)
             .keep_alive_timeout(PING_TIMEOUT)
             .keep_alive_while_idle(false);

@@ -3,9 +3,6 @@
 use elect_api::{Candidate, Entry, stamp};
 use serde::{Deserialize, Serialize};
 
-/// The longest proposal of another program that is shown.
-const SHOWN: usize = 200;
-
 /// What our own keys say.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Value {
@@ -62,13 +59,15 @@ impl Value {
 
 /// The entry of a program that is not elect: known by its proposal, or else by its lease.
 pub(crate) fn foreign(proposal: &[u8], lease: &str, revision: u64) -> Entry {
-    let text: String = String::from_utf8_lossy(proposal).trim().chars().take(SHOWN).collect();
-    let id = if text.is_empty() { lease.to_owned() } else { text };
-    Entry::new(Candidate::foreign(id), None, revision)
+    let text = String::from_utf8_lossy(proposal);
+    let text = text.trim();
+    Entry::new(Candidate::foreign(if text.is_empty() { lease } else { text }), None, revision)
 }
 
 #[cfg(test)]
 mod tests {
+    use elect_api::text;
+
     use super::*;
 
     #[test]
@@ -91,7 +90,7 @@ mod tests {
         assert_eq!(foreign(b"", "a1", 1).candidate.id, "a1");
         assert_eq!(
             foreign("\u{00FC}".repeat(300).as_bytes(), "a1", 1).candidate.id.chars().count(),
-            SHOWN
+            text::NAME
         );
     }
 }

@@ -117,7 +117,7 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         let offset = write_joined(&file, &candidate(), None).unwrap();
         assert!(
-            matches!(read(&file, 1), Some(Reading::Waiting(entry)) if entry.candidate == candidate())
+            matches!(read(&file, 1), Some(Reading::Waiting(entry)) if entry.candidate == candidate().cleaned())
         );
         write_won(&file, offset, Token::new(9)).unwrap();
         let whole = file.metadata().unwrap().len();

@@ -110,7 +110,8 @@ impl Contender {
             containment: "process group".to_owned(),
             priority: Candidate::USUAL_PRIORITY,
             division: elect_api::Division::Whole,
-        };
+        }
+        .cleaned();
         let store = bench.connect().await;
         let seat = store.open(election, &candidate, bench.ttl()).await.expect("a seat");
         let order = store.profile().order;

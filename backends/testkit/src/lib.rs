@@ -83,6 +83,7 @@ macro_rules! conformance {
             // Law 9: a survey disturbs nobody.
             an_election_nobody_entered_is_empty
             a_survey_shows_candidates_as_they_described_themselves
+            a_survey_shows_clean_texts_only
             a_survey_tells_token_and_times
             a_survey_tells_how_long_ago_the_lease_was_renewed
             surveys_disturb_nobody

@@ -44,7 +44,7 @@ mod tests {
     fn ours_comes_back_as_it_was() {
         let candidate = Candidate { pid: 7, ..Candidate::foreign("a \"quoted\"\n") };
         let entry = read("name", &write(&candidate, Some(3)), 9, None);
-        assert_eq!(entry.candidate, candidate);
+        assert_eq!(entry.candidate, candidate.clone().cleaned());
         assert!(entry.joined.is_some());
         assert_eq!(entry.arrival, 3);
         assert_eq!(read("name", &write(&candidate, None), 9, None).arrival, 9);

@@ -32,7 +32,7 @@ impl Answer {
         Some(Self { code, head: head.to_owned(), body: body.to_owned() })
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use elect_api::{ElectionName, Order, Survey};
+use elect_api::text::{NAME, WORDS, escape};
+use elect_api::{Candidate, ElectionName, Order, Survey};
 
 use crate::{Contender, LineUp, Shared, apart, election, expect_nobody, order};
 
@@ -23,6 +24,41 @@ pub async fn a_survey_shows_candidates_as_they_described_themselves(bench: Share
     match order(&bench).await {
         Order::Queue => assert_eq!(waiting, [line[1].candidate()]),
         Order::Race => assert!(waiting.is_empty(), "who waits in a race has an entry"),
+    }
+}
+
+/// Whatever somebody writes of itself: what would be obeyed is written out, and what is too long is cut.
+pub async fn a_survey_shows_clean_texts_only(bench: Shared) {
+    let hostile = |what: &str, length| {
+        format!("{what}\0\n\r\u{1b}[2J\u{7f}\u{9b}\u{2028}\u{202e}=\"{}", "x".repeat(length))
+    };
+    let hostile = Candidate {
+        id: hostile("id", NAME),
+        host: hostile("host", NAME),
+        pid: std::process::id(),
+        command: hostile("command", WORDS),
+        containment: hostile("containment", NAME),
+        ..Candidate::foreign("")
+    };
+    let (store, onlooker) = (bench.connect().await, bench.connect().await);
+    let mut seats = Vec::new();
+    for _ in 0..2 {
+        let mut seat = store.open(&election(), &hostile, bench.ttl()).await.expect("a seat");
+        seat.refresh(bench.now()).await.expect("a refresh");
+        seats.push(seat);
+    }
+    let survey = onlooker.survey(&election()).await.expect("a survey");
+    let shown: Vec<_> = survey.entries().map(|entry| &entry.candidate).collect();
+    assert_eq!(shown.len(), if order(&bench).await == Order::Queue { 2 } else { 1 });
+    for shown in shown {
+        assert_eq!(*shown, hostile.clone().cleaned());
+        let names = [&shown.id, &shown.host, &shown.containment].map(|name| (name, NAME));
+        for (text, most) in names.into_iter().chain([(&shown.command, WORDS)]) {
+            assert_eq!((&escape(text), text.chars().count()), (text, most));
+        }
+    }
+    for mut seat in seats {
+        seat.resign().await.expect("a resign");
     }
 }
 

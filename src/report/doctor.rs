@@ -322,11 +322,10 @@ mod tests {
                 most: None,
                 used: Some(1_572_864),
             }],
-            findings: vec![FindingReport {
-                severity: Severity::Warning.name(),
-                what: "b:2379\ndoes not answer".into(),
-                way_out: "start it".into(),
-            }],
+            findings: vec![FindingReport::from(&Finding::warning(
+                "b:2379\ndoes not answer",
+                "start it",
+            ))],
         }
     }
 

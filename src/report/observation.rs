@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use elect_api::{Candidate, ElectionName, Leader, Survey};
 use serde::Serialize;
 
-use super::rfc3339;
+use super::{escape, rfc3339};
 
 /// A change of an election, or of what is known of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,7 +140,7 @@ impl Observation {
 
     /// One line for people.
     pub fn line(&self) -> String {
-        let about = self.id.as_deref().or(self.reason.as_deref());
+        let about = self.id.as_deref().or(self.reason.as_deref()).map(escape);
         let line = format!("{}  {:<9}  {}", self.time, self.event, about.unwrap_or_default());
         let mut line = line.trim_end().to_owned();
         let more = [
@@ -229,7 +229,7 @@ mod tests {
         );
         assert_eq!(
             serde_json::to_string(&seen).unwrap(),
-            r#"{"time":"1970-01-01T00:00:00.000Z","election":"job","event":"leader","id":"a\u001b","host":"web","pid":42,"command":"./job","token":7,"reason":null}"#
+            r#"{"time":"1970-01-01T00:00:00.000Z","election":"job","event":"leader","id":"a\\u{1b}","host":"web","pid":42,"command":"./job","token":7,"reason":null}"#
         );
         assert_eq!(tell(Change::Vacant).line(), "1970-01-01T00:00:00.000Z  vacant\n");
         assert_eq!(

@@ -152,7 +152,8 @@ fn what_others_wrote_cannot_drive_a_terminal() {
         let shown = ground.elect("status").args(["-o", form]).run().exits(0).stdout;
         assert!(!shown.contains('\u{1b}'), "{form}: {shown:?}");
     }
-    assert_eq!(ground.status()["leader"]["command"], odd.display().to_string());
+    let command = elect_api::text::escape(&odd.display().to_string());
+    assert_eq!(ground.status()["leader"]["command"], command);
     let table = ground.elect("status").run().stdout;
     assert_eq!(table.lines().count(), 3, "{table}");
 }

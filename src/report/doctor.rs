@@ -269,7 +269,6 @@ fn bytes(count: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
 
     fn report() -> DoctorReport {

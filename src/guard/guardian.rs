@@ -64,8 +64,8 @@ struct Guardian {
     /// The entry to be given up if the wrapper dies.
     ticket: TicketText,
     holds: [Option<OwnedFd>; MOST_HOLDS],
-    /// How many of these, the first ones, no command inherits.
-    kept: usize,
+    /// How many of these, the first ones, the command inherits.
+    marks: usize,
     /// The command, until it is reaped.
     command: Option<i32>,
     /// Whether it is known whether the exec worked.
@@ -92,7 +92,7 @@ pub(super) fn main(mut parts: Parts) -> ! {
         dead_man,
         ticket: TicketText::NONE,
         holds: [const { None }; MOST_HOLDS],
-        kept: MOST_HOLDS,
+        marks: 0,
         command: None,
         launched: false,
         hunt: Hunt::default(),
@@ -228,8 +228,8 @@ impl Guardian {
                     self.outlive_wrapper()
                 }
                 Received::Message { complete } => match Order::decode(&message) {
-                    Some(Order::Start { token, kept }) if complete => {
-                        self.kept = usize::from(kept).min(MOST_HOLDS);
+                    Some(Order::Start { token, marks }) if complete => {
+                        self.marks = usize::from(marks).min(MOST_HOLDS);
                         self.parts.launch.image.set_token(token);
                         self.parts.lease.begin(token);
                         self.step(Event::Start);
@@ -271,7 +271,7 @@ impl Guardian {
         }
         let birth = Birth {
             launch: &mut self.parts.launch,
-            marks: &self.holds[self.kept..],
+            marks: &self.holds[..self.marks],
             death_writers: Some(self.parts.death_writers.descriptors()),
             lease: self.parts.lease.memory(),
             null: &self.parts.null,

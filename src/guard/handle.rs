@@ -231,10 +231,11 @@ impl Guardian {
     /// # Errors
     /// When they cannot be sent; nothing was started then.
     pub fn start(&mut self, token: Token, holds: &Holds<'_>) -> io::Result<()> {
-        let all = holds.locks.iter().chain(&holds.marks);
+        // A guardian that dies closes what has the lower number first: whoever gets the lock then finds no mark of it.
+        let all = holds.marks.iter().chain(&holds.locks);
         let numbers: Vec<RawFd> = all.map(AsRawFd::as_raw_fd).collect();
-        let kept = u8::try_from(holds.locks.len()).ok().filter(|_| numbers.len() <= MOST_HOLDS);
-        let Some(kept) = kept else {
+        let marks = u8::try_from(holds.marks.len()).ok().filter(|_| numbers.len() <= MOST_HOLDS);
+        let Some(marks) = marks else {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 "too many descriptors hold the lease",
@@ -244,7 +245,7 @@ impl Guardian {
             // It must not overtake what has to be known before.
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        channel::send(self.socket.get_ref(), &Order::Start { token, kept }.encode(), &numbers)?;
+        channel::send(self.socket.get_ref(), &Order::Start { token, marks }.encode(), &numbers)?;
         self.takeover.begin();
         Ok(())
     }

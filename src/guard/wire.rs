@@ -24,8 +24,8 @@ pub(super) enum Order<'a> {
     Start {
         /// The command's `ELECT_TOKEN`.
         token: Token,
-        /// How many of the descriptors, the first ones, the guardian keeps from the command.
-        kept: u8,
+        /// How many of the descriptors, the first ones, the command inherits.
+        marks: u8,
     },
     /// The command leads the part of the election that has this number; it comes before the start.
     Part(u16),
@@ -193,9 +193,9 @@ pub(super) fn nanos(at: Option<Boottime>) -> u64 {
 impl<'a> Order<'a> {
     pub(super) fn encode(self) -> Message {
         let parts = match self {
-            Self::Start { token, kept } => {
+            Self::Start { token, marks } => {
                 let wide = [token.get(), 0, 0, 0];
-                Parts { tag: 1, small: kept.into(), wide, ..Parts::default() }
+                Parts { tag: 1, small: marks.into(), wide, ..Parts::default() }
             }
             Self::Renewed(Deadlines { soft, hard, dead_man, last }) => {
                 let wide = [soft, hard, dead_man, last].map(|at| nanos(Some(at)));
@@ -222,7 +222,7 @@ impl<'a> Order<'a> {
         let Parts { tag, flag, small, wide: [first, second, third, fourth] } =
             Parts::unpack(bytes)?;
         Some(match tag {
-            1 => Self::Start { token: Token::new(first), kept: u8::try_from(small).ok()? },
+            1 => Self::Start { token: Token::new(first), marks: u8::try_from(small).ok()? },
             2 => Self::Renewed(Deadlines {
                 soft: instant(first),
                 hard: instant(second),
@@ -298,7 +298,7 @@ mod tests {
     fn orders_survive_the_wire() {
         let at = Boottime::from_boot(Duration::from_millis(7));
         for order in [
-            Order::Start { token: Token::new(u64::MAX), kept: u8::MAX },
+            Order::Start { token: Token::new(u64::MAX), marks: u8::MAX },
             Order::Renewed(Deadlines {
                 soft: at,
                 hard: at + at.since_boot(),

@@ -273,7 +273,7 @@ impl Seat for FileSeat {
                 // The entry's lock goes last: it is what the next one sleeps on. All are closed and none
                 // is unlocked, so that a descendant that still has copies goes on holding the lease.
                 place.give_up();
-                drop((lock, mark));
+                drop((mark, lock));
                 drop(place);
             }
         }

@@ -46,8 +46,12 @@ pub(crate) fn survey(root: &Root, election: &ElectionName) -> Result<Survey, Err
                 entry.is_stopped = standstill::are_stopped(&entry.outlived_by);
             }
         }
-    } else {
-        survey.leader = tree::outlived(&hall)?;
+    } else if let Some(mut leader) = tree::outlived(&hall)? {
+        if held_lock(&hall)?.is_some() {
+            // It has won meanwhile.
+            (leader.entry.is_stopped, leader.entry.outlived_by) = (false, Vec::new());
+        }
+        survey.leader = Some(leader);
     }
     let others = winners.into_iter().map(|Leader { mut entry, .. }| {
         entry.is_stopped = standstill::is_stopped(entry.candidate.pid);

@@ -144,7 +144,8 @@ fn stall_win_kill(tick: Duration, s: Duration, stall: f64) {
         let claim = lead_in_time(seat.as_mut(), s).await;
         servers.member(0).kill();
         // On a busy machine the stall may be longer than the session: then it has come anew, and claims for another node.
-        let end = if Some(claim.token) == known { end } else { end_of_leader(&servers, claim).await };
+        let end =
+            if Some(claim.token) == known { end } else { end_of_leader(&servers, claim).await };
         let gone = tokio::task::spawn_blocking(|| end.join())
             .await
             .expect("a thread")

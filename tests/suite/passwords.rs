@@ -11,6 +11,7 @@ use crate::see::{Arena, Ground, on_each_cluster};
 
 on_each_cluster! {
     a_password_that_others_may_read_is_told_once
+    so_it_is_by_members_of_shards_and_sidecars
     doctor_finds_it
 }
 
@@ -50,6 +51,23 @@ fn a_password_that_others_may_read_is_told_once(arena: &Arena) {
         assert_eq!(said.matches(warning).count(), 1, "{said}");
     }
     assert!(!said.contains("hush"), "{said}");
+}
+
+fn so_it_is_by_members_of_shards_and_sidecars(arena: &Arena) {
+    let url = url(arena);
+    let elect = |words: &[&str]| Elect::new(env!("CARGO_BIN_EXE_elect")).args(words);
+    let shards = elect(&["run", "-b", &url, "-e", "job", "--shards", "2", "sleep", "3600"]);
+    let sidecar = elect(&["sidecar", "-b", &url, "-e", "web"]);
+    for (run, leads, code) in [(shards, "job:0", 143), (sidecar, "web", 0)] {
+        let mut run = run.spawn();
+        let wait = elect(&["wait", "-b", &url, leads]);
+        wait.run().exits(0);
+        run.signal(Signal::SIGTERM);
+        let said = run.wait().exits(code).stderr;
+        for warning in [SENT, KEPT] {
+            assert_eq!(said.matches(warning).count(), 1, "{said}");
+        }
+    }
 }
 
 fn doctor_finds_it(arena: &Arena) {

@@ -29,6 +29,8 @@ fn a_leader_that_was_stopped_past_its_deadline_never_says_so() {
     assert!(to_hard > 0.0 && to_hard < 4.0, "{page}");
 
     let guardian = elect.guardian();
+    let has_command = || !elect_testkit::program::children(guardian).is_empty();
+    eventually("the command", || has_command().then_some(()));
     stop(elect.pid());
     let paths = ["/leader", "/", "/metrics", "/events"];
     let mut asked: Vec<_> = (0..32)
@@ -39,9 +41,7 @@ fn a_leader_that_was_stopped_past_its_deadline_never_says_so() {
             (path, stream)
         })
         .collect();
-    eventually("the command to be killed", || {
-        elect_testkit::program::children(guardian).is_empty().then_some(())
-    });
+    eventually("the command to be killed", || (!has_command()).then_some(()));
     elect.signal(Signal::SIGCONT);
     let mut answers = 0;
     for (path, stream) in &mut asked {

@@ -124,7 +124,10 @@ fn claim(site: &Site, words: &[u64; WORDS]) -> io::Result<Option<File>> {
         },
         Some(found) if is_regular(&found) => {
             site.vouch_for(&found)?;
-            site.open(site.name(), OFlag::O_RDWR, Mode::empty())?
+            match site.open_found(site.name(), &found, OFlag::O_RDWR)? {
+                Some(file) => file,
+                None => return Ok(None),
+            }
         }
         Some(_) => return Err(is_something_else()),
     };
@@ -154,14 +157,20 @@ fn replace(site: &Site, old: &File, words: &[u64; WORDS]) -> io::Result<Option<F
         let what = format!("{} beside it is in the way: remove it", name.display());
         Err(io::Error::new(ErrorKind::AlreadyExists, what))
     };
-    let flags = OFlag::O_RDWR | OFlag::O_CREAT;
-    let new = site
-        .open(&name, flags, Mode::from_bits_truncate(0o600))
-        .map_err(|why| is_locked_to_read(&why))?;
-    let found = fstat(&new)?;
-    if !is_regular(&found) || found.st_uid != geteuid().as_raw() || found.st_nlink > 1 {
-        return is_in_the_way();
-    }
+    let opened = match site.beside(&name)? {
+        None => {
+            let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL;
+            match site.open(&name, flags, Mode::from_bits_truncate(0o600)) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(None),
+                made => made.map(Some),
+            }
+        }
+        Some(found) if !is_regular(&found) || found.st_uid != geteuid().as_raw() => {
+            return is_in_the_way();
+        }
+        Some(found) => site.open_found(&name, &found, OFlag::O_RDWR),
+    };
+    let Some(new) = opened.map_err(|why| is_locked_to_read(&why))? else { return Ok(None) };
     if !locks::lock(&new, WHOLE)? {
         return if locks::is_locked(&new, WHOLE)? { Err(is_kept()) } else { is_in_the_way() };
     }

@@ -8,7 +8,7 @@ use elect_api::path::{Draft, Site, is_regular};
 use elect_api::{ElectionName, Token};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
-use nix::sys::stat::{FileStat, Mode, fchmod, fstat};
+use nix::sys::stat::{FileStat, Mode, fchmod};
 use nix::unistd::Uid;
 use serde::Serialize;
 
@@ -132,16 +132,11 @@ fn empty(site: &Site) -> io::Result<File> {
     let vouch = |found: &FileStat| {
         if Uid::effective().is_root() { site.vouch_for(found) } else { Ok(()) }
     };
-    if let Some(found) = site.found()? {
-        vouch(&found)?;
-    }
-    let file = site.open(site.name(), OFlag::O_WRONLY, Mode::empty())?;
-    let found = fstat(&file)?;
+    let exchanged = || io::Error::other("it was exchanged as it was opened: try again");
+    let found = site.found()?.ok_or_else(exchanged)?;
     vouch(&found)?;
+    let file = site.open_found(site.name(), &found, OFlag::O_WRONLY)?.ok_or_else(exchanged)?;
     if is_regular(&found) {
-        if found.st_nlink > 1 {
-            return Err(io::Error::other("the file has another name too (a hard link)"));
-        }
         file.set_len(0)?;
     }
     Ok(file)

@@ -1,11 +1,15 @@
 //! Paths that elect is given, and other users on the way: what they put there is neither written nor believed.
 
 use std::fs::{self, Permissions};
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use elect_testkit::program::{Elect, Ended, Running, eventually};
 use nix::sys::signal::Signal;
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
 
 use crate::support::Ground;
 use crate::usage::{User, as_nobody};
@@ -215,6 +219,26 @@ fn a_lease_of_a_stranger_is_not_believed() {
     let shown = town.stranger.elect().args(["check", "--lease-file"]).arg(&true_one).run();
     shown.exits(0).prints("leading, no time limit\n");
     end(leader);
+    // Its page is below a folder of a process, which is nobody's gift.
+    let script = "import os, sys
+os.setresgid(int(sys.argv[1]), int(sys.argv[1]), int(sys.argv[1]))
+os.setresuid(int(sys.argv[1]), int(sys.argv[1]), int(sys.argv[1]))
+page = os.memfd_create('elect-lease')
+os.write(page, b''.join(word.to_bytes(8, sys.byteorder) for word in (int.from_bytes(b'elect\\0\\0\\x01', 'big'), 1, 7, 2**64 - 1)))
+print(f'/proc/{os.getpid()}/fd/{page}', flush=True)
+sys.stdin.read()";
+    let mut forger = Command::new("python3")
+        .args(["-c", script, &owner])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut page = String::new();
+    BufReader::new(forger.stdout.take().unwrap()).read_line(&mut page).unwrap();
+    let told = Elect::new(ELECT).arg("check").env("ELECT_LEASE", page.trim_end()).run();
+    told.exits(125).prints("").says(&format!("belongs to user {owner}"));
+    drop(forger.stdin.take());
+    forger.wait().unwrap();
 }
 
 #[test]
@@ -306,6 +330,23 @@ fn no_secret_is_read_through_a_link_of_a_stranger() {
         let ended =
             Elect::new(ELECT).args(["status", "-b", &url]).env("ELECT_PASSWORD_FILE", &link);
         ended.run().exits(125).prints("").says("public/password belongs to user");
+    }
+    // Nor where root has given them the folder.
+    let given = town.link("home/link", &secret, town.stranger.id);
+    let (pipe, endless) = (town.path("home/pipe"), town.path("home/endless"));
+    mkfifo(&pipe, Mode::S_IRWXU).unwrap();
+    fs::File::create(&endless).unwrap().set_len(1 << 30).unwrap();
+    for (path, why) in [
+        (&given, "home/link belongs to user"),
+        (&pipe, "it is a pipe"),
+        (&endless, "it is longer than"),
+    ] {
+        let url = format!("etcd://me@127.0.0.1:1?password-file={}", path.display());
+        Elect::new(ELECT)
+            .args(["run", "-n", "-e", "job", "-b", &url, "true"])
+            .run()
+            .exits(125)
+            .says(why);
     }
     // From a pipe of ours it is read.
     let script = "echo hush | exec \"$@\"";

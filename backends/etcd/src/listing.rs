@@ -1,7 +1,7 @@
 //! Listings of keys, read in parts: whoever may write keys may write many, and large ones.
 
 use etcd_client::{Client, Error as Cause, GetOptions, KeyValue, ResponseHeader};
-use tonic::Code;
+use tonic::{Code, Status};
 
 use crate::fault::{Doing, Failure};
 
@@ -9,6 +9,9 @@ use crate::fault::{Doing, Failure};
 const MANY: i64 = 1024;
 /// The longest answer that is read, in bytes: more than the largest key that etcd takes if it is set up as usual.
 const LONGEST: usize = 2 << 20;
+
+/// How many keys are kept of a listing.
+const MOST: usize = 100_000;
 
 /// What of the keys is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,13 +52,25 @@ pub(crate) async fn list<T>(
             }
             Err(cause) => return Err(Failure { doing: Doing::Look, cause }),
         };
+        let begins = reply.kvs().first().is_none_or(|first| first.key() >= from.as_slice());
+        if !begins || !reply.kvs().is_sorted_by(|one, next| one.key() < next.key()) {
+            return Err(odd("the keys of a listing do not rise"));
+        }
         kept.extend(reply.kvs().iter().filter_map(&mut keep));
+        if kept.len() > MOST {
+            return Err(odd(&format!("there are more than {MOST} keys below {prefix:?}")));
+        }
         let Some(last) = reply.kvs().last().filter(|_| reply.more()) else { return Ok(kept) };
         from = [last.key(), &[0]].concat();
         revision = reply.header().map_or(revision, ResponseHeader::revision);
         asked = part;
         limit = (limit * 2).min(MANY);
     }
+}
+
+/// No store that elect can be used with answers like this.
+fn odd(what: &str) -> Failure {
+    Failure { doing: Doing::Look, cause: Cause::GRpcStatus(Status::data_loss(what)) }
 }
 
 /// The first key behind all that begin so: `\0` stands for the end of all keys.

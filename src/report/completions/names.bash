@@ -29,7 +29,7 @@ _elect_names() {
         if [[ ${name} == "${cur}"* ]]; then
             COMPREPLY+=("${name}")
         fi
-    done < <("${words[0]}" names "$1" -- "${words[@]:1}" 2>/dev/null </dev/null)
+    done < <(command elect names "$1" -- "${words[@]:1}" 2>/dev/null </dev/null)
 }
 
 _elect_with_names() {

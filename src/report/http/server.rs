@@ -50,7 +50,7 @@ impl Server {
         let (stopping, watched) = watch::channel(false);
         let (ending, ended) = mpsc::channel();
         let pace = Pace::new(board.clocks().now);
-        let is_local = listener.address().ip().is_loopback();
+        let is_local = listener.address().ip().to_canonical().is_loopback();
         let desk = Desk { is_local, board, lookout, crowd: Crowd::new(), pace, stopping: watched };
         let socket = {
             let _context = runtime.enter();

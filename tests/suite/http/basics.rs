@@ -109,9 +109,14 @@ fn a_page_of_another_name_reads_nothing_on_the_loopback_interface() {
     let _one = leader(&ground, local);
     let _two = serving(&ground, open).sh("sleep 3600").spawn();
     let through = SocketAddr::from(([127, 0, 0, 1], open.port()));
-    eventually("a waiter", || try_get(through, "/readyz").filter(|answer| answer.code == 200));
+    let mapped = SocketAddr::from((Ipv4Addr::LOCALHOST.to_ipv6_mapped(), free_port()));
+    let _three = serving(&ground, mapped).sh("sleep 3600").spawn();
+    for waiter in [through, mapped] {
+        eventually("a waiter", || try_get(waiter, "/readyz").filter(|answer| answer.code == 200));
+    }
     let port = local.port();
     for (server, host, code) in [
+        (mapped, "evil.example".to_owned(), 421),
         (local, format!("evil.example:{port}"), 421),
         (local, "evil.example".to_owned(), 421),
         (local, format!("127.0.0.1:{port}"), 200),

@@ -4,10 +4,16 @@ use std::path::Path;
 
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
-use nix::libc::uid_t;
-use nix::sys::stat::{Mode, fstat, fstatat};
+use nix::libc::{S_IFIFO, S_IFMT, uid_t};
+use nix::sys::stat::{FileStat, Mode, fstat, fstatat, stat};
 
-use super::{Last, Stop, Walk, appointed, ourselves, refused};
+use super::{Last, Stop, Walk, appointed, links, ourselves, refused};
+
+/// The longest file that is read, in bytes: a bundle of certificates may have hundreds.
+const LONGEST: u64 = 4 << 20;
+
+/// What this process has open.
+const OURS: &str = "/proc/self/fd";
 
 /// Reads the file at this path, which no stranger put there.
 ///
@@ -15,7 +21,10 @@ use super::{Last, Stop, Walk, appointed, ourselves, refused};
 /// What kept us from it; a [`super::Doubt`] within, if that is why.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open(path, &[], OFlag::empty())?.read_to_end(&mut bytes)?;
+    open(path, &[], Kind::Text)?.take(LONGEST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LONGEST {
+        return Err(io::Error::other(format!("it is longer than {LONGEST} bytes")));
+    }
     Ok(bytes)
 }
 
@@ -24,14 +33,28 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// # Errors
 /// As [`read`].
 pub fn look(path: &Path, owners: &[uid_t]) -> io::Result<File> {
-    open(path, owners, OFlag::O_NONBLOCK)
+    open(path, owners, Kind::Any)
 }
 
-fn open(path: &Path, owners: &[uid_t], flags: OFlag) -> io::Result<File> {
+/// What may be at the end of a path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A file or a device, or what this process has open already.
+    Text,
+    /// Anything: whoever asked looks for themselves.
+    Any,
+}
+
+fn open(path: &Path, owners: &[uid_t], kind: Kind) -> io::Result<File> {
     let users = [&ourselves(), owners].concat();
     let mut walk = Walk::along(path, Last::Followed)?;
     let stop = walk.go();
-    let flags = flags | OFlag::O_RDONLY | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
+    // Those who were given a folder give nothing else away by a link in it.
+    links(walk.steps(), &users).map_err(refused)?;
+    let is_ours = matches!(stop, Stop::Open(_)) && is_what_we_have_open(&walk);
+    // A pipe that we were given is waited for; no other.
+    let waits = if is_ours && kind == Kind::Text { OFlag::empty() } else { OFlag::O_NONBLOCK };
+    let flags = waits | OFlag::O_RDONLY | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
     let (name, flags) = match stop {
         Stop::There(name) => (name, flags | OFlag::O_NOFOLLOW),
         Stop::Open(name) => (name, flags),
@@ -40,9 +63,23 @@ fn open(path: &Path, owners: &[uid_t], flags: OFlag) -> io::Result<File> {
     };
     let known = appointed(walk.steps(), &users).map_err(refused)?;
     let vouch = |stat| known.vouch_for(&stat, path).map_err(refused);
-    // A device may do things when it is opened, and a pipe wait.
+    // A device may do things when it is opened.
     vouch(fstatat(walk.folder(), name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW)?)?;
     let file = openat(walk.folder(), name.as_os_str(), flags, Mode::empty())?;
-    vouch(fstat(&file)?)?;
+    if is_ours {
+        return Ok(file.into());
+    }
+    let opened = fstat(&file)?;
+    if kind == Kind::Text && opened.st_mode & S_IFMT == S_IFIFO {
+        return Err(io::Error::other("it is a pipe, which nobody may ever write to"));
+    }
+    vouch(opened)?;
     Ok(file.into())
+}
+
+/// Whether it stands among the descriptors of this process: whoever started it has chosen those.
+fn is_what_we_have_open(walk: &Walk) -> bool {
+    let number = |stat: nix::Result<FileStat>| stat.map(|stat| (stat.st_dev, stat.st_ino)).ok();
+    let ours = number(stat(OURS));
+    ours.is_some() && number(fstat(walk.folder())) == ours
 }

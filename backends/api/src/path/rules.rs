@@ -88,14 +88,14 @@ pub struct Appointed {
 pub fn appointed(steps: &[Step], users: &[uid_t]) -> Result<Appointed, Doubt> {
     let mut known = Appointed { users: users.to_vec(), is_open: false };
     for step in steps {
-        if !known.is_open && !step.is_link() {
+        if !known.is_open && !step.is_link() && !step.is_of_a_process {
             known.users.push(step.stat.st_uid);
         }
-        if known.is_open {
+        if known.is_open || step.is_of_a_process {
             owned(step, &known.users)?;
         }
         if !step.is_link() {
-            known.is_open = step.is_open;
+            known.is_open = step.is_open || step.is_of_a_process;
         }
     }
     Ok(known)

@@ -10,7 +10,8 @@ use nix::libc::uid_t;
 use nix::sys::stat::{FileStat, Mode, fstat, fstatat, mkdirat};
 
 use super::{
-    Appointed, Draft, Last, SAFELY, Stop, Walk, appointed, links, ourselves, refused, strict,
+    Appointed, Draft, Last, SAFELY, Stop, Walk, appointed, is_regular, links, ourselves, refused,
+    strict,
 };
 
 /// Rights of files that others may read.
@@ -80,10 +81,44 @@ impl Site {
     /// # Errors
     /// It cannot be told.
     pub fn found(&self) -> io::Result<Option<FileStat>> {
-        match fstatat(&self.folder, self.name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW) {
+        self.beside(&self.name)
+    }
+
+    /// What has this name beside it, likewise.
+    ///
+    /// # Errors
+    /// It cannot be told.
+    pub fn beside(&self, name: &OsStr) -> io::Result<Option<FileStat>> {
+        match fstatat(&self.folder, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
             Err(Errno::ENOENT) => Ok(None),
             found => Ok(Some(found?)),
         }
+    }
+
+    /// Opens what was found under this name, and nothing that has taken its place since: then `None`. A file that has a
+    /// second name is none to be opened: whoever may write to the folder may have given it this one, and taken it
+    /// away again before anybody looks.
+    ///
+    /// # Errors
+    /// It cannot be opened, or has a second name.
+    pub fn open_found(
+        &self,
+        name: &OsStr,
+        found: &FileStat,
+        flags: OFlag,
+    ) -> io::Result<Option<File>> {
+        let single = |stat: &FileStat| {
+            if is_regular(stat) && stat.st_nlink > 1 {
+                return Err(io::Error::other("the file has another name too (a hard link)"));
+            }
+            Ok(())
+        };
+        single(found)?;
+        let file = self.open(name, flags, Mode::empty())?;
+        let opened = fstat(&file)?;
+        single(&opened)?;
+        let is_same = (opened.st_dev, opened.st_ino) == (found.st_dev, found.st_ino);
+        Ok(is_same.then_some(file))
     }
 
     /// What has this `stat` there was put there by somebody whom we trust.
@@ -158,4 +193,31 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut draft = site.draft()?;
     draft.file.write_all(bytes)?;
     draft.put(site.name()).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_was_found_is_opened_and_nothing_in_its_place() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        for name in ["one", "victim"] {
+            fs::write(path(name), name).expect("a file");
+        }
+        let site = Site::find(&path("one")).expect("a way");
+        let open = |found: &FileStat| site.open_found(site.name(), found, OFlag::O_RDWR);
+        let found = site.found().expect("an answer").expect("a file");
+        assert!(open(&found).expect("it is there").is_some());
+        // Somebody gives another file this name, for as long as it takes to open it.
+        fs::rename(path("one"), path("away")).expect("renamed");
+        fs::hard_link(path("victim"), path("one")).expect("a link");
+        open(&found).expect_err("it has a second name");
+        open(&site.found().expect("an answer").expect("a file")).expect_err("it has, as was seen");
+        fs::remove_file(path("victim")).expect("removed");
+        assert!(open(&found).expect("it may be opened").is_none(), "it is another one");
+    }
 }

@@ -50,6 +50,9 @@ pub struct Step {
     /// Whether others than its owner can change what is in it. Kubernetes mounts a `ConfigMap` with all rights,
     /// and read-only.
     pub is_open: bool,
+    /// Whether it is a folder of a process, below `/proc`: its owner is whoever that process is, and it was put there by
+    /// nobody.
+    pub is_of_a_process: bool,
 }
 
 /// Where a walk stops.
@@ -105,11 +108,12 @@ impl Walk {
                 return Stop::There(name);
             }
             if is_link {
-                self.steps.push(Step { path: self.path(), stat, is_open: false });
+                let (path, is_open, is_of_a_process) = (self.path(), false, false);
+                self.steps.push(Step { path, stat, is_open, is_of_a_process });
             }
             let outcome = if !is_link {
                 self.enter(&name, OFlag::O_NOFOLLOW)
-            } else if !self.is_among_the_open() {
+            } else if !is_of_a_process_at(&self.here) {
                 self.follow(&name)
             } else if is_last {
                 return Stop::Open(name);
@@ -178,18 +182,19 @@ impl Walk {
         self.todo = todo;
         Ok(())
     }
+}
 
-    /// Whether links in this folder are the kernel's, to what a process has open: their text is no path.
-    fn is_among_the_open(&self) -> bool {
-        let is_proc = fstatfs(&self.here).is_ok_and(|it| it.filesystem_type() == PROC_SUPER_MAGIC);
-        is_proc && fstat(&self.here).is_ok_and(|stat| stat.st_ino != PROC_ROOT)
-    }
+/// Whether a folder is one below `/proc`. Links in it are the kernel's, to what a process has open: their text is no path.
+fn is_of_a_process_at(folder: &OwnedFd) -> bool {
+    let is_proc = fstatfs(folder).is_ok_and(|it| it.filesystem_type() == PROC_SUPER_MAGIC);
+    is_proc && fstat(folder).is_ok_and(|stat| stat.st_ino != PROC_ROOT)
 }
 
 fn step(folder: &OwnedFd, path: &Path) -> Result<Step, Errno> {
     let stat = fstat(folder)?;
     let is_open = is_writable_by_others(&stat) && !is_read_only(folder);
-    Ok(Step { path: path.to_owned(), stat, is_open })
+    let is_of_a_process = is_of_a_process_at(folder);
+    Ok(Step { path: path.to_owned(), stat, is_open, is_of_a_process })
 }
 
 /// Whether the mode lets others than the owner write.

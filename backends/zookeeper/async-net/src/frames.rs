@@ -1,43 +1,56 @@
 //! What a server announces: four bytes before each of its replies say how long that is.
 
+use std::collections::HashSet;
 use std::io::{self, ErrorKind};
 
 /// The longest reply that is read, in bytes: four times what ZooKeeper's own clients and servers take if they are set
 /// up as usual (`jute.maxbuffer`), as a server lists the children of a node in one reply, however many there are.
 pub const LONGEST: u32 = 4 << 20;
 
-/// Follows the replies of one connection.
+/// How much of a frame is looked at: the header of a reply, and a number behind it.
+const BEGINNING: usize = 20;
+
+/// The requests that are answered with a list: those for an ACL, for children (two kinds), for the nodes of a session.
+const LISTS: [i32; 4] = [6, 8, 12, 103];
+
+/// Follows what is said on one connection.
 #[derive(Debug, Default)]
-pub(crate) enum Replies {
+pub(crate) enum Talk {
     /// Nothing was asked yet.
     #[default]
     Unasked,
-    /// They are frames.
-    Frames(Frames),
-    /// They are words to a command of four letters, or TLS.
+    /// Requests and replies are frames.
+    Frames(Box<Frames>),
+    /// A command of four letters and words to it, or TLS.
     Opaque,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
-    /// The beginning of the next one, as far as it has come.
-    head: [u8; 4],
-    come: usize,
-    /// What is to come of the present one.
-    left: u32,
+    requests: Stream,
+    replies: Stream,
+    /// The numbers of the requests under way that are answered with a list.
+    lists: HashSet<i32>,
 }
 
-impl Replies {
-    /// These bytes are sent: the first of all tells what is spoken. Our own frames are short.
+impl Talk {
+    /// These bytes are sent: the first of all tells what is spoken, as our own frames are short.
     pub(crate) fn asked(&mut self, bytes: &[u8]) {
         if let (Self::Unasked, Some(first)) = (&self, bytes.first()) {
-            *self = if *first == 0 { Self::Frames(Frames::default()) } else { Self::Opaque };
+            *self = if *first == 0 { Self::Frames(Box::default()) } else { Self::Opaque };
+        }
+        if let Self::Frames(frames) = self {
+            frames.asked(bytes);
         }
     }
 
     /// These bytes have come.
     pub(crate) fn read(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self {
+            Self::Unasked if !bytes.is_empty() => {
+                let what = "the server speaks before it is asked, as no ZooKeeper does";
+                Err(io::Error::new(ErrorKind::InvalidData, what))
+            }
             Self::Frames(frames) => frames.read(bytes),
             Self::Unasked | Self::Opaque => Ok(()),
         }
@@ -45,7 +58,71 @@ impl Replies {
 }
 
 impl Frames {
-    fn read(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+    fn asked(&mut self, bytes: &[u8]) {
+        // It fails for replies only.
+        let _ = self.requests.follow(bytes, u32::MAX, |frame| {
+            if let (Some(number), Some(kind)) = (frame.number_at(0), frame.number_at(4))
+                && !frame.is_first
+                && LISTS.contains(&kind)
+            {
+                self.lists.insert(number);
+            }
+            Ok(())
+        });
+    }
+
+    fn read(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.replies.follow(bytes, LONGEST, |frame| {
+            let Some(number) = frame.number_at(0).filter(|_| !frame.is_first) else {
+                return Ok(());
+            };
+            let is_list = self.lists.remove(&number) && frame.number_at(12) == Some(0);
+            match frame.number_at(16).and_then(|entries| u32::try_from(entries).ok()) {
+                // Each has a length at least. The library keeps room for as many before it reads one.
+                Some(entries) if is_list && entries > frame.length.saturating_sub(20) / 4 => {
+                    Err(too_many(entries))
+                }
+                _ => Ok(()),
+            }
+        })
+    }
+}
+
+/// One direction of a connection.
+#[derive(Debug, Default)]
+struct Stream {
+    /// What has come of the beginning of the present frame, its length first.
+    begun: Vec<u8>,
+    /// What is to come of it behind that.
+    left: u32,
+    is_under_way: bool,
+}
+
+/// The beginning of a frame.
+struct Frame<'a> {
+    /// The first of a connection has no header.
+    is_first: bool,
+    length: u32,
+    beginning: &'a [u8],
+}
+
+impl Frame<'_> {
+    fn number_at(&self, place: usize) -> Option<i32> {
+        self.beginning[place.min(self.beginning.len())..]
+            .first_chunk()
+            .copied()
+            .map(i32::from_be_bytes)
+    }
+}
+
+impl Stream {
+    /// Has each frame judged once its beginning has come, and its length before that.
+    fn follow(
+        &mut self,
+        mut bytes: &[u8],
+        longest: u32,
+        mut judge: impl FnMut(&Frame<'_>) -> io::Result<()>,
+    ) -> io::Result<()> {
         while let [first, others @ ..] = bytes {
             if self.left > 0 {
                 let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX).min(self.left);
@@ -53,18 +130,27 @@ impl Frames {
                 bytes = &bytes[length as usize..];
                 continue;
             }
-            self.head[self.come] = *first;
-            self.come = (self.come + 1) % self.head.len();
+            self.begun.push(*first);
             bytes = others;
-            if self.come == 0 {
-                self.left = u32::from_be_bytes(self.head);
-                if self.left > LONGEST {
-                    return Err(too_long(self.left));
-                }
+            let Some((head, beginning)) = self.begun.split_first_chunk() else { continue };
+            let length = u32::from_be_bytes(*head);
+            if length > longest {
+                return Err(too_long(length));
+            }
+            if beginning.len() == BEGINNING || beginning.len() == length as usize {
+                judge(&Frame { is_first: !self.is_under_way, length, beginning })?;
+                self.left = length - u32::try_from(beginning.len()).unwrap_or(length);
+                self.is_under_way = true;
+                self.begun.clear();
             }
         }
         Ok(())
     }
+}
+
+fn too_many(announced: u32) -> io::Error {
+    let what = format!("the server announces {announced} entries in a reply that is shorter");
+    io::Error::new(ErrorKind::InvalidData, what)
 }
 
 fn too_long(announced: u32) -> io::Error {
@@ -98,5 +184,42 @@ mod tests {
         }
         Frames::default().read(&frame(LONGEST)).expect("the longest");
         Frames::default().read(&[0xff; 4]).expect_err("a length below zero");
+    }
+
+    /// A request of this number and kind, or a reply to it: that with an error, and what follows it.
+    fn numbers(numbers: &[i32]) -> Vec<u8> {
+        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_be_bytes()).collect();
+        let length = u32::try_from(bytes.len()).expect("a few");
+        [&length.to_be_bytes(), &bytes[..]].concat()
+    }
+
+    #[test]
+    fn a_list_has_no_more_entries_than_there_is_room_for() {
+        let connect = numbers(&[0, 0, 8, 0, 0]);
+        for (kind, entries, others, is_refused) in [
+            (8, i32::MAX, 0, true),
+            (12, 3, 1, true),
+            (6, 1, 3, false),
+            (8, 0, 0, false),
+            (8, -1, 0, false),
+            // One that is answered with the time of a transaction, say.
+            (3, i32::MAX, 0, false),
+        ] {
+            let request = numbers(&[7, kind, 0]);
+            let reply = numbers(&[&[7, 0, 1, 0, entries][..], &vec![0; others]].concat());
+            for size in [1, 3, 100] {
+                let mut frames = Frames::default();
+                for part in [&connect[..], &request].concat().chunks(size) {
+                    frames.asked(part);
+                }
+                let replies = [&connect[..], &reply].concat();
+                let outcome = replies.chunks(size).try_for_each(|part| frames.read(part));
+                assert_eq!(outcome.is_err(), is_refused, "{kind} {entries}: {outcome:?}");
+            }
+        }
+        let mut frames = Frames::default();
+        frames.asked(&[&connect[..], &numbers(&[7, 8, 0])].concat());
+        let failed = numbers(&[7, 0, 1, -101, i32::MAX]);
+        frames.read(&[&connect[..], &failed].concat()).expect("an error of the server's");
     }
 }

@@ -3,7 +3,8 @@
 //! The library reads a frame of whatever length its server announces, and keeps all that comes until the frame is
 //! whole. It has no limit, and takes its streams from the crate async-net, so this has that crate's name and stands in
 //! its place (`[patch.crates-io]` of the workspace). A frame that announces more than [`LONGEST`] bytes is an error of
-//! the connection, before anything of it is kept.
+//! the connection, before anything of it is kept. So is a list that announces more entries than its frame has room for,
+//! as the library makes room for all of them at once, and a server that speaks before it is asked.
 //!
 //! Frames within TLS are not seen here. There a server has proven who it is.
 //!
@@ -20,13 +21,13 @@ use async_io::Async;
 use futures_lite::io::{AsyncRead, AsyncWrite};
 
 pub use self::frames::LONGEST;
-use self::frames::Replies;
+use self::frames::Talk;
 
 /// A connection to a server.
 #[derive(Debug)]
 pub struct TcpStream {
     stream: Async<std::net::TcpStream>,
-    replies: Replies,
+    talk: Talk,
 }
 
 impl TcpStream {
@@ -42,7 +43,7 @@ impl TcpStream {
                 break;
             }
         }
-        Ok(Self { stream: outcome?, replies: Replies::default() })
+        Ok(Self { stream: outcome?, talk: Talk::default() })
     }
 }
 
@@ -62,7 +63,7 @@ impl AsyncRead for TcpStream {
         buffer: &mut [u8],
     ) -> Poll<io::Result<usize>> {
         let length = ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
-        Poll::Ready(self.replies.read(&buffer[..length]).map(|()| length))
+        Poll::Ready(self.talk.read(&buffer[..length]).map(|()| length))
     }
 }
 
@@ -72,8 +73,9 @@ impl AsyncWrite for TcpStream {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.replies.asked(bytes);
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        let length = ready!(Pin::new(&mut self.stream).poll_write(context, bytes))?;
+        self.talk.asked(&bytes[..length]);
+        Poll::Ready(Ok(length))
     }
 
     fn poll_write_vectored(
@@ -81,10 +83,14 @@ impl AsyncWrite for TcpStream {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        let length = ready!(Pin::new(&mut self.stream).poll_write_vectored(context, slices))?;
+        let mut left = length;
         for slice in slices {
-            self.replies.asked(slice);
+            let sent = slice.len().min(left);
+            self.talk.asked(&slice[..sent]);
+            left -= sent;
         }
-        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+        Poll::Ready(Ok(length))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -133,6 +139,12 @@ mod tests {
         let error = read(b"\0\0\0\x01?", b"\0\0\0\x02ok\x1d\xcd\x65\0", 10).expect_err("too much");
         assert_eq!(error.kind(), ErrorKind::InvalidData);
         assert!(error.to_string().contains("500000000"), "{error}");
+    }
+
+    #[test]
+    fn a_server_that_speaks_first_is_none() {
+        let error = read(b"", b"\x7f\xff\xff\xff", 4).expect_err("nothing was asked");
+        assert_eq!(error.kind(), ErrorKind::InvalidData);
     }
 
     #[test]

@@ -227,18 +227,18 @@ page = os.memfd_create('elect-lease')
 os.write(page, b''.join(word.to_bytes(8, sys.byteorder) for word in (int.from_bytes(b'elect\\0\\0\\x01', 'big'), 1, 7, 2**64 - 1)))
 print(f'/proc/{os.getpid()}/fd/{page}', flush=True)
 sys.stdin.read()";
-    let mut forger = Command::new("python3")
+    let mut python = Command::new("python3")
         .args(["-c", script, &owner])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let mut page = String::new();
-    BufReader::new(forger.stdout.take().unwrap()).read_line(&mut page).unwrap();
+    BufReader::new(python.stdout.take().unwrap()).read_line(&mut page).unwrap();
     let told = Elect::new(ELECT).arg("check").env("ELECT_LEASE", page.trim_end()).run();
     told.exits(125).prints("").says(&format!("belongs to user {owner}"));
-    drop(forger.stdin.take());
-    forger.wait().unwrap();
+    drop(python.stdin.take());
+    python.wait().unwrap();
 }
 
 #[test]

@@ -116,8 +116,8 @@ pub(super) fn receive(
 
 /// Takes the descriptors that came along, and says whether all of them could be kept.
 ///
-/// The command inherits them under the numbers they have here: out of the way, lest a script's
-/// `exec 6>file` let go of the lease.
+/// The command inherits the marks among them under the numbers that they have here: out of the way, lest a script's
+/// `exec 6>file` close one.
 fn take_holds(header: &libc::msghdr, holds: &mut [Option<OwnedFd>; MOST_HOLDS]) -> bool {
     let mut kept = true;
     // SAFETY: the kernel filled the header and the buffer it points to; CMSG_FIRSTHDR gives null or

@@ -205,10 +205,15 @@ fn go_ahead(user: Option<&User>, entrance: &Entrance, birth: &mut Birth<'_>) -> 
     if told.errno != 0 {
         tell(told);
     }
+    let (it_let_go, until_it_does) = match pipe2(OFlag::O_CLOEXEC) {
+        Ok(ends) => ends,
+        Err(errno) => tell(Told { errno: errno as i32, ..told }),
+    };
     match clone::sibling() {
         Ok(0) => {
-            // Even where descriptors cannot be closed by range, the exec is to be seen.
+            // The exec is seen once nobody else has this open.
             birth.launch.failure_write = None;
+            drop(until_it_does);
             init::main(&Kept {
                 orders: &entrance.orders,
                 lease: birth.lease,
@@ -219,6 +224,10 @@ fn go_ahead(user: Option<&User>, entrance: &Entrance, birth: &mut Birth<'_>) -> 
         Ok(init) => told.init = init,
         Err(errno) => tell(Told { errno, ..told }),
     }
+    drop(until_it_does);
+    // Else a stop of the command's soon after its exec would be taken for one before it.
+    let _ = nix::unistd::read(&it_let_go, &mut [0]);
+    drop(it_let_go);
     birth.launch.image.set_lease(numbers::of(told.init), birth.lease.as_raw_fd());
     // What its parent is called cannot be seen from within.
     birth.guardian = 0;

@@ -117,12 +117,12 @@ pub(crate) fn spawn(mut command: Command) -> Child {
     command.spawn().unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"))
 }
 
-fn quiet(mut command: Command) -> Command {
+pub(crate) fn quiet(mut command: Command) -> Command {
     command.stdin(Stdio::null()).stdout(Stdio::null());
     command
 }
 
 /// Where tests/run has put what comes from `PyPI`.
-fn python() -> PathBuf {
+pub(crate) fn python() -> PathBuf {
     fetched("python/bin/python").expect("kazoo: run tests/run setup")
 }

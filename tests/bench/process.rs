@@ -51,7 +51,7 @@ fn kib(text: &str, name: &str) -> u64 {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "no machine has so much memory")]
-fn megabytes(kib: u64) -> f64 {
+pub(crate) fn megabytes(kib: u64) -> f64 {
     kib as f64 / 1024.0
 }
 

@@ -89,12 +89,16 @@ fn a_stop_timeout_limits_what_is_left() {
 #[test]
 fn check_asks_no_store() {
     let ground = Ground::new();
-    let script =
-        format!("echo >\"$D/started\"; until [ -e \"$D/go\" ]; do sleep 0.01; done; {ELECT} check");
-    let elect = ground.job().sh(&script).spawn();
-    ground.said("started");
+    let script = "echo $ELECT_LEASE >\"$D/lease\"; until [ -e \"$D/go\" ]; do sleep 0.01; done";
+    let mut elect = ground.job().sh(script).spawn();
+    let check = Elect::new(ELECT).arg("check").env("ELECT_LEASE", ground.said("lease"));
     let away = ground.path().join("away");
+    // Whoever leads looks after its lock, and would notice.
+    elect.signal(Signal::SIGSTOP);
     fs::rename(ground.state(), &away).unwrap();
+    check.run().exits(0).prints("leading, no time limit\n");
+    fs::rename(&away, ground.state()).unwrap();
+    elect.signal(Signal::SIGCONT);
     fs::write(ground.path().join("go"), "").unwrap();
-    elect.wait().exits(0).prints("leading, no time limit\n");
+    elect.wait().exits(0);
 }

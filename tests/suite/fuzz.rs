@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use elect::fuzzing::{Target, targets};
 use elect_testkit::oracle::now;
+use elect_testkit::program::peak_memory;
 use fastrand::Rng;
 
 /// Of each reader at the most.
@@ -126,12 +127,6 @@ fn play(target: Target) -> (usize, Option<String>) {
     (CASES, None)
 }
 
-fn peak_kib() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").expect("procfs");
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    peak.and_then(|text| text.trim().strip_suffix(" kB")?.parse().ok()).expect("a number")
-}
-
 #[test]
 fn whatever_others_wrote_is_read_or_refused() {
     let mut wrong = Vec::new();
@@ -142,7 +137,8 @@ fn whatever_others_wrote_is_read_or_refused() {
         wrong.extend(found);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(peak_kib() < MEMORY_KIB, "{} KiB of memory", peak_kib());
+    let peak = peak_memory(std::process::id().cast_signed()).expect("we live");
+    assert!(peak < MEMORY_KIB, "{peak} KiB of memory");
 }
 
 #[test]

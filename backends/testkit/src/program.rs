@@ -385,6 +385,13 @@ pub fn state(pid: i32) -> Option<char> {
     stat.rsplit_once(") ")?.1.chars().next()
 }
 
+/// The most that a process has had in memory, in KiB; `None` if it is gone.
+pub fn peak_memory(pid: i32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix(" kB")?.parse().ok()
+}
+
 /// The content of a file once it has a full line.
 ///
 /// # Panics

@@ -5,6 +5,7 @@ mod comparison;
 mod crash;
 mod crowd;
 mod faults;
+mod flood;
 mod hand_over;
 mod kill;
 mod requests;
@@ -25,7 +26,7 @@ pub(crate) struct Figure {
 }
 
 /// All figures, in the order in which they are measured.
-pub(crate) const ALL: [Figure; 11] = [
+pub(crate) const ALL: [Figure; 12] = [
     Figure {
         name: "uncontended",
         about: "a run of `true` that nobody else wants, and the least that it can take",
@@ -65,6 +66,11 @@ pub(crate) const ALL: [Figure; 11] = [
         name: "waiting",
         about: "memory of who waits and who leads, and processor time over 60 idle seconds",
         measure: waiting::measure,
+    },
+    Figure {
+        name: "flood",
+        about: "the most memory of who leads and who looks, on a store in bad hands",
+        measure: flood::measure,
     },
     Figure {
         name: "requests",

@@ -4,6 +4,7 @@ use std::cell::{RefCell, RefMut};
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use elect_testkit::fault::Frames;
 use elect_testkit::program::eventually;
 use elect_testkit::servers::{Etcd, Part, Place, Process, ZooKeeper, ZooKeeperSetup};
 
@@ -28,6 +29,14 @@ impl Brand {
         match self {
             Self::Etcd => "etcd",
             Self::ZooKeeper => "ZooKeeper",
+        }
+    }
+
+    /// What its servers' replies come in.
+    pub(crate) const fn frames(self) -> Frames {
+        match self {
+            Self::Etcd => Frames::Grpc,
+            Self::ZooKeeper => Frames::Lengths,
         }
     }
 

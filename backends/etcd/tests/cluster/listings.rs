@@ -3,12 +3,13 @@
 use std::fs;
 
 use elect_api::{ElectionName, Entry, Store, Survey};
+use elect_testkit::program::peak_memory;
 use elect_testkit::run;
 use elect_testkit::servers::Etcd;
 use etcd_client::Client;
 
 /// More than it may take, in KiB: twice the longest answer, and what is kept of all.
-const MEMORY: usize = 12 << 10;
+const MEMORY: u64 = 12 << 10;
 
 async fn client(etcd: &Etcd) -> Client {
     Client::connect([etcd.endpoints()[0].to_string()], None).await.expect("a client")
@@ -28,13 +29,6 @@ fn store(etcd: &Etcd) -> Box<dyn Store> {
 
 fn ids(survey: &Survey) -> Vec<&str> {
     survey.entries().map(|entry: &Entry| entry.candidate.id.as_str()).collect()
-}
-
-/// The greatest resident size of this process since it was last forgotten, in KiB.
-fn peak() -> usize {
-    let status = fs::read_to_string("/proc/self/status").expect("procfs");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a size");
-    line.trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
 #[test]
@@ -63,9 +57,10 @@ fn large_values_do_not_fill_the_memory() {
             client.put(key(number), vec![b'x'; 1_400_000], None).await.expect("a key");
         }
         fs::write("/proc/self/clear_refs", "5").expect("a new peak");
-        let before = peak();
+        let pid = std::process::id().cast_signed();
+        let before = peak_memory(pid).expect("we live");
         let survey = store.survey(&election()).await.expect("a survey");
-        let after = peak();
+        let after = peak_memory(pid).expect("we live");
         assert_eq!(survey.entries().count(), 40);
         assert!(after - before < MEMORY, "from {before} to {after} KiB");
     });

@@ -12,6 +12,7 @@
 //! | a filter refuses a system call | [`Filter`] |
 //! | a disk is full, or may only be read | [`Disk`] |
 //! | a connection is slow, silent, stuttering, cut | [`TcpProxy`] |
+//! | a reply has no end | [`Flood`] |
 //! | a machine is out of reach, in one way or in both | [`Network`] |
 //!
 //! What came of it goes into a [`Table`].
@@ -19,6 +20,7 @@
 mod disk;
 mod exhaust;
 mod filter;
+mod flood;
 mod freezer;
 mod network;
 mod proxy;
@@ -29,6 +31,7 @@ pub use self::disk::Disk;
 pub use self::exhaust::Limits;
 pub(crate) use self::filter::enter as enter_filter;
 pub use self::filter::{Filter, Refusal};
+pub use self::flood::Flood;
 pub use self::freezer::Cgroup;
 pub use self::network::{Direction, Network};
 pub use self::proxy::{Count, Frames, Garbling, Mode, Spoil, TcpProxy, Traffic};

@@ -1,0 +1,161 @@
+//! (k) The most memory that who leads, and who looks, take of a store in bad hands: its replies have no end, or its
+//! entries are as large as it takes them.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+
+use elect_testkit::fault::{Flood, Frames};
+use elect_testkit::program::{Elect, peak_memory};
+use elect_testkit::servers::free_port;
+
+use crate::contender::{Store, python, quiet, spawn};
+use crate::hold::Hold;
+use crate::order::Order;
+use crate::process::megabytes;
+use crate::release;
+use crate::report::{Report, Unit};
+use crate::sample::Sample;
+use crate::stage::Stage;
+
+/// How many large entries there are, and how large each is, in bytes: less than a request may have, and than the
+/// server's own memory.
+const ETCD: (usize, usize) = (40, 1_400_000);
+const ZOOKEEPER: (usize, usize) = (16, 1_000_000);
+
+/// Makes entries behind those of candidates.
+const KAZOO: &str = "
+import sys
+from kazoo.client import KazooClient
+server, parent, count, size = sys.argv[1:]
+client = KazooClient(hosts=server)
+client.start()
+for _ in range(int(count)):
+    name = f'{parent}/_c_00000000-0000-0000-0000-000000000000-latch-'
+    client.create(name, b'x' * int(size), sequence=True)
+client.stop()
+";
+
+pub(super) fn measure(stage: &Stage, _order: &Order, report: &mut Report) {
+    for store in [Store::Etcd, Store::ZooKeeper] {
+        without_end(stage, store, report);
+        large(stage, store, report);
+    }
+}
+
+fn without_end(stage: &Stage, store: Store, report: &mut Report) {
+    let server = stage.place(store).parse().expect("an address");
+    let frames = if store == Store::Etcd { Frames::Grpc } else { Frames::Lengths };
+    let way = Flood::before(server, frames);
+    let place = way.address().to_string();
+    let leader = Leader::start(stage, store, &place);
+    way.begin();
+    way.end();
+    let leading = leader.end();
+    way.begin();
+    let looking = look(store, &place, &stage.fresh("flood"));
+    way.end();
+    tell(report, store, "a reply without end", [leading, looking]);
+}
+
+fn large(stage: &Stage, store: Store, report: &mut Report) {
+    let place = stage.place(store);
+    let leader = Leader::start(stage, store, &place);
+    let (count, size) = if store == Store::Etcd { ETCD } else { ZOOKEEPER };
+    write(stage, store, &leader.election, (count, size));
+    leader.ask();
+    let looking = look(store, &place, &leader.election);
+    tell(report, store, "entries as large as it takes", [leader.end(), looking]);
+}
+
+fn tell(report: &mut Report, store: Store, what: &str, [leading, looking]: [u64; 2]) {
+    let figure = report.figure("flood", &format!("{}, {what}", store.name()), Unit::Megabytes);
+    let sample = |kib| Sample::once(megabytes(kib));
+    figure.of("elect", sample(leading.max(looking)));
+    figure.of("leading", sample(leading)).of("elect status", sample(looking));
+}
+
+/// Others who write where the candidates do.
+fn write(stage: &Stage, store: Store, election: &str, (count, size): (usize, usize)) {
+    let place = stage.place(store);
+    match store {
+        Store::File => {}
+        Store::Etcd => {
+            let value = stage.path(&stage.fresh("value"));
+            fs::write(&value, vec![b'x'; size]).expect("a file");
+            for number in 0..count {
+                let mut etcdctl = Command::new("etcdctl");
+                etcdctl.env("ETCDCTL_API", "3").arg(format!("--endpoints=http://{place}"));
+                etcdctl.args(["put", &format!("elect/{election}/{:x}", 0x10000 + number)]);
+                let value = fs::File::open(&value).expect("a file");
+                succeed(quiet(etcdctl).stdin(value));
+            }
+        }
+        Store::ZooKeeper => {
+            let mut kazoo = Command::new(python());
+            kazoo.args(["-c", KAZOO, &place, &format!("/elect/{election}")]);
+            succeed(quiet(kazoo).args([count, size].map(|number| number.to_string())));
+        }
+    }
+}
+
+fn succeed(command: &mut Command) {
+    let status = command.status().expect("it can be started");
+    assert!(status.success(), "{command:?}: {status}");
+}
+
+/// The most that `elect status` had until its end, in KiB.
+fn look(store: Store, place: &str, election: &str) -> u64 {
+    let status = Elect::new(release::path()).args(["status", "-b", &store.url(place), election]);
+    let mut status = quiet(status.command());
+    status.stderr(Stdio::null());
+    let mut child = spawn(status);
+    let mut most = 0;
+    while child.try_wait().expect("a child").is_none() {
+        most = peak_memory(id(&child)).map_or(most, |peak| most.max(peak));
+        thread::yield_now();
+    }
+    most
+}
+
+fn id(child: &Child) -> i32 {
+    child.id().cast_signed()
+}
+
+struct Leader {
+    election: String,
+    hold: Hold,
+    child: Child,
+    port: u16,
+}
+
+impl Leader {
+    fn start(stage: &Stage, store: Store, place: &str) -> Self {
+        let election = stage.fresh("flood");
+        let (hold, port) = (Hold::new(stage.path(&stage.fresh("hold"))), free_port());
+        let flags = ["--ttl", "30s", "--http", &format!("{}:{port}", Ipv4Addr::LOCALHOST)];
+        let child = spawn(store.run(place, &election, &flags, &hold.command()));
+        hold.started();
+        Self { election, hold, child, port }
+    }
+
+    /// What people ask it, who want to know who leads.
+    fn ask(&self) {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).expect("a server");
+        let request = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+        stream.write_all(request.as_bytes()).expect("a connection");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    }
+
+    /// The most that it had so far, in KiB.
+    fn end(mut self) -> u64 {
+        let most = peak_memory(id(&self.child)).expect("it leads");
+        self.hold.go();
+        self.child.wait().expect("a child");
+        most
+    }
+}

@@ -52,8 +52,7 @@ pub(crate) async fn list<T>(
             }
             Err(cause) => return Err(Failure { doing: Doing::Look, cause }),
         };
-        let begins = reply.kvs().first().is_none_or(|first| first.key() >= from.as_slice());
-        if !begins || !reply.kvs().is_sorted_by(|one, next| one.key() < next.key()) {
+        if !rise(&from, reply.kvs().iter().map(KeyValue::key)) {
             return Err(odd("the keys of a listing do not rise"));
         }
         kept.extend(reply.kvs().iter().filter_map(&mut keep));
@@ -66,6 +65,12 @@ pub(crate) async fn list<T>(
         asked = part;
         limit = (limit * 2).min(MANY);
     }
+}
+
+/// Whether these are in their order, and none is before `from`: then no listing comes back to where it was.
+fn rise<'a>(from: &'a [u8], mut keys: impl Iterator<Item = &'a [u8]>) -> bool {
+    let Some(first) = keys.next() else { return true };
+    first >= from && std::iter::once(first).chain(keys).is_sorted_by(|one, next| one < next)
 }
 
 /// No store that elect can be used with answers like this.
@@ -91,6 +96,16 @@ fn is_too_long(cause: &Cause) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_listing_goes_on_where_it_ended() {
+        let rise = |from: &str, keys: &[&str]| {
+            super::rise(from.as_bytes(), keys.iter().map(|key| key.as_bytes()))
+        };
+        assert!(rise("b", &[]) && rise("b", &["b"]) && rise("b", &["ba", "c", "ca"]));
+        assert!(!rise("b", &["a", "c"]), "it goes back");
+        assert!(!rise("b", &["c", "c"]) && !rise("b", &["b", "d", "c"]), "it turns round");
+    }
 
     #[test]
     fn the_end_is_behind_all_that_begin_so() {

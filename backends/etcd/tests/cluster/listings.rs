@@ -6,7 +6,7 @@ use elect_api::{ElectionName, Entry, Store, Survey};
 use elect_testkit::program::peak_memory;
 use elect_testkit::run;
 use elect_testkit::servers::Etcd;
-use etcd_client::Client;
+use etcd_client::{Client, Txn, TxnOp};
 
 /// More than it may take, in KiB: twice the longest answer, and what is kept of all.
 const MEMORY: u64 = 12 << 10;
@@ -76,5 +76,24 @@ fn a_value_that_fits_into_no_answer_is_left_out() {
         client.put(key(3), "third", None).await.expect("a key");
         let survey = store(&etcd).survey(&election()).await.expect("a survey");
         assert_eq!(ids(&survey), ["first", "10002", "third"]);
+    });
+}
+
+#[test]
+fn more_keys_than_any_election_has_are_refused() {
+    run("listings", async {
+        let etcd = Etcd::start(1);
+        let mut client = client(&etcd).await;
+        let keys: Vec<String> = (0..=100_000).map(key).collect();
+        for some in keys.chunks(128) {
+            let puts: Vec<TxnOp> =
+                some.iter().map(|key| TxnOp::put(key.as_str(), "x", None)).collect();
+            client.txn(Txn::new().and_then(puts)).await.expect("keys");
+        }
+        let refused = store(&etcd).survey(&election()).await.expect_err("too many");
+        assert!(refused.to_string().contains("more than 100000 keys"), "{refused}");
+        client.delete(keys[7].as_str(), None).await.expect("one fewer");
+        let survey = store(&etcd).survey(&election()).await.expect("a survey");
+        assert_eq!(survey.entries().count(), 100_000);
     });
 }

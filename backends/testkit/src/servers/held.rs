@@ -16,6 +16,8 @@ use super::{Etcd, ZooKeeper, ZooKeeperSetup};
 
 /// Names the socket of whoever holds servers.
 const SOCKET: &str = "ELECT_TEST_SERVERS";
+/// Beside the socket: see [`ZooKeeper::write_archive`].
+const ARCHIVE: &str = "zookeeper.jsa";
 /// What its holder says to itself when nobody needs it any more.
 const END: &str = "end";
 
@@ -68,6 +70,12 @@ fn ask(socket: &Path, wish: &str) -> io::Result<String> {
     Ok(reply)
 }
 
+/// The classes of ZooKeeper's servers as Java has them in memory, once whoever holds servers for us has them.
+pub(super) fn archive() -> Option<PathBuf> {
+    let socket = PathBuf::from(env::var_os(SOCKET)?);
+    Some(socket.with_file_name(ARCHIVE)).filter(|archive| archive.exists())
+}
+
 /// Holds servers for whoever asks at the socket that it prints, until standard input ends.
 ///
 /// # Errors
@@ -85,7 +93,7 @@ pub fn hold() -> io::Result<()> {
         let _ = ask(&socket, END);
     });
     // Servers die with the thread that starts them: this one.
-    let mut held = Servers::default();
+    let mut held = Servers::new(folder.path());
     for stream in listener.incoming() {
         let mut stream = stream?;
         let mut wish = String::new();
@@ -105,14 +113,19 @@ pub fn hold() -> io::Result<()> {
 }
 
 /// By what was wished for.
-#[derive(Default)]
 struct Servers {
+    archive: PathBuf,
     etcd: HashMap<String, Etcd>,
     zookeeper: HashMap<String, ZooKeeper>,
     parts: u64,
 }
 
 impl Servers {
+    fn new(folder: &Path) -> Self {
+        let archive = folder.join(ARCHIVE);
+        Self { archive, etcd: HashMap::new(), zookeeper: HashMap::new(), parts: 0 }
+    }
+
     fn of(&mut self, wish: &str) -> Vec<SocketAddr> {
         match wish.split(' ').collect::<Vec<_>>()[..] {
             ["etcd", members] => {
@@ -124,6 +137,11 @@ impl Servers {
                 let (Ok(members), Ok(tick)) = (members.parse(), tick.parse()) else {
                     return Vec::new();
                 };
+                if self.zookeeper.is_empty() {
+                    // Whoever wants one will want more.
+                    let archive = self.archive.clone();
+                    thread::spawn(move || ZooKeeper::write_archive(&archive));
+                }
                 let start = || {
                     ZooKeeper::start(&ZooKeeperSetup {
                         members,

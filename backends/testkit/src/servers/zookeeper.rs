@@ -10,6 +10,7 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use tempfile::TempDir;
 
+use super::held::archive;
 use super::{Place, Process, free_port};
 use crate::fault::{Mode, TcpProxy};
 
@@ -42,8 +43,8 @@ pub struct ZooKeeperSetup {
     pub lines: Vec<String>,
     /// Further lines for the last server only.
     pub last_lines: Vec<String>,
-    /// Java's system properties, as `NAME=VALUE`.
-    pub properties: Vec<String>,
+    /// Java's options.
+    pub options: Vec<String>,
     /// Whether the first of three speaks to the others, should one of them lead it, through proxies. See
     /// [`ZooKeeper::cut_off`].
     pub proxied: bool,
@@ -58,7 +59,7 @@ impl Default for ZooKeeperSetup {
             tick: Duration::from_millis(500),
             lines: Vec::new(),
             last_lines: Vec::new(),
-            properties: Vec::new(),
+            options: Vec::new(),
             proxied: false,
             place: Place::here(),
         }
@@ -96,6 +97,22 @@ impl ZooKeeper {
     /// As [`ZooKeeper::one`].
     pub fn three() -> Self {
         Self::start(&ZooKeeperSetup { members: 3, ..ZooKeeperSetup::default() })
+    }
+
+    /// Has Java write the classes of servers to a file, as it has them in memory: whoever starts with them takes two
+    /// thirds of the time.
+    ///
+    /// # Panics
+    /// As [`ZooKeeper::one`].
+    pub(super) fn write_archive(to: &Path) {
+        let part = to.with_extension("part");
+        let options = vec![format!("-XX:ArchiveClassesAtExit={}", part.display())];
+        let mut servers = Self::start(&ZooKeeperSetup { members: 3, options, ..Default::default() });
+        let first = servers.member(0);
+        first.signal(Signal::SIGTERM);
+        first.wait();
+        // Whoever holds the folder may have ended.
+        let _ = fs::rename(part, to);
     }
 
     /// Servers as wished, ready to serve.
@@ -256,11 +273,10 @@ impl<'a> Plan<'a> {
             1 => "org.apache.zookeeper.server.ZooKeeperServerMain",
             _ => "org.apache.zookeeper.server.quorum.QuorumPeerMain",
         };
-        let properties: Vec<String> =
-            self.setup.properties.iter().map(|property| format!("-D{property}")).collect();
         let mut command = vec![JAVA];
         command.extend(FLAGS);
-        command.extend(properties.iter().map(String::as_str));
+        let archive = archive().map(|archive| format!("-XX:SharedArchiveFile={}", archive.display()));
+        command.extend(archive.iter().chain(&self.setup.options).map(String::as_str));
         command.extend(["-cp", JARS, class, config.to_str().expect("a path in UTF-8")]);
         let log: PathBuf = directory.join(format!("log{index}"));
         Member {

@@ -116,7 +116,7 @@ fn an_election_that_reads_as_a_candidate_is_refused() {
 fn empty_directories_go_by_themselves() {
     run("containers", async {
         let servers = ZooKeeper::start(&ZooKeeperSetup {
-            properties: vec!["znode.container.checkIntervalMs=50".into()],
+            options: vec!["-Dznode.container.checkIntervalMs=50".into()],
             ..ZooKeeperSetup::default()
         });
         let url = format!("{}/deep/down", servers.url());

@@ -107,7 +107,8 @@ impl ZooKeeper {
     pub(super) fn write_archive(to: &Path) {
         let part = to.with_extension("part");
         let options = vec![format!("-XX:ArchiveClassesAtExit={}", part.display())];
-        let mut servers = Self::start(&ZooKeeperSetup { members: 3, options, ..Default::default() });
+        let mut servers =
+            Self::start(&ZooKeeperSetup { members: 3, options, ..Default::default() });
         let first = servers.member(0);
         first.signal(Signal::SIGTERM);
         first.wait();
@@ -275,7 +276,8 @@ impl<'a> Plan<'a> {
         };
         let mut command = vec![JAVA];
         command.extend(FLAGS);
-        let archive = archive().map(|archive| format!("-XX:SharedArchiveFile={}", archive.display()));
+        let archive =
+            archive().map(|archive| format!("-XX:SharedArchiveFile={}", archive.display()));
         command.extend(archive.iter().chain(&self.setup.options).map(String::as_str));
         command.extend(["-cp", JARS, class, config.to_str().expect("a path in UTF-8")]);
         let log: PathBuf = directory.join(format!("log{index}"));

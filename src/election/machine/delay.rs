@@ -20,8 +20,6 @@ pub(super) struct Delay {
     step: Step,
     /// What the step wants is asked next. If not, our place is looked after first.
     is_due: bool,
-    /// How often that has failed since it was answered last: our place is ours all the while, and says nothing of it.
-    failures: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +39,7 @@ impl Machine {
     pub(super) fn count_from_the_win(&mut self, now: Boottime, token: Token) {
         if self.rules.lock_delay.is_some() && self.delay.is_none_or(|known| known.token != token) {
             let step = Step::Unread;
-            self.delay = Some(Delay { token, won: now, step, is_due: false, failures: 0 });
+            self.delay = Some(Delay { token, won: now, step, is_due: false });
         }
     }
 
@@ -95,27 +93,17 @@ impl Machine {
         }
     }
 
-    /// The store failed, and we wait the longer the more often it has: a refresh in between is answered.
-    fn precaution_refused(&mut self, now: Boottime, error: Error) {
-        if let Some(delay) = &mut self.delay {
-            self.contact.failures = self.contact.failures.max(delay.failures);
-            delay.failures += 1;
-        }
-        self.failed(now, error);
-    }
-
     /// How the leader before us has ended. What cannot be read has not ended well.
     pub(super) fn predecessor_found(&mut self, now: Boottime, outcome: Result<bool, Error>) {
         self.precaution_failed();
         let has_ended_well = match outcome {
-            Err(error) if !error.is_permanent() => return self.precaution_refused(now, error),
+            Err(error) if !error.is_permanent() => return self.failed(now, error),
             outcome => outcome.unwrap_or(false),
         };
         self.heard();
         self.request = Request::due(now);
         let length = self.rules.lock_delay.unwrap_or_default();
         let Some(delay) = &mut self.delay else { return };
-        delay.failures = 0;
         let until = delay.won + length;
         if has_ended_well || until <= now {
             delay.step = Step::Unsaid;
@@ -145,7 +133,7 @@ impl Machine {
                 let what = "the store does not take the mark that --lock-delay needs before a command may start";
                 self.failed(now, Error::new(error.kind(), what).because(error));
             }
-            Err(error) => self.precaution_refused(now, error),
+            Err(error) => self.failed(now, error),
         }
     }
 

@@ -22,6 +22,8 @@ pub(super) struct Contact {
     asked: Kind,
     /// Requests that failed since the last that did not.
     pub(super) failures: u32,
+    /// The same of those that are not about our place. Between them it is confirmed, which says nothing of them.
+    in_vain: u32,
     /// How the last one failed.
     trouble: Option<Error>,
     /// Whether it ever answered.
@@ -49,6 +51,7 @@ impl Contact {
         Self {
             asked: Kind::Open,
             failures: 0,
+            in_vain: 0,
             trouble: None,
             has_answered: false,
             place: Place::Never,
@@ -66,6 +69,29 @@ impl Contact {
         matches!(self.asked, Kind::Settle | Kind::WriteHistory)
     }
 
+    /// Whether it was asked for a place, to confirm it or to take it back.
+    const fn was_about_our_place(&self) -> bool {
+        matches!(self.asked, Kind::Open | Kind::Refresh | Kind::Resign)
+    }
+
+    /// Of how many failures this answer is the end.
+    fn recovers(&mut self) -> u32 {
+        let failures = std::mem::take(&mut self.failures);
+        if self.was_about_our_place() {
+            return if self.in_vain > 0 { 0 } else { failures };
+        }
+        failures.max(std::mem::take(&mut self.in_vain))
+    }
+
+    /// One more failure.
+    fn fails(&mut self) {
+        self.failures += 1;
+        if !self.was_about_our_place() {
+            self.in_vain += 1;
+            self.failures = self.failures.max(self.in_vain);
+        }
+    }
+
     /// Our place, as answered: the first, or behind somebody.
     pub(super) const fn place(&mut self, is_first: bool) {
         self.place = if is_first { Place::First } else { Place::Behind };
@@ -80,7 +106,7 @@ impl Contact {
 
     /// What is asked from now on has not failed yet.
     pub(super) fn begin_anew(&mut self) {
-        (self.failures, self.trouble) = (0, None);
+        (self.failures, self.in_vain, self.trouble) = (0, 0, None);
     }
 
     /// Why nothing came of what was asked until its time was over.
@@ -105,7 +131,7 @@ impl Machine {
         if contact.was_to_take() {
             contact.refuses = None;
         }
-        let failures = std::mem::take(&mut contact.failures);
+        let failures = contact.recovers();
         if failures > 0 {
             self.say(Command::Tell(News::Recovered(failures)));
         }
@@ -114,7 +140,7 @@ impl Machine {
     /// A request failed, or its outcome is unknown: try again later, unless that cannot help.
     pub(super) fn failed(&mut self, now: Boottime, error: Error) {
         let contact = &mut self.contact;
-        contact.failures += 1;
+        contact.fails();
         contact.trouble = Some(error.clone());
         if contact.place == Place::First && contact.was_to_take() {
             contact.refuses.get_or_insert(now);

@@ -193,3 +193,51 @@ fn a_waiter_rides_out_an_outage_without_a_limit() {
         }
     }
 }
+
+/// How often a winner asks in a minute, or until it gives up, what its store has no answer to. Refreshes have one.
+fn asks(rules: Rules, told: &Orders) -> usize {
+    let mut machine = Transcript::new(ETCD, rules).machine;
+    let (mut now, mut has_place, mut asked) = (at(0.0), false, 0);
+    let mut events = vec![Event::Tick];
+    while let Some(event) = events.pop() {
+        for command in machine.step(now, event) {
+            let no_answer = match command {
+                Command::Open => Event::Opened(Ok(())),
+                Command::Refresh => {
+                    has_place = true;
+                    events.push(leading(ETCD, now.since(at(0.0)).as_secs_f64()));
+                    Event::Ordered(told.clone())
+                }
+                Command::Recall if !has_place => Event::Recalled(Ok(false)),
+                Command::Recall => Event::Recalled(Err(unreachable())),
+                Command::Announce => Event::Announced(Err(unreachable())),
+                Command::Compare => Event::Compared(Err(unreachable())),
+                Command::Settle => Event::Settled(Err(unreachable())),
+                Command::Resign(_) => return asked,
+                Command::Start(_) => panic!("nothing is to be started"),
+                _ => continue,
+            };
+            asked += usize::from(!matches!(no_answer, Event::Opened(_) | Event::Ordered(_)));
+            events.push(no_answer);
+        }
+        if events.is_empty() {
+            now = machine.next_tick().filter(|&tick| tick < at(60.0)).unwrap_or(at(60.0));
+            events.extend((now < at(60.0)).then_some(Event::Tick));
+        }
+    }
+    asked
+}
+
+#[test]
+fn what_a_winner_asks_in_vain_it_asks_less_and_less_often() {
+    let divided = Orders::default().divided(Division::Slots(3));
+    for (rules, told) in [
+        (Rules { once: true, ..rules() }, Orders::default()),
+        (Rules { priority: 80, ..rules() }, Orders::default()),
+        (rules(), Orders::default().ranked()),
+        (rules(), divided),
+    ] {
+        let asked = asks(rules, &told);
+        assert!((5..50).contains(&asked), "{asked} times, {told:?}");
+    }
+}

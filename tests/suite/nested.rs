@@ -61,6 +61,16 @@ fn without_waiting_it_is_simply_not_acquired() {
 }
 
 #[test]
+fn in_the_only_slot_or_shard_it_says_so_too() {
+    for flag in ["--slots", "--shards"] {
+        let ground = Ground::new();
+        let level = ["-e", "a", flag, "1"];
+        let twice = inside(&ground, &[&level, &level], "echo ran").run();
+        twice.prints("").says("it would wait for itself").says("-e");
+    }
+}
+
+#[test]
 fn the_outer_elections_name_is_not_taken_over() {
     let ground = Ground::new();
     let script = format!("{ELECT} run true");

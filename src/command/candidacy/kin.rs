@@ -5,17 +5,19 @@ use std::env;
 use std::fs;
 use std::path::PathBuf;
 
-use elect_api::{Candidate, Leader};
+use elect_api::Candidate;
 
 use super::environment::LEADER_ID;
 
-/// Whether `leader` is an `elect run` whose command we are part of.
-pub(super) fn is_our_ancestor(leader: &Leader, ourselves: &Candidate) -> bool {
-    let leader = &leader.entry.candidate;
-    env::var_os(LEADER_ID).is_some_and(|id| id == *leader.id)
-        || (leader.host == ourselves.host
-            && runs_elect(leader.pid)
-            && ancestors().any(|pid| pid == leader.pid))
+/// Whether `candidate` is an `elect run` whose command we are part of.
+pub(super) fn is_our_ancestor(candidate: &Candidate, ourselves: &Candidate) -> bool {
+    let is_here = candidate.host == ourselves.host;
+    // An id that somebody has chosen may be that of all on the way.
+    if is_here && candidate.pid == ourselves.pid {
+        return false;
+    }
+    env::var_os(LEADER_ID).is_some_and(|id| id == *candidate.id)
+        || (is_here && runs_elect(candidate.pid) && ancestors().any(|pid| pid == candidate.pid))
 }
 
 /// A like number in another pid namespace is some other program, as a rule.

@@ -4,7 +4,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use elect_api::{Boottime, Candidate, ElectionName, Survey, Token};
+use elect_api::{Boottime, Candidate, ElectionName, Entry, Survey, Token};
 
 use super::{Feed, Service, kin};
 use crate::election::machine::{Event, News};
@@ -279,15 +279,23 @@ impl driver::Observer for Observer<'_> {
         if let Some(service) = self.service {
             service.survey(survey, pause, &self.candidate.id);
         }
+        self.would_wait_for_itself(&survey.leader.as_ref()?.entry)
+    }
+}
+
+impl Observer<'_> {
+    /// What comes of it that this one leads, if we are part of its command.
+    pub(in crate::command) fn would_wait_for_itself(&self, leader: &Entry) -> Option<Event> {
+        let leader = &leader.candidate;
         // Of several leaders another one may go.
         let is_only = self.candidate.division.parts() <= 1;
-        let leader = survey.leader.as_ref().filter(|_| is_only);
-        let leader = leader.filter(|leader| kin::is_our_ancestor(leader, self.candidate))?;
-        Some(Event::WaitsForUs(format!(
-            "this elect run is part of the command of {}, which leads: it would wait for itself; \
-             give it another election with -e",
-            leader.entry.candidate.id
-        )))
+        (is_only && kin::is_our_ancestor(leader, self.candidate)).then(|| {
+            Event::WaitsForUs(format!(
+                "this elect run is part of the command of {}, which leads: it would wait for itself; \
+                 give it another election with -e",
+                leader.id
+            ))
+        })
     }
 }
 

@@ -155,7 +155,8 @@ impl driver::Observer for Herald<'_> {
         false
     }
 
-    fn survey(&mut self, _: &Survey, _: Option<&str>) -> Option<Event> {
-        None
+    /// Whoever has the only shard may lead the members or wait among them.
+    fn survey(&mut self, survey: &Survey, _: Option<&str>) -> Option<Event> {
+        survey.entries().find_map(|entry| self.inner.would_wait_for_itself(entry))
     }
 }

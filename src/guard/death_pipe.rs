@@ -59,11 +59,19 @@ pub(super) fn new() -> io::Result<(Readers, Writers)> {
 /// When it does not.
 pub(super) fn try_out() -> io::Result<()> {
     let (readers, _writers) = new()?;
-    // SAFETY: getpid has no preconditions.
+    // Whoever dies in the middle of this must not take its group along.
+    // SAFETY: F_SETFL takes an integer and touches no memory of ours.
+    let are_silent = readers
+        .0
+        .iter()
+        .all(|read| unsafe { libc::fcntl(read.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) == 0 });
+    if !are_silent {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: getpgrp has no preconditions.
     let own = unsafe { libc::getpgrp() };
     let is_aimed = readers.aim(own);
     let error = io::Error::last_os_error();
-    // It must be at nobody when the writers close.
     if is_aimed && readers.aim(0) { Ok(()) } else { Err(error) }
 }
 

@@ -1,6 +1,9 @@
-//! A guardian that dies just before it is to start the command.
+//! Death before the command is started: the guardian's, or elect's own.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
 
 use elect_testkit::program::{children, eventually, name};
 use nix::sys::signal::Signal;
@@ -31,4 +34,37 @@ fn a_guardian_killed_before_the_start_is_no_fault_of_the_command() {
     });
     send(wrapper, Signal::SIGCONT);
     tracer.wait().exits(125).prints("");
+}
+
+/// Echoes what it is told, in a process group that others may join.
+fn bystander() -> Child {
+    let mut cat = Command::new("cat");
+    cat.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0).spawn().expect("cat")
+}
+
+#[test]
+fn who_is_killed_while_it_looks_what_the_kernel_can_takes_nobody_along() {
+    let ground = Ground::new();
+    let log = ground.path().join("log");
+    let log = log.to_str().unwrap();
+    let strace = ["strace", "-qq", "-e", "trace=fcntl", "-o"];
+    ground.job().arg("true").under(strace.into_iter().chain([log])).run().exits(0);
+    let calls = fs::read_to_string(log).unwrap();
+    let mut aimed = 0;
+    for (index, _) in calls.lines().enumerate().filter(|(_, call)| call.contains("F_SETOWN")) {
+        aimed += 1;
+        // At the next one, counted from 1.
+        let inject = format!("inject=fcntl:signal=KILL:when={}", index + 2);
+        let inject = strace.into_iter().chain(["/dev/null", "-e", &inject]);
+        let mut command = ground.job().arg("true").under(inject).command();
+        let mut other = bystander();
+        let killed = command.process_group(other.id().cast_signed()).status().unwrap();
+        assert!(!killed.success(), "it was killed");
+        // Whoever was killed, too, says nothing any more.
+        let mut echo = [0; 2];
+        other.stdin.take().unwrap().write_all(b"!\n").unwrap();
+        other.stdout.take().unwrap().read_exact(&mut echo).expect("an echo");
+        other.wait().unwrap();
+    }
+    assert!(aimed > 2, "{calls}");
 }

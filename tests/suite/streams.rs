@@ -121,7 +121,8 @@ fn neither_elect_nor_the_guardian_keeps_what_is_the_commands() {
         let links = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
         links.filter(|link| fs::read_link(link.path()).is_ok_and(|to| to == file)).count()
     };
-    assert_eq!(holds(command), 2);
+    // A shell has a third for an instant, while it takes back where a line of its went.
+    eventually("the command's two", || (holds(command) == 2).then_some(()));
     eventually("elect and the guardian to let go", || {
         (holds(wrapper) + holds(guardian) == 0).then_some(())
     });

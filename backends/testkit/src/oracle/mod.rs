@@ -113,6 +113,12 @@ impl Oracle {
         runs
     }
 
+    /// How many runs there were so far, and how many faults among them, where faults are no failure.
+    pub fn count(&self) -> (usize, usize) {
+        let Verdict { runs, faults } = self.verdict();
+        (runs.len(), faults.len())
+    }
+
     /// The newest run with this tag, as far as it has come.
     pub fn newest(&self, tag: &str) -> Option<Run> {
         self.verdict().runs.into_iter().rfind(|run| run.tag == tag)

@@ -105,7 +105,9 @@ pub(crate) fn survive(brand: Brand, span: Duration) {
         let run = den.elect("run").args(["--election", "job", "--wait", "60s", "--"]);
         run.args(brief.command()).spawn()
     });
-    contenders.into_iter().for_each(|contender| drop(contender.wait().exits(0)));
+    for contender in contenders {
+        contender.wait().exits(0);
+    }
     assert_eq!(afterwards.assert_sound().len(), 3);
 }
 

@@ -23,7 +23,7 @@ impl Machine {
         if matches!(self.phase, Phase::Joining) {
             return self.finish();
         }
-        self.contact.failures = 0;
+        self.contact.forget_failures();
         self.phase = Phase::Resigning(now + self.timing.entry_timeout * 2);
         if !finishes {
             self.request = Request::due(now);

@@ -104,9 +104,15 @@ impl Contact {
         }
     }
 
+    /// As if whatever is asked had not failed yet; how it failed last is known on.
+    pub(super) const fn forget_failures(&mut self) {
+        (self.failures, self.in_vain) = (0, 0);
+    }
+
     /// What is asked from now on has not failed yet.
     pub(super) fn begin_anew(&mut self) {
-        (self.failures, self.in_vain, self.trouble) = (0, 0, None);
+        self.forget_failures();
+        self.trouble = None;
     }
 
     /// Why nothing came of what was asked until its time was over.

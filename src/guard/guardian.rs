@@ -192,7 +192,10 @@ impl Guardian {
         self.parts.lease.limit(nanos(self.parts.ladder.kill_at()));
         let Some(action) = action else { return };
         match action {
-            Action::Spawn => self.spawn(),
+            Action::Spawn => {
+                self.rearm();
+                self.spawn();
+            }
             Action::Refuse => self.not_started(libc::ETIME),
             Action::Ask => {
                 self.report(Report::SoftPassed);
@@ -300,8 +303,6 @@ impl Guardian {
         self.parts.launch.failure_write = Some(write);
         self.launched = false;
         self.hunt = Hunt::default();
-        // The release has disarmed it.
-        self.rearm();
         Ok(())
     }
 

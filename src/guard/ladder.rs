@@ -92,7 +92,7 @@ pub enum Event {
 /// What is to be done about it, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Start the command.
+    /// Set the kernel's timer, and start the command.
     Spawn,
     /// Start nothing, as its time has passed.
     Refuse,
@@ -307,7 +307,8 @@ impl Ladder {
             return None;
         }
         self.deadlines = Some(new);
-        Some(Action::Rearm)
+        // Without a tree nothing is in danger: the start arms it.
+        (!self.is_idle()).then_some(Action::Rearm)
     }
 
     fn ask(&mut self, kill_at: Boottime) -> Action {

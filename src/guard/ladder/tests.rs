@@ -108,7 +108,6 @@ fn a_command_that_has_ended_by_itself_may_be_started_again() {
         Action::Spawn,
         Action::KillAll,
         Action::Release,
-        Action::Rearm,
         Action::Spawn,
         Action::Ask,
         Action::KillAll,
@@ -153,7 +152,7 @@ fn a_tree_that_is_being_killed_as_its_time_runs_out_is_the_last() {
         (6, Event::Renewed(deadlines(20))),
         (7, Event::Start),
     ];
-    let expected = [Action::Rearm, Action::Spawn, Action::KillAll, Action::Release, Action::Refuse];
+    let expected = [Action::Spawn, Action::KillAll, Action::Release, Action::Refuse];
     assert_eq!(run_restarting(&events), expected);
 }
 
@@ -174,14 +173,14 @@ fn the_soft_deadline_asks_and_the_hard_one_kills() {
         (10, Event::Tick),
         (11, Event::Tick),
     ];
-    let expected = [Action::Rearm, Action::Spawn, Action::Rearm, Action::Ask, Action::KillAll];
+    let expected = [Action::Spawn, Action::Rearm, Action::Ask, Action::KillAll];
     assert_eq!(run(Leftover::Kill, &events), expected);
 }
 
 #[test]
 fn an_order_that_comes_after_its_deadline_starts_nothing() {
     let events = [(1, Event::Renewed(deadlines(5))), (5, Event::Start), (5, Event::NotStarted)];
-    assert_eq!(run(Leftover::Kill, &events), [Action::Rearm, Action::Refuse, Action::Release]);
+    assert_eq!(run(Leftover::Kill, &events), [Action::Refuse, Action::Release]);
 }
 
 #[test]

@@ -18,6 +18,8 @@ use crate::stage::{send, send_if_alive, stop};
 const TTL: Duration = Duration::from_secs(6);
 /// Enough of them to see that they go on.
 const RUNS: usize = 4;
+/// Replies of a store, among them those to a renewal or two.
+const RENEWED: u64 = 16;
 
 /// Counts its starts, so that each has a token of its own for whoever looks at the stamps; fills both of its
 /// pipes, which nobody reads; and becomes the command that it is given.
@@ -35,7 +37,26 @@ struct Scene {
 
 impl Scene {
     /// A leads, and its command has been started again; B waits.
+    #[track_caller]
     fn start(store: Store) -> Self {
+        let scene = Self::of(store, ["50ms", "100ms"]);
+        scene.wait_for_more();
+        scene.followed()
+    }
+
+    /// A leads, and its command has ended, to be started again in an hour; A has renewed its lease meanwhile. B waits.
+    #[track_caller]
+    fn at_rest(store: Store) -> Self {
+        let scene = Self::of(store, ["1h", "1h"]);
+        scene.oracle.wait_for_end("A");
+        let replies = || scene.proxy.as_ref().expect("a proxy").traffic().replies.chunks;
+        let before = replies();
+        eventually("renewals", || (replies() >= before + RENEWED).then_some(()));
+        scene.followed()
+    }
+
+    /// A's command is started again after these pauses: the first, and the longest.
+    fn of(store: Store, pauses: [&str; 2]) -> Self {
         let (folder, oracle) = (TempDir::new().expect("a folder"), Oracle::new());
         let ground = Ground::start(store, 1, &Place::here());
         let addresses = ground.addresses();
@@ -46,18 +67,21 @@ impl Scene {
         let tree = tree.lasting(Duration::from_millis(100)).code(1);
         let a = elect(&ground.url(&own), "A", TTL, None)
             .env("D", folder.path())
-            .args(["--restart", "on-failure", "--restart-delay", "50ms"])
-            .args(["--restart-max-delay", "100ms", "--", "sh", "-c", AGAIN, "sh"])
+            .args(["--restart", "on-failure", "--restart-delay", pauses[0]])
+            .args(["--restart-max-delay", pauses[1], "--", "sh", "-c", AGAIN, "sh"])
             .args(tree.command())
             .spawn();
-        let scene = Self { ground, proxy, oracle, a, b: Running::idle(), _folder: folder };
-        scene.wait_for_more();
-        let url = scene.ground.url(&addresses);
+        Self { ground, proxy, oracle, a, b: Running::idle(), _folder: folder }
+    }
+
+    #[track_caller]
+    fn followed(self) -> Self {
+        let url = self.ground.url(&self.ground.addresses());
         // It stands for all that could follow: its token is greater than any that A has made of its own.
-        let next = scene.oracle.stamper("B").token(u64::MAX).lasting(Duration::from_millis(50));
+        let next = self.oracle.stamper("B").token(u64::MAX).lasting(Duration::from_millis(50));
         let b = elect(&url, "B", TTL, None).arg("--").args(next.command()).spawn();
         wait_in_line(&url, "B-", None);
-        Self { b, ..scene }
+        Self { b, ..self }
     }
 
     fn runs(&self) -> Vec<Run> {
@@ -97,6 +121,13 @@ fn survive_a_stop_of_the_wrapper(store: Store) {
 }
 
 #[track_caller]
+fn survive_a_stop_at_rest(store: Store) {
+    let mut scene = Scene::at_rest(store);
+    stop(scene.a.pid());
+    scene.hand_over(124);
+}
+
+#[track_caller]
 fn survive_the_end_of_the_wrapper(store: Store) {
     let mut scene = Scene::start(store);
     scene.a.signal(Signal::SIGKILL);
@@ -122,8 +153,8 @@ restarts! {
     file: super::Store::File => survive_the_end_of_the_wrapper survive_the_end_of_the_guardian;
     etcd: super::ETCD =>
         survive_the_end_of_the_wrapper survive_the_end_of_the_guardian
-        survive_a_stop_of_the_wrapper survive_the_cut;
+        survive_a_stop_of_the_wrapper survive_a_stop_at_rest survive_the_cut;
     zookeeper: super::ZOOKEEPER =>
         survive_the_end_of_the_wrapper survive_the_end_of_the_guardian
-        survive_a_stop_of_the_wrapper survive_the_cut;
+        survive_a_stop_of_the_wrapper survive_a_stop_at_rest survive_the_cut;
 }

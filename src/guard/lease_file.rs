@@ -13,8 +13,8 @@
 //! - The new file is locked for writing before it has the name, and before others may open it.
 //! - Two who do so at once are kept apart by a lock on the new file, which has one name and, until then, one owner's rights.
 //!   Whoever has that lock looks once more who holds the name.
-//! - One who takes over the old file meanwhile finds that it has the name no more, or is found by the other, who looks at the
-//!   old file again once it has put the new one there. So of two one is refused, at least.
+//! - One who would take over the old file meanwhile does not get it: whoever puts the new one there has locked the old
+//!   one for reading as well. Who gets it later finds that it has the name no more.
 //!
 //! As a rule the file stays the same, for a container into which it is mounted by itself, without its folder.
 //! Where it is, a new one cannot take its place: elect then says that somebody keeps it locked.
@@ -178,7 +178,8 @@ fn replace(site: &Site, old: &File, words: &[u64; WORDS]) -> io::Result<Option<F
         return Ok(None);
     }
     let drop_it = || unlinkat(site.folder(), name.as_os_str(), UnlinkatFlags::NoRemoveDir);
-    if locks::is_locked(old, WHOLE)? || !site.names(site.name(), old)? {
+    // From here on nobody takes over the old one.
+    if !locks::lock_to_read(old, WHOLE)? || !site.names(site.name(), old)? {
         let _ = drop_it();
         return Ok(None);
     }
@@ -192,7 +193,7 @@ fn replace(site: &Site, old: &File, words: &[u64; WORDS]) -> io::Result<Option<F
         let _ = drop_it();
         return Err(is_locked_to_read(&errno.into()));
     }
-    if locks::is_locked(old, WHOLE)? { Err(is_kept()) } else { Ok(Some(new)) }
+    Ok(Some(new))
 }
 
 fn is_kept() -> io::Error {
@@ -289,9 +290,14 @@ fn boot() -> [u64; 2] {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
+    use std::thread;
+
     use super::super::lease::read;
     use super::*;
 
+    const ROUNDS: usize = 400;
+    const STARTERS: usize = 3;
     const GRACE: Option<Duration> = Some(Duration::from_secs(4));
 
     fn until(path: &Path) -> Until {
@@ -378,6 +384,36 @@ mod tests {
         assert_eq!(fs::metadata(&path).expect("there").mode(), mode);
         drop((reader, lease));
         assert_eq!(until(&path), Until::Over);
+    }
+
+    /// Who put a new file in the place of the old one, and who took over the old one, are never both right.
+    #[test]
+    fn of_many_who_want_a_file_that_is_locked_to_read_one_has_it_at_most() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("lease");
+        let mut held = 0;
+        for _ in 0..ROUNDS {
+            drop(LeaseFile::create(&path, GRACE).expect("a file"));
+            let reader = lock_to_read(&path);
+            let barrier = Barrier::new(STARTERS + 1);
+            let leases: Vec<LeaseFile> = thread::scope(|scope| {
+                let start = || {
+                    barrier.wait();
+                    LeaseFile::create(&path, GRACE)
+                };
+                let starters: Vec<_> = (0..STARTERS).map(|_| scope.spawn(start)).collect();
+                barrier.wait();
+                // For some of them it is locked, for others not.
+                drop(reader);
+                starters.into_iter().filter_map(|it| it.join().expect("no panic").ok()).collect()
+            });
+            assert!(leases.len() <= 1, "{leases:?}");
+            held += leases.len();
+            if !leases.is_empty() {
+                assert!(LeaseFile::create(&path, GRACE).is_err(), "the name is another file's");
+            }
+        }
+        assert!(held > ROUNDS / 2, "they keep each other from it: {held} of {ROUNDS}");
     }
 
     #[test]

@@ -15,7 +15,20 @@ use nix::fcntl::{FcntlArg, fcntl};
 /// # Errors
 /// When the file takes no locks, or is not open for writing.
 pub(crate) fn lock(file: &File, bytes: Range<i64>) -> io::Result<bool> {
-    match fcntl(file, FcntlArg::F_OFD_SETLK(&flock(libc::F_WRLCK, bytes))) {
+    take(file, libc::F_WRLCK, bytes)
+}
+
+/// Takes the lock on these bytes for reading, or says that somebody else has one for writing there: nobody gets one for
+/// writing meanwhile.
+///
+/// # Errors
+/// When the file takes no locks, or is not open for reading.
+pub(crate) fn lock_to_read(file: &File, bytes: Range<i64>) -> io::Result<bool> {
+    take(file, libc::F_RDLCK, bytes)
+}
+
+fn take(file: &File, kind: i32, bytes: Range<i64>) -> io::Result<bool> {
+    match fcntl(file, FcntlArg::F_OFD_SETLK(&flock(kind, bytes))) {
         Err(Errno::EAGAIN | Errno::EACCES) => Ok(false),
         locked => Ok(locked.map(|_| true)?),
     }

@@ -272,6 +272,7 @@ impl Seat for FileSeat {
                 self.arrived.get_or_insert(place.number());
                 // The entry's lock goes last: it is what the next one sleeps on. All are closed and none
                 // is unlocked, so that a descendant that still has copies goes on holding the lease.
+                // The mark goes before the lock: without it, it would be of a leader that is dead.
                 place.give_up();
                 drop((mark, lock));
                 drop(place);

@@ -1,4 +1,4 @@
-use elect_api::{ElectionName, Error, Leader, Survey};
+use elect_api::{ElectionName, Error, ErrorKind, Leader, Survey};
 use nix::dir::{Dir, Type};
 use nix::errno::Errno;
 use nix::fcntl::AtFlags;
@@ -6,15 +6,30 @@ use nix::libc;
 use nix::sys::stat::fstatat;
 
 use crate::entry::{self, Reading};
-use crate::fault::failed;
+use crate::fault::{failed, wrong};
 use crate::hall::{ENTER, Hall, LOCK, ORDERS};
 use crate::root::Root;
+use crate::tree::{self, Remains};
 use crate::trust::FileId;
-use crate::{lock, queue, standstill, tree};
+use crate::{lock, queue, standstill};
+
+/// How often leaders may change while we look.
+const ATTEMPTS: u32 = 8;
 
 /// Looks at one election. Takes no lock and creates nothing.
 pub(crate) fn survey(root: &Root, election: &ElectionName) -> Result<Survey, Error> {
-    let Some(mut hall) = Hall::visit(root, election)? else { return Ok(Survey::default()) };
+    for _ in 0..ATTEMPTS {
+        if let Some(survey) = look(root, election)? {
+            return Ok(survey);
+        }
+    }
+    let what = "has another leader each time that it is looked at: trying again helps";
+    Err(wrong(ErrorKind::Unreachable, &root.path.join(election.as_str()), what))
+}
+
+/// `None` if leaders changed meanwhile.
+fn look(root: &Root, election: &ElectionName) -> Result<Option<Survey>, Error> {
+    let Some(mut hall) = Hall::visit(root, election)? else { return Ok(Some(Survey::default())) };
     let mut survey = Survey::default();
     let mut winners: Vec<Leader> = Vec::new();
     for number in queue::list(&mut hall)?.entries {
@@ -46,19 +61,19 @@ pub(crate) fn survey(root: &Root, election: &ElectionName) -> Result<Survey, Err
                 entry.is_stopped = standstill::are_stopped(&entry.outlived_by);
             }
         }
-    } else if let Some(mut leader) = tree::outlived(&hall)? {
-        if held_lock(&hall)?.is_some() {
-            // It has won meanwhile.
-            (leader.entry.is_stopped, leader.entry.outlived_by) = (false, Vec::new());
+    } else {
+        match tree::remains(&hall, || Ok(held_lock(&hall)?.is_some()))? {
+            Remains::Nothing => {}
+            Remains::Tree(leader) => survey.leader = Some(*leader),
+            Remains::Unclear => return Ok(None),
         }
-        survey.leader = Some(leader);
     }
     let others = winners.into_iter().map(|Leader { mut entry, .. }| {
         entry.is_stopped = standstill::is_stopped(entry.candidate.pid);
         entry
     });
     survey.waiting.splice(..0, others);
-    Ok(survey)
+    Ok(Some(survey))
 }
 
 /// Which file is locked by whoever leads, if anybody does.

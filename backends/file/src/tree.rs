@@ -48,14 +48,40 @@ impl Tree {
     }
 }
 
-/// The leader that is dead, and whose tree is not.
-pub(crate) fn outlived(hall: &Hall) -> Result<Option<Leader>, Error> {
-    let Some((file, id)) = hall.look(TREE)? else { return Ok(None) };
-    if !lock::is_marked(&file).map_err(|errno| failed("examine", &hall.path_of(TREE), errno))? {
-        return Ok(None);
+/// What is left of a leader that is dead.
+pub(crate) enum Remains {
+    Nothing,
+    /// Its tree.
+    Tree(Box<Leader>),
+    /// Others have led meanwhile: it cannot be told.
+    Unclear,
+}
+
+/// Looks what is left of a leader that is dead, when nobody has the lock.
+///
+/// Who has the lock marks the tree as well, and says then that it is theirs. So a mark is of somebody else only if the lock
+/// was free before it was seen and after, and the tree said to be of the same one all the time.
+pub(crate) fn remains(
+    hall: &Hall,
+    is_led: impl Fn() -> Result<bool, Error>,
+) -> Result<Remains, Error> {
+    let Some((file, id)) = hall.look(TREE)? else { return Ok(Remains::Nothing) };
+    let last = || match entry::read(&file, 0) {
+        Some(Reading::Won(leader)) => Some(leader),
+        _ => None,
+    };
+    let Some(mut leader) = last() else { return Ok(Remains::Nothing) };
+    if is_led()? {
+        return Ok(Remains::Unclear);
     }
-    let Some(Reading::Won(mut leader)) = entry::read(&file, 0) else { return Ok(None) };
-    leader.entry.outlived_by = standstill::holders(id);
-    leader.entry.is_stopped = standstill::are_stopped(&leader.entry.outlived_by);
-    Ok(Some(leader))
+    if !lock::is_marked(&file).map_err(|errno| failed("examine", &hall.path_of(TREE), errno))? {
+        return Ok(Remains::Nothing);
+    }
+    let holders = standstill::holders(id);
+    if is_led()? || last().is_none_or(|now| now.token != leader.token) {
+        return Ok(Remains::Unclear);
+    }
+    leader.entry.is_stopped = standstill::are_stopped(&holders);
+    leader.entry.outlived_by = holders;
+    Ok(Remains::Tree(Box::new(leader)))
 }

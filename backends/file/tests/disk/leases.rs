@@ -3,6 +3,8 @@
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use elect_api::{NoteName, Standing};
 use elect_testkit::{Bench, Contender, LineUp, election, line_up, note, poll_n, run};
@@ -10,7 +12,9 @@ use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 
-use crate::support::{bench, hall};
+use crate::support::{bench, connect, hall, lead, seat};
+
+const CHANGES: usize = 1000;
 
 fn copies(fds: &[BorrowedFd<'_>]) -> Vec<OwnedFd> {
     fds.iter().map(|fd| fd.try_clone_to_owned().expect("a copy")).collect()
@@ -66,6 +70,39 @@ fn nobody_leads_beside_a_tree_that_outlived_its_guardian() {
             wake.await;
         }
         line[0].lead().await;
+    });
+}
+
+/// Neither a win nor a resignation looks as if a tree had outlived its guardian, at no instant.
+#[test]
+fn who_looks_while_leaders_change_sees_no_orphan() {
+    let (_bench, disk) = bench();
+    let root = hall(&disk).parent().expect("a root").to_owned();
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            run("changes", async {
+                let mut seat = seat(&root).await;
+                for _ in 0..CHANGES {
+                    lead(seat.as_mut()).await.expect("it leads");
+                    seat.resign().await.expect("it resigns");
+                }
+            });
+            is_over.store(true, Ordering::Relaxed);
+        });
+        run("looks", async {
+            let store = connect(&root);
+            let mut led = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                let survey = store.survey(&election()).await.expect("a survey");
+                if let Some(leader) = survey.leader {
+                    let orphans = leader.entry.outlived_by;
+                    assert!(orphans.is_empty(), "{orphans:?} after {led} looks at leaders");
+                    led += 1;
+                }
+            }
+            assert!(led > 0, "it saw none that leads");
+        });
     });
 }
 

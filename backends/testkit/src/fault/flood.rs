@@ -1,6 +1,6 @@
 //! A reply without end.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,8 +12,7 @@ use crate::program::PATIENCE;
 
 /// What is announced, in bytes.
 const ANNOUNCED: u32 = 500_000_000;
-/// Of HTTP/2: the header of a frame, and what one has in it at most if nobody says otherwise.
-const HEAD: usize = 9;
+/// What a frame of HTTP/2 has in it at most, if nobody says otherwise.
 const FRAME: usize = 1 << 14;
 
 /// A way to a server on which replies can become floods: 500 MB are announced, and sent as long as somebody takes them.
@@ -88,41 +87,26 @@ fn relay(
         let _ = io::copy(&mut server, &mut client);
         return;
     }
-    while let Ok((head, body)) = frame(frames, &mut server) {
-        // Of gRPC only data: 0 says that it is such.
-        let is_reply = frames == Frames::Lengths || (head[3] == 0 && body.len() > 5);
-        if is_reply && is_on.load(Ordering::Relaxed) {
-            let _ = tell.send(pour(frames, &head, &mut client));
+    while let Ok(frame) = frames.read(&mut server) {
+        if frames.content(&frame).is_some() && is_on.load(Ordering::Relaxed) {
+            let _ = tell.send(pour(frames, &frame, &mut client));
             return;
         }
-        if client.write_all(&[head, body].concat()).is_err() {
+        if client.write_all(&frame).is_err() {
             return;
         }
     }
 }
 
-/// What a server says next: the header, and what it says the length of.
-fn frame(frames: Frames, server: &mut TcpStream) -> io::Result<(Vec<u8>, Vec<u8>)> {
-    let mut head = vec![0; if frames == Frames::Lengths { 4 } else { HEAD }];
-    server.read_exact(&mut head)?;
-    let length = match head[..] {
-        [a, b, c, d] => u32::from_be_bytes([a, b, c, d]),
-        _ => u32::from_be_bytes([0, head[0], head[1], head[2]]),
-    };
-    let mut body = vec![0; length as usize];
-    server.read_exact(&mut body)?;
-    Ok((head, body))
-}
-
-/// Sends the flood in the place of the frame that has this header, as long as somebody takes it. Says how much that was.
-fn pour(frames: Frames, head: &[u8], client: &mut TcpStream) -> u64 {
+/// Sends the flood in the place of this reply, as long as somebody takes it. Says how much that was.
+fn pour(frames: Frames, reply: &[u8], client: &mut TcpStream) -> u64 {
     let announced = ANNOUNCED.to_be_bytes();
     let zeros = [0; FRAME];
     let (first, head) = match frames {
         Frames::Lengths => (announced.to_vec(), Vec::new()),
         // On the same stream, and not at its end.
         Frames::Grpc => {
-            let head = [&[0, 0x40, 0, 0, 0], &head[5..]].concat();
+            let head = [&[0, 0x40, 0, 0, 0], &reply[5..frames.head()]].concat();
             let message = [&[0], &announced[..], &zeros[..FRAME - 5]].concat();
             ([&head[..], &message].concat(), head)
         }

@@ -2,14 +2,7 @@
 
 use fastrand::Rng;
 
-/// Where one reply ends and the next begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Frames {
-    /// Four bytes say how long it is, as with ZooKeeper.
-    Lengths,
-    /// The messages of gRPC, in HTTP/2.
-    Grpc,
-}
+use crate::fault::Frames;
 
 /// How one direction is garbled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,9 +27,6 @@ pub enum Spoil {
     },
 }
 
-/// The header of a frame of HTTP/2, and of a message of gRPC.
-const HTTP2: usize = 9;
-const GRPC: usize = 5;
 /// What lengths and counts are in the worst case, and near it.
 const NUMBERS: [i32; 8] = [i32::MIN, -2, -1, 0, 1, 4, 1 << 30, i32::MAX];
 
@@ -82,13 +72,7 @@ impl Garbler {
 
     /// How long the next frame is, if it is there.
     fn frame(&self) -> Option<usize> {
-        let length = match self.garbling.frames {
-            Frames::Lengths => 4 + u32::from_be_bytes(*self.rest.first_chunk()?) as usize,
-            Frames::Grpc => {
-                let [a, b, c] = *self.rest.first_chunk()?;
-                HTTP2 + u32::from_be_bytes([0, a, b, c]) as usize
-            }
-        };
+        let length = self.garbling.frames.length(&self.rest)?;
         (self.rest.len() >= length).then_some(length)
     }
 
@@ -107,26 +91,13 @@ impl Garbler {
         }
     }
 
-    /// The frame with another body, which it says the length of.
-    fn with_body(&self, mut frame: Vec<u8>, other: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-        let head = match self.garbling.frames {
-            Frames::Lengths => 4,
-            // After its length it says what it is: 0 is data.
-            Frames::Grpc if frame[3] == 0 && frame.len() > HTTP2 + GRPC => HTTP2 + GRPC,
-            Frames::Grpc => return frame,
-        };
-        let mut body = frame.split_off(head);
+    /// The frame with another body, if it is a reply.
+    fn with_body(&self, frame: Vec<u8>, other: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+        let frames = self.garbling.frames;
+        let Some(begins) = frames.content(&frame) else { return frame };
+        let mut body = frame[begins..].to_vec();
         other(&mut body);
-        let length = |bytes: usize| u32::try_from(bytes).expect("a short reply").to_be_bytes();
-        match self.garbling.frames {
-            Frames::Lengths => frame.copy_from_slice(&length(body.len())),
-            Frames::Grpc => {
-                frame[HTTP2 + 1..].copy_from_slice(&length(body.len()));
-                frame[..3].copy_from_slice(&length(GRPC + body.len())[1..]);
-            }
-        }
-        frame.extend(body);
-        frame
+        frames.with_content(&frame, begins, &body)
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-pub use self::garble::{Frames, Garbling, Spoil};
+pub use self::garble::{Garbling, Spoil};
 use self::relay::{Door, Relay};
 use crate::program::PATIENCE;
 

@@ -320,7 +320,10 @@ impl Candidate {
 
     fn order(&mut self, now: Boottime, order: Order) {
         match self.ladder.step(now, order) {
-            Some(Action::Spawn) => self.spawn(now),
+            Some(Action::Spawn) => {
+                self.dead_man = self.ladder.dead_man();
+                self.spawn(now);
+            }
             Some(Action::Refuse) => {
                 self.events.push_back(Event::NotStarted(libc::ETIME));
                 self.order(now, Order::NotStarted);

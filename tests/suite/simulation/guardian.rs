@@ -333,7 +333,10 @@ impl SimGuardian {
     fn step(&mut self, now: Boottime, event: Event) -> ControlFlow<Option<Ticket>> {
         let Some(action) = self.ladder.step(now, event) else { return ControlFlow::Continue(()) };
         match action {
-            Action::Spawn => self.spawn(now),
+            Action::Spawn => {
+                self.rearm();
+                self.spawn(now);
+            }
             Action::Refuse => {
                 self.tell(machine::Event::NotStarted(libc::ETIME));
                 return self.step(now, Event::NotStarted);
@@ -378,7 +381,6 @@ impl SimGuardian {
         if self.ladder.deadlines().is_none_or(|deadlines| deadlines.soft <= now) {
             self.witness.blame("a command starts that has no grace left", "");
         }
-        self.rearm();
         self.witness.stage.enter(self.host.world.now(), token);
         let lasts = self.longest_command.mul_f64(self.chance.f64());
         let command = now + lasts.max(Duration::from_millis(100));

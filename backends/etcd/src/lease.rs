@@ -6,6 +6,15 @@ use elect_api::Boottime;
 
 use crate::layout::{Hall, LeaseId, Mark};
 
+/// The longest that a lease is counted on. Nobody asks for one that is longer, whatever a server says that it has granted.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How long a lease of so many seconds is counted on. Of one that is over a server says 0, or less.
+pub(crate) fn granted(seconds: i64) -> Option<Duration> {
+    let seconds = u64::try_from(seconds).ok().filter(|&seconds| seconds > 0)?;
+    Some(Duration::from_secs(seconds).min(LONGEST))
+}
+
 /// The leases of one store: one for each TTL that its seats ask for.
 #[derive(Default)]
 pub(crate) struct Leases {
@@ -190,5 +199,19 @@ mod tests {
         assert_eq!(late(15).count(), 0);
         assert_eq!(late(16).collect::<Vec<_>>(), [b]);
         assert_eq!(lease.share(a), Share::All);
+    }
+
+    #[test]
+    fn a_lease_is_counted_on_for_a_day_at_most() {
+        for (seconds, expected) in [
+            (i64::MIN, None),
+            (-1, None),
+            (0, None),
+            (1, Some(Duration::from_secs(1))),
+            (86_400, Some(LONGEST)),
+            (i64::MAX, Some(LONGEST)),
+        ] {
+            assert_eq!(granted(seconds), expected, "{seconds}");
+        }
     }
 }

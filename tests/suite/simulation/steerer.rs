@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use elect::election::orders::{Orders, Request};
-use elect_api::{Ordered, Store};
+use elect_api::{Ordered, Orders as Kept, Store};
 use elect_testkit::sim::Clock as _;
 
 use super::Game;
@@ -71,7 +71,12 @@ pub(super) async fn steer(game: Arc<Game>) {
 pub(super) async fn end(game: &Game) {
     let store = game.sim.connect();
     game.stage.resume();
-    while !ask(game, &*store, |orders| orders.paused(None).without(|_| true)).await {
+    loop {
+        if let Some(orders) = read(game, &*store).await
+            && write(game, &*store, orders, |orders| orders.paused(None).without(|_| true)).await
+        {
+            return;
+        }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
@@ -81,12 +86,28 @@ async fn resume(game: &Game, store: &dyn Store) -> bool {
     ask(game, store, |orders| orders.paused(None)).await
 }
 
-/// Whether it is surely asked from now on.
+/// Whether it is surely asked from now on. What was read after the end is not changed any more: that would be a word
+/// after the last.
 async fn ask(game: &Game, store: &dyn Store, change: impl FnOnce(Orders) -> Orders) -> bool {
-    let Ok(Ok(kept)) = bounded(game, store.orders(&game.election)).await else { return false };
-    let orders = Orders::read(kept.text.as_deref()).expect("what was written here");
+    match read(game, store).await {
+        Some(orders) if !game.is_over() => write(game, store, orders, change).await,
+        _ => false,
+    }
+}
+
+async fn read(game: &Game, store: &dyn Store) -> Option<Kept> {
+    bounded(game, store.orders(&game.election)).await.ok()?.ok()
+}
+
+async fn write(
+    game: &Game,
+    store: &dyn Store,
+    known: Kept,
+    change: impl FnOnce(Orders) -> Orders,
+) -> bool {
+    let orders = Orders::read(known.text.as_deref()).expect("what was written here");
     let text = change(orders).to_bytes();
-    let written = bounded(game, store.order(&game.election, &text, kept.version)).await;
+    let written = bounded(game, store.order(&game.election, &text, known.version)).await;
     matches!(written, Ok(Ok(Ordered::Written(_))))
 }
 

@@ -15,7 +15,7 @@ use etcd_client::{GetOptions, LeaseGrantOptions, TxnResponse};
 use crate::entry::Entry;
 use crate::fault::{Doing, Failure, is_lease_taken, is_lease_unknown, is_refused};
 use crate::layout::{Hall, LeaseId, Mark};
-use crate::lease::{Asked, Lease, Leases};
+use crate::lease::{self, Asked, Lease, Leases};
 use crate::link::{Attempt, Link};
 use crate::queue::{self, Ask, Before, By, Rival, Room, Unclear};
 use crate::renewal::{Heard, Proof, renew};
@@ -267,14 +267,9 @@ impl EtcdSeat {
             }
             Err(cause) => return Err(failed(cause).into()),
         };
-        match u64::try_from(ttl) {
-            Ok(seconds @ 1..) => {
-                let window = Duration::from_secs(seconds);
-                *asked = Asked::Granted(window);
-                Ok((window, is_new))
-            }
-            _ => Err(self.too_late()),
-        }
+        let Some(window) = lease::granted(ttl) else { return Err(self.too_late()) };
+        *asked = Asked::Granted(window);
+        Ok((window, is_new))
     }
 
     fn too_late(&mut self) -> Trouble {

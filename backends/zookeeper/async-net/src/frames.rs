@@ -10,6 +10,16 @@ pub const LONGEST: u32 = 4 << 20;
 /// How much of a frame is looked at: the header of a reply, and a number behind it.
 const BEGINNING: usize = 20;
 
+/// The number of a frame that answers no request: it tells of what was watched.
+const EVENT: i32 = -1;
+/// The requests that may watch: for the existence, data or children (two kinds) of a node, and for all watches anew (two
+/// kinds).
+const WATCHING: [i32; 6] = [3, 4, 8, 12, 101, 105];
+/// How many bytes of such frames may come, besides [`EVENTS_PER_BYTE`] for each byte of what may watch: the shortest event is
+/// less than eight times as long as what asks for it. The library keeps each for which it knows no watch.
+const EVENTS: u64 = 4096;
+const EVENTS_PER_BYTE: u64 = 8;
+
 /// The requests that are answered with a list: those for an ACL, for children (two kinds), for the nodes of a session.
 const LISTS: [i32; 4] = [6, 8, 12, 103];
 
@@ -31,6 +41,10 @@ pub(crate) struct Frames {
     replies: Stream,
     /// The numbers of the requests under way that are answered with a list.
     lists: HashSet<i32>,
+    /// How many bytes the requests had that may watch.
+    watched: u64,
+    /// How many have told of changes.
+    told: u64,
 }
 
 impl Talk {
@@ -63,9 +77,13 @@ impl Frames {
         let _ = self.requests.follow(bytes, u32::MAX, |frame| {
             if let (Some(number), Some(kind)) = (frame.number_at(0), frame.number_at(4))
                 && !frame.is_first
-                && LISTS.contains(&kind)
             {
-                self.lists.insert(number);
+                if LISTS.contains(&kind) {
+                    self.lists.insert(number);
+                }
+                if WATCHING.contains(&kind) {
+                    self.watched += u64::from(frame.length);
+                }
             }
             Ok(())
         });
@@ -76,6 +94,12 @@ impl Frames {
             let Some(number) = frame.number_at(0).filter(|_| !frame.is_first) else {
                 return Ok(());
             };
+            if number == EVENT {
+                self.told += u64::from(frame.length);
+                if self.told > EVENTS + EVENTS_PER_BYTE * self.watched {
+                    return Err(unasked());
+                }
+            }
             let is_list = self.lists.remove(&number) && frame.number_at(12) == Some(0);
             match frame.number_at(16).and_then(|entries| u32::try_from(entries).ok()) {
                 // Each has a length at least. The library keeps room for as many before it reads one.
@@ -153,6 +177,11 @@ fn too_many(announced: u32) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, what)
 }
 
+fn unasked() -> io::Error {
+    let what = "the server tells of more changes than were watched for";
+    io::Error::new(ErrorKind::InvalidData, what)
+}
+
 fn too_long(announced: u32) -> io::Error {
     let what =
         format!("the server announces a reply of {announced} bytes: {LONGEST} are read at most");
@@ -221,5 +250,25 @@ mod tests {
         frames.asked(&[&connect[..], &numbers(&[7, 8, 0])].concat());
         let failed = numbers(&[7, 0, 1, -101, i32::MAX]);
         frames.read(&[&connect[..], &failed].concat()).expect("an error of the server's");
+    }
+
+    #[test]
+    fn no_more_is_told_than_was_watched_for() {
+        let connect = numbers(&[0, 0, 8, 0, 0]);
+        // A path of four bytes, watched for and changed.
+        let request = numbers(&[7, 3, 4, 0x2f61_2f62, 1]);
+        let event = numbers(&[EVENT, 0, -1, 0, 3, 3, 4, 0x2f61_2f62]);
+        let mut frames = Frames::default();
+        frames.asked(&connect);
+        frames.read(&connect).expect("a session");
+        for _ in 0..10_000 {
+            frames.asked(&request);
+            frames.read(&event).expect("what was watched for");
+        }
+        let mut frames = Frames::default();
+        frames.asked(&connect);
+        frames.read(&connect).expect("a session");
+        let refused = (0..1000).find_map(|_| frames.read(&event).err()).expect("too many");
+        assert_eq!(refused.kind(), ErrorKind::InvalidData);
     }
 }

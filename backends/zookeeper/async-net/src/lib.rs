@@ -4,7 +4,8 @@
 //! whole. It has no limit, and takes its streams from the crate async-net, so this has that crate's name and stands in
 //! its place (`[patch.crates-io]` of the workspace). A frame that announces more than [`LONGEST`] bytes is an error of
 //! the connection, before anything of it is kept. So is a list that announces more entries than its frame has room for,
-//! as the library makes room for all of them at once, and a server that speaks before it is asked.
+//! as the library makes room for all of them at once, a server that speaks before it is asked, and one that tells of more
+//! changes than were watched for, as the library keeps what it knows no watch for.
 //!
 //! Frames within TLS are not seen here. There a server has proven who it is.
 //!

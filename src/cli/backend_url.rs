@@ -108,17 +108,28 @@ fn scheme(url: &str) -> Option<&str> {
     fits.then_some(scheme)
 }
 
-/// In doubt this leaves out too much: a password with an unescaped `/` in it must not show either.
+/// In doubt this leaves out too much: a password with an unescaped `/` or `?` in it must not show either.
 fn without_secrets(url: &str) -> String {
     let (head, query) = match url.split_once('?') {
-        Some((head, query)) => (head, Some(query)),
-        None => (url, None),
+        Some((head, query)) if !is_within_a_password(head, query) => (head, Some(query)),
+        _ => (url, None),
     };
     let shown = without_userinfo(head);
     match query {
         Some(query) => format!("{shown}?{}", without_values(query)),
         None => shown,
     }
+}
+
+/// Whether the question mark between these two looks like a part of a password: what is before it is no host with a
+/// port, or what is behind it no option.
+fn is_within_a_password(head: &str, query: &str) -> bool {
+    let (Some(at), Some((_, tail))) = (query.find('@'), head.rsplit_once(':')) else {
+        return false;
+    };
+    let is_port = !tail.is_empty() && tail.bytes().all(|byte| byte.is_ascii_digit());
+    let is_option = is_port && query[..at].contains('=');
+    !(head.contains('@') || tail.starts_with("//") || is_option)
 }
 
 fn without_userinfo(head: &str) -> String {
@@ -129,9 +140,10 @@ fn without_userinfo(head: &str) -> String {
         (None, None) => 0,
     };
     let (front, rest) = head.split_at(start);
-    // Without an authority it is all path, as in file:///dir/a@b.
+    // Without an authority it is all path, as in file:///dir/a@b, where the place is one.
+    let is_path = rest.starts_with('/') && matches!(scheme(head), None | Some("file"));
     match rest.rfind('@') {
-        Some(at) if !rest.starts_with('/') => format!("{front}{}", &rest[at + 1..]),
+        Some(at) if !is_path => format!("{front}{}", &rest[at + 1..]),
         _ => head.to_owned(),
     }
 }
@@ -229,6 +241,14 @@ mod tests {
             ("pw@a", "a"),
             ("zk://a?x=1&Password=pw&authToken=t", "zk://a?x=1&Password=***&authToken=***"),
             ("zk://u:p@a?b@c", "zk://a?b@c"),
+            ("etcd:/u:pw@a", "etcd:a"),
+            ("etcd:///u:pw@a", "etcd://a"),
+            ("etcd://u:?pw@a", "etcd://a"),
+            ("etcd://u:p?w@a", "etcd://a"),
+            ("etcd://u:1?2@a", "etcd://a"),
+            ("etcd://a:1?cert=/x@y", "etcd://a:1?cert=/x@y"),
+            ("etcd://a?cert=/x@y", "etcd://a?cert=/x@y"),
+            ("/var/a@b", "/var/a@b"),
         ] {
             assert_eq!(without_secrets(url), shown);
         }

@@ -1,4 +1,3 @@
-use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 
@@ -14,10 +13,11 @@ pub enum Goal {
 }
 
 impl FromStr for Goal {
-    type Err = Infallible;
+    type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Self, Infallible> {
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
         Ok(match text {
+            "" => return Err("it is empty: leader, vacant, or an ID"),
             "leader" => Self::Led,
             "vacant" => Self::Vacant,
             id => Self::LedBy(id.to_owned()),

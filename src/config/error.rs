@@ -183,9 +183,11 @@ impl ConfigError {
                 Some("use -e NAME")
             }
             Self::Label(_) => Some("give another one with --id"),
-            Self::NoScheme(_) => Some("write file:///DIR, etcd://HOST or zk://HOST"),
             Self::UnknownScheme { known, .. } if known == super::stores::NOTHING => {
                 Some("build elect with at least one backend, such as --features file")
+            }
+            Self::NoScheme(_) | Self::UnknownScheme { .. } => {
+                Some("write file:///DIR, etcd://HOST or zk://HOST")
             }
             Self::Timeless { .. } => Some(
                 "leave the flag, or its variable, away, and its key to the profiles of other stores",
@@ -212,7 +214,6 @@ impl ConfigError {
             | Self::Key { .. }
             | Self::Orderless { .. }
             | Self::Alone { .. }
-            | Self::UnknownScheme { .. }
             | Self::File { .. }
             | Self::NoProfile { .. } => None,
         }

@@ -14,7 +14,7 @@ use crate::support::Ground;
 
 /// Becomes another user, for whom Python need not be there.
 const NOBODY: &str = "
-import array, fcntl, os, signal, socket, struct, sys
+import array, ctypes, fcntl, os, signal, socket, struct, sys
 os.setgroups([])
 os.setresgid(65534, 65534, 65534)
 os.setresuid(65534, 65534, 65534)
@@ -57,7 +57,8 @@ while True:
     signal.pause()
 ";
 
-/// Takes what the command hands on, and keeps it.
+/// Takes what the command hands on, and keeps it: as descriptors, mapped into its memory, or in a socket that nobody
+/// reads.
 const OUTSIDER: &str = "
 with socket.socket(socket.AF_UNIX) as listener:
     listener.bind(chr(0) + sys.argv[1])
@@ -65,6 +66,18 @@ with socket.socket(socket.AF_UNIX) as listener:
     print('listens', flush=True)
     other, _ = listener.accept()
     _, kept, _, _ = socket.recv_fds(other, 1, 16)
+    if sys.argv[2] == 'maps':
+        # As Python's own keeps a descriptor.
+        mmap = ctypes.CDLL(None).mmap
+        mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + 3 * [ctypes.c_int] + [ctypes.c_long]
+        for mark in kept:
+            mmap(None, 4096, 1, 1, mark, 0)
+    if sys.argv[2] == 'hides':
+        here, there = socket.socketpair()
+        socket.send_fds(here, [b'x'], kept)
+    if sys.argv[2] != 'keeps':
+        for mark in kept:
+            os.close(mark)
     other.send(b'x')
 while True:
     signal.pause()
@@ -126,9 +139,10 @@ fn it_dies_with_its_guardian_all_the_same() {
 struct Outsider(Child);
 
 impl Outsider {
-    fn listening_at(name: &str) -> Self {
+    /// One that does this with what it is given.
+    fn listening_at(name: &str, deed: &str) -> Self {
         let mut python = Command::new("python3");
-        python.args(["-c", &format!("{NOBODY}{OUTSIDER}"), name]).stdout(Stdio::piped());
+        python.args(["-c", &format!("{NOBODY}{OUTSIDER}"), name, deed]).stdout(Stdio::piped());
         let mut child = python.spawn().expect("Python");
         let mut line = String::new();
         let stdout = child.stdout.take().expect("a pipe");
@@ -146,27 +160,82 @@ impl Drop for Outsider {
     }
 }
 
+/// A leader whose command has given its mark to somebody who does this with it, and who is dead since.
+fn outlived(ground: &Ground, deed: &str) -> Outsider {
+    let name = format!("elect-outsider-{}", std::process::id());
+    let outsider = Outsider::listening_at(&name, deed);
+    let leader = hostile(ground, &[&name]).spawn();
+    attacked(ground);
+    ends(leader);
+    newcomer(ground).exits(75);
+    outsider
+}
+
+fn table(ground: &Ground) -> String {
+    ground.elect("status").arg("job").run().exits(0).stdout
+}
+
+fn forced(ground: &Ground) -> Ended {
+    let words = ["job", "--force", "--timeout", "60s"];
+    ground.elect("resign").args(words).run().exits(125)
+}
+
+fn advice(ground: &Ground) -> String {
+    ground.elect("doctor").run().exits(1).stdout
+}
+
+/// Nothing that is left keeps others out.
+fn is_over(ground: &Ground, outsider: Outsider) {
+    drop(outsider);
+    newcomer(ground).exits(0);
+    assert_eq!(ground.status()["leader"], Value::Null);
+}
+
+/// What is left is kept by this outsider, and everything that is asked says so.
+fn is_named(ground: &Ground, outsider: &Outsider) {
+    let pid = outsider.0.id();
+    let leader = &ground.status()["leader"];
+    assert_eq!(leader["outlived_by"], Value::from(vec![pid]), "{leader}");
+    let table = table(ground);
+    assert!(table.contains(&format!("dead, held by {pid}")), "{table}");
+    forced(ground).says(&format!("is dead, but what its command started lives on and keeps the lease: nobody can remove it, but `kill -KILL {pid}` on "));
+    let advice = advice(ground);
+    assert!(advice.contains(&format!("kill -KILL {pid}")), "{advice}");
+}
+
 #[test]
 fn whoever_gets_its_mark_is_named() {
     let ground = Ground::new();
-    let name = format!("elect-outsider-{}", std::process::id());
-    let outsider = Outsider::listening_at(&name);
-    let pid = outsider.0.id();
-    let leader = hostile(&ground, &[&name]).spawn();
-    attacked(&ground);
-    ends(leader);
-    newcomer(&ground).exits(75);
+    let outsider = outlived(&ground, "keeps");
+    is_named(&ground, &outsider);
+    is_over(&ground, outsider);
+}
+
+#[test]
+fn whoever_has_its_mark_in_memory_only_is_named() {
+    let ground = Ground::new();
+    let outsider = outlived(&ground, "maps");
+    is_named(&ground, &outsider);
+    is_over(&ground, outsider);
+}
+
+#[test]
+fn where_nobody_is_to_be_seen_who_has_its_mark_the_dead_one_is_not_named() {
+    let ground = Ground::new();
+    let outsider = outlived(&ground, "hides");
     let leader = &ground.status()["leader"];
-    assert_eq!(leader["outlived_by"], Value::from(vec![pid]), "{leader}");
-    let table = ground.elect("status").arg("job").run().exits(0).stdout;
-    assert!(table.contains(&format!("dead, held by {pid}")), "{table}");
-    let forced = ground.elect("resign").args(["job", "--force", "--timeout", "60s"]).run();
-    forced.exits(125).says(&format!("is dead, but what its command started lives on and keeps the lease: nobody can remove it, but `kill -KILL {pid}` on "));
-    let advice = ground.elect("doctor").run().exits(1).stdout;
-    assert!(advice.contains(&format!("kill -KILL {pid}")), "{advice}");
-    drop(outsider);
+    assert_eq!(leader["outlived_by"], Value::from(Vec::<u32>::new()), "{leader}");
+    let table = table(&ground);
+    assert!(table.contains("dead, held unseen"), "{table}");
+    let forced = forced(&ground).stderr;
+    assert!(forced.contains("is dead, but a process that cannot be seen from here"), "{forced}");
+    assert!(!forced.contains("kill"), "{forced}");
+    let advice = advice(&ground);
+    let mark = ground.state().join("job/tree");
+    assert!(advice.contains(&format!("remove {}", mark.display())), "{advice}");
+    fs::remove_file(mark).expect("it is there");
     newcomer(&ground).exits(0);
-    assert_eq!(ground.status()["leader"], Value::Null);
+    is_over(&ground, outsider);
 }
 
 fn ends(mut leader: Running) {

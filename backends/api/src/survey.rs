@@ -38,16 +38,17 @@ pub struct Entry {
     /// Whether its process stands still, as far as the store sees: it cannot answer anybody, nor take its turn.
     /// Stores on other machines do not see it.
     pub is_stopped: bool,
-    /// The processes of this machine that keep its lease although its own process is dead, as far as the store
-    /// sees. Stores on other machines see none.
-    pub outlived_by: Vec<u32>,
+    /// The processes of this machine that keep its lease although its own process is dead, as far as they are to be
+    /// seen: none is not to say that there are none. `None` if its process lives, as far as the store sees; always
+    /// with stores on other machines.
+    pub outlived_by: Option<Vec<u32>>,
 }
 
 impl Entry {
     /// The entry of a candidate whose process, as far as the store sees, does not stand still.
     pub fn new(candidate: Candidate, joined: Option<SystemTime>, arrival: u64) -> Self {
-        let (is_stopped, outlived_by) = (false, Vec::new());
-        Self { candidate: candidate.cleaned(), joined, arrival, is_stopped, outlived_by }
+        let candidate = candidate.cleaned();
+        Self { candidate, joined, arrival, is_stopped: false, outlived_by: None }
     }
 }
 

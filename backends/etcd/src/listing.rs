@@ -12,6 +12,10 @@ const LONGEST: usize = 2 << 20;
 
 /// How many keys are kept of a listing.
 const MOST: usize = 100_000;
+/// How many bytes are taken of one: some 30,000 candidates have as many. Of a value no more than [`HELD`] count.
+const MOST_BYTES: usize = 8 << 20;
+/// How many bytes are kept of a value at most: as many as the texts of a candidate may have, and more.
+const HELD: usize = 8 << 10;
 
 /// What of the keys is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +39,8 @@ pub(crate) async fn list<T>(
     let mut kv = client.kv_client().max_decoding_message_size(LONGEST);
     let end = end_of(prefix);
     let mut from = if prefix.is_empty() { vec![0] } else { prefix.as_bytes().to_vec() };
-    let (mut kept, mut revision, mut limit, mut asked) = (Vec::new(), 0, MANY, part);
+    let (mut kept, mut bytes) = (Vec::new(), 0);
+    let (mut revision, mut limit, mut asked) = (0, MANY, part);
     loop {
         let options = GetOptions::new().with_range(end.clone());
         let options = options.with_limit(limit).with_revision(revision);
@@ -56,8 +61,12 @@ pub(crate) async fn list<T>(
             return Err(odd("the keys of a listing do not rise"));
         }
         kept.extend(reply.kvs().iter().filter_map(&mut keep));
+        bytes += reply.kvs().iter().map(size).sum::<usize>();
         if kept.len() > MOST {
             return Err(odd(&format!("there are more than {MOST} keys below {prefix:?}")));
+        }
+        if bytes > MOST_BYTES {
+            return Err(odd(&format!("there are more than {MOST_BYTES} bytes below {prefix:?}")));
         }
         let Some(last) = reply.kvs().last().filter(|_| reply.more()) else { return Ok(kept) };
         from = [last.key(), &[0]].concat();
@@ -65,6 +74,10 @@ pub(crate) async fn list<T>(
         asked = part;
         limit = (limit * 2).min(MANY);
     }
+}
+
+fn size(pair: &KeyValue) -> usize {
+    pair.key().len() + pair.value().len().min(HELD)
 }
 
 /// Whether these are in their order, and none is before `from`: then no listing comes back to where it was.

@@ -13,6 +13,7 @@ use nix::sys::statfs::fstatfs;
 use nix::sys::statvfs::{Statvfs, fstatvfs};
 
 use crate::fault::{errno_of, failed};
+use crate::hall::TREE;
 use crate::network;
 use crate::root::{self, Root};
 use crate::survey;
@@ -110,13 +111,24 @@ fn outlived(root: &Root) -> Vec<Finding> {
     let finding = |election: ElectionName| {
         let leader = survey::survey(root, &election).ok()?.leader?;
         let Entry { candidate, outlived_by, .. } = leader.entry;
-        let numbers: Vec<String> = outlived_by.iter().map(u32::to_string).collect();
-        (!numbers.is_empty()).then(|| {
-            let (id, numbers) = (candidate.id, numbers.join(" "));
+        let numbers: Vec<String> = outlived_by?.iter().map(u32::to_string).collect();
+        let (id, what) = (candidate.id, format!("nobody can lead {election}"));
+        Some(if numbers.is_empty() {
+            let mark = root.path.join(election.as_str()).join(TREE);
             Finding::warning(
                 format!(
-                    "nobody can lead {election}: {id} is dead, but what its command started keeps the lease"
+                    "{what}: {id} is dead, but a process that cannot be seen from here keeps the lease"
                 ),
+                format!(
+                    "look again as root, outside of containers; if nobody is to be seen there either, and nothing of \
+                     the command runs, remove {}",
+                    mark.display()
+                ),
+            )
+        } else {
+            let numbers = numbers.join(" ");
+            Finding::warning(
+                format!("{what}: {id} is dead, but what its command started keeps the lease"),
                 format!("wait for its end, or end it: kill -KILL {numbers}"),
             )
         })

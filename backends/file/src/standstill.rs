@@ -20,24 +20,32 @@ pub(crate) fn are_stopped(processes: &[u32]) -> bool {
     !processes.is_empty() && processes.iter().all(|&process| is_stopped(process))
 }
 
-/// The living processes that have a lock on this file, or a mark, their numbers rising. One that we may not look into
-/// is not among them.
+/// The living processes that have a lock on this file, or a mark, their numbers rising. Not among them are one that we
+/// may not look into, and one whose descriptor is on its way to another process, in a socket that nobody reads.
 pub(crate) fn holders(file: FileId) -> Vec<u32> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = processes.filter_map(|process| process.file_name().to_str()?.parse().ok());
     let mut holders: Vec<u32> =
-        numbers.filter(|&process| lives(process) && holds(process, file)).collect();
+        numbers.filter(|&process| lives(process) && keeps(process, file)).collect();
     holders.sort_unstable();
     holders
 }
 
-fn holds(process: u32, file: FileId) -> bool {
-    let descriptors = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
-    let mut numbers = descriptors.filter_map(|descriptor| {
-        let open = fs::metadata(descriptor.path()).ok()?;
-        (FileId::new(open.dev(), open.ino()) == file).then(|| descriptor.file_name())
-    });
-    numbers.any(|number| has_lock(process, &number.to_string_lossy()))
+/// Whether it has the lock by a descriptor, or by its memory: a file that is mapped is open, and so keeps its locks,
+/// after its last descriptor.
+fn keeps(process: u32, file: FileId) -> bool {
+    among(process, "fd", file).any(|descriptor| has_lock(process, &descriptor))
+        || among(process, "map_files", file).next().is_some()
+}
+
+/// The names of those links to this file that a process has in a directory of `/proc`.
+fn among(process: u32, directory: &str, file: FileId) -> impl Iterator<Item = String> {
+    let links = fs::read_dir(format!("/proc/{process}/{directory}")).into_iter().flatten();
+    links.flatten().filter_map(move |link| {
+        let open = fs::metadata(link.path()).ok()?;
+        let is_it = FileId::new(open.dev(), open.ino()) == file;
+        is_it.then(|| link.file_name().to_string_lossy().into_owned())
+    })
 }
 
 /// Whether a lock belongs to this descriptor: who only looks at the file has none.

@@ -57,8 +57,10 @@ fn look(root: &Root, election: &ElectionName) -> Result<Option<Survey>, Error> {
             if standstill::lives(pid) {
                 entry.is_stopped = standstill::is_stopped(pid);
             } else {
-                entry.outlived_by = standstill::holders(lock);
-                entry.is_stopped = standstill::are_stopped(&entry.outlived_by);
+                // Who looks from elsewhere, as from another pid namespace, sees neither: then it may well live.
+                let holders = standstill::holders(lock);
+                entry.is_stopped = standstill::are_stopped(&holders);
+                entry.outlived_by = (!holders.is_empty()).then_some(holders);
             }
         }
     } else {

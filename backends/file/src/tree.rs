@@ -82,6 +82,6 @@ pub(crate) fn remains(
         return Ok(Remains::Unclear);
     }
     leader.entry.is_stopped = standstill::are_stopped(&holders);
-    leader.entry.outlived_by = holders;
+    leader.entry.outlived_by = Some(holders);
     Ok(Remains::Tree(Box::new(leader)))
 }

@@ -67,6 +67,12 @@ impl Directory {
         queue.check(&self.path, self.settings.layout)
     }
 
+    /// That entries have more bytes than anybody reads.
+    pub(crate) fn overfull(&self, most: usize) -> Error {
+        let what = format!("the entries in {} have more than {most} bytes", self.path);
+        Error::new(ErrorKind::Unreachable, what)
+    }
+
     /// Makes the node, and those above it.
     pub(crate) async fn make(&self, client: &Client) -> Result<(), Error> {
         make(client, &self.settings, &self.path).await

@@ -9,6 +9,8 @@ use crate::settings::Settings;
 
 /// No entry of a candidate is longer, in bytes: others are shown by their names. Anybody may write there.
 const LONGEST: usize = 1 << 14;
+/// How many bytes are taken of all of them: some 30,000 candidates have as many.
+const MOST_BYTES: usize = 8 << 20;
 /// Of so many the answers are on their way at a time.
 const AT_ONCE: usize = 256;
 
@@ -19,15 +21,22 @@ pub(crate) async fn survey(client: &Client, directory: &Directory) -> Result<Sur
     directory.check(&queue)?;
     let nodes: Vec<(&str, String)> =
         queue.names().map(|node| (node, directory.path_of(node))).collect();
-    let mut found = Vec::new();
+    let (mut found, mut bytes) = (Vec::new(), 0);
     for some in nodes.chunks(AT_ONCE) {
-        found.extend(entries(client, some).await?);
+        found.extend(entries(client, some, &mut bytes).await?);
+        if bytes > MOST_BYTES {
+            return Err(directory.overfull(MOST_BYTES));
+        }
     }
     Ok(in_order(found))
 }
 
-/// The entries of these nodes, each with its path, as far as they are there.
-async fn entries(client: &Client, nodes: &[(&str, String)]) -> Result<Vec<(Entry, Stat)>, Error> {
+/// The entries of these nodes, each with its path, as far as they are there. Adds to `bytes` how long they are.
+async fn entries(
+    client: &Client,
+    nodes: &[(&str, String)],
+    bytes: &mut usize,
+) -> Result<Vec<(Entry, Stat)>, Error> {
     let failed = |path: &str, error| fault(Action::Read, path, error);
     // All of them are asked for before the first answer is waited for.
     let looks: Vec<_> = nodes.iter().map(|(_, path)| client.check_stat(path)).collect();
@@ -48,6 +57,7 @@ async fn entries(client: &Client, nodes: &[(&str, String)]) -> Result<Vec<(Entry
                 Err(error) => return Err(failed(path, error)),
             },
         };
+        *bytes += data.len();
         found.push((entry::read(node, &data, stat.czxid, Some(stat.ctime)), stat));
     }
     Ok(found)

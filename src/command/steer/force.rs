@@ -60,19 +60,24 @@ pub(super) async fn see_off(desk: &Desk<'_>, leader: &Leader, force: Force) -> a
 fn last_of(survey: &Survey, leader: &Leader) -> String {
     let Candidate { id, pid, host, .. } = &leader.entry.candidate;
     let same = survey.leader.iter().find(|seen| seen.token == leader.token);
-    let holders = same.map(|seen| seen.entry.outlived_by.as_slice()).unwrap_or_default();
-    if holders.is_empty() {
-        return format!(
+    match same.and_then(|seen| seen.entry.outlived_by.as_deref()) {
+        None => format!(
             "{id} has not handed over, and here an entry lasts as long as a process of its holder lives: nobody can \
              remove it, but `kill -KILL {pid}` on {host} ends it, and its command with it"
-        );
+        ),
+        Some([]) => format!(
+            "{id} is dead, but a process that cannot be seen from here keeps the lease: run `elect doctor` as root on \
+             {host}"
+        ),
+        Some(holders) => {
+            let numbers: Vec<String> = holders.iter().map(u32::to_string).collect();
+            format!(
+                "{id} is dead, but what its command started lives on and keeps the lease: nobody can remove it, but \
+                 `kill -KILL {}` on {host} ends it",
+                numbers.join(" ")
+            )
+        }
     }
-    let numbers: Vec<String> = holders.iter().map(u32::to_string).collect();
-    let numbers = numbers.join(" ");
-    format!(
-        "{id} is dead, but what its command started lives on and keeps the lease: nobody can remove it, but \
-         `kill -KILL {numbers}` on {host} ends it"
-    )
 }
 
 /// For how long the holder of an entry is waited for.

@@ -82,10 +82,10 @@ pub struct LeaderStatus {
     pub remaining_ms: Option<u64>,
     /// Whether its processes stand still, as far as the store sees: the local disk does, others do not.
     pub stopped: bool,
-    /// The processes that keep its lease although its own is dead, as far as the store sees; not there where
-    /// none do.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub outlived_by: Vec<u32>,
+    /// The processes that keep its lease although its own is dead, as far as they are to be seen; not there if its
+    /// own lives, as far as the store sees.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outlived_by: Option<Vec<u32>>,
     #[serde(skip)]
     is_unlimited: bool,
     /// How suspicious it is, if that is known.
@@ -375,6 +375,18 @@ mod tests {
         let line = table.lines().last().unwrap();
         assert!(line.contains("paused") && line.contains("by root@web1: disk is full"), "{line}");
         assert!(!report.is_led());
+    }
+
+    #[test]
+    fn a_pause_is_shown_beside_a_leader_that_has_yet_to_hand_over() {
+        let mut report = report();
+        let led = report.elections.remove(0);
+        report.elections = vec![led.paused(Some(PauseStatus::new("root@web1", Some(at(8)), None)))];
+        let table = report.table(at(200));
+        let rows: Vec<&str> = table.lines().collect();
+        assert_eq!(rows.len(), 4, "{table}");
+        assert!(rows[1].contains(" leader ") && rows[3].contains(" waiting "), "{table}");
+        assert!(rows[2].contains("paused") && rows[2].contains("by root@web1"), "{table}");
     }
 
     #[test]

@@ -83,12 +83,16 @@ impl ElectionStatus {
         let name = &self.election;
         let first = self.leader.as_ref().map(|leader| leader.cells(name, now));
         let first = first.unwrap_or_else(|| self.without_leader());
+        // Whoever leads while it is paused has yet to hand over.
+        let pause = self.paused.as_ref().filter(|_| self.leader.is_some());
+        let pause = pause.map(|pause| self.row("paused", pause.in_words()));
         let waiting = self.waiting.iter().map(|waiting| waiting.cells(name, now));
         let division = self.division.iter();
         let members = division.clone().flat_map(|division| &division.members);
         let members = members.map(|member| member.cells(name, now));
         let parts = division.flat_map(|division| &division.parts);
         iter::once(first)
+            .chain(pause)
             .chain(members)
             .chain(waiting)
             .chain(parts.flat_map(|part| part.rows(now)))
@@ -107,7 +111,12 @@ impl ElectionStatus {
             }
             (None, None, None) => ("no-leader", String::new()),
         };
-        let mut known = [self.election.clone(), role.to_owned(), String::new(), id].into_iter();
+        self.row(role, id)
+    }
+
+    /// What is said of the election and of no candidate.
+    fn row(&self, role: &str, words: String) -> Cells {
+        let mut known = [self.election.clone(), role.to_owned(), String::new(), words].into_iter();
         std::array::from_fn(|_| known.next().unwrap_or_default())
     }
 
@@ -128,7 +137,7 @@ impl ElectionStatus {
         let members = self.division.iter().flat_map(|division| &division.members);
         let waiting = self.waiting.iter().chain(members.map(|member| &member.who));
         let leader =
-            self.leader.iter().map(|leader| leader.stopped || !leader.outlived_by.is_empty());
+            self.leader.iter().map(|leader| leader.stopped || leader.outlived_by.is_some());
         let parts = self.division.iter().flat_map(|division| &division.parts);
         leader.chain(waiting.map(|waiting| waiting.stopped)).any(|it| it)
             || parts.clone().any(Self::is_certain)
@@ -150,13 +159,16 @@ impl PauseStatus {
 impl LeaderStatus {
     /// What is known of its processes: there is nothing left to suspect.
     fn certainty(&self) -> Option<String> {
-        let numbers: Vec<String> = self.outlived_by.iter().map(u32::to_string).collect();
-        match (numbers.is_empty(), self.stopped) {
-            (true, false) => None,
-            (true, true) => Some(STOPPED.to_owned()),
-            (false, false) => Some(format!("dead, held by {}", numbers.join(" "))),
-            (false, true) => Some(format!("dead, held by {} ({STOPPED})", numbers.join(" "))),
-        }
+        let Some(holders) = &self.outlived_by else {
+            return self.stopped.then(|| STOPPED.to_owned());
+        };
+        let numbers: Vec<String> = holders.iter().map(u32::to_string).collect();
+        let stopped = if self.stopped { format!(" ({STOPPED})") } else { String::new() };
+        Some(if numbers.is_empty() {
+            "dead, held unseen".to_owned()
+        } else {
+            format!("dead, held by {}{stopped}", numbers.join(" "))
+        })
     }
 
     fn cells(&self, election: &str, now: SystemTime) -> Cells {

@@ -26,6 +26,13 @@ fn wait(arena: &Arena, words: &[&str]) -> Elect {
     arena.elect("wait").arg("job").args(words)
 }
 
+#[test]
+fn nobody_who_has_no_name_is_waited_for() {
+    let ground = crate::support::Ground::new();
+    let ended = ground.elect("wait").args(["job", "--for", "", "--timeout", "0"]).run();
+    ended.exits(125).prints("").says("it is empty: leader, vacant, or an ID");
+}
+
 fn it_ends_when_it_is_so(arena: &Arena) {
     wait(arena, &["--for", "vacant"]).run().exits(0).is_silent();
     let waiting = wait(arena, &[]).spawn();

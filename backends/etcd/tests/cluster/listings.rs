@@ -79,6 +79,29 @@ fn a_value_that_fits_into_no_answer_is_left_out() {
     });
 }
 
+/// Each of them could be a candidate's.
+#[test]
+fn more_bytes_than_any_election_has_are_refused() {
+    run("listings", async {
+        let etcd = Etcd::start(1);
+        let mut client = client(&etcd).await;
+        let value = "x".repeat(8 << 10);
+        for numbers in (0..1024).collect::<Vec<_>>().chunks(64) {
+            let puts: Vec<TxnOp> = numbers
+                .iter()
+                .map(|&number| TxnOp::put(key(number), value.as_str(), None))
+                .collect();
+            client.txn(Txn::new().and_then(puts)).await.expect("keys");
+        }
+        let refused = store(&etcd).survey(&election()).await.expect_err("too much");
+        assert!(refused.to_string().contains("more than 8388608 bytes"), "{refused}");
+        client.delete(key(7), None).await.expect("one fewer");
+        client.delete(key(8), None).await.expect("two fewer");
+        let survey = store(&etcd).survey(&election()).await.expect("a survey");
+        assert_eq!(survey.entries().count(), 1022);
+    });
+}
+
 #[test]
 fn more_keys_than_any_election_has_are_refused() {
     run("listings", async {

@@ -54,6 +54,26 @@ fn candidates_of_others_are_in_the_same_queue() {
     });
 }
 
+/// Each of them could be a candidate's.
+#[test]
+fn more_bytes_than_any_election_has_are_refused() {
+    run("overfull", async {
+        let servers = ZooKeeper::one();
+        let other = raw(&[servers.address(0)]).await;
+        let name = |number: i32| format!("latch-{number:010}");
+        for number in 0..513 {
+            plant(&other, &name(number), &[b'x'; 16 << 10]).await;
+        }
+        let store = elect_zookeeper::connect(&servers.url()).expect("a good URL");
+        let refused = store.survey(&election()).await.expect_err("too much");
+        assert!(refused.to_string().contains("more than 8388608 bytes"), "{refused}");
+        let path = format!("{}/{}", path_of(&election()), name(7));
+        other.delete(&path, None).await.expect("it was there");
+        let survey = store.survey(&election()).await.expect("a survey");
+        assert_eq!(survey.entries().count(), 512);
+    });
+}
+
 #[test]
 fn another_layout_is_refused_before_anything_is_made() {
     run("mixed", async {

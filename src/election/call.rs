@@ -1,48 +1,45 @@
+//! What a candidacy asks the store for, one call at a time, and what comes of it.
+
 use std::time::Duration;
 
-use elect_api::ErrorKind;
+use elect_api::{ErrorKind, Noted, Token, Validity};
 
-/// A call to the store that is over, for whoever counts and measures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Call {
-    /// What was asked for.
-    pub operation: Operation,
-    /// The time from before it was sent to when its end was seen.
-    pub took: Duration,
-    /// How it ended.
-    pub ending: Ending,
-}
+use super::division::Agreement;
+use super::ranking::Field;
 
-/// What a store is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
-    /// A seat.
+/// A call to the store: a request, or a few that belong together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// For a seat.
     Open,
     /// To keep our place, to win, or to prove that we lead.
     Refresh,
-    /// That all agree on what the election is divided into.
+    /// That all who take part agree with us on what the election is divided into.
     Settle,
-    /// What was done once.
+    /// Whether it is done already, what is to be done once.
     Recall,
-    /// To write down that it is done.
+    /// To record that it is done.
     Record,
-    /// To tell all that it matters who leads.
+    /// To tell all who take part that it matters who leads.
     Announce,
-    /// Who else is there, for whoever could lead.
+    /// Who is there, and who led last.
     Compare,
-    /// Who has led before.
+    /// What is known of the election's history.
     ReadHistory,
-    /// To write down that we lead.
+    /// To add to it that we have begun.
     WriteHistory,
-    /// To take our place away.
-    Resign,
-    /// Who leads and who waits.
+    /// The same before anything is started, in a way that outlasts a power cut.
+    BeginHistory(Token),
+    /// To take our place away; and to add to the history in the same step that we have ended like this, if that is
+    /// known.
+    Resign(Option<LastWords>),
+    /// Who leads and who waits, for people.
     Survey,
 }
 
-impl Operation {
+impl Call {
     /// Its name; stable.
-    pub const fn name(self) -> &'static str {
+    pub const fn name(&self) -> &'static str {
         match self {
             Self::Open => "open",
             Self::Refresh => "refresh",
@@ -52,11 +49,80 @@ impl Operation {
             Self::Announce => "announce",
             Self::Compare => "compare",
             Self::ReadHistory => "read_history",
-            Self::WriteHistory => "write_history",
-            Self::Resign => "resign",
+            Self::WriteHistory | Self::BeginHistory(_) => "write_history",
+            Self::Resign(_) => "resign",
             Self::Survey => "survey",
         }
     }
+
+    /// Whether it reads the election's history, or adds to it.
+    pub(super) const fn is_of_history(&self) -> bool {
+        matches!(self, Self::ReadHistory | Self::WriteHistory | Self::BeginHistory(_))
+    }
+}
+
+/// How a leadership ended, for whoever comes later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastWords {
+    /// For people.
+    pub reason: String,
+    /// Whether something of the command may have been cut short: it was killed, or leadership was lost.
+    pub is_abrupt: bool,
+}
+
+/// What the store has answered to a call.
+#[derive(Clone, Debug)]
+pub enum Reply {
+    /// There is a seat.
+    Opened,
+    /// How we stand, to a refresh.
+    Standing(Answer),
+    /// Whether all who take part agree.
+    Agreement(Agreement),
+    /// Whether it is done already.
+    Done(bool),
+    /// Whether a note of ours is written: that it is done, or that we have begun.
+    Noted(Noted),
+    /// All who take part are told.
+    Announced,
+    /// Who is there, and who led last.
+    Field(Box<Field>),
+    /// The history is read. Whether whoever led last, if anybody did, has ended well there.
+    EndedWell(bool),
+    /// Our place is gone.
+    Resigned,
+}
+
+/// What a refresh found out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// We lead.
+    Leading {
+        /// The token of this leadership.
+        token: Token,
+        /// How long nobody else can lead.
+        validity: Validity,
+    },
+    /// We wait, with so many before us.
+    Waiting {
+        /// The leader and the waiters before us.
+        ahead: usize,
+    },
+    /// Our entry is gone, but nobody else can lead until we resign.
+    Evicted(String),
+    /// Our entry is gone, and another may lead.
+    Gone(String),
+}
+
+/// A call that is over, for whoever counts and measures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Called {
+    /// What was asked for.
+    pub call: Call,
+    /// The time from before it was sent to when its end was seen.
+    pub took: Duration,
+    /// How it ended.
+    pub ending: Ending,
 }
 
 /// How a call ended.

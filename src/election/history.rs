@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::machine::LastWords;
+use super::LastWords;
 
 /// How many leaderships are kept. Older ones are forgotten.
 pub const KEPT: usize = 50;

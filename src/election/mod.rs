@@ -12,11 +12,12 @@
 //!       └─────────────────┴── signal, wait ran out, permanent error ───────────────────┘
 //! ```
 //!
-//! Where something is to be done once, a candidate asks before it joins, whenever the election's note changes
-//! and again when it has won, and leaves if it was done; a leader whose command has succeeded says so in
-//! the note before it resigns ([`once`]).
+//! Between a win and a start stand gates, each of one shape (`machine/gates`). One sees to it that all agree on what the
+//! election is divided into ([`division`]), one that what is to be done once was not done ([`once`]), one that people
+//! want somebody to lead ([`orders`]), one that nobody better is there ([`ranking`]), and one that the lock delay is
+//! over. The first two rule on whoever is about to join as well. A further condition of a start is a further gate.
 //!
-//! Whoever divides the election finds out before it joins that nobody divides it otherwise ([`division`]).
+//! A leader whose command has succeeded in what is to be done once says so in the election's note before it resigns.
 //!
 //! An election of several slots is one seat to the machine ([`slots`]).
 //!
@@ -43,4 +44,4 @@ pub mod slots;
 pub mod spread;
 pub mod timing;
 
-pub use call::{Call, Ending, Operation};
+pub use call::{Answer, Call, Called, Ending, LastWords, Reply};

@@ -1,7 +1,7 @@
 //! What the engine tells, put into what the HTTP server shows.
 
 use crate::election::machine::{Event, News};
-use crate::election::{Call, Ending, Operation};
+use crate::election::{Call, Called, Ending};
 use crate::guard::{Deadlines, Ended};
 use crate::report::http::{Board, Failure, Reason};
 
@@ -95,18 +95,19 @@ impl<'a> Feed<'a> {
         self.board.renewed(deadlines.soft, deadlines.hard);
     }
 
-    pub(in crate::command) fn called(&mut self, call: &Call) {
+    pub(in crate::command) fn called(&mut self, called: &Called) {
         let metrics = self.board.metrics();
-        let outcome = match call.ending {
+        let Called { call, took, ending } = called;
+        let outcome = match ending {
             Ending::Proven | Ending::Answered => "answered",
-            Ending::Failed(kind) => Failure::Error(kind).name(),
+            Ending::Failed(kind) => Failure::Error(*kind).name(),
             Ending::Abandoned => "abandoned",
         };
-        metrics.called(call.operation.name(), outcome);
-        if call.operation == Operation::Refresh && self.board.has_won() {
-            match call.ending {
-                Ending::Proven => metrics.renewed(call.took),
-                Ending::Failed(kind) => metrics.not_renewed(Failure::Error(kind)),
+        metrics.called(call.name(), outcome);
+        if *call == Call::Refresh && self.board.has_won() {
+            match ending {
+                Ending::Proven => metrics.renewed(*took),
+                Ending::Failed(kind) => metrics.not_renewed(Failure::Error(*kind)),
                 Ending::Abandoned => metrics.not_renewed(Failure::Timeout),
                 Ending::Answered => {}
             }

@@ -9,7 +9,7 @@ use elect_api::{Boottime, Candidate, ElectionName, Entry, Survey, Token};
 use super::{Feed, Service, kin};
 use crate::election::machine::{Event, News};
 use crate::election::slots::Slot;
-use crate::election::{Call, driver};
+use crate::election::{Called, driver};
 use crate::guard::{self, Deadlines, Ended};
 use crate::report::{Level, Log, Waiting, wall_clock};
 
@@ -161,9 +161,9 @@ impl driver::Observer for Observer<'_> {
         }
     }
 
-    fn called(&mut self, call: &Call) {
+    fn called(&mut self, called: &Called) {
         if let Some(feed) = &mut self.feed {
-            feed.called(call);
+            feed.called(called);
         }
     }
 

@@ -4,7 +4,7 @@ use elect_api::{Boottime, Survey};
 
 use crate::command::candidacy::Service;
 use crate::election::machine::{Event, News};
-use crate::election::{Call, driver};
+use crate::election::{Called, driver};
 use crate::guard::Deadlines;
 use crate::report::Log;
 use crate::report::http::{Board, Reason};
@@ -68,8 +68,8 @@ impl<O: driver::Observer> driver::Observer for Quiet<'_, O> {
         self.others.renewed(deadlines);
     }
 
-    fn called(&mut self, call: &Call) {
-        self.others.called(call);
+    fn called(&mut self, called: &Called) {
+        self.others.called(called);
     }
 
     fn turns(&mut self, next: Option<Boottime>) {

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use elect_api::{
-    Boottime, Candidate, ElectionName, Error, Note, Standing, Store, Survey, Ticket, Token,
-    Validity, Wake, stamp,
+    Boottime, Candidate, ElectionName, Error, Note, NoteName, Standing, Store, Survey, Ticket,
+    Token, Validity, Wake, stamp,
 };
 use tokio::sync::Mutex;
 
@@ -18,12 +18,12 @@ use crate::guard::switches::is_off;
 
 pub use surroundings::{Clock, Observer, Tree};
 
-use self::requests::{Reply, Request, SharedSeat};
+use self::requests::{Raw, Request, SharedSeat};
 use super::history::{History, Record};
-use super::machine::{Answer, Command, Event, Machine, News, Verdict};
+use super::machine::{Command, Event, Machine, News, Verdict};
 use super::once::Done;
 use super::orders::Orders;
-use super::{Call, Ending, Operation};
+use super::{Answer, Call, Called, Ending, Reply};
 
 /// One candidacy: who runs for what, where.
 pub struct Candidacy<'a> {
@@ -48,8 +48,8 @@ struct Driver<'a> {
     observer: &'a mut dyn Observer,
     seat: Option<SharedSeat>,
     request: Option<Request<'a>>,
-    /// What the request is, and when it was sent.
-    sent: Option<(Operation, Boottime)>,
+    /// What the request is for, and when it was sent.
+    sent: Option<(Call, Boottime)>,
     look: Option<Look<'a>>,
     /// When that was sent.
     looked: Boottime,
@@ -131,62 +131,18 @@ pub async fn drive(
     }
 }
 
-impl Driver<'_> {
+impl<'a> Driver<'a> {
     fn execute(&mut self, now: Boottime, command: Command) {
-        if let Some(operation) = requests::operation(&command) {
-            self.sent = Some((operation, now));
-        }
         match command {
-            Command::Open => self.request = Some(requests::open(self.candidacy)),
-            Command::Refresh => {
-                if !is_off!(TicketFirst) {
-                    self.hand_over_ticket();
-                }
-                self.request = self.seat.clone().map(|seat| requests::refresh(seat, now));
+            Command::Ask(call) => {
+                self.request = self.ask(now, &call);
+                self.sent = Some((call, now));
             }
-            Command::Recall => {
-                self.request = self.seat.clone().map(|seat| requests::recall(seat, now));
-            }
-            Command::Record => {
-                let note = self.candidacy.once.map(|key| self.done.clone().with(key));
-                self.request = self
-                    .seat
-                    .clone()
-                    .zip(note)
-                    .map(|(seat, note)| requests::record(seat, now, note));
-            }
-            Command::Settle => self.request = Some(requests::settle(self.candidacy)),
-            Command::Announce => self.request = Some(requests::announce(self.candidacy)),
-            Command::Compare => self.request = Some(requests::compare(self.candidacy)),
             Command::LookOut => {
                 if self.watch.is_none() && self.others.is_none() {
                     let Candidacy { store, election, .. } = *self.candidacy;
                     self.watch = Some(store.changed(election));
                 }
-            }
-            Command::ReadHistory => {
-                self.request = self.seat.clone().map(|seat| requests::read_history(seat, now));
-            }
-            Command::WriteHistory => {
-                let note = self.began.as_ref().map(|begun| self.history.note_with(begun));
-                self.request = self
-                    .seat
-                    .clone()
-                    .zip(note)
-                    .map(|(seat, note)| requests::write_history(seat, now, note));
-            }
-            Command::BeginHistory(token) => {
-                let begun = self.begin(token);
-                let note = self.history.note_with(&begun);
-                self.request =
-                    self.seat.clone().map(|seat| requests::begin_history(seat, now, note));
-            }
-            Command::Resign(words) => {
-                self.wake = None;
-                self.tree.resigns();
-                let ended = self.began.take().zip(words).map(|(begun, words)| begun.ended(&words));
-                let note = ended.map(|ended| self.history.note_with(&ended));
-                self.request = self.seat.clone().map(|seat| requests::resign(seat, note));
             }
             Command::Abandon => {
                 self.request = None;
@@ -227,12 +183,53 @@ impl Driver<'_> {
         }
     }
 
-    /// Tells the observer of the request that was under way.
-    fn call_ended(&mut self, ending: Ending) {
-        if let Some((operation, sent)) = self.sent.take() {
-            let took = self.clock.now().since(sent);
-            self.observer.called(&Call { operation, took, ending });
-        }
+    /// Sends what the call asks for. Without a seat nothing is asked of one.
+    fn ask(&mut self, now: Boottime, call: &Call) -> Option<Request<'a>> {
+        let candidacy = self.candidacy;
+        Some(match call {
+            Call::Open => requests::open(candidacy),
+            Call::Settle => requests::settle(candidacy),
+            Call::Announce => requests::announce(candidacy),
+            Call::Compare => requests::compare(candidacy),
+            Call::Survey => return None,
+            Call::Refresh => {
+                if !is_off!(TicketFirst) {
+                    self.hand_over_ticket();
+                }
+                requests::refresh(self.seat.clone()?, now)
+            }
+            Call::Recall => requests::read(self.seat.clone()?, now, NoteName::ONCE),
+            Call::ReadHistory => requests::read(self.seat.clone()?, now, NoteName::HISTORY),
+            Call::Record => {
+                let note = self.done.clone().with(candidacy.once?);
+                requests::write(self.seat.clone()?, now, NoteName::ONCE, note)
+            }
+            Call::WriteHistory => {
+                let note = self.history.note_with(self.began.as_ref()?);
+                requests::write(self.seat.clone()?, now, NoteName::HISTORY, note)
+            }
+            Call::BeginHistory(token) => {
+                let begun = self.begin(*token);
+                let note = self.history.note_with(&begun);
+                // A winner that holds back for a leader that was cut short goes by it.
+                requests::write(self.seat.clone()?, now, NoteName::HISTORY.to_last(), note)
+            }
+            Call::Resign(words) => {
+                self.wake = None;
+                self.tree.resigns();
+                let ended = self.began.take().zip(words.as_ref());
+                let note = ended.map(|(begun, words)| self.history.note_with(&begun.ended(words)));
+                requests::resign(self.seat.clone()?, note)
+            }
+        })
+    }
+
+    /// Tells the observer of the call that was under way. Returns which it was.
+    fn call_ended(&mut self, ending: Ending) -> Option<Call> {
+        let (call, sent) = self.sent.take()?;
+        let called = Called { call, took: self.clock.now().since(sent), ending };
+        self.observer.called(&called);
+        Some(called.call)
     }
 
     fn look(&mut self, now: Boottime) {
@@ -246,7 +243,7 @@ impl Driver<'_> {
         let ending =
             survey.as_ref().map_or_else(|error| Ending::Failed(error.kind()), |_| Ending::Answered);
         let took = self.clock.now().since(self.looked);
-        self.observer.called(&Call { operation: Operation::Survey, took, ending });
+        self.observer.called(&Called { call: Call::Survey, took, ending });
     }
 
     /// The refresh to come may make an entry, and we may die in the middle of it.
@@ -285,10 +282,10 @@ impl Driver<'_> {
         loop {
             tokio::select! {
                 biased;
-                reply = ready(&mut self.request) => {
+                answer = ready(&mut self.request) => {
                     self.request = None;
-                    self.call_ended(reply.ending());
-                    return self.answer(reply);
+                    let call = self.call_ended(requests::ending(&answer));
+                    return self.answered(call.as_ref(), answer);
                 }
                 event = self.tree.next_event() => return event,
                 () = ready(&mut self.wake) => {
@@ -354,61 +351,64 @@ impl Driver<'_> {
         Some(self.orders.clone())
     }
 
+    /// Whether it is done already, as this note says.
     fn recalled(&mut self, note: Note) -> Result<bool, Error> {
         self.done = Done::read(note.text.as_deref())?;
         self.noted = Some(note.wake);
         Ok(self.candidacy.once.is_some_and(|key| self.done.has(key)))
     }
 
-    fn answer(&mut self, reply: Reply) -> Event {
-        match reply {
-            Reply::Opened(Ok(seat)) => {
+    /// Whether whoever led last has ended well, as this note says. A power cut may have left anything.
+    fn history_read(&mut self, note: &Note) -> bool {
+        let known = History::read(note.text.as_deref()).ok();
+        let has_ended_well = known.as_ref().is_some_and(History::has_ended_well);
+        self.history = known.unwrap_or_default();
+        has_ended_well
+    }
+
+    /// What the machine is told of an answer.
+    fn answered(&mut self, call: Option<&Call>, answer: Result<Raw, Error>) -> Event {
+        Event::Replied(match answer {
+            Err(error) => Err(error),
+            Ok(Raw::Plain(reply)) => Ok(reply),
+            Ok(Raw::Seat(seat)) => {
                 self.seat = Some(Arc::new(Mutex::new(seat)));
-                Event::Opened(Ok(()))
+                Ok(Reply::Opened)
             }
-            Reply::Opened(Err(error)) => Event::Opened(Err(error)),
-            Reply::Resigned(outcome) => Event::Resigned(outcome),
-            Reply::Recorded(outcome) => Event::Recorded(outcome),
-            Reply::Settled(outcome) => Event::Settled(outcome),
-            Reply::Announced(outcome) => Event::Announced(outcome),
-            Reply::Compared(answer) => Event::Compared(answer),
-            Reply::HistoryRead(answer) => Event::HistoryRead(answer.map(|note| {
-                // A power cut may have left anything.
-                let known = History::read(note.text.as_deref()).ok();
-                let has_ended_well = known.as_ref().is_some_and(History::has_ended_well);
-                self.history = known.unwrap_or_default();
-                has_ended_well
-            })),
-            Reply::HistoryWritten(outcome) => Event::HistoryWritten(outcome),
-            Reply::Recalled(answer) => Event::Recalled(answer.and_then(|note| self.recalled(note))),
-            Reply::Refreshed(Err(error)) => Event::Answered(Err(error)),
-            Reply::Refreshed(Ok(standing)) => {
-                self.wake = None;
-                if is_off!(TicketFirst) {
-                    self.hand_over_ticket();
-                }
-                let waits = matches!(standing, Standing::Waiting { .. });
-                let answer = Event::Answered(Ok(match standing {
-                    Standing::Leading { token, validity, wake } => {
-                        self.wake = Some(wake);
-                        Answer::Leading { token, validity: self.anchored(validity) }
-                    }
-                    Standing::Waiting { ahead, wake } => {
-                        self.wake = Some(wake);
-                        Answer::Waiting { ahead }
-                    }
-                    Standing::Evicted(why) => Answer::Evicted(why),
-                    Standing::Gone(why) => Answer::Gone(why),
-                }));
-                let Some(orders) = self.new_orders() else { return answer };
-                // Who leads may be seen otherwise now.
-                if waits && self.has_looked && self.observer.wants_surveys() {
-                    self.look(self.clock.now());
-                }
-                self.pending.push_back(answer);
-                Event::Ordered(orders)
+            Ok(Raw::Note(note)) if call == Some(&Call::ReadHistory) => {
+                Ok(Reply::EndedWell(self.history_read(&note)))
             }
+            Ok(Raw::Note(note)) => self.recalled(note).map(Reply::Done),
+            Ok(Raw::Standing(standing)) => return self.refreshed(standing),
+        })
+    }
+
+    fn refreshed(&mut self, standing: Standing) -> Event {
+        self.wake = None;
+        if is_off!(TicketFirst) {
+            self.hand_over_ticket();
         }
+        let waits = matches!(standing, Standing::Waiting { .. });
+        let answer = match standing {
+            Standing::Leading { token, validity, wake } => {
+                self.wake = Some(wake);
+                Answer::Leading { token, validity: self.anchored(validity) }
+            }
+            Standing::Waiting { ahead, wake } => {
+                self.wake = Some(wake);
+                Answer::Waiting { ahead }
+            }
+            Standing::Evicted(why) => Answer::Evicted(why),
+            Standing::Gone(why) => Answer::Gone(why),
+        };
+        let answer = Event::Replied(Ok(Reply::Standing(answer)));
+        let Some(orders) = self.new_orders() else { return answer };
+        // Who leads may be seen otherwise now.
+        if waits && self.has_looked && self.observer.wants_surveys() {
+            self.look(self.clock.now());
+        }
+        self.pending.push_back(answer);
+        Event::Ordered(orders)
     }
 }
 

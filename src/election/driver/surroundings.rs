@@ -5,7 +5,7 @@ use std::io;
 use async_trait::async_trait;
 use elect_api::{Boottime, Holds, Survey, Ticket, Token};
 
-use crate::election::Call;
+use crate::election::Called;
 use crate::election::machine::{Event, News};
 use crate::guard::Deadlines;
 
@@ -83,8 +83,8 @@ pub trait Observer: Send {
     }
 
     /// A call to the store is over.
-    fn called(&mut self, call: &Call) {
-        let _ = call;
+    fn called(&mut self, called: &Called) {
+        let _ = called;
     }
 
     /// The loop turns, and does so again by `next`, whatever happens before.

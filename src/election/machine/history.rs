@@ -5,8 +5,8 @@ use std::time::Duration;
 use elect_api::{Boottime, Error, ErrorKind, Noted};
 use nix::sys::signal::Signal;
 
-use super::request::{Kind, Request};
-use super::{Command, LastWords, Machine, News, Phase, Verdict};
+use super::request::Request;
+use super::{Call, Command, LastWords, Machine, News, Phase, Verdict};
 use crate::guard::Ended;
 
 /// A command that ends sooner is told of once, when it has ended.
@@ -41,16 +41,16 @@ impl Machine {
     }
 
     /// What is to be asked next, when, and by when there has to be an answer: nothing of this keeps a renewal waiting.
-    fn next_of_history(&self) -> Option<(Kind, Boottime, Boottime)> {
+    fn next_of_history(&self) -> Option<(Call, Boottime, Boottime)> {
         let Phase::Leading(tenure) = &self.phase else { return None };
         let Request::Due(renewal) = self.request else { return None };
-        let (kind, due) = match self.chapter {
-            Chapter::Unread(due) => (Kind::ReadHistory, due),
-            Chapter::Unsaid(due) => (Kind::WriteHistory, due),
+        let (call, due) = match self.chapter {
+            Chapter::Unread(due) => (Call::ReadHistory, due),
+            Chapter::Unsaid(due) => (Call::WriteHistory, due),
             Chapter::Closed | Chapter::Begun => return None,
         };
         let has_room = due + self.timing.renew_interval / 2 <= renewal;
-        (has_room && !tenure.is_over()).then_some((kind, due, renewal))
+        (has_room && !tenure.is_over()).then_some((call, due, renewal))
     }
 
     pub(super) fn history_tick(&self) -> Option<Boottime> {
@@ -59,7 +59,7 @@ impl Machine {
 
     /// Asks what is to be asked by now.
     pub(super) fn look_at_the_history(&mut self, now: Boottime) {
-        let Some((kind, _, renewal)) = self.next_of_history().filter(|(_, due, _)| *due <= now)
+        let Some((call, _, renewal)) = self.next_of_history().filter(|(_, due, _)| *due <= now)
         else {
             return;
         };
@@ -67,11 +67,7 @@ impl Machine {
             // There is no room left. After the renewal there will be.
             return self.postpone_chapter(renewal);
         }
-        self.request = Request::sent(kind, now, renewal.since(now));
-        self.say(match kind {
-            Kind::ReadHistory => Command::ReadHistory,
-            _ => Command::WriteHistory,
-        });
+        self.ask(now, call, renewal.since(now));
     }
 
     /// Where others look who led last, they are told at once.
@@ -101,42 +97,31 @@ impl Machine {
         self.request = Request::due(renewal);
     }
 
-    /// What is known, and whether whoever led last has ended well.
-    pub(super) fn history_read(&mut self, now: Boottime, outcome: Result<bool, Error>) {
-        if matches!(self.phase, Phase::Campaigning(_)) {
-            return self.predecessor_found(now, outcome);
-        }
+    pub(super) fn history_read(&mut self, now: Boottime) {
         self.back_to_renewals(now);
-        match outcome {
-            Ok(_) => {
-                let begun = match &self.phase {
-                    Phase::Leading(tenure) => tenure.started().unwrap_or(now),
-                    _ => now,
-                };
-                self.chapter = Chapter::Unsaid(now.max(begun + WORTH_A_BEGINNING));
-                self.hurry_chapter(now);
-            }
-            Err(error) => self.history_failed(now, error),
-        }
+        let begun = match &self.phase {
+            Phase::Leading(tenure) => tenure.started().unwrap_or(now),
+            _ => now,
+        };
+        self.chapter = Chapter::Unsaid(now.max(begun + WORTH_A_BEGINNING));
+        self.hurry_chapter(now);
     }
 
-    pub(super) fn history_written(&mut self, now: Boottime, outcome: Result<Noted, Error>) {
-        if matches!(self.phase, Phase::Campaigning(_)) {
-            return self.beginning_said(now, outcome);
-        }
+    pub(super) fn history_written(&mut self, now: Boottime, noted: &Noted) {
         self.back_to_renewals(now);
-        match outcome {
-            Ok(Noted::Written) => self.chapter = Chapter::Begun,
+        match noted {
+            Noted::Written => self.chapter = Chapter::Begun,
             // The renewal finds out the same, and does something about it.
-            Ok(Noted::Gone(_)) => {
+            Noted::Gone(_) => {
                 self.close_chapter();
                 self.request.hasten(now);
             }
-            Err(error) => self.history_failed(now, error),
         }
     }
 
-    fn history_failed(&mut self, now: Boottime, error: Error) {
+    /// Also if there was no answer before the renewal, which is due by then.
+    pub(super) fn history_failed(&mut self, now: Boottime, error: Error) {
+        self.back_to_renewals(now);
         if error.is_permanent() {
             self.close_chapter();
             return self.say(Command::Tell(News::HistoryUnkept(error)));
@@ -144,17 +129,11 @@ impl Machine {
         self.postpone_chapter(now + self.timing.renew_interval);
     }
 
-    /// There was no answer before the renewal, which is due now.
-    pub(super) fn history_unanswered(&mut self, now: Boottime) {
-        self.request = Request::due(now);
-        self.postpone_chapter(now + self.timing.renew_interval);
-    }
-
     /// Whether what is under way is waited for before we resign, so that our end can be told. It is not for long.
     pub(super) fn finishes_the_chapter(&mut self, now: Boottime) -> bool {
         match &mut self.request {
-            Request::Sent { kind: Kind::ReadHistory | Kind::WriteHistory, overdue, .. }
-                if self.chapter != Chapter::Closed =>
+            Request::Sent { call, overdue, .. }
+                if call.is_of_history() && self.chapter != Chapter::Closed =>
             {
                 *overdue = (*overdue).min(now + LAST_PATIENCE);
                 true

@@ -5,7 +5,7 @@ use std::time::Duration;
 use elect_api::{Boottime, Token, Validity};
 
 use super::restarting::Runs;
-use super::{Answer, Command, Event, Machine, News, Phase, Restraint, Verdict};
+use super::{Answer, Command, Event, Machine, News, Phase, Verdict};
 use crate::election::leadership::Leadership;
 use crate::guard::Ended;
 use crate::guard::switches::is_off;
@@ -114,7 +114,7 @@ impl Tenure {
 
 impl Machine {
     pub(super) fn begin_to_lead(&mut self, token: Token, validity: Validity) {
-        self.restraint = Restraint::None;
+        self.hold = None;
         self.phase = Phase::Leading(Tenure {
             leadership: Leadership { token, validity },
             started: None,

@@ -2,9 +2,9 @@
 
 use elect_api::{Boottime, Error};
 
-use super::once::Inquiry;
+use super::gates::{Heard, Place};
 use super::request::Request;
-use super::{Command, Machine, News, Phase, Restraint, Verdict};
+use super::{Command, Machine, News, Phase, Verdict};
 
 impl Machine {
     /// With nothing running, or nothing left running: removes our entry, if there may be one.
@@ -51,29 +51,28 @@ impl Machine {
     /// What we had won is given up; from here on we are a newcomer.
     fn rejoined(&mut self, now: Boottime) {
         self.heard();
-        self.restraint = Restraint::None;
+        self.rejoins = false;
         self.forget_the_win();
-        self.inquiry = self.inquiry.map(|_| Inquiry::Due(None));
-        self.phase = Phase::Campaigning(None);
+        self.phase = Phase::Campaigning(Place::None);
+        self.tell_gates(now, &Heard::Rejoined);
         self.request = Request::due(now);
     }
 
-    pub(super) fn resigned(&mut self, now: Boottime, outcome: Result<(), Error>) {
+    pub(super) fn resigned(&mut self, now: Boottime) {
         if matches!(self.phase, Phase::Campaigning(_)) {
-            return match outcome {
-                Ok(()) => self.rejoined(now),
-                Err(error) => self.failed(now, error),
-            };
+            return self.rejoined(now);
         }
         self.request.forget();
-        match outcome {
-            Ok(()) => self.finish(),
-            Err(error) if error.is_permanent() => {
-                self.say(Command::Tell(News::EntryLeft(error)));
-                self.finish();
-            }
-            Err(error) => self.failed(now, error),
+        self.finish();
+    }
+
+    pub(super) fn not_resigned(&mut self, now: Boottime, error: Error) {
+        if matches!(self.phase, Phase::Campaigning(_)) || !error.is_permanent() {
+            return self.failed(now, error);
         }
+        self.request.forget();
+        self.say(Command::Tell(News::EntryLeft(error)));
+        self.finish();
     }
 
     pub(super) fn finish(&mut self) {

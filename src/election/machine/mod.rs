@@ -1,16 +1,15 @@
 //! The pure machine: (state, now, event) to commands. It reads no clock and does nothing.
 
-mod delay;
+mod gates;
 mod history;
 mod leading;
 mod leaving;
-mod once;
+mod obeying;
 mod orders;
 mod patience;
-mod ranking;
+mod recording;
 mod request;
 mod restarting;
-mod settling;
 mod signals;
 #[cfg(test)]
 mod tests;
@@ -20,21 +19,17 @@ use std::time::Duration;
 
 use elect_api::{Boottime, Error, ErrorKind, Token, Validity};
 
-use self::delay::Delay;
+use self::gates::{Gates, Heard, Hold, Place, Ruling};
 use self::history::Chapter;
 use self::leading::Tenure;
-use self::once::Inquiry;
 use self::patience::Contact;
-use self::ranking::Ranking;
-use self::request::{Kind, Request};
-use self::settling::Settling;
+use self::request::Request;
 use super::orders::Orders;
 use super::timing::Timing;
+use super::{Answer, Call, LastWords, Reply};
 use crate::guard::switches::is_off;
 pub use signals::Interrupts;
-pub use vocabulary::{
-    Answer, Command, Event, Heeds, LastWords, News, Restarts, Rules, Settles, Verdict, Wait,
-};
+pub use vocabulary::{Command, Event, Heeds, News, Restarts, Rules, Settles, Verdict, Wait};
 
 /// One candidacy, from joining to its verdict.
 #[derive(Clone, Debug)]
@@ -51,20 +46,21 @@ pub struct Machine {
     contact: Contact,
     /// Answers since the last that had us wait or lead.
     misfits: u32,
-    /// What keeps a winner from starting anything.
-    restraint: Restraint,
-    settling: Settling,
-    /// `None` if it does not matter how often it is done.
-    inquiry: Option<Inquiry>,
+    /// What stands between a win and a start.
+    gates: Gates,
+    /// When the store was asked for our place, as it said last. `None` if that is to be looked after before a gate asks.
+    confirmed: Option<Boottime>,
+    /// Why nothing is started, though we have won.
+    hold: Option<Hold>,
+    /// We won, and lost it before the command could start or are to give it up: what the seat still has of
+    /// that goes first.
+    rejoins: bool,
     /// How far we are with the history of the election.
     chapter: Chapter,
-    /// What comes between a win and the start, where `--lock-delay` is in force.
-    delay: Option<Delay>,
     /// Whether something of our command may have been cut short: then our end is no mark for our successor.
     is_abrupt: bool,
     /// What people ask of the election, as last read.
     orders: Orders,
-    ranking: Ranking,
     /// Why we are leaving; the first reason that ends the command stays.
     verdict: Option<Verdict>,
     interrupts: Interrupts,
@@ -73,25 +69,12 @@ pub struct Machine {
     commands: Vec<Command>,
 }
 
-/// What keeps a winner from starting anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Restraint {
-    None,
-    /// We won, and lost it before the command could start or are to give it up: what the seat still has of
-    /// that goes first.
-    Rejoin,
-    /// The election is paused.
-    Pause,
-    /// We are never to lead, and nobody else is there.
-    Exclusion,
-}
-
 #[derive(Clone, Debug)]
 enum Phase {
     /// There is no seat yet.
     Joining,
-    /// There is a seat, and it does not lead; how many are before us, once known.
-    Campaigning(Option<usize>),
+    /// There is a seat, and it does not lead.
+    Campaigning(Place),
     /// We lead, or did, and the tree is not proven empty.
     Leading(Tenure),
     /// The tree is empty; our entry is being removed, with patience until this instant.
@@ -103,16 +86,13 @@ impl Machine {
     /// A candidacy that begins at `now`. `seed` spreads its repetitions.
     pub fn new(rules: Rules, timing: Timing, now: Boottime, seed: u64) -> Self {
         Self {
-            settling: match rules.settles {
-                Settles::First => Settling::Due,
-                Settles::IfShown => Settling::Settled,
-            },
-            inquiry: rules.once.then_some(Inquiry::Due(None)),
+            gates: Gates::new(&rules),
+            confirmed: None,
+            hold: None,
+            rejoins: false,
             chapter: Chapter::Closed,
-            delay: None,
             is_abrupt: false,
             orders: Orders::default(),
-            ranking: Ranking::default(),
             rules,
             timing,
             rate: 1.0,
@@ -122,7 +102,6 @@ impl Machine {
             request: Request::due(now),
             contact: Contact::none(),
             misfits: 0,
-            restraint: Restraint::None,
             verdict: None,
             interrupts: Interrupts::default(),
             told_to_end: false,
@@ -165,22 +144,15 @@ impl Machine {
     /// The driver that executes the commands must do so before it steps again.
     pub fn step(&mut self, now: Boottime, event: Event) -> Vec<Command> {
         match event {
-            Event::Opened(Ok(())) => {
-                self.phase = Phase::Campaigning(None);
-                self.request = Request::due(now);
-            }
-            Event::Opened(Err(error)) => self.failed(now, error),
-            Event::Answered(answer) => self.answered(now, answer),
-            Event::Recalled(answer) => self.recalled(now, answer),
-            Event::Recorded(outcome) => self.recorded(now, outcome),
-            Event::Settled(outcome) => self.settled(now, outcome),
-            Event::Announced(outcome) => self.announced(now, outcome),
-            Event::Compared(outcome) => self.compared(now, outcome),
-            Event::HistoryRead(outcome) => self.history_read(now, outcome),
-            Event::HistoryWritten(outcome) => self.history_written(now, outcome),
-            Event::Resigned(outcome) => self.resigned(now, outcome),
+            Event::Replied(Ok(reply)) => self.replied(now, reply),
+            Event::Replied(Err(error)) => self.refused(now, error),
             Event::Woken => self.request.hasten(now),
-            Event::Noted => self.noted(now),
+            Event::Noted => {
+                self.tell_gates(now, &Heard::Noted);
+                if matches!(self.phase, Phase::Campaigning(_)) {
+                    self.request.hasten(now);
+                }
+            }
             Event::WaitsForUs(why) => {
                 if matches!(self.phase, Phase::Campaigning(_)) {
                     self.leave(now, Verdict::Failed(why));
@@ -214,22 +186,7 @@ impl Machine {
     fn look_at_the_time(&mut self, now: Boottime) {
         if self.request.is_overdue(now) {
             self.say(Command::Abandon);
-            let kind = self.request.forget();
-            let is_of_history = matches!(kind, Some(Kind::ReadHistory | Kind::WriteHistory));
-            let is_held_back = matches!(self.phase, Phase::Campaigning(_));
-            match kind {
-                Some(Kind::Settle) => self.settling_failed(),
-                Some(Kind::Recall) => self.inquiry_failed(),
-                Some(Kind::Announce) => self.announcement_failed(),
-                Some(Kind::Compare) => self.comparison_failed(),
-                _ if is_of_history && is_held_back => self.precaution_failed(),
-                _ => {}
-            }
-            if is_of_history && !is_held_back {
-                self.history_unanswered(now);
-            } else {
-                self.unanswered(now, kind);
-            }
+            self.unanswered(now);
         }
         if let Err(why) = self.timing.trust(self.rate) {
             self.clock_is_off(now, why.to_string());
@@ -257,10 +214,57 @@ impl Machine {
         }
     }
 
-    /// A request had no answer in time.
-    fn unanswered(&mut self, now: Boottime, kind: Option<Kind>) {
-        let what = match kind {
-            Some(Kind::Open) => "no answer to the connection attempt in time",
+    /// The store has answered what was asked.
+    fn replied(&mut self, now: Boottime, reply: Reply) {
+        let is_candidate = matches!(self.phase, Phase::Campaigning(_));
+        match reply {
+            Reply::Opened => {
+                self.phase = Phase::Campaigning(Place::None);
+                self.request = Request::due(now);
+            }
+            Reply::Standing(answer) => self.answered(now, answer),
+            Reply::Resigned => self.resigned(now),
+            reply if is_candidate => self.gate_answered(now, &reply),
+            Reply::Noted(noted) if self.request.call() == Some(&Call::Record) => {
+                self.recorded(now, noted);
+            }
+            Reply::Noted(noted) => self.history_written(now, &noted),
+            Reply::EndedWell(_) => self.history_read(now),
+            // Nobody waits for it any more.
+            Reply::Agreement(_) | Reply::Done(_) | Reply::Announced | Reply::Field(_) => {
+                self.request = Request::due(now);
+            }
+        }
+    }
+
+    /// The store did not do what was asked, or nobody knows whether it did.
+    fn refused(&mut self, now: Boottime, error: Error) {
+        let is_candidate = matches!(self.phase, Phase::Campaigning(_));
+        self.confirmed = None;
+        match self.request.call() {
+            // Where nobody can read what is asked, nobody takes part that way; who wants to change it is told.
+            Some(Call::Announce) if error.kind() == ErrorKind::Unfit => {
+                self.gate_answered(now, &Reply::Announced);
+            }
+            // What cannot be read has not ended well.
+            Some(Call::ReadHistory) if is_candidate && error.is_permanent() => {
+                self.gate_answered(now, &Reply::EndedWell(false));
+            }
+            Some(Call::BeginHistory(_)) if is_candidate && error.is_permanent() => {
+                let what = "the store does not take the mark that --lock-delay needs before a command may start";
+                self.failed(now, Error::new(error.kind(), what).because(error));
+            }
+            Some(call) if call.is_of_history() && !is_candidate => self.history_failed(now, error),
+            Some(Call::Record) => self.recording_failed(now, error),
+            Some(Call::Resign(_)) => self.not_resigned(now, error),
+            _ => self.failed(now, error),
+        }
+    }
+
+    /// A call had no answer in time.
+    fn unanswered(&mut self, now: Boottime) {
+        let what = match self.request.call() {
+            Some(Call::Open) => "no answer to the connection attempt in time",
             _ if self.timing.is_local() => {
                 // It is there, and does not fail: somebody is stopped in our way.
                 self.contact.block();
@@ -268,7 +272,7 @@ impl Machine {
             }
             _ => "no answer in time; whether it was carried out is unknown",
         };
-        self.failed(now, Error::new(ErrorKind::Ambiguous, what));
+        self.refused(now, Error::new(ErrorKind::Ambiguous, what));
     }
 
     /// Nothing may be counted by this clock: not the lease that we have, and none that we might get. A
@@ -283,104 +287,92 @@ impl Machine {
 
     /// Sends the request that the phase wants.
     fn send(&mut self, now: Boottime) {
-        let (kind, command) = match &self.phase {
-            Phase::Joining => (Kind::Open, Command::Open),
-            Phase::Campaigning(_) if self.restraint == Restraint::Rejoin => {
-                (Kind::Resign, Command::Resign(self.last_words()))
-            }
-            Phase::Campaigning(_) if self.is_to_settle() => (Kind::Settle, Command::Settle),
-            Phase::Campaigning(_) if matches!(self.inquiry, Some(Inquiry::Due(_))) => {
-                (Kind::Recall, Command::Recall)
-            }
-            Phase::Campaigning(_) if self.has_to_announce() => (Kind::Announce, Command::Announce),
-            Phase::Campaigning(_) if self.is_to_compare() => (Kind::Compare, Command::Compare),
-            Phase::Campaigning(_) if self.is_to_take_precautions() => self.precaution(now),
-            Phase::Leading(tenure) if tenure.is_recording() => (Kind::Record, Command::Record),
+        let call = match &self.phase {
+            Phase::Joining => Call::Open,
+            Phase::Campaigning(_) if self.rejoins => Call::Resign(self.last_words()),
+            Phase::Campaigning(_) => self.next_of_gates(now).unwrap_or(Call::Refresh),
+            Phase::Leading(tenure) if tenure.is_recording() => Call::Record,
             Phase::Leading(tenure) if is_off!(RenewToEnd) && tenure.is_ending() => {
                 self.request.forget();
                 return;
             }
-            Phase::Campaigning(_) | Phase::Leading(_) => (Kind::Refresh, Command::Refresh),
-            Phase::Resigning(_) => (Kind::Resign, Command::Resign(self.last_words())),
+            Phase::Leading(_) => Call::Refresh,
+            Phase::Resigning(_) => Call::Resign(self.last_words()),
             Phase::Finished => return,
         };
         let timeout = match self.phase {
             Phase::Leading(_) => self.timing.attempt_timeout,
             _ => self.timing.entry_timeout,
         };
-        self.contact.asks(kind);
-        self.request = Request::sent(kind, now, timeout);
-        self.say(command);
+        self.ask(now, call, timeout);
     }
 
-    fn answered(&mut self, now: Boottime, answer: Result<Answer, Error>) {
+    /// Calls the store. The answer is waited for for so long.
+    fn ask(&mut self, now: Boottime, call: Call, timeout: Duration) {
+        self.contact.asks(&call);
+        self.request = Request::sent(call.clone(), now, timeout);
+        self.say(Command::Ask(call));
+    }
+
+    fn answered(&mut self, now: Boottime, answer: Answer) {
         let sent = self.request.when_sent().unwrap_or(now);
-        match answer {
-            Err(error) => self.failed(now, error),
-            Ok(answer) => {
-                self.heard();
-                let woken = self.request.is_hastened();
-                self.request =
-                    Request::due(if woken { now } else { sent + self.timing.renew_interval });
-                match self.phase {
-                    Phase::Leading(_) => self.renewed(now, answer),
-                    Phase::Campaigning(known) => self.placed(now, &answer, known),
-                    _ => {}
-                }
-            }
+        self.heard();
+        let woken = self.request.is_hastened();
+        self.request = Request::due(if woken { now } else { sent + self.timing.renew_interval });
+        match self.phase {
+            Phase::Leading(_) => self.renewed(now, answer),
+            Phase::Campaigning(known) => self.placed(now, answer, known, sent),
+            _ => {}
         }
     }
 
     /// The answer to a candidate that does not lead.
-    fn placed(&mut self, now: Boottime, answer: &Answer, known: Option<usize>) {
-        self.may_announce();
-        match *answer {
-            Answer::Leading { .. } => self.contact.place(true),
-            // With nobody before us we are about to enter.
-            Answer::Waiting { ahead: 1.. } => self.contact.place(false),
-            _ => {}
+    fn placed(&mut self, now: Boottime, answer: Answer, known: Place, sent: Boottime) {
+        let place = match answer {
+            Answer::Leading { token, .. } => Place::First(token),
+            Answer::Waiting { ahead } => Place::Behind(ahead),
+            Answer::Evicted(why) | Answer::Gone(why) => return self.lose_unstarted(now, &why),
+        };
+        self.phase = Phase::Campaigning(place);
+        self.confirmed = Some(sent);
+        if place != known
+            && let Place::Behind(ahead) = place
+        {
+            self.say(Command::Tell(News::Waiting { ahead }));
         }
-        if let Answer::Leading { token, .. } = *answer {
-            self.count_from_the_win(now, token);
+        // With nobody before us we are about to enter.
+        if place != Place::Behind(0) {
+            self.contact.place(matches!(place, Place::First(_)));
         }
-        match *answer {
-            Answer::Leading { .. } if self.has_to_settle(now, 0) => {}
-            Answer::Waiting { ahead } if self.has_to_settle(now, ahead) => {}
-            Answer::Leading { token, .. } if self.has_to_ask(now, token) => {}
-            Answer::Leading { token, .. } if self.is_kept_from_it(now, token) => {}
-            Answer::Leading { token, .. } if self.has_to_compare(now, token) => {}
-            Answer::Leading { .. } if self.is_held_back(now) => {}
-            Answer::Leading { token, validity } => self.won(now, token, validity),
-            Answer::Waiting { ahead } => {
-                self.restraint = Restraint::None;
-                self.forget_the_win();
-                if self.inquiry == Some(Inquiry::Unanswered) {
-                    self.inquiry = Some(Inquiry::Due(None));
-                }
-                self.phase = Phase::Campaigning(Some(ahead));
+        if matches!(place, Place::Behind(_)) {
+            self.forget_the_win();
+        }
+        self.tell_gates(now, &Heard::Placed);
+        match (self.ruling(now), answer) {
+            (Ruling::Pass, Answer::Leading { token, validity }) => self.won(now, token, validity),
+            (Ruling::Pass, _) => {
                 self.misfits = 0;
-                if known != Some(ahead) {
-                    self.say(Command::Tell(News::Waiting { ahead }));
-                }
-                if known.is_none() && self.has_to_announce() {
-                    self.request.hasten(now);
-                }
-                if ahead == 0 || !self.has_to_look_ahead(now) {
-                    self.leave_if_impatient(now, ahead > 0);
-                }
+                self.leave_if_impatient(now, place != Place::Behind(0));
             }
-            Answer::Evicted(ref why) | Answer::Gone(ref why) => self.lose_unstarted(now, why),
+            (ruling, _) => self.obey(now, ruling),
         }
     }
 
     /// We had won, and it is lost before anything was started. The seat says so until it is given up.
     fn lose_unstarted(&mut self, now: Boottime, why: &str) {
+        self.phase = Phase::Campaigning(Place::Behind(0));
+        self.confirmed = None;
         self.forget_the_win();
-        if !is_off!(Rejoin) {
-            self.restraint = Restraint::Rejoin;
-        }
+        self.rejoins = !is_off!(Rejoin);
         let what = format!("leadership was lost before the command was started: {why}");
         self.failed(now, Error::new(ErrorKind::Unreachable, what));
+    }
+
+    /// What we had won is given up.
+    fn forget_the_win(&mut self) {
+        self.hold = None;
+        self.contact.lose_first();
+        self.close_chapter();
     }
 
     /// Starts the command if the lease, as granted, leaves it the time that it was promised.

@@ -1,8 +1,9 @@
 //! What people ask of the election: that nobody leads for now, or that a leader gives it up.
 
-use elect_api::{Boottime, Token};
+use elect_api::Boottime;
 
-use super::{Command, Heeds, Machine, News, Phase, Restraint, Verdict};
+use super::gates::Heard;
+use super::{Command, Heeds, Machine, News, Phase, Verdict};
 use crate::election::orders::Orders;
 
 impl Machine {
@@ -19,8 +20,7 @@ impl Machine {
             let news = News::Reprioritized(is.unwrap_or_else(own));
             self.say(Command::Tell(news));
         }
-        self.settle_again();
-        self.compare_anew();
+        self.tell_gates(now, &Heard::Ordered);
         self.hurry_chapter(now);
         let Phase::Leading(tenure) = &self.phase else { return };
         let against = self.orders.against(tenure.token());
@@ -51,24 +51,5 @@ impl Machine {
             self.verdict.get_or_insert(Verdict::SteppedDown(why.clone()));
             self.asked_to_step_down(now, why, Some(self.stop_grace()));
         }
-    }
-
-    /// Whether a winner with this token has to start nothing, as people want it. While the election is paused
-    /// it keeps its place, so that nobody leads who does not read orders; asked to give it up it comes again
-    /// as a newcomer.
-    pub(super) fn is_kept_from_it(&mut self, now: Boottime, token: Token) -> bool {
-        if let Some(why) = self.orders.step_down(token) {
-            self.say(Command::Tell(News::SteppingDown(why)));
-            self.rejoin(now);
-            return true;
-        }
-        let Some(why) = self.orders.pause() else { return false };
-        self.phase = Phase::Campaigning(Some(0));
-        self.misfits = 0;
-        if std::mem::replace(&mut self.restraint, Restraint::Pause) != Restraint::Pause {
-            self.say(Command::Tell(News::Paused(why)));
-        }
-        self.leave_if_impatient(now, true);
-        true
     }
 }

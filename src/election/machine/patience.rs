@@ -5,8 +5,7 @@
 
 use elect_api::{Boottime, Error};
 
-use super::request::Kind;
-use super::{Command, Machine, News, Phase, Verdict, Wait};
+use super::{Call, Command, Machine, News, Phase, Verdict, Wait};
 
 /// Why leadership was not to be had.
 const LED: &str = "another candidate leads";
@@ -19,7 +18,7 @@ const UNHEARD: &str = "another candidate led when the store answered last, and i
 #[derive(Clone, Debug)]
 pub(super) struct Contact {
     /// What it was asked for last.
-    asked: Kind,
+    asked: Asked,
     /// Requests that failed since the last that did not.
     pub(super) failures: u32,
     /// The same of those that are not about our place. Between them it is confirmed, which says nothing of them.
@@ -33,6 +32,16 @@ pub(super) struct Contact {
     is_blocked: bool,
     /// Since when it has not taken what the first has to write before a start, though it confirms the place.
     refuses: Option<Boottime>,
+}
+
+/// What the store was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    /// A place, to confirm it or to take it back.
+    Place,
+    /// To take what has to be there before a winner starts anything.
+    Mark,
+    Other,
 }
 
 /// Our place, as last answered.
@@ -49,7 +58,7 @@ enum Place {
 impl Contact {
     pub(super) const fn none() -> Self {
         Self {
-            asked: Kind::Open,
+            asked: Asked::Place,
             failures: 0,
             in_vain: 0,
             trouble: None,
@@ -60,24 +69,18 @@ impl Contact {
         }
     }
 
-    pub(super) const fn asks(&mut self, kind: Kind) {
-        self.asked = kind;
-    }
-
-    /// Whether it was asked to take what has to be there before a winner starts anything.
-    const fn was_to_take(&self) -> bool {
-        matches!(self.asked, Kind::Settle | Kind::WriteHistory)
-    }
-
-    /// Whether it was asked for a place, to confirm it or to take it back.
-    const fn was_about_our_place(&self) -> bool {
-        matches!(self.asked, Kind::Open | Kind::Refresh | Kind::Resign)
+    pub(super) const fn asks(&mut self, call: &Call) {
+        self.asked = match call {
+            Call::Open | Call::Refresh | Call::Resign(_) => Asked::Place,
+            Call::Settle | Call::WriteHistory | Call::BeginHistory(_) => Asked::Mark,
+            _ => Asked::Other,
+        };
     }
 
     /// Of how many failures this answer is the end.
     fn recovers(&mut self) -> u32 {
         let failures = std::mem::take(&mut self.failures);
-        if self.was_about_our_place() {
+        if self.asked == Asked::Place {
             return if self.in_vain > 0 { 0 } else { failures };
         }
         failures.max(std::mem::take(&mut self.in_vain))
@@ -86,7 +89,7 @@ impl Contact {
     /// One more failure.
     fn fails(&mut self) {
         self.failures += 1;
-        if !self.was_about_our_place() {
+        if self.asked != Asked::Place {
             self.in_vain += 1;
             self.failures = self.failures.max(self.in_vain);
         }
@@ -134,7 +137,7 @@ impl Machine {
     pub(super) fn heard(&mut self) {
         let contact = &mut self.contact;
         (contact.has_answered, contact.is_blocked, contact.trouble) = (true, false, None);
-        if contact.was_to_take() {
+        if contact.asked == Asked::Mark {
             contact.refuses = None;
         }
         let failures = contact.recovers();
@@ -148,7 +151,7 @@ impl Machine {
         let contact = &mut self.contact;
         contact.fails();
         contact.trouble = Some(error.clone());
-        if contact.place == Place::First && contact.was_to_take() {
+        if contact.place == Place::First && contact.asked == Asked::Mark {
             contact.refuses.get_or_insert(now);
         } else {
             contact.refuses = None;

@@ -1,29 +1,17 @@
-//! The one request to the store that may be under way, or when the next is due.
+//! The one call to the store that may be under way, or when the next is due.
 
 use std::time::Duration;
 
 use elect_api::Boottime;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Open,
-    Refresh,
-    Settle,
-    Recall,
-    Record,
-    Announce,
-    Compare,
-    ReadHistory,
-    WriteHistory,
-    Resign,
-}
+use crate::election::Call;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Request {
     /// None is under way; the next is due at this instant.
     Due(Boottime),
     Sent {
-        kind: Kind,
+        call: Call,
         at: Boottime,
         overdue: Boottime,
         /// A wake came meanwhile: ask again at once.
@@ -37,8 +25,8 @@ impl Request {
         Self::Due(at)
     }
 
-    pub(super) fn sent(kind: Kind, at: Boottime, timeout: Duration) -> Self {
-        Self::Sent { kind, at, overdue: at + timeout, hastened: false }
+    pub(super) fn sent(call: Call, at: Boottime, timeout: Duration) -> Self {
+        Self::Sent { call, at, overdue: at + timeout, hastened: false }
     }
 
     pub(super) const fn next_tick(&self) -> Option<Boottime> {
@@ -77,10 +65,18 @@ impl Request {
         }
     }
 
+    /// What is under way.
+    pub(super) const fn call(&self) -> Option<&Call> {
+        match self {
+            Self::Sent { call, .. } => Some(call),
+            _ => None,
+        }
+    }
+
     /// No request from here on; what was under way is returned.
-    pub(super) fn forget(&mut self) -> Option<Kind> {
+    pub(super) fn forget(&mut self) -> Option<Call> {
         match std::mem::replace(self, Self::Never) {
-            Self::Sent { kind, .. } => Some(kind),
+            Self::Sent { call, .. } => Some(call),
             _ => None,
         }
     }

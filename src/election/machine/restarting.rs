@@ -74,7 +74,7 @@ impl Machine {
         };
         match ended {
             // What is to be done once is done.
-            Ended::Exited(0) => restarts.after_success && self.inquiry.is_none(),
+            Ended::Exited(0) => restarts.after_success && !self.rules.once,
             Ended::Signaled(signal) => !(tenure.runs.hung_up && i32::from(signal) == libc::SIGHUP),
             Ended::Exited(_) => true,
         }

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use elect_api::{Boottime, Division, ElectionName, Error, Noted, Token, Validity};
+use elect_api::{Boottime, Division, ElectionName, Error, Token};
 
-use crate::election::division::Agreement;
 use crate::election::orders::Orders;
-use crate::election::ranking::Field;
+use crate::election::{Call, Reply};
 use crate::guard::{Deadlines, Ended};
 
 /// What the user wants of a candidacy; durations that do not concern the lease's time.
@@ -107,27 +106,8 @@ pub enum Wait {
 /// What happened.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// The store opened a seat for us, or did not.
-    Opened(Result<(), Error>),
-    /// The store answered a refresh.
-    Answered(Result<Answer, Error>),
-    /// The store answered a resign.
-    Resigned(Result<(), Error>),
-    /// All who take part agree with us on what the election is divided into, or not; or the store did not answer.
-    Settled(Result<Agreement, Error>),
-    /// The store said whether it is done already.
-    Recalled(Result<bool, Error>),
-    /// The store answered that it is done, or did not.
-    Recorded(Result<Noted, Error>),
-    /// The store has it, or not, that it matters who leads.
-    Announced(Result<(), Error>),
-    /// The store said who is there, or did not.
-    Compared(Result<Box<Field>, Error>),
-    /// The store said what is known of the election's history, or did not; and whether whoever led last, if
-    /// anybody did, has ended well there.
-    HistoryRead(Result<bool, Error>),
-    /// The store answered to what we added to it.
-    HistoryWritten(Result<Noted, Error>),
+    /// The store answered the call that is under way, or refused to.
+    Replied(Result<Reply, Error>),
     /// The store hints that our standing may have changed.
     Woken,
     /// The store hints that more may be done by now.
@@ -167,55 +147,14 @@ pub enum Event {
     Tick,
 }
 
-/// What a refresh found out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// We lead.
-    Leading {
-        /// The token of this leadership.
-        token: Token,
-        /// How long nobody else can lead.
-        validity: Validity,
-    },
-    /// We wait, with so many before us.
-    Waiting {
-        /// The leader and the waiters before us.
-        ahead: usize,
-    },
-    /// Our entry is gone, but nobody else can lead until we resign.
-    Evicted(String),
-    /// Our entry is gone, and another may lead.
-    Gone(String),
-}
-
 /// What is to be done, in order.
 #[derive(Clone, Debug)]
 pub enum Command {
-    /// Open a seat in the store.
-    Open,
-    /// Refresh the seat.
-    Refresh,
-    /// See to it that all agree with us on what the election is divided into.
-    Settle,
-    /// Ask whether it is done already.
-    Recall,
-    /// Record that it is done.
-    Record,
-    /// Tell all who take part that it matters who leads.
-    Announce,
-    /// Ask who is there, and who led last.
-    Compare,
+    /// Call the store; no other call is under way.
+    Ask(Call),
     /// Have [`Event::Woken`] come when others may have come or gone, once.
     LookOut,
-    /// Find out what is known of the election's history.
-    ReadHistory,
-    /// Add to it that we have begun.
-    WriteHistory,
-    /// The same before anything is started, in a way that outlasts a power cut.
-    BeginHistory(Token),
-    /// Resign the seat, and add to the history in the same step that we have ended like this, if that is known.
-    Resign(Option<LastWords>),
-    /// Drop the request that is under way; its outcome is unknown for good.
+    /// Drop the call that is under way; its outcome is unknown for good.
     Abandon,
     /// Have the guardian keep these deadlines. They come before the start, and with each renewal.
     Renewed(Deadlines),
@@ -240,15 +179,6 @@ pub enum Command {
     Tell(News),
     /// The candidacy is over.
     Finish(Verdict),
-}
-
-/// How a leadership ended, for whoever comes later.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LastWords {
-    /// For people.
-    pub reason: String,
-    /// Whether something of the command may have been cut short: it was killed, or leadership was lost.
-    pub is_abrupt: bool,
 }
 
 /// Something that people may want to know.

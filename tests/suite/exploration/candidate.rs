@@ -7,10 +7,11 @@ use elect::election::machine::{Command, Event, Heeds, Machine, Rules, Settles, W
 use elect::election::orders::Orders;
 use elect::election::ranking::Field;
 use elect::election::timing::{Timing, Wishes};
+use elect::election::{Call, Reply};
 use elect::guard::ladder::{Action, Deadlines, Event as Order, Ladder};
 use elect::guard::{Ended, Leftover};
 use elect_api::{Boottime, Cadence, Lease, Token};
-use elect_testkit::sim::{Ask, Reply};
+use elect_testkit::sim::{self, Ask};
 
 use super::seat::{Seat, name};
 
@@ -37,14 +38,6 @@ impl Process {
     }
 }
 
-/// What a request is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Purpose {
-    Refresh,
-    Compare,
-    Resign,
-}
-
 /// A request on its way to the store.
 #[derive(Clone, Debug)]
 pub(super) struct Letter {
@@ -54,12 +47,13 @@ pub(super) struct Letter {
     pub(super) answer: Option<(u32, Duration)>,
 }
 
+/// A call that waits for its answer.
 #[derive(Clone, Debug)]
-struct Call {
+struct Sent {
     number: u32,
-    purpose: Purpose,
-    sent: Boottime,
-    answer: Option<(Boottime, Reply)>,
+    call: Call,
+    at: Boottime,
+    answer: Option<(Boottime, sim::Reply)>,
 }
 
 /// What the store carried out for somebody else.
@@ -89,7 +83,7 @@ pub(super) struct Candidate {
     unreaped: bool,
     swept: bool,
     calls: u32,
-    call: Option<Call>,
+    sent: Option<Sent>,
     pub(super) letters: Vec<Letter>,
     /// Nobody wants it to take part any more.
     pub(super) is_done: bool,
@@ -140,7 +134,7 @@ impl Candidate {
             unreaped: false,
             swept: false,
             calls: 0,
-            call: None,
+            sent: None,
             letters: Vec::new(),
             is_done: false,
             broken: None,
@@ -156,7 +150,7 @@ impl Candidate {
             _ if self.is_done => {}
             _ => {
                 at.push(self.machine.next_tick());
-                at.push(self.call.as_ref().and_then(|call| Some(call.answer.as_ref()?.0)));
+                at.push(self.sent.as_ref().and_then(|sent| Some(sent.answer.as_ref()?.0)));
                 at.push((!self.events.is_empty()).then_some(now));
             }
         }
@@ -209,23 +203,23 @@ impl Candidate {
     }
 
     fn is_answered(&self, now: Boottime) -> bool {
-        let answer = self.call.as_ref().and_then(|call| call.answer.as_ref());
+        let answer = self.sent.as_ref().and_then(|sent| sent.answer.as_ref());
         answer.is_some_and(|(at, _)| *at <= now)
     }
 
     fn answer(&mut self) -> Event {
-        match self.call.take() {
-            Some(Call { purpose: Purpose::Refresh, sent, answer: Some((_, reply)), .. }) => {
-                Event::Answered(self.seat.answered(sent, &reply))
+        Event::Replied(match self.sent.take() {
+            Some(Sent { call: Call::Refresh, at, answer: Some((_, reply)), .. }) => {
+                self.seat.answered(at, &reply).map(Reply::Standing)
             }
-            Some(Call { answer: Some((_, Reply::Survey(line))), .. }) => {
-                Event::Compared(Ok(Box::new(Field { survey: line.into(), last: None })))
+            Some(Sent { answer: Some((_, sim::Reply::Survey(line))), .. }) => {
+                Ok(Reply::Field(Box::new(Field { survey: line.into(), last: None })))
             }
             _ => {
                 self.seat.start_over();
-                Event::Resigned(Ok(()))
+                Ok(Reply::Resigned)
             }
-        }
+        })
     }
 
     fn tell_machine(&mut self, now: Boottime, event: Event) {
@@ -237,20 +231,8 @@ impl Candidate {
 
     fn execute(&mut self, now: Boottime, command: &Command) {
         match *command {
-            Command::Open => self.events.push_back(Event::Opened(Ok(()))),
-            Command::Refresh => {
-                self.ticket = Some(self.seat.nonce()).filter(|_| self.guardian != Process::Dead);
-                match self.seat.refresh(self.ttl) {
-                    Some(ask) => self.send(now, Purpose::Refresh, ask),
-                    None => self.events.push_back(Event::Answered(Ok(Seat::gone()))),
-                }
-            }
-            Command::Resign(_) => match self.seat.resign() {
-                Some(ask) => self.send(now, Purpose::Resign, ask),
-                None => self.events.push_back(Event::Resigned(Ok(()))),
-            },
-            Command::Compare => self.send(now, Purpose::Compare, Ask::Survey),
-            Command::Abandon => self.call = None,
+            Command::Ask(ref call) => self.ask(now, call),
+            Command::Abandon => self.sent = None,
             Command::Start(token) => {
                 self.token = Some(token);
                 self.orders.push_back(Order::Start);
@@ -272,29 +254,39 @@ impl Candidate {
                 self.is_done = true;
                 self.orders.push_back(Order::WrapperGone);
             }
-            Command::Tell(_)
-            | Command::Settle
-            | Command::Recall
-            | Command::Record
-            | Command::Announce
-            | Command::LookOut
-            | Command::ReadHistory
-            | Command::WriteHistory
-            | Command::BeginHistory(_) => {}
+            Command::Tell(_) | Command::LookOut => {}
         }
     }
 
-    fn send(&mut self, now: Boottime, purpose: Purpose, ask: Ask) {
+    /// Whoever explores has no other calls.
+    fn ask(&mut self, now: Boottime, call: &Call) {
+        let (ask, without) = match call {
+            Call::Open => (None, Reply::Opened),
+            Call::Refresh => {
+                self.ticket = Some(self.seat.nonce()).filter(|_| self.guardian != Process::Dead);
+                (self.seat.refresh(self.ttl), Reply::Standing(Seat::gone()))
+            }
+            Call::Resign(_) => (self.seat.resign(), Reply::Resigned),
+            Call::Compare => return self.send(now, call, Ask::Survey),
+            _ => return,
+        };
+        match ask {
+            Some(ask) => self.send(now, call, ask),
+            None => self.events.push_back(Event::Replied(Ok(without))),
+        }
+    }
+
+    fn send(&mut self, now: Boottime, call: &Call, ask: Ask) {
         self.calls += 1;
         let number = self.calls;
-        self.call = Some(Call { number, purpose, sent: now, answer: None });
+        self.sent = Some(Sent { number, call: call.clone(), at: now, answer: None });
         self.letters.push(Letter { arrives: now + TRANSIT, ask, answer: Some((number, TRANSIT)) });
     }
 
     /// The answer to a letter comes at `at`, if anybody waits for it.
-    pub(super) fn deliver(&mut self, number: u32, at: Boottime, reply: Reply) {
-        if let Some(call) = self.call.as_mut().filter(|call| call.number == number) {
-            call.answer = Some((at, reply));
+    pub(super) fn deliver(&mut self, number: u32, at: Boottime, reply: sim::Reply) {
+        if let Some(sent) = self.sent.as_mut().filter(|sent| sent.number == number) {
+            sent.answer = Some((at, reply));
         }
     }
 
@@ -391,7 +383,7 @@ impl Candidate {
     pub(super) fn kill_wrapper(&mut self) {
         if self.wrapper != Process::Dead {
             self.wrapper = Process::Dead;
-            self.call = None;
+            self.sent = None;
             self.orders.push_back(Order::WrapperGone);
         }
     }

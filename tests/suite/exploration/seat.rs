@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use elect::election::machine::Answer;
+use elect::election::Answer;
 use elect_api::{Boottime, Candidate, Error, ErrorKind, Token, Validity};
 use elect_testkit::sim::{Ask, Bid, Reply};
 

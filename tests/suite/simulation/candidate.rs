@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-use elect::election::Call;
+use elect::election::Called;
 use elect::election::driver::{self, Candidacy};
 use elect::election::machine::{Event, Heeds, Machine, News, Rules, Settles, Verdict, Wait};
 use elect::election::timing::{Timing, Wishes};
@@ -66,8 +66,8 @@ impl driver::Observer for Narrator {
         self.say(event);
     }
 
-    fn called(&mut self, call: &Call) {
-        self.say(call);
+    fn called(&mut self, called: &Called) {
+        self.say(called);
     }
 
     fn turns(&mut self, _next: Option<elect_api::Boottime>) {}

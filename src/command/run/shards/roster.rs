@@ -9,6 +9,7 @@ use tokio::sync::{oneshot, watch};
 
 use crate::command::candidacy::Observer;
 use crate::command::run::guarded::{Guarded, Happened};
+use crate::election::Reply;
 use crate::election::driver::{self, Tree};
 use crate::election::machine::{Event, News};
 use crate::election::orders::Orders;
@@ -140,7 +141,7 @@ impl driver::Observer for Herald<'_> {
                 self.known.send_modify(|known| known.orders = Some(orders.clone()));
             }
             // Nothing was ever asked, if it did not come before.
-            Event::Answered(Ok(_)) if self.known.borrow().orders.is_none() => {
+            Event::Replied(Ok(Reply::Standing(_))) if self.known.borrow().orders.is_none() => {
                 self.known.send_modify(|known| known.orders = Some(Orders::default()));
             }
             _ => {}

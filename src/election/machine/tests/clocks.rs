@@ -15,7 +15,7 @@ fn a_leader_with_such_a_clock_gives_up_in_good_order() {
         .tell(5.1, leading(ETCD, 5.0), &[])
         .tell(6.0, Event::Ended(Ended::Exited(0)), &[])
         .tell(6.1, Event::Empty, &["resign"])
-        .tell(6.2, Event::Resigned(Ok(())), &["finish: lost"]);
+        .tell(6.2, Event::Replied(Ok(Reply::Resigned)), &["finish: lost"]);
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn a_candidate_with_such_a_clock_leaves_and_fails() {
     transcript.machine.clock_runs_at(SLOW);
     transcript.tell(1.0, Event::Woken, &["resign"]).tell(
         1.1,
-        Event::Resigned(Ok(())),
+        Event::Replied(Ok(Reply::Resigned)),
         &["finish: failed"],
     );
     let mut transcript = Transcript::new(ETCD, rules());
@@ -47,7 +47,7 @@ fn a_winner_with_such_a_clock_starts_nothing() {
     transcript.machine.clock_runs_at(SLOW);
     transcript.tell(0.1, leading(ETCD, 0.0), &["resign"]).tell(
         0.2,
-        Event::Resigned(Ok(())),
+        Event::Replied(Ok(Reply::Resigned)),
         &["finish: failed"],
     );
 }

@@ -3,26 +3,24 @@ use elect_api::{Error, ErrorKind, Lease, Noted};
 use super::{ETCD, TERM, Transcript, after, at, gone, leading, rules, unreachable, waiting};
 use crate::election::machine::{Command, Event, News, Restarts, Rules, Wait};
 use crate::election::orders::Orders;
+use crate::election::{Call, Reply};
 use crate::guard::Ended;
 
 const LOCAL: Lease = Lease::Unlimited;
-const WRITTEN: fn() -> Event = || Event::HistoryWritten(Ok(Noted::Written));
+const WRITTEN: fn() -> Event = || Event::Replied(Ok(Reply::Noted(Noted::Written)));
 
 fn delaying() -> Rules {
     Rules { keeps_history: true, lock_delay: Some(after(20.0)), ..rules() }
 }
 
 fn found(has_ended_well: bool) -> Event {
-    Event::HistoryRead(Ok(has_ended_well))
+    Event::Replied(Ok(Reply::EndedWell(has_ended_well)))
 }
 
 /// A winner since 0.0 that waits until 20.0.
 fn held_back(lease: Lease, rules: Rules) -> Transcript {
     let mut transcript = Transcript::joined(lease, rules);
-    transcript
-        .tell(0.0, leading(lease, 0.0), &["read history"])
-        .tell(0.5, found(false), &["refresh"])
-        .tell(0.6, leading(lease, 0.5), &[]);
+    transcript.tell(0.0, leading(lease, 0.0), &["read history"]).tell(0.5, found(false), &[]);
     transcript
 }
 
@@ -47,22 +45,21 @@ fn who_follows_a_clean_end_says_that_it_begins_and_starts() {
     started(LOCAL)
         .tell(1.0, Event::Ended(Ended::Exited(7)), &[])
         .tell(1.0, Event::Empty, &["resign: the command exited with code 7"])
-        .tell(1.1, Event::Resigned(Ok(())), &["finish: Exited(7)"]);
+        .tell(1.1, Event::Replied(Ok(Reply::Resigned)), &["finish: Exited(7)"]);
 }
 
 #[test]
 fn after_any_other_end_nothing_is_started_for_the_time_since_the_win_and_the_lease_is_renewed() {
     let mut transcript = held_back(ETCD, delaying());
     for n in 1..=7 {
-        let due = 0.5 + 2.5 * f64::from(n);
+        let due = 2.5 * f64::from(n);
         transcript.pass(due, &["refresh"]).tell(due + 0.1, leading(ETCD, due), &[]);
     }
     transcript
         .pass(19.99, &[])
-        .pass(20.0, &["refresh"])
-        .tell(20.1, leading(ETCD, 20.0), &["begin history 7"])
-        .tell(20.2, WRITTEN(), &["refresh"])
-        .tell(20.3, leading(ETCD, 20.2), &["start 7"]);
+        .pass(20.0, &["begin history 7"])
+        .tell(20.1, WRITTEN(), &["refresh"])
+        .tell(20.2, leading(ETCD, 20.1), &["start 7"]);
 }
 
 #[test]
@@ -85,11 +82,15 @@ fn an_answer_that_comes_late_delays_no_further() {
     transcript.tell(0.0, leading(ETCD, 0.0), &["read history"]);
     for n in 0..6 {
         let now = 1.0 + 3.5 * f64::from(n);
-        transcript.tell(now, Event::HistoryRead(Err(unreachable())), &[]);
+        transcript.tell(now, Event::Replied(Err(unreachable())), &[]);
         transcript.pass(now + 2.5, &["refresh"]);
         transcript.tell(now + 3.0, leading(ETCD, now + 2.5), &["read history"]);
     }
-    transcript.tell(22.0, found(false), &["begin history 7"]);
+    transcript.tell(22.0, found(false), &["refresh"]).tell(
+        22.1,
+        leading(ETCD, 22.0),
+        &["begin history 7"],
+    );
 }
 
 /// The store answers refreshes, and has no room for the mark, say.
@@ -105,8 +106,8 @@ fn a_mark_that_is_not_taken_is_tried_less_and_less_often_and_not_for_ever() {
         let mut pauses = Vec::new();
         let mut now = at(0.0);
         loop {
-            let said = transcript.machine.step(now, Event::HistoryWritten(Err(unreachable())));
-            if said.iter().any(|command| matches!(command, Command::Resign(_))) {
+            let said = transcript.machine.step(now, Event::Replied(Err(unreachable())));
+            if said.iter().any(|command| matches!(command, Command::Ask(Call::Resign(_)))) {
                 break;
             }
             let tick = transcript.machine.next_tick().expect("another try");
@@ -119,7 +120,7 @@ fn a_mark_that_is_not_taken_is_tried_less_and_less_often_and_not_for_ever() {
         assert!(pauses[6..].iter().all(|&pause| pause >= after(1.0)), "{pauses:?}");
         let tried = now.since(at(0.0)).as_secs_f64();
         assert!((5.0..=10.0).contains(&tried), "{tried}");
-        transcript.tell(tried, Event::Resigned(Ok(())), &["finish: store failed"]);
+        transcript.tell(tried, Event::Replied(Ok(Reply::Resigned)), &["finish: store failed"]);
     }
 }
 
@@ -133,22 +134,22 @@ fn a_mark_for_which_there_was_no_answer_is_tried_for_as_long_as_the_place_is_not
         &["begin history 7"],
     );
     let (mut now, mut refreshes) = (at(0.0), 0_u32);
-    let mut event = Event::HistoryWritten(Err(unreachable()));
+    let mut event = Event::Replied(Err(unreachable()));
     while now < at(300.0) {
         let mut answer = None;
         for command in transcript.machine.step(now, event) {
             answer = match command {
-                Command::BeginHistory(_) => Some(Event::HistoryWritten(Err(unreachable()))),
-                Command::Refresh => {
+                Command::Ask(Call::BeginHistory(_)) => Some(Event::Replied(Err(unreachable()))),
+                Command::Ask(Call::Refresh) => {
                     refreshes += 1;
                     let is_out = !refreshes.is_multiple_of(2);
                     Some(if is_out {
-                        Event::Answered(Err(unreachable()))
+                        Event::Replied(Err(unreachable()))
                     } else {
                         leading(ETCD, now.since(at(0.0)).as_secs_f64())
                     })
                 }
-                Command::Resign(_) => panic!("it has given up"),
+                Command::Ask(Call::Resign(_)) => panic!("it has given up"),
                 _ => None,
             };
         }
@@ -165,7 +166,7 @@ fn what_cannot_be_read_has_not_ended_well() {
     let unfit = Error::new(ErrorKind::Unfit, "garbled");
     Transcript::joined(LOCAL, delaying())
         .tell(0.0, leading(LOCAL, 0.0), &["read history"])
-        .tell(0.1, Event::HistoryRead(Err(unfit)), &["refresh"])
+        .tell(0.1, Event::Replied(Err(unfit)), &["refresh"])
         .tell(0.2, leading(LOCAL, 0.2), &[])
         .pass(5.1, &["refresh"]);
 }
@@ -182,7 +183,7 @@ fn whoever_cannot_say_that_it_begins_starts_nothing() {
         transcript
     };
     beginning()
-        .tell(0.2, Event::HistoryWritten(Err(unreachable())), &[])
+        .tell(0.2, Event::Replied(Err(unreachable())), &[])
         .pass(0.5, &["refresh"])
         .tell(0.6, leading(ETCD, 0.5), &["begin history 7"])
         .tell(0.7, WRITTEN(), &["refresh"]);
@@ -192,30 +193,30 @@ fn whoever_cannot_say_that_it_begins_starts_nothing() {
         &["begin history 7"],
     );
     beginning()
-        .tell(0.2, Event::HistoryWritten(Ok(Noted::Gone("removed".into()))), &[])
+        .tell(0.2, Event::Replied(Ok(Reply::Noted(Noted::Gone("removed".into())))), &[])
         .pass(0.5, &["refresh"])
         .tell(0.6, gone(), &[])
         .pass(1.0, &["resign"])
-        .tell(1.0, Event::Resigned(Ok(())), &["refresh"])
+        .tell(1.0, Event::Replied(Ok(Reply::Resigned)), &["refresh"])
         .tell(1.1, leading(ETCD, 1.0), &["read history"]);
     beginning()
-        .tell(0.2, Event::HistoryWritten(Err(Error::new(ErrorKind::Denied, "no"))), &[
+        .tell(0.2, Event::Replied(Err(Error::new(ErrorKind::Denied, "no"))), &[
             "resign: nothing was started: the store does not take the mark that --lock-delay needs before a \
              command may start",
         ])
-        .tell(0.3, Event::Resigned(Ok(())), &["finish: store failed"]);
+        .tell(0.3, Event::Replied(Ok(Reply::Resigned)), &["finish: store failed"]);
 }
 
 #[test]
 fn who_leaves_in_the_middle_of_the_delay_says_nothing_as_it_is_not_over() {
     held_back(ETCD, delaying()).tell(1.0, Event::Signal(TERM), &["resign"]).tell(
         1.1,
-        Event::Resigned(Ok(())),
+        Event::Replied(Ok(Reply::Resigned)),
         &["finish: interrupted 15"],
     );
     held_back(LOCAL, delaying()).tell(1.0, Event::Withdraw("ill".into()), &["resign"]).tell(
         1.1,
-        Event::Resigned(Ok(())),
+        Event::Replied(Ok(Reply::Resigned)),
         &["finish: withdrawn"],
     );
 }
@@ -228,7 +229,7 @@ fn who_leaves_after_it_was_over_says_that_nothing_was_started() {
         .tell(0.1, found(true), &["begin history 7"])
         .tell(0.2, Event::Signal(TERM), &[])
         .tell(0.3, WRITTEN(), &["resign: told to end by SIGTERM"])
-        .tell(0.4, Event::Resigned(Ok(())), &["finish: interrupted 15"]);
+        .tell(0.4, Event::Replied(Ok(Reply::Resigned)), &["finish: interrupted 15"]);
 }
 
 #[test]
@@ -237,12 +238,11 @@ fn who_loses_it_in_the_middle_comes_again_and_counts_anew() {
         .pass(3.0, &["refresh"])
         .tell(3.0, gone(), &[])
         .pass(3.3, &["resign"])
-        .tell(3.3, Event::Resigned(Ok(())), &["refresh"])
+        .tell(3.3, Event::Replied(Ok(Reply::Resigned)), &["refresh"])
         .tell(3.4, waiting(1), &[])
         .tell(6.0, Event::Woken, &["refresh"])
         .tell(6.0, leading(ETCD, 6.0), &["read history"])
-        .tell(6.1, found(false), &["refresh"])
-        .tell(6.2, leading(ETCD, 6.1), &[])
+        .tell(6.1, found(false), &[])
         .pass(8.7, &["refresh"]);
 }
 
@@ -267,8 +267,7 @@ fn a_pause_takes_effect_and_what_was_waited_for_counts() {
         .tell(19.0, leading(LOCAL, 6.0), &["refresh"])
         .tell(19.0, Event::Ordered(Orders::default()), &[])
         .tell(19.1, leading(LOCAL, 19.0), &[])
-        .pass(20.0, &["refresh"])
-        .tell(20.0, leading(LOCAL, 20.0), &["begin history 7"]);
+        .pass(20.0, &["begin history 7"]);
 }
 
 #[test]
@@ -344,7 +343,6 @@ fn a_lease_lost_between_two_starts_is_no_clean_end() {
     let mut transcript = started_with(ETCD, Rules { restarts: Some(restarts), ..delaying() });
     transcript.tell(1.0, Event::Ended(Ended::Exited(1)), &[]).tell(1.0, Event::Empty, &[]);
     let commands = transcript.machine.step(at(2.0), Event::SoftPassed);
-    let is_abrupt =
-        |command: &Command| matches!(command, Command::Resign(Some(words)) if words.is_abrupt);
+    let is_abrupt = |command: &Command| matches!(command, Command::Ask(Call::Resign(Some(words))) if words.is_abrupt);
     assert!(commands.iter().any(is_abrupt), "{commands:?}");
 }

@@ -1,12 +1,13 @@
 use elect_api::{Error, ErrorKind, Lease, Noted};
 
 use super::{ETCD, TERM, Transcript, gone, leading, rules, unreachable};
-use crate::election::machine::{Answer, Event, Rules};
+use crate::election::machine::{Event, Rules};
+use crate::election::{Answer, Reply};
 use crate::guard::Ended;
 
 const LOCAL: Lease = Lease::Unlimited;
-const READ: fn() -> Event = || Event::HistoryRead(Ok(true));
-const WRITTEN: fn() -> Event = || Event::HistoryWritten(Ok(Noted::Written));
+const READ: fn() -> Event = || Event::Replied(Ok(Reply::EndedWell(true)));
+const WRITTEN: fn() -> Event = || Event::Replied(Ok(Reply::Noted(Noted::Written)));
 
 fn chronicled() -> Rules {
     Rules { keeps_history: true, ..rules() }
@@ -67,9 +68,9 @@ fn a_resign_that_failed_is_repeated_without_a_word() {
         .tell(0.01, READ(), &[])
         .tell(0.02, Event::Ended(Ended::Exited(0)), &[])
         .tell(0.02, Event::Empty, &["resign: the command exited with code 0"])
-        .tell(0.03, Event::Resigned(Err(unreachable())), &[])
+        .tell(0.03, Event::Replied(Err(unreachable())), &[])
         .pass(0.3, &["resign"])
-        .tell(0.3, Event::Resigned(Ok(())), &["finish: Exited(0)"]);
+        .tell(0.3, Event::Replied(Ok(Reply::Resigned)), &["finish: Exited(0)"]);
 }
 
 #[test]
@@ -81,7 +82,7 @@ fn it_keeps_no_renewal_waiting() {
         .pass(4.99, &[])
         .pass(5.0, &["refresh"])
         .tell(5.0, leading(ETCD, 5.0), &["read history"])
-        .tell(5.1, Event::HistoryRead(Err(unreachable())), &[])
+        .tell(5.1, Event::Replied(Err(unreachable())), &[])
         .pass(7.5, &["refresh"])
         .tell(7.6, leading(ETCD, 7.5), &["read history"])
         .tell(7.7, READ(), &["write history"])
@@ -91,7 +92,7 @@ fn it_keeps_no_renewal_waiting() {
 
 #[test]
 fn whoever_has_lost_says_nothing() {
-    for lost in [gone(), Event::Answered(Ok(Answer::Evicted("removed".into())))] {
+    for lost in [gone(), Event::Replied(Ok(Reply::Standing(Answer::Evicted("removed".into()))))] {
         let mut transcript = started(ETCD);
         transcript.tell(0.01, READ(), &[]).pass(0.1, &["write history"]).tell(0.11, WRITTEN(), &[]);
         transcript.pass(2.5, &["refresh"]);
@@ -105,7 +106,7 @@ fn whoever_has_lost_says_nothing() {
 fn a_write_that_finds_us_gone_is_followed_by_a_proof() {
     started(ETCD).tell(0.01, READ(), &[]).pass(0.1, &["write history"]).tell(
         0.2,
-        Event::HistoryWritten(Ok(Noted::Gone("removed".into()))),
+        Event::Replied(Ok(Reply::Noted(Noted::Gone("removed".into())))),
         &["refresh"],
     );
 }
@@ -114,7 +115,7 @@ fn a_write_that_finds_us_gone_is_followed_by_a_proof() {
 fn a_store_that_refuses_is_not_asked_again() {
     let denied = || Error::new(ErrorKind::Denied, "no");
     started(ETCD)
-        .tell(0.01, Event::HistoryRead(Err(denied())), &[])
+        .tell(0.01, Event::Replied(Err(denied())), &[])
         .pass(2.5, &["refresh"])
         .tell(2.5, leading(ETCD, 2.5), &[])
         .tell(3.0, Event::Ended(Ended::Exited(0)), &[])

@@ -16,11 +16,9 @@ use std::time::Duration;
 
 use elect_api::{Boottime, Cadence, Error, ErrorKind, Lease, Token, Validity};
 
-use super::{
-    Answer, Command, Event, Heeds, LastWords, Machine, News, Restarts, Rules, Settles, Verdict,
-    Wait,
-};
+use super::{Command, Event, Heeds, Machine, News, Restarts, Rules, Settles, Verdict, Wait};
 use crate::election::timing::{Timing, Wishes};
+use crate::election::{Answer, Call, LastWords, Reply};
 use crate::guard::Ended;
 
 const ETCD: Lease = Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8 });
@@ -66,7 +64,11 @@ impl Transcript {
 
     fn joined(lease: Lease, rules: Rules) -> Self {
         let mut transcript = Self::new(lease, rules);
-        transcript.tell(0.0, Event::Tick, &["open"]).tell(0.0, Event::Opened(Ok(())), &["refresh"]);
+        transcript.tell(0.0, Event::Tick, &["open"]).tell(
+            0.0,
+            Event::Replied(Ok(Reply::Opened)),
+            &["refresh"],
+        );
         transcript
     }
 
@@ -85,21 +87,12 @@ impl Transcript {
 
 fn word(command: &Command) -> Option<String> {
     Some(match command {
-        Command::Open => "open".into(),
-        Command::Refresh => "refresh".into(),
-        Command::Settle => "settle".into(),
-        Command::Recall => "recall".into(),
-        Command::Record => "record".into(),
-        Command::Announce => "announce".into(),
-        Command::Compare => "compare".into(),
-        Command::LookOut => "look out".into(),
-        Command::ReadHistory => "read history".into(),
-        Command::WriteHistory => "write history".into(),
-        Command::BeginHistory(token) => format!("begin history {token}"),
-        Command::Resign(None) => "resign".into(),
-        Command::Resign(Some(LastWords { reason, is_abrupt })) => {
+        Command::Ask(Call::BeginHistory(token)) => format!("begin history {token}"),
+        Command::Ask(Call::Resign(Some(LastWords { reason, is_abrupt }))) => {
             format!("resign{}: {reason}", if *is_abrupt { " abruptly" } else { "" })
         }
+        Command::Ask(call) => call.name().replace('_', " "),
+        Command::LookOut => "look out".into(),
         Command::Abandon => "abandon".into(),
         Command::Start(token) => format!("start {token}"),
         Command::Stop(kill_at) => {
@@ -153,7 +146,7 @@ fn rules() -> Rules {
 }
 
 fn waiting(ahead: usize) -> Event {
-    Event::Answered(Ok(Answer::Waiting { ahead }))
+    Event::Replied(Ok(Reply::Standing(Answer::Waiting { ahead })))
 }
 
 fn leading(lease: Lease, anchor: f64) -> Event {
@@ -161,7 +154,7 @@ fn leading(lease: Lease, anchor: f64) -> Event {
         Lease::Unlimited => Validity::Unlimited,
         Lease::Timed(_) => Validity::Window { anchor: at(anchor), window: after(15.0) },
     };
-    Event::Answered(Ok(Answer::Leading { token: Token::new(7), validity }))
+    Event::Replied(Ok(Reply::Standing(Answer::Leading { token: Token::new(7), validity })))
 }
 
 fn unreachable() -> Error {
@@ -169,7 +162,7 @@ fn unreachable() -> Error {
 }
 
 fn gone() -> Event {
-    Event::Answered(Ok(Answer::Gone("deleted".into())))
+    Event::Replied(Ok(Reply::Standing(Answer::Gone("deleted".into()))))
 }
 
 #[test]
@@ -177,7 +170,7 @@ fn a_command_runs_and_its_end_is_the_verdict() {
     Transcript::running(Lease::Unlimited, rules())
         .tell(1.0, Event::Ended(Ended::Exited(7)), &[])
         .tell(1.1, Event::Empty, &["resign"])
-        .tell(1.2, Event::Resigned(Ok(())), &["finish: Exited(7)"]);
+        .tell(1.2, Event::Replied(Ok(Reply::Resigned)), &["finish: Exited(7)"]);
 }
 
 #[test]
@@ -195,7 +188,7 @@ fn a_command_that_cannot_run_gives_the_lease_up() {
         .tell(0.0, leading(Lease::Unlimited, 0.0), &["start 7"])
         .tell(0.1, Event::NotStarted(libc::ENOENT), &[])
         .tell(0.1, Event::Empty, &["resign"])
-        .tell(0.2, Event::Resigned(Ok(())), &["finish: not started 2"]);
+        .tell(0.2, Event::Replied(Ok(Reply::Resigned)), &["finish: not started 2"]);
 }
 
 #[test]
@@ -215,13 +208,13 @@ fn store_unreachable_while_waiting_keeps_the_place_until_the_wait_ends() {
         Transcript::waiting(ETCD, Rules { wait: Wait::For(after(9.0)), ..rules() });
     transcript.tell(1.0, Event::Woken, &["refresh"]).tell(
         2.0,
-        Event::Answered(Err(unreachable())),
+        Event::Replied(Err(unreachable())),
         &[],
     );
     transcript.pass(2.1, &["refresh"]).pass(8.9, &["abandon", "refresh", "abandon", "refresh"]);
     transcript.pass(9.0, &["abandon", "resign"]).tell(
         9.1,
-        Event::Resigned(Ok(())),
+        Event::Replied(Ok(Reply::Resigned)),
         &["finish: not acquired"],
     );
 }
@@ -230,7 +223,7 @@ fn store_unreachable_while_waiting_keeps_the_place_until_the_wait_ends() {
 fn store_unreachable_while_leading_is_ridden_out() {
     Transcript::running(ETCD, rules())
         .pass(2.5, &["refresh"])
-        .tell(3.0, Event::Answered(Err(unreachable())), &[])
+        .tell(3.0, Event::Replied(Err(unreachable())), &[])
         .pass(3.1, &["refresh"])
         .pass(5.7, &["abandon", "refresh"])
         .tell(5.8, leading(ETCD, 5.6), &[])
@@ -242,15 +235,15 @@ fn store_unreachable_while_leading_is_ridden_out() {
 fn a_store_that_never_answers_is_given_up() {
     let mut transcript = Transcript::new(Lease::Unlimited, rules());
     transcript.tell(0.0, Event::Tick, &["open"]);
-    transcript.tell(0.0, Event::Opened(Err(unreachable())), &[]);
+    transcript.tell(0.0, Event::Replied(Err(unreachable())), &[]);
     let (mut second, mut finished) = (0.0, false);
     while !finished {
         second = transcript.machine.next_tick().expect("a tick").since(at(0.0)).as_secs_f64();
         for command in transcript.machine.step(at(second), Event::Tick) {
             match command {
-                Command::Open => {
+                Command::Ask(Call::Open) => {
                     let commands =
-                        transcript.machine.step(at(second), Event::Opened(Err(unreachable())));
+                        transcript.machine.step(at(second), Event::Replied(Err(unreachable())));
                     finished |= commands
                         .iter()
                         .any(|c| matches!(c, Command::Finish(Verdict::StoreFailed(_))));
@@ -276,10 +269,10 @@ fn a_permanent_error_ends_the_candidacy() {
     let denied = || Error::new(ErrorKind::Denied, "no right");
     let mut transcript = Transcript::new(Lease::Unlimited, rules());
     transcript.tell(0.0, Event::Tick, &["open"]);
-    transcript.tell(0.0, Event::Opened(Err(denied())), &["finish: store failed"]);
+    transcript.tell(0.0, Event::Replied(Err(denied())), &["finish: store failed"]);
     Transcript::joined(Lease::Unlimited, rules())
-        .tell(0.1, Event::Answered(Err(denied())), &["resign"])
-        .tell(0.1, Event::Resigned(Err(denied())), &["finish: store failed"]);
+        .tell(0.1, Event::Replied(Err(denied())), &["resign"])
+        .tell(0.1, Event::Replied(Err(denied())), &["finish: store failed"]);
 }
 
 #[test]
@@ -288,7 +281,7 @@ fn definite_loss_while_waiting_joins_again() {
         .tell(1.0, Event::Woken, &["refresh"])
         .tell(1.0, gone(), &[])
         .pass(1.1, &["resign"])
-        .tell(1.1, Event::Resigned(Ok(())), &["refresh"])
+        .tell(1.1, Event::Replied(Ok(Reply::Resigned)), &["refresh"])
         .tell(1.2, leading(Lease::Unlimited, 1.1), &["start 7"]);
 }
 
@@ -297,10 +290,10 @@ fn definite_loss_while_leading_kills_at_once_and_renews_no_more() {
     let losses = [
         gone(),
         waiting(1),
-        Event::Answered(Ok(Answer::Leading {
+        Event::Replied(Ok(Reply::Standing(Answer::Leading {
             token: Token::new(8),
             validity: Validity::Unlimited,
-        })),
+        }))),
     ];
     for loss in losses {
         Transcript::running(Lease::Unlimited, rules())
@@ -309,7 +302,7 @@ fn definite_loss_while_leading_kills_at_once_and_renews_no_more() {
             .pass(60.0, &[])
             .tell(60.0, Event::Ended(Ended::Signaled(9)), &[])
             .tell(60.0, Event::Empty, &["resign"])
-            .tell(60.0, Event::Resigned(Ok(())), &["finish: lost"]);
+            .tell(60.0, Event::Replied(Ok(Reply::Resigned)), &["finish: lost"]);
     }
 }
 
@@ -317,10 +310,14 @@ fn definite_loss_while_leading_kills_at_once_and_renews_no_more() {
 fn eviction_leaves_the_command_its_grace() {
     Transcript::running(Lease::Unlimited, rules())
         .pass(5.0, &["refresh"])
-        .tell(5.0, Event::Answered(Ok(Answer::Evicted("removed".into()))), &["stop, kill at 9.0"])
+        .tell(
+            5.0,
+            Event::Replied(Ok(Reply::Standing(Answer::Evicted("removed".into())))),
+            &["stop, kill at 9.0"],
+        )
         .tell(6.0, Event::Ended(Ended::Exited(0)), &[])
         .tell(6.0, Event::Empty, &["resign"])
-        .tell(6.0, Event::Resigned(Ok(())), &["finish: lost"]);
+        .tell(6.0, Event::Replied(Ok(Reply::Resigned)), &["finish: lost"]);
 }
 
 #[test]
@@ -335,7 +332,7 @@ fn soft_deadline_asks_hard_deadline_kills_and_renewing_goes_on() {
         Event::Empty,
         &["abandon", "resign"],
     );
-    transcript.tell(10.6, Event::Resigned(Ok(())), &["finish: lost"]);
+    transcript.tell(10.6, Event::Replied(Ok(Reply::Resigned)), &["finish: lost"]);
 }
 
 #[test]
@@ -343,9 +340,13 @@ fn what_the_command_leaves_running_is_stopped_with_a_lost_lease() {
     Transcript::running(Lease::Unlimited, rules())
         .tell(1.0, Event::Ended(Ended::Exited(3)), &[])
         .pass(5.0, &["refresh"])
-        .tell(5.0, Event::Answered(Ok(Answer::Evicted("removed".into()))), &["stop, kill at 9.0"])
+        .tell(
+            5.0,
+            Event::Replied(Ok(Reply::Standing(Answer::Evicted("removed".into())))),
+            &["stop, kill at 9.0"],
+        )
         .tell(6.0, Event::Empty, &["resign"])
-        .tell(6.0, Event::Resigned(Ok(())), &["finish: Exited(3)"]);
+        .tell(6.0, Event::Replied(Ok(Reply::Resigned)), &["finish: Exited(3)"]);
     let mut transcript = Transcript::running(ETCD, rules());
     transcript.tell(1.0, Event::Ended(Ended::Exited(3)), &[]).pass(2.5, &["refresh"]);
     transcript.pass(8.7, &["abandon", "refresh", "abandon", "refresh", "stop, kill at 12.6"]);
@@ -357,7 +358,7 @@ fn somebody_stopped_at_the_door_of_a_local_election_is_waited_for() {
         .pass(10.2, &["abandon", "refresh", "abandon", "refresh"]);
     Transcript::joined(Lease::Unlimited, Rules { wait: Wait::No, ..rules() })
         .pass(10.0, &["abandon", "refresh", "abandon", "resign"])
-        .tell(10.0, Event::Resigned(Ok(())), &["finish: not acquired"]);
+        .tell(10.0, Event::Replied(Ok(Reply::Resigned)), &["finish: not acquired"]);
 }
 
 #[test]
@@ -380,14 +381,23 @@ fn a_win_that_is_proven_too_late_starts_nothing() {
 #[test]
 fn a_grant_too_small_for_the_grace_is_given_back() {
     let granted = Validity::Window { anchor: at(0.0), window: after(4.0) };
-    let win = || Event::Answered(Ok(Answer::Leading { token: Token::new(7), validity: granted }));
+    let win = || {
+        Event::Replied(Ok(Reply::Standing(Answer::Leading {
+            token: Token::new(7),
+            validity: granted,
+        })))
+    };
     let wishes = Wishes { kill_grace: Some(after(4.0)), ..Wishes::default() };
     let timing = Timing::new(&wishes, ETCD).expect("holds as asked");
     let mut transcript = Transcript { machine: Machine::new(rules(), timing, at(0.0), 7) };
-    transcript.tell(0.0, Event::Tick, &["open"]).tell(0.0, Event::Opened(Ok(())), &["refresh"]);
+    transcript.tell(0.0, Event::Tick, &["open"]).tell(
+        0.0,
+        Event::Replied(Ok(Reply::Opened)),
+        &["refresh"],
+    );
     transcript.tell(0.1, win(), &["resign"]).tell(
         0.2,
-        Event::Resigned(Ok(())),
+        Event::Replied(Ok(Reply::Resigned)),
         &["finish: failed"],
     );
     // With the default grace, which follows the grant, it would do.
@@ -399,9 +409,14 @@ fn the_first_renewal_comes_in_the_time_that_was_granted() {
     let wishes = Wishes { ttl: after(600.0), ..Wishes::default() };
     let timing = Timing::new(&wishes, ETCD).expect("holds as asked");
     let mut transcript = Transcript { machine: Machine::new(rules(), timing, at(0.0), 7) };
-    transcript.tell(0.0, Event::Tick, &["open"]).tell(0.0, Event::Opened(Ok(())), &["refresh"]);
+    transcript.tell(0.0, Event::Tick, &["open"]).tell(
+        0.0,
+        Event::Replied(Ok(Reply::Opened)),
+        &["refresh"],
+    );
     let validity = Validity::Window { anchor: at(0.0), window: after(12.0) };
-    let win = Event::Answered(Ok(Answer::Leading { token: Token::new(7), validity }));
+    let win =
+        Event::Replied(Ok(Reply::Standing(Answer::Leading { token: Token::new(7), validity })));
     transcript.tell(0.1, win, &["start 7"]).tell(0.2, Event::Started, &[]);
     transcript.pass(2.0, &["refresh"]);
 }
@@ -411,14 +426,14 @@ fn a_dead_guardian_is_swept_after_and_elect_says_that_it_failed() {
     Transcript::running(Lease::Unlimited, rules())
         .tell(1.0, Event::GuardianDied, &["sweep"])
         .tell(1.1, Event::Empty, &["resign"])
-        .tell(1.2, Event::Resigned(Ok(())), &["finish: failed"]);
+        .tell(1.2, Event::Replied(Ok(Reply::Resigned)), &["finish: failed"]);
     let mut late = Transcript::running(ETCD, rules());
     late.pass(2.5, &["refresh"]).tell(9.0, Event::GuardianDied, &["sweep", "abandon"]);
     late.tell(9.0, Event::Empty, &["resign"]);
-    late.tell(9.1, Event::Resigned(Ok(())), &["finish: lost"]);
+    late.tell(9.1, Event::Replied(Ok(Reply::Resigned)), &["finish: lost"]);
     Transcript::waiting(Lease::Unlimited, rules())
         .tell(1.0, Event::GuardianDied, &["resign"])
-        .tell(1.2, Event::Resigned(Ok(())), &["finish: failed"]);
+        .tell(1.2, Event::Replied(Ok(Reply::Resigned)), &["finish: failed"]);
 }
 
 #[test]
@@ -426,7 +441,7 @@ fn resigning_is_tried_again_but_not_for_ever() {
     let mut transcript = Transcript::waiting(ETCD, rules());
     transcript.tell(1.0, Event::Signal(TERM), &["resign"]).tell(
         1.1,
-        Event::Resigned(Err(unreachable())),
+        Event::Replied(Err(unreachable())),
         &[],
     );
     transcript
@@ -438,7 +453,7 @@ fn resigning_is_tried_again_but_not_for_ever() {
 fn who_would_wait_for_itself_is_told_so() {
     Transcript::waiting(Lease::Unlimited, rules())
         .tell(0.1, Event::WaitsForUs("nested".into()), &["resign"])
-        .tell(0.1, Event::Resigned(Ok(())), &["finish: failed"]);
+        .tell(0.1, Event::Replied(Ok(Reply::Resigned)), &["finish: failed"]);
 }
 
 /// A leader that is cut off asks again in time; who only waits has time for a slow connection.
@@ -463,7 +478,7 @@ fn a_store_that_answers_again_is_told_of_once() {
     let mut machine = Transcript::waiting(ETCD, rules()).machine;
     for second in [2.5, 3.0] {
         machine.step(at(second), Event::Tick);
-        machine.step(at(second), Event::Answered(Err(unreachable())));
+        machine.step(at(second), Event::Replied(Err(unreachable())));
     }
     machine.step(at(4.0), Event::Tick);
     assert_eq!(recoveries(&machine.step(at(4.0), waiting(1))), [2]);
@@ -483,7 +498,8 @@ fn another_ttl_than_was_asked_for_is_told() {
     for (granted, told) in [(after(40.0), vec![(after(15.0), after(40.0))]), (after(15.0), vec![])]
     {
         let validity = Validity::Window { anchor: at(0.0), window: granted };
-        let win = Event::Answered(Ok(Answer::Leading { token: Token::new(7), validity }));
+        let win =
+            Event::Replied(Ok(Reply::Standing(Answer::Leading { token: Token::new(7), validity })));
         let mut machine = Transcript::joined(ETCD, rules()).machine;
         assert_eq!(grants(&machine.step(at(0.1), win)), told);
     }

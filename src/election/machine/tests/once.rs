@@ -2,6 +2,7 @@ use elect_api::{Error, ErrorKind, Lease, Noted};
 
 use super::{ETCD, TERM, Transcript, after, at, gone, leading, rules, unreachable, waiting};
 use crate::election::machine::{Command, Event, News, Rules};
+use crate::election::{Call, Reply};
 use crate::guard::Ended;
 
 const LOCAL: Lease = Lease::Unlimited;
@@ -11,11 +12,11 @@ fn once() -> Rules {
 }
 
 fn recalled(is_done: bool) -> Event {
-    Event::Recalled(Ok(is_done))
+    Event::Replied(Ok(Reply::Done(is_done)))
 }
 
 fn recorded(noted: Noted) -> Event {
-    Event::Recorded(Ok(noted))
+    Event::Replied(Ok(Reply::Noted(noted)))
 }
 
 /// A candidate that has asked before it joined.
@@ -23,7 +24,7 @@ fn asked(lease: Lease) -> Transcript {
     let mut transcript = Transcript::new(lease, once());
     transcript
         .tell(0.0, Event::Tick, &["open"])
-        .tell(0.0, Event::Opened(Ok(())), &["recall"])
+        .tell(0.0, Event::Replied(Ok(Reply::Opened)), &["recall"])
         .tell(0.0, recalled(false), &["refresh"]);
     transcript
 }
@@ -45,7 +46,7 @@ fn succeeded(lease: Lease) -> Transcript {
 fn a_success_is_recorded_before_the_lease_is_given_up() {
     succeeded(LOCAL).tell(1.1, recorded(Noted::Written), &["resign"]).tell(
         1.2,
-        Event::Resigned(Ok(())),
+        Event::Replied(Ok(Reply::Resigned)),
         &["finish: Exited(0)"],
     );
 }
@@ -60,7 +61,7 @@ fn what_was_stopped_on_request_is_not_done() {
         .tell(0.5, Event::StepDown("deploy".into()), &["signal 15"])
         .tell(1.0, Event::Ended(Ended::Exited(0)), &[])
         .tell(1.0, Event::Empty, &["resign"])
-        .tell(1.1, Event::Resigned(Ok(())), &["finish: stepped down"]);
+        .tell(1.1, Event::Replied(Ok(Reply::Resigned)), &["finish: stepped down"]);
 }
 
 #[test]
@@ -68,9 +69,9 @@ fn what_was_done_before_is_not_even_joined_for() {
     let mut transcript = Transcript::new(LOCAL, once());
     transcript
         .tell(0.0, Event::Tick, &["open"])
-        .tell(0.0, Event::Opened(Ok(())), &["recall"])
+        .tell(0.0, Event::Replied(Ok(Reply::Opened)), &["recall"])
         .tell(0.0, recalled(true), &["resign"])
-        .tell(0.0, Event::Resigned(Ok(())), &["finish: already done"]);
+        .tell(0.0, Event::Replied(Ok(Reply::Resigned)), &["finish: already done"]);
 }
 
 #[test]
@@ -78,8 +79,8 @@ fn a_newcomer_that_gets_no_answer_does_not_join() {
     let mut transcript = Transcript::new(LOCAL, once());
     transcript
         .tell(0.0, Event::Tick, &["open"])
-        .tell(0.0, Event::Opened(Ok(())), &["recall"])
-        .tell(0.1, Event::Recalled(Err(unreachable())), &[])
+        .tell(0.0, Event::Replied(Ok(Reply::Opened)), &["recall"])
+        .tell(0.1, Event::Replied(Err(unreachable())), &[])
         .pass(1.0, &["recall"])
         .pass(6.5, &["abandon", "recall"]);
 }
@@ -93,7 +94,7 @@ fn a_waiter_leaves_when_it_hears_that_it_is_done() {
         .tell(1.1, waiting(1), &[])
         .tell(2.0, Event::Noted, &["recall"])
         .tell(2.1, recalled(true), &["resign"])
-        .tell(2.2, Event::Resigned(Ok(())), &["finish: already done"]);
+        .tell(2.2, Event::Replied(Ok(Reply::Resigned)), &["finish: already done"]);
 }
 
 #[test]
@@ -110,10 +111,9 @@ fn a_waiter_without_an_answer_keeps_its_place_and_asks_again() {
     asked(ETCD)
         .tell(0.0, waiting(1), &[])
         .tell(1.0, Event::Noted, &["recall"])
-        .tell(1.1, Event::Recalled(Err(unreachable())), &[])
+        .tell(1.1, Event::Replied(Err(unreachable())), &[])
         .pass(2.0, &["refresh"])
-        .tell(2.0, waiting(1), &[])
-        .pass(5.0, &["recall"]);
+        .tell(2.0, waiting(1), &["recall"]);
 }
 
 #[test]
@@ -122,11 +122,11 @@ fn a_winner_asks_again_before_it_starts() {
         .tell(0.0, waiting(1), &[])
         .tell(1.0, Event::Woken, &["refresh"])
         .tell(1.0, leading(LOCAL, 1.0), &["recall"])
-        .tell(1.1, Event::Recalled(Err(unreachable())), &[])
+        .tell(1.1, Event::Replied(Err(unreachable())), &[])
         .pass(2.0, &["refresh"])
         .tell(2.0, leading(LOCAL, 2.0), &["recall"])
         .tell(2.1, recalled(true), &["resign"])
-        .tell(2.2, Event::Resigned(Ok(())), &["finish: already done"]);
+        .tell(2.2, Event::Replied(Ok(Reply::Resigned)), &["finish: already done"]);
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn nothing_but_a_success_is_recorded() {
 fn a_record_is_tried_until_the_lease_ends() {
     let mut transcript = succeeded(ETCD);
     transcript
-        .tell(1.5, Event::Recorded(Err(unreachable())), &[])
+        .tell(1.5, Event::Replied(Err(unreachable())), &[])
         .pass(2.0, &["record"])
         .tell(2.1, Event::Signal(TERM), &[])
         .tell(2.2, recorded(Noted::Written), &["resign"]);
@@ -158,7 +158,7 @@ fn a_record_is_tried_until_the_lease_ends() {
     }
     transcript.pass(end + 0.1, &["abandon", "resign"]).tell(
         end + 0.2,
-        Event::Resigned(Ok(())),
+        Event::Replied(Ok(Reply::Resigned)),
         &["finish: lost, for good"],
     );
 }
@@ -167,12 +167,12 @@ fn a_record_is_tried_until_the_lease_ends() {
 fn a_record_in_vain_says_what_the_store_has_said() {
     let in_vain = |error: Option<Error>| {
         let mut transcript = succeeded(ETCD);
-        let mut said = vec![Command::Record];
+        let mut said = vec![Command::Ask(Call::Record)];
         while let Some(tick) = transcript.machine.next_tick().filter(|&tick| tick <= at(14.0)) {
             let event = match (&error, said.last()) {
-                (Some(error), Some(Command::Record)) => {
+                (Some(error), Some(Command::Ask(Call::Record))) => {
                     said.clear();
-                    Event::Recorded(Err(error.clone()))
+                    Event::Replied(Err(error.clone()))
                 }
                 _ => Event::Tick,
             };
@@ -193,12 +193,12 @@ fn a_record_in_vain_says_what_the_store_has_said() {
 fn a_success_that_another_may_repeat_is_none() {
     succeeded(ETCD).tell(1.5, recorded(Noted::Gone("removed".into())), &["resign"]).tell(
         1.6,
-        Event::Resigned(Ok(())),
+        Event::Replied(Ok(Reply::Resigned)),
         &["finish: lost, for good"],
     );
     succeeded(ETCD)
-        .tell(1.5, Event::Recorded(Err(Error::new(ErrorKind::Denied, "no right"))), &["resign"])
-        .tell(1.6, Event::Resigned(Ok(())), &["finish: failed"]);
+        .tell(1.5, Event::Replied(Err(Error::new(ErrorKind::Denied, "no right"))), &["resign"])
+        .tell(1.6, Event::Replied(Ok(Reply::Resigned)), &["finish: failed"]);
 }
 
 /// The command had ended well, but others of its tree had not when the lease was lost.
@@ -214,7 +214,7 @@ fn a_success_before_a_loss_is_none_either() {
         .tell(2.6, gone(), &["kill"])
         .tell(2.7, Event::Empty, &["record"])
         .tell(2.8, recorded(Noted::Gone("removed".into())), &["resign"])
-        .tell(2.9, Event::Resigned(Ok(())), &["finish: lost, for good"]);
+        .tell(2.9, Event::Replied(Ok(Reply::Resigned)), &["finish: lost, for good"]);
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn a_lease_is_held_after_the_record() {
     let mut transcript = Transcript::new(LOCAL, rules);
     transcript
         .tell(0.0, Event::Tick, &["open"])
-        .tell(0.0, Event::Opened(Ok(())), &["recall"])
+        .tell(0.0, Event::Replied(Ok(Reply::Opened)), &["recall"])
         .tell(0.0, recalled(false), &["refresh"])
         .tell(0.0, leading(LOCAL, 0.0), &["recall"])
         .tell(0.0, recalled(false), &["refresh"])
@@ -241,7 +241,7 @@ fn lost_while_asking() -> Transcript {
     let mut transcript = asked(ETCD);
     transcript
         .tell(0.0, leading(ETCD, 0.0), &["recall"])
-        .tell(1.0, Event::Recalled(Err(unreachable())), &[])
+        .tell(1.0, Event::Replied(Err(unreachable())), &[])
         .pass(2.0, &["refresh"])
         .tell(16.0, gone(), &[])
         .pass(17.0, &["resign"]);
@@ -251,9 +251,9 @@ fn lost_while_asking() -> Transcript {
 #[test]
 fn a_winner_that_loses_it_while_it_asks_enters_anew() {
     lost_while_asking()
-        .tell(17.0, Event::Resigned(Err(unreachable())), &[])
+        .tell(17.0, Event::Replied(Err(unreachable())), &[])
         .pass(18.0, &["resign"])
-        .tell(18.0, Event::Resigned(Ok(())), &["recall"])
+        .tell(18.0, Event::Replied(Ok(Reply::Resigned)), &["recall"])
         .tell(18.1, recalled(false), &["refresh"])
         .tell(18.2, waiting(1), &[]);
 }
@@ -262,7 +262,7 @@ fn a_winner_that_loses_it_while_it_asks_enters_anew() {
 fn a_winner_that_has_lost_it_and_is_told_to_end_leaves() {
     lost_while_asking().tell(17.1, Event::Signal(TERM), &["abandon", "resign"]).tell(
         17.2,
-        Event::Resigned(Ok(())),
+        Event::Replied(Ok(Reply::Resigned)),
         &["finish: interrupted 15"],
     );
 }

@@ -3,6 +3,7 @@
 use elect_api::{Lease, Token};
 
 use super::{ETCD, TERM, Transcript, after, at, leading, rules, waiting};
+use crate::election::Reply;
 use crate::election::machine::{Event, Heeds, Rules, Wait};
 use crate::election::orders::{Orders, Request};
 use crate::guard::Ended;
@@ -31,7 +32,7 @@ fn a_leader_of_a_paused_election_stops_its_command_and_gives_leadership_up() {
             .tell(1.1, order, &[])
             .tell(2.0, Event::Ended(Ended::Exited(0)), &[])
             .tell(2.1, Event::Empty, &["resign"])
-            .tell(2.2, Event::Resigned(Ok(())), &["finish: stepped down"]);
+            .tell(2.2, Event::Replied(Ok(Reply::Resigned)), &["finish: stepped down"]);
     }
 }
 
@@ -61,7 +62,7 @@ fn who_is_told_to_end_as_well_does_not_come_again() {
         .tell(1.5, Event::Signal(TERM), &["signal 15"])
         .tell(2.0, Event::Ended(Ended::Signaled(15)), &[])
         .tell(2.1, Event::Empty, &["resign"])
-        .tell(2.2, Event::Resigned(Ok(())), &["finish: lost, for good"]);
+        .tell(2.2, Event::Replied(Ok(Reply::Resigned)), &["finish: lost, for good"]);
 }
 
 #[test]
@@ -70,7 +71,7 @@ fn a_command_that_had_ended_before_keeps_its_verdict() {
         .tell(1.0, Event::Ended(Ended::Exited(3)), &[])
         .tell(1.1, paused(), &["signal 15"])
         .tell(2.1, Event::Empty, &["resign"])
-        .tell(2.2, Event::Resigned(Ok(())), &["finish: Exited(3)"]);
+        .tell(2.2, Event::Replied(Ok(Reply::Resigned)), &["finish: Exited(3)"]);
 }
 
 #[test]
@@ -97,10 +98,14 @@ fn who_does_not_wait_does_not_wait_for_the_end_of_a_pause() {
     Transcript::joined(ETCD, Rules { wait: Wait::No, ..rules() })
         .tell(0.1, paused(), &[])
         .tell(0.1, leading(ETCD, 0.0), &["resign"])
-        .tell(0.2, Event::Resigned(Ok(())), &["finish: unwanted"]);
+        .tell(0.2, Event::Replied(Ok(Reply::Resigned)), &["finish: unwanted"]);
     let mut transcript = Transcript::joined(ETCD, Rules { wait: Wait::For(after(2.0)), ..rules() });
     transcript.tell(0.1, paused(), &[]).tell(0.1, leading(ETCD, 0.0), &[]);
-    transcript.pass(2.0, &["resign"]).tell(2.1, Event::Resigned(Ok(())), &["finish: unwanted"]);
+    transcript.pass(2.0, &["resign"]).tell(
+        2.1,
+        Event::Replied(Ok(Reply::Resigned)),
+        &["finish: unwanted"],
+    );
 }
 
 /// It may have won before the pause began, as far as others can tell.
@@ -111,7 +116,7 @@ fn a_winner_that_is_asked_to_give_up_comes_again_as_a_newcomer() {
         .tell(1.0, Event::Woken, &["refresh"])
         .tell(1.1, step_down(7), &[])
         .tell(1.1, leading(ETCD, 1.0), &["resign"])
-        .tell(1.2, Event::Resigned(Ok(())), &["refresh"])
+        .tell(1.2, Event::Replied(Ok(Reply::Resigned)), &["refresh"])
         .tell(1.3, waiting(1), &[]);
     assert!(transcript.machine.next_tick().is_some_and(|tick| tick > at(1.3)));
 }

@@ -1,11 +1,12 @@
 //! A store that answers, and gives nobody a place.
 
-use elect_api::{Division, Error, Lease};
+use elect_api::{Division, Lease};
 
 use super::{ETCD, Transcript, after, at, leading, rules, unreachable, waiting};
 use crate::election::division::Agreement;
 use crate::election::machine::{Command, Event, Rules, Settles, Verdict, Wait};
 use crate::election::orders::Orders;
+use crate::election::{Call, Reply};
 
 const LOCAL: Lease = Lease::Unlimited;
 
@@ -18,15 +19,17 @@ fn on_a_full_store(lease: Lease, rules: Rules, mut seats: u32) -> Option<(f64, V
         let mut answer = None;
         for command in machine.step(now, event) {
             answer = match command {
-                Command::Open => Some(Event::Opened(Ok(()))),
-                Command::Recall => Some(Event::Recalled(Ok(false))),
-                Command::Settle => Some(Event::Settled(Ok(Agreement::Ours))),
-                Command::Refresh if seats > 0 => {
+                Command::Ask(Call::Open) => Some(Event::Replied(Ok(Reply::Opened))),
+                Command::Ask(Call::Recall) => Some(Event::Replied(Ok(Reply::Done(false)))),
+                Command::Ask(Call::Settle) => {
+                    Some(Event::Replied(Ok(Reply::Agreement(Agreement::Ours))))
+                }
+                Command::Ask(Call::Refresh) if seats > 0 => {
                     seats -= 1;
                     Some(waiting(0))
                 }
-                Command::Refresh => Some(Event::Answered(Err(unreachable()))),
-                Command::Resign(_) => Some(Event::Resigned(Ok(()))),
+                Command::Ask(Call::Refresh) => Some(Event::Replied(Err(unreachable()))),
+                Command::Ask(Call::Resign(_)) => Some(Event::Replied(Ok(Reply::Resigned))),
                 Command::Finish(verdict) => {
                     return Some((now.since(at(0.0)).as_secs_f64(), verdict));
                 }
@@ -98,11 +101,11 @@ fn a_request_that_is_swallowed_after_an_answer_is_a_failure() {
         let mut transcript = Transcript::new(ETCD, Rules { once: true, wait, ..rules() });
         transcript
             .tell(0.0, Event::Tick, &["open"])
-            .tell(0.0, Event::Opened(Ok(())), &["recall"])
-            .tell(0.0, Event::Recalled(Ok(false)), &["refresh"])
+            .tell(0.0, Event::Replied(Ok(Reply::Opened)), &["recall"])
+            .tell(0.0, Event::Replied(Ok(Reply::Done(false))), &["refresh"])
             .pass(9.9, &["abandon", "refresh", "abandon", "refresh", "abandon", "refresh"])
             .pass(10.0, &["abandon", "resign"])
-            .tell(10.0, Event::Resigned(Ok(())), &["finish: store failed"]);
+            .tell(10.0, Event::Replied(Ok(Reply::Resigned)), &["finish: store failed"]);
     }
 }
 
@@ -113,27 +116,30 @@ fn somebody_who_is_stopped_in_our_way_is_no_failure_of_the_store() {
         let mut transcript = Transcript::new(LOCAL, Rules { once: true, wait, ..rules() });
         transcript
             .tell(0.0, Event::Tick, &["open"])
-            .tell(0.0, Event::Opened(Ok(())), &["recall"])
-            .tell(0.0, Event::Recalled(Ok(false)), &["refresh"]);
+            .tell(0.0, Event::Replied(Ok(Reply::Opened)), &["recall"])
+            .tell(0.0, Event::Replied(Ok(Reply::Done(false))), &["refresh"]);
         transcript
     };
     blocked(Wait::No).pass(10.0, &["abandon", "refresh", "abandon", "resign"]).tell(
         10.0,
-        Event::Resigned(Ok(())),
+        Event::Replied(Ok(Reply::Resigned)),
         &["finish: not acquired"],
     );
     let mut patient = blocked(Wait::Forever);
     while patient.machine.next_tick().is_some_and(|tick| tick < at(1000.0)) {
         let now = patient.machine.next_tick().expect("a tick");
         let said = patient.machine.step(now, Event::Tick);
-        assert!(!said.iter().any(|command| matches!(command, Command::Resign(_))), "{said:?}");
+        assert!(
+            !said.iter().any(|command| matches!(command, Command::Ask(Call::Resign(_)))),
+            "{said:?}"
+        );
     }
 }
 
 fn why_not(mut transcript: Transcript, second: f64) -> &'static str {
     let said = transcript.machine.step(at(second), Event::Tick);
-    assert!(said.iter().any(|it| matches!(it, Command::Resign(_))), "{said:?}");
-    let said = transcript.machine.step(at(second), Event::Resigned(Ok(())));
+    assert!(said.iter().any(|it| matches!(it, Command::Ask(Call::Resign(_)))), "{said:?}");
+    let said = transcript.machine.step(at(second), Event::Replied(Ok(Reply::Resigned)));
     match said.as_slice() {
         [Command::Finish(Verdict::NotAcquired(why))] => why,
         other => panic!("{other:?}"),
@@ -146,7 +152,7 @@ fn it_is_said_whether_another_leads_or_did() {
     assert_eq!(why_not(Transcript::waiting(ETCD, patient()), 5.0), "another candidate leads");
     let mut transcript = Transcript::waiting(ETCD, patient());
     transcript.tell(4.0, Event::Woken, &["refresh"]);
-    transcript.tell(4.9, Event::Answered(Err::<_, Error>(unreachable())), &[]);
+    transcript.tell(4.9, Event::Replied(Err(unreachable())), &[]);
     let why = why_not(transcript, 5.0);
     assert!(why.contains("when the store answered last"), "{why}");
 }
@@ -158,11 +164,11 @@ fn a_winner_that_cannot_find_out_whether_it_is_done_says_so() {
     let mut transcript = Transcript::new(ETCD, rules);
     transcript
         .tell(0.0, Event::Tick, &["open"])
-        .tell(0.0, Event::Opened(Ok(())), &["recall"])
-        .tell(0.0, Event::Recalled(Ok(false)), &["refresh"])
+        .tell(0.0, Event::Replied(Ok(Reply::Opened)), &["recall"])
+        .tell(0.0, Event::Replied(Ok(Reply::Done(false))), &["refresh"])
         .tell(0.0, leading(ETCD, 0.0), &["recall"])
-        .tell(2.99, Event::Recalled(Err(unreachable())), &["resign"])
-        .tell(3.0, Event::Resigned(Ok(())), &["finish: store failed"]);
+        .tell(2.99, Event::Replied(Err(unreachable())), &["resign"])
+        .tell(3.0, Event::Replied(Ok(Reply::Resigned)), &["finish: store failed"]);
 }
 
 #[test]
@@ -171,8 +177,8 @@ fn a_winner_whose_time_is_over_before_it_may_start_does_not_say_that_another_lea
     let mut transcript = Transcript::new(ETCD, rules);
     transcript
         .tell(0.0, Event::Tick, &["open"])
-        .tell(0.0, Event::Opened(Ok(())), &["recall"])
-        .tell(0.0, Event::Recalled(Ok(false)), &["refresh"])
+        .tell(0.0, Event::Replied(Ok(Reply::Opened)), &["recall"])
+        .tell(0.0, Event::Replied(Ok(Reply::Done(false))), &["refresh"])
         .tell(0.0, leading(ETCD, 0.0), &["recall"]);
     assert_eq!(why_not(transcript, 1.0), "the time was over before it was settled who leads");
 }
@@ -186,9 +192,9 @@ fn a_waiter_rides_out_an_outage_without_a_limit() {
     while now < at(1000.0) {
         now = transcript.machine.next_tick().expect("a tick");
         for command in transcript.machine.step(now, Event::Tick) {
-            assert!(!matches!(command, Command::Resign(_)), "{command:?}");
-            if matches!(command, Command::Refresh) {
-                transcript.machine.step(now, Event::Answered(Err(unreachable())));
+            assert!(!matches!(command, Command::Ask(Call::Resign(_))), "{command:?}");
+            if matches!(command, Command::Ask(Call::Refresh)) {
+                transcript.machine.step(now, Event::Replied(Err(unreachable())));
             }
         }
     }
@@ -202,22 +208,22 @@ fn asks(rules: Rules, told: &Orders) -> usize {
     while let Some(event) = events.pop() {
         for command in machine.step(now, event) {
             let no_answer = match command {
-                Command::Open => Event::Opened(Ok(())),
-                Command::Refresh => {
+                Command::Ask(Call::Open) => Event::Replied(Ok(Reply::Opened)),
+                Command::Ask(Call::Refresh) => {
                     has_place = true;
                     events.push(leading(ETCD, now.since(at(0.0)).as_secs_f64()));
                     Event::Ordered(told.clone())
                 }
-                Command::Recall if !has_place => Event::Recalled(Ok(false)),
-                Command::Recall => Event::Recalled(Err(unreachable())),
-                Command::Announce => Event::Announced(Err(unreachable())),
-                Command::Compare => Event::Compared(Err(unreachable())),
-                Command::Settle => Event::Settled(Err(unreachable())),
-                Command::Resign(_) => return asked,
+                Command::Ask(Call::Recall) if !has_place => Event::Replied(Ok(Reply::Done(false))),
+                Command::Ask(Call::Resign(_)) => return asked,
+                Command::Ask(_) => Event::Replied(Err(unreachable())),
                 Command::Start(_) => panic!("nothing is to be started"),
                 _ => continue,
             };
-            asked += usize::from(!matches!(no_answer, Event::Opened(_) | Event::Ordered(_)));
+            asked += usize::from(!matches!(
+                no_answer,
+                Event::Replied(Ok(Reply::Opened)) | Event::Ordered(_)
+            ));
             events.push(no_answer);
         }
         if events.is_empty() {

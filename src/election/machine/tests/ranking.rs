@@ -5,6 +5,7 @@ use elect_api::{Candidate, Entry, Leader, Lease, Survey, Token, Validity};
 use super::{
     Answer, ETCD, TERM, Transcript, after, at, gone, leading, rules, unreachable, waiting,
 };
+use crate::election::Reply;
 use crate::election::machine::{Event, Rules, Wait};
 use crate::election::orders::{Orders, Request};
 use crate::election::ranking::Field;
@@ -42,7 +43,7 @@ fn sees(last: Option<u64>, us: u32, waiting: Vec<Entry>) -> Event {
     let entry = entry("us", us, 5);
     let leader = Leader { entry, token, since: None, remaining: None, renewed: None };
     let survey = Survey { leader: Some(leader), waiting };
-    Event::Compared(Ok(Box::new(Field { survey, last: last.map(Token::new) })))
+    Event::Replied(Ok(Reply::Field(Box::new(Field { survey, last: last.map(Token::new) }))))
 }
 
 fn sees_one(id: &str, priority: u32, arrival: u64) -> Event {
@@ -54,12 +55,12 @@ fn sees_led_by(id: &str, priority: u32) -> Event {
     let (entry, token) = (entry(id, priority, 6), Token::new(7));
     let leader = Leader { entry, token, since: None, remaining: None, renewed: None };
     let survey = Survey { leader: Some(leader), waiting: vec![self::entry("us", 100, 8)] };
-    Event::Compared(Ok(Box::new(Field { survey, last: None })))
+    Event::Replied(Ok(Reply::Field(Box::new(Field { survey, last: None }))))
 }
 
 fn leading_as(token: u64, anchor: f64) -> Event {
     let validity = Validity::Window { anchor: at(anchor), window: after(15.0) };
-    Event::Answered(Ok(Answer::Leading { token: Token::new(token), validity }))
+    Event::Replied(Ok(Reply::Standing(Answer::Leading { token: Token::new(token), validity })))
 }
 
 /// A head that asks who is there.
@@ -74,7 +75,7 @@ fn stood_back() -> Transcript {
     let mut transcript = comparing(rules());
     transcript
         .tell(0.2, sees_one("b", 200, 6), &["resign"])
-        .tell(0.3, Event::Resigned(Ok(())), &["refresh"])
+        .tell(0.3, Event::Replied(Ok(Reply::Resigned)), &["refresh"])
         .tell(0.4, ranked(), &[])
         .tell(0.4, waiting(1), &[]);
     transcript
@@ -96,7 +97,7 @@ fn an_unusual_priority_is_announced_once_and_at_once() {
     let mut transcript = Transcript::joined(ETCD, of_priority(80));
     transcript
         .tell(0.1, waiting(1), &["announce"])
-        .tell(0.2, Event::Announced(Ok(())), &["refresh"])
+        .tell(0.2, Event::Replied(Ok(Reply::Announced)), &["refresh"])
         .tell(0.3, ranked(), &[])
         .tell(0.3, waiting(1), &[])
         .pass(2.7, &["refresh"])
@@ -104,7 +105,7 @@ fn an_unusual_priority_is_announced_once_and_at_once() {
     // A winner does so before it compares.
     Transcript::joined(ETCD, of_priority(80)).tell(0.1, leading(ETCD, 0.0), &["announce"]).tell(
         0.2,
-        Event::Announced(Ok(())),
+        Event::Replied(Ok(Reply::Announced)),
         &["compare"],
     );
     Transcript::joined(ETCD, of_priority(80)).tell(0.1, ranked(), &[]).tell(0.1, waiting(1), &[]);
@@ -115,13 +116,15 @@ fn an_announcement_that_failed_is_repeated_once_the_place_is_looked_after() {
     let mut transcript = Transcript::joined(ETCD, of_priority(80));
     transcript
         .tell(0.1, waiting(1), &["announce"])
-        .tell(0.2, Event::Announced(Err(unreachable())), &[])
+        .tell(0.2, Event::Replied(Err(unreachable())), &[])
         .pass(0.3, &["refresh"])
-        .tell(0.3, waiting(1), &[])
-        .pass(2.9, &["announce"]);
+        .tell(0.3, waiting(1), &["announce"]);
     // Nor was that one answered.
-    transcript.pass(5.5, &["abandon", "refresh"]).tell(5.5, waiting(1), &[]);
-    transcript.pass(8.1, &["announce"]).tell(8.2, Event::Announced(Ok(())), &["refresh"]);
+    transcript.pass(3.0, &["abandon", "refresh"]).tell(3.0, waiting(1), &["announce"]).tell(
+        3.1,
+        Event::Replied(Ok(Reply::Announced)),
+        &["refresh"],
+    );
 }
 
 #[test]
@@ -209,7 +212,7 @@ fn an_observer_keeps_a_place_that_nobody_wants_and_starts_nothing() {
         .tell(4.0, Event::Woken, &["refresh"])
         .tell(4.1, leading(ETCD, 4.0), &["compare"])
         .tell(4.2, sees(None, 0, vec![entry("b", 1, 1)]), &["resign"])
-        .tell(4.3, Event::Resigned(Ok(())), &["refresh"])
+        .tell(4.3, Event::Replied(Ok(Reply::Resigned)), &["refresh"])
         .tell(4.4, waiting(1), &[]);
     comparing(of_priority(0)).tell(0.2, sees(None, 0, vec![foreign("b")]), &["resign"]);
 }
@@ -220,7 +223,7 @@ fn an_observer_stands_back_as_often_as_it_is_the_head() {
     for second in [1.0, 2.0, 3.0] {
         transcript
             .tell(second, sees(None, 0, vec![entry("b", 1, 6)]), &["resign"])
-            .tell(second, Event::Resigned(Ok(())), &["refresh"])
+            .tell(second, Event::Replied(Ok(Reply::Resigned)), &["refresh"])
             .tell(second, leading(ETCD, second), &["compare"]);
     }
 }
@@ -233,7 +236,7 @@ fn whoever_is_made_an_observer_leads_no_more() {
             .tell(1.0, set("us", 0), &["signal 15"])
             .tell(2.0, Event::Ended(Ended::Signaled(15)), &[])
             .tell(2.1, Event::Empty, &["resign"])
-            .tell(2.2, Event::Resigned(Ok(())), &["finish: stepped down"]);
+            .tell(2.2, Event::Replied(Ok(Reply::Resigned)), &["finish: stepped down"]);
     }
     Transcript::running(ETCD, rules()).tell(1.0, set("us", 1), &[]).tell(1.1, set("b", 0), &[]);
 }
@@ -253,7 +256,7 @@ fn whoever_is_an_observer_no_more_leads() {
 #[test]
 fn a_comparison_that_fails_keeps_the_place_and_is_repeated() {
     let mut transcript = comparing(rules());
-    transcript.tell(0.2, Event::Compared(Err(unreachable())), &[]).pass(0.3, &["refresh"]).tell(
+    transcript.tell(0.2, Event::Replied(Err(unreachable())), &[]).pass(0.3, &["refresh"]).tell(
         0.3,
         leading(ETCD, 0.3),
         &["compare"],
@@ -267,7 +270,9 @@ fn a_comparison_that_fails_keeps_the_place_and_is_repeated() {
 fn who_is_not_among_those_that_are_there_looks_after_its_place() {
     let nobody = Field { survey: Survey::default(), last: None };
     let mut transcript = comparing(rules());
-    transcript.tell(0.2, Event::Compared(Ok(Box::new(nobody))), &[]).pass(0.3, &["refresh"]);
+    transcript
+        .tell(0.2, Event::Replied(Ok(Reply::Field(Box::new(nobody)))), &[])
+        .pass(0.3, &["refresh"]);
     transcript.tell(0.3, gone(), &[]).pass(0.5, &["resign"]);
 }
 
@@ -285,7 +290,7 @@ fn who_is_told_to_end_leaves_whatever_it_was_asking() {
     let expect_left = |mut transcript: Transcript| {
         transcript.tell(1.0, Event::Signal(TERM), &["abandon", "resign"]).tell(
             1.1,
-            Event::Resigned(Ok(())),
+            Event::Replied(Ok(Reply::Resigned)),
             &["finish: interrupted 15"],
         );
     };
@@ -302,13 +307,13 @@ fn who_is_told_to_end_leaves_whatever_it_was_asking() {
 fn who_does_not_wait_leaves_once_somebody_better_is_there() {
     comparing(Rules { wait: Wait::No, ..rules() })
         .tell(0.2, sees_one("b", 200, 6), &["resign"])
-        .tell(0.3, Event::Resigned(Ok(())), &["refresh"])
+        .tell(0.3, Event::Replied(Ok(Reply::Resigned)), &["refresh"])
         .tell(0.4, waiting(1), &["compare"])
         .tell(0.5, sees_led_by("b", 200), &["resign"])
-        .tell(0.6, Event::Resigned(Ok(())), &["finish: not acquired"]);
+        .tell(0.6, Event::Replied(Ok(Reply::Resigned)), &["finish: not acquired"]);
     comparing(Rules { wait: Wait::No, ..of_priority(0) })
         .tell(0.2, sees(None, 0, vec![]), &["look out", "resign"])
-        .tell(0.3, Event::Resigned(Ok(())), &["finish: unwanted"]);
+        .tell(0.3, Event::Replied(Ok(Reply::Resigned)), &["finish: unwanted"]);
 }
 
 #[test]
@@ -340,7 +345,7 @@ fn who_has_waited_long_enough_leaves_in_the_middle_of_a_comparison() {
     let short = || Rules { wait: Wait::For(after(2.0)), ..rules() };
     comparing(short()).pass(2.0, &["abandon", "resign"]).tell(
         2.1,
-        Event::Resigned(Ok(())),
+        Event::Replied(Ok(Reply::Resigned)),
         &["finish: not acquired"],
     );
     let mut observer = comparing(Rules { priority: 0, ..short() });

@@ -24,7 +24,7 @@ fn a_command_that_fails_is_started_again_and_one_that_succeeds_is_not() {
         .tell(2.1, Event::Started, &[])
         .tell(3.0, SUCCEEDED, &[])
         .tell(3.0, Event::Empty, &["resign"])
-        .tell(3.1, Event::Resigned(Ok(())), &["finish: Exited(0)"]);
+        .tell(3.1, Event::Replied(Ok(Reply::Resigned)), &["finish: Exited(0)"]);
     Transcript::running(Lease::Unlimited, restarting(true))
         .tell(1.0, SUCCEEDED, &[])
         .tell(1.0, Event::Empty, &[])
@@ -74,7 +74,7 @@ fn pauses_double_up_to_the_longest_until_a_command_runs_well() {
 #[test]
 fn whatever_ends_a_leadership_ends_a_rest_at_once() {
     let finish = |transcript: &mut Transcript, verdict: &str| {
-        transcript.tell(1.6, Event::Resigned(Ok(())), &[verdict]).pass(60.0, &[]);
+        transcript.tell(1.6, Event::Replied(Ok(Reply::Resigned)), &[verdict]).pass(60.0, &[]);
     };
     let mut transcript = resting();
     transcript.tell(1.5, Event::Signal(TERM), &["resign"]);
@@ -89,7 +89,7 @@ fn whatever_ends_a_leadership_ends_a_rest_at_once() {
     let mut transcript = resting();
     transcript.tell(1.5, Event::Woken, &["refresh"]).tell(1.5, gone(), &["resign"]);
     finish(&mut transcript, "finish: lost");
-    let evicted = Event::Answered(Ok(Answer::Evicted("removed".into())));
+    let evicted = Event::Replied(Ok(Reply::Standing(Answer::Evicted("removed".into()))));
     let mut transcript = resting();
     transcript.tell(1.5, Event::Woken, &["refresh"]).tell(1.5, evicted, &["resign"]);
     finish(&mut transcript, "finish: lost");
@@ -113,7 +113,7 @@ fn whoever_wants_an_end_gets_it() {
         stop(&mut transcript, 1.5);
         transcript.tell(2.0, Event::Empty, &["resign"]).tell(
             2.1,
-            Event::Resigned(Ok(())),
+            Event::Replied(Ok(Reply::Resigned)),
             &["finish: Exited(1)"],
         );
     }
@@ -121,7 +121,7 @@ fn whoever_wants_an_end_gets_it() {
         .tell(0.5, Event::StepDown("asked".into()), &["signal 15"])
         .tell(1.0, FAILED, &[])
         .tell(2.0, Event::Empty, &["resign"])
-        .tell(2.1, Event::Resigned(Ok(())), &["finish: stepped down"]);
+        .tell(2.1, Event::Replied(Ok(Reply::Resigned)), &["finish: stepped down"]);
     Transcript::running(Lease::Unlimited, restarting(true))
         .tell(1.0, Event::EndedByKey(Ended::Signaled(2)), &[])
         .tell(1.0, Event::Empty, &["resign"]);
@@ -137,7 +137,7 @@ fn a_command_that_dies_of_a_hang_up_that_came_to_us_is_not_started_again() {
     hung_up()
         .tell(1.0, Event::Ended(Ended::Signaled(1)), &[])
         .tell(1.0, Event::Empty, &["resign"])
-        .tell(1.1, Event::Resigned(Ok(())), &["finish: Signaled(1)"]);
+        .tell(1.1, Event::Replied(Ok(Reply::Resigned)), &["finish: Signaled(1)"]);
     hung_up().tell(1.0, FAILED, &[]).tell(1.0, Event::Empty, &[]).pass(2.0, &["start 7"]);
 }
 
@@ -148,7 +148,7 @@ fn a_loss_counts_for_more_than_the_end_of_a_command_that_would_be_started_again(
         .tell(1.1, Event::Woken, &["refresh"])
         .tell(1.1, gone(), &["kill"])
         .tell(1.2, Event::Empty, &["resign"])
-        .tell(1.3, Event::Resigned(Ok(())), &["finish: lost"]);
+        .tell(1.3, Event::Replied(Ok(Reply::Resigned)), &["finish: lost"]);
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn a_command_that_cannot_be_executed_is_not_started_again() {
         .tell(2.1, Event::NotStarted(libc::ENOENT), &[])
         .tell(2.1, Event::Ended(Ended::Exited(127)), &[])
         .tell(2.1, Event::Empty, &["resign"])
-        .tell(2.2, Event::Resigned(Ok(())), &["finish: not started 2"]);
+        .tell(2.2, Event::Replied(Ok(Reply::Resigned)), &["finish: not started 2"]);
 }
 
 #[test]
@@ -167,10 +167,10 @@ fn what_is_done_once_is_not_done_again() {
         Transcript::new(Lease::Unlimited, Rules { once: true, ..restarting(true) });
     transcript
         .tell(0.0, Event::Tick, &["open"])
-        .tell(0.0, Event::Opened(Ok(())), &["recall"])
-        .tell(0.0, Event::Recalled(Ok(false)), &["refresh"])
+        .tell(0.0, Event::Replied(Ok(Reply::Opened)), &["recall"])
+        .tell(0.0, Event::Replied(Ok(Reply::Done(false))), &["refresh"])
         .tell(0.0, leading(Lease::Unlimited, 0.0), &["recall"])
-        .tell(0.0, Event::Recalled(Ok(false)), &["refresh"])
+        .tell(0.0, Event::Replied(Ok(Reply::Done(false))), &["refresh"])
         .tell(0.0, leading(Lease::Unlimited, 0.0), &["start 7"])
         .tell(0.1, Event::Started, &[])
         .tell(1.0, FAILED, &[])
@@ -197,7 +197,7 @@ fn a_rest_keeps_the_lease_and_ends_with_it() {
     }
     assert!(words.iter().all(|word| !word.starts_with("start")), "{words:?}");
     assert_eq!(words.last().map(String::as_str), Some("resign"), "{words:?}");
-    transcript.tell(11.3, Event::Resigned(Ok(())), &["finish: lost"]);
+    transcript.tell(11.3, Event::Replied(Ok(Reply::Resigned)), &["finish: lost"]);
 }
 
 /// The same as `resting`, with something beside the command that lives on.
@@ -216,7 +216,7 @@ fn what_outlives_a_command_that_is_started_again_lives_on() {
         .tell(3.0, Event::Outlived, &["stop, kill at 7.0"])
         .tell(3.5, Event::Signal(TERM), &["signal 15"])
         .tell(4.0, Event::Empty, &["resign"])
-        .tell(4.1, Event::Resigned(Ok(())), &["finish: Exited(0)"]);
+        .tell(4.1, Event::Replied(Ok(Reply::Resigned)), &["finish: Exited(0)"]);
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn nobody_leads_before_what_has_outlived_the_command_is_dead() {
     let finish = |transcript: &mut Transcript, verdict: &str| {
         transcript.pass(1.9, &[]).tell(2.5, Event::Empty, &["resign"]).tell(
             2.6,
-            Event::Resigned(Ok(())),
+            Event::Replied(Ok(Reply::Resigned)),
             &[verdict],
         );
     };

@@ -3,6 +3,7 @@
 use elect_api::{Division, Lease};
 
 use super::{ETCD, Transcript, leading, rules, unreachable, waiting};
+use crate::election::Reply;
 use crate::election::division::Agreement;
 use crate::election::machine::{Event, Rules, Settles};
 use crate::election::orders::Orders;
@@ -16,11 +17,11 @@ fn orders(division: Division) -> Event {
 }
 
 fn settled() -> Event {
-    Event::Settled(Ok(Agreement::Ours))
+    Event::Replied(Ok(Reply::Agreement(Agreement::Ours)))
 }
 
 fn disputed() -> Event {
-    Event::Settled(Ok(Agreement::Disputed("5 slots".into())))
+    Event::Replied(Ok(Reply::Agreement(Agreement::Disputed("5 slots".into()))))
 }
 
 #[test]
@@ -28,7 +29,7 @@ fn whoever_divides_an_election_settles_that_before_it_joins() {
     let mut transcript = Transcript::new(ETCD, divided());
     transcript
         .tell(0.0, Event::Tick, &["open"])
-        .tell(0.0, Event::Opened(Ok(())), &["settle"])
+        .tell(0.0, Event::Replied(Ok(Reply::Opened)), &["settle"])
         .tell(0.1, settled(), &["refresh"])
         .tell(0.2, orders(Division::Slots(3)), &[])
         .tell(0.2, leading(ETCD, 0.1), &["start 7"]);
@@ -39,9 +40,9 @@ fn whoever_finds_others_who_disagree_leaves() {
     let mut transcript = Transcript::new(ETCD, divided());
     transcript
         .tell(0.0, Event::Tick, &["open"])
-        .tell(0.0, Event::Opened(Ok(())), &["settle"])
+        .tell(0.0, Event::Replied(Ok(Reply::Opened)), &["settle"])
         .tell(0.1, disputed(), &["resign"])
-        .tell(0.2, Event::Resigned(Ok(())), &["finish: failed"]);
+        .tell(0.2, Event::Replied(Ok(Reply::Resigned)), &["finish: failed"]);
 }
 
 #[test]
@@ -49,8 +50,8 @@ fn a_newcomer_that_has_no_answer_does_not_join() {
     let mut transcript = Transcript::new(ETCD, divided());
     transcript
         .tell(0.0, Event::Tick, &["open"])
-        .tell(0.0, Event::Opened(Ok(())), &["settle"])
-        .tell(0.1, Event::Settled(Err(unreachable())), &[])
+        .tell(0.0, Event::Replied(Ok(Reply::Opened)), &["settle"])
+        .tell(0.1, Event::Replied(Err(unreachable())), &[])
         .pass(1.0, &["settle"]);
 }
 
@@ -66,7 +67,7 @@ fn who_is_shown_another_division_starts_nothing_before_that_is_settled() {
             let mut transcript = Transcript::new(ETCD, own.clone());
             transcript.tell(0.0, Event::Tick, &["open"]);
             let first = if ours.is_whole() { "refresh" } else { "settle" };
-            transcript.tell(0.0, Event::Opened(Ok(())), &[first]);
+            transcript.tell(0.0, Event::Replied(Ok(Reply::Opened)), &[first]);
             if !ours.is_whole() {
                 transcript.tell(0.0, settled(), &["refresh"]);
             }
@@ -82,7 +83,7 @@ fn who_is_shown_another_division_starts_nothing_before_that_is_settled() {
         // Its place is looked after in between.
         waits()
             .tell(0.1, waiting(1), &["settle"])
-            .tell(0.2, Event::Settled(Err(unreachable())), &[])
+            .tell(0.2, Event::Replied(Err(unreachable())), &[])
             .pass(1.0, &["refresh"])
             .tell(1.0, waiting(1), &["settle"]);
     }
@@ -94,10 +95,11 @@ fn a_division_that_nobody_has_written_is_none() {
     let mut transcript = Transcript::new(ETCD, divided());
     transcript
         .tell(0.0, Event::Tick, &["open"])
-        .tell(0.0, Event::Opened(Ok(())), &["settle"])
+        .tell(0.0, Event::Replied(Ok(Reply::Opened)), &["settle"])
         .tell(0.1, settled(), &["refresh"])
         .tell(0.2, leading(ETCD, 0.1), &[])
-        .pass(1.0, &["settle"]);
+        .pass(1.0, &["refresh"])
+        .tell(1.0, leading(ETCD, 1.0), &["settle"]);
 }
 
 #[test]

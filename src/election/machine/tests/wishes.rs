@@ -10,7 +10,7 @@ fn a_command_that_is_not_well_gets_its_grace_and_no_more() {
         .tell(2.0, sick(), &[])
         .tell(3.0, Event::Ended(Ended::Exited(0)), &[])
         .tell(3.0, Event::Empty, &["resign"])
-        .tell(3.1, Event::Resigned(Ok(())), &["finish: stepped down"]);
+        .tell(3.1, Event::Replied(Ok(Reply::Resigned)), &["finish: stepped down"]);
     let limited = Rules { stop_timeout: Some(after(9.0)), ..rules() };
     Transcript::running(Lease::Unlimited, limited).tell(1.0, sick(), &["signal 15, kill at 10.0"]);
 }
@@ -22,7 +22,7 @@ fn a_command_that_was_told_to_end_need_not_be_well() {
         .tell(2.0, Event::Sick("no answer".into()), &[])
         .tell(3.0, Event::Ended(Ended::Exited(7)), &[])
         .tell(3.0, Event::Empty, &["resign"])
-        .tell(3.1, Event::Resigned(Ok(())), &["finish: Exited(7)"]);
+        .tell(3.1, Event::Replied(Ok(Reply::Resigned)), &["finish: Exited(7)"]);
 }
 
 #[test]
@@ -30,7 +30,11 @@ fn signals_while_waiting_leave_the_queue() {
     for signal in [libc::SIGINT, TERM, libc::SIGHUP, libc::SIGQUIT] {
         Transcript::waiting(Lease::Unlimited, rules())
             .tell(1.0, Event::Signal(signal), &["resign"])
-            .tell(1.1, Event::Resigned(Ok(())), &[&format!("finish: interrupted {signal}")]);
+            .tell(
+                1.1,
+                Event::Replied(Ok(Reply::Resigned)),
+                &[&format!("finish: interrupted {signal}")],
+            );
     }
     Transcript::waiting(Lease::Unlimited, rules()).tell(1.0, Event::Signal(libc::SIGUSR1), &[]);
 }
@@ -39,7 +43,7 @@ fn signals_while_waiting_leave_the_queue() {
 fn a_signal_between_the_request_and_the_win_starts_nothing() {
     Transcript::joined(Lease::Unlimited, rules())
         .tell(0.1, Event::Signal(TERM), &["abandon", "resign"])
-        .tell(0.2, Event::Resigned(Ok(())), &["finish: interrupted 15"]);
+        .tell(0.2, Event::Replied(Ok(Reply::Resigned)), &["finish: interrupted 15"]);
 }
 
 #[test]
@@ -51,7 +55,7 @@ fn signals_while_leading_are_forwarded() {
         .tell(2.0, Event::Signal(TERM), &["signal 15"])
         .tell(3.0, Event::Ended(Ended::Exited(0)), &[])
         .tell(3.0, Event::Empty, &["resign"])
-        .tell(3.0, Event::Resigned(Ok(())), &["finish: Exited(0)"]);
+        .tell(3.0, Event::Replied(Ok(Reply::Resigned)), &["finish: Exited(0)"]);
 }
 
 #[test]
@@ -69,7 +73,7 @@ fn a_step_down_request_stops_the_command_in_good_order() {
         .tell(2.0, Event::StepDown("deploy".into()), &["signal 2, kill at 5.0"])
         .tell(3.0, Event::Ended(Ended::Exited(0)), &[])
         .tell(3.0, Event::Empty, &["resign"])
-        .tell(3.0, Event::Resigned(Ok(())), &["finish: stepped down"]);
+        .tell(3.0, Event::Replied(Ok(Reply::Resigned)), &["finish: stepped down"]);
 }
 
 #[test]
@@ -77,7 +81,7 @@ fn no_wait_is_decided_by_the_first_answer() {
     for wait in [Wait::No, Wait::For(Duration::ZERO)] {
         Transcript::joined(Lease::Unlimited, Rules { wait, ..rules() })
             .tell(0.1, waiting(1), &["resign"])
-            .tell(0.2, Event::Resigned(Ok(())), &["finish: not acquired"]);
+            .tell(0.2, Event::Replied(Ok(Reply::Resigned)), &["finish: not acquired"]);
     }
 }
 
@@ -101,17 +105,20 @@ fn hold_keeps_the_lease_until_a_signal_or_its_end() {
         .pass(5.0, &["refresh"])
         .tell(5.0, leading(Lease::Unlimited, 5.0), &[])
         .tell(9.0, Event::Signal(TERM), &["resign"])
-        .tell(9.0, Event::Resigned(Ok(())), &["finish: Exited(3)"]);
+        .tell(9.0, Event::Replied(Ok(Reply::Resigned)), &["finish: Exited(3)"]);
     held().pass(5.0, &["refresh"]).tell(5.0, gone(), &["resign"]).tell(
         5.0,
-        Event::Resigned(Ok(())),
+        Event::Replied(Ok(Reply::Resigned)),
         &["finish: Exited(3)"],
     );
     let mut transcript = held();
     while transcript.machine.next_tick().is_some_and(|tick| tick < at(60.1)) {
         let tick = transcript.machine.next_tick().expect("a tick");
         let commands = transcript.machine.step(tick, Event::Tick);
-        assert!(!commands.iter().any(|command| matches!(command, Command::Resign(_))), "too early");
+        assert!(
+            !commands.iter().any(|command| matches!(command, Command::Ask(Call::Resign(_)))),
+            "too early"
+        );
         transcript.machine.step(tick, leading(Lease::Unlimited, tick.since(at(0.0)).as_secs_f64()));
     }
     transcript.pass(60.1, &["resign"]);
@@ -141,7 +148,7 @@ fn who_is_told_to_end_in_the_middle_of_a_loss_ends() {
     transcript.tell(9.0, Event::Signal(TERM), &["signal 15"]);
     transcript.tell(9.5, Event::Ended(Ended::Signaled(15)), &[]);
     transcript.tell(9.5, Event::Empty, &["abandon", "resign"]);
-    transcript.tell(9.6, Event::Resigned(Ok(())), &["finish: lost, for good"]);
+    transcript.tell(9.6, Event::Replied(Ok(Reply::Resigned)), &["finish: lost, for good"]);
     Transcript::running(Lease::Unlimited, rules())
         .pass(5.0, &["refresh"])
         .tell(5.0, gone(), &["kill"])
@@ -162,7 +169,7 @@ fn who_withdraws_leaves_the_queue_or_resigns_in_good_order() {
     );
     Transcript::waiting(ETCD, rules()).tell(1.0, withdraw(), &["resign"]).tell(
         1.1,
-        Event::Resigned(Ok(())),
+        Event::Replied(Ok(Reply::Resigned)),
         &["finish: withdrawn"],
     );
     Transcript::running(ETCD, rules())
@@ -171,7 +178,7 @@ fn who_withdraws_leaves_the_queue_or_resigns_in_good_order() {
         .pass(2.5, &["refresh"])
         .tell(2.5, leading(ETCD, 2.5), &[])
         .tell(3.0, Event::Empty, &["resign"])
-        .tell(3.1, Event::Resigned(Ok(())), &["finish: withdrawn"]);
+        .tell(3.1, Event::Replied(Ok(Reply::Resigned)), &["finish: withdrawn"]);
 }
 
 #[test]
@@ -180,7 +187,7 @@ fn who_is_told_to_end_while_withdrawing_ends() {
         .tell(1.0, withdraw(), &["signal 15"])
         .tell(1.5, Event::Signal(TERM), &["signal 15"])
         .tell(2.0, Event::Empty, &["resign"])
-        .tell(2.1, Event::Resigned(Ok(())), &["finish: lost, for good"]);
+        .tell(2.1, Event::Replied(Ok(Reply::Resigned)), &["finish: lost, for good"]);
 }
 
 #[test]
@@ -189,7 +196,7 @@ fn who_insists_tries_an_unreached_store_without_end() {
     transcript.tell(0.0, Event::Tick, &["open"]);
     for second in [1.0, 100.0, 10_000.0] {
         transcript
-            .tell(second, Event::Opened(Err(unreachable())), &[])
+            .tell(second, Event::Replied(Err(unreachable())), &[])
             .pass(second + 1.0, &["open"]);
     }
     // What was given as a limit is one for it, too.
@@ -197,7 +204,7 @@ fn who_insists_tries_an_unreached_store_without_end() {
         let mut limited = Transcript::new(ETCD, Rules { insists: true, wait, ..rules() });
         limited.tell(0.0, Event::Tick, &["open"]).tell(
             100.0,
-            Event::Opened(Err(unreachable())),
+            Event::Replied(Err(unreachable())),
             &["finish: store failed"],
         );
     }
@@ -238,7 +245,7 @@ fn who_begins_later_asks_nothing_before_and_has_all_of_its_patience() {
     };
     late()
         .pass(20.0, &["open"])
-        .tell(20.0, Event::Opened(Ok(())), &["refresh"])
+        .tell(20.0, Event::Replied(Ok(Reply::Opened)), &["refresh"])
         .tell(20.1, waiting(1), &[])
         .pass(20.9, &[]);
     late().tell(19.9, Event::Signal(TERM), &["finish: interrupted 15"]);

@@ -110,15 +110,13 @@ fn scheme(url: &str) -> Option<&str> {
 
 /// In doubt this leaves out too much: a password with an unescaped `/` or `?` in it must not show either.
 fn without_secrets(url: &str) -> String {
-    let (head, query) = match url.split_once('?') {
-        Some((head, query)) if !is_within_a_password(head, query) => (head, Some(query)),
-        _ => (url, None),
-    };
-    let shown = without_userinfo(head);
-    match query {
-        Some(query) => format!("{shown}?{}", without_values(query)),
-        None => shown,
+    let Some((head, query)) = url.split_once('?') else { return without_userinfo(url) };
+    let head = without_userinfo(head);
+    let shorter = without_userinfo(url);
+    if is_within_a_password(&head, query) && shorter.len() < url.len() {
+        return without_secrets(&shorter);
     }
+    format!("{head}?{}", without_values(query))
 }
 
 /// Whether the question mark between these two looks like a part of a password: what is before it is no host with a
@@ -129,7 +127,7 @@ fn is_within_a_password(head: &str, query: &str) -> bool {
     };
     let is_port = !tail.is_empty() && tail.bytes().all(|byte| byte.is_ascii_digit());
     let is_option = is_port && query[..at].contains('=');
-    !(head.contains('@') || tail.starts_with("//") || is_option)
+    !(tail.starts_with("//") || is_option)
 }
 
 fn without_userinfo(head: &str) -> String {
@@ -246,6 +244,9 @@ mod tests {
             ("etcd://u:?pw@a", "etcd://a"),
             ("etcd://u:p?w@a", "etcd://a"),
             ("etcd://u:1?2@a", "etcd://a"),
+            ("zk:x@f?a@=b", "zk:=b"),
+            ("zk:f?a@b?key=pw", "zk:b?key=***"),
+            ("file:///a:b?c@d", "file:///a:b?c@d"),
             ("etcd://a:1?cert=/x@y", "etcd://a:1?cert=/x@y"),
             ("etcd://a?cert=/x@y", "etcd://a?cert=/x@y"),
             ("/var/a@b", "/var/a@b"),

@@ -126,6 +126,7 @@ impl Machine {
     /// Whether leadership is ours, and only not used yet: nobody's patience ends over that.
     pub(super) const fn is_delayed(&self) -> bool {
         self.rules.lock_delay.is_some()
+            && !self.rejoins
             && matches!(self.phase, Phase::Campaigning(Place::First(_)))
             && !matches!(self.hold, Some(Hold::Pause(_) | Hold::Exclusion(_)))
     }

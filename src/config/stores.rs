@@ -73,6 +73,8 @@ mod tests {
         let text = check("abacus://user:pw@a").unwrap_err().to_string();
         assert!(text.contains("abacus://a") && text.contains("file"), "{text}");
         assert!(!text.contains("pw"), "{text}");
+        let hint = check("localhost:2379").unwrap_err().hint().unwrap_or_default();
+        assert!(hint.contains("etcd://HOST"), "{hint}");
     }
 
     #[test]

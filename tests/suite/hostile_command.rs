@@ -191,8 +191,10 @@ fn is_over(ground: &Ground, outsider: Outsider) {
     assert_eq!(ground.status()["leader"], Value::Null);
 }
 
-/// What is left is kept by this outsider, and everything that is asked says so.
-fn is_named(ground: &Ground, outsider: &Outsider) {
+/// An outsider that does this with the mark is named by everything that is asked.
+fn is_named(deed: &str) {
+    let ground = &Ground::new();
+    let outsider = outlived(ground, deed);
     let pid = outsider.0.id();
     let leader = &ground.status()["leader"];
     assert_eq!(leader["outlived_by"], Value::from(vec![pid]), "{leader}");
@@ -201,22 +203,17 @@ fn is_named(ground: &Ground, outsider: &Outsider) {
     forced(ground).says(&format!("is dead, but what its command started lives on and keeps the lease: nobody can remove it, but `kill -KILL {pid}` on "));
     let advice = advice(ground);
     assert!(advice.contains(&format!("kill -KILL {pid}")), "{advice}");
+    is_over(ground, outsider);
 }
 
 #[test]
 fn whoever_gets_its_mark_is_named() {
-    let ground = Ground::new();
-    let outsider = outlived(&ground, "keeps");
-    is_named(&ground, &outsider);
-    is_over(&ground, outsider);
+    is_named("keeps");
 }
 
 #[test]
 fn whoever_has_its_mark_in_memory_only_is_named() {
-    let ground = Ground::new();
-    let outsider = outlived(&ground, "maps");
-    is_named(&ground, &outsider);
-    is_over(&ground, outsider);
+    is_named("maps");
 }
 
 #[test]

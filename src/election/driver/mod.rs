@@ -191,6 +191,7 @@ impl<'a> Driver<'a> {
             Call::Settle => requests::settle(candidacy),
             Call::Announce => requests::announce(candidacy),
             Call::Compare => requests::compare(candidacy),
+            // What people see has a way of its own.
             Call::Survey => return None,
             Call::Refresh => {
                 if !is_off!(TicketFirst) {

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use elect_api::{Boottime, ElectionName, Error, Note, NoteName, Seat, Standing, Store};
+use elect_api::{Boottime, Error, Note, NoteName, Seat, Standing};
 use tokio::sync::Mutex;
 
 use super::Candidacy;
@@ -65,15 +65,10 @@ pub(super) fn announce<'a>(candidacy: &Candidacy<'a>) -> Request<'a> {
 pub(super) fn compare<'a>(candidacy: &Candidacy<'a>) -> Request<'a> {
     let Candidacy { store, election, .. } = *candidacy;
     Box::pin(async move {
-        let field = field(store, election).await?;
-        Ok(Raw::Plain(Reply::Field(Box::new(field))))
+        let survey = store.survey(election).await?;
+        let last = last_led(store, election).await?;
+        Ok(Raw::Plain(Reply::Field(Box::new(Field { survey, last }))))
     })
-}
-
-async fn field(store: &dyn Store, election: &ElectionName) -> Result<Field, Error> {
-    let survey = store.survey(election).await?;
-    let last = last_led(store, election).await?;
-    Ok(Field { survey, last })
 }
 
 pub(super) fn refresh<'a>(seat: SharedSeat, now: Boottime) -> Request<'a> {

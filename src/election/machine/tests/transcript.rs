@@ -1,0 +1,153 @@
+//! What a machine is told, at which second, and what it says.
+
+use std::time::Duration;
+
+use elect_api::{Boottime, Cadence, Error, ErrorKind, Lease, Token, Validity};
+
+use crate::election::machine::{Command, Event, Heeds, Machine, Rules, Settles, Verdict, Wait};
+use crate::election::timing::{Timing, Wishes};
+use crate::election::{Answer, Call, LastWords, Reply};
+
+pub(super) const ETCD: Lease = Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8 });
+pub(super) const TERM: i32 = libc::SIGTERM;
+
+pub(super) fn at(second: f64) -> Boottime {
+    Boottime::from_boot(Duration::from_secs_f64(1000.0 + second))
+}
+
+pub(super) fn after(seconds: f64) -> Duration {
+    Duration::from_secs_f64(seconds)
+}
+
+/// A machine and the words it has said, news left out.
+pub(super) struct Transcript {
+    pub(super) machine: Machine,
+}
+
+impl Transcript {
+    pub(super) fn new(lease: Lease, rules: Rules) -> Self {
+        let timing = Timing::new(&Wishes::default(), lease).expect("defaults hold");
+        Self { machine: Machine::new(rules, timing, at(0.0), 7) }
+    }
+
+    #[track_caller]
+    pub(super) fn tell(&mut self, second: f64, event: Event, expected: &[&str]) -> &mut Self {
+        let commands = self.machine.step(at(second), event);
+        let words: Vec<String> = commands.iter().filter_map(word).collect();
+        assert_eq!(words, expected, "at {second} s");
+        self
+    }
+
+    /// Lets time pass: ticks whenever the machine wants one, up to `second`.
+    #[track_caller]
+    pub(super) fn pass(&mut self, second: f64, expected: &[&str]) -> &mut Self {
+        let mut words = Vec::new();
+        while let Some(tick) = self.machine.next_tick().filter(|&tick| tick <= at(second)) {
+            words.extend(self.machine.step(tick, Event::Tick).iter().filter_map(word));
+        }
+        assert_eq!(words, expected, "up to {second} s");
+        self
+    }
+
+    pub(super) fn joined(lease: Lease, rules: Rules) -> Self {
+        let mut transcript = Self::new(lease, rules);
+        transcript.tell(0.0, Event::Tick, &["open"]).tell(
+            0.0,
+            Event::Replied(Ok(Reply::Opened)),
+            &["refresh"],
+        );
+        transcript
+    }
+
+    pub(super) fn waiting(lease: Lease, rules: Rules) -> Self {
+        let mut transcript = Self::joined(lease, rules);
+        transcript.tell(0.0, waiting(1), &[]);
+        transcript
+    }
+
+    pub(super) fn running(lease: Lease, rules: Rules) -> Self {
+        let mut transcript = Self::joined(lease, rules);
+        transcript.tell(0.0, leading(lease, 0.0), &["start 7"]).tell(0.1, Event::Started, &[]);
+        transcript
+    }
+}
+
+pub(super) fn word(command: &Command) -> Option<String> {
+    Some(match command {
+        Command::Ask(Call::BeginHistory(token)) => format!("begin history {token}"),
+        Command::Ask(Call::Resign(Some(LastWords { reason, is_abrupt }))) => {
+            format!("resign{}: {reason}", if *is_abrupt { " abruptly" } else { "" })
+        }
+        Command::Ask(call) => call.name().replace('_', " "),
+        Command::LookOut => "look out".into(),
+        Command::Abandon => "abandon".into(),
+        Command::Start(token) => format!("start {token}"),
+        Command::Stop(kill_at) => {
+            format!("stop, kill at {:.1}", kill_at.since(at(0.0)).as_secs_f64())
+        }
+        Command::Signal { signal, kill_at, .. } => match kill_at {
+            Some(instant) => {
+                format!("signal {signal}, kill at {:.1}", instant.since(at(0.0)).as_secs_f64())
+            }
+            None => format!("signal {signal}"),
+        },
+        Command::Kill => "kill".into(),
+        Command::Sweep => "sweep".into(),
+        // Deadlines come with each proof; the guardian's own tests follow them up.
+        Command::Tell(_) | Command::Renewed(_) => return None,
+        Command::Finish(verdict) => match verdict {
+            Verdict::Ended(ended) => format!("finish: {ended:?}"),
+            Verdict::NotStarted(errno) => format!("finish: not started {errno}"),
+            Verdict::Lost(_) => "finish: lost".into(),
+            Verdict::LostForGood(_) => "finish: lost, for good".into(),
+            Verdict::Withdrawn(_) => "finish: withdrawn".into(),
+            Verdict::AlreadyDone => "finish: already done".into(),
+            Verdict::NotAcquired(_) => "finish: not acquired".into(),
+            Verdict::Unwanted(_) => "finish: unwanted".into(),
+            Verdict::SteppedDown(_) => "finish: stepped down".into(),
+            Verdict::Interrupted(signal) => format!("finish: interrupted {signal}"),
+            Verdict::StoreFailed(_) => "finish: store failed".into(),
+            Verdict::Unreached => "finish: unreached".into(),
+            Verdict::Failed(_) => "finish: failed".into(),
+        },
+    })
+}
+
+pub(super) fn rules() -> Rules {
+    Rules {
+        wait: Wait::Forever,
+        signal: TERM,
+        stop_timeout: None,
+        hold: None,
+        restarts: None,
+        insists: false,
+        once: false,
+        division: elect_api::Division::Whole,
+        settles: Settles::IfShown,
+        id: "us".into(),
+        priority: elect_api::Candidate::USUAL_PRIORITY,
+        heeds: Heeds::All,
+        keeps_history: false,
+        lock_delay: None,
+    }
+}
+
+pub(super) fn waiting(ahead: usize) -> Event {
+    Event::Replied(Ok(Reply::Standing(Answer::Waiting { ahead })))
+}
+
+pub(super) fn leading(lease: Lease, anchor: f64) -> Event {
+    let validity = match lease {
+        Lease::Unlimited => Validity::Unlimited,
+        Lease::Timed(_) => Validity::Window { anchor: at(anchor), window: after(15.0) },
+    };
+    Event::Replied(Ok(Reply::Standing(Answer::Leading { token: Token::new(7), validity })))
+}
+
+pub(super) fn unreachable() -> Error {
+    Error::new(ErrorKind::Unreachable, "no")
+}
+
+pub(super) fn gone() -> Event {
+    Event::Replied(Ok(Reply::Standing(Answer::Gone("deleted".into()))))
+}

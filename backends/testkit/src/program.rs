@@ -27,6 +27,7 @@ pub struct Elect {
     words: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     prefix: Vec<OsString>,
+    patience: Duration,
 }
 
 impl Elect {
@@ -37,7 +38,15 @@ impl Elect {
             words: Vec::new(),
             environment: Vec::new(),
             prefix: Vec::new(),
+            patience: PATIENCE,
         }
+    }
+
+    /// For a call that takes longer than [`PATIENCE`] where all is well: how long [`run`](Self::run) waits for its end.
+    #[must_use]
+    pub const fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
     }
 
     /// With one more word.
@@ -106,10 +115,11 @@ impl Elect {
     /// Runs it to its end.
     ///
     /// # Panics
-    /// When it cannot be started, or takes longer than [`PATIENCE`].
+    /// When it cannot be started, or takes longer than [`PATIENCE`], or than what was given as
+    /// [`patience`](Self::patience).
     #[track_caller]
     pub fn run(&self) -> Ended {
-        self.spawn().wait()
+        self.spawn().wait_for(self.patience)
     }
 }
 
@@ -193,24 +203,21 @@ impl Running {
     /// # Panics
     /// When that takes longer than [`PATIENCE`], with what it has said so far; the program is killed then.
     #[track_caller]
-    pub fn wait(mut self) -> Ended {
+    pub fn wait(self) -> Ended {
+        self.wait_for(PATIENCE)
+    }
+
+    #[track_caller]
+    fn wait_for(mut self, patience: Duration) -> Ended {
         let mut child = self.child.take().expect("present until wait or drop");
         let stdout = child.stdout.take().map(Reader::start);
         let stderr = child.stderr.take().map(Reader::start);
         let pid = Pid::from_raw(child.id().cast_signed());
         self.child = Some(child);
-        let end = now() + PATIENCE;
-        let status = loop {
-            if let Some(status) = self.child().try_wait().ok().flatten() {
-                break status;
-            }
-            let said = || stderr.as_ref().map(Reader::so_far).unwrap_or_default();
-            assert!(
-                now() < end,
-                "waited in vain for the end of process {pid}; it said: {}",
-                said()
-            );
-            thread::sleep(Duration::from_millis(1));
+        let status = until(patience, || self.child().try_wait().ok().flatten());
+        let said = || stderr.as_ref().map(Reader::so_far).unwrap_or_default();
+        let Some(status) = status else {
+            panic!("waited in vain for the end of process {pid}; it said: {}", said());
         };
         self.child = None;
         let text = |reader: Option<Reader>| {
@@ -345,14 +352,26 @@ impl Ended {
 /// # Panics
 /// When it does not come within [`PATIENCE`]; `what` names it.
 #[track_caller]
-pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = now() + PATIENCE;
+pub fn eventually<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
+    let Some(found) = until(PATIENCE, look) else { panic!("waited in vain for {what}") };
+    found
+}
+
+/// Looks again and again for so long. The pauses grow with what was waited already, and each is as long as its look
+/// took: what comes soon is seen soon, and who waits leaves the processors to those that are waited for.
+fn until<T>(patience: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    let began = now();
     loop {
+        let looked = now();
         if let Some(found) = look() {
-            return found;
+            return Some(found);
         }
-        assert!(now() < deadline, "waited in vain for {what}");
-        thread::sleep(Duration::from_millis(1));
+        let (waited, took) = (now().since(began), now().since(looked));
+        if waited >= patience {
+            return None;
+        }
+        let pause = (waited / 50).clamp(Duration::from_millis(1), Duration::from_millis(20));
+        thread::sleep(pause.max(took));
     }
 }
 

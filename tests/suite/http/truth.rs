@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::time::Duration;
 
-use elect_testkit::program::{Elect, eventually};
+use elect_testkit::program::{Elect, children, eventually, is_alive};
 use elect_testkit::servers::Etcd;
 use nix::sys::signal::Signal;
 
@@ -29,8 +29,7 @@ fn a_leader_that_was_stopped_past_its_deadline_never_says_so() {
     assert!(to_hard > 0.0 && to_hard < 4.0, "{page}");
 
     let guardian = elect.guardian();
-    let has_command = || !elect_testkit::program::children(guardian).is_empty();
-    eventually("the command", || has_command().then_some(()));
+    let command = eventually("the command", || children(guardian).first().copied());
     stop(elect.pid());
     let paths = ["/leader", "/", "/metrics", "/events"];
     let mut asked: Vec<_> = (0..32)
@@ -41,7 +40,7 @@ fn a_leader_that_was_stopped_past_its_deadline_never_says_so() {
             (path, stream)
         })
         .collect();
-    eventually("the command to be killed", || (!has_command()).then_some(()));
+    eventually("the command to be killed", || (!is_alive(command)).then_some(()));
     elect.signal(Signal::SIGCONT);
     let mut answers = 0;
     for (path, stream) in &mut asked {

@@ -89,8 +89,7 @@ impl Case {
         match ending {
             Ending::Expires => {
                 let (run, outcome) = duel.hand_over();
-                let alive = outcome.lease_end.expect("it was seen");
-                assert!(run.last <= alive, "{run}; its entry was seen last at {alive:?}");
+                duel.witness.sightings().prove_dead_in_time(&run);
                 duel.heal();
                 let is_killed = self.words.ends_with("killed");
                 duel.a.wait().exits(if is_killed { 128 + 9 } else { 124 });

@@ -10,6 +10,8 @@ use serde_json::Value;
 use super::cluster::Brand;
 
 const CROWD: usize = 300;
+/// So many of them come at a time.
+const GROUP: usize = 50;
 /// So long that nobody renews while the test looks.
 const TTL: &str = "100m";
 
@@ -55,13 +57,16 @@ fn one_change_is_the_business_of_one(brand: Brand) {
     let first = join(brand, address, "first", oracle.stamper("first").until(&end).command());
     oracle.wait_for_run("first");
     let next_end = oracle.flag("next-end");
-    let crowd: Vec<Member> = (0..CROWD)
-        .map(|number| {
+    let mut crowd = Vec::with_capacity(CROWD);
+    // Whoever comes reads who is there already, which is much to do for all at once.
+    while crowd.len() < CROWD {
+        crowd.extend((crowd.len()..crowd.len() + GROUP).map(|number| {
             let tag = format!("c{number}");
             join(brand, address, &tag, oracle.stamper(&tag).until(&next_end).command())
-        })
-        .collect();
-    eventually("a crowd", || (waiting(&url).len() == CROWD).then_some(()));
+        }));
+        let whole = format!("{} in the queue", crowd.len());
+        eventually(&whole, || (waiting(&url).len() == crowd.len()).then_some(()));
+    }
     let queue = waiting(&url);
     // Each has looked at the queue once; the last answers are on their way.
     let sent = || -> Vec<u64> {

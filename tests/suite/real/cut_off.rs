@@ -45,9 +45,8 @@ fn hand_over(oracle: &Oracle, a: Running, b: Running, witness: &Witness) -> Outc
     b.wait().exits(0);
     oracle.assert_sound();
     let run = oracle.newest("A").expect("A ran");
-    let seen = witness.wait_for_end();
-    let alive = seen.alive.expect("it was seen");
-    assert!(!run.is_alive() && run.last <= alive, "{run}; its node was seen last at {alive:?}");
+    assert!(!run.is_alive(), "{run} lives on");
+    let alive = witness.wait_for_end().prove_dead_in_time(&run);
     a.wait().exits(124);
     let next = oracle.newest("B").map(|run| run.first);
     Outcome { last: run.last, lease_end: Some(alive), next }

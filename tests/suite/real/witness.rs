@@ -1,6 +1,7 @@
 //! Somebody with a way of its own to the store, who notes how long an entry was there.
 
 use std::future::pending;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -8,9 +9,10 @@ use std::time::Duration;
 
 use elect::config::{self, BackendUrl};
 use elect_api::{Boottime, ElectionName, Survey};
-use elect_testkit::oracle::now;
+use elect_testkit::oracle::{Run, now};
 use elect_testkit::program::eventually;
 use futures_util::future::Either;
+use nix::unistd::gettid;
 
 /// Between two looks at most: how long before its end an entry may have been seen last. The store tells of the end
 /// itself, and that is looked at without a pause.
@@ -24,6 +26,22 @@ pub(crate) struct Sightings {
     pub(crate) alive: Option<Boottime>,
     /// The first instant at which it was surely gone: when the answer came that did not show it any more.
     pub(crate) gone: Option<Boottime>,
+}
+
+impl Sightings {
+    /// That a tree was dead before its entry was gone, and since when the entry was not seen any more. An end that
+    /// nobody looked for in time tells nothing of the tree: that is no proof.
+    #[track_caller]
+    pub(crate) fn prove_dead_in_time(&self, run: &Run) -> Boottime {
+        let (alive, gone) = (self.alive.expect("it was seen"), self.gone.expect("it went"));
+        let unseen = gone.since(alive);
+        assert!(run.last < gone, "{run} outlived its entry, which was gone at {gone:?}");
+        assert!(
+            run.last <= alive,
+            "{run}: no proof, as nobody saw its entry for the {unseen:?} between {alive:?} and {gone:?}, when it went"
+        );
+        alive
+    }
 }
 
 /// Looks at an election until it is dropped.
@@ -76,7 +94,17 @@ impl Drop for Witness {
     }
 }
 
+/// Has this thread run before others: who looks late, because it has to wait for a processor, proves nothing. Only
+/// root may; a witness of somebody else looks as soon as others let it.
+fn go_first() {
+    let mut renice = Command::new("renice");
+    renice.args(["-n", "-20", "-p", &gettid().to_string()]);
+    renice.stdout(Stdio::null()).stderr(Stdio::null());
+    renice.status().expect("renice runs: apt-get install util-linux");
+}
+
 fn watch(url: &str, id: &str, seen: &Mutex<Sightings>, over: &AtomicBool) {
+    go_first();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let Ok(url) = url.parse::<BackendUrl>();
     let election: ElectionName = "job".parse().expect("a good name");

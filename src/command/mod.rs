@@ -63,42 +63,30 @@ fn act(given: Given, mut warnings: Vec<String>) -> ExitCode {
     for warning in &warnings {
         log.warn(warning);
     }
-    let result = match command {
-        Command::Run(args) => run(*args, &origins, &log),
-        Command::Status(args) => status(args, &log),
-        Command::Observe(args) => ObservePlan::new(args)
-            .map_err(anyhow::Error::from)
-            .and_then(|plan| observe::observe(&plan)),
-        Command::History(args) => HistoryPlan::new(args)
-            .map_err(anyhow::Error::from)
-            .and_then(|plan| history::history(&plan, &log)),
-        Command::Wait(args) => WaitPlan::new(args)
-            .map_err(anyhow::Error::from)
-            .and_then(|plan| wait::wait(&plan, &log)),
-        Command::Resign(args) => ResignPlan::new(args)
-            .map_err(anyhow::Error::from)
-            .and_then(|plan| steer::resign(&plan, &log)),
-        Command::Pause(args) => AskPlan::new(args.ask)
-            .map_err(anyhow::Error::from)
-            .and_then(|plan| steer::pause(&plan, &log)),
-        Command::Resume(args) => ResumePlan::new(args)
-            .map_err(anyhow::Error::from)
-            .and_then(|plan| steer::resume(&plan, &log)),
-        Command::Priority(args) => PriorityPlan::new(args)
-            .map_err(anyhow::Error::from)
-            .and_then(|plan| steer::priority(&plan, &log)),
-        Command::Fence(args) => FencePlan::new(args, &origins)
-            .map_err(anyhow::Error::from)
-            .and_then(|plan| kept::fence(&plan, &log)),
-        Command::Put(args) => PutPlan::new(args, &origins)
-            .map_err(anyhow::Error::from)
-            .and_then(|plan| kept::put(&plan, &log)),
-        Command::Get(args) => GetPlan::new(args, &origins)
-            .map_err(anyhow::Error::from)
-            .and_then(|plan| kept::get(&plan)),
-        Command::Check(args) => CheckPlan::new(&args)
-            .map_err(anyhow::Error::from)
-            .and_then(|plan| check::check(&plan, check::read)),
+    finish(&log, &origins, carry_out(command, &origins, &log))
+}
+
+fn carry_out(command: Command, origins: &Origins, log: &Log) -> anyhow::Result<u8> {
+    match command {
+        Command::Run(args) => run(*args, origins, log),
+        Command::Sidecar(args) => {
+            settle_sidecar(&args, origins)?;
+            sidecar::sidecar(&SidecarPlan::new(*args)?, log)
+        }
+        Command::Status(args) => status(args, log),
+        Command::Observe(args) => observe::observe(&ObservePlan::new(args)?),
+        Command::History(args) => history::history(&HistoryPlan::new(args)?, log),
+        Command::Wait(args) => wait::wait(&WaitPlan::new(args)?, log),
+        Command::Resign(args) => steer::resign(&ResignPlan::new(args)?, log),
+        Command::Pause(args) => steer::pause(&AskPlan::new(args.ask)?, log),
+        Command::Resume(args) => steer::resume(&ResumePlan::new(args)?, log),
+        Command::Priority(args) => steer::priority(&PriorityPlan::new(args)?, log),
+        Command::Fence(args) => kept::fence(&FencePlan::new(args, origins)?, log),
+        Command::Put(args) => kept::put(&PutPlan::new(args, origins)?, log),
+        Command::Get(args) => kept::get(&GetPlan::new(args, origins)?),
+        Command::Check(args) => check::check(&CheckPlan::new(&args)?, check::read),
+        Command::Selftest(args) => selftest::selftest(&SelftestPlan::new(args)?, log),
+        Command::Doctor(args) => doctor::doctor(&DoctorPlan::new(args)?),
         Command::Config(ConfigArgs { command: ConfigCommand::Show(args) }) => {
             config::show(&args, origins.file().unwrap_or_default())
         }
@@ -106,23 +94,10 @@ fn act(given: Given, mut warnings: Vec<String>) -> ExitCode {
         Command::Man(args) => manual::man(&args),
         Command::Help(args) => manual::help(&args),
         Command::Names(args) => Ok(names::names(&args)),
-        Command::Sidecar(args) => settle_sidecar(&args, &origins)
-            .and_then(|()| SidecarPlan::new(*args))
-            .map_err(anyhow::Error::from)
-            .and_then(|plan| sidecar::sidecar(&plan, &log)),
-        Command::Selftest(args) => SelftestPlan::new(args)
-            .map_err(anyhow::Error::from)
-            .and_then(|plan| selftest::selftest(&plan, &log)),
-        Command::Doctor(args) => DoctorPlan::new(args)
-            .map_err(anyhow::Error::from)
-            .and_then(|plan| doctor::doctor(&plan)),
         Command::Stamp(args) => selftest::stamp(&args),
         Command::Dashboard(args) => dashboard::dashboard(args.what),
-        Command::Redeem(args) => RedeemPlan::new(args)
-            .map_err(anyhow::Error::from)
-            .and_then(|plan| redeem::give_up(&plan)),
-    };
-    finish(&log, &origins, result)
+        Command::Redeem(args) => redeem::give_up(&RedeemPlan::new(args)?),
+    }
 }
 
 /// Prints what the parser has to say: on stdout what was asked for, on stderr what is wrong.

@@ -23,7 +23,7 @@ use super::outbox::Outbox;
 use super::redeemer::Redeemer;
 use super::role::Role;
 use super::spawn::{self, Birth, Launch};
-use super::wire::{Ended, Message, Order, Report, TicketText, nanos};
+use super::wire::{Ended, Message, Report, Request, TicketText, nanos};
 use super::{clock, death_pipe, descriptors, lease, no_alloc, priority, signals};
 
 /// How many are reaped before the time is looked at: the members of a tree may die faster than they are reaped.
@@ -230,23 +230,18 @@ impl Guardian {
                     self.step(Event::WrapperGone);
                     self.outlive_wrapper()
                 }
-                Received::Message { complete } => match Order::decode(&message) {
-                    Some(Order::Start { token, marks }) if complete => {
+                Received::Message { complete } => match Request::decode(&message) {
+                    Some(Request::Start { token, marks }) if complete => {
                         self.marks = usize::from(marks).min(MOST_HOLDS);
                         self.parts.launch.image.set_token(token);
                         self.parts.lease.begin(token);
                         self.step(Event::Start);
                     }
                     // A descriptor that holds the lease got lost on the way to us.
-                    Some(Order::Start { .. }) => self.not_started(libc::EMFILE),
-                    Some(Order::Part(number)) => self.parts.launch.image.set_part(number),
-                    Some(Order::Renewed(deadlines)) => self.step(Event::Renewed(deadlines)),
-                    Some(Order::Stop { kill_at }) => self.step(Event::Stop { kill_at }),
-                    Some(Order::Signal { signal, resume, kill_at }) => {
-                        self.step(Event::Signal { signal, resume, kill_at });
-                    }
-                    Some(Order::Kill) => self.step(Event::Kill),
-                    Some(Order::Ticket(text)) => self.ticket.set(text),
+                    Some(Request::Start { .. }) => self.not_started(libc::EMFILE),
+                    Some(Request::Part(number)) => self.parts.launch.image.set_part(number),
+                    Some(Request::Order(order)) => self.step(Event::Order(order)),
+                    Some(Request::Ticket(text)) => self.ticket.set(text),
                     None => {}
                 },
             }

@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-use elect_api::{Boottime, Holds, Ticket, Token};
+use elect_api::{Holds, Ticket, Token};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -17,7 +17,7 @@ use super::enclosure::Enclosure;
 use super::guardian::{self, MOST_OPEN, Parts};
 use super::hunt::Hunt;
 use super::image::{Image, LEASE, LISTEN_PID, Late, PART, SLOT, TOKEN};
-use super::ladder::{Deadlines, Ladder, Leftover};
+use super::ladder::{Ladder, Leftover, Order};
 use super::priority::Turn;
 use super::redeemer::{Redeem, Redeemer};
 use super::role::Role;
@@ -26,7 +26,7 @@ use super::signals::{self, Inherited};
 use super::spawn::{self, Launch};
 use super::switches::is_off;
 use super::takeover::{Conclusion, Takeover};
-use super::wire::{Message, Order, Report};
+use super::wire::{Message, Report, Request};
 use super::{Alarm, Terminal, clock, death_pipe, descriptors, lease};
 
 /// How many are reaped between two passes of killing: the members of a tree may die faster than they are reaped.
@@ -220,7 +220,7 @@ pub struct Guardian {
     takeover: Takeover,
     /// While we kill in its place.
     turn: Option<Turn>,
-    /// Orders that the socket had no room for, as the guardian is stopped.
+    /// Requests that the socket had no room for, as the guardian is stopped.
     unsent: VecDeque<Box<Message>>,
 }
 
@@ -245,54 +245,40 @@ impl Guardian {
             // It must not overtake what has to be known before.
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        channel::send(self.socket.get_ref(), &Order::Start { token, marks }.encode(), &numbers)?;
+        channel::send(self.socket.get_ref(), &Request::Start { token, marks }.encode(), &numbers)?;
         self.takeover.begin();
         Ok(())
     }
 
     /// Has the next command that is started lead the part of the election that has this number.
     pub fn leads_part(&mut self, number: u16) {
-        self.order(Order::Part(number));
+        self.ask(Request::Part(number));
     }
 
     /// Keeps a ticket, in place of any before: if the wrapper dies, the guardian empties the tree and
-    /// has the entry given up.
-    pub fn keep(&mut self, ticket: &Ticket) {
-        self.order(Order::Ticket(ticket.as_str().as_bytes()));
+    /// has the entry given up. With `None` the entry ends by itself then.
+    pub fn keep(&mut self, ticket: Option<&Ticket>) {
+        self.ask(Request::Ticket(ticket.map_or(&[], |ticket| ticket.as_str().as_bytes())));
     }
 
-    /// Keeps no ticket until the next one: if the wrapper dies, the entry ends by itself.
-    pub fn keep_none(&mut self) {
-        self.order(Order::Ticket(&[]));
-    }
-
-    /// The lease was renewed. Deadlines that are not later than the known ones change nothing, and
-    /// nothing takes a deadline back that has passed. The first ones come before [`Guardian::start`].
-    pub fn renewed(&mut self, deadlines: Deadlines) {
-        self.takeover.renewed(deadlines.dead_man);
-        self.order(Order::Renewed(deadlines));
-    }
-
-    /// Leadership is lost: asks the command to stop, and kills everything at `kill_at` or at the hard
-    /// deadline, whichever is earlier.
-    pub fn stop(&mut self, kill_at: Boottime) {
-        self.takeover.kills_at(kill_at);
-        self.order(Order::Stop { kill_at });
-    }
-
-    /// Signals the command's group, followed by CONT for `resume`, and by the kill of everything at
-    /// `kill_at`. Does nothing while no command runs.
-    pub fn signal(&mut self, signal: i32, resume: bool, kill_at: Option<Boottime>) {
-        if let Some(kill_at) = kill_at {
-            self.takeover.kills_at(kill_at);
+    /// Has it do what is asked, unless it is dead. A guardian that is stopped cannot kill: it is killed instead, and
+    /// the kernel, the wrapper and [`Guardian::sweep`] do the rest.
+    pub fn obey(&mut self, order: Order) {
+        match order {
+            Order::Renewed(deadlines) => self.takeover.renewed(deadlines.dead_man),
+            Order::Stop { kill_at } | Order::Signal { kill_at: Some(kill_at), .. } => {
+                self.takeover.kills_at(kill_at);
+            }
+            Order::Signal { kill_at: None, .. } | Order::Kill => {}
         }
-        self.order(Order::Signal { signal, resume, kill_at });
+        self.ask(Request::Order(order));
+        if order == Order::Kill {
+            self.insist();
+        }
     }
 
-    /// Has everything killed now. A guardian that is stopped cannot do it: it is killed instead, and the
-    /// kernel, the wrapper and [`Guardian::sweep`] do the rest.
-    pub fn kill(&mut self) {
-        self.order(Order::Kill);
+    /// Sees to it that a guardian that is to kill everything does.
+    fn insist(&mut self) {
         let now = clock::now();
         // Where nothing is left to find out with whether it is stopped, it is taken for it.
         let unknown = |error: io::Error| error.kind() != io::ErrorKind::NotFound;
@@ -351,13 +337,13 @@ impl Guardian {
         }
     }
 
-    fn order(&mut self, order: Order<'_>) {
+    fn ask(&mut self, request: Request<'_>) {
         use io::ErrorKind::{BrokenPipe, ConnectionReset, NotConnected};
         // A guardian that is gone shows itself in `next_report`; whatever else fails, for want of room or
         // of memory, is tried again.
         let failed =
             |error: io::Error| !matches!(error.kind(), BrokenPipe | ConnectionReset | NotConnected);
-        let message = order.encode();
+        let message = request.encode();
         let full = !self.unsent.is_empty()
             || channel::send(self.socket.get_ref(), &message, &[]).is_err_and(failed);
         let is_known = || self.unsent.iter().any(|other| other.as_bytes() == message.as_bytes());

@@ -52,6 +52,38 @@ enum Phase {
     Empty,
 }
 
+/// What is asked of whoever runs a command tree: by the engine, over the socket, of a guardian.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The lease was renewed: keep these deadlines. Those that are not later than the known ones change nothing, and
+    /// nothing takes a deadline back that has passed. The first ones come before the start.
+    Renewed(Deadlines),
+    /// Leadership is lost: ask the command to stop, and kill everything at this instant, or at the hard deadline if
+    /// that is earlier; and so what has outlived the command.
+    Stop {
+        /// The instant.
+        kill_at: Boottime,
+    },
+    /// Signal the command's group. Does nothing while no command runs.
+    Signal {
+        /// The signal's number.
+        signal: i32,
+        /// Follow it with CONT, so that a stopped command can obey.
+        resume: bool,
+        /// Kill everything at this instant, or earlier if an earlier one was given before.
+        kill_at: Option<Boottime>,
+    },
+    /// Kill everything now.
+    Kill,
+}
+
+impl Order {
+    /// Passes a signal on, and does nothing else.
+    pub const fn pass_on(signal: i32) -> Self {
+        Self::Signal { signal, resume: false, kill_at: None }
+    }
+}
+
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -65,24 +97,8 @@ pub enum Event {
     Killed,
     /// There is no child left.
     NoChildren,
-    /// The lease was renewed.
-    Renewed(Deadlines),
-    /// Ask the command to stop, as leadership is lost, and kill everything at this instant.
-    Stop {
-        /// The instant.
-        kill_at: Boottime,
-    },
-    /// Signal the command.
-    Signal {
-        /// The signal's number.
-        signal: i32,
-        /// Follow it with CONT.
-        resume: bool,
-        /// Kill everything at this instant.
-        kill_at: Option<Boottime>,
-    },
-    /// Kill everything now.
-    Kill,
+    /// This is asked of the tree.
+    Order(Order),
     /// The wrapper is dead.
     WrapperGone,
     /// Time has passed.
@@ -198,16 +214,13 @@ impl Ladder {
     pub fn step(&mut self, now: Boottime, event: Event) -> Option<Action> {
         if matches!(
             event,
-            Event::Stop { .. }
-                | Event::Signal { kill_at: Some(_), .. }
-                | Event::Kill
+            Event::Order(Order::Stop { .. } | Order::Signal { kill_at: Some(_), .. } | Order::Kill)
                 | Event::WrapperGone
         ) {
             self.restarts = false;
         }
         // The deadline is looked at first: no order resumes a command whose time is over.
-        let is_order =
-            matches!(event, Event::Stop { .. } | Event::Signal { .. } | Event::Renewed(_));
+        let is_order = matches!(event, Event::Order(order) if order != Order::Kill);
         let runs = matches!(self.phase, Phase::Running | Phase::Stopping | Phase::Lingering);
         if is_order && runs && self.kill_at().is_some_and(|at| at <= now) {
             return Some(self.run_out());
@@ -255,18 +268,20 @@ impl Ladder {
             }
             (
                 Phase::Idle | Phase::Running | Phase::Lingering | Phase::Resting,
-                Event::Renewed(deadlines),
+                Event::Order(Order::Renewed(deadlines)),
             ) => self.renew(now, deadlines),
-            (Phase::Running | Phase::Lingering, Event::Stop { kill_at }) => Some(self.ask(kill_at)),
+            (Phase::Running | Phase::Lingering, Event::Order(Order::Stop { kill_at })) => {
+                Some(self.ask(kill_at))
+            }
             (
                 Phase::Running | Phase::Stopping | Phase::Lingering,
-                Event::Signal { signal, resume, kill_at },
+                Event::Order(Order::Signal { signal, resume, kill_at }),
             ) => {
                 self.kill_at = [self.kill_at, kill_at].into_iter().flatten().min();
                 Some(Action::Signal { signal, resume })
             }
             (Phase::Running | Phase::Stopping, Event::CommandEnded)
-            | (Phase::Running | Phase::Stopping | Phase::Lingering, Event::Kill) => {
+            | (Phase::Running | Phase::Stopping | Phase::Lingering, Event::Order(Order::Kill)) => {
                 Some(self.kill())
             }
             (Phase::Running | Phase::Stopping | Phase::Lingering, Event::Tick) => {

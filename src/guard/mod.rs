@@ -85,7 +85,7 @@ pub use enclosure::{Enclosure, Unavailable};
 pub use exec::become_command;
 pub use handle::{Forked, Guardian, Pulse, Settings, Starts};
 pub use heirloom::{HEIRLOOM, Heirloom};
-pub use ladder::{Deadlines, Leftover};
+pub use ladder::{Deadlines, Leftover, Order};
 pub use lease_file::LeaseFile;
 pub use no_alloc::NoAlloc;
 pub use redeemer::Redeem;

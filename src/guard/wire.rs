@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use elect_api::{Boottime, Ticket, Token};
 
-use super::ladder::Deadlines;
+use super::ladder::{Deadlines, Order};
 
 /// The length of every message but a ticket, in bytes.
 const SIZE: usize = 40;
@@ -19,7 +19,7 @@ const TICKET: u8 = 6;
 
 /// From the wrapper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order<'a> {
+pub(super) enum Request<'a> {
     /// Start the command; what holds the lease comes along as descriptors.
     Start {
         /// The command's `ELECT_TOKEN`.
@@ -29,24 +29,8 @@ pub(super) enum Order<'a> {
     },
     /// The command leads the part of the election that has this number; it comes before the start.
     Part(u16),
-    /// The lease was renewed.
-    Renewed(Deadlines),
-    /// Ask the command to stop, as leadership is lost, and kill everything at this instant.
-    Stop {
-        /// The instant.
-        kill_at: Boottime,
-    },
-    /// Signal the command's group.
-    Signal {
-        /// The signal's number.
-        signal: i32,
-        /// Follow it with CONT, so that a stopped command can obey.
-        resume: bool,
-        /// Kill everything at this instant, or earlier if an earlier one was given before.
-        kill_at: Option<Boottime>,
-    },
-    /// Kill everything now.
-    Kill,
+    /// This is asked of the tree.
+    Order(Order),
     /// Have the entry with this ticket given up, once the wrapper is gone and the tree is empty. An empty text is no
     /// ticket.
     Ticket(&'a [u8]),
@@ -190,24 +174,24 @@ pub(super) fn nanos(at: Option<Boottime>) -> u64 {
     at.map_or(u64::MAX, |at| u64::try_from(at.since_boot().as_nanos()).unwrap_or(u64::MAX))
 }
 
-impl<'a> Order<'a> {
+impl<'a> Request<'a> {
     pub(super) fn encode(self) -> Message {
         let parts = match self {
             Self::Start { token, marks } => {
                 let wide = [token.get(), 0, 0, 0];
                 Parts { tag: 1, small: marks.into(), wide, ..Parts::default() }
             }
-            Self::Renewed(Deadlines { soft, hard, dead_man, last }) => {
+            Self::Order(Order::Renewed(Deadlines { soft, hard, dead_man, last })) => {
                 let wide = [soft, hard, dead_man, last].map(|at| nanos(Some(at)));
                 Parts { tag: 2, wide, ..Parts::default() }
             }
-            Self::Stop { kill_at } => {
+            Self::Order(Order::Stop { kill_at }) => {
                 Parts { tag: 3, wide: [nanos(Some(kill_at)), 0, 0, 0], ..Parts::default() }
             }
-            Self::Signal { signal, resume, kill_at } => {
+            Self::Order(Order::Signal { signal, resume, kill_at }) => {
                 Parts { tag: 4, flag: resume, small: signal, wide: [nanos(kill_at), 0, 0, 0] }
             }
-            Self::Kill => Parts { tag: 5, ..Parts::default() },
+            Self::Order(Order::Kill) => Parts { tag: 5, ..Parts::default() },
             Self::Part(number) => Parts { tag: 7, small: number.into(), ..Parts::default() },
             Self::Ticket(text) => return Message::of_ticket(text),
         };
@@ -223,18 +207,18 @@ impl<'a> Order<'a> {
             Parts::unpack(bytes)?;
         Some(match tag {
             1 => Self::Start { token: Token::new(first), marks: u8::try_from(small).ok()? },
-            2 => Self::Renewed(Deadlines {
+            2 => Self::Order(Order::Renewed(Deadlines {
                 soft: instant(first),
                 hard: instant(second),
                 dead_man: instant(third),
                 last: instant(fourth),
-            }),
-            3 => Self::Stop { kill_at: instant(first) },
+            })),
+            3 => Self::Order(Order::Stop { kill_at: instant(first) }),
             4 => {
                 let kill_at = (first != u64::MAX).then(|| instant(first));
-                Self::Signal { signal: small, resume: flag, kill_at }
+                Self::Order(Order::Signal { signal: small, resume: flag, kill_at })
             }
-            5 => Self::Kill,
+            5 => Self::Order(Order::Kill),
             7 => Self::Part(u16::try_from(small).ok()?),
             _ => return None,
         })
@@ -282,8 +266,8 @@ pub fn fuzz(bytes: &[u8]) {
     let length = bytes.len().min(MAX);
     message.room()[..length].copy_from_slice(&bytes[..length]);
     message.came(length);
-    if let Some(order) = Order::decode(&message) {
-        assert_eq!(Order::decode(&order.encode()), Some(order));
+    if let Some(request) = Request::decode(&message) {
+        assert_eq!(Request::decode(&request.encode()), Some(request));
     }
     if let Some(report) = Report::decode(&message) {
         assert_eq!(Report::decode(&report.encode()), Some(report));
@@ -295,31 +279,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn orders_survive_the_wire() {
+    fn requests_survive_the_wire() {
         let at = Boottime::from_boot(Duration::from_millis(7));
-        for order in [
-            Order::Start { token: Token::new(u64::MAX), marks: u8::MAX },
-            Order::Renewed(Deadlines {
+        for request in [
+            Request::Start { token: Token::new(u64::MAX), marks: u8::MAX },
+            Request::Order(Order::Renewed(Deadlines {
                 soft: at,
                 hard: at + at.since_boot(),
                 dead_man: at,
                 last: at + at.since_boot(),
-            }),
-            Order::Stop { kill_at: at },
-            Order::Signal { signal: 15, resume: true, kill_at: Some(at) },
-            Order::Signal { signal: 28, resume: false, kill_at: None },
-            Order::Kill,
-            Order::Part(u16::MAX),
-            Order::Ticket(b"7587869"),
-            Order::Ticket(&[]),
-            Order::Ticket(&[b'x'; Ticket::MAX_LEN]),
+            })),
+            Request::Order(Order::Stop { kill_at: at }),
+            Request::Order(Order::Signal { signal: 15, resume: true, kill_at: Some(at) }),
+            Request::Order(Order::pass_on(28)),
+            Request::Order(Order::Kill),
+            Request::Part(u16::MAX),
+            Request::Ticket(b"7587869"),
+            Request::Ticket(&[]),
+            Request::Ticket(&[b'x'; Ticket::MAX_LEN]),
         ] {
-            assert_eq!(Order::decode(&order.encode()), Some(order));
+            assert_eq!(Request::decode(&request.encode()), Some(request));
         }
         let nonsense = |byte, length| Message { bytes: [byte; MAX], length };
-        assert_eq!(Order::decode(&nonsense(9, SIZE)), None);
-        assert_eq!(Order::decode(&nonsense(1, 3)), None);
-        assert_eq!(Order::decode(&Message::EMPTY), None);
+        assert_eq!(Request::decode(&nonsense(9, SIZE)), None);
+        assert_eq!(Request::decode(&nonsense(1, 3)), None);
+        assert_eq!(Request::decode(&Message::EMPTY), None);
     }
 
     #[test]

@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -22,8 +23,8 @@ pub(super) struct Alarms {
 }
 
 impl Alarms {
-    /// Wakes whoever's time has come, for ever.
-    pub(super) async fn ring(&self, alarm: &Alarm) {
+    /// Wakes whoever's time has come.
+    pub(super) async fn ring(&self, alarm: &Alarm) -> Infallible {
         loop {
             let first = self.lock().keys().next().map(|&(at, _)| at);
             tokio::select! {
@@ -95,7 +96,7 @@ mod tests {
         runtime.block_on(async {
             let alarm = Alarm::new().unwrap();
             tokio::select! {
-                () = alarms.ring(&alarm) => unreachable!("ringing has no end"),
+                never = alarms.ring(&alarm) => match never {},
                 done = work => done,
             }
         })

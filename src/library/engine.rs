@@ -45,13 +45,14 @@ impl Engine {
     fn start() -> io::Result<Arc<Self>> {
         let (told, started) = mpsc::channel();
         let run = move || {
-            let _ = match Self::make() {
+            // Nobody waits for it, if it cannot be told.
+            match Self::make() {
                 Ok((engine, runtime, alarm)) => {
                     let _ = told.send(Ok(Arc::clone(&engine)));
-                    return runtime.block_on(engine.alarms.ring(&alarm));
+                    match runtime.block_on(engine.alarms.ring(&alarm)) {}
                 }
-                Err(error) => told.send(Err(error)),
-            };
+                Err(error) => _ = told.send(Err(error)),
+            }
         };
         thread::Builder::new().name("elect".into()).spawn(run)?;
         started.recv().map_err(io::Error::other)?

@@ -4,8 +4,9 @@ use elect_api::{Boottime, Error, Survey};
 use tokio::sync::watch;
 
 use super::validity::Told;
-use crate::election::driver;
 use crate::election::machine::{Event, News};
+use crate::election::{Called, driver};
+use crate::guard::Deadlines;
 
 /// Tells the program why leadership ends, and keeps what it is to be told at the end.
 pub(super) struct Observer {
@@ -30,6 +31,12 @@ impl driver::Observer for Observer {
             _ => {}
         }
     }
+
+    fn happened(&mut self, _: &Event) {}
+
+    fn renewed(&mut self, _: Deadlines) {}
+
+    fn called(&mut self, _: &Called) {}
 
     fn turns(&mut self, _: Option<Boottime>) {}
 

@@ -11,7 +11,7 @@ use super::engine::Engine;
 use super::validity::Told;
 use crate::election::driver::{Clock as _, Tree};
 use crate::election::machine::Event;
-use crate::guard::{self, Deadlines, Ended};
+use crate::guard::{self, Ended, Order};
 
 /// In the place of a command tree: what a program does as the leader. It is over when the program says so, by
 /// dropping its end of `released`, or at the deadline that it was told.
@@ -70,24 +70,21 @@ impl Tree for Work {
         Ok(())
     }
 
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Renewed(deadlines) => {
+                self.told.send_modify(|told| told.proven = Some(deadlines.hard));
+            }
+            Order::Stop { kill_at } => self.end_by(kill_at),
+            Order::Signal { .. } => self.end_by(guard::now() + self.grace),
+            Order::Kill => self.end_by(guard::now()),
+        }
+    }
+
     /// There is nobody to give the entry up if we crash.
-    fn keep(&mut self, _: &Ticket) {}
+    fn keep(&mut self, _: Option<&Ticket>) {}
 
-    fn renewed(&mut self, deadlines: Deadlines) {
-        self.told.send_modify(|told| told.proven = Some(deadlines.hard));
-    }
-
-    fn stop(&mut self, kill_at: Boottime) {
-        self.end_by(kill_at);
-    }
-
-    fn signal(&mut self, _: i32, _: bool, _: Option<Boottime>) {
-        self.end_by(guard::now() + self.grace);
-    }
-
-    fn kill(&mut self) {
-        self.end_by(guard::now());
-    }
+    fn resigns(&mut self) {}
 
     fn sweep(&mut self) {}
 

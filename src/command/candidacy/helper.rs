@@ -9,8 +9,8 @@ use tokio::time::{Sleep, sleep};
 
 use crate::config::CommandLine;
 use crate::guard::{
-    Deadlines, Enclosure, Ended, Forked, Guardian, Inherited, Leftover, Report, Role, Settings,
-    Starts,
+    Deadlines, Enclosure, Ended, Forked, Guardian, Inherited, Leftover, Order, Report, Role,
+    Settings, Starts,
 };
 
 /// What is to be run.
@@ -75,7 +75,7 @@ impl Helper {
             })?;
             let mut guardian = forked.attach()?;
             if let Some(deadlines) = deadlines {
-                guardian.renewed(deadlines);
+                guardian.obey(Order::Renewed(deadlines));
             }
             let nothing = Holds::default();
             guardian.start(Token::new(0), errand.lease.map_or(&nothing, |lease| lease.holds))?;
@@ -91,20 +91,20 @@ impl Helper {
 
     /// Its lease was renewed.
     pub(in crate::command) fn renewed(&mut self, deadlines: Deadlines) {
-        self.guardian.renewed(deadlines);
+        self.guardian.obey(Order::Renewed(deadlines));
     }
 
     /// Asks it to stop, once, and kills it at this instant.
     pub(in crate::command) fn stop(&mut self, kill_at: Option<Boottime>) {
         let is_asked = std::mem::replace(&mut self.is_asked, true);
         let signal = if is_asked { libc::SIGCONT } else { libc::SIGTERM };
-        self.guardian.signal(signal, !is_asked, kill_at);
+        self.guardian.obey(Order::Signal { signal, resume: !is_asked, kill_at });
     }
 
     /// Kills it now.
     pub(in crate::command) fn kill(&mut self) {
         self.is_asked = true;
-        self.guardian.kill();
+        self.guardian.obey(Order::Kill);
     }
 
     /// Ends when nothing of it lives any more, which is soon after its limit; as long as the kernel cannot kill it,
@@ -139,7 +139,7 @@ impl Helper {
             () = self.late.as_mut(), if !self.is_late => {
                 self.is_late = true;
                 self.outcome.get_or_insert(Err(self.overdue()));
-                self.guardian.kill();
+                self.guardian.obey(Order::Kill);
                 return false;
             }
         };

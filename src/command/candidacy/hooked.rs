@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 use std::io;
 
 use async_trait::async_trait;
-use elect_api::{Boottime, Holds, Ticket, Token};
+use elect_api::{Holds, Ticket, Token};
 use tokio::time::sleep;
 
 use super::Hooks;
 use super::helper::{Helper, Hold};
 use crate::election::driver::Tree;
 use crate::election::machine::{Event, Interrupts};
-use crate::guard::{self, Deadlines};
+use crate::guard::{self, Deadlines, Order};
 
 /// A tree beside which hooks are run.
 ///
@@ -114,8 +114,8 @@ impl<'a, T: Tree> Hooked<'a, T> {
     }
 
     fn hand_over_ticket(&mut self) {
-        if let Some(ticket) = &self.ticket {
-            self.tree.keep(ticket);
+        if self.ticket.is_some() {
+            self.tree.keep(self.ticket.as_ref());
         }
     }
 
@@ -132,6 +132,8 @@ impl<'a, T: Tree> Hooked<'a, T> {
         let is_gone =
             matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset);
         if self.elected.is_none() || is_gone {
+            // No hook was started either.
+            self.hand_over_ticket();
             return Err(error);
         }
         self.is_outlived = true;
@@ -153,7 +155,7 @@ impl<T: Tree> Tree for Hooked<'_, T> {
         let command = command.filter(|_| self.led != Some(token));
         if command.is_some() {
             // Before the start, which does not overtake it.
-            self.tree.withhold();
+            self.tree.keep(None);
         }
         (self.is_outlived, self.is_to_end) = (false, false);
         if let Err(error) = self.tree.start(token, holds) {
@@ -170,59 +172,38 @@ impl<T: Tree> Tree for Hooked<'_, T> {
         Ok(())
     }
 
-    fn keep(&mut self, ticket: &Ticket) {
-        self.ticket = Some(ticket.clone());
-        if self.elected.is_none() {
+    fn obey(&mut self, order: Order) {
+        self.is_to_end |= matches!(order, Order::Stop { .. } | Order::Kill);
+        if !self.is_outlived || matches!(order, Order::Renewed(_)) {
+            self.tree.obey(order);
+        }
+        if let Order::Renewed(deadlines) = order {
+            self.deadlines = Some(deadlines);
+        }
+        let Some(hook) = &mut self.elected else { return };
+        match order {
+            Order::Renewed(deadlines) => hook.renewed(deadlines),
+            Order::Stop { kill_at } => hook.stop(Some(kill_at)),
+            Order::Kill => hook.kill(),
+            // Daemons reload on HUP.
+            Order::Signal { signal, resume, kill_at } => {
+                if kill_at.is_some() || (resume && signal != libc::SIGHUP) {
+                    hook.stop(kill_at);
+                }
+            }
+        }
+    }
+
+    fn keep(&mut self, ticket: Option<&Ticket>) {
+        self.ticket = ticket.cloned();
+        if ticket.is_none() || self.elected.is_none() {
             self.tree.keep(ticket);
         }
     }
 
-    fn withhold(&mut self) {
-        self.ticket = None;
-        self.tree.withhold();
-    }
-
     fn resigns(&mut self) {
         self.over = self.over.or(self.led.take());
-    }
-
-    fn renewed(&mut self, deadlines: Deadlines) {
-        self.deadlines = Some(deadlines);
-        self.tree.renewed(deadlines);
-        if let Some(hook) = &mut self.elected {
-            hook.renewed(deadlines);
-        }
-    }
-
-    fn stop(&mut self, kill_at: Boottime) {
-        self.is_to_end = true;
-        if !self.is_outlived {
-            self.tree.stop(kill_at);
-        }
-        if let Some(hook) = &mut self.elected {
-            hook.stop(Some(kill_at));
-        }
-    }
-
-    fn signal(&mut self, signal: i32, resume: bool, kill_at: Option<Boottime>) {
-        if !self.is_outlived {
-            self.tree.signal(signal, resume, kill_at);
-        }
-        // Daemons reload on HUP.
-        let asks = kill_at.is_some() || (resume && signal != libc::SIGHUP);
-        if let Some(hook) = self.elected.as_mut().filter(|_| asks) {
-            hook.stop(kill_at);
-        }
-    }
-
-    fn kill(&mut self) {
-        self.is_to_end = true;
-        if !self.is_outlived {
-            self.tree.kill();
-        }
-        if let Some(hook) = &mut self.elected {
-            hook.kill();
-        }
+        self.tree.resigns();
     }
 
     fn sweep(&mut self) {

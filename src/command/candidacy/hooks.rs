@@ -1,5 +1,6 @@
 //! Hooks: what is run beside the command as leadership begins and when it is over, and on every change of leader.
 
+use std::convert::Infallible;
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -73,13 +74,13 @@ impl Hooks<'_> {
     }
 
     /// Runs the hook of `--on-change` for whoever leads at first, and whenever that is another. What changes while
-    /// one runs is told to the next, as it stands then. It has no end.
-    pub(in crate::command) async fn follow_changes(&self) {
+    /// one runs is told to the next, as it stands then.
+    pub(in crate::command) async fn follow_changes(&self) -> Infallible {
         let Some(command) = &self.wanted().change else { return std::future::pending().await };
         if let Err(error) = self.follow(command).await {
             self.log.warn(format_args!("--on-change: nothing more is told: {error:#}"));
         }
-        std::future::pending::<()>().await;
+        std::future::pending().await
     }
 
     async fn follow(&self, command: &CommandLine) -> anyhow::Result<()> {

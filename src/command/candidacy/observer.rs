@@ -1,6 +1,7 @@
 //! What people get to see of a candidacy, and the one thing that only they, and not the engine,
 //! would notice: that we wait for ourselves.
 
+use std::convert::Infallible;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -30,8 +31,8 @@ impl Shared {
         Self { waiting: Mutex::new(Waiting::new(log, now)), token: Mutex::default() }
     }
 
-    /// Draws the line again and again while there is one. Never ends.
-    pub(in crate::command) async fn keep_drawing(&self) {
+    /// Draws the line again and again while there is one.
+    pub(in crate::command) async fn keep_drawing(&self) -> Infallible {
         if !self.waiting().is_wanted() {
             return std::future::pending().await;
         }

@@ -1,5 +1,6 @@
 //! What the service manager gets to hear: that we take part, how it goes, and that we are well.
 
+use std::convert::Infallible;
 use std::fmt::Display;
 use std::io::{self, ErrorKind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -48,8 +49,8 @@ pub(in crate::command) struct Charge<'a> {
     pub(in crate::command) after_loss: AfterLoss,
 }
 
-/// Tells the service manager what it is to know, if there is one. Never ends.
-pub(in crate::command) async fn keep_in_touch(service: Option<&Service<'_>>) {
+/// Tells the service manager what it is to know, if there is one.
+pub(in crate::command) async fn keep_in_touch(service: Option<&Service<'_>>) -> Infallible {
     match service {
         Some(service) => service.keep_in_touch(guard::now).await,
         None => std::future::pending().await,
@@ -210,8 +211,8 @@ impl<'a> Service<'a> {
         self.state().due = next;
     }
 
-    /// Gives signs of life while we are well, and tells again what has not arrived. Never ends.
-    async fn keep_in_touch(&self, now: impl Fn() -> Boottime) {
+    /// Gives signs of life while we are well, and tells again what has not arrived.
+    async fn keep_in_touch(&self, now: impl Fn() -> Boottime) -> Infallible {
         loop {
             let pause = self.touch(now());
             tokio::select! {

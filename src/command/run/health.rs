@@ -1,5 +1,6 @@
 //! Whether the command is well, while it runs; and a tree that counts the looks at it as its own.
 
+use std::convert::Infallible;
 use std::ffi::OsString;
 use std::io;
 use std::pin::Pin;
@@ -14,7 +15,7 @@ use crate::command::candidacy::{Checkup, Leave};
 use crate::config::HealthPlan;
 use crate::election::driver::Tree;
 use crate::election::machine::Event;
-use crate::guard::{self, Deadlines, Inherited};
+use crate::guard::{self, Inherited, Order};
 use crate::report::Log;
 
 /// Looks at the command again and again.
@@ -83,14 +84,12 @@ pub(super) fn look_after<'a, T>(
     (Looked { tree, patient: Some(patient) }, Some(health))
 }
 
-/// Looks as often as is asked for, if it is. Never ends.
-pub(super) async fn keep_looking(health: Option<Health<'_>>) {
-    if let Some(mut health) = health {
-        loop {
-            health.look_at_one().await;
-        }
+/// Looks as often as is asked for, if it is.
+pub(super) async fn keep_looking(health: Option<Health<'_>>) -> Infallible {
+    let Some(mut health) = health else { return std::future::pending().await };
+    loop {
+        health.look_at_one().await;
     }
-    std::future::pending::<()>().await;
 }
 
 impl Health<'_> {
@@ -181,8 +180,8 @@ impl<T: Tree> Looked<T> {
         let Some(patient) = &mut self.patient else { return false };
         patient.withheld.send_replace(looks);
         match &patient.ticket {
-            _ if looks => self.tree.withhold(),
-            Some(ticket) => self.tree.keep(ticket),
+            _ if looks => self.tree.keep(None),
+            Some(ticket) => self.tree.keep(Some(ticket)),
             None => {}
         }
         !looks && std::mem::take(&mut patient.is_empty)
@@ -245,46 +244,31 @@ impl<T: Tree> Tree for Looked<T> {
         self.tree.start(token, holds)
     }
 
-    fn keep(&mut self, ticket: &Ticket) {
+    fn obey(&mut self, order: Order) {
+        self.tree.obey(order);
+        match order {
+            Order::Renewed(deadlines) => {
+                if let Some(patient) = &self.patient {
+                    patient.leave.send_modify(|leave| leave.deadlines = Some(deadlines));
+                }
+            }
+            Order::Stop { .. } | Order::Kill => self.runs(false),
+            Order::Signal { .. } => {}
+        }
+    }
+
+    fn keep(&mut self, ticket: Option<&Ticket>) {
         if let Some(patient) = &mut self.patient {
-            patient.ticket = Some(ticket.clone());
-            if *patient.withheld.borrow() {
+            patient.ticket = ticket.cloned();
+            if ticket.is_some() && *patient.withheld.borrow() {
                 return;
             }
         }
         self.tree.keep(ticket);
     }
 
-    fn withhold(&mut self) {
-        if let Some(patient) = &mut self.patient {
-            patient.ticket = None;
-        }
-        self.tree.withhold();
-    }
-
     fn resigns(&mut self) {
         self.tree.resigns();
-    }
-
-    fn renewed(&mut self, deadlines: Deadlines) {
-        self.tree.renewed(deadlines);
-        if let Some(patient) = &self.patient {
-            patient.leave.send_modify(|leave| leave.deadlines = Some(deadlines));
-        }
-    }
-
-    fn stop(&mut self, kill_at: Boottime) {
-        self.tree.stop(kill_at);
-        self.runs(false);
-    }
-
-    fn signal(&mut self, signal: i32, resume: bool, kill_at: Option<Boottime>) {
-        self.tree.signal(signal, resume, kill_at);
-    }
-
-    fn kill(&mut self) {
-        self.tree.kill();
-        self.runs(false);
     }
 
     fn sweep(&mut self) {

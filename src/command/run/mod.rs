@@ -3,7 +3,6 @@
 mod guarded;
 mod health;
 mod job;
-mod posted;
 mod shards;
 mod terms;
 mod tree;
@@ -17,7 +16,6 @@ use anyhow::Context;
 use elect_api::remote::StoreId;
 use elect_api::{Division, Store, Token};
 
-use self::posted::Posted;
 use self::terms::Terms;
 use self::tree::Watched;
 use super::candidacy::{
@@ -205,15 +203,20 @@ impl Terms<'_> {
             let guardian = guardian.attach().context("cannot watch the guardian")?;
             let poster = Poster::of(&self.plan.campaign, None, &self.log)?;
             let service = Service::new(self.charge(), Some(guardian.pulse()), &self.log);
-            let tree = Posted::new(Watched::new(guardian, incoming, self.slot.clone()), poster);
+            let tree = Watched::new(guardian, incoming, self.slot.clone(), poster);
             let shared = Shared::new(&self.log, clock.now());
-            let told = Told { shared: &shared, service: service.as_ref(), board: board.as_deref(), http, gives_way: false };
+            let told = Told {
+                shared: &shared,
+                service: service.as_ref(),
+                board: board.as_deref(),
+                http,
+                gives_way: false,
+            };
             let Competed { verdict, told_to_end, relapse, tree } = tokio::select! {
                 past = self.compete(tree, inherited, &clock, told, pause) => past,
-                () = preempt(&self.plan.campaign, &self.candidate, &self.log) => unreachable!("preempting has no end"),
-                () = keep_in_touch(service.as_ref()) => unreachable!("a service has no end"),
+                never = preempt(&self.plan.campaign, &self.candidate, &self.log) => match never {},
+                never = keep_in_touch(service.as_ref()) => match never {},
             };
-            let tree = tree.into_inner();
             let ended_by_key = tree.job().ended_by_key();
             let guardian = tree.into_guardian();
             guardian.send_off();
@@ -255,9 +258,9 @@ impl Terms<'_> {
             let machine = self.machine(clock.now(), pause);
             tokio::select! {
                 verdict = driver::drive(&candidacy, machine, clock, &mut tree, &mut observer) => verdict,
-                () = changes.follow_changes() => unreachable!("following changes has no end"),
-                () = health::keep_looking(health) => unreachable!("looking has no end"),
-                () = told.shared.keep_drawing() => unreachable!("drawing has no end"),
+                never = changes.follow_changes() => match never {},
+                never = health::keep_looking(health) => match never {},
+                never = told.shared.keep_drawing() => match never {},
             }
         };
         told.shared.clear();

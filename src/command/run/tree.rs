@@ -3,26 +3,33 @@
 use std::io;
 
 use async_trait::async_trait;
-use elect_api::{Boottime, Holds, Ticket, Token};
+use elect_api::{Holds, Ticket, Token};
 
 use super::guarded::{Guarded, Happened};
 use super::job::Job;
+use crate::command::candidacy::Poster;
 use crate::election::driver::Tree;
 use crate::election::machine::Event;
 use crate::election::slots::Slot;
-use crate::guard::{Deadlines, Guardian, Incoming, Report};
+use crate::guard::{Guardian, Incoming, Order, Report};
 
 pub(super) struct Watched {
     guarded: Guarded,
     incoming: Incoming,
     job: Job,
     slot: Option<Slot>,
+    poster: Poster,
 }
 
 impl Watched {
     /// `slot` says in which slot of the election the command leads, if that has any.
-    pub(super) fn new(guardian: Guardian, incoming: Incoming, slot: Option<Slot>) -> Self {
-        Self { guarded: Guarded::new(guardian), incoming, job: Job::new(), slot }
+    pub(super) fn new(
+        guardian: Guardian,
+        incoming: Incoming,
+        slot: Option<Slot>,
+        poster: Poster,
+    ) -> Self {
+        Self { guarded: Guarded::new(guardian), incoming, job: Job::new(), slot, poster }
     }
 
     pub(super) const fn job(&self) -> &Job {
@@ -35,21 +42,25 @@ impl Watched {
 
     fn happened(&mut self, happened: Happened) -> Option<Event> {
         match happened {
-            Happened::Died | Happened::Reported(Report::NotStarted(_)) => self.job.is_gone(),
+            Happened::Died | Happened::Reported(Report::NotStarted(_)) => {
+                self.job.is_gone();
+                self.poster.end();
+            }
             Happened::Reported(Report::Started { group }) => self.job.started(group),
             Happened::Reported(Report::Stopped(signal)) => {
                 if self.job.stopped(signal) {
-                    self.guarded.guardian().signal(libc::SIGCONT, false, None);
+                    self.guarded.guardian().obey(Order::pass_on(libc::SIGCONT));
                 }
             }
             Happened::Reported(Report::Ended(ended)) => {
                 self.job.ended(ended);
+                self.poster.end();
                 if self.job.ended_by_key() {
                     return Some(Event::EndedByKey(ended));
                 }
             }
-            Happened::Reported(Report::SoftPassed | Report::MayNotSignal(_) | Report::Empty)
-            | Happened::Swept => {}
+            Happened::Reported(Report::Empty) | Happened::Swept => self.poster.end(),
+            Happened::Reported(Report::SoftPassed | Report::MayNotSignal(_)) => {}
         }
         happened.event()
     }
@@ -59,7 +70,7 @@ impl Watched {
             libc::SIGCHLD => _ = self.guarded.guardian().reap(),
             libc::SIGTSTP => {
                 if self.job.suspend() {
-                    self.guarded.guardian().signal(signal, false, None);
+                    self.guarded.guardian().obey(Order::pass_on(signal));
                 }
             }
             libc::SIGCONT => {
@@ -79,33 +90,24 @@ impl Tree for Watched {
         if let Some(number) = self.slot.as_ref().and_then(Slot::number) {
             self.guarded.guardian().leads_part(number);
         }
-        self.guarded.guardian().start(token, holds)
+        self.guarded.guardian().start(token, holds)?;
+        self.poster.begin(token);
+        Ok(())
     }
 
-    fn keep(&mut self, ticket: &Ticket) {
+    fn obey(&mut self, order: Order) {
+        if let Order::Signal { signal, .. } = order {
+            self.job.passes_on(signal);
+        }
+        self.guarded.guardian().obey(order);
+        self.poster.ordered(order);
+    }
+
+    fn keep(&mut self, ticket: Option<&Ticket>) {
         self.guarded.guardian().keep(ticket);
     }
 
-    fn withhold(&mut self) {
-        self.guarded.guardian().keep_none();
-    }
-
-    fn renewed(&mut self, deadlines: Deadlines) {
-        self.guarded.guardian().renewed(deadlines);
-    }
-
-    fn stop(&mut self, kill_at: Boottime) {
-        self.guarded.guardian().stop(kill_at);
-    }
-
-    fn signal(&mut self, signal: i32, resume: bool, kill_at: Option<Boottime>) {
-        self.job.passes_on(signal);
-        self.guarded.guardian().signal(signal, resume, kill_at);
-    }
-
-    fn kill(&mut self) {
-        self.guarded.guardian().kill();
-    }
+    fn resigns(&mut self) {}
 
     fn sweep(&mut self) {
         self.guarded.sweep();

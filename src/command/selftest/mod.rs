@@ -13,6 +13,7 @@ mod stamp;
 mod stamps;
 
 use std::cell::Cell;
+use std::convert::Infallible;
 
 use anyhow::Context;
 use elect_api::Boottime;
@@ -74,7 +75,7 @@ async fn examine(plan: &SelftestPlan, inherited: &Inherited, log: &Log) -> anyho
     let outcome = tokio::select! {
         checks = check_all(&scratch, &stage) => checks.map(Ok),
         signal = interruption(&incoming) => Ok(Err(signal)),
-        () = keep_drawing(log, &stage) => unreachable!("drawing has no end"),
+        never = keep_drawing(log, &stage) => match never {},
     };
     // Nobody is left in the elections now but those that are about to die.
     let left = tokio::select! {
@@ -159,7 +160,7 @@ fn told(
     })
 }
 
-async fn keep_drawing(log: &Log, stage: &Cell<Stage>) {
+async fn keep_drawing(log: &Log, stage: &Cell<Stage>) -> Infallible {
     let mut line = Line::new(log);
     if !line.is_wanted() {
         return std::future::pending().await;

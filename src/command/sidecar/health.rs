@@ -1,5 +1,7 @@
 //! Whether the application is well: asked again and again, beside the engine and never in its way.
 
+use std::convert::Infallible;
+
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -37,8 +39,8 @@ impl<'a> Health<'a> {
         Self { plan, checkup, log, told }
     }
 
-    /// Looks, and tells what changes. Never ends.
-    pub(super) async fn keep_looking(&self) {
+    /// Looks, and tells what changes.
+    pub(super) async fn keep_looking(&self) -> Infallible {
         if !self.plan.looks() {
             self.told.send_replace(Fitness::Fit);
             return std::future::pending().await;

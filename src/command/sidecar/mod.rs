@@ -86,9 +86,9 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
     let health = Health::new(&plan.health, inherited, log, told);
     let outcome = tokio::select! {
         outcome = sidecar.campaign() => outcome,
-        () = health.keep_looking() => unreachable!("looking has no end"),
-        () = changes.follow_changes() => unreachable!("following changes has no end"),
-        () = keep_in_touch(service.as_ref()) => unreachable!("a service has no end"),
+        never = health.keep_looking() => match never {},
+        never = changes.follow_changes() => match never {},
+        never = keep_in_touch(service.as_ref()) => match never {},
     };
     if let Some(server) = server {
         server.stop();
@@ -183,8 +183,8 @@ impl Sidecar<'_> {
             driver::drive(&candidacy, machine, &self.clock, &mut self.standing, &mut observer);
         let verdict = tokio::select! {
             verdict = drive => verdict,
-            () = preempt(campaign, candidate, self.log) => unreachable!("preempting has no end"),
-            () = shared.keep_drawing() => unreachable!("drawing has no end"),
+            never = preempt(campaign, candidate, self.log) => match never {},
+            never = shared.keep_drawing() => match never {},
         };
         let told_to_end = self.standing.see_out().await;
         shared.clear();

@@ -14,7 +14,7 @@ use super::health::Fitness;
 use crate::command::candidacy::Poster;
 use crate::election::driver::Tree;
 use crate::election::machine::Event;
-use crate::guard::{self, Alarm, Deadlines, Ended, Incoming, LeaseFile, Whom};
+use crate::guard::{self, Alarm, Ended, Incoming, Order, Whom};
 use crate::report::http::{Board, Reason};
 
 /// Like a command that takes the whole of its grace to end once it is asked to.
@@ -25,7 +25,6 @@ pub(super) struct Standing<'a> {
     board: Option<&'a Board>,
     grace: Duration,
     alarm: Alarm,
-    deadlines: Option<Deadlines>,
     /// When the application is taken to have noticed the end.
     ends: Option<Boottime>,
     pending: VecDeque<Event>,
@@ -41,8 +40,7 @@ impl<'a> Standing<'a> {
     ) -> anyhow::Result<Self> {
         let alarm = Alarm::new().context("cannot make a timer")?;
         let pending = VecDeque::new();
-        let (deadlines, ends) = (None, None);
-        Ok(Self { incoming, fitness, poster, board, grace, alarm, deadlines, ends, pending })
+        Ok(Self { incoming, fitness, poster, board, grace, alarm, ends: None, pending })
     }
 
     pub(super) fn is_fit(&mut self) -> bool {
@@ -59,7 +57,7 @@ impl<'a> Standing<'a> {
 
     /// From here on we say that we do not lead.
     fn end_by(&mut self, at: Boottime) {
-        self.poster.post(LeaseFile::end);
+        self.poster.end();
         self.ends = Some(self.ends.map_or(at, |ends| ends.min(at)));
     }
 }
@@ -69,34 +67,29 @@ impl Tree for Standing<'_> {
     fn start(&mut self, token: Token, _: &Holds<'_>) -> io::Result<()> {
         self.ends = None;
         self.pending = [Event::Started].into();
-        let until = self.deadlines.map(|deadlines| deadlines.hard);
-        self.poster.post(|file| file.begin(token, until));
+        self.poster.begin(token);
         Ok(())
+    }
+
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Renewed(_) => self.poster.ordered(order),
+            Order::Stop { kill_at } => self.end_by(kill_at),
+            Order::Signal { .. } => {
+                if let Some(board) = self.board {
+                    board.over(Reason::SteppedDown, None);
+                }
+                self.end_by(guard::now() + self.grace);
+            }
+            Order::Kill => self.end_by(guard::now()),
+        }
     }
 
     /// There is nobody to give the entry up if we crash: the application may count on it as long as it
     /// was told.
-    fn keep(&mut self, _: &Ticket) {}
+    fn keep(&mut self, _: Option<&Ticket>) {}
 
-    fn renewed(&mut self, deadlines: Deadlines) {
-        self.deadlines = Some(deadlines);
-        self.poster.post(|file| file.limit(Some(deadlines.hard)));
-    }
-
-    fn stop(&mut self, kill_at: Boottime) {
-        self.end_by(kill_at);
-    }
-
-    fn signal(&mut self, _: i32, _: bool, _: Option<Boottime>) {
-        if let Some(board) = self.board {
-            board.over(Reason::SteppedDown, None);
-        }
-        self.end_by(guard::now() + self.grace);
-    }
-
-    fn kill(&mut self) {
-        self.end_by(guard::now());
-    }
+    fn resigns(&mut self) {}
 
     fn sweep(&mut self) {}
 

@@ -1,3 +1,4 @@
+use std::convert::Infallible;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -257,11 +258,11 @@ impl<'a> Desk<'a> {
         let remind = async {
             sleep(MOMENT).await;
             self.log.warn(format_args!("{why}; waiting for that"));
-            std::future::pending::<()>().await;
+            std::future::pending::<Infallible>().await
         };
         tokio::select! {
             end = wait => end,
-            () = remind => unreachable!("a reminder has no end"),
+            never = remind => match never {},
         }
     }
 

@@ -1,5 +1,6 @@
 //! `--preempt`: a candidate that has waited for long asks a leader of less priority to hand over.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use elect_api::{Candidate, Leader, Survey, Token};
@@ -16,8 +17,12 @@ use crate::report::Log;
 const PAUSE: Duration = Duration::from_secs(5);
 
 /// Asks each leader that has less priority than `candidate`, once it has waited for the time that the plan has for
-/// that. It has no end. Where programs other than elect take part nobody is asked: they might come to lead instead.
-pub(in crate::command) async fn preempt(plan: &CampaignPlan, candidate: &Candidate, log: &Log) {
+/// that. Where programs other than elect take part nobody is asked: they might come to lead instead.
+pub(in crate::command) async fn preempt(
+    plan: &CampaignPlan,
+    candidate: &Candidate,
+    log: &Log,
+) -> Infallible {
     let Some(after) = plan.preempt_after else { return std::future::pending().await };
     // Without a clock there is no engine either, and that says so.
     let Ok(clock) = BootClock::new() else { return std::future::pending().await };

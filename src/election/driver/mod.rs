@@ -14,6 +14,7 @@ use elect_api::{
 };
 use tokio::sync::Mutex;
 
+use crate::guard::Order;
 use crate::guard::switches::is_off;
 
 pub use surroundings::{Clock, Observer, Tree};
@@ -161,15 +162,12 @@ impl<'a> Driver<'a> {
                     self.pending.push_back(Event::Empty);
                 }
             }
-            Command::Signal { signal, resume, kill_at } => {
-                self.tree.signal(signal, resume, kill_at);
+            Command::Order(order) => {
+                self.tree.obey(order);
+                if let Order::Renewed(deadlines) = order {
+                    self.observer.renewed(deadlines);
+                }
             }
-            Command::Renewed(deadlines) => {
-                self.tree.renewed(deadlines);
-                self.observer.renewed(deadlines);
-            }
-            Command::Stop(kill_at) => self.tree.stop(kill_at),
-            Command::Kill => self.tree.kill(),
             Command::Sweep => self.tree.sweep(),
             Command::Tell(news) => {
                 let is_of_place =
@@ -253,7 +251,7 @@ impl<'a> Driver<'a> {
         // No request is under way: the next one is about to be made.
         let ticket = seat.try_lock().ok().and_then(|seat| seat.ticket());
         if let Some(ticket) = ticket.filter(|ticket| self.ticket.as_ref() != Some(ticket)) {
-            self.tree.keep(&ticket);
+            self.tree.keep(Some(&ticket));
             self.ticket = Some(ticket);
         }
     }

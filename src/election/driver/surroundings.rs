@@ -7,7 +7,7 @@ use elect_api::{Boottime, Holds, Survey, Ticket, Token};
 
 use crate::election::Called;
 use crate::election::machine::{Event, News};
-use crate::guard::Deadlines;
+use crate::guard::{Deadlines, Order};
 
 /// Time, as the engine sees it.
 #[async_trait]
@@ -27,7 +27,8 @@ pub trait Clock: Send {
     async fn until(&self, at: Option<Boottime>);
 }
 
-/// The command and what guards it, as the engine sees it.
+/// The command and what guards it, as the engine sees it. Nothing has a default, so that whoever wraps
+/// one passes on all of it.
 #[async_trait]
 pub trait Tree: Send {
     /// Has the command started, or started again once the tree is empty; it inherits `holds`.
@@ -36,26 +37,14 @@ pub trait Tree: Send {
     /// When it cannot even be tried.
     fn start(&mut self, token: Token, holds: &Holds<'_>) -> io::Result<()>;
 
-    /// Keeps a ticket, to give our entry up if we crash; in place of any before.
-    fn keep(&mut self, ticket: &Ticket);
+    /// Does what is asked of the command, and of all that runs beside it.
+    fn obey(&mut self, order: Order);
 
-    /// Keeps no ticket until the next one.
-    fn withhold(&mut self) {}
+    /// Keeps a ticket, to give our entry up if we crash, in place of any before; with `None` nobody has one.
+    fn keep(&mut self, ticket: Option<&Ticket>);
 
     /// The tree is empty, and leadership, if it was ours, is being given up.
-    fn resigns(&mut self) {}
-
-    /// Keeps these deadlines; the first ones come before the start.
-    fn renewed(&mut self, deadlines: Deadlines);
-
-    /// Asks the command to stop, and kills everything at `kill_at`.
-    fn stop(&mut self, kill_at: Boottime);
-
-    /// Signals the command, followed by CONT for `resume`, and by the kill of everything at `kill_at`.
-    fn signal(&mut self, signal: i32, resume: bool, kill_at: Option<Boottime>);
-
-    /// Kills everything now.
-    fn kill(&mut self);
+    fn resigns(&mut self);
 
     /// Kills everything when the guardian is dead: [`Event::Empty`] comes of it.
     fn sweep(&mut self);
@@ -67,25 +56,19 @@ pub trait Tree: Send {
     async fn next_event(&mut self) -> Event;
 }
 
-/// Whoever tells people, and knows what the engine does not.
+/// Whoever tells people, and knows what the engine does not. It has no defaults either.
 pub trait Observer: Send {
     /// Something that people may want to know.
     fn news(&mut self, news: News);
 
     /// What happened, before anything is done about it.
-    fn happened(&mut self, event: &Event) {
-        let _ = event;
-    }
+    fn happened(&mut self, event: &Event);
 
     /// These are the deadlines from now on.
-    fn renewed(&mut self, deadlines: Deadlines) {
-        let _ = deadlines;
-    }
+    fn renewed(&mut self, deadlines: Deadlines);
 
     /// A call to the store is over.
-    fn called(&mut self, called: &Called) {
-        let _ = called;
-    }
+    fn called(&mut self, called: &Called);
 
     /// The loop turns, and does so again by `next`, whatever happens before.
     fn turns(&mut self, next: Option<Boottime>);

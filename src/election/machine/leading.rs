@@ -7,8 +7,8 @@ use elect_api::{Boottime, Token, Validity};
 use super::restarting::Runs;
 use super::{Answer, Command, Event, Machine, News, Phase, Verdict};
 use crate::election::leadership::Leadership;
-use crate::guard::Ended;
 use crate::guard::switches::is_off;
+use crate::guard::{Ended, Order};
 
 /// A leadership and how far the command has come.
 #[derive(Clone, Debug)]
@@ -133,7 +133,7 @@ impl Machine {
 
     fn announce_deadlines(&mut self, validity: Validity) {
         if let Some(deadlines) = self.timing.deadlines(validity) {
-            self.say(Command::Renewed(deadlines));
+            self.say(Command::Order(Order::Renewed(deadlines)));
         }
     }
 
@@ -195,7 +195,7 @@ impl Machine {
             return self.leave(now, Verdict::Lost(why));
         }
         tenure.kill();
-        self.say(Command::Kill);
+        self.say(Command::Order(Order::Kill));
         self.lose(why);
     }
 
@@ -213,7 +213,7 @@ impl Machine {
         match tenure.stage {
             Stage::Running | Stage::Lingering => {
                 tenure.stage = Stage::Stopping;
-                self.say(Command::Stop(kill_at));
+                self.say(Command::Order(Order::Stop { kill_at }));
                 self.lose(why);
             }
             Stage::Stopping | Stage::Emptying | Stage::Recording(_) => {}
@@ -304,12 +304,12 @@ impl Machine {
         let Phase::Leading(tenure) = &mut self.phase else { return };
         match tenure.stage {
             // Its guardian may not have heard of that.
-            Stage::Emptying => self.say(Command::Kill),
+            Stage::Emptying => self.say(Command::Order(Order::Kill)),
             // It was asked as the command was.
             Stage::Stopping => {}
             _ => {
                 tenure.stage = Stage::Stopping;
-                self.say(Command::Stop(kill_at));
+                self.say(Command::Order(Order::Stop { kill_at }));
             }
         }
     }
@@ -375,7 +375,7 @@ impl Machine {
             tenure.ask(now, signal, kill_at);
             self.say(Command::Tell(News::Stopping(signal)));
         }
-        self.say(Command::Signal { signal, resume: interrupts, kill_at });
+        self.say(Command::Order(Order::Signal { signal, resume: interrupts, kill_at }));
     }
 
     /// The command has so long to end, if there is a limit to it.
@@ -402,6 +402,10 @@ impl Machine {
         let kill_at = limit.map(|limit| now + limit);
         tenure.ask(now, self.rules.signal, kill_at);
         self.say(Command::Tell(News::SteppingDown(why)));
-        self.say(Command::Signal { signal: self.rules.signal, resume: true, kill_at });
+        self.say(Command::Order(Order::Signal {
+            signal: self.rules.signal,
+            resume: true,
+            kill_at,
+        }));
     }
 }

@@ -14,7 +14,7 @@ use elect_api::Boottime;
 use super::leading::{Stage, Tenure};
 use super::request::Request;
 use super::{Command, Machine, News, Phase, Restarts, Verdict};
-use crate::guard::Ended;
+use crate::guard::{Ended, Order};
 
 /// How a leader's command has fared so far.
 #[derive(Clone, Debug, Default)]
@@ -133,7 +133,11 @@ impl Machine {
         let Phase::Leading(tenure) = &mut self.phase else { return };
         if tenure.runs.outlived {
             tenure.enter(Stage::Stopping);
-            self.say(if kill_at <= now { Command::Kill } else { Command::Stop(kill_at) });
+            self.say(Command::Order(if kill_at <= now {
+                Order::Kill
+            } else {
+                Order::Stop { kill_at }
+            }));
             return match verdict {
                 Verdict::Lost(why) => self.lose(why),
                 verdict => _ = self.verdict.get_or_insert(verdict),

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use elect_api::{Boottime, Division, ElectionName, Error, Token};
+use elect_api::{Division, ElectionName, Error, Token};
 
 use crate::election::orders::Orders;
 use crate::election::{Call, Reply};
-use crate::guard::{Deadlines, Ended};
+use crate::guard::{Ended, Order};
 
 /// What the user wants of a candidacy; durations that do not concern the lease's time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -156,23 +156,10 @@ pub enum Command {
     LookOut,
     /// Drop the call that is under way; its outcome is unknown for good.
     Abandon,
-    /// Have the guardian keep these deadlines. They come before the start, and with each renewal.
-    Renewed(Deadlines),
     /// Have the guardian start the command, or start it again.
     Start(Token),
-    /// Have the guardian ask the command to stop, and kill everything at this instant; and so what has outlived it.
-    Stop(Boottime),
-    /// Have the guardian signal the command.
-    Signal {
-        /// The signal's number.
-        signal: i32,
-        /// Follow it with CONT.
-        resume: bool,
-        /// Kill everything at this instant.
-        kill_at: Option<Boottime>,
-    },
-    /// Have the guardian kill everything now.
-    Kill,
+    /// Have the guardian do this. Deadlines come before the start, and with each renewal.
+    Order(Order),
     /// Kill what a dead guardian left; `Empty` is the answer.
     Sweep,
     /// Something that people may want to know.

@@ -11,7 +11,7 @@ fn run(leftover: Leftover, events: &[(u64, Event)]) -> Vec<Action> {
     events.iter().filter_map(|&(second, event)| ladder.step(at(second), event)).collect()
 }
 
-const TERM: Event = Event::Signal { signal: 15, resume: true, kill_at: None };
+const TERM: Event = Event::Order(Order::Signal { signal: 15, resume: true, kill_at: None });
 
 #[test]
 fn a_command_that_ends_is_swept_before_the_release() {
@@ -33,7 +33,7 @@ fn it_starts_one_command_only() {
     let events = [
         (1, Event::Start),
         (1, Event::Start),
-        (1, Event::Kill),
+        (1, Event::Order(Order::Kill)),
         (1, Event::Start),
         (2, Event::NoChildren),
         (3, Event::Start),
@@ -65,14 +65,20 @@ fn end_of_file_kills_and_then_leaves_without_a_word() {
         run(Leftover::Wait, &events),
         [Action::Spawn, Action::KillAll, Action::KillAll, Action::Exit]
     );
-    let events =
-        [(1, Event::Start), (2, Event::Kill), (3, Event::WrapperGone), (4, Event::NoChildren)];
+    let events = [
+        (1, Event::Start),
+        (2, Event::Order(Order::Kill)),
+        (3, Event::WrapperGone),
+        (4, Event::NoChildren),
+    ];
     assert_eq!(run(Leftover::Wait, &events), [Action::Spawn, Action::KillAll, Action::Exit]);
 }
 
 #[test]
 fn a_signal_escalates_at_the_earliest_instant_named() {
-    let ask = |second| Event::Signal { signal: 15, resume: true, kill_at: Some(at(second)) };
+    let ask = |second| {
+        Event::Order(Order::Signal { signal: 15, resume: true, kill_at: Some(at(second)) })
+    };
     let mut ladder = Ladder::new(Leftover::Kill, false);
     ladder.step(at(1), Event::Start);
     assert_eq!(ladder.step(at(1), ask(9)), Some(Action::Signal { signal: 15, resume: true }));
@@ -97,7 +103,7 @@ fn a_command_that_has_ended_by_itself_may_be_started_again() {
         (2, Event::CommandEnded),
         (2, Event::Start),
         (3, Event::NoChildren),
-        (4, Event::Renewed(deadlines(9))),
+        (4, Event::Order(Order::Renewed(deadlines(9)))),
         (5, Event::Start),
         (9, Event::Tick),
         (9, Event::CommandEnded),
@@ -123,9 +129,9 @@ fn a_command_that_has_ended_by_itself_may_be_started_again() {
 #[test]
 fn whatever_else_ends_a_tree_is_the_last_of_it() {
     let ends = [
-        Event::Kill,
-        Event::Stop { kill_at: at(9) },
-        Event::Signal { signal: 15, resume: true, kill_at: Some(at(9)) },
+        Event::Order(Order::Kill),
+        Event::Order(Order::Stop { kill_at: at(9) }),
+        Event::Order(Order::Signal { signal: 15, resume: true, kill_at: Some(at(9)) }),
     ];
     for end in ends {
         for when in 1..=3 {
@@ -145,11 +151,11 @@ fn whatever_else_ends_a_tree_is_the_last_of_it() {
 #[test]
 fn a_tree_that_is_being_killed_as_its_time_runs_out_is_the_last() {
     let events = [
-        (1, Event::Renewed(deadlines(5))),
+        (1, Event::Order(Order::Renewed(deadlines(5)))),
         (1, Event::Start),
         (3, Event::CommandEnded),
         (6, Event::NoChildren),
-        (6, Event::Renewed(deadlines(20))),
+        (6, Event::Order(Order::Renewed(deadlines(20)))),
         (7, Event::Start),
     ];
     let expected = [Action::Spawn, Action::KillAll, Action::Release, Action::Refuse];
@@ -162,7 +168,7 @@ fn deadlines(soft: u64) -> Deadlines {
 
 #[test]
 fn the_soft_deadline_asks_and_the_hard_one_kills() {
-    let renewed = |soft| Event::Renewed(deadlines(soft));
+    let renewed = |soft| Event::Order(Order::Renewed(deadlines(soft)));
     let events = [
         (1, renewed(5)),
         (1, Event::Start),
@@ -179,7 +185,11 @@ fn the_soft_deadline_asks_and_the_hard_one_kills() {
 
 #[test]
 fn an_order_that_comes_after_its_deadline_starts_nothing() {
-    let events = [(1, Event::Renewed(deadlines(5))), (5, Event::Start), (5, Event::NotStarted)];
+    let events = [
+        (1, Event::Order(Order::Renewed(deadlines(5)))),
+        (5, Event::Start),
+        (5, Event::NotStarted),
+    ];
     assert_eq!(run(Leftover::Kill, &events), [Action::Refuse, Action::Release]);
 }
 
@@ -192,20 +202,24 @@ fn a_timed_lease_starts_nothing_without_deadlines() {
 #[test]
 fn no_order_resumes_a_command_whose_time_is_over() {
     let mut ladder = Ladder::new(Leftover::Kill, true);
-    ladder.step(at(1), Event::Renewed(deadlines(5)));
+    ladder.step(at(1), Event::Order(Order::Renewed(deadlines(5))));
     ladder.step(at(1), Event::Start);
-    let resume = Event::Signal { signal: 18, resume: false, kill_at: None };
+    let resume = Event::Order(Order::Signal { signal: 18, resume: false, kill_at: None });
     assert_eq!(ladder.step(at(9), resume), Some(Action::KillAll));
 }
 
 #[test]
 fn deadlines_never_go_back_nor_return_once_they_passed() {
     let mut ladder = Ladder::new(Leftover::Kill, false);
-    ladder.step(at(1), Event::Renewed(deadlines(9)));
+    ladder.step(at(1), Event::Order(Order::Renewed(deadlines(9))));
     ladder.step(at(1), Event::Start);
-    assert_eq!(ladder.step(at(2), Event::Renewed(deadlines(8))), None);
+    assert_eq!(ladder.step(at(2), Event::Order(Order::Renewed(deadlines(8)))), None);
     assert_eq!(ladder.next_tick(), Some(at(9)));
-    assert_eq!(ladder.step(at(9), Event::Renewed(deadlines(20))), None, "before the tick was seen");
+    assert_eq!(
+        ladder.step(at(9), Event::Order(Order::Renewed(deadlines(20)))),
+        None,
+        "before the tick was seen"
+    );
     assert_eq!(ladder.step(at(9), Event::Tick), Some(Action::Ask));
     assert_eq!((ladder.next_tick(), ladder.kill_at()), (Some(at(13)), Some(at(13))));
 }
@@ -213,10 +227,10 @@ fn deadlines_never_go_back_nor_return_once_they_passed() {
 #[test]
 fn a_lost_leadership_asks_once_and_ends_at_the_earlier_deadline() {
     let mut ladder = Ladder::new(Leftover::Kill, false);
-    ladder.step(at(1), Event::Renewed(deadlines(9)));
+    ladder.step(at(1), Event::Order(Order::Renewed(deadlines(9))));
     ladder.step(at(1), Event::Start);
-    assert_eq!(ladder.step(at(2), Event::Stop { kill_at: at(6) }), Some(Action::Ask));
-    assert_eq!(ladder.step(at(3), Event::Stop { kill_at: at(5) }), None);
+    assert_eq!(ladder.step(at(2), Event::Order(Order::Stop { kill_at: at(6) })), Some(Action::Ask));
+    assert_eq!(ladder.step(at(3), Event::Order(Order::Stop { kill_at: at(5) })), None);
     assert_eq!(ladder.step(at(4), TERM), Some(Action::Signal { signal: 15, resume: true }));
     assert_eq!(ladder.step(at(6), Event::Tick), Some(Action::KillAll));
 }
@@ -225,7 +239,7 @@ fn a_lost_leadership_asks_once_and_ends_at_the_earlier_deadline() {
 #[test]
 fn a_guardian_that_has_killed_once_gets_more_time_to_kill() {
     let mut ladder = Ladder::new(Leftover::Kill, true);
-    ladder.step(at(1), Event::Renewed(deadlines(5)));
+    ladder.step(at(1), Event::Order(Order::Renewed(deadlines(5))));
     ladder.step(at(1), Event::Start);
     assert_eq!(ladder.step(at(2), Event::Killed), None, "nothing is killed yet");
     assert_eq!(ladder.dead_man(), Some(at(10)));
@@ -234,7 +248,7 @@ fn a_guardian_that_has_killed_once_gets_more_time_to_kill() {
     assert_eq!(ladder.step(at(9), Event::Killed), Some(Action::Rearm));
     assert_eq!(ladder.dead_man(), Some(at(11)));
     assert_eq!(ladder.step(at(10), Event::Killed), None, "once is enough");
-    ladder.step(at(10), Event::Renewed(deadlines(20)));
+    ladder.step(at(10), Event::Order(Order::Renewed(deadlines(20))));
     assert_eq!(ladder.dead_man(), Some(at(11)), "it takes no other back");
 }
 
@@ -242,10 +256,10 @@ fn a_guardian_that_has_killed_once_gets_more_time_to_kill() {
 fn no_order_reaches_a_tree_that_is_empty() {
     let events = [
         (1, Event::Start),
-        (2, Event::Kill),
+        (2, Event::Order(Order::Kill)),
         (3, Event::NoChildren),
         (4, TERM),
-        (4, Event::Kill),
+        (4, Event::Order(Order::Kill)),
         (4, Event::Tick),
     ];
     assert_eq!(run(Leftover::Kill, &events), [Action::Spawn, Action::KillAll, Action::Release]);

@@ -8,7 +8,7 @@ use elect::election::orders::Orders;
 use elect::election::ranking::Field;
 use elect::election::timing::{Timing, Wishes};
 use elect::election::{Call, Reply};
-use elect::guard::ladder::{Action, Deadlines, Event as Order, Ladder};
+use elect::guard::ladder::{self, Action, Deadlines, Ladder};
 use elect::guard::{Ended, Leftover};
 use elect_api::{Boottime, Cadence, Lease, Token};
 use elect_testkit::sim::{self, Ask};
@@ -74,7 +74,7 @@ pub(super) struct Candidate {
     pub(super) wrapper: Process,
     pub(super) guardian: Process,
     events: VecDeque<Event>,
-    orders: VecDeque<Order>,
+    orders: VecDeque<ladder::Event>,
     token: Option<Token>,
     ticket: Option<u64>,
     dead_man: Option<Boottime>,
@@ -235,14 +235,9 @@ impl Candidate {
             Command::Abandon => self.sent = None,
             Command::Start(token) => {
                 self.token = Some(token);
-                self.orders.push_back(Order::Start);
+                self.orders.push_back(ladder::Event::Start);
             }
-            Command::Renewed(deadlines) => self.orders.push_back(Order::Renewed(deadlines)),
-            Command::Stop(kill_at) => self.orders.push_back(Order::Stop { kill_at }),
-            Command::Signal { signal, resume, kill_at } => {
-                self.orders.push_back(Order::Signal { signal, resume, kill_at });
-            }
-            Command::Kill => self.orders.push_back(Order::Kill),
+            Command::Order(order) => self.orders.push_back(ladder::Event::Order(order)),
             Command::Sweep => {
                 self.swept = true;
                 self.kill_tree(now);
@@ -252,7 +247,7 @@ impl Candidate {
             }
             Command::Finish(_) => {
                 self.is_done = true;
-                self.orders.push_back(Order::WrapperGone);
+                self.orders.push_back(ladder::Event::WrapperGone);
             }
             Command::Tell(_) | Command::LookOut => {}
         }
@@ -298,10 +293,10 @@ impl Candidate {
         if self.unreaped {
             self.unreaped = false;
             self.events.push_back(Event::Ended(Ended::Exited(0)));
-            self.order(now, Order::CommandEnded);
-            self.order(now, Order::NoChildren);
+            self.order(now, ladder::Event::CommandEnded);
+            self.order(now, ladder::Event::NoChildren);
         } else if self.ladder.next_tick().is_some_and(|at| at <= now) {
-            self.order(now, Order::Tick);
+            self.order(now, ladder::Event::Tick);
         } else if let Some(order) = self.orders.pop_front() {
             self.order(now, order);
         } else {
@@ -310,7 +305,7 @@ impl Candidate {
         true
     }
 
-    fn order(&mut self, now: Boottime, order: Order) {
+    fn order(&mut self, now: Boottime, order: ladder::Event) {
         match self.ladder.step(now, order) {
             Some(Action::Spawn) => {
                 self.dead_man = self.ladder.dead_man();
@@ -318,18 +313,18 @@ impl Candidate {
             }
             Some(Action::Refuse) => {
                 self.events.push_back(Event::NotStarted(libc::ETIME));
-                self.order(now, Order::NotStarted);
+                self.order(now, ladder::Event::NotStarted);
             }
             Some(Action::Ask) => self.events.push_back(Event::SoftPassed),
             Some(Action::Rearm) => {
                 self.dead_man = self.ladder.dead_man();
             }
             Some(Action::KillAll) if self.tree.is_none() && !self.unreaped => {
-                self.order(now, Order::NoChildren);
+                self.order(now, ladder::Event::NoChildren);
             }
             Some(Action::KillAll) => {
                 self.kill_tree(now);
-                self.order(now, Order::Killed);
+                self.order(now, ladder::Event::Killed);
             }
             Some(Action::Signal { .. }) => self.kill_tree(now),
             Some(Action::Release) => {
@@ -384,7 +379,7 @@ impl Candidate {
         if self.wrapper != Process::Dead {
             self.wrapper = Process::Dead;
             self.sent = None;
-            self.orders.push_back(Order::WrapperGone);
+            self.orders.push_back(ladder::Event::WrapperGone);
         }
     }
 

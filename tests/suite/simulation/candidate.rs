@@ -10,6 +10,7 @@ use elect::election::Called;
 use elect::election::driver::{self, Candidacy};
 use elect::election::machine::{Event, Heeds, Machine, News, Rules, Settles, Verdict, Wait};
 use elect::election::timing::{Timing, Wishes};
+use elect::guard::Deadlines;
 use elect_api::{Candidate, Store, Survey, Ticket};
 use elect_testkit::sim::Clock;
 use tokio::sync::watch;
@@ -65,6 +66,8 @@ impl driver::Observer for Narrator {
     fn happened(&mut self, event: &Event) {
         self.say(event);
     }
+
+    fn renewed(&mut self, _deadlines: Deadlines) {}
 
     fn called(&mut self, called: &Called) {
         self.say(called);

@@ -8,8 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use elect::election::driver;
 use elect::election::machine;
-use elect::guard::ladder::{Action, Deadlines, Event, Ladder};
-use elect::guard::{Ended, Leftover};
+use elect::guard::ladder::{Action, Event, Ladder};
+use elect::guard::{self, Ended, Leftover};
 use elect_api::{Boottime, Holds, Ticket, Token};
 use elect_testkit::sim::Clock;
 use elect_testkit::switches::{Part, is_off};
@@ -27,7 +27,7 @@ use super::witness::Witness;
 pub(crate) enum Order {
     Start(Token),
     Ladder(Event),
-    Keep(Ticket),
+    Keep(Option<Ticket>),
     /// The guardian is stopped until then, by the time of the world; the kernel is not. Stops do not add up.
     PauseUntil(Boottime),
     /// The guardian is killed.
@@ -155,27 +155,19 @@ impl driver::Tree for SimTree {
         Ok(())
     }
 
-    fn keep(&mut self, ticket: &Ticket) {
-        self.send(Order::Keep(ticket.clone()));
+    fn obey(&mut self, order: guard::Order) {
+        if let guard::Order::Renewed(deadlines) = order {
+            self.witness.renewed();
+            self.soft = Some(deadlines.soft);
+        }
+        self.send(Order::Ladder(Event::Order(order)));
     }
 
-    fn renewed(&mut self, deadlines: Deadlines) {
-        self.witness.renewed();
-        self.soft = Some(deadlines.soft);
-        self.send(Order::Ladder(Event::Renewed(deadlines)));
+    fn keep(&mut self, ticket: Option<&Ticket>) {
+        self.send(Order::Keep(ticket.cloned()));
     }
 
-    fn stop(&mut self, kill_at: Boottime) {
-        self.send(Order::Ladder(Event::Stop { kill_at }));
-    }
-
-    fn signal(&mut self, signal: i32, resume: bool, kill_at: Option<Boottime>) {
-        self.send(Order::Ladder(Event::Signal { signal, resume, kill_at }));
-    }
-
-    fn kill(&mut self) {
-        self.send(Order::Ladder(Event::Kill));
-    }
+    fn resigns(&mut self) {}
 
     fn sweep(&mut self) {
         self.broom.notify_one();
@@ -319,7 +311,7 @@ impl SimGuardian {
                 self.step(now, event)
             }
             Order::Keep(ticket) => {
-                self.ticket = Some(ticket);
+                self.ticket = ticket;
                 ControlFlow::Continue(())
             }
             Order::PauseUntil(until) => {

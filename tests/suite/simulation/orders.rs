@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use elect::guard::Leftover;
-use elect::guard::ladder::{Action, Deadlines, Event, Ladder};
+use elect::guard::ladder::{Action, Deadlines, Event, Ladder, Order};
 use elect_api::Boottime;
 
 use super::stage::Breach;
@@ -48,11 +48,15 @@ fn event(chance: &mut fastrand::Rng, now: Boottime) -> Event {
             let hard = soft + Duration::from_secs(4);
             let dead_man = hard + Duration::from_millis(250);
             let last = hard + Duration::from_millis(750);
-            Event::Renewed(Deadlines { soft, hard, dead_man, last })
+            Event::Order(Order::Renewed(Deadlines { soft, hard, dead_man, last }))
         }
-        5 => Event::Stop { kill_at },
-        6 => Event::Signal { signal: libc::SIGTERM, resume: true, kill_at: Some(kill_at) },
-        7 => Event::Kill,
+        5 => Event::Order(Order::Stop { kill_at }),
+        6 => Event::Order(Order::Signal {
+            signal: libc::SIGTERM,
+            resume: true,
+            kill_at: Some(kill_at),
+        }),
+        7 => Event::Order(Order::Kill),
         8 => Event::CommandEnded,
         9 => Event::NoChildren,
         _ => Event::Tick,

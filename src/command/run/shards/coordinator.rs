@@ -1,5 +1,6 @@
 //! The member that leads the roster: it gives shards to those who are there.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use elect_api::{Division, ElectionName, Error, Ordered, Store, Survey, Wake, first_of, never};
@@ -26,8 +27,8 @@ pub(super) struct Coordinator<'a> {
 }
 
 impl Coordinator<'_> {
-    /// Coordinates whenever we lead the roster. It has no end.
-    pub(super) async fn work(&self, mut known: watch::Receiver<Known>) {
+    /// Coordinates whenever we lead the roster.
+    pub(super) async fn work(&self, mut known: watch::Receiver<Known>) -> Infallible {
         let mut told = None;
         loop {
             if known.wait_for(|known| known.leads.is_some()).await.is_err() {

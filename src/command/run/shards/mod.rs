@@ -116,8 +116,8 @@ async fn campaign(
         let work = coordinator.work(known.clone());
         let mut beside = Box::pin(async {
             tokio::select! {
-                () = work => unreachable!("coordinating has no end"),
-                () = keep_in_touch(service.as_ref()) => unreachable!("a service has no end"),
+                never = work => never,
+                never = keep_in_touch(service.as_ref()) => never,
             }
         });
         while is_in_roster || !member.held.is_empty() {
@@ -130,7 +130,7 @@ async fn campaign(
                 }
                 signal = incoming.next() => if let Ok(signal) = signal { member.signaled(signal) },
                 Ok(()) = known.changed() => member.follow(&known.borrow_and_update()),
-                () = &mut beside => {}
+                never = &mut beside => match never {},
             }
         }
     }

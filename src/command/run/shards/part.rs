@@ -3,13 +3,13 @@
 use std::io;
 
 use async_trait::async_trait;
-use elect_api::{Boottime, Holds, Ticket, Token};
+use elect_api::{Holds, Ticket, Token};
 use tokio::sync::mpsc;
 
 use crate::command::run::guarded::Guarded;
 use crate::election::driver::Tree;
 use crate::election::machine::Event;
-use crate::guard::{Deadlines, Guardian};
+use crate::guard::{Guardian, Order};
 
 /// What a shard is told.
 #[derive(Clone, Debug)]
@@ -43,29 +43,15 @@ impl Tree for Part {
         self.guarded.guardian().start(token, holds)
     }
 
-    fn keep(&mut self, ticket: &Ticket) {
+    fn obey(&mut self, order: Order) {
+        self.guarded.guardian().obey(order);
+    }
+
+    fn keep(&mut self, ticket: Option<&Ticket>) {
         self.guarded.guardian().keep(ticket);
     }
 
-    fn withhold(&mut self) {
-        self.guarded.guardian().keep_none();
-    }
-
-    fn renewed(&mut self, deadlines: Deadlines) {
-        self.guarded.guardian().renewed(deadlines);
-    }
-
-    fn stop(&mut self, kill_at: Boottime) {
-        self.guarded.guardian().stop(kill_at);
-    }
-
-    fn signal(&mut self, signal: i32, resume: bool, kill_at: Option<Boottime>) {
-        self.guarded.guardian().signal(signal, resume, kill_at);
-    }
-
-    fn kill(&mut self) {
-        self.guarded.guardian().kill();
-    }
+    fn resigns(&mut self) {}
 
     fn sweep(&mut self) {
         self.guarded.sweep();

@@ -9,11 +9,11 @@ use tokio::sync::{oneshot, watch};
 
 use crate::command::candidacy::Observer;
 use crate::command::run::guarded::{Guarded, Happened};
-use crate::election::Reply;
 use crate::election::driver::{self, Tree};
 use crate::election::machine::{Event, News};
 use crate::election::orders::Orders;
-use crate::guard::{Deadlines, Ended, Guardian};
+use crate::election::{Called, Reply};
+use crate::guard::{Deadlines, Ended, Guardian, Order};
 
 /// What a member knows of the roster.
 #[derive(Clone, Debug, Default)]
@@ -66,28 +66,18 @@ impl Tree for Roster<'_> {
         Ok(())
     }
 
-    fn keep(&mut self, ticket: &Ticket) {
+    /// Whoever coordinates without leading any more gives advice, and no more.
+    fn obey(&mut self, order: Order) {
+        if !matches!(order, Order::Renewed(_)) {
+            self.end();
+        }
+    }
+
+    fn keep(&mut self, ticket: Option<&Ticket>) {
         self.guarded.guardian().keep(ticket);
     }
 
-    fn withhold(&mut self) {
-        self.guarded.guardian().keep_none();
-    }
-
-    /// Whoever coordinates without leading any more gives advice, and no more.
-    fn renewed(&mut self, _: Deadlines) {}
-
-    fn stop(&mut self, _: Boottime) {
-        self.end();
-    }
-
-    fn signal(&mut self, _: i32, _: bool, _: Option<Boottime>) {
-        self.end();
-    }
-
-    fn kill(&mut self) {
-        self.end();
-    }
+    fn resigns(&mut self) {}
 
     fn sweep(&mut self) {
         self.end();
@@ -135,6 +125,7 @@ impl driver::Observer for Herald<'_> {
         }
     }
 
+    /// What it hears is the roster's: no command of a member runs for that.
     fn happened(&mut self, event: &Event) {
         match event {
             Event::Ordered(orders) => {
@@ -146,6 +137,14 @@ impl driver::Observer for Herald<'_> {
             }
             _ => {}
         }
+    }
+
+    fn renewed(&mut self, deadlines: Deadlines) {
+        self.inner.renewed(deadlines);
+    }
+
+    fn called(&mut self, called: &Called) {
+        self.inner.called(called);
     }
 
     fn turns(&mut self, next: Option<Boottime>) {

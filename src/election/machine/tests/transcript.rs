@@ -7,6 +7,7 @@ use elect_api::{Boottime, Cadence, Error, ErrorKind, Lease, Token, Validity};
 use crate::election::machine::{Command, Event, Heeds, Machine, Rules, Settles, Verdict, Wait};
 use crate::election::timing::{Timing, Wishes};
 use crate::election::{Answer, Call, LastWords, Reply};
+use crate::guard::Order;
 
 pub(super) const ETCD: Lease = Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8 });
 pub(super) const TERM: i32 = libc::SIGTERM;
@@ -82,19 +83,19 @@ pub(super) fn word(command: &Command) -> Option<String> {
         Command::LookOut => "look out".into(),
         Command::Abandon => "abandon".into(),
         Command::Start(token) => format!("start {token}"),
-        Command::Stop(kill_at) => {
+        Command::Order(Order::Stop { kill_at }) => {
             format!("stop, kill at {:.1}", kill_at.since(at(0.0)).as_secs_f64())
         }
-        Command::Signal { signal, kill_at, .. } => match kill_at {
+        Command::Order(Order::Signal { signal, kill_at, .. }) => match kill_at {
             Some(instant) => {
                 format!("signal {signal}, kill at {:.1}", instant.since(at(0.0)).as_secs_f64())
             }
             None => format!("signal {signal}"),
         },
-        Command::Kill => "kill".into(),
+        Command::Order(Order::Kill) => "kill".into(),
         Command::Sweep => "sweep".into(),
         // Deadlines come with each proof; the guardian's own tests follow them up.
-        Command::Tell(_) | Command::Renewed(_) => return None,
+        Command::Tell(_) | Command::Order(Order::Renewed(_)) => return None,
         Command::Finish(verdict) => match verdict {
             Verdict::Ended(ended) => format!("finish: {ended:?}"),
             Verdict::NotStarted(errno) => format!("finish: not started {errno}"),

@@ -150,11 +150,12 @@
 //! delay it is a mark as well: a winner reads it first, starts nothing for a while where the last leadership has no
 //! clean end, and says that it begins before its command does.
 //!
-//! **Hooks.** What is run beside the command as leadership begins has a guardian of its own, with the deadlines of the
-//! command's and what holds the lease. It lives on when the command is started again. The tree counts as empty once it is
-//! dead as well, which it is asked to be where the leadership is to end; and while it runs the command's
-//! guardian has no ticket, which it could redeem before the other guardian is done. The rest of the hooks nothing
-//! protects.
+//! **What runs beside the command.** The hook that is run as leadership begins has a guardian of its own, with the
+//! deadlines of the command's and what holds the lease. It lives on when the command is started again. The tree counts as
+//! empty once that hook is dead as well, which it is asked to be where the leadership is to end, and whatever looks at
+//! whether the command is well; and while one of them runs the command's guardian has no ticket, which it could redeem
+//! before the other guardian is done. One owner (`command::candidacy::Company`) sees to that: it passes on
+//! what the engine orders, to the tree and to the rest, as far as that concerns them. The other hooks nothing protects.
 //!
 //! **What people see.** `report` writes logs, the line that shows the waiting, tables, JSON and the
 //! outcome file, and never blocks on a reader that does not read. A service manager, where one listens, is

@@ -1,6 +1,5 @@
 //! The wrapper's side of the guardian.
 
-use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -18,6 +17,7 @@ use super::guardian::{self, MOST_OPEN, Parts};
 use super::hunt::Hunt;
 use super::image::{Image, LEASE, LISTEN_PID, Late, PART, SLOT, TOKEN};
 use super::ladder::{Ladder, Leftover, Order};
+use super::outbox::Unsent;
 use super::priority::Turn;
 use super::redeemer::{Redeem, Redeemer};
 use super::role::Role;
@@ -143,7 +143,7 @@ impl Forked {
             hunt: Hunt::default(),
             takeover: Takeover::default(),
             turn: None,
-            unsent: VecDeque::new(),
+            unsent: Unsent::default(),
         })
     }
 }
@@ -221,7 +221,7 @@ pub struct Guardian {
     /// While we kill in its place.
     turn: Option<Turn>,
     /// Requests that the socket had no room for, as the guardian is stopped.
-    unsent: VecDeque<Box<Message>>,
+    unsent: Unsent,
 }
 
 impl Guardian {
@@ -344,12 +344,10 @@ impl Guardian {
         let failed =
             |error: io::Error| !matches!(error.kind(), BrokenPipe | ConnectionReset | NotConnected);
         let message = request.encode();
-        let full = !self.unsent.is_empty()
-            || channel::send(self.socket.get_ref(), &message, &[]).is_err_and(failed);
-        let is_known = || self.unsent.iter().any(|other| other.as_bytes() == message.as_bytes());
-        // Of equal signals that wait for a stopped process the kernel, too, keeps one.
-        if full && !is_known() {
-            self.unsent.push_back(Box::new(message));
+        if !self.unsent.is_empty()
+            || channel::send(self.socket.get_ref(), &message, &[]).is_err_and(failed)
+        {
+            self.unsent.add(message);
         }
     }
 
@@ -376,12 +374,7 @@ impl Guardian {
                 }
             };
             if ready.ready().is_writable() {
-                while let Some(message) = self.unsent.front() {
-                    if channel::send(self.socket.get_ref(), message, &[]).is_err() {
-                        break;
-                    }
-                    self.unsent.pop_front();
-                }
+                self.unsent.send(self.socket.get_ref());
             }
             let mut message = Message::EMPTY;
             match channel::receive(

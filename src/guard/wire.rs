@@ -83,6 +83,10 @@ impl Message {
         &self.bytes[..self.length]
     }
 
+    pub(super) const fn is_ticket(&self) -> bool {
+        self.length > 0 && self.bytes[0] == TICKET
+    }
+
     /// The room, to be filled; `came` says how much of it was.
     pub(super) fn room(&mut self) -> &mut [u8; MAX] {
         &mut self.bytes

@@ -20,10 +20,8 @@ pub fn check_value(value: &[u8]) -> Result<(), Error> {
     if value.len() <= LONGEST_VALUE {
         return Ok(());
     }
-    let (long, most) = (value.len(), LONGEST_VALUE);
     let what = format!(
-        "a value of {long} bytes is too long: at most {most} are kept; keep the rest elsewhere, and here where \
-         that is"
+        "a value of more than {LONGEST_VALUE} bytes is not kept: keep it elsewhere, and here where that is"
     );
     Err(Error::new(ErrorKind::Unfit, what))
 }

@@ -2,11 +2,11 @@
 
 mod checkup;
 mod clock;
+mod company;
 pub(super) mod environment;
 mod feed;
-mod get;
+mod health;
 mod helper;
-mod hooked;
 mod hooks;
 mod http;
 mod kin;
@@ -21,8 +21,9 @@ use crate::report::Log;
 
 pub(super) use checkup::{Checkup, Leave};
 pub(super) use clock::BootClock;
+pub(super) use company::Company;
 pub(super) use feed::Feed;
-pub(super) use hooked::Hooked;
+pub(super) use health::{keep_looking, look_after};
 pub(super) use hooks::Hooks;
 pub(super) use http::{Estate, Page, listen};
 pub(super) use observer::{Observer, Shared};

@@ -1,7 +1,6 @@
 //! `elect run`: a command as the only one of its kind.
 
 mod guarded;
-mod health;
 mod job;
 mod shards;
 mod terms;
@@ -19,8 +18,8 @@ use elect_api::{Division, Store, Token};
 use self::terms::Terms;
 use self::tree::Watched;
 use super::candidacy::{
-    BootClock, Estate, Feed, Hooked, Observer, Page, Poster, Service, Shared, keep_in_touch,
-    listen, warn_of,
+    BootClock, Company, Estate, Feed, Observer, Page, Poster, Service, Shared, keep_in_touch,
+    keep_looking, listen, look_after, warn_of,
 };
 use super::steer::preempt;
 use super::unstarted::{hint, outcome_of};
@@ -244,10 +243,10 @@ impl Terms<'_> {
         pause: Duration,
     ) -> Competed<T> {
         let environment = || self.environment_of_health();
-        let (tree, health) =
-            health::look_after(tree, &self.plan.health, inherited, &self.log, environment);
+        let looks = look_after(&self.plan.health, inherited, &self.log, environment);
+        let (patient, health) = looks.unzip();
         let changes = self.hooks(inherited, told.http);
-        let mut tree = Hooked::new(tree, changes.clone());
+        let mut tree = Company::new(tree, changes.clone(), patient);
         let candidacy = self.candidacy();
         let verdict = {
             let feed = told.board.map(Feed::new);
@@ -259,13 +258,12 @@ impl Terms<'_> {
             tokio::select! {
                 verdict = driver::drive(&candidacy, machine, clock, &mut tree, &mut observer) => verdict,
                 never = changes.follow_changes() => match never {},
-                never = health::keep_looking(health) => match never {},
+                never = keep_looking(health) => match never {},
                 never = told.shared.keep_drawing() => match never {},
             }
         };
         told.shared.clear();
         let told_to_end = tree.see_out().await;
-        let tree = tree.into_inner();
         Competed { verdict, told_to_end, relapse: tree.relapse(), tree: tree.into_inner() }
     }
 

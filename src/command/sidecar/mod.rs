@@ -19,7 +19,7 @@ use self::health::{Fitness, Health};
 use self::observer::Quiet;
 use self::standing::Standing;
 use super::candidacy::{
-    BootClock, Charge, Feed, Hooked, Hooks, Observer, Page, Poster, Service, Shared, environment,
+    BootClock, Charge, Company, Feed, Hooks, Observer, Page, Poster, Service, Shared, environment,
     keep_in_touch, listen, warn_of,
 };
 use super::runtime::block_on;
@@ -72,7 +72,7 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
         environment::for_command(&plan.campaign.election, &candidate, &known, address);
     let hooks = Hooks { plan: &plan.campaign, environment, slot: None, inherited, grace, log };
     let changes = hooks.clone();
-    let standing = Hooked::new(standing, hooks);
+    let standing = Company::new(standing, hooks, None);
     let charge = Charge {
         election: &plan.campaign.election,
         slot: None,
@@ -129,7 +129,7 @@ struct Sidecar<'a> {
     candidate: Candidate,
     others: Others<'a>,
     clock: BootClock,
-    standing: Hooked<'a, Standing<'a>>,
+    standing: Company<'a, Standing<'a>>,
 }
 
 impl Sidecar<'_> {

@@ -98,7 +98,7 @@ fn values_have_a_greatest_length() {
     let script = "head -c 65536 /dev/zero | \"$E\" put a && \"$E\" get a | wc -c
         head -c 65537 /dev/zero | \"$E\" put a; echo $?; \"$E\" get a | wc -c";
     let run = ground.run().env("E", env!("CARGO_BIN_EXE_elect")).sh(script);
-    run.run().exits(0).prints("65536\n125\n65536\n").says("at most 65536 are kept");
+    run.run().exits(0).prints("65536\n125\n65536\n").says("of more than 65536 bytes is not kept");
 }
 
 #[test]

@@ -76,7 +76,11 @@ impl Url {
             hosts: hosts
                 .split(',')
                 .map(|host| Host::parse(host, default_port))
-                .collect::<Result<_, _>>()?,
+                .collect::<Result<_, _>>()
+                .map_err(|error| {
+                    let is_cut = userinfo.is_none() && (path.contains('@') || query.contains('@'));
+                    if is_cut { unfit(format!("{error}; {CUT}")) } else { error }
+                })?,
             path: decode(path)?,
             options: parse_options(query, options)?,
         })
@@ -145,11 +149,9 @@ impl Host {
         }
         let port = match port {
             None => default_port,
-            Some(port) => port
-                .parse()
-                .ok()
-                .filter(|&port: &u16| port != 0)
-                .ok_or_else(|| wrong("a port is a number from 1 to 65535"))?,
+            Some(port) => port.parse().ok().filter(|&port: &u16| port != 0).ok_or_else(|| {
+                unfit(format!("the port of {shown:?} is no number from 1 to 65535"))
+            })?,
         };
         Ok(Self { name: name.to_owned(), port })
     }
@@ -197,6 +199,9 @@ fn decode(text: &str) -> Result<String, Error> {
 fn non_empty(text: String) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
+
+/// What may be wrong with a URL that has an @ after its machines.
+const CUT: &str = "a / in a user name or a password is written %2F, and a ? is written %3F";
 
 fn unfit(why: String) -> Error {
     Error::new(ErrorKind::Unfit, why)
@@ -249,7 +254,9 @@ mod tests {
             ("etcd://u:hush@a:0", "65535"),
             ("etcd://a:x", "65535"),
             ("etcd://me:hush", "65535"),
-            ("etcd://a:70000", "65535"),
+            ("etcd://a:70000", "the port of \"a\""),
+            ("etcd://u:hu/sh@a", "%2F"),
+            ("etcd://u:hu?sh@a:1", "%3F"),
             ("etcd://::1", "brackets"),
             ("etcd://[::1", "] is missing"),
             ("etcd://[::1]2", "a colon and a port"),

@@ -1,32 +1,37 @@
-//! A tree beside which hooks are run.
+//! A command tree, and what runs beside its command: hooks, and what looks at whether it is well.
 
 use std::collections::VecDeque;
 use std::io;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{Holds, Ticket, Token};
 use tokio::time::sleep;
 
 use super::Hooks;
+use super::health::{Heard, Patient};
 use super::helper::{Helper, Hold};
 use crate::election::driver::Tree;
 use crate::election::machine::{Event, Interrupts};
 use crate::guard::{self, Deadlines, Order};
 
-/// A tree beside which hooks are run.
+/// A command tree and its company, which the tree's guardian knows nothing of.
 ///
 /// A hook of `--on-elected` belongs to the leadership: it lives on when the command is started again, has the
-/// deadlines of the tree, and what holds the lease. The tree is not empty before the hook is dead; and as long as it
-/// lives nobody has a ticket, which a guardian of another tree might have redeemed too early: if we crash meanwhile,
-/// the lease ends by itself.
-pub(in crate::command) struct Hooked<'a, T> {
+/// deadlines of the tree, and what holds the lease. The tree is not empty before that hook is dead, and what looks at
+/// the command; and as long as any of them lives nobody has a ticket, which the guardian might have redeemed too
+/// early: if we crash meanwhile, the lease ends by itself.
+pub(in crate::command) struct Company<'a, T> {
     tree: T,
     hooks: Hooks<'a>,
+    patient: Option<Patient>,
     ticket: Option<Ticket>,
     deadlines: Option<Deadlines>,
     /// The token of the leadership that has begun, and is not over.
     led: Option<Token>,
     elected: Option<Helper>,
+    /// The tree is empty, and a look at its command is not over.
+    awaits_looks: bool,
     /// The tree is empty but for the hook.
     is_outlived: bool,
     /// Nothing is started again before all is empty.
@@ -39,15 +44,17 @@ pub(in crate::command) struct Hooked<'a, T> {
     pending: VecDeque<Event>,
 }
 
-impl<'a, T: Tree> Hooked<'a, T> {
-    pub(in crate::command) fn new(tree: T, hooks: Hooks<'a>) -> Self {
+impl<'a, T: Tree> Company<'a, T> {
+    pub(in crate::command) fn new(tree: T, hooks: Hooks<'a>, patient: Option<Patient>) -> Self {
         Self {
             tree,
             hooks,
+            patient,
             ticket: None,
             deadlines: None,
             led: None,
             elected: None,
+            awaits_looks: false,
             is_outlived: false,
             is_to_end: false,
             over: None,
@@ -63,6 +70,11 @@ impl<'a, T: Tree> Hooked<'a, T> {
 
     pub(in crate::command) fn into_inner(self) -> T {
         self.tree
+    }
+
+    /// For how long the command had run when it was found not to be well, if it was.
+    pub(in crate::command) fn relapse(&self) -> Option<Duration> {
+        self.patient.as_ref()?.relapse()
     }
 
     /// Waits for the hook of `--on-lost`, if there is one, for as long as it may take. Says whether a signal that
@@ -113,10 +125,46 @@ impl<'a, T: Tree> Hooked<'a, T> {
         is_new
     }
 
+    /// Unless somebody lives beside the tree.
     fn hand_over_ticket(&mut self) {
-        if self.ticket.is_some() {
-            self.tree.keep(self.ticket.as_ref());
+        let is_withheld =
+            self.elected.is_some() || self.patient.as_ref().is_some_and(Patient::is_withheld);
+        if let Some(ticket) = self.ticket.as_ref().filter(|_| !is_withheld) {
+            self.tree.keep(Some(ticket));
         }
+    }
+
+    /// Takes in what happened to the tree. What is to be known later is nothing now.
+    fn happened(&mut self, event: Event) -> Option<Event> {
+        self.interrupts_lost(&event);
+        if let Some(patient) = &mut self.patient {
+            patient.happened(&event);
+            if matches!(event, Event::Empty) && patient.is_looked_at() {
+                self.awaits_looks = true;
+                return None;
+            }
+        }
+        Some(if matches!(event, Event::Empty) { self.tree_is_empty() } else { event })
+    }
+
+    fn tree_is_empty(&mut self) -> Event {
+        self.is_outlived = self.elected.is_some();
+        if self.is_outlived { Event::Outlived } else { Event::Empty }
+    }
+
+    /// Something looks at the command, or nothing does any more.
+    fn looks(&mut self, looks: bool) -> Option<Event> {
+        if looks {
+            self.tree.keep(None);
+        }
+        if let Some(patient) = &self.patient {
+            patient.set_withheld(looks);
+        }
+        if looks {
+            return None;
+        }
+        self.hand_over_ticket();
+        std::mem::take(&mut self.awaits_looks).then(|| self.tree_is_empty())
     }
 
     fn elected_is_over(&mut self, outcome: Result<(), String>) {
@@ -132,7 +180,7 @@ impl<'a, T: Tree> Hooked<'a, T> {
         let is_gone =
             matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset);
         if self.elected.is_none() || is_gone {
-            // No hook was started either.
+            // It was withheld for a hook that did not come.
             self.hand_over_ticket();
             return Err(error);
         }
@@ -149,7 +197,7 @@ impl<'a, T: Tree> Hooked<'a, T> {
 }
 
 #[async_trait]
-impl<T: Tree> Tree for Hooked<'_, T> {
+impl<T: Tree> Tree for Company<'_, T> {
     fn start(&mut self, token: Token, holds: &Holds<'_>) -> io::Result<()> {
         let command = self.hooks.wanted().elected.as_ref();
         let command = command.filter(|_| self.led != Some(token));
@@ -180,6 +228,9 @@ impl<T: Tree> Tree for Hooked<'_, T> {
         if let Order::Renewed(deadlines) = order {
             self.deadlines = Some(deadlines);
         }
+        if let Some(patient) = &mut self.patient {
+            patient.ordered(order);
+        }
         let Some(hook) = &mut self.elected else { return };
         match order {
             Order::Renewed(deadlines) => hook.renewed(deadlines),
@@ -196,9 +247,10 @@ impl<T: Tree> Tree for Hooked<'_, T> {
 
     fn keep(&mut self, ticket: Option<&Ticket>) {
         self.ticket = ticket.cloned();
-        if ticket.is_none() || self.elected.is_none() {
-            self.tree.keep(ticket);
+        if ticket.is_none() {
+            self.tree.keep(None);
         }
+        self.hand_over_ticket();
     }
 
     fn resigns(&mut self) {
@@ -216,18 +268,24 @@ impl<T: Tree> Tree for Hooked<'_, T> {
             return event;
         }
         while !self.is_empty() {
-            tokio::select! {
+            let event = tokio::select! {
                 biased;
-                event = self.tree.next_event() => {
-                    self.interrupts_lost(&event);
-                    if matches!(event, Event::Empty) && self.elected.is_some() {
-                        self.is_outlived = true;
-                        return Event::Outlived;
-                    }
-                    return event;
+                event = self.tree.next_event() => self.happened(event),
+                heard = hear(&mut self.patient) => match heard {
+                    Heard::Sick(why) => Some(Event::Sick(why)),
+                    Heard::Looks(looks) => self.looks(looks),
+                },
+                outcome = over(&mut self.elected) => {
+                    self.elected_is_over(outcome);
+                    None
                 }
-                outcome = over(&mut self.elected) => self.elected_is_over(outcome),
-                outcome = over(&mut self.lost) => self.lost_is_over(outcome),
+                outcome = over(&mut self.lost) => {
+                    self.lost_is_over(outcome);
+                    None
+                }
+            };
+            if let Some(event) = event {
+                return event;
             }
         }
         (self.is_outlived, self.is_to_end) = (false, false);
@@ -239,6 +297,14 @@ impl<T: Tree> Tree for Hooked<'_, T> {
 async fn over(helper: &mut Option<Helper>) -> Result<(), String> {
     match helper {
         Some(helper) => helper.over().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// What the looks at a command say, if anybody looks.
+async fn hear(patient: &mut Option<Patient>) -> Heard {
+    match patient {
+        Some(patient) => patient.hear().await,
         None => std::future::pending().await,
     }
 }

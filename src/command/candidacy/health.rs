@@ -1,0 +1,216 @@
+//! Whether the command is well, while it runs: who looks, and what whoever runs it hears of that.
+
+use std::convert::Infallible;
+use std::ffi::OsString;
+use std::pin::Pin;
+use std::time::Duration;
+
+use elect_api::Boottime;
+use tokio::sync::watch;
+use tokio::time::{Sleep, sleep};
+
+use super::{Checkup, Leave};
+use crate::config::HealthPlan;
+use crate::election::machine::Event;
+use crate::guard::{self, Inherited, Order};
+use crate::report::Log;
+
+/// Looks at the command again and again.
+pub(in crate::command) struct Health<'a> {
+    plan: &'a HealthPlan,
+    checkup: Checkup<'a>,
+    log: &'a Log,
+    leave: watch::Receiver<Leave>,
+    found: watch::Sender<Option<String>>,
+    looks: watch::Sender<bool>,
+    withheld: watch::Receiver<bool>,
+}
+
+/// What whoever runs the command has of that.
+pub(in crate::command) struct Patient {
+    leave: watch::Sender<Leave>,
+    /// Why the command is not well.
+    found: watch::Receiver<Option<String>>,
+    /// Whether anything of a look may live.
+    looks: watch::Receiver<bool>,
+    /// Whether nobody has a ticket because of a look: nobody is to give our entry up while a health command may live.
+    withheld: watch::Sender<bool>,
+    /// When the command was started last.
+    started: Option<Boottime>,
+    /// For how long it had run when it was found not to be well.
+    relapse: Option<Duration>,
+}
+
+/// What a patient gets to hear.
+pub(super) enum Heard {
+    /// It is not well, for this reason.
+    Sick(String),
+    /// Something looks, or nothing does any more.
+    Looks(bool),
+}
+
+/// A command that is looked at, if the plan says so, by a health command with this environment.
+pub(in crate::command) fn look_after<'a>(
+    plan: &'a HealthPlan,
+    inherited: &'a Inherited,
+    log: &'a Log,
+    environment: impl Fn() -> Vec<(OsString, OsString)> + 'a,
+) -> Option<(Patient, Health<'a>)> {
+    if !plan.looks() {
+        return None;
+    }
+    let (leave, left) = watch::channel(Leave { is_over: true, deadlines: None });
+    let (found, finds) = watch::channel(None);
+    let (looks, looking) = watch::channel(false);
+    let (withholds, withheld) = watch::channel(false);
+    let (started, relapse) = (None, None);
+    let patient =
+        Patient { leave, found: finds, looks: looking, withheld: withholds, started, relapse };
+    let checkup = Checkup::new(plan, inherited, environment);
+    let health = Health { plan, checkup, log, leave: left, found, looks, withheld };
+    Some((patient, health))
+}
+
+/// Looks as often as is asked for, if it is.
+pub(in crate::command) async fn keep_looking(health: Option<Health<'_>>) -> Infallible {
+    let Some(mut health) = health else { return std::future::pending().await };
+    loop {
+        health.look_at_one().await;
+    }
+}
+
+impl Health<'_> {
+    /// Looks at one command from its start to its end.
+    async fn look_at_one(&mut self) {
+        self.until(false).await;
+        let (mut failures, mut stuck) = (0, Vec::new());
+        let mut pause = Box::pin(sleep(self.plan.interval));
+        while self.waits_for(pause.as_mut()).await {
+            pause.set(sleep(self.plan.interval));
+            if self.plan.command.is_some() {
+                self.has_the_ticket_withheld().await;
+            }
+            let found = self.checkup.look(&mut self.leave).await;
+            stuck.extend(found.stuck);
+            self.looks.send_replace(!stuck.is_empty());
+            let Err(why) = found.outcome else {
+                failures = 0;
+                continue;
+            };
+            if self.leave.borrow().is_over {
+                break;
+            }
+            self.log.debug(format_args!("the command did not pass: {why}"));
+            failures += 1;
+            if failures == self.plan.threshold {
+                self.found.send_replace(Some(why));
+                break;
+            }
+        }
+        for mut helper in stuck {
+            // Why it was killed was told.
+            let _ = helper.over().await;
+            helper.dismiss();
+        }
+        self.looks.send_replace(false);
+        self.until(true).await;
+    }
+
+    /// What looks has a guardian of its own: before it begins nobody is to have a ticket, which the command's guardian
+    /// might redeem too early.
+    async fn has_the_ticket_withheld(&mut self) {
+        self.looks.send_replace(true);
+        if self.withheld.wait_for(|withheld| *withheld).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Waits for the next look. Says whether the command runs.
+    async fn waits_for(&mut self, pause: Pin<&mut Sleep>) -> bool {
+        tokio::select! {
+            biased;
+            () = self.until(true) => false,
+            () = pause => true,
+        }
+    }
+
+    /// Waits until the command runs no more, or runs.
+    async fn until(&mut self, is_over: bool) {
+        if self.leave.wait_for(|leave| leave.is_over == is_over).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+impl Patient {
+    /// For how long the command had run when it was found not to be well, if it was.
+    pub(super) const fn relapse(&self) -> Option<Duration> {
+        self.relapse
+    }
+
+    /// Whether anything of a look may live.
+    pub(super) fn is_looked_at(&self) -> bool {
+        *self.looks.borrow()
+    }
+
+    /// Says that nobody has a ticket because of a look, or that no look keeps anybody from it.
+    pub(super) fn set_withheld(&self, withheld: bool) {
+        self.withheld.send_replace(withheld);
+    }
+
+    /// Whether nobody has a ticket because of a look.
+    pub(super) fn is_withheld(&self) -> bool {
+        *self.withheld.borrow()
+    }
+
+    /// This happened to the command.
+    pub(super) fn happened(&mut self, event: &Event) {
+        match event {
+            Event::Started => {
+                self.started = Some(guard::now());
+                self.runs(true);
+            }
+            Event::Ended(_) | Event::EndedByKey(_) | Event::NotStarted(_) | Event::GuardianDied => {
+                self.runs(false);
+            }
+            _ => {}
+        }
+    }
+
+    /// This was asked of the command.
+    pub(super) fn ordered(&mut self, order: Order) {
+        match order {
+            Order::Renewed(deadlines) => {
+                self.leave.send_modify(|leave| leave.deadlines = Some(deadlines));
+            }
+            Order::Stop { .. } | Order::Kill => self.runs(false),
+            Order::Signal { .. } => {}
+        }
+    }
+
+    /// Looks begin or end.
+    fn runs(&mut self, runs: bool) {
+        self.found.mark_unchanged();
+        self.leave.send_if_modified(|leave| std::mem::replace(&mut leave.is_over, !runs) == runs);
+    }
+
+    /// What is to be known of the looks.
+    ///
+    /// # Cancellation
+    /// Nothing is lost.
+    pub(super) async fn hear(&mut self) -> Heard {
+        loop {
+            tokio::select! {
+                biased;
+                Ok(()) = self.looks.changed() => return Heard::Looks(*self.looks.borrow_and_update()),
+                Ok(()) = self.found.changed() => {
+                    if let Some(why) = self.found.borrow_and_update().clone() {
+                        self.relapse = self.started.map(|started| guard::now().since(started));
+                        return Heard::Sick(why);
+                    }
+                }
+                else => std::future::pending().await,
+            }
+        }
+    }
+}

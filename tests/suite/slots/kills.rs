@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use elect_testkit::program::{Running, eventually};
+use elect_testkit::program::{Running, eventually, is_alive, state};
 use nix::sys::signal::Signal;
 
 use super::hall::{Hall, SLOTS, on_each_store};
 use crate::real::Brand;
-use crate::stage::{send_if_alive, stop};
+use crate::stage::send_if_alive;
 
 on_each_store! {
     eight_for_three_slots_under_kills_never_share_one
@@ -66,7 +66,12 @@ fn eight_for_three_slots_under_kills_never_share_one(brand: Option<Brand>) {
             _ if contender.running.is_running() => {
                 // Where leases do not end by time, nobody passes whoever is stopped.
                 if hall.is_local() {
-                    stop(wrapper);
+                    send_if_alive(wrapper, Signal::SIGSTOP);
+                    // It may come to its end before.
+                    eventually("a process to stop, or to end", || {
+                        let is_over = state(wrapper) == Some('T') || !is_alive(wrapper);
+                        is_over.then_some(())
+                    });
                     send_if_alive(wrapper, Signal::SIGCONT);
                 } else {
                     send_if_alive(wrapper, Signal::SIGSTOP);

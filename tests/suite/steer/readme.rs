@@ -15,11 +15,12 @@ done
 elect wait cron-job
 "#;
 
-/// Ends them once so many commands have run.
+/// Ends them once so many commands have run. Who leads once the first of them has gone is not what the section moved.
 fn end_after(runs: usize) -> String {
     format!(
         r#"
 until [ "$(wc -l <"$D/led")" = {runs} ]; do :; done
+cp "$D/led" "$D/moved"
 jobs -p | xargs kill
 wait
 "#
@@ -34,8 +35,8 @@ fn typed(heading: &str, end: &str) -> (Vec<String>, Vec<String>) {
     let bash = Elect::new("bash").args(["-c", &script]).env("E", env!("CARGO_BIN_EXE_elect"));
     let state = format!("file://{}", folder.path().join("state").display());
     let ended = bash.env("ELECT_BACKEND", state).env("D", folder.path()).run();
-    let led = std::fs::read_to_string(folder.path().join("led")).unwrap();
-    let led = led.lines().filter_map(|id| id.split('-').next().map(str::to_owned)).collect();
+    let moved = std::fs::read_to_string(folder.path().join("moved")).unwrap();
+    let led = moved.lines().filter_map(|id| id.split('-').next().map(str::to_owned)).collect();
     (ended.stdout.lines().map(str::to_owned).collect(), led)
 }
 

@@ -104,14 +104,16 @@
 //! **A program of somebody else's.** A [`Campaign`] has no guardian either: in the place of the tree stands the work of
 //! a program in Rust, over when that says so, or at the deadline that it was told.
 //!
-//! **Once.** A store keeps notes of an election apart from its entries; only a leader writes one, in one step
-//! with the proof that it leads. What `--once` names is done when it stands in a note: a candidate reads that
+//! **Cells.** A store keeps small texts of an election apart from its entries ([`elect_api::Cell`]), and writes each under
+//! a condition, in one step: that its writer leads, or that nobody has written since it was read.
+//!
+//! **Once.** What `--once` names is done when a cell says so that only a leader's seat writes: a candidate reads it
 //! before it joins, at each change, and again once it has won; a leader whose command has succeeded writes it
 //! before it resigns (`election::once`).
 //!
-//! **Steering.** What people ask of an election, that it be paused or that a leader hand over, a store keeps as
-//! one text beside the entries (`election::orders`), which every candidate gets with each answer. Asking
-//! changes the text and waits; who obeys is the engine of whoever it concerns. A winner in a paused election keeps
+//! **Steering.** What people ask of an election, that it be paused or that a leader hand over, is one
+//! cell (`election::orders`), which every candidate gets with each answer. Asking
+//! changes it and waits; who obeys is the engine of whoever it concerns. A winner in a paused election keeps
 //! its place and starts nothing.
 //!
 //! **Ranks.** Where candidates have priorities, the orders say that it matters who leads. The head of the queue is
@@ -134,8 +136,8 @@
 //! else does who leads it.
 //!
 //! **Fencing.** What a lease cannot stop a token can. A store keeps the greatest one that came for each resource
-//! ([`elect_api::Store::fence`]), and values that are written only while the entry with a token leads
-//! ([`elect_api::Store::put`]). Whoever asks is another process than the one that has the seat, and may stand still
+//! ([`elect_api::fence`](fn@elect_api::fence)), and values that are written only while the entry with a token leads
+//! ([`elect_api::Cell::Value`]). Whoever asks is another process than the one that has the seat, and may stand still
 //! between any two of its steps: so the store compares as it writes. `elect fence` then becomes its command; no
 //! guardian holds that.
 //!
@@ -144,7 +146,7 @@
 //! what is old says so. Where a store shows when a lease was renewed, the time since then is judged by the
 //! intervals before it (`report::Suspicion`): for eyes and alerts, never for a decision.
 //!
-//! **The history.** Who has led, and how that ended, is a note as well (`election::history`): a leader reads
+//! **The history.** Who has led, and how that ended, is a cell as well (`election::history`): a leader reads
 //! it once its command runs, adds that it has begun, and as it resigns how it has ended, in the same step. No start,
 //! no renewal and no successor waits for it; what a leader does not live to say, its successor closes. With a lock
 //! delay it is a mark as well: a winner reads it first, starts nothing for a while where the last leadership has no

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use anyhow::Context;
-use elect_api::{Division, NoteName};
+use elect_api::{Cell, Division};
 
 use super::attempts::{aloud, insist};
 use super::look::orders;
@@ -22,14 +22,14 @@ const ATTEMPTS: u32 = 5;
 pub(super) fn history(plan: &HistoryPlan, log: &Log) -> anyhow::Result<u8> {
     let store = config::connect(&plan.backend)?;
     let location = store.profile().location;
-    let (store, name) = (&*store, NoteName::HISTORY);
+    let store = &*store;
     let ask = async || {
-        let note = store.note(&plan.election, name).await?;
+        let found = store.read(&plan.election, Cell::History).await?;
         // They make for a hint only.
-        Ok((note, orders(store, &plan.election).await.unwrap_or_default()))
+        Ok((found.bytes, orders(store, &plan.election).await.unwrap_or_default()))
     };
-    let (note, orders) = block_on(aloud(log, &location, insist(&location, ATTEMPTS, ask)))?;
-    let history = History::read(note.as_deref())?;
+    let (bytes, orders) = block_on(aloud(log, &location, insist(&location, ATTEMPTS, ask)))?;
+    let history = History::read(bytes.as_deref())?;
     if let (false, Ok(part)) = (orders.division().is_whole(), Division::part(&plan.election, 0)) {
         log.warn(format_args!(
             "{} has {}, each with a history of its own: see {part}",

@@ -8,7 +8,7 @@ mod dashboard;
 mod doctor;
 mod history;
 mod interruption;
-mod kept;
+mod kv;
 mod look;
 mod manual;
 mod names;
@@ -81,9 +81,9 @@ fn carry_out(command: Command, origins: &Origins, log: &Log) -> anyhow::Result<u
         Command::Pause(args) => steer::pause(&AskPlan::new(args.ask)?, log),
         Command::Resume(args) => steer::resume(&ResumePlan::new(args)?, log),
         Command::Priority(args) => steer::priority(&PriorityPlan::new(args)?, log),
-        Command::Fence(args) => kept::fence(&FencePlan::new(args, origins)?, log),
-        Command::Put(args) => kept::put(&PutPlan::new(args, origins)?, log),
-        Command::Get(args) => kept::get(&GetPlan::new(args, origins)?),
+        Command::Fence(args) => kv::fence(&FencePlan::new(args, origins)?, log),
+        Command::Put(args) => kv::put(&PutPlan::new(args, origins)?, log),
+        Command::Get(args) => kv::get(&GetPlan::new(args, origins)?),
         Command::Check(args) => check::check(&CheckPlan::new(&args)?, check::read),
         Command::Selftest(args) => selftest::selftest(&SelftestPlan::new(args)?, log),
         Command::Doctor(args) => doctor::doctor(&DoctorPlan::new(args)?),

@@ -8,6 +8,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use elect_api::Scope;
+
+use super::runtime::block_on;
 use crate::cli::{self, Given, Named, NamesArgs};
 use crate::config::{self, BackendUrl};
 use crate::report;
@@ -54,12 +57,11 @@ fn understand(words: &[OsString]) -> Option<Given> {
 }
 
 fn elections(backend: &BackendUrl) -> Option<Vec<String>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
     let store = config::connect(backend).ok()?;
-    let (there, asked) =
-        runtime.block_on(async { (store.elections().await, store.under_orders().await) });
+    let look = async { Ok((store.list(Scope::Entered).await?, store.list(Scope::Asked).await)) };
+    let (there, asked) = block_on(look).ok()?;
     // Those that nobody is in may be paused.
-    let names: BTreeSet<_> = there.ok()?.into_iter().chain(asked.unwrap_or_default()).collect();
+    let names: BTreeSet<_> = there.into_iter().chain(asked.unwrap_or_default()).collect();
     Some(names.into_iter().map(|name| name.as_str().to_owned()).collect())
 }
 

@@ -4,6 +4,7 @@
 use anyhow::Context;
 
 use super::attempts::insist;
+use super::runtime::block_on;
 use crate::config::{self, RedeemPlan};
 use crate::election::slots::redeem;
 
@@ -15,14 +16,10 @@ const ATTEMPTS: u32 = 9;
 /// # Errors
 /// The store refuses, or does not answer.
 pub(super) fn give_up(plan: &RedeemPlan) -> anyhow::Result<u8> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.context("cannot start the runtime")?;
     let store = config::connect(&plan.backend)?;
     let location = store.profile().location;
     let redeeming =
         insist(&location, ATTEMPTS, async || redeem(&*store, &plan.election, &plan.ticket).await);
-    let outcome = runtime.block_on(redeeming);
-    runtime.shutdown_background();
-    outcome.context("cannot give the entry up")?;
+    block_on(redeeming).context("cannot give the entry up")?;
     Ok(0)
 }

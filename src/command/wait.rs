@@ -1,7 +1,7 @@
 //! `elect wait`: until an election has a leader, or a certain one, or none.
 
 use anyhow::bail;
-use elect_api::{Division, ElectionName, Store, Survey};
+use elect_api::{Cell, Division, ElectionName, Store, Survey};
 
 use super::attempts::insist;
 use super::look::{Lookout, Rhythm, Seen, Until, until};
@@ -38,9 +38,9 @@ async fn look_on(plan: &WaitPlan, log: &Log) -> anyhow::Result<u8> {
 /// That the election is one. What cannot be known now is waited for.
 async fn expect_one(store: &dyn Store, election: &ElectionName) -> anyhow::Result<()> {
     let location = store.profile().location;
-    let asked = insist(&location, 1, async || store.orders(election).await);
+    let asked = insist(&location, 1, async || store.read(election, Cell::Control).await);
     let Ok(kept) = asked.await else { return Ok(()) };
-    let division = Orders::read(kept.text.as_deref()).unwrap_or_default().division();
+    let division = Orders::read(kept.bytes.as_deref()).unwrap_or_default().division();
     if division.is_whole() {
         return Ok(());
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use elect_api::{ErrorKind, Noted, Token, Validity};
+use elect_api::{ErrorKind, Token, Validity, Written};
 
 use super::division::Agreement;
 use super::ranking::Field;
@@ -82,7 +82,7 @@ pub enum Reply {
     /// Whether it is done already.
     Done(bool),
     /// Whether a note of ours is written: that it is done, or that we have begun.
-    Noted(Noted),
+    Written(Written),
     /// All who take part are told.
     Announced,
     /// Who is there, and who led last.

@@ -24,7 +24,8 @@
 //! A crash in the middle leaves a division that is not proven, and no harm. Of two who come at once both may be refused.
 
 use elect_api::{
-    Candidate, Division, ElectionName, ElectionNameError, Error, ErrorKind, Ordered, Store, Survey,
+    Candidate, Cell, Division, ElectionName, ElectionNameError, Error, ErrorKind, If, Store,
+    Survey, Written,
 };
 
 use futures_util::future::join_all;
@@ -62,8 +63,8 @@ pub async fn settle(
         return Ok(Agreement::Disputed(why));
     }
     for _ in 0..RACES {
-        let kept = store.orders(election).await?;
-        let orders = Orders::read(kept.text.as_deref())?;
+        let kept = store.read(election, Cell::Control).await?;
+        let orders = Orders::read(kept.bytes.as_deref())?;
         if orders.is_divided(ours) {
             return Ok(Agreement::Ours);
         }
@@ -72,16 +73,17 @@ pub async fn settle(
             return Ok(Agreement::Disputed(why));
         }
         let claim = orders.clone().claimed(ours).to_bytes();
-        let Ordered::Written(version) = store.order(election, &claim, kept.version).await? else {
-            continue;
+        let write = async |orders: &[u8], version| {
+            store.write(election, Cell::Control, orders, If::Version(version)).await
         };
+        let Written::Yes(version) = write(&claim, kept.version).await? else { continue };
         if let Some(why) = dissent(store, election, parts, candidate).await? {
             // If it stays, it is not proven.
-            let _ = store.order(election, &orders.to_bytes(), version).await;
+            let _ = write(&orders.to_bytes(), version).await;
             return Ok(Agreement::Disputed(why));
         }
         let proven = orders.divided(ours).to_bytes();
-        if let Ordered::Written(_) = store.order(election, &proven, version).await? {
+        if let Written::Yes(_) = write(&proven, version).await? {
             return Ok(Agreement::Ours);
         }
     }
@@ -92,7 +94,7 @@ pub async fn settle(
 /// What an election is a part of, in words, if its name is that of a part: then nobody takes part in it by that name.
 async fn belongs(store: &dyn Store, election: &ElectionName) -> Result<Option<String>, Error> {
     let Some(whole) = Division::whole(election) else { return Ok(None) };
-    let orders = Orders::read(store.orders(&whole).await?.text.as_deref())?;
+    let orders = Orders::read(store.read(&whole, Cell::Control).await?.bytes.as_deref())?;
     let division = orders.division();
     Ok((!division.is_whole()).then(|| {
         format!(

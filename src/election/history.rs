@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-use elect_api::{ElectionName, Error, ErrorKind, NoteName, Store, Token, stamp, text};
+use elect_api::{Cell, ElectionName, Error, ErrorKind, Store, Token, stamp, text};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -65,11 +65,11 @@ pub struct Record {
 /// # Errors
 /// The store does not answer.
 pub async fn last_led(store: &dyn Store, election: &ElectionName) -> Result<Option<Token>, Error> {
-    let note = match store.note(election, NoteName::HISTORY).await {
+    let bytes = match store.read(election, Cell::History).await {
         Err(error) if error.is_permanent() => None,
-        note => note?,
+        found => found?.bytes,
     };
-    Ok(History::read(note.as_deref()).unwrap_or_default().last_token())
+    Ok(History::read(bytes.as_deref()).unwrap_or_default().last_token())
 }
 
 impl Record {

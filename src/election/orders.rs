@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::time::SystemTime;
 
 use elect_api::{
-    Candidate, Division, Entry, Error, ErrorKind, Orders as Kept, Survey, Token, stamp, text,
+    Candidate, Division, Entry, Error, ErrorKind, Survey, Token, Versioned, stamp, text,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -312,13 +312,13 @@ impl Orders {
 
 /// What is asked of whoever takes part in an election of slots, or leads in the slot of which `slot` is asked.
 /// Nobody has a rank in it.
-pub(super) fn in_slot(whole: &Kept, slot: Option<&Kept>) -> Option<Vec<u8>> {
-    let of_slot = slot.map_or(Ok(Orders::default()), |slot| Orders::read(slot.text.as_deref()));
-    let (whole, of_slot) = match (Orders::read(whole.text.as_deref()), of_slot) {
+pub(super) fn in_slot(whole: &Versioned, slot: Option<&Versioned>) -> Option<Vec<u8>> {
+    let of_slot = slot.map_or(Ok(Orders::default()), |slot| Orders::read(slot.bytes.as_deref()));
+    let (whole, of_slot) = match (Orders::read(whole.bytes.as_deref()), of_slot) {
         (Ok(whole), Ok(of_slot)) => (whole, of_slot),
         // Whoever reads it says that it cannot be read.
-        (Err(_), _) => return whole.text.clone(),
-        (_, Err(_)) => return slot.and_then(|slot| slot.text.clone()),
+        (Err(_), _) => return whole.bytes.clone(),
+        (_, Err(_)) => return slot.and_then(|slot| slot.bytes.clone()),
     };
     let orders = Orders {
         paused: whole.paused.or(of_slot.paused),

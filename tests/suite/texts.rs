@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use elect::config;
 use elect_api::text::{NAME, WORDS, escape};
-use elect_api::{Candidate, ElectionName, NoteName, Seat, Standing, Store};
+use elect_api::{Candidate, Cell, Durability, ElectionName, If, Seat, Standing, Store};
 use elect_testkit::oracle::now;
 use elect_testkit::program::eventually;
 use nix::sys::signal::Signal;
@@ -60,12 +60,16 @@ fn what_others_wrote_is_shown_clean_everywhere(arena: &Arena) {
             { "token": 1, "id": hostile("id"), "start": 5, "end": 6, "reason": hostile("reason") },
         ] });
         let history = history.to_string();
-        seat.write_note(now(), NoteName::HISTORY, history.as_bytes()).await.expect("a note");
+        seat.write(now(), Cell::History, history.as_bytes(), Durability::Usual)
+            .await
+            .expect("a note");
         // It asks for nothing but room.
         let asked = json!({ "priorities": {
             (hostile("id")): { "priority": 7, "by": hostile("by"), "at": 5, "reason": hostile("reason") },
         } });
-        store.order(&job(), asked.to_string().as_bytes(), 0).await.expect("orders");
+        let asked = asked.to_string();
+        let first = If::Version(0);
+        store.write(&job(), Cell::Control, asked.as_bytes(), first).await.expect("an answer");
 
         let report = arena.status();
         assert_eq!(report["leader"]["id"], clean.id);
@@ -101,6 +105,6 @@ fn what_others_wrote_is_shown_clean_everywhere(arena: &Arena) {
         waiter.signal(Signal::SIGTERM);
         let said = waiter.wait().exits(143).stderr;
         assert!(said.lines().all(|line| escape(line) == line), "{said}");
-        seat.resign().await.expect("a resign");
+        seat.resign(None).await.expect("a resign");
     });
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::election_name::{is_allowed, may_begin};
 
 /// What an election keeps something under, fit for every store: a resource whose greatest token it knows
-/// ([`crate::Store::fence`]), or a value of its leaders ([`crate::Store::put`]). The two have nothing to do with
+/// ([`crate::Cell::Fence`]), or a value of its leaders ([`crate::Cell::Value`]). The two have nothing to do with
 /// each other, though both be called the same.
 ///
 /// 1 to [`Key::MAX_LEN`] characters out of `A-Z a-z 0-9 . _ - @ : + =`, the first of them a letter, a digit or

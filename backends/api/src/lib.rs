@@ -28,28 +28,27 @@
 //! 9. **A survey disturbs nobody** and needs no candidate's rights. Neither does a look-out
 //!    ([`Store::changed`]): it wakes no waiter, makes nothing, and leaves nothing behind. The texts that a survey
 //!    shows are [clean](text), whoever wrote them.
-//! 10. **A note is a leader's.** It is written in one step with the proof that the writer leads, and
-//!     whoever leads later reads it. It is no entry, outlasts its writer, and others do not count it. A
-//!     leader's last words are written in one step with its resigning, which no note ever holds up. Whoever
-//!     takes no part reads it too, as a survey does ([`Store::note`]).
-//! 11. **Orders reach everybody.** Whoever may write to the store writes them, also where nobody is or ever
-//!     was, by comparing and swapping: of two who have read the same, one is overtaken. Each `refresh` that
-//!     says how we lead or wait brings them as they stood after its `now`, for a leader read in one step
-//!     with the proof, and the wake ends when others are written. They are neither entries nor notes:
-//!     they outlast all candidates, until they are forgotten, and neither a list of elections nor other
-//!     programs take them for one.
+//! 10. **What a leader leaves is the leader's.** [`Cell::Once`] and [`Cell::History`] are written in one step with
+//!     the proof that the writer leads, and whoever leads later reads them. A leader's last words are written in one
+//!     step with its resigning, which they never hold up. A cell is no entry, outlasts its writer, and
+//!     others do not count it. Whoever takes no part reads it too, as a survey does ([`Store::read`]).
+//! 11. **What is asked reaches everybody.** Whoever may write to the store writes [`Cell::Control`], also where nobody is
+//!     or ever was, by comparing and swapping: of two who have read the same, one is overtaken. Each `refresh` that
+//!     says how we lead or wait brings it as it stood after its `now`, for a leader read in one step
+//!     with the proof, and the wake ends when it is written. It outlasts all candidates, until it is forgotten, and
+//!     neither a list of elections nor other programs take it for one.
 //! 12. **An examination is a visit.** [`Store::examine`] disturbs nobody, however long a server takes to answer
-//!     comes back within half a minute, and leaves no election, no entry and no note behind.
-//! 13. **A removal is exact.** [`Store::remove`] ends the one entry that has the token, whoever has it, and never
+//!     comes back within half a minute, and leaves no election, no entry and no cell behind.
+//! 13. **A removal is exact.** [`Removal::Leader`] ends the one entry that has the token, whoever has it, and never
 //!     another, however late it comes: whoever had it finds itself out with its next refresh, and the next one can
 //!     lead at once. A store that cannot end an entry in spite of its holder says so, and ends nothing.
 //!     [`Store::ending`] never tells too short a time.
-//! 14. **A fence lets nobody back.** [`Store::fence`] records a token for a resource in one step with the proof
-//!     that no greater one is recorded: of all who pass, none has a smaller token than one who passed before. What
+//! 14. **A fence lets nobody back.** [`fence()`] records a token in [`Cell::Fence`] in place of exactly the one that it
+//!     has read, if that is not greater: of all who pass, none has a smaller token than one who passed before. What
 //!     is recorded outlasts all candidates, until the election is forgotten, and neither a list of elections nor
 //!     other programs take it for one.
-//! 15. **A value is a leader's, whoever writes it.** [`Store::put`] writes in one step with the proof that the
-//!     entry with this token leads in the store. Whoever calls it need not have the seat, and may have stood still
+//! 15. **A value is a leader's, whoever writes it.** [`Cell::Value`] is written in one step with the proof that the
+//!     entry with this token leads in the store. Whoever does it need not have the seat, and may have stood still
 //!     before, in the middle or since: once another leads nothing is written any more, and once a later value is
 //!     written nothing of an earlier one comes to light. Everybody may read it, and it is kept
 //!     as what a fence records.
@@ -59,15 +58,13 @@
 
 mod boottime;
 mod candidate;
+mod cell;
 mod division;
 mod election_name;
 mod ending;
 mod error;
 mod examination;
-mod fenced;
 mod key;
-mod note;
-mod orders;
 pub mod path;
 mod profile;
 pub mod remote;
@@ -82,6 +79,7 @@ mod trips;
 
 pub use boottime::Boottime;
 pub use candidate::Candidate;
+pub use cell::{Cell, Durability, Fenced, If, Note, Versioned, Written, fence, token_in};
 pub use division::Division;
 pub use election_name::{ElectionName, ElectionNameError};
 pub use ending::Ending;
@@ -89,13 +87,10 @@ pub use error::{Error, ErrorKind};
 pub use examination::{
     Answer, Called, Clock, Endpoint, Examination, Finding, Grants, Severity, Supply, Unit, middle,
 };
-pub use fenced::{Fenced, LONGEST_VALUE, check_value};
 pub use key::{Key, KeyError};
-pub use note::{Note, NoteName, Noted};
-pub use orders::{Ordered, Orders};
 pub use profile::{Cadence, Lease, Order, Profile};
 pub use seat::{Holds, Seat, Standing, Validity, Wake, awake, first_of, never};
-pub use store::Store;
+pub use store::{Removal, Scope, Store};
 pub use survey::{Entry, Leader, Renewed, Survey};
 pub use ticket::{Ticket, TicketError};
 pub use token::Token;

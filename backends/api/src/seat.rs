@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::{Boottime, Error, Note, NoteName, Noted, Orders, Ticket, Token};
+use crate::{Boottime, Cell, Durability, Error, Note, Ticket, Token, Versioned, Written};
 
 /// One candidate's place in one election.
 #[async_trait]
@@ -29,37 +29,29 @@ pub trait Seat: Send {
     /// Leadership that this reports was established at the store after `now`.
     async fn refresh(&mut self, now: Boottime) -> Result<Standing, Error>;
 
-    /// What people ask of the election (law 11), as it stood when the last [`Seat::refresh`] that said how
-    /// we lead or wait found out, so after its `now`: no request is made for it. Before the first one they
-    /// are those of an election of which nothing was ever asked. Orders that are damaged, or that we may not
-    /// read, change nothing.
-    fn orders(&self) -> &Orders;
+    /// What people ask of the election ([`Cell::Control`]), as it stood when the last [`Seat::refresh`] that said how
+    /// we lead or wait found out, so after its `now`: no request is made for it. Before the first one it
+    /// is that of an election of which nothing was ever asked. A cell that is damaged, or that we may not
+    /// read, changes nothing.
+    fn control(&self) -> &Versioned;
 
     /// Gives the place up, leading or waiting. When it has returned, the next candidate can lead at
     /// once, provided that every copy of [`Seat::holds`] is closed too (law 7). Without a place there is
     /// nothing to give up, and that is no error. The seat may be used again: its next `refresh` comes as
     /// a newcomer, at the end of the queue.
     ///
+    /// Where we lead, `last` is written in the same step: the next leader reads it (law 10). It resigns in any case:
+    /// what cannot be written, as we do not lead or for any other reason, is not; that is no error, and costs one
+    /// attempt at most.
+    ///
     /// # Errors
-    /// As [`Seat::refresh`]; after an error the call may be repeated.
+    /// As [`Seat::refresh`]; after an error the call may be repeated, with last words or without.
     ///
     /// # Cancellation
     /// Dropping the future is an ambiguous outcome; the call may be repeated.
-    async fn resign(&mut self) -> Result<(), Error>;
+    async fn resign(&mut self, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error>;
 
-    /// As [`Seat::resign`], and where we lead, writes a note in the same step: the next leader reads it (law 10).
-    ///
-    /// It resigns in any case. A note that cannot be written, as we do not lead or for any other reason, is not:
-    /// that is no error, and costs one attempt at most.
-    ///
-    /// # Errors
-    /// As [`Seat::resign`]; after an error the place may be given up with [`Seat::resign`], or with this again.
-    ///
-    /// # Cancellation
-    /// As [`Seat::resign`] and [`Seat::write_note`].
-    async fn resign_with(&mut self, name: NoteName, text: &[u8]) -> Result<(), Error>;
-
-    /// Reads a note of the election: all that was written before the call, linearizably once we lead. It
+    /// Reads a cell that a leader's seat writes: all that was written before the call, linearizably once we lead. It
     /// needs no place in the election, and makes none.
     ///
     /// `now` is as in [`Seat::refresh`].
@@ -69,10 +61,11 @@ pub trait Seat: Send {
     ///
     /// # Cancellation
     /// May be dropped at any time.
-    async fn read_note(&mut self, now: Boottime, name: NoteName) -> Result<Note, Error>;
+    async fn read(&mut self, now: Boottime, cell: Cell<'_>) -> Result<Note, Error>;
 
-    /// Writes a note of at most 64 KiB in place of the last one, in one step with the proof that we lead
-    /// with the token of the last [`Seat::refresh`] (law 10). Whoever leads after us reads it.
+    /// Writes at most [`Cell::LONGEST`] bytes in place of what [`Cell::Once`] or [`Cell::History`] says, in one step
+    /// with the proof that we lead with the token of the last [`Seat::refresh`] (law 10). Whoever leads after us reads
+    /// it.
     ///
     /// # Errors
     /// As [`Seat::refresh`]. After [`crate::ErrorKind::Ambiguous`] it may have been written; writing the
@@ -80,14 +73,15 @@ pub trait Seat: Send {
     ///
     /// # Cancellation
     /// Dropping the future is an ambiguous outcome. Once another leads it is not written any more.
-    async fn write_note(
+    async fn write(
         &mut self,
         now: Boottime,
-        name: NoteName,
-        text: &[u8],
-    ) -> Result<Noted, Error>;
+        cell: Cell<'_>,
+        bytes: &[u8],
+        durability: Durability,
+    ) -> Result<Written, Error>;
 
-    /// What [`crate::Store::redeem`] needs to give up, from another process, the entry that we have, or
+    /// What [`crate::Removal::Crashed`] needs to give up, from another process, the entry that we have, or
     /// the one that the next [`Seat::refresh`] would make. So it is known before the entry can exist,
     /// and never stands for two entries.
     ///
@@ -131,7 +125,7 @@ pub enum Standing {
         /// How long nobody else can lead.
         validity: Validity,
         /// Ends when it is worth proving it again before the time: when somebody seems to have removed
-        /// our entry, or to have written orders.
+        /// our entry, or to have asked something.
         wake: Wake,
     },
     /// We wait for our turn.

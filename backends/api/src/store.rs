@@ -4,8 +4,8 @@ use async_trait::async_trait;
 
 use crate::remote::StoreId;
 use crate::{
-    Candidate, Clock, ElectionName, Ending, Error, ErrorKind, Examination, Fenced, Finding, Key,
-    Lease, NoteName, Noted, Ordered, Orders, Profile, Seat, Survey, Ticket, Token, Wake, never,
+    Candidate, Cell, Clock, ElectionName, Ending, Error, ErrorKind, Examination, Finding, If,
+    Lease, Profile, Seat, Survey, Ticket, Token, Versioned, Wake, Written, never,
 };
 
 /// A place that keeps elections; one connection to it, as one process has.
@@ -53,35 +53,6 @@ pub trait Store: Send + Sync {
         ttl: Duration,
     ) -> Result<Box<dyn Seat>, Error>;
 
-    /// Gives up the entry of a candidate that crashed, whose tree is proven dead. Does nothing if the
-    /// entry is gone, or never was. The next candidate can lead when this has returned.
-    ///
-    /// # Errors
-    /// As [`Store::open`]; the entry then ends by itself, as the store has it.
-    ///
-    /// # Cancellation
-    /// The outcome is unknown; the call may be repeated.
-    async fn redeem(&self, election: &ElectionName, ticket: &Ticket) -> Result<(), Error> {
-        let _ = (election, ticket);
-        Ok(())
-    }
-
-    /// Removes all that is kept of an election that nobody is in: its notes and orders, what was recorded and put
-    /// there, and the place that was made for it, with what was made above it for nobody else. Whoever enters later finds it as if nobody ever had,
-    /// but for the tokens, which rise all the same, and the store's [id](crate::remote::StoreId), by which others may know it. An election that nobody ever entered is left as it is.
-    ///
-    /// A store in which nothing outlives the entries does nothing.
-    ///
-    /// # Errors
-    /// [`crate::ErrorKind::Unreachable`] also while somebody is in it; else as [`Store::open`].
-    ///
-    /// # Cancellation
-    /// Some of it may be gone; the call may be repeated.
-    async fn forget(&self, election: &ElectionName) -> Result<(), Error> {
-        let _ = election;
-        Ok(())
-    }
-
     /// Who leads and who waits, disturbing nobody (law 9). An election that nobody ever entered is
     /// an empty one.
     ///
@@ -117,27 +88,19 @@ pub trait Store: Send + Sync {
         }
     }
 
-    /// Removes the entry of the leader that has this token, without a word to its holder (law 13). Does nothing
-    /// if it is gone. The command of a holder that lives may go on beside that of the next leader until the holder
-    /// finds out: this is for entries whose holder is gone, and for people who know what they do.
+    /// Removes an entry, or all that there is of an election: [`Removal`] says which, and by which law. Does nothing if
+    /// it is gone, or never was.
     ///
     /// # Errors
-    /// As [`Store::open`]. The default is a store in which an entry lasts as long as its holder lives, and is
-    /// `Unfit`.
+    /// As [`Store::open`]. `Unfit` where an entry lasts as long as its holder lives, and cannot be removed in spite of
+    /// it; `Unreachable` also while somebody is in an election of which everything was to go.
     ///
     /// # Cancellation
     /// The outcome is unknown; the call may be repeated.
-    async fn remove(&self, election: &ElectionName, token: Token) -> Result<(), Error> {
-        let _ = token;
-        let what = format!(
-            "an entry of {election} lasts as long as a process of its holder lives, and cannot be removed from \
-             outside: end that process"
-        );
-        Err(Error::new(ErrorKind::Unfit, what))
-    }
+    async fn remove(&self, election: &ElectionName, what: Removal<'_>) -> Result<(), Error>;
 
     /// Looks out over an election: the wake ends when a candidate may have come or gone, somebody may have
-    /// begun or ceased to lead, or a vital note or orders may have been written, since this returned. It is a hint (law 4),
+    /// begun or ceased to lead, or a watched cell ([`Cell::is_watched`]) may have been written, since this returned. It is a hint (law 4),
     /// and to look out disturbs nobody (law 9).
     ///
     /// Whoever wants to miss nothing looks out first, surveys then, and surveys now and then in any case.
@@ -152,121 +115,45 @@ pub trait Store: Send + Sync {
         Ok(never())
     }
 
-    /// What a note of an election says (law 10): all that was written before the call; `None` if nothing ever
-    /// was. It needs no candidate's rights, disturbs nobody, and makes nothing.
+    /// What a cell of an election says: all that was written before the call. It needs no candidate's rights, disturbs
+    /// nobody, and makes nothing.
+    ///
+    /// # Errors
+    /// As [`Store::open`], and `Unfit` if what is there is nothing of ours.
+    ///
+    /// # Cancellation
+    /// May be dropped at any time.
+    async fn read(&self, election: &ElectionName, cell: Cell<'_>) -> Result<Versioned, Error>;
+
+    /// Writes at most [`Cell::LONGEST`] bytes in place of what a cell says, in one step with the proof that the
+    /// condition holds ([`If`] says which one each cell takes). No candidate needs to be there, nor ever to have been,
+    /// but for a leader that is to lead. What a leader's seat writes is written with [`Seat::write`] alone.
+    ///
+    /// # Errors
+    /// As [`Store::open`], and `Unfit` if it is too long, or the condition is none of this cell. After
+    /// [`crate::ErrorKind::Ambiguous`] it may have been written: [`Store::read`] tells, if nobody has written since;
+    /// under [`If::Leads`] writing the same again is no other outcome.
+    ///
+    /// # Cancellation
+    /// Dropping the future is an ambiguous outcome. Once something else is written, or another leads, it is not
+    /// written any more.
+    async fn write(
+        &self,
+        election: &ElectionName,
+        cell: Cell<'_>,
+        bytes: &[u8],
+        condition: If,
+    ) -> Result<Written, Error>;
+
+    /// The elections of this [`Scope`], each once, by name. It disturbs nobody and makes nothing. A store without any
+    /// has an empty list.
     ///
     /// # Errors
     /// As [`Store::open`].
     ///
     /// # Cancellation
     /// May be dropped at any time.
-    async fn note(&self, election: &ElectionName, name: NoteName)
-    -> Result<Option<Vec<u8>>, Error>;
-
-    /// What people ask of an election (law 11): all that was written before the call. It needs no
-    /// candidate's rights, disturbs nobody, and makes nothing.
-    ///
-    /// # Errors
-    /// As [`Store::open`]. The default is a store that keeps no orders, and is `Unfit`.
-    ///
-    /// # Cancellation
-    /// May be dropped at any time.
-    async fn orders(&self, election: &ElectionName) -> Result<Orders, Error> {
-        Err(keeps_none(election))
-    }
-
-    /// Writes orders of at most [`Orders::LONGEST`] bytes in place of those that have this version; 0 where
-    /// there are none yet. No candidate needs to be there, nor ever to have been.
-    ///
-    /// # Errors
-    /// As [`Store::open`], and `Unfit` if the text is too long. After [`crate::ErrorKind::Ambiguous`] it may
-    /// have been written: [`Store::orders`] tells, if nobody has written since.
-    ///
-    /// # Cancellation
-    /// Dropping the future is an ambiguous outcome; once others are written it is not written any more.
-    async fn order(
-        &self,
-        election: &ElectionName,
-        text: &[u8],
-        version: u64,
-    ) -> Result<Ordered, Error> {
-        let _ = (text, version);
-        Err(keeps_none(election))
-    }
-
-    /// Records that whoever has this token comes for a resource, unless a greater one was recorded (law 14). No
-    /// candidate needs to be there.
-    ///
-    /// # Errors
-    /// As [`Store::open`]. After [`crate::ErrorKind::Ambiguous`] it may have been recorded; recording it again is no
-    /// other outcome. The default is a store that records none, and is `Unfit`.
-    ///
-    /// # Cancellation
-    /// Dropping the future is an ambiguous outcome; once a greater token is recorded it is not recorded any more.
-    async fn fence(
-        &self,
-        election: &ElectionName,
-        resource: &Key,
-        token: Token,
-    ) -> Result<Fenced, Error> {
-        let _ = (resource, token);
-        let what = format!("this store records no tokens, so nothing of {election} can be fenced");
-        Err(Error::new(ErrorKind::Unfit, what))
-    }
-
-    /// Writes a value of at most [`crate::LONGEST_VALUE`] bytes in place of what is kept under `key`, if the entry
-    /// with this token leads (law 15).
-    ///
-    /// # Errors
-    /// As [`Store::open`], and `Unfit` if the value is too long. After [`crate::ErrorKind::Ambiguous`] it may have
-    /// been written; writing the same again is no other outcome. The default is a store that keeps no values, and is
-    /// `Unfit`.
-    ///
-    /// # Cancellation
-    /// Dropping the future is an ambiguous outcome. Once another leads, or another value is written, it is not written
-    /// any more.
-    async fn put(
-        &self,
-        election: &ElectionName,
-        token: Token,
-        key: &Key,
-        value: &[u8],
-    ) -> Result<Noted, Error> {
-        let _ = (token, key, value);
-        Err(keeps_no_values(election))
-    }
-
-    /// What is kept under `key`: all that was written before the call. `None` if nothing ever was. It needs no
-    /// candidate's rights, disturbs nobody, and makes nothing.
-    ///
-    /// # Errors
-    /// As [`Store::put`].
-    ///
-    /// # Cancellation
-    /// May be dropped at any time.
-    async fn get(&self, election: &ElectionName, key: &Key) -> Result<Option<Vec<u8>>, Error> {
-        let _ = key;
-        Err(keeps_no_values(election))
-    }
-
-    /// The elections that have, or had, candidates here, by name. One of which something was asked, and that
-    /// nobody ever entered, is none of them.
-    ///
-    /// # Errors
-    /// As [`Store::open`]. A store without any election yet has an empty list.
-    async fn elections(&self) -> Result<Vec<ElectionName>, Error>;
-
-    /// The elections of which something was asked, by name, whether anybody ever entered them or not (law 11):
-    /// those that have [`Store::orders`]. It disturbs nobody and makes nothing.
-    ///
-    /// # Errors
-    /// As [`Store::open`]. The default is a store that keeps no orders, and has none.
-    ///
-    /// # Cancellation
-    /// May be dropped at any time.
-    async fn under_orders(&self) -> Result<Vec<ElectionName>, Error> {
-        Ok(Vec::new())
-    }
+    async fn list(&self, scope: Scope) -> Result<Vec<ElectionName>, Error>;
 
     /// Asks each place of the store how it is (law 12): whether and how fast it answers, its version and what
     /// is known to be wrong with that, what it grants and what it runs out of. An endpoint that does not answer
@@ -287,12 +174,41 @@ pub trait Store: Send + Sync {
     }
 }
 
-fn keeps_no_values(election: &ElectionName) -> Error {
-    let what = format!("this store keeps no values, so there are none of {election}");
-    Error::new(ErrorKind::Unfit, what)
+/// What [`Store::remove`] removes.
+#[derive(Clone, Copy, Debug)]
+pub enum Removal<'a> {
+    /// The entry of a candidate that crashed, whose tree is proven dead: the next one can lead when it is removed. Where
+    /// the death of a process frees its place there is nothing to do.
+    Crashed(&'a Ticket),
+    /// The entry of the leader that has this token, without a word to its holder (law 13). The command of a holder
+    /// that lives may go on beside that of the next leader until the holder finds out: this is for entries whose
+    /// holder is gone, and for people who know what they do.
+    Leader(Token),
+    /// All that is kept of an election that nobody is in: its cells, and the place that was made for it, with what was
+    /// made above it for nobody else. Whoever enters later finds it as if nobody ever had, but for the tokens, which
+    /// rise all the same, and the store's [id](crate::remote::StoreId), by which others may know it. An election that
+    /// nobody ever entered is left as it is.
+    Everything,
 }
 
-fn keeps_none(election: &ElectionName) -> Error {
-    let what = format!("this store keeps no orders, so nothing can be asked of {election}");
-    Error::new(ErrorKind::Unfit, what)
+/// Which elections [`Store::list`] lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Those that have, or had, candidates here. One of which something was asked, and that nobody ever entered, is
+    /// none of them.
+    Entered,
+    /// Those of which something was asked, whether anybody ever entered them or not (law 11): those that have a
+    /// [`Cell::Control`].
+    Asked,
+}
+
+impl Removal<'_> {
+    /// What a store says in which an entry lasts as long as its holder lives.
+    pub fn refuse(election: &ElectionName) -> Error {
+        let what = format!(
+            "an entry of {election} lasts as long as a process of its holder lives, and cannot be removed from \
+             outside: end that process"
+        );
+        Error::new(ErrorKind::Unfit, what)
+    }
 }

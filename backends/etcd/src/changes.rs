@@ -4,7 +4,7 @@ use etcd_client::{Client, WatchOptions, WatchResponse, WatchStream};
 use crate::fault::{Doing, Failure};
 use crate::layout::Hall;
 
-/// Looks out over the candidates, the notes and the orders of an election. Ends with the first change, or when the
+/// Looks out over the candidates, and the cells of an election. Ends with the first change, or when the
 /// look-out breaks off.
 pub(crate) async fn changed(mut client: Client, hall: Hall) -> Result<Wake, Failure> {
     let failed = |cause| Failure { doing: Doing::Look, cause };
@@ -38,6 +38,6 @@ async fn listen(mut stream: WatchStream, hall: Hall) {
 
 /// Whether there is something in it about this election, and not only about one that is nested deeper.
 fn tells(hall: &Hall, reply: &WatchResponse) -> bool {
-    let is_ours = |key: &[u8]| hall.number_of(key).is_some() || hall.is_vital(key);
+    let is_ours = |key: &[u8]| hall.number_of(key).is_some() || hall.is_watched(key);
     reply.events().iter().filter_map(|event| event.kv()).any(|kv| is_ours(kv.key()))
 }

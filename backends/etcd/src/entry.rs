@@ -17,9 +17,9 @@ pub(crate) struct Entry {
     window: Duration,
     /// Those before us, as last seen.
     before: Option<Before>,
-    /// The key of the orders.
-    orders: String,
-    /// On the nearest of those before us or, once we lead, on our own key; and on the orders.
+    /// The key of what people ask.
+    control: String,
+    /// On the nearest of those before us or, once we lead, on our own key; and on what people ask.
     watch: Option<Watch>,
     leading: Option<Leading>,
 }
@@ -33,8 +33,8 @@ struct Leading {
 }
 
 impl Entry {
-    pub(crate) const fn new(own: Rival, window: Duration, orders: String) -> Self {
-        Self { own, window, before: None, orders, watch: None, leading: None }
+    pub(crate) const fn new(own: Rival, window: Duration, control: String) -> Self {
+        Self { own, window, before: None, control, watch: None, leading: None }
     }
 
     pub(crate) const fn revision(&self) -> i64 {
@@ -101,9 +101,9 @@ impl Entry {
         Standing::Waiting { ahead, wake }
     }
 
-    /// Ends when the key is gone, or when there are other orders.
+    /// Ends when the key is gone, or when something else is asked.
     fn look_out(&mut self, attempt: &Attempt, seen: i64, rival: Rival, stand: Stand) -> Wake {
-        let events = vec![Event::End(rival), Event::Change(self.orders.clone())];
+        let events = vec![Event::End(rival), Event::Change(self.control.clone())];
         watch::look_out(&mut self.watch, attempt, seen, events, stand)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::error::Error as StdError;
 
-use elect_api::{Error, ErrorKind};
+use elect_api::{Cell, Error, ErrorKind};
 use etcd_client::Error as Cause;
 use tonic::{Code, Status};
 
@@ -23,11 +23,8 @@ pub(crate) enum Doing {
     Enter,
     Renew,
     Resign,
-    Note,
-    Order,
+    Write(&'static str),
     Remove,
-    Fence,
-    Put,
     Look,
 }
 
@@ -66,17 +63,24 @@ impl Failure {
 }
 
 impl Doing {
+    /// That a cell is written.
+    pub(crate) const fn writing(cell: Cell<'_>) -> Self {
+        Self::Write(match cell {
+            Cell::Once | Cell::History => "write a note to",
+            Cell::Control => "write orders to",
+            Cell::Fence(_) => "record a token in",
+            Cell::Value(_) => "write a value to",
+        })
+    }
+
     const fn in_words(self) -> &'static str {
         match self {
             Self::Connect => "connect to",
             Self::Enter => "enter the election through",
             Self::Renew => "renew the lease through",
             Self::Resign => "give the lease up through",
-            Self::Note => "write a note to",
-            Self::Order => "write orders to",
+            Self::Write(what) => what,
             Self::Remove => "remove an entry through",
-            Self::Fence => "record a token in",
-            Self::Put => "write a value to",
             Self::Look => "read the election from",
         }
     }
@@ -85,14 +89,9 @@ impl Doing {
     const fn unknown(self) -> ErrorKind {
         match self {
             Self::Connect | Self::Look => ErrorKind::Unreachable,
-            Self::Enter
-            | Self::Renew
-            | Self::Resign
-            | Self::Note
-            | Self::Order
-            | Self::Remove
-            | Self::Fence
-            | Self::Put => ErrorKind::Ambiguous,
+            Self::Enter | Self::Renew | Self::Resign | Self::Write(_) | Self::Remove => {
+                ErrorKind::Ambiguous
+            }
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-use elect_api::{ElectionName, Error, ErrorKind, Key, NoteName, Ticket};
+use elect_api::{Cell, ElectionName, Error, ErrorKind, Ticket};
 
 /// The id of a lease, chosen by us: positive, and never used before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,19 +100,9 @@ impl Hall {
         &self.prefix
     }
 
-    /// What the keys of all notes of the election begin with, and that of its orders.
+    /// What the keys of the cells begin with that candidates need.
     pub(crate) fn notes(&self) -> &str {
         &self.notes
-    }
-
-    /// The key of a note.
-    pub(crate) fn note(&self, name: NoteName) -> String {
-        format!("{}{name}", self.notes)
-    }
-
-    /// The key of the orders.
-    pub(crate) fn orders(&self) -> String {
-        format!("{}orders", self.notes)
     }
 
     /// What the keys of all fences and values of the election begin with.
@@ -120,20 +110,29 @@ impl Hall {
         &self.data
     }
 
-    /// The key of the greatest token that came for a resource.
-    pub(crate) fn fence(&self, resource: &Key) -> String {
-        format!("{}fence/{resource}", self.data)
+    /// What the key of a cell begins with.
+    pub(crate) fn above(&self, cell: Cell<'_>) -> &str {
+        match cell {
+            Cell::Once | Cell::History | Cell::Control => &self.notes,
+            Cell::Fence(_) | Cell::Value(_) => &self.data,
+        }
     }
 
-    /// The key of a value.
-    pub(crate) fn value(&self, key: &Key) -> String {
-        format!("{}value/{key}", self.data)
+    /// The key of a cell.
+    pub(crate) fn cell(&self, cell: Cell<'_>) -> String {
+        let above = self.above(cell);
+        match cell {
+            Cell::Once => format!("{above}once"),
+            Cell::History => format!("{above}history"),
+            Cell::Control => format!("{above}orders"),
+            Cell::Fence(resource) => format!("{above}fence/{resource}"),
+            Cell::Value(key) => format!("{above}value/{key}"),
+        }
     }
 
-    /// Whether this is the key of a vital note, or of the orders.
-    pub(crate) fn is_vital(&self, key: &[u8]) -> bool {
-        let mut vital = NoteName::vital().map(|name| self.note(name)).chain([self.orders()]);
-        vital.any(|vital| vital.as_bytes() == key)
+    /// Whether this is the key of a cell whose changes are told.
+    pub(crate) fn is_watched(&self, key: &[u8]) -> bool {
+        Cell::WATCHED.iter().any(|&cell| self.cell(cell).as_bytes() == key)
     }
 
     /// The key of an entry.
@@ -167,13 +166,13 @@ pub(crate) fn store_id(prefix: &str) -> String {
     format!("{prefix}.store")
 }
 
-/// What the keys of all notes and orders below `prefix` begin with.
+/// What the keys of all cells below `prefix` begin with that candidates need.
 pub(crate) fn all_notes(prefix: &str) -> String {
     format!("{prefix}.notes/")
 }
 
-/// The election that a key below `prefix` has the orders of.
-pub(crate) fn ordered_by(prefix: &str, key: &[u8]) -> Option<ElectionName> {
+/// The election that a key below `prefix` has the control cell of.
+pub(crate) fn controlled_by(prefix: &str, key: &[u8]) -> Option<ElectionName> {
     let rest = key.strip_prefix(all_notes(prefix).as_bytes())?;
     std::str::from_utf8(rest).ok()?.strip_suffix("/orders")?.parse().ok()
 }
@@ -216,12 +215,12 @@ mod tests {
         let name = |key: &str| election_of("elect/", key.as_bytes()).map(|name| name.to_string());
         assert_eq!(name("elect/job/a1").as_deref(), Some("job"));
         let hall = Hall::new("elect/", &"job".parse().expect("a name"));
-        let (note, orders) = (hall.note(NoteName::ONCE), hall.orders());
+        let (note, orders) = (hall.cell(Cell::Once), hall.cell(Cell::Control));
         let tomb = hall.tomb(Mark::first(LeaseId(0xa1)));
         assert_eq!(tomb, "elect/.notes/job/gone/a1");
         assert_eq!((&*note, &*orders), ("elect/.notes/job/once", "elect/.notes/job/orders"));
         let a1 = "a1".parse().expect("a key");
-        let (fence, value) = (hall.fence(&a1), hall.value(&a1));
+        let (fence, value) = (hall.cell(Cell::Fence(&a1)), hall.cell(Cell::Value(&a1)));
         assert_eq!((&*fence, &*value), ("elect/.data/job/fence/a1", "elect/.data/job/value/a1"));
         let others = ["elect/job", "elect/job/", "elect/a/b/c1", "elect/7/a1", "other/job/a1"];
         let id = store_id("elect/");
@@ -231,12 +230,12 @@ mod tests {
     }
 
     #[test]
-    fn elections_under_orders_are_those_with_the_key() {
-        let name = |key: &str| ordered_by("elect/", key.as_bytes()).map(|name| name.to_string());
+    fn elections_under_control_are_those_with_the_key() {
+        let name = |key: &str| controlled_by("elect/", key.as_bytes()).map(|name| name.to_string());
         let hall = Hall::new("elect/", &"job".parse().expect("a name"));
-        assert_eq!(name(&hall.orders()).as_deref(), Some("job"));
-        let once = hall.note(NoteName::ONCE);
-        let value = hall.value(&"orders".parse().expect("a key"));
+        assert_eq!(name(&hall.cell(Cell::Control)).as_deref(), Some("job"));
+        let once = hall.cell(Cell::Once);
+        let value = hall.cell(Cell::Value(&"orders".parse().expect("a key")));
         let others =
             ["elect/.notes/orders", "elect/a/.notes/job/orders", "elect/.notes/a/b/orders"];
         for none in others.into_iter().chain([&*once, &*value]) {

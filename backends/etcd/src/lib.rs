@@ -87,21 +87,19 @@
 
 mod address;
 mod badge;
+mod cells;
 mod changes;
 mod dial;
 mod entry;
 mod examine;
 mod fault;
 mod faults;
-mod fences;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod layout;
 mod lease;
 mod link;
 mod listing;
-mod note;
-mod orders;
 mod overhear;
 mod probe;
 mod queue;
@@ -112,7 +110,6 @@ mod store;
 mod survey;
 mod trips;
 mod value;
-mod values;
 mod watch;
 mod whole;
 mod withdrawal;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::slice;
 
-use elect_api::Orders;
+use elect_api::{Cell, Versioned};
 use etcd_client::{
     Compare, CompareOp, GetOptions, GetResponse, KeyValue, PutOptions, SortOrder, SortTarget, Txn,
     TxnOp, TxnOpResponse, TxnResponse,
@@ -124,19 +124,19 @@ fn list(hall: &Hall, revision: Option<i64>, room: Room) -> TxnOp {
     TxnOp::get(hall.prefix(), Some(options))
 }
 
-/// Gets the orders too. It is the last get of a transaction.
-fn orders(hall: &Hall) -> TxnOp {
-    TxnOp::get(hall.orders(), None)
+/// Gets what people ask too. It is the last get of a transaction.
+fn control(hall: &Hall) -> TxnOp {
+    TxnOp::get(hall.cell(Cell::Control), None)
 }
 
 /// What people ask, by a transaction that got it too.
-pub(crate) fn orders_in(reply: &TxnResponse) -> Orders {
+pub(crate) fn control_in(reply: &TxnResponse) -> Versioned {
     let answer = gets(reply).pop_back();
-    crate::orders::of(answer.as_ref().and_then(|answer| answer.kvs().first()))
+    crate::cells::of(answer.and_then(|mut answer| answer.take_kvs().pop()))
 }
 
-/// Makes our entry unless it is there, or has a tomb, and lists the queue. If it is there it is got instead. The
-/// orders are got in any case, and so is the id of the store, if we may read it: a store that has none is given one
+/// Makes our entry unless it is there, or has a tomb, and lists the queue. If it is there it is got instead. What
+/// people ask is got in any case, and so is the id of the store, if we may read it: a store that has none is given one
 /// with the first entry. In another store than ours no entry is made.
 pub(crate) fn enter(
     hall: &Hall,
@@ -152,8 +152,8 @@ pub(crate) fn enter(
         Compare::create_revision(hall.tomb(mark), CompareOp::Equal, 0),
     ];
     let mut operations =
-        vec![TxnOp::put(key.as_str(), value, Some(put)), list(hall, None, room), orders(hall)];
-    let mut otherwise = vec![TxnOp::get(key, None), orders(hall)];
+        vec![TxnOp::put(key.as_str(), value, Some(put)), list(hall, None, room), control(hall)];
+    let mut otherwise = vec![TxnOp::get(key, None), control(hall)];
     if let Some(badge) = badge {
         conditions.extend(badge.is_ours());
         operations.push(badge.make());
@@ -177,8 +177,8 @@ pub(crate) enum By {
 pub(crate) enum Ask<'a> {
     /// Nothing: we lead, and whoever leads goes on leading. Writes this value if there is one.
     Nothing(Option<Vec<u8>>),
-    /// Nothing: writes this note, if it was changed last at revision `seen`; else gets it, after the queue.
-    Note { key: String, seen: i64, text: Vec<u8> },
+    /// Nothing: writes this cell, if it was changed last at revision `seen`; else gets it, after the queue.
+    Cell { key: String, seen: i64, text: Vec<u8> },
     /// Who is before us.
     Before(Room),
     /// Which of these are still before us.
@@ -186,7 +186,7 @@ pub(crate) enum Ask<'a> {
 }
 
 /// Proves that the entry which came at `revision` is there and ours. If not, all others are listed. Unless a
-/// note is to be written the orders are got in any case.
+/// cell is to be written what people ask is got in any case.
 ///
 /// A transaction without a single get would be answered from what a member happens to know.
 ///
@@ -209,14 +209,14 @@ pub(crate) fn prove(
     if by == By::Write {
         otherwise.push(TxnOp::delete(format!("{}proof", hall.prefix()), None));
     }
-    let writes_note = matches!(ask, Ask::Note { .. });
+    let writes_cell = matches!(ask, Ask::Cell { .. });
     let mut operations = match ask {
         Ask::Nothing(None) => vec![ours()],
         Ask::Nothing(Some(value)) => {
             let put = PutOptions::new().with_lease(lease.get());
             vec![ours(), TxnOp::put(key.as_str(), value, Some(put))]
         }
-        Ask::Note { key, seen, text } => {
+        Ask::Cell { key, seen, text } => {
             conditions.push(Compare::mod_revision(key.as_str(), CompareOp::Equal, seen));
             otherwise.push(TxnOp::get(key.as_str(), Some(GetOptions::new().with_keys_only())));
             vec![TxnOp::put(key, text, None)]
@@ -229,22 +229,22 @@ pub(crate) fn prove(
             rivals.iter().map(get).collect()
         }
     };
-    if !writes_note {
-        operations.push(orders(hall));
-        otherwise.push(orders(hall));
+    if !writes_cell {
+        operations.push(control(hall));
+        otherwise.push(control(hall));
     }
     Txn::new().when(conditions).and_then(operations).or_else(otherwise)
 }
 
-/// Removes our entry, which came at `revision` and leads, and writes a note in the same step.
-pub(crate) fn leave(hall: &Hall, mark: Mark, revision: i64, note: String, text: &[u8]) -> Txn {
+/// Removes our entry, which came at `revision` and leads, and writes the cell of this key in the same step.
+pub(crate) fn leave(hall: &Hall, mark: Mark, revision: i64, cell: String, text: &[u8]) -> Txn {
     let key = hall.key(mark);
     Txn::new()
         .when([
             Compare::create_revision(key.as_str(), CompareOp::Equal, revision),
             Compare::lease(key.as_str(), CompareOp::Equal, mark.lease().get()),
         ])
-        .and_then([TxnOp::put(note, text, None), TxnOp::delete(key, None)])
+        .and_then([TxnOp::put(cell, text, None), TxnOp::delete(key, None)])
 }
 
 /// Removes an entry and leaves its lease alone. With a tomb it is not made any more either, should somebody have
@@ -266,8 +266,8 @@ pub(crate) fn gets(reply: &TxnResponse) -> VecDeque<GetResponse> {
     gets.collect()
 }
 
-/// The revision at which a note was changed last, by a transaction that did not write it; 0 if never.
-pub(crate) fn note_seen(reply: &TxnResponse) -> i64 {
+/// The revision at which a cell was changed last, by a transaction that did not write it; 0 if never.
+pub(crate) fn cell_seen(reply: &TxnResponse) -> i64 {
     let note = gets(reply).pop_back();
     note.and_then(|note| note.kvs().first().map(KeyValue::mod_revision)).unwrap_or(0)
 }

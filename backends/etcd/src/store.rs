@@ -4,9 +4,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use elect_api::remote::StoreId;
 use elect_api::{
-    Cadence, Candidate, Clock, ElectionName, Ending, Error, ErrorKind, Examination, Fenced,
-    Finding, Key, Lease, NoteName, Noted, Order, Ordered, Orders, Profile, Seat, Store, Survey,
-    Ticket, Token, Wake, check_value,
+    Cadence, Candidate, Cell, Clock, ElectionName, Ending, Error, ErrorKind, Examination, Finding,
+    If, Lease, Order, Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned, Wake,
+    Written,
 };
 
 use crate::address::Address;
@@ -15,7 +15,7 @@ use crate::lease::Leases;
 use crate::link::{Attempt, Link};
 use crate::seat::{EtcdSeat, Trouble};
 use crate::withdrawal::withdraw;
-use crate::{changes, examine, fences, note, orders, removal, survey, values};
+use crate::{cells, changes, examine, removal, survey};
 
 /// The elections under one prefix of a cluster.
 pub(crate) struct EtcdStore {
@@ -69,35 +69,6 @@ impl Store for EtcdStore {
         Ok(Box::new(EtcdSeat::new(link, leases, hall, candidate, ttl)))
     }
 
-    async fn redeem(&self, election: &ElectionName, ticket: &Ticket) -> Result<(), Error> {
-        let mark = Mark::redeemed(ticket)?;
-        let hall = Hall::new(&self.prefix, election);
-        let attempt = self.link.attempt(hall.prefix()).await?;
-        match withdraw(&attempt.client(), &hall, mark, true).await {
-            Ok(()) => {
-                attempt.succeed();
-                Ok(())
-            }
-            Err(failure) => Err(attempt.fail(&failure).await),
-        }
-    }
-
-    async fn forget(&self, election: &ElectionName) -> Result<(), Error> {
-        let hall = Hall::new(&self.prefix, election);
-        let attempt = self.link.attempt(hall.notes()).await?;
-        match survey::forget(&attempt.client(), &hall).await {
-            Ok(is_empty) => {
-                attempt.succeed();
-                if is_empty {
-                    return Ok(());
-                }
-                let what = format!("somebody is in the election {election}");
-                Err(Error::new(ErrorKind::Unreachable, what))
-            }
-            Err(failure) => Err(attempt.fail(&failure).await),
-        }
-    }
-
     async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
         let hall = Hall::new(&self.prefix, election);
         let attempt = self.link.casual_attempt(hall.prefix()).await?;
@@ -112,15 +83,29 @@ impl Store for EtcdStore {
         conclude(attempt, outcome).await
     }
 
-    async fn remove(&self, election: &ElectionName, token: Token) -> Result<(), Error> {
+    async fn remove(&self, election: &ElectionName, what: Removal<'_>) -> Result<(), Error> {
         let hall = Hall::new(&self.prefix, election);
-        let attempt = self.link.attempt(hall.prefix()).await?;
-        match removal::remove(&attempt.client(), &hall, token).await {
-            Ok(()) => {
-                attempt.succeed();
-                Ok(())
+        match what {
+            Removal::Crashed(ticket) => {
+                let mark = Mark::redeemed(ticket)?;
+                let attempt = self.link.attempt(hall.prefix()).await?;
+                let outcome = withdraw(&attempt.client(), &hall, mark, true).await;
+                conclude(attempt, outcome).await
             }
-            Err(failure) => Err(attempt.fail(&failure).await),
+            Removal::Leader(token) => {
+                let attempt = self.link.attempt(hall.prefix()).await?;
+                let outcome = removal::remove(&attempt.client(), &hall, token).await;
+                conclude(attempt, outcome).await
+            }
+            Removal::Everything => {
+                let attempt = self.link.attempt(hall.notes()).await?;
+                let outcome = survey::forget(&attempt.client(), &hall).await;
+                if conclude(attempt, outcome).await? {
+                    return Ok(());
+                }
+                let what = format!("somebody is in the election {election}");
+                Err(Error::new(ErrorKind::Unreachable, what))
+            }
         }
     }
 
@@ -131,84 +116,30 @@ impl Store for EtcdStore {
         conclude(attempt, outcome).await
     }
 
-    async fn note(
+    async fn read(&self, election: &ElectionName, cell: Cell<'_>) -> Result<Versioned, Error> {
+        let hall = Hall::new(&self.prefix, election);
+        let attempt = self.link.casual_attempt(hall.above(cell)).await?;
+        let outcome = cells::read(&attempt.client(), &hall, cell).await;
+        conclude(attempt, outcome.map(|found| found.cell)).await
+    }
+
+    async fn write(
         &self,
         election: &ElectionName,
-        name: NoteName,
-    ) -> Result<Option<Vec<u8>>, Error> {
+        cell: Cell<'_>,
+        bytes: &[u8],
+        condition: If,
+    ) -> Result<Written, Error> {
+        cell.check(bytes, condition)?;
         let hall = Hall::new(&self.prefix, election);
-        let attempt = self.link.casual_attempt(hall.notes()).await?;
-        match note::read(&attempt.client(), &hall, name).await {
-            Ok(found) => {
-                attempt.succeed();
-                Ok(found.text)
-            }
-            Err(failure) => Err(attempt.fail(&failure).await),
-        }
-    }
-
-    async fn orders(&self, election: &ElectionName) -> Result<Orders, Error> {
-        let hall = Hall::new(&self.prefix, election);
-        let attempt = self.link.casual_attempt(hall.notes()).await?;
-        let outcome = orders::read(&attempt.client(), &hall).await;
+        let attempt = self.link.attempt(hall.above(cell)).await?;
+        let outcome = cells::write(&attempt.client(), &hall, cell, bytes, condition).await;
         conclude(attempt, outcome).await
     }
 
-    async fn order(
-        &self,
-        election: &ElectionName,
-        text: &[u8],
-        version: u64,
-    ) -> Result<Ordered, Error> {
-        Orders::check_length(text)?;
-        let hall = Hall::new(&self.prefix, election);
-        let attempt = self.link.attempt(hall.notes()).await?;
-        let outcome = orders::write(&attempt.client(), &hall, text, version).await;
-        conclude(attempt, outcome).await
-    }
-
-    async fn fence(
-        &self,
-        election: &ElectionName,
-        resource: &Key,
-        token: Token,
-    ) -> Result<Fenced, Error> {
-        let hall = Hall::new(&self.prefix, election);
-        let attempt = self.link.attempt(hall.data()).await?;
-        let outcome = fences::pass(&attempt.client(), &hall, resource, token).await;
-        conclude(attempt, outcome).await
-    }
-
-    async fn put(
-        &self,
-        election: &ElectionName,
-        token: Token,
-        key: &Key,
-        value: &[u8],
-    ) -> Result<Noted, Error> {
-        check_value(value)?;
-        let hall = Hall::new(&self.prefix, election);
-        let attempt = self.link.attempt(hall.data()).await?;
-        let outcome = values::write(&attempt.client(), &hall, token, key, value).await;
-        conclude(attempt, outcome).await
-    }
-
-    async fn get(&self, election: &ElectionName, key: &Key) -> Result<Option<Vec<u8>>, Error> {
-        let hall = Hall::new(&self.prefix, election);
-        let attempt = self.link.casual_attempt(hall.data()).await?;
-        let outcome = values::read(&attempt.client(), &hall, key).await;
-        conclude(attempt, outcome).await
-    }
-
-    async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
+    async fn list(&self, scope: Scope) -> Result<Vec<ElectionName>, Error> {
         let attempt = self.link.casual_attempt(&self.prefix).await?;
-        let outcome = survey::elections(&attempt.client(), &self.prefix).await;
-        conclude(attempt, outcome).await
-    }
-
-    async fn under_orders(&self) -> Result<Vec<ElectionName>, Error> {
-        let attempt = self.link.casual_attempt(&self.prefix).await?;
-        let outcome = survey::under_orders(&attempt.client(), &self.prefix).await;
+        let outcome = survey::elections(&attempt.client(), &self.prefix, scope).await;
         conclude(attempt, outcome).await
     }
 

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
-use elect_api::{ElectionName, Entry, Leader, Renewed, Survey, Token};
+use elect_api::{Cell, ElectionName, Entry, Leader, Renewed, Scope, Survey, Token};
 use etcd_client::{Client, DeleteOptions, KeyValue, Txn, TxnOp};
 
 use crate::fault::{Doing, Failure};
@@ -31,8 +31,7 @@ pub(crate) async fn survey(client: &Client, hall: &Hall) -> Result<Survey, Failu
     Ok(Survey { leader, waiting: shown.map(|shown| shown.entry).collect() })
 }
 
-/// Removes the notes, the orders, the fences and the values of an election if nobody is in it; says whether that is
-/// so. Entries do not outlive their candidates.
+/// Removes the cells of an election if nobody is in it; says whether that is so. Entries do not outlive their candidates.
 pub(crate) async fn forget(client: &Client, hall: &Hall) -> Result<bool, Failure> {
     let entry = |kv: &KeyValue| hall.number_of(kv.key()).map(drop);
     let entries = list(client, hall.prefix(), Part::Keys, entry).await?;
@@ -42,24 +41,27 @@ pub(crate) async fn forget(client: &Client, hall: &Hall) -> Result<bool, Failure
     let all_below = |keys| TxnOp::delete(keys, Some(DeleteOptions::new().with_prefix()));
     let both = Txn::new().and_then([all_below(hall.notes()), all_below(hall.data())]);
     let removed = client.kv_client().txn(both).await.and_then(whole);
-    removed.map_err(|cause| Failure { doing: Doing::Note, cause })?;
+    removed.map_err(|cause| Failure { doing: Doing::writing(Cell::Once), cause })?;
     Ok(true)
 }
 
-/// The names of all elections that have candidates.
-pub(crate) async fn elections(client: &Client, prefix: &str) -> Result<Vec<ElectionName>, Failure> {
-    let name = |kv: &KeyValue| layout::election_of(prefix, kv.key());
-    let names = list(client, prefix, Part::Keys, name).await?;
-    Ok(BTreeSet::from_iter(names).into_iter().collect())
-}
-
-/// The names of all elections that have orders.
-pub(crate) async fn under_orders(
+/// The names of all elections, in order.
+pub(crate) async fn elections(
     client: &Client,
     prefix: &str,
+    scope: Scope,
 ) -> Result<Vec<ElectionName>, Failure> {
-    let name = |kv: &KeyValue| layout::ordered_by(prefix, kv.key());
-    list(client, &layout::all_notes(prefix), Part::Keys, name).await
+    let names = match scope {
+        Scope::Entered => {
+            let name = |kv: &KeyValue| layout::election_of(prefix, kv.key());
+            list(client, prefix, Part::Keys, name).await?
+        }
+        Scope::Asked => {
+            let name = |kv: &KeyValue| layout::controlled_by(prefix, kv.key());
+            list(client, &layout::all_notes(prefix), Part::Keys, name).await?
+        }
+    };
+    Ok(BTreeSet::from_iter(names).into_iter().collect())
 }
 
 /// What a survey shows of a candidate's key.

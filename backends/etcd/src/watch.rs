@@ -15,7 +15,7 @@ use crate::queue::Rival;
 pub(crate) enum Event {
     /// The end of a candidate.
     End(Rival),
-    /// A change of the note or the orders with this key.
+    /// A change of the cell with this key.
     Change(String),
 }
 

@@ -32,7 +32,7 @@ fn main() {
             {
                 wake.await;
             }
-            seat.resign().await.expect("a resign");
+            seat.resign(None).await.expect("a resign");
         }
     });
 }

@@ -15,9 +15,9 @@ use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, InotifyEvent, WatchDe
 use nix::unistd::pipe2;
 use tokio::sync::watch;
 
-use crate::hall::{Hall, LOCK, ORDERS, QUEUE};
+use crate::cells::is_watched;
+use crate::hall::{Hall, LOCK, QUEUE};
 use crate::lock;
-use crate::note::is_vital;
 use crate::queue::is_entry;
 use crate::root::Root;
 use crate::watch::spawn;
@@ -191,8 +191,7 @@ impl Place {
                 name => name.is_none_or(is_entry),
             },
             Self::Here { hall, .. } if Some(event.wd) == *hall => {
-                let is_told = |name: &[u8]| [LOCK, ORDERS].iter().any(|it| it.as_bytes() == name);
-                name.is_none_or(|name| is_vital(name) || is_told(name))
+                name.is_none_or(|name| is_watched(name) || name == LOCK.as_bytes())
             }
             Self::Above { nearest, missing } if event.wd == *nearest => {
                 name.is_none_or(|name| missing.file_name().is_some_and(|it| it.as_bytes() == name))

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use elect_api::{
     Answer, Called, Clock, ElectionName, Endpoint, Entry, Error, Examination, Finding, Grants,
-    Supply, Unit, middle,
+    Scope, Supply, Unit, middle,
 };
 use nix::sys::inotify::{InitFlags, Inotify};
 use nix::sys::statfs::fstatfs;
@@ -107,7 +107,7 @@ fn examine_room(path: &Path, space: &Statvfs, examination: &mut Examination) {
 
 /// Leaders that are dead, and whose lease is kept by what their commands started.
 fn outlived(root: &Root) -> Vec<Finding> {
-    let elections = survey::elections(root).unwrap_or_default().into_iter();
+    let elections = survey::elections(root, Scope::Entered).unwrap_or_default().into_iter();
     let finding = |election: ElectionName| {
         let leader = survey::survey(root, &election).ok()?.leader?;
         let Entry { candidate, outlived_by, .. } = leader.entry;

@@ -58,8 +58,7 @@
 //! written for good; threads are started only to wait. The one await point is in front of `enter`, `order`, `fence` or
 //! `value`: its holder may be stopped.
 //!
-//! Nothing but the token, vital notes, what is vital in the history, the orders, the fences and the values is flushed to
-//! the disk: after a power cut no process is left to hold a lock, and what the files say then is read with suspicion.
+//! Nothing but the token, what is vital in the history and all other cells is flushed to the disk: after a power cut no process is left to hold a lock, and what the files say then is read with suspicion.
 //!
 //! # Whom it trusts
 //!
@@ -69,20 +68,19 @@
 //! able to replace a directory on the way there either. No link is followed below the root, and no file
 //! with a second name is written.
 
+mod cells;
 mod changes;
 mod door;
 mod entry;
 mod examine;
 mod fault;
-mod fences;
+mod followed;
 mod forget;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod hall;
 mod lock;
 mod network;
-mod note;
-mod orders;
 mod queue;
 mod reading;
 mod root;
@@ -96,7 +94,6 @@ mod token;
 mod tree;
 mod trust;
 mod url;
-mod values;
 mod walk;
 mod watch;
 

@@ -4,23 +4,22 @@ use std::os::fd::AsFd;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, ElectionName, Error, ErrorKind, Holds, Note, NoteName, Noted, Orders,
-    Seat, Standing, Token, Validity, first_of, never,
+    Boottime, Candidate, Cell, Durability, ElectionName, Error, ErrorKind, Holds, Note, Seat,
+    Standing, Token, Validity, Versioned, Written, first_of, never,
 };
 
 use crate::door::Door;
 use crate::fault::{failed, wrong};
+use crate::followed::Followed;
 use crate::hall::{ENTER, Hall, LOCK};
 use crate::lock::{self, Held};
-use crate::note;
-use crate::orders::Followed;
 use crate::queue::{Place, Predecessor};
 use crate::root::Root;
 use crate::sheet::LookOut;
 use crate::tree::Tree;
 use crate::trust::FileId;
 use crate::watch::Watch;
-use crate::{token, values};
+use crate::{cells, token};
 
 /// One candidate's place in one election of the local disk.
 ///
@@ -34,7 +33,7 @@ pub(crate) struct FileSeat {
     /// The number of our first place, once we have lost it or given it up.
     arrived: Option<u64>,
     state: State,
-    /// On the note that was read last.
+    /// On the cell that was read last.
     look_out: Option<LookOut>,
     followed: Followed,
 }
@@ -182,7 +181,7 @@ impl Waiting {
             Ok(tree) => tree,
             Err(survivor) => return self.wait(survivor).map(Win::Busy),
         };
-        if let Some(writer) = values::obstacle(hall)? {
+        if let Some(writer) = cells::obstacle(hall)? {
             return self.wait(writer).map(Win::Busy);
         }
         let token = token::next(hall)?;
@@ -236,32 +235,40 @@ impl Seat for FileSeat {
         })
     }
 
-    fn orders(&self) -> &Orders {
-        self.followed.orders()
+    fn control(&self) -> &Versioned {
+        self.followed.control()
     }
 
-    async fn read_note(&mut self, _now: Boottime, name: NoteName) -> Result<Note, Error> {
-        note::read(&self.root, &self.election, name, &mut self.look_out)
+    async fn read(&mut self, _now: Boottime, cell: Cell<'_>) -> Result<Note, Error> {
+        cells::read_and_watch(&self.root, &self.election, cell, &mut self.look_out)
     }
 
-    async fn write_note(
+    async fn write(
         &mut self,
         _now: Boottime,
-        name: NoteName,
-        text: &[u8],
-    ) -> Result<Noted, Error> {
+        cell: Cell<'_>,
+        bytes: &[u8],
+        durability: Durability,
+    ) -> Result<Written, Error> {
         let State::Leading(leading) = &self.state else {
-            return Ok(Noted::Gone("we do not lead".into()));
+            return Ok(Written::Gone("we do not lead".into()));
         };
         // Who was only evicted still keeps others from leading.
         if let Standing::Gone(why) = leading.prove()? {
-            return Ok(Noted::Gone(why));
+            return Ok(Written::Gone(why));
         }
-        note::write(&leading.place.hall, name, text)?;
-        Ok(Noted::Written)
+        cells::write_as_leader(&leading.place.hall, cell, bytes, durability)?;
+        Ok(Written::Yes(0))
     }
 
-    async fn resign(&mut self) -> Result<(), Error> {
+    async fn resign(&mut self, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error> {
+        if let (Some((cell, bytes)), State::Leading(leading)) = (last, &self.state)
+            && leading.prove().is_ok_and(|standing| !matches!(standing, Standing::Gone(_)))
+        {
+            // As long as we have the lock nobody leads: it is one step for everybody else.
+            let hall = &leading.place.hall;
+            let _ = cells::write_as_leader(hall, cell, bytes, Durability::Usual);
+        }
         match mem::replace(&mut self.state, State::Out) {
             State::Out => {}
             State::Waiting(Waiting { mut place, .. }) => {
@@ -279,16 +286,6 @@ impl Seat for FileSeat {
             }
         }
         Ok(())
-    }
-
-    async fn resign_with(&mut self, name: NoteName, text: &[u8]) -> Result<(), Error> {
-        if let State::Leading(leading) = &self.state
-            && leading.prove().is_ok_and(|standing| !matches!(standing, Standing::Gone(_)))
-        {
-            // As long as we have the lock nobody leads: it is one step for everybody else.
-            let _ = note::write(&leading.place.hall, name, text);
-        }
-        self.resign().await
     }
 
     fn holds(&self) -> Holds<'_> {

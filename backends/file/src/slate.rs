@@ -11,15 +11,15 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use elect_api::{Error, ErrorKind};
+use elect_api::{Cell, Error, ErrorKind};
 
 use crate::fault::{errno_of, failed, wrong};
 use crate::hall::Hall;
 use crate::reading::read_up_to;
 use crate::sheet;
 
-/// The longest text in bytes, as the contract has it for notes.
-pub(crate) const LONGEST: usize = 64 * 1024;
+/// The longest text in bytes.
+const LONGEST: usize = Cell::LONGEST;
 /// The length of a block in bytes.
 const BLOCK: usize = 4096;
 const PLACES: usize = 2;

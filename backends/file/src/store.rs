@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Candidate, Clock, ElectionName, Error, Examination, Fenced, Key, Lease, NoteName, Noted, Order,
-    Ordered, Orders, Profile, Seat, Store, Survey, Token, Wake, check_value,
+    Candidate, Cell, Clock, ElectionName, Error, Examination, If, Lease, Order, Profile, Removal,
+    Scope, Seat, Store, Survey, Versioned, Wake, Written,
 };
 
 use crate::door::Door;
 use crate::root::Root;
 use crate::seat::FileSeat;
-use crate::{changes, examine, fences, forget, note, orders, survey, url, values};
+use crate::{cells, changes, examine, forget, survey, url};
 
 /// The elections under one directory of the local disk.
 pub(crate) struct FileStore {
@@ -51,7 +51,13 @@ impl Store for FileStore {
         )))
     }
 
-    async fn forget(&self, election: &ElectionName) -> Result<(), Error> {
+    async fn remove(&self, election: &ElectionName, what: Removal<'_>) -> Result<(), Error> {
+        match what {
+            // The death of the last process that holds it frees a place.
+            Removal::Crashed(_) => return Ok(()),
+            Removal::Leader(_) => return Err(Removal::refuse(election)),
+            Removal::Everything => {}
+        }
         forget::forget(&self.root, election)?;
         if self.is_new.load(Ordering::Relaxed) {
             // Not if anybody else is in it.
@@ -72,58 +78,23 @@ impl Store for FileStore {
         Ok(changes::changed(&self.root, election))
     }
 
-    async fn note(
+    async fn read(&self, election: &ElectionName, cell: Cell<'_>) -> Result<Versioned, Error> {
+        cells::read(&self.root, election, cell)
+    }
+
+    async fn write(
         &self,
         election: &ElectionName,
-        name: NoteName,
-    ) -> Result<Option<Vec<u8>>, Error> {
-        note::look(&self.root, election, name)
+        cell: Cell<'_>,
+        bytes: &[u8],
+        condition: If,
+    ) -> Result<Written, Error> {
+        cell.check(bytes, condition)?;
+        cells::write(&self.root, election, cell, bytes, condition).await
     }
 
-    async fn orders(&self, election: &ElectionName) -> Result<Orders, Error> {
-        orders::read(&self.root, election)
-    }
-
-    async fn order(
-        &self,
-        election: &ElectionName,
-        text: &[u8],
-        version: u64,
-    ) -> Result<Ordered, Error> {
-        Orders::check_length(text)?;
-        orders::write(&self.root, election, text, version).await
-    }
-
-    async fn fence(
-        &self,
-        election: &ElectionName,
-        resource: &Key,
-        token: Token,
-    ) -> Result<Fenced, Error> {
-        fences::pass(&self.root, election, resource, token).await
-    }
-
-    async fn put(
-        &self,
-        election: &ElectionName,
-        token: Token,
-        key: &Key,
-        value: &[u8],
-    ) -> Result<Noted, Error> {
-        check_value(value)?;
-        values::write(&self.root, election, token, key, value).await
-    }
-
-    async fn get(&self, election: &ElectionName, key: &Key) -> Result<Option<Vec<u8>>, Error> {
-        values::read(&self.root, election, key)
-    }
-
-    async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
-        survey::elections(&self.root)
-    }
-
-    async fn under_orders(&self) -> Result<Vec<ElectionName>, Error> {
-        survey::under_orders(&self.root)
+    async fn list(&self, scope: Scope) -> Result<Vec<ElectionName>, Error> {
+        survey::elections(&self.root, scope)
     }
 
     async fn examine(&self, clock: Clock) -> Result<Examination, Error> {

@@ -1,4 +1,4 @@
-use elect_api::{ElectionName, Error, ErrorKind, Leader, Survey};
+use elect_api::{ElectionName, Error, ErrorKind, Leader, Scope, Survey};
 use nix::dir::{Dir, Type};
 use nix::errno::Errno;
 use nix::fcntl::AtFlags;
@@ -86,18 +86,12 @@ fn held_lock(hall: &Hall) -> Result<Option<FileId>, Error> {
     Ok(is_held.then_some(id))
 }
 
-/// The names of all elections under the root. What candidates never were in is there for its orders only.
-pub(crate) fn elections(root: &Root) -> Result<Vec<ElectionName>, Error> {
-    all_with(root, ENTER)
-}
-
-/// The names of all elections that have orders.
-pub(crate) fn under_orders(root: &Root) -> Result<Vec<ElectionName>, Error> {
-    all_with(root, ORDERS)
-}
-
-/// The names of all elections that have a file of this name.
-fn all_with(root: &Root, file: &str) -> Result<Vec<ElectionName>, Error> {
+/// The names of all elections under the root, in order. What candidates never were in is there for what is asked only.
+pub(crate) fn elections(root: &Root, scope: Scope) -> Result<Vec<ElectionName>, Error> {
+    let file = match scope {
+        Scope::Entered => ENTER,
+        Scope::Asked => ORDERS,
+    };
     let Some((directory, _)) = root.open(false)? else { return Ok(Vec::new()) };
     let unreadable = |errno: Errno| failed("read", &root.path, errno);
     let mut directory = Dir::from_fd(directory).map_err(unreadable)?;

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use elect_api::{
-    Candidate, ElectionName, Error, ErrorKind, Note, NoteName, Noted, Order, Seat, Standing, Store,
-    Survey, Ticket, Token, Wake,
+    Candidate, Cell, Durability, ElectionName, Error, ErrorKind, Note, Order, Seat, Standing,
+    Store, Survey, Ticket, Token, Wake, Written,
 };
 
 use crate::{Shared, poll_n};
@@ -80,10 +80,18 @@ pub async fn expect_led_by(bench: &Shared, ids: &[&str]) {
     assert_eq!(line_up(bench).await, LineUp::led_by(shown));
 }
 
-/// What a note of [`election`] says, for somebody who has nothing to do with it.
-pub async fn note(bench: &Shared, name: NoteName) -> Option<String> {
-    let text = bench.connect().await.note(&election(), name).await.expect("a note");
-    text.map(|text| String::from_utf8(text).expect("what was written"))
+/// What a cell of [`election`] says, for somebody who has nothing to do with it.
+pub async fn cell(bench: &Shared, cell: Cell<'_>) -> Option<String> {
+    let found = bench.connect().await.read(&election(), cell).await.expect("a cell");
+    found.bytes.map(|text| String::from_utf8(text).expect("what was written"))
+}
+
+/// Whether a cell is written.
+///
+/// # Errors
+/// Why not.
+pub fn done(written: &Written) -> Result<(), String> {
+    written.why_not().map_or(Ok(()), |why| Err(why.to_owned()))
 }
 
 /// The survey shows nobody at all.
@@ -222,28 +230,29 @@ impl Contender {
         }
     }
 
-    /// What a note of the election says.
+    /// What [`Cell::Once`] says.
     pub async fn read_note(&mut self) -> Option<String> {
-        let text = self.note().await.text?;
+        let text = self.note().await.bytes?;
         Some(String::from_utf8(text).expect("what was written"))
     }
 
-    /// What ends when the note changes that is read now.
+    /// What ends when the cell changes that is read now.
     pub async fn wake_of_note(&mut self) -> Wake {
         self.note().await.wake
     }
 
     async fn note(&mut self) -> Note {
         let id = &self.candidate.id;
-        let note = self.seat.read_note(self.bench.now(), NoteName::ONCE).await;
-        note.unwrap_or_else(|error| panic!("{id} cannot read a note: {error}: {error:?}"))
+        let note = self.seat.read(self.bench.now(), Cell::Once).await;
+        note.unwrap_or_else(|error| panic!("{id} cannot read a cell: {error}: {error:?}"))
     }
 
-    /// Writes that note, as a leader.
-    pub async fn write_note(&mut self, text: &str) -> Noted {
+    /// Writes that cell, as a leader; or why it is not written.
+    pub async fn write_note(&mut self, text: &str) -> Result<(), String> {
+        let (now, bytes) = (self.bench.now(), text.as_bytes());
+        let written = self.seat.write(now, Cell::Once, bytes, Durability::Usual).await;
         let id = &self.candidate.id;
-        let noted = self.seat.write_note(self.bench.now(), NoteName::ONCE, text.as_bytes()).await;
-        noted.unwrap_or_else(|error| panic!("{id} cannot write a note: {error}: {error:?}"))
+        done(&written.unwrap_or_else(|error| panic!("{id} cannot write: {error}: {error:?}")))
     }
 
     /// What its seat shows.
@@ -254,13 +263,13 @@ impl Contender {
     /// Gives its place up.
     pub async fn resign(&mut self) {
         let id = self.candidate.id.clone();
-        self.seat.resign().await.unwrap_or_else(|error| panic!("{id} cannot resign: {error}"));
+        self.seat.resign(None).await.unwrap_or_else(|error| panic!("{id} cannot resign: {error}"));
     }
 
     /// Gives its place up, and has these last words if it leads.
     pub async fn resign_with(&mut self, words: &str) {
         let id = self.candidate.id.clone();
-        let resigned = self.seat.resign_with(NoteName::HISTORY, words.as_bytes()).await;
+        let resigned = self.seat.resign(Some((Cell::History, words.as_bytes()))).await;
         resigned.unwrap_or_else(|error| panic!("{id} cannot resign: {error}"));
     }
 

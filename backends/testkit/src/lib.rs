@@ -25,7 +25,7 @@ pub mod terminal;
 
 pub use bench::{Bench, Servers, Shared, Stall};
 pub use contender::{
-    Contender, LineUp, election, expect_led_by, expect_nobody, line_up, note, order,
+    Contender, LineUp, cell, done, election, expect_led_by, expect_nobody, line_up, order,
 };
 pub use run::{apart, poll_n, poll_n_eagerly, run};
 

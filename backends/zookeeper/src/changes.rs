@@ -5,9 +5,9 @@ use crate::client::Client;
 use crate::fault::{Action, fault};
 use crate::look::Look;
 
-/// Looks out over the candidates below `queue` and over these sheets, whether they are there or not. Ends with
+/// Looks out over the candidates below `queue` and over these cells, whether they are there or not. Ends with
 /// the first change, and when the connection is lost or comes back.
-pub(crate) async fn changed(look: &Look, queue: &str, sheets: &[String]) -> Result<Wake, Error> {
+pub(crate) async fn changed(look: &Look, queue: &str, cells: &[String]) -> Result<Wake, Error> {
     let mut states = look.state_watcher();
     // Only what comes from now on is news.
     states.state();
@@ -17,12 +17,12 @@ pub(crate) async fn changed(look: &Look, queue: &str, sheets: &[String]) -> Resu
         Ok(None) => return Ok(awake()),
         Err(error) => return Err(fault(Action::List, queue, error)),
     }
-    for sheet in sheets {
-        match look.wake_of(sheet).await {
+    for cell in cells {
+        match look.wake_of(cell).await {
             Ok(wake) => wakes.push(wake),
             // Not everybody who may look at an election may read what is beside it.
             Err(Zk::NoAuth) => {}
-            Err(error) => return Err(fault(Action::Read, sheet, error)),
+            Err(error) => return Err(fault(Action::Read, cell, error)),
         }
     }
     Ok(first_of(wakes))

@@ -5,8 +5,7 @@ use crate::client::Client;
 use crate::fault::{Action, fault};
 use crate::settings::Settings;
 
-/// Removes the node of an election that nobody is in, its notes, orders, fences and values. One request after
-/// another.
+/// Removes the node of an election that nobody is in, and its cells. One request after another.
 pub(crate) async fn forget(
     client: &Client,
     settings: &Settings,

@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use zookeeper_client::{CreateMode, Error as Zk};
 
+use crate::cells;
 use crate::client::Client;
 use crate::dial::connect;
 use crate::directory::make;
@@ -20,7 +21,6 @@ use crate::fault::{Action, fault};
 use crate::probe::{Diagnosis, examine};
 use crate::session::close;
 use crate::settings::Settings;
-use crate::sheet;
 
 /// Whether we belong to no store yet, and may ask.
 pub(crate) fn is_open(settings: &Settings) -> bool {
@@ -49,7 +49,7 @@ pub(crate) async fn found(client: &Client, settings: &Settings) -> Result<(), Er
     let id = StoreId::fresh();
     match client.create(&path, id.as_str().as_bytes(), options).await {
         Ok(_) => settings.identity.admit(&settings.location, Some(&id)),
-        Err(Zk::NodeExists) => match sheet::content(client, &path).await? {
+        Err(Zk::NodeExists) => match cells::read(client, &path).await?.bytes {
             Some(text) => admit(settings, &settings.location, &text),
             None => Ok(()),
         },
@@ -68,7 +68,7 @@ fn admit(settings: &Settings, who: &str, text: &[u8]) -> Result<(), Error> {
 
 /// What a store is called, as its ensemble has it. Two requests, sent at once.
 pub(crate) async fn read(client: &Client, settings: &Settings) -> Result<Option<StoreId>, Error> {
-    let text = sheet::content(client, &settings.path_of_store_id()).await?;
+    let text = cells::read(client, &settings.path_of_store_id()).await?.bytes;
     Ok(text.and_then(|text| StoreId::read(&text)))
 }
 

@@ -131,6 +131,7 @@
 //! `server-name` is refused: the library takes the name from the URL.
 
 mod anchor;
+mod cells;
 mod changes;
 mod client;
 mod dial;
@@ -139,7 +140,7 @@ mod directory;
 mod entry;
 mod examine;
 mod fault;
-mod fences;
+mod followed;
 mod forget;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -148,8 +149,6 @@ mod identity;
 mod layout;
 mod link;
 mod look;
-mod note;
-mod orders;
 mod probe;
 mod queue;
 mod removal;
@@ -161,11 +160,9 @@ mod serving;
 mod session;
 mod sessions;
 mod settings;
-mod sheet;
 mod store;
 mod survey;
 mod task;
-mod values;
 mod waiting;
 mod watch;
 

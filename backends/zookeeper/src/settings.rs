@@ -2,7 +2,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use elect_api::remote::{Credentials, Host, Identity, StoreId, Tls, Url};
-use elect_api::{ElectionName, Error, ErrorKind, Finding, Key, NoteName};
+use elect_api::{Cell, ElectionName, Error, ErrorKind, Finding};
 use zookeeper_client::Acls;
 
 use crate::layout::Layout;
@@ -115,23 +115,25 @@ impl Settings {
         format!("{}/{}", self.directory, election.as_str())
     }
 
-    /// The path of a note: beside the elections, as their programs count all that is below them. No
+    /// The path of a cell: beside the elections, as their programs count all that is below them. No
     /// election has a name that begins with a dot.
-    pub(crate) fn path_of_note(&self, election: &ElectionName, name: NoteName) -> String {
-        format!("{}/{name}", self.path_of_notes(election))
+    pub(crate) fn path_of_cell(&self, election: &ElectionName, cell: Cell<'_>) -> String {
+        let (notes, data) = (self.path_of_notes(election), self.path_of_data(election));
+        match cell {
+            Cell::Once => format!("{notes}/once"),
+            Cell::History => format!("{notes}/history"),
+            Cell::Control => format!("{notes}/orders"),
+            Cell::Fence(resource) => format!("{data}/fence/{resource}"),
+            Cell::Value(key) => format!("{data}/value/{key}"),
+        }
     }
 
-    /// The path of an election's orders, beside its notes.
-    pub(crate) fn path_of_orders(&self, election: &ElectionName) -> String {
-        format!("{}/orders", self.path_of_notes(election))
-    }
-
-    /// The node above all notes of an election.
+    /// The node above the cells of an election that candidates need.
     pub(crate) fn path_of_notes(&self, election: &ElectionName) -> String {
         format!("{}/{}", self.path_of_all_notes(), election.as_str())
     }
 
-    /// The node above the notes of all elections.
+    /// The node above those of all elections.
     pub(crate) fn path_of_all_notes(&self) -> String {
         format!("{}/.notes", self.directory)
     }
@@ -139,16 +141,6 @@ impl Settings {
     /// The path of the id of the store, which all elections have in common.
     pub(crate) fn path_of_store_id(&self) -> String {
         format!("{}/.store", self.directory)
-    }
-
-    /// The path of the greatest token that came for a resource.
-    pub(crate) fn path_of_fence(&self, election: &ElectionName, resource: &Key) -> String {
-        format!("{}/fence/{resource}", self.path_of_data(election))
-    }
-
-    /// The path of a value.
-    pub(crate) fn path_of_value(&self, election: &ElectionName, key: &Key) -> String {
-        format!("{}/value/{key}", self.path_of_data(election))
     }
 
     /// The node above all fences and values of an election, beside its notes.

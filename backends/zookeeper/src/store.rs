@@ -5,9 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use elect_api::remote::StoreId;
 use elect_api::{
-    Cadence, Candidate, Clock, ElectionName, Ending, Error, Examination, Fenced, Finding, Key,
-    Lease, NoteName, Noted, Order, Ordered, Orders, Profile, Seat, Store, Survey, Ticket, Token,
-    Wake, check_value,
+    Cadence, Candidate, Cell, Clock, ElectionName, Ending, Error, Examination, Finding, If, Lease,
+    Order, Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned, Wake, Written,
 };
 
 use crate::directory::Directory;
@@ -17,7 +16,7 @@ use crate::look::Look;
 use crate::seat::ZkSeat;
 use crate::sessions::Sessions;
 use crate::settings::{Settings, expect_no_candidate};
-use crate::{changes, examine, fences, orders, removal, sheet, survey, values};
+use crate::{cells, changes, examine, removal, survey};
 
 /// Renewals go out every S/16. A proof anchors at a request that was acknowledged before the next
 /// renewal, and confirmed by one at least S/4 after that: 1/16 + 4/16.
@@ -77,23 +76,6 @@ impl Store for ZkStore {
         Ok(Box::new(ZkSeat::new(&self.settings, sessions, election, candidate.clone(), ttl)))
     }
 
-    async fn redeem(&self, election: &ElectionName, ticket: &Ticket) -> Result<(), Error> {
-        let guid = Guid::of_ticket(ticket)?;
-        let look = self.look().await?;
-        let removed = self.directory(election).remove_all(&look, &[guid]).await;
-        removed.map_err(|error| self.settings.explain(error))
-    }
-
-    async fn forget(&self, election: &ElectionName) -> Result<(), Error> {
-        let client = self.look().await?;
-        let forgotten = forget(&client, &self.settings, election).await;
-        forgotten.map_err(|error| self.settings.explain(error))?;
-        if self.is_new.load(Ordering::Relaxed) {
-            forget_directory(&client, &self.settings).await?;
-        }
-        Ok(())
-    }
-
     async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
         let client = self.look().await?;
         let survey = survey::survey(&client, &self.directory(election)).await;
@@ -111,94 +93,60 @@ impl Store for ZkStore {
         ending.map_err(|error| self.settings.explain(error))
     }
 
-    async fn remove(&self, election: &ElectionName, token: Token) -> Result<(), Error> {
-        let client = self.look().await?;
-        let removed = removal::remove(&client, &self.directory(election), token).await;
+    async fn remove(&self, election: &ElectionName, what: Removal<'_>) -> Result<(), Error> {
+        let directory = self.directory(election);
+        let removed = match what {
+            Removal::Crashed(ticket) => {
+                let guid = Guid::of_ticket(ticket)?;
+                directory.remove_all(&*self.look().await?, &[guid]).await
+            }
+            Removal::Leader(token) => {
+                removal::remove(&*self.look().await?, &directory, token).await
+            }
+            Removal::Everything => {
+                let client = self.look().await?;
+                let forgotten = forget(&client, &self.settings, election).await;
+                if forgotten.is_ok() && self.is_new.load(Ordering::Relaxed) {
+                    return forget_directory(&client, &self.settings).await;
+                }
+                forgotten
+            }
+        };
         removed.map_err(|error| self.settings.explain(error))
     }
 
     async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {
         let queue = self.settings.path_of(election);
-        let mut sheets = vec![self.settings.path_of_orders(election)];
-        sheets.extend(NoteName::vital().map(|name| self.settings.path_of_note(election, name)));
-        let wake = changes::changed(&self.look().await?, &queue, &sheets).await;
+        let cells = Cell::WATCHED.map(|cell| self.settings.path_of_cell(election, cell));
+        let wake = changes::changed(&self.look().await?, &queue, &cells).await;
         wake.map_err(|error| self.settings.explain(error))
     }
 
-    async fn note(
-        &self,
-        election: &ElectionName,
-        name: NoteName,
-    ) -> Result<Option<Vec<u8>>, Error> {
-        let path = self.settings.path_of_note(election, name);
+    async fn read(&self, election: &ElectionName, cell: Cell<'_>) -> Result<Versioned, Error> {
+        let path = self.settings.path_of_cell(election, cell);
         let look = self.look().await?;
-        let text = sheet::content(&look, &path).await;
-        text.map_err(|error| self.settings.explain(error))
+        let found = cells::read(&look, &path).await;
+        found.map_err(|error| self.settings.explain(error))
     }
 
-    async fn orders(&self, election: &ElectionName) -> Result<Orders, Error> {
-        let path = self.settings.path_of_orders(election);
-        let look = self.look().await?;
-        let orders = orders::read(&look, &path).await;
-        orders.map_err(|error| self.settings.explain(error))
-    }
-
-    async fn order(
+    async fn write(
         &self,
         election: &ElectionName,
-        text: &[u8],
-        version: u64,
-    ) -> Result<Ordered, Error> {
-        Orders::check_length(text)?;
-        let path = self.settings.path_of_orders(election);
+        cell: Cell<'_>,
+        bytes: &[u8],
+        condition: If,
+    ) -> Result<Written, Error> {
+        cell.check(bytes, condition)?;
+        let path = self.settings.path_of_cell(election, cell);
+        let directory = self.directory(election);
         let client = self.look().await?;
-        let ordered = orders::write(&client, &self.settings, &path, text, version).await;
-        ordered.map_err(|error| self.settings.explain(error))
-    }
-
-    async fn fence(
-        &self,
-        election: &ElectionName,
-        resource: &Key,
-        token: Token,
-    ) -> Result<Fenced, Error> {
-        let path = self.settings.path_of_fence(election, resource);
-        let look = self.look().await?;
-        let outcome = fences::pass(&look, &self.settings, &path, token).await;
-        outcome.map_err(|error| self.settings.explain(error))
-    }
-
-    async fn put(
-        &self,
-        election: &ElectionName,
-        token: Token,
-        key: &Key,
-        value: &[u8],
-    ) -> Result<Noted, Error> {
-        check_value(value)?;
-        let (path, directory) =
-            (self.settings.path_of_value(election, key), self.directory(election));
-        let client = self.look().await?;
-        let written = values::write(&client, &self.settings, &directory, token, &path, value).await;
+        let written = cells::write(&client, &directory, &path, bytes, condition).await;
         written.map_err(|error| self.settings.explain(error))
     }
 
-    async fn get(&self, election: &ElectionName, key: &Key) -> Result<Option<Vec<u8>>, Error> {
-        let path = self.settings.path_of_value(election, key);
+    async fn list(&self, scope: Scope) -> Result<Vec<ElectionName>, Error> {
         let look = self.look().await?;
-        let value = sheet::content(&look, &path).await;
-        value.map_err(|error| self.settings.explain(error))
-    }
-
-    async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
-        let look = self.look().await?;
-        let names = survey::elections(&look, &self.settings).await;
-        names.map_err(|error| self.settings.explain(error))
-    }
-
-    async fn under_orders(&self) -> Result<Vec<ElectionName>, Error> {
-        let look = self.look().await?;
-        let names = survey::under_orders(&look, &self.settings).await;
+        let names = survey::elections(&look, &self.settings, scope).await;
         names.map_err(|error| self.settings.explain(error))
     }
 

@@ -1,4 +1,4 @@
-use elect_api::{ElectionName, Entry, Error, ErrorKind, Leader, Survey, Token};
+use elect_api::{Cell, ElectionName, Entry, Error, ErrorKind, Leader, Scope, Survey, Token};
 use zookeeper_client::{Error as Zk, Stat};
 
 use crate::client::Client;
@@ -75,26 +75,27 @@ fn in_order(found: Vec<(Entry, Stat)>) -> Survey {
     Survey { leader, waiting: found.map(|(entry, _)| entry).collect() }
 }
 
-/// The names of all elections in the directory.
+/// The names of all elections in the directory, in order.
 pub(crate) async fn elections(
     client: &Client,
     settings: &Settings,
+    scope: Scope,
 ) -> Result<Vec<ElectionName>, Error> {
-    names_in(client, &settings.directory).await
+    match scope {
+        Scope::Entered => names_in(client, &settings.directory).await,
+        Scope::Asked => asked(client, settings).await,
+    }
 }
 
-/// The names of all elections that have orders.
-pub(crate) async fn under_orders(
-    client: &Client,
-    settings: &Settings,
-) -> Result<Vec<ElectionName>, Error> {
+async fn asked(client: &Client, settings: &Settings) -> Result<Vec<ElectionName>, Error> {
     let mut names = match names_in(client, &settings.path_of_all_notes()).await {
         Ok(names) => names,
         // Whoever wrote them keeps them from us, and so does not ask us.
         Err(error) if error.kind() == ErrorKind::Denied => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
-    let paths: Vec<String> = names.iter().map(|name| settings.path_of_orders(name)).collect();
+    let paths: Vec<String> =
+        names.iter().map(|name| settings.path_of_cell(name, Cell::Control)).collect();
     // All of them are asked for before the first answer is waited for.
     let asked: Vec<_> = paths.iter().map(|path| client.check_stat(path)).collect();
     let mut there = Vec::new();

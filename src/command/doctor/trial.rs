@@ -1,7 +1,8 @@
 use std::time::Duration;
 
 use elect_api::{
-    Candidate, ElectionName, Error, ErrorKind, Finding, NoteName, Noted, Seat, Standing, Store,
+    Candidate, Cell, Durability, ElectionName, Error, ErrorKind, Finding, Removal, Scope, Seat,
+    Standing, Store,
 };
 use tokio::time::{sleep, timeout};
 
@@ -69,7 +70,7 @@ impl<'a> Trial<'a> {
         let (store, election, patience) = (self.store, self.election.clone(), self.patience);
         let looked = patience.insist(async || {
             store.survey(&election).await?;
-            store.elections().await.map(drop)
+            store.list(Scope::Entered).await.map(drop)
         });
         self.note("look", looked.await);
         let candidate = Candidate {
@@ -124,12 +125,13 @@ impl<'a> Trial<'a> {
         let patience = self.patience;
         let Some(seat) = &mut self.seat else { return };
         let written = patience.insist(async || {
-            seat.read_note(guard::now(), NoteName::ONCE).await?;
+            seat.read(guard::now(), Cell::Once).await?;
             // A proof that is behind its time takes another renewal.
             lead(&mut **seat, patience).await?;
-            match seat.write_note(guard::now(), NoteName::ONCE, b"{}").await? {
-                Noted::Written => Ok(()),
-                Noted::Gone(why) => Err(Error::new(ErrorKind::Unreachable, why)),
+            let written = seat.write(guard::now(), Cell::Once, b"{}", Durability::Usual).await?;
+            match written.why_not() {
+                None => Ok(()),
+                Some(why) => Err(Error::new(ErrorKind::Unreachable, why)),
             }
         });
         let written = written.await;
@@ -143,12 +145,13 @@ impl<'a> Trial<'a> {
     pub(super) async fn clear_away(&mut self) {
         let (store, election, patience) = (self.store, self.election.clone(), self.patience);
         if let Some(mut seat) = self.seat.take() {
-            let resigned = patience.insist(async || seat.resign().await).await;
+            let resigned = patience.insist(async || seat.resign(None).await).await;
             if self.is_granted("lead") {
                 self.note("leave", resigned);
             }
         }
-        let removed = patience.insist(async || store.forget(&election).await).await;
+        let removed =
+            patience.insist(async || store.remove(&election, Removal::Everything).await).await;
         if self.is_granted("lead") {
             if let Err(error) = &removed {
                 let location = store.profile().location;

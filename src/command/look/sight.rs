@@ -2,7 +2,9 @@ use std::collections::BTreeSet;
 use std::iter;
 use std::time::Duration;
 
-use elect_api::{Boottime, Division, ElectionName, Error, ErrorKind, Profile, Store, Survey};
+use elect_api::{
+    Boottime, Cell, Division, ElectionName, Error, ErrorKind, Profile, Scope, Store, Survey,
+};
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use crate::command::attempts::insist;
@@ -149,10 +151,10 @@ impl Asking<'_> {
     /// All elections that there are, a whole before its parts, and all that are paused. A store may have none that
     /// nobody is in, as is the whole while all who take part have a slot.
     async fn all(&self) -> anyhow::Result<Vec<ElectionName>> {
-        let all = self.insist(async || self.store.elections().await).await?;
+        let all = self.insist(async || self.store.list(Scope::Entered).await).await?;
         let mut all = BTreeSet::from_iter(all);
         let wholes: BTreeSet<_> = all.iter().filter_map(Division::whole).collect();
-        for name in self.insist(async || self.store.under_orders().await).await? {
+        for name in self.insist(async || self.store.list(Scope::Asked).await).await? {
             if all.contains(&name) {
                 continue;
             }
@@ -195,8 +197,8 @@ pub(in crate::command) async fn orders(
     store: &dyn Store,
     election: &ElectionName,
 ) -> Result<Orders, Error> {
-    match store.orders(election).await {
-        Ok(orders) => Ok(Orders::read(orders.text.as_deref()).unwrap_or_default()),
+    match store.read(election, Cell::Control).await {
+        Ok(asked) => Ok(Orders::read(asked.bytes.as_deref()).unwrap_or_default()),
         Err(error) if error.kind() == ErrorKind::Unfit => Ok(Orders::default()),
         Err(error) => Err(error),
     }
@@ -249,8 +251,8 @@ mod tests {
 
     use async_trait::async_trait;
     use elect_api::{
-        Candidate, ElectionName, Entry, Error, ErrorKind, Leader, Lease, Order, Profile, Seat,
-        Store, Survey, Token,
+        Candidate, Cell, ElectionName, Entry, Error, ErrorKind, If, Leader, Lease, Order, Profile,
+        Removal, Scope, Seat, Store, Survey, Token, Versioned, Written,
     };
 
     use super::{Reach, look};
@@ -279,23 +281,21 @@ mod tests {
             Err(Error::new(ErrorKind::Denied, "a status must not take part"))
         }
 
-        async fn orders(&self, election: &ElectionName) -> Result<elect_api::Orders, Error> {
-            if election.as_str() == "closed" {
+        async fn read(&self, election: &ElectionName, cell: Cell<'_>) -> Result<Versioned, Error> {
+            if election.as_str() == "closed" && cell == Cell::Control {
                 return Err(Error::new(ErrorKind::Denied, "not for you"));
             }
-            Ok(elect_api::Orders::default())
+            Ok(Versioned::default())
         }
 
-        async fn under_orders(&self) -> Result<Vec<ElectionName>, Error> {
-            Ok(["closed", "led", "resumed"].iter().filter_map(|name| name.parse().ok()).collect())
-        }
-
-        async fn note(
+        async fn write(
             &self,
             _: &ElectionName,
-            _: elect_api::NoteName,
-        ) -> Result<Option<Vec<u8>>, Error> {
-            Ok(None)
+            _: Cell<'_>,
+            _: &[u8],
+            _: If,
+        ) -> Result<Written, Error> {
+            Err(Error::new(ErrorKind::Denied, "a status must not write"))
         }
 
         async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
@@ -324,8 +324,16 @@ mod tests {
             })
         }
 
-        async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
-            Ok(["idle", "led"].iter().filter_map(|name| name.parse().ok()).collect())
+        async fn remove(&self, _: &ElectionName, _: Removal<'_>) -> Result<(), Error> {
+            Err(Error::new(ErrorKind::Denied, "a status must not remove anything"))
+        }
+
+        async fn list(&self, scope: Scope) -> Result<Vec<ElectionName>, Error> {
+            let names: &[&str] = match scope {
+                Scope::Entered => &["idle", "led"],
+                Scope::Asked => &["closed", "led", "resumed"],
+            };
+            Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
         }
     }
 

@@ -144,7 +144,7 @@ async fn granted(scratch: &Scratch<'_>, ttl: Duration) -> Result<Option<Duration
     let election = scratch.election()?;
     let mut seat = scratch.store.open(&election, &Candidate::foreign("asker"), ttl).await?;
     let standing = seat.refresh(guard::now()).await?;
-    seat.resign().await?;
+    seat.resign(None).await?;
     Ok(match standing {
         Standing::Leading { validity: Validity::Window { window, .. }, .. } => Some(window),
         _ => None,

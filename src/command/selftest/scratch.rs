@@ -1,7 +1,7 @@
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
-use elect_api::{ElectionName, Error, ErrorKind, Profile, Store};
+use elect_api::{ElectionName, Error, ErrorKind, Profile, Removal, Scope, Store};
 use tokio::time::sleep;
 
 use crate::config::{self, BackendUrl, SelftestPlan};
@@ -119,7 +119,7 @@ impl<'a> Scratch<'a> {
         let mut left = Vec::new();
         for election in self.elections.take() {
             let error = loop {
-                match self.store.forget(&election).await {
+                match self.store.remove(&election, Removal::Everything).await {
                     Ok(()) => break None,
                     Err(error) if error.is_permanent() || guard::now().since(began) > patience => {
                         break Some(error);
@@ -147,10 +147,10 @@ impl<'a> Scratch<'a> {
     /// Removes what those have left in the store that were killed. One of somebody who lives loses nothing by it:
     /// an election that somebody is in stays, and any other is made again when it is wanted.
     async fn clear_away_after_others(&self) {
-        let Ok(elections) = self.store.elections().await else { return };
+        let Ok(elections) = self.store.list(Scope::Entered).await else { return };
         for election in elections.iter().filter(|name| is_scratch(name)) {
             // Who comes next tries again.
-            let _ = self.store.forget(election).await;
+            let _ = self.store.remove(election, Removal::Everything).await;
         }
     }
 }

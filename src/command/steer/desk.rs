@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use elect_api::{
-    Boottime, Division, ElectionName, Ending, Error, ErrorKind, Leader, Ordered, Orders as Kept,
-    Store, Survey, Token,
+    Boottime, Cell, Division, ElectionName, Ending, Error, ErrorKind, If, Leader, Removal, Store,
+    Survey, Token, Versioned, Written,
 };
 
 use tokio::time::sleep;
@@ -123,7 +123,7 @@ impl<'a> Desk<'a> {
     /// # Errors
     /// The store does not answer, or refuses us.
     pub(super) async fn remove(&self, token: Token) -> anyhow::Result<()> {
-        let ask = async || self.store.remove(self.election, token).await;
+        let ask = async || self.store.remove(self.election, Removal::Leader(token)).await;
         self.insist(ask).await
     }
 
@@ -154,14 +154,14 @@ impl<'a> Desk<'a> {
         self.read(&self.kept().await?)
     }
 
-    fn read(&self, kept: &Kept) -> anyhow::Result<Orders> {
-        Orders::read(kept.text.as_deref()).with_context(|| {
+    fn read(&self, kept: &Versioned) -> anyhow::Result<Orders> {
+        Orders::read(kept.bytes.as_deref()).with_context(|| {
             format!("nothing can be asked of {} at {}", self.election, self.location)
         })
     }
 
-    async fn kept(&self) -> anyhow::Result<Kept> {
-        let read = async || self.store.orders(self.election).await;
+    async fn kept(&self) -> anyhow::Result<Versioned> {
+        let read = async || self.store.read(self.election, Cell::Control).await;
         self.insist(read).await
     }
 
@@ -177,13 +177,15 @@ impl<'a> Desk<'a> {
             if wanted == known {
                 return Ok(known);
             }
-            let text = wanted.to_bytes();
-            let write = async || match self.store.order(self.election, &text, kept.version).await {
-                // What came of it is seen when it is read again.
-                Err(error) if error.kind() == ErrorKind::Ambiguous => Ok(Ordered::Overtaken),
-                outcome => outcome,
+            let (text, unchanged) = (wanted.to_bytes(), If::Version(kept.version));
+            let write = async || {
+                match self.store.write(self.election, Cell::Control, &text, unchanged).await {
+                    // What came of it is seen when it is read again.
+                    Err(error) if error.kind() == ErrorKind::Ambiguous => Ok(Written::Overtaken),
+                    outcome => outcome,
+                }
             };
-            if let Ordered::Written(_) = self.insist(write).await? {
+            if let Written::Yes(_) = self.insist(write).await? {
                 return Ok(wanted);
             }
         }

@@ -5,7 +5,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use elect_api::{NoteName, Orders as Kept, Profile, Seat};
+use elect_api::{Profile, Removal, Scope, Seat, Versioned};
 use elect_testkit::sim::{Clock, Kind, ManualClock, Options, Sim};
 use elect_testkit::{election, poll_n, run};
 use tokio::task::yield_now;
@@ -41,37 +41,30 @@ impl Store for Slow {
         self.0.survey(election).await
     }
 
-    async fn note(
+    async fn read(&self, election: &ElectionName, cell: Cell<'_>) -> Result<Versioned, Error> {
+        yield_now().await;
+        self.0.read(election, cell).await
+    }
+
+    async fn write(
         &self,
         election: &ElectionName,
-        name: NoteName,
-    ) -> Result<Option<Vec<u8>>, Error> {
-        self.0.note(election, name).await
-    }
-
-    async fn orders(&self, election: &ElectionName) -> Result<Kept, Error> {
+        cell: Cell<'_>,
+        bytes: &[u8],
+        condition: If,
+    ) -> Result<Written, Error> {
         yield_now().await;
-        self.0.orders(election).await
-    }
-
-    async fn order(
-        &self,
-        election: &ElectionName,
-        text: &[u8],
-        version: u64,
-    ) -> Result<Ordered, Error> {
+        let written = self.0.write(election, cell, bytes, condition).await;
         yield_now().await;
-        let ordered = self.0.order(election, text, version).await;
-        yield_now().await;
-        ordered
+        written
     }
 
-    async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
-        self.0.elections().await
+    async fn remove(&self, election: &ElectionName, what: Removal<'_>) -> Result<(), Error> {
+        self.0.remove(election, what).await
     }
 
-    async fn under_orders(&self) -> Result<Vec<ElectionName>, Error> {
-        self.0.under_orders().await
+    async fn list(&self, scope: Scope) -> Result<Vec<ElectionName>, Error> {
+        self.0.list(scope).await
     }
 }
 
@@ -92,8 +85,8 @@ impl Ground {
     }
 
     async fn kept(&self) -> Orders {
-        let kept = self.store().orders(&election()).await.expect("orders");
-        Orders::read(kept.text.as_deref()).expect("orders of ours")
+        let kept = self.store().read(&election(), Cell::Control).await.expect("orders");
+        Orders::read(kept.bytes.as_deref()).expect("orders of ours")
     }
 
     async fn settle(&self, candidate: &Candidate) -> Agreement {
@@ -126,13 +119,13 @@ impl Ground {
         yield_now().await;
         let mut door = self.enter(&election(), &candidate).await;
         loop {
-            let orders = Orders::read(door.orders().text.as_deref()).expect("orders of ours");
+            let orders = Orders::read(door.control().bytes.as_deref()).expect("orders of ours");
             if orders.is_divided(candidate.division) {
                 break;
             }
             yield_now().await;
             if !settle().await {
-                door.resign().await.expect("an answer");
+                door.resign(None).await.expect("an answer");
                 return false;
             }
             yield_now().await;
@@ -142,7 +135,7 @@ impl Ground {
             let part = Division::part(&election(), candidate.division.parts() - 1);
             let _part = self.enter(&part.expect("a name"), &candidate).await;
             yield_now().await;
-            door.resign().await.expect("an answer");
+            door.resign(None).await.expect("an answer");
         }
         true
     }
@@ -217,7 +210,7 @@ fn who_agrees_is_let_in_and_who_does_not_is_told_both_numbers() {
             assert!(why.contains(words), "{why}");
             assert!(ground.kept().await.is_divided(Division::Slots(3)));
         }
-        seat.resign().await.expect("an answer");
+        seat.resign(None).await.expect("an answer");
         assert_eq!(ground.settle(&candidate("b", Division::Slots(5))).await, Agreement::Ours);
         assert!(ground.kept().await.is_divided(Division::Slots(5)));
     });

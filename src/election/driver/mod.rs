@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use elect_api::{
-    Boottime, Candidate, ElectionName, Error, Note, NoteName, Standing, Store, Survey, Ticket,
-    Token, Validity, Wake, stamp,
+    Boottime, Candidate, Cell, Durability, ElectionName, Error, Note, Standing, Store, Survey,
+    Ticket, Token, Validity, Wake, stamp,
 };
 use tokio::sync::Mutex;
 
@@ -197,21 +197,21 @@ impl<'a> Driver<'a> {
                 }
                 requests::refresh(self.seat.clone()?, now)
             }
-            Call::Recall => requests::read(self.seat.clone()?, now, NoteName::ONCE),
-            Call::ReadHistory => requests::read(self.seat.clone()?, now, NoteName::HISTORY),
+            Call::Recall => requests::read(self.seat.clone()?, now, Cell::Once),
+            Call::ReadHistory => requests::read(self.seat.clone()?, now, Cell::History),
             Call::Record => {
                 let note = self.done.clone().with(candidacy.once?);
-                requests::write(self.seat.clone()?, now, NoteName::ONCE, note)
+                requests::write(self.seat.clone()?, now, (Cell::Once, Durability::Usual), note)
             }
             Call::WriteHistory => {
                 let note = self.history.note_with(self.began.as_ref()?);
-                requests::write(self.seat.clone()?, now, NoteName::HISTORY, note)
+                requests::write(self.seat.clone()?, now, (Cell::History, Durability::Usual), note)
             }
             Call::BeginHistory(token) => {
                 let begun = self.begin(*token);
                 let note = self.history.note_with(&begun);
                 // A winner that holds back for a leader that was cut short goes by it.
-                requests::write(self.seat.clone()?, now, NoteName::HISTORY.to_last(), note)
+                requests::write(self.seat.clone()?, now, (Cell::History, Durability::Lasting), note)
             }
             Call::Resign(words) => {
                 self.wake = None;
@@ -339,11 +339,11 @@ impl<'a> Driver<'a> {
         let seat = self.seat.as_ref()?;
         // No request is under way: the answer to it is here.
         let seat = seat.try_lock().ok()?;
-        let kept = seat.orders();
+        let kept = seat.control();
         if std::mem::replace(&mut self.ordered, kept.version) == kept.version {
             return None;
         }
-        self.orders = Orders::read(kept.text.as_deref()).unwrap_or_else(|error| {
+        self.orders = Orders::read(kept.bytes.as_deref()).unwrap_or_else(|error| {
             self.observer.news(News::OrdersUnread(error));
             Orders::default()
         });
@@ -352,14 +352,14 @@ impl<'a> Driver<'a> {
 
     /// Whether it is done already, as this note says.
     fn recalled(&mut self, note: Note) -> Result<bool, Error> {
-        self.done = Done::read(note.text.as_deref())?;
+        self.done = Done::read(note.bytes.as_deref())?;
         self.noted = Some(note.wake);
         Ok(self.candidacy.once.is_some_and(|key| self.done.has(key)))
     }
 
     /// Whether whoever led last has ended well, as this note says. A power cut may have left anything.
     fn history_read(&mut self, note: &Note) -> bool {
-        let known = History::read(note.text.as_deref()).ok();
+        let known = History::read(note.bytes.as_deref()).ok();
         let has_ended_well = known.as_ref().is_some_and(History::has_ended_well);
         self.history = known.unwrap_or_default();
         has_ended_well

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use elect_api::{Boottime, Error, Note, NoteName, Seat, Standing};
+use elect_api::{Boottime, Cell, Durability, Error, If, Note, Seat, Standing, Versioned};
 use tokio::sync::Mutex;
 
 use super::Candidacy;
@@ -53,10 +53,11 @@ pub(super) fn settle<'a>(candidacy: &Candidacy<'a>) -> Request<'a> {
 pub(super) fn announce<'a>(candidacy: &Candidacy<'a>) -> Request<'a> {
     let Candidacy { store, election, .. } = *candidacy;
     Box::pin(async move {
-        let kept = store.orders(election).await?;
-        let orders = Orders::read(kept.text.as_deref())?;
+        let Versioned { bytes, version } = store.read(election, Cell::Control).await?;
+        let orders = Orders::read(bytes.as_deref())?;
         if !orders.are_ranked() {
-            store.order(election, &orders.ranked().to_bytes(), kept.version).await?;
+            let ranked = orders.ranked().to_bytes();
+            store.write(election, Cell::Control, &ranked, If::Version(version)).await?;
         }
         Ok(Raw::Plain(Reply::Announced))
     })
@@ -75,29 +76,26 @@ pub(super) fn refresh<'a>(seat: SharedSeat, now: Boottime) -> Request<'a> {
     Box::pin(async move { seat.lock().await.refresh(now).await.map(Raw::Standing) })
 }
 
-pub(super) fn read<'a>(seat: SharedSeat, now: Boottime, name: NoteName) -> Request<'a> {
-    Box::pin(async move { seat.lock().await.read_note(now, name).await.map(Raw::Note) })
+pub(super) fn read(seat: SharedSeat, now: Boottime, cell: Cell<'_>) -> Request<'_> {
+    Box::pin(async move { seat.lock().await.read(now, cell).await.map(Raw::Note) })
 }
 
-pub(super) fn write<'a>(
+pub(super) fn write(
     seat: SharedSeat,
     now: Boottime,
-    name: NoteName,
-    note: Vec<u8>,
-) -> Request<'a> {
+    (cell, durability): (Cell<'_>, Durability),
+    bytes: Vec<u8>,
+) -> Request<'_> {
     Box::pin(async move {
-        let noted = seat.lock().await.write_note(now, name, &note).await?;
-        Ok(Raw::Plain(Reply::Noted(noted)))
+        let written = seat.lock().await.write(now, cell, &bytes, durability).await?;
+        Ok(Raw::Plain(Reply::Written(written)))
     })
 }
 
 pub(super) fn resign<'a>(seat: SharedSeat, history: Option<Vec<u8>>) -> Request<'a> {
     Box::pin(async move {
-        let mut seat = seat.lock().await;
-        match history {
-            Some(note) => seat.resign_with(NoteName::HISTORY, &note).await?,
-            None => seat.resign().await?,
-        }
+        let last = history.as_deref().map(|history| (Cell::History, history));
+        seat.lock().await.resign(last).await?;
         Ok(Raw::Plain(Reply::Resigned))
     })
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use elect_api::{Boottime, Error, ErrorKind, Noted};
+use elect_api::{Boottime, Error, ErrorKind, Written};
 use nix::sys::signal::Signal;
 
 use super::request::Request;
@@ -107,12 +107,12 @@ impl Machine {
         self.hurry_chapter(now);
     }
 
-    pub(super) fn history_written(&mut self, now: Boottime, noted: &Noted) {
+    pub(super) fn history_written(&mut self, now: Boottime, written: &Written) {
         self.back_to_renewals(now);
-        match noted {
-            Noted::Written => self.chapter = Chapter::Begun,
+        match written {
+            Written::Yes(_) => self.chapter = Chapter::Begun,
             // The renewal finds out the same, and does something about it.
-            Noted::Gone(_) => {
+            Written::Overtaken | Written::Gone(_) => {
                 self.close_chapter();
                 self.request.hasten(now);
             }

@@ -225,10 +225,10 @@ impl Machine {
             Reply::Standing(answer) => self.answered(now, answer),
             Reply::Resigned => self.resigned(now),
             reply if is_candidate => self.gate_answered(now, &reply),
-            Reply::Noted(noted) if self.request.call() == Some(&Call::Record) => {
-                self.recorded(now, noted);
+            Reply::Written(written) if self.request.call() == Some(&Call::Record) => {
+                self.recorded(now, &written);
             }
-            Reply::Noted(noted) => self.history_written(now, &noted),
+            Reply::Written(written) => self.history_written(now, &written),
             Reply::EndedWell(_) => self.history_read(now),
             // Nobody waits for it any more.
             Reply::Agreement(_) | Reply::Done(_) | Reply::Announced | Reply::Field(_) => {

@@ -1,6 +1,6 @@
 //! How a candidate does what its gates say.
 
-use elect_api::{Boottime, Noted};
+use elect_api::{Boottime, Written};
 
 use super::gates::{Heard, Hold, Place, Ruling, Scene};
 use super::history::Chapter;
@@ -41,11 +41,11 @@ impl Machine {
 
     /// The store has answered what a gate has asked.
     pub(super) fn gate_answered(&mut self, now: Boottime, reply: &Reply) {
-        if let Reply::Noted(noted) = reply {
-            match noted {
-                Noted::Written => self.chapter = Chapter::Begun,
+        if let Reply::Written(written) = reply {
+            match written {
+                Written::Yes(_) => self.chapter = Chapter::Begun,
                 // The next refresh says more.
-                Noted::Gone(_) => {
+                Written::Overtaken | Written::Gone(_) => {
                     self.confirmed = None;
                     return self.ask_again(now);
                 }

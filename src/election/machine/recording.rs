@@ -1,6 +1,6 @@
 //! What is to be done once: recording that it is done.
 
-use elect_api::{Boottime, Error, Noted};
+use elect_api::{Boottime, Error, Written};
 
 use super::leading::Stage;
 use super::request::Request;
@@ -24,14 +24,14 @@ impl Machine {
         true
     }
 
-    pub(super) fn recorded(&mut self, now: Boottime, noted: Noted) {
+    pub(super) fn recorded(&mut self, now: Boottime, written: &Written) {
         self.request = Request::due(now);
-        match noted {
-            Noted::Written => {
+        match written.why_not() {
+            None => {
                 self.heard();
                 self.settle(now);
             }
-            Noted::Gone(why) => self.unrecorded(now, &why),
+            Some(why) => self.unrecorded(now, why),
         }
     }
 

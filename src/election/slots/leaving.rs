@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use elect_api::{Error, NoteName, Ticket, Wake};
+use elect_api::{Cell, Error, Ticket, Wake};
 use futures_util::future::join_all;
 use tokio::sync::Mutex;
 
@@ -50,9 +50,9 @@ impl Leaving {
     ///
     /// # Cancellation
     /// What is left is given up by the next call.
-    pub(super) async fn finish(&mut self, note: Option<&(NoteName, Vec<u8>)>) -> Result<(), Error> {
+    pub(super) async fn finish(&mut self, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error> {
         self.aside.end();
-        leave(&self.places, note).await?;
+        leave(&self.places, last).await?;
         self.tickets.clear();
         Ok(())
     }
@@ -72,13 +72,13 @@ impl Leaving {
 }
 
 /// Gives up the slots, at once, and then the door, whatever came of those.
-async fn leave(places: &Places, note: Option<&(NoteName, Vec<u8>)>) -> Result<(), Error> {
+async fn leave(places: &Places, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error> {
     let mut places = places.lock().await;
     let (doors, slots): (Vec<_>, Vec<_>) =
         places.iter_mut().filter(|place| place.is_in).partition(|place| place.part.is_none());
     let mut outcome = Ok(());
     for some in [slots, doors] {
-        let resigning = some.into_iter().map(|place| place.resign_with(note));
+        let resigning = some.into_iter().map(|place| place.resign(last));
         for resigned in join_all(resigning).await {
             outcome = outcome.and(resigned);
         }

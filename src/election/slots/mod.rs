@@ -36,9 +36,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use elect_api::remote::StoreId;
 use elect_api::{
-    Candidate, Clock, Division, ElectionName, Ending, Error, ErrorKind, Examination, Fenced,
-    Finding, Key, NoteName, Noted, Ordered, Orders, Profile, Seat, Store, Survey, Ticket, Token,
-    Wake,
+    Candidate, Cell, Clock, Division, ElectionName, Ending, Error, ErrorKind, Examination, Finding,
+    If, Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned, Wake, Written,
 };
 use futures_util::future::try_join_all;
 
@@ -163,11 +162,6 @@ impl Store for Slots {
         Ok(Box::new(seat::SlotsSeat::new(hall, door)))
     }
 
-    async fn redeem(&self, election: &ElectionName, ticket: &Ticket) -> Result<(), Error> {
-        redeem(&*self.store, election, ticket).await
-    }
-
-    /// The leader that is shown of this election is that of the last slot that has one.
     async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
         if *election != self.whole {
             return self.store.survey(election).await;
@@ -179,72 +173,37 @@ impl Store for Slots {
         Ok(Survey { leader: leaders.pop(), waiting })
     }
 
-    async fn forget(&self, election: &ElectionName) -> Result<(), Error> {
-        self.store.forget(election).await
-    }
-
     async fn ending(&self, election: &ElectionName, token: Token) -> Result<Option<Ending>, Error> {
         self.store.ending(election, token).await
     }
 
-    async fn remove(&self, election: &ElectionName, token: Token) -> Result<(), Error> {
-        self.store.remove(election, token).await
+    async fn remove(&self, election: &ElectionName, what: Removal<'_>) -> Result<(), Error> {
+        match what {
+            Removal::Crashed(ticket) => redeem(&*self.store, election, ticket).await,
+            what => self.store.remove(election, what).await,
+        }
     }
 
     async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {
         self.store.changed(election).await
     }
 
-    async fn note(
+    async fn read(&self, election: &ElectionName, cell: Cell<'_>) -> Result<Versioned, Error> {
+        self.store.read(election, cell).await
+    }
+
+    async fn write(
         &self,
         election: &ElectionName,
-        name: NoteName,
-    ) -> Result<Option<Vec<u8>>, Error> {
-        self.store.note(election, name).await
+        cell: Cell<'_>,
+        bytes: &[u8],
+        condition: If,
+    ) -> Result<Written, Error> {
+        self.store.write(election, cell, bytes, condition).await
     }
 
-    async fn orders(&self, election: &ElectionName) -> Result<Orders, Error> {
-        self.store.orders(election).await
-    }
-
-    async fn order(
-        &self,
-        election: &ElectionName,
-        text: &[u8],
-        version: u64,
-    ) -> Result<Ordered, Error> {
-        self.store.order(election, text, version).await
-    }
-
-    async fn fence(
-        &self,
-        election: &ElectionName,
-        resource: &Key,
-        token: Token,
-    ) -> Result<Fenced, Error> {
-        self.store.fence(election, resource, token).await
-    }
-
-    async fn put(
-        &self,
-        election: &ElectionName,
-        token: Token,
-        key: &Key,
-        value: &[u8],
-    ) -> Result<Noted, Error> {
-        self.store.put(election, token, key, value).await
-    }
-
-    async fn get(&self, election: &ElectionName, key: &Key) -> Result<Option<Vec<u8>>, Error> {
-        self.store.get(election, key).await
-    }
-
-    async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
-        self.store.elections().await
-    }
-
-    async fn under_orders(&self) -> Result<Vec<ElectionName>, Error> {
-        self.store.under_orders().await
+    async fn list(&self, scope: Scope) -> Result<Vec<ElectionName>, Error> {
+        self.store.list(scope).await
     }
 
     async fn examine(&self, clock: Clock) -> Result<Examination, Error> {

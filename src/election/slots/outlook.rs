@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use elect_api::{ElectionName, Orders, Store, Wake};
+use elect_api::{Cell, ElectionName, Store, Versioned, Wake};
 use tokio::sync::Notify;
 
 use super::aside::Aside;
@@ -17,7 +17,7 @@ pub(super) struct Outlook {
 
 #[derive(Default)]
 struct Shared {
-    found: Mutex<Option<Orders>>,
+    found: Mutex<Option<Versioned>>,
     /// A request is under way.
     is_asking: AtomicBool,
     again: Notify,
@@ -30,7 +30,7 @@ impl Outlook {
         store: &Arc<dyn Store>,
         election: &ElectionName,
         known: u64,
-    ) -> Option<Orders> {
+    ) -> Option<Versioned> {
         let found = self.shared.found.lock().unwrap_or_else(PoisonError::into_inner).take();
         let is_stuck = self.shared.is_asking.load(Ordering::Relaxed);
         if self.aside.goes_on() && !is_stuck && found.is_none() {
@@ -64,10 +64,10 @@ async fn follow(store: Arc<dyn Store>, election: ElectionName, shared: Arc<Share
         if change.is_none() {
             change = store.changed(&election).await.ok();
         }
-        let orders = store.orders(&election).await;
+        let asked = store.read(&election, Cell::Control).await;
         shared.is_asking.store(false, Ordering::Relaxed);
-        if let Some(orders) = orders.ok().filter(|orders| orders.version != known) {
-            *shared.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(orders);
+        if let Some(asked) = asked.ok().filter(|asked| asked.version != known) {
+            *shared.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(asked);
             return;
         }
         tokio::select! {

@@ -1,6 +1,6 @@
 //! A seat at the door, or in one slot.
 
-use elect_api::{Boottime, Division, Error, ErrorKind, NoteName, Seat, Standing, Ticket, awake};
+use elect_api::{Boottime, Cell, Division, Error, ErrorKind, Seat, Standing, Ticket, awake};
 
 use crate::election::orders::Orders;
 
@@ -31,18 +31,18 @@ impl Place {
     pub(super) async fn compete(&mut self, now: Boottime) -> Result<Standing, Error> {
         let standing = self.refresh(now).await?;
         if !self.asked().is_divided(Division::Whole) {
-            self.resign().await?;
+            self.resign(None).await?;
             let what = "a slot of the election is divided itself: end whoever takes part in it by its own name";
             return Err(Error::new(ErrorKind::Unfit, what));
         }
         match standing {
             // Kept in a pause, and asked to be given up: nobody else would be told of that.
             Standing::Leading { token, .. } if !self.counts() && self.asked().ends(token) => {
-                self.resign().await?;
+                self.resign(None).await?;
                 Ok(Standing::Waiting { ahead: 1, wake: awake() })
             }
             Standing::Evicted(_) | Standing::Gone(_) => {
-                self.resign().await?;
+                self.resign(None).await?;
                 Ok(Standing::Waiting { ahead: 1, wake: awake() })
             }
             standing => Ok(standing),
@@ -57,26 +57,15 @@ impl Place {
 
     /// What is asked of the slot. What cannot be read asks nothing; whoever leads says so.
     fn asked(&self) -> Orders {
-        Orders::read(self.seat.orders().text.as_deref()).unwrap_or_default()
+        Orders::read(self.seat.control().bytes.as_deref()).unwrap_or_default()
     }
 
-    /// Gives up what there may be.
-    pub(super) async fn resign(&mut self) -> Result<(), Error> {
-        self.resign_with(None).await
-    }
-
-    /// The same, with a note.
-    pub(super) async fn resign_with(
-        &mut self,
-        note: Option<&(NoteName, Vec<u8>)>,
-    ) -> Result<(), Error> {
+    /// Gives up what there may be, with these last words if it leads.
+    pub(super) async fn resign(&mut self, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error> {
         if !self.is_in {
             return Ok(());
         }
-        match note {
-            Some((name, text)) if self.leads => self.seat.resign_with(*name, text).await?,
-            _ => self.seat.resign().await?,
-        }
+        self.seat.resign(last.filter(|_| self.leads)).await?;
         (self.is_in, self.leads) = (false, false);
         Ok(())
     }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, ElectionName, Error, ErrorKind, Holds, Note, NoteName, Noted, Orders,
-    Seat, Standing, Store, Ticket, Wake, awake, first_of,
+    Boottime, Candidate, Cell, Durability, ElectionName, Error, ErrorKind, Holds, Note, Seat,
+    Standing, Store, Ticket, Versioned, Wake, Written, awake, first_of,
 };
 use futures_util::future::{BoxFuture, join_all};
 
@@ -61,9 +61,9 @@ pub(super) struct SlotsSeat {
     leaving: Leaving,
     outlook: Outlook,
     /// What people ask of the whole election, as known last.
-    asked: Orders,
+    asked: Versioned,
     /// What they ask of us.
-    orders: Orders,
+    control: Versioned,
 }
 
 impl SlotsSeat {
@@ -75,8 +75,8 @@ impl SlotsSeat {
             leading: None,
             leaving: Leaving::default(),
             outlook: Outlook::default(),
-            asked: Orders::default(),
-            orders: Orders::default(),
+            asked: Versioned::default(),
+            control: Versioned::default(),
         }
     }
 
@@ -98,7 +98,7 @@ impl SlotsSeat {
             return Ok(Standing::Waiting { ahead: 0, wake: awake() });
         };
         let standing = door.refresh(now).await?;
-        self.asked = door.seat.orders().clone();
+        self.asked = door.seat.control().clone();
         match standing {
             Standing::Leading { wake, .. } => self.enter(now, wake).await,
             other => self.is_no_head(other).await,
@@ -137,7 +137,7 @@ impl SlotsSeat {
         let mut outcomes = join_all(door.into_iter().chain(parts)).await;
         let at_the_door = if has_door { outcomes.remove(0) } else { Ok(lost()) };
         if let (Some(door), Ok(_)) = (&self.door, &at_the_door) {
-            self.asked = door.seat.orders().clone();
+            self.asked = door.seat.control().clone();
         }
         let mut wakes = Vec::new();
         if let Some(leading) = self.sort_out(0, outcomes, &mut wakes)? {
@@ -237,7 +237,7 @@ impl SlotsSeat {
             }
             _ => {
                 if let Some(door) = &mut self.door {
-                    door.resign().await?;
+                    door.resign(None).await?;
                 }
                 Ok(Standing::Waiting { ahead: 0, wake: awake() })
             }
@@ -256,18 +256,18 @@ impl SlotsSeat {
 
     /// What is asked of us, as known by now.
     fn heed(&mut self) {
-        let of_slot = self.leading.as_ref().map(|leading| leading.seat.orders());
-        let text = orders::in_slot(&self.asked, of_slot);
-        if text != self.orders.text {
-            self.orders = Orders { text, version: self.orders.version + 1 };
+        let of_slot = self.leading.as_ref().map(|leading| leading.seat.control());
+        let bytes = orders::in_slot(&self.asked, of_slot);
+        if bytes != self.control.bytes {
+            self.control = Versioned { bytes, version: self.control.version + 1 };
         }
     }
 
-    async fn give_up(&mut self, note: Option<(NoteName, Vec<u8>)>) -> Result<(), Error> {
+    async fn give_up(&mut self, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error> {
         self.outlook.end();
         let others = self.places();
         self.leaving.add(self.leading.take().into_iter().chain(others));
-        self.leaving.finish(note.as_ref()).await
+        self.leaving.finish(last).await
     }
 
     fn noting(&mut self) -> Result<&mut Box<dyn Seat>, Error> {
@@ -291,29 +291,26 @@ impl Seat for SlotsSeat {
         standing
     }
 
-    fn orders(&self) -> &Orders {
-        &self.orders
+    fn control(&self) -> &Versioned {
+        &self.control
     }
 
-    async fn resign(&mut self) -> Result<(), Error> {
-        self.give_up(None).await
+    async fn resign(&mut self, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error> {
+        self.give_up(last).await
     }
 
-    async fn resign_with(&mut self, name: NoteName, text: &[u8]) -> Result<(), Error> {
-        self.give_up(Some((name, text.to_vec()))).await
+    async fn read(&mut self, now: Boottime, cell: Cell<'_>) -> Result<Note, Error> {
+        self.noting()?.read(now, cell).await
     }
 
-    async fn read_note(&mut self, now: Boottime, name: NoteName) -> Result<Note, Error> {
-        self.noting()?.read_note(now, name).await
-    }
-
-    async fn write_note(
+    async fn write(
         &mut self,
         now: Boottime,
-        name: NoteName,
-        text: &[u8],
-    ) -> Result<Noted, Error> {
-        self.noting()?.write_note(now, name, text).await
+        cell: Cell<'_>,
+        bytes: &[u8],
+        durability: Durability,
+    ) -> Result<Written, Error> {
+        self.noting()?.write(now, cell, bytes, durability).await
     }
 
     fn ticket(&self) -> Option<Ticket> {

@@ -80,8 +80,9 @@ impl Ground {
 
     async fn ask(&self, election: &ElectionName, asked: &Asked) {
         let store = self.sim.connect();
-        let version = store.orders(election).await.expect("orders").version;
-        store.order(election, &asked.to_bytes(), version).await.expect("an answer");
+        let kept = store.read(election, Cell::Control).await.expect("an answer");
+        let (text, unchanged) = (asked.to_bytes(), If::Version(kept.version));
+        store.write(election, Cell::Control, &text, unchanged).await.expect("an answer");
     }
 }
 
@@ -123,7 +124,7 @@ fn paused() -> Asked {
 }
 
 fn is_paused(contender: &Contender) -> bool {
-    let text = contender.seat.orders().text.clone();
+    let text = contender.seat.control().bytes.clone();
     Asked::read(text.as_deref()).expect("orders of ours").pausing().is_some()
 }
 
@@ -139,7 +140,7 @@ fn the_slots_are_taken_from_the_lowest_and_a_free_one_by_whoever_is_next() {
         assert_eq!([a.leads(now), b.leads(now)], [Some(0), Some(1)]);
         assert_eq!([c.waits_behind(), d.waits_behind()], [Some(1), Some(2)]);
         assert_eq!(ground.entries().await, [vec!["a", "c"], vec!["b", "c"], vec!["c", "d"]]);
-        a.seat.resign().await.expect("an answer");
+        a.seat.resign(None).await.expect("an answer");
         assert!(c.is_woken().await);
         ground.settle(&mut c).await;
         assert_eq!(c.leads(now), Some(0));
@@ -155,7 +156,7 @@ fn who_wins_two_slots_leads_in_the_lower_and_leaves_the_other() {
         let mut leaders = [ground.come("a").await, ground.come("b").await];
         let mut c = ground.come("c").await;
         for leader in &mut leaders {
-            leader.seat.resign().await.expect("an answer");
+            leader.seat.resign(None).await.expect("an answer");
         }
         ground.settle(&mut c).await;
         assert_eq!(c.leads(ground.now()), Some(0));
@@ -173,7 +174,7 @@ fn an_error_elsewhere_hides_no_win() {
                 leaders.push(ground.come(id).await);
             }
             let mut d = ground.come("d").await;
-            leaders[2].seat.resign().await.expect("an answer");
+            leaders[2].seat.resign(None).await.expect("an answer");
             // The first that comes is the one at the door.
             ground.sim.controls().add(Rule::new(effect).op(Op::Renew).client("d").times(1));
             let _ = poll_n_eagerly(PATIENCE, d.seat.refresh(ground.now())).await;
@@ -278,7 +279,7 @@ fn nobody_has_a_rank_in_a_slot() {
         ground.ask(&election(), &asked).await;
         ground.ask(&Ground::part(0), &asked).await;
         let a = ground.come("a").await;
-        let known = Asked::read(a.seat.orders().text.as_deref()).expect("orders of ours");
+        let known = Asked::read(a.seat.control().bytes.as_deref()).expect("orders of ours");
         assert!(known.ends(Token::new(7)) && !known.are_ranked());
     });
 }
@@ -305,14 +306,14 @@ async fn play(seed: u64) {
                     contender.standing = standing;
                 }
                 if matches!(contender.standing, Standing::Gone(_) | Standing::Evicted(_)) {
-                    let _ = poll_n_eagerly(PATIENCE, contender.seat.resign()).await;
+                    let _ = poll_n_eagerly(PATIENCE, contender.seat.resign(None)).await;
                 }
             }
             12 | 13 => _ = contender.is_woken().await,
             14 => {
                 // The tree is empty first.
                 contender.standing = Standing::Waiting { ahead: 0, wake: never() };
-                let _ = poll_n_eagerly(chance.usize(1..40), contender.seat.resign()).await;
+                let _ = poll_n_eagerly(chance.usize(1..40), contender.seat.resign(None)).await;
             }
             15 | 16 => {
                 let effects = [Effect::LoseReply, Effect::LoseRequest, Effect::Break, Effect::Hold];
@@ -342,7 +343,7 @@ async fn play(seed: u64) {
                     Err(_) => continue,
                 }
                 if matches!(contender.standing, Standing::Gone(_) | Standing::Evicted(_)) {
-                    contender.seat.resign().await.expect("an answer");
+                    contender.seat.resign(None).await.expect("an answer");
                 } else if !contender.is_woken().await {
                     break;
                 }

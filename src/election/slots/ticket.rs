@@ -1,6 +1,6 @@
 //! One ticket for all places of a candidate.
 
-use elect_api::{Division, ElectionName, Error, ErrorKind, Store, Ticket};
+use elect_api::{Division, ElectionName, Error, ErrorKind, Removal, Store, Ticket};
 use futures_util::future::join_all;
 
 /// What such a ticket begins with; no store's does.
@@ -43,10 +43,10 @@ fn split(whole: &ElectionName, ticket: &Ticket) -> Option<Vec<(ElectionName, Tic
 /// Gives up all entries that a ticket stands for, one of a candidate for slots or of any other.
 ///
 /// # Errors
-/// As [`Store::redeem`]; and `Unfit` if it is no ticket. Some of the entries may be given up by then.
+/// As [`Store::remove`]; and `Unfit` if it is no ticket. Some of the entries may be given up by then.
 ///
 /// # Cancellation
-/// As [`Store::redeem`].
+/// As [`Store::remove`].
 pub async fn redeem(
     store: &dyn Store,
     election: &ElectionName,
@@ -55,7 +55,8 @@ pub async fn redeem(
     let tickets = split(election, ticket).ok_or_else(|| {
         Error::new(ErrorKind::Unfit, format!("{ticket} is no ticket of an election of slots"))
     })?;
-    let redeeming = tickets.iter().map(|(election, ticket)| store.redeem(election, ticket));
+    let redeeming =
+        tickets.iter().map(|(election, ticket)| store.remove(election, Removal::Crashed(ticket)));
     // All of them are tried, whatever comes of one.
     join_all(redeeming).await.into_iter().collect()
 }

@@ -45,15 +45,15 @@ pub(crate) fn take_turns(brand: Brand, turns: usize) -> [Footprint; 2] {
             let (leader, next) =
                 if turn % 2 == 0 { (&mut one, &mut two) } else { (&mut two, &mut one) };
             let Standing::Waiting { wake, .. } = refresh(next).await else { panic!("two lead") };
-            leader.1.resign().await.expect("a resign");
+            leader.1.resign(None).await.expect("a resign");
             wake.await;
             lead(next, &mut last).await;
             if turn == turns / 10 {
                 first = Some(Footprint::now());
             }
         }
-        one.1.resign().await.expect("a resign");
-        two.1.resign().await.expect("a resign");
+        one.1.resign(None).await.expect("a resign");
+        two.1.resign(None).await.expect("a resign");
         let survey = one.0.survey(&election).await.expect("a survey");
         assert!(survey.leader.is_none() && survey.waiting.is_empty(), "left behind: {survey:?}");
         [first.expect("a tenth"), Footprint::now()]

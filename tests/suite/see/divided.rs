@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use elect::config;
 use elect::election::orders::Orders;
-use elect_api::{Candidate, Division, ElectionName, Ordered, Seat, Standing, Store};
+use elect_api::{Candidate, Cell, Division, ElectionName, If, Seat, Standing, Store, Written};
 use elect_testkit::oracle::now;
 use elect_testkit::program::{Ended, eventually};
 use nix::sys::signal::Signal;
@@ -33,8 +33,9 @@ impl<'a> Hall<'a> {
     async fn new(arena: &'a Arena, division: Division) -> Self {
         let store = config::connect(&arena.url().parse().expect("a good URL")).expect("a store");
         let orders = Orders::default().divided(division).to_bytes();
-        let ordered = store.order(&job(), &orders, 0).await.expect("an answer");
-        assert!(matches!(ordered, Ordered::Written(_)), "{ordered:?}");
+        let written = store.write(&job(), Cell::Control, &orders, If::Version(0)).await;
+        let written = written.expect("an answer");
+        assert!(matches!(written, Written::Yes(_)), "{written:?}");
         Self { arena, store, division, seats: Vec::new() }
     }
 
@@ -54,7 +55,7 @@ impl<'a> Hall<'a> {
 
     async fn resign(&mut self) {
         for mut seat in self.seats.drain(..) {
-            seat.resign().await.expect("a resign");
+            seat.resign(None).await.expect("a resign");
         }
     }
 

@@ -45,7 +45,7 @@ fn whoever_takes_part_in_no_shards_is_given_none(arena: &Arena) {
         assert!(matches!(standing, Standing::Waiting { .. }), "it leads");
         troop.join("b");
         troop.wait_for_even(&["a", "b"]);
-        seat.resign().await.expect("a resign");
+        seat.resign(None).await.expect("a resign");
     });
     troop.oracle.assert_sound();
 }

@@ -11,7 +11,7 @@ use elect::election::driver::{self, Candidacy};
 use elect::election::machine::{Event, Heeds, Machine, News, Rules, Settles, Verdict, Wait};
 use elect::election::timing::{Timing, Wishes};
 use elect::guard::Deadlines;
-use elect_api::{Candidate, Store, Survey, Ticket};
+use elect_api::{Candidate, Removal, Store, Survey, Ticket};
 use elect_testkit::sim::Clock;
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinHandle};
@@ -235,7 +235,7 @@ async fn campaign(
 async fn redeem(game: &Game, ticket: &Ticket) {
     let store = game.sim.connect();
     for _ in 0..8 {
-        let attempt = store.redeem(&game.election, ticket);
+        let attempt = store.remove(&game.election, Removal::Crashed(ticket));
         if let Ok(Ok(())) = tokio::time::timeout(Duration::from_secs(5), attempt).await {
             return;
         }

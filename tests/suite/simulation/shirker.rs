@@ -56,14 +56,14 @@ pub(super) async fn shirk(game: Arc<Game>) {
                 count += 1;
                 let mut next = open(count).await;
                 next.refresh(game.clock.now()).await.expect(WELL);
-                std::mem::replace(&mut seat, next).resign().await.expect(WELL);
+                std::mem::replace(&mut seat, next).resign(None).await.expect(WELL);
             }
             _ => {
-                seat.resign().await.expect(WELL);
+                seat.resign(None).await.expect(WELL);
                 seat.refresh(game.clock.now()).await.expect(WELL);
             }
         }
         tokio::time::sleep(PAUSE).await;
     }
-    seat.resign().await.expect(WELL);
+    seat.resign(None).await.expect(WELL);
 }

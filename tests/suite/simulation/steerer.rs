@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use elect::election::orders::{Orders, Request};
-use elect_api::{Ordered, Orders as Kept, Store};
+use elect_api::{Cell, If, Store, Versioned, Written};
 use elect_testkit::sim::Clock as _;
 
 use super::Game;
@@ -95,20 +95,21 @@ async fn ask(game: &Game, store: &dyn Store, change: impl FnOnce(Orders) -> Orde
     }
 }
 
-async fn read(game: &Game, store: &dyn Store) -> Option<Kept> {
-    bounded(game, store.orders(&game.election)).await.ok()?.ok()
+async fn read(game: &Game, store: &dyn Store) -> Option<Versioned> {
+    bounded(game, store.read(&game.election, Cell::Control)).await.ok()?.ok()
 }
 
 async fn write(
     game: &Game,
     store: &dyn Store,
-    known: Kept,
+    known: Versioned,
     change: impl FnOnce(Orders) -> Orders,
 ) -> bool {
-    let orders = Orders::read(known.text.as_deref()).expect("what was written here");
+    let orders = Orders::read(known.bytes.as_deref()).expect("what was written here");
     let text = change(orders).to_bytes();
-    let written = bounded(game, store.order(&game.election, &text, known.version)).await;
-    matches!(written, Ok(Ok(Ordered::Written(_))))
+    let unchanged = If::Version(known.version);
+    let write = store.write(&game.election, Cell::Control, &text, unchanged);
+    matches!(bounded(game, write).await, Ok(Ok(Written::Yes(_))))
 }
 
 async fn bounded<F: Future>(

@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use elect::election::orders as election;
 use elect_api::{
-    Boottime, Cadence, Candidate, ElectionName, Error, Lease, Note, NoteName, Noted, Ordered,
-    Orders, Profile, Seat, Standing, Store, Survey, Ticket, Validity, Wake,
+    Boottime, Cadence, Candidate, Cell, Durability, ElectionName, Error, If, Lease, Note, Profile,
+    Removal, Scope, Seat, Standing, Store, Survey, Ticket, Validity, Versioned, Wake, Written,
 };
 use elect_testkit::switches::{Part, is_off};
 use elect_zookeeper::{Anchors, Calls};
@@ -83,37 +83,26 @@ impl Store for SeenStore {
         self.inner.changed(election).await
     }
 
-    async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
-        self.inner.elections().await
+    async fn remove(&self, election: &ElectionName, what: Removal<'_>) -> Result<(), Error> {
+        self.inner.remove(election, what).await
     }
 
-    async fn under_orders(&self) -> Result<Vec<ElectionName>, Error> {
-        self.inner.under_orders().await
+    async fn list(&self, scope: Scope) -> Result<Vec<ElectionName>, Error> {
+        self.inner.list(scope).await
     }
 
-    async fn note(
+    async fn read(&self, election: &ElectionName, cell: Cell<'_>) -> Result<Versioned, Error> {
+        self.inner.read(election, cell).await
+    }
+
+    async fn write(
         &self,
         election: &ElectionName,
-        name: NoteName,
-    ) -> Result<Option<Vec<u8>>, Error> {
-        self.inner.note(election, name).await
-    }
-
-    async fn orders(&self, election: &ElectionName) -> Result<Orders, Error> {
-        self.inner.orders(election).await
-    }
-
-    async fn order(
-        &self,
-        election: &ElectionName,
-        text: &[u8],
-        version: u64,
-    ) -> Result<Ordered, Error> {
-        self.inner.order(election, text, version).await
-    }
-
-    async fn redeem(&self, election: &ElectionName, ticket: &Ticket) -> Result<(), Error> {
-        self.inner.redeem(election, ticket).await
+        cell: Cell<'_>,
+        bytes: &[u8],
+        condition: If,
+    ) -> Result<Written, Error> {
+        self.inner.write(election, cell, bytes, condition).await
     }
 }
 
@@ -141,11 +130,11 @@ impl Seat for SeenSeat {
         }
         let mut standing = self.inner.refresh(now).await?;
         if self.returns && matches!(standing, Standing::Gone(_)) {
-            self.inner.resign().await?;
+            self.inner.resign(None).await?;
             standing = self.inner.refresh(now).await?;
         }
         if !matches!(standing, Standing::Gone(_)) {
-            let text = self.inner.orders().text.as_deref();
+            let text = self.inner.control().bytes.as_deref();
             self.witness.is_placed(&election::Orders::read(text).expect("what was written here"));
         }
         Ok(match standing {
@@ -166,31 +155,27 @@ impl Seat for SeenSeat {
         })
     }
 
-    fn orders(&self) -> &Orders {
-        self.inner.orders()
+    fn control(&self) -> &Versioned {
+        self.inner.control()
     }
 
-    async fn read_note(&mut self, now: Boottime, name: NoteName) -> Result<Note, Error> {
-        self.inner.read_note(now, name).await
+    async fn resign(&mut self, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error> {
+        self.witness.is_over(false);
+        self.inner.resign(last).await
     }
 
-    async fn write_note(
+    async fn read(&mut self, now: Boottime, cell: Cell<'_>) -> Result<Note, Error> {
+        self.inner.read(now, cell).await
+    }
+
+    async fn write(
         &mut self,
         now: Boottime,
-        name: NoteName,
-        text: &[u8],
-    ) -> Result<Noted, Error> {
-        self.inner.write_note(now, name, text).await
-    }
-
-    async fn resign(&mut self) -> Result<(), Error> {
-        self.witness.is_over(false);
-        self.inner.resign().await
-    }
-
-    async fn resign_with(&mut self, name: NoteName, text: &[u8]) -> Result<(), Error> {
-        self.witness.is_over(false);
-        self.inner.resign_with(name, text).await
+        cell: Cell<'_>,
+        bytes: &[u8],
+        durability: Durability,
+    ) -> Result<Written, Error> {
+        self.inner.write(now, cell, bytes, durability).await
     }
 
     fn ticket(&self) -> Option<Ticket> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use elect_api::{Error, ErrorKind, NoteName};
+use elect_api::{Cell, Error, ErrorKind};
 use etcd_client::Client;
 
 use super::{EtcdSeat, Stage};
@@ -59,12 +59,13 @@ impl EtcdSeat {
         }
     }
 
-    pub(super) async fn leave_with(&mut self, name: NoteName, text: &[u8]) -> Result<(), Error> {
+    /// As [`Self::leave`], and where we lead writes a cell in the same step.
+    pub(super) async fn leave_with(&mut self, cell: Cell<'_>, bytes: &[u8]) -> Result<(), Error> {
         if let Stage::In(entry) = &self.stage
             && entry.leads()
         {
-            let note = self.hall.note(name);
-            let txn = queue::leave(&self.hall, self.mark(), entry.revision(), note, text);
+            let cell = self.hall.cell(cell);
+            let txn = queue::leave(&self.hall, self.mark(), entry.revision(), cell, bytes);
             let attempt = self.link.attempt(self.hall.prefix()).await?;
             match attempt.client().txn(txn).await.and_then(whole) {
                 Ok(reply) => {

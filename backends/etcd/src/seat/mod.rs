@@ -1,5 +1,5 @@
+mod cells;
 mod leaving;
-mod notes;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, Error, ErrorKind, Note, NoteName, Noted, Orders, Seat, Standing, Ticket,
-    awake,
+    Boottime, Candidate, Cell, Durability, Error, ErrorKind, Note, Seat, Standing, Ticket,
+    Versioned, Written, awake,
 };
 use etcd_client::{GetOptions, LeaseGrantOptions, TxnResponse};
 
@@ -47,12 +47,12 @@ pub(crate) struct EtcdSeat {
     heard: Option<Heard>,
     /// Whether the last refresh had no answer.
     is_unheard: bool,
-    /// On the note that was read last.
-    note: Option<Watch>,
-    /// When each note was changed last, as far as we know.
-    notes_seen: HashMap<&'static str, i64>,
-    /// As the last answer had them that says how we stand.
-    orders: Orders,
+    /// On the cell that was read last.
+    read: Option<Watch>,
+    /// When the cell of each key was changed last, as far as we know.
+    seen: HashMap<String, i64>,
+    /// What people ask, as the last answer had it that says how we stand.
+    control: Versioned,
 }
 
 /// One to hear who answers, one that counts, and one more for a change meanwhile.
@@ -112,9 +112,9 @@ impl EtcdSeat {
             stage: Stage::Out,
             heard: None,
             is_unheard: false,
-            note: None,
-            notes_seen: HashMap::new(),
-            orders: Orders::default(),
+            read: None,
+            seen: HashMap::new(),
+            control: Versioned::default(),
         }
     }
 
@@ -211,8 +211,8 @@ impl EtcdSeat {
             ));
         };
         let own = Rival { key: self.hall.key(self.mark()), revision };
-        let entry = Entry::new(own, window, self.hall.orders());
-        self.orders = queue::orders_in(&reply);
+        let entry = Entry::new(own, window, self.hall.cell(Cell::Control));
+        self.control = queue::control_in(&reply);
         if !is_new || !reply.succeeded() {
             self.stage = Stage::In(entry);
             return Ok(None);
@@ -316,7 +316,7 @@ impl EtcdSeat {
                 by = By::Write;
                 continue;
             }
-            self.orders = queue::orders_in(&reply);
+            self.control = queue::control_in(&reply);
             return self.stand(attempt, now, &reply, before);
         }
     }
@@ -396,7 +396,7 @@ impl EtcdSeat {
             return Ok(Standing::Gone(self.lose()));
         }
         let ahead = queue::gets(reply).front().map_or(0, |all| queue::count(&self.hall, all));
-        self.orders = queue::orders_in(reply);
+        self.control = queue::control_in(reply);
         self.leave_behind();
         Ok(Standing::Waiting { ahead, wake: awake() })
     }
@@ -420,8 +420,8 @@ impl Seat for EtcdSeat {
         match step {
             Ok(standing) => {
                 attempt.succeed();
-                // Notes are not looked at here.
-                if let Some(watch) = &self.note {
+                // Other cells are not looked at here.
+                if let Some(watch) = &self.read {
                     watch.wake_if_deaf();
                 }
                 Ok(standing)
@@ -435,29 +435,29 @@ impl Seat for EtcdSeat {
         }
     }
 
-    fn orders(&self) -> &Orders {
-        &self.orders
+    fn control(&self) -> &Versioned {
+        &self.control
     }
 
-    async fn read_note(&mut self, _now: Boottime, name: NoteName) -> Result<Note, Error> {
-        self.read_up(name).await
+    async fn resign(&mut self, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error> {
+        match last {
+            Some((cell, bytes)) => Box::pin(self.leave_with(cell, bytes)).await,
+            None => self.leave().await,
+        }
     }
 
-    async fn write_note(
+    async fn read(&mut self, _now: Boottime, cell: Cell<'_>) -> Result<Note, Error> {
+        self.read_up(cell).await
+    }
+
+    async fn write(
         &mut self,
         _now: Boottime,
-        name: NoteName,
-        text: &[u8],
-    ) -> Result<Noted, Error> {
-        self.write_down(name, text).await
-    }
-
-    async fn resign(&mut self) -> Result<(), Error> {
-        self.leave().await
-    }
-
-    async fn resign_with(&mut self, name: NoteName, text: &[u8]) -> Result<(), Error> {
-        Box::pin(self.leave_with(name, text)).await
+        cell: Cell<'_>,
+        bytes: &[u8],
+        _durability: Durability,
+    ) -> Result<Written, Error> {
+        self.write_down(cell, bytes).await
     }
 
     fn ticket(&self) -> Option<Ticket> {

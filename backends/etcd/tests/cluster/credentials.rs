@@ -1,6 +1,6 @@
 //! Users, passwords and rights.
 
-use elect_api::{ErrorKind, NoteName, Standing};
+use elect_api::{Cell, ErrorKind, Removal, Scope, Standing};
 use elect_testkit::run;
 use elect_testkit::servers::Etcd;
 
@@ -32,11 +32,15 @@ fn who_has_rights_to_the_prefix_may_lead_and_wait_and_look() {
         let wake = waiter.wait_behind(1).await;
         assert_eq!(leader.lead().await, token);
         assert_eq!(leader.line_up().await, ["leader", "waiter"]);
-        leader.seat.resign().await.expect("a resign");
+        leader.seat.resign(None).await.expect("a resign");
         wake.await;
         waiter.lead().await;
         let ticket = waiter.seat.ticket().expect("a ticket");
-        leader.store.redeem(&crate::support::job(), &ticket).await.expect("a redeemed ticket");
+        leader
+            .store
+            .remove(&crate::support::job(), Removal::Crashed(&ticket))
+            .await
+            .expect("a redeemed ticket");
         leader.lead().await;
     });
 }
@@ -51,11 +55,11 @@ fn who_may_write_no_note_may_lead_and_resign() {
         leader.lead().await;
         let mut waiter = Runner::new(&url, "waiter").await;
         let wake = waiter.wait_behind(1).await;
-        leader.seat.resign_with(NoteName::HISTORY, b"unheard").await.expect("a resign");
+        leader.seat.resign(Some((Cell::History, b"unheard"))).await.expect("a resign");
         wake.await;
         waiter.lead().await;
-        let note = leader.store.note(&crate::support::job(), NoteName::HISTORY).await;
-        assert_eq!(note.expect("no note"), None);
+        let kept = leader.store.read(&crate::support::job(), Cell::History).await;
+        assert_eq!(kept.expect("an answer").bytes, None);
     });
 }
 
@@ -67,7 +71,7 @@ fn who_may_only_read_may_look() {
         leader.lead().await;
         let mut onlooker = Runner::new(&url(&etcd, "onlooker:hush"), "onlooker").await;
         assert_eq!(onlooker.line_up().await, ["leader"]);
-        onlooker.store.elections().await.expect("a list");
+        onlooker.store.list(Scope::Entered).await.expect("a list");
         let error = onlooker.failure().await;
         assert_eq!(error.kind(), ErrorKind::Denied, "{error:?}");
         assert!(error.to_string().contains("\"elect/job/\""), "{error}");

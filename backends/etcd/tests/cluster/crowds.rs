@@ -141,7 +141,7 @@ fn a_change_of_leader_makes_one_waiter_ask() {
             waiters.iter().map(|(_, _, proxy)| proxy.traffic().requests.bytes).collect()
         };
         let before = sent(&waiters);
-        leader.seat.resign().await.expect("a resign");
+        leader.seat.resign(None).await.expect("a resign");
         let (first, wake, _) = &mut waiters[0];
         wake.await;
         first.lead().await;

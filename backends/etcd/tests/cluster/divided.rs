@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use elect_api::{ErrorKind, Standing};
+use elect_api::{ErrorKind, Scope, Standing};
 use elect_testkit::fault::TcpProxy;
 use elect_testkit::run;
 use elect_testkit::servers::Etcd;
@@ -19,7 +19,7 @@ fn two() -> [Etcd; 2] {
 async fn found(etcd: &Etcd) {
     let mut first = Runner::new(&etcd.url(), "first").await;
     first.lead().await;
-    first.seat.resign().await.expect("a resign");
+    first.seat.resign(None).await.expect("a resign");
 }
 
 #[track_caller]
@@ -165,7 +165,7 @@ fn the_id_of_a_store_is_made_once_and_by_those_only_who_enter() {
         assert_eq!(first.trim().len(), 16, "{first}");
         found(&etcd).await;
         assert_eq!(id(), first);
-        assert_eq!(looker.store.elections().await.expect("a list"), []);
+        assert_eq!(looker.store.list(Scope::Entered).await.expect("a list"), []);
     });
 }
 
@@ -188,10 +188,10 @@ fn a_store_that_was_restored_from_an_older_snapshot_is_refused_by_who_has_seen_m
         let mut ours = Runner::new(&etcd.url(), "ours").await;
         let mut token = ours.lead().await;
         for _ in 0..3 {
-            ours.seat.resign().await.expect("a resign");
+            ours.seat.resign(None).await.expect("a resign");
             token = ours.lead().await;
         }
-        ours.seat.resign().await.expect("a resign");
+        ours.seat.resign(None).await.expect("a resign");
         etcd.member(0).kill();
         copy(&backup, &data);
         etcd.member(0).restart();
@@ -221,7 +221,7 @@ fn who_may_not_read_the_id_compares_nothing() {
         let url = etcd.url().replace("//", "//one:pw@");
         let mut ours = Runner::new(&url, "ours").await;
         ours.lead().await;
-        ours.seat.resign().await.expect("a resign");
+        ours.seat.resign(None).await.expect("a resign");
         let pinned = format!("{url}?store-id=00000000000000a1");
         let error = Runner::new(&pinned, "ours").await.failure().await;
         assert_eq!(error.kind(), ErrorKind::Denied, "{error}");

@@ -1,5 +1,6 @@
 //! One queue with the programs that etcd brings along.
 
+use elect_api::Scope;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ChildStdout, Stdio};
 
@@ -61,7 +62,7 @@ async fn takes_turns_with(words: &[&str], shown: Option<&str>) {
     let mut other = Other::start(&etcd, words);
     while ours.line_up().await.len() < 2 {}
     assert_eq!(ours.lead().await, token);
-    ours.seat.resign().await.expect("a resign");
+    ours.seat.resign(None).await.expect("a resign");
     other.await_win("elect/job");
     let _wake = ours.wait_behind(1).await;
 }
@@ -89,11 +90,11 @@ fn programs_with_another_layout_are_met_by_a_prefix() {
             let mut ours = Runner::new(&url, "ours").await;
             let wake = ours.wait_behind(1).await;
             assert_eq!(ours.line_up().await, ["other", "ours"]);
-            assert!(ours.store.elections().await.expect("a list").contains(&job()));
+            assert!(ours.store.list(Scope::Entered).await.expect("a list").contains(&job()));
             other.interrupt();
             wake.await;
             ours.lead().await;
-            ours.seat.resign().await.expect("a resign");
+            ours.seat.resign(None).await.expect("a resign");
         }
     });
 }

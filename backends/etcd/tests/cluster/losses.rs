@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use elect_api::{Candidate, ElectionName, NoteName, Standing};
+use elect_api::{Candidate, Cell, ElectionName, Standing};
 use elect_testkit::fault::{Mode, TcpProxy};
 use elect_testkit::servers::Etcd;
 use elect_testkit::{oracle, run};
@@ -67,11 +67,11 @@ fn whatever_reply_is_lost_a_newcomer_has_one_entry() {
             }
             assert_eq!(waiter.line_up().await, ["leader", "waiter"]);
             // The cut may have been seen by nobody yet.
-            if leader.seat.resign().await.is_err() {
-                leader.seat.resign().await.expect("a resign");
+            if leader.seat.resign(None).await.is_err() {
+                leader.seat.resign(None).await.expect("a resign");
             }
             waiter.lead().await;
-            waiter.seat.resign().await.expect("a resign");
+            waiter.seat.resign(None).await.expect("a resign");
         }
     });
 }
@@ -108,14 +108,14 @@ fn a_resign_whose_reply_is_lost_has_happened_and_may_be_repeated() {
             leader.lead().await;
             let mut next = Runner::new(&etcd.url(), "next").await;
             let wake = next.wait_behind(1).await;
-            drop(lose_after(&proxy, replies, leader.seat.resign()).await);
+            drop(lose_after(&proxy, replies, leader.seat.resign(None)).await);
             wake.await;
             let token = next.lead().await;
-            if leader.seat.resign().await.is_err() {
-                leader.seat.resign().await.expect("a resign");
+            if leader.seat.resign(None).await.is_err() {
+                leader.seat.resign(None).await.expect("a resign");
             }
             assert_eq!(next.lead().await, token);
-            next.seat.resign().await.expect("a resign");
+            next.seat.resign(None).await.expect("a resign");
         }
     });
 }
@@ -134,12 +134,12 @@ fn whatever_reply_is_lost_a_seat_that_shares_its_lease_leaves_nothing() {
             let seat = other.store.open(&election, &candidate, TTL).await;
             let mut seat = seat.expect("a seat");
             drop(lose_after(&proxy, replies, seat.refresh(oracle::now())).await);
-            if seat.resign().await.is_err() {
-                seat.resign().await.expect("a resign");
+            if seat.resign(None).await.is_err() {
+                seat.resign(None).await.expect("a resign");
             }
             let mut next = Runner::in_election(&etcd.url(), &election, "next").await;
             next.lead().await;
-            next.seat.resign().await.expect("a resign");
+            next.seat.resign(None).await.expect("a resign");
             match other.within(2).await {
                 Standing::Leading { token: same, .. } => assert_eq!(same, token),
                 standing => panic!("it {}", in_words(&standing)),
@@ -148,7 +148,7 @@ fn whatever_reply_is_lost_a_seat_that_shares_its_lease_leaves_nothing() {
         let leases = Client::connect([etcd.endpoints()[0].to_string()], None).await;
         let leases = leases.expect("a client").leases().await.expect("a list");
         assert_eq!(leases.leases().len(), 1);
-        other.seat.resign().await.expect("a resign");
+        other.seat.resign(None).await.expect("a resign");
         // The id of the store stays.
         let left = etcd.ctl(&["get", "--prefix", "--keys-only", "elect/"]);
         assert_eq!(left.trim(), "elect/.store");
@@ -170,7 +170,7 @@ fn a_note_is_looked_out_for_after_every_break() {
         let mut waiter = Runner::new(&etcd.url_through(&[proxy.address()]), "waiter").await;
         waiter.within(2).await;
         for _ in 0..4 {
-            let note = waiter.seat.read_note(oracle::now(), NoteName::ONCE).await.expect("a note");
+            let note = waiter.seat.read(oracle::now(), Cell::Once).await.expect("a note");
             let mut wake = pin!(note.wake);
             proxy.cut();
             // As the engine does, until it is woken.

@@ -5,6 +5,7 @@ mod support;
 mod credentials;
 mod crowds;
 mod divided;
+mod golden;
 mod interplay;
 mod listings;
 mod losses;

@@ -62,7 +62,7 @@ fn the_death_of_etcds_leader_ends_no_leadership() {
             Standing::Waiting { ahead: 1, wake } => wake,
             other => panic!("it {}", in_words(&other)),
         };
-        leader.seat.resign().await.expect("a resign");
+        leader.seat.resign(None).await.expect("a resign");
         wake.await;
         waiter.lead().await;
     });
@@ -197,7 +197,7 @@ fn a_leader_of_etcd_that_is_cut_off_from_the_others_is_left_in_time() {
                 Standing::Waiting { ahead: 1, wake } => wake,
                 other => panic!("it {}", in_words(&other)),
             };
-            leader.seat.resign().await.expect("a resign");
+            leader.seat.resign(None).await.expect("a resign");
             wake.await;
             waiter.lead().await;
         });

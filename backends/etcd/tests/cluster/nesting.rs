@@ -1,5 +1,6 @@
 //! Elections whose keys begin alike are kept apart.
 
+use elect_api::Scope;
 use elect_testkit::run;
 use elect_testkit::servers::Etcd;
 
@@ -16,8 +17,8 @@ fn a_nested_election_is_no_candidate() {
         let mut ours = Runner::new(&outer, "ours").await;
         ours.lead().await;
         assert_eq!(ours.line_up().await, ["ours"]);
-        assert_eq!(ours.store.elections().await.expect("a list"), [job()]);
-        assert_eq!(nested.store.elections().await.expect("a list"), [deep]);
+        assert_eq!(ours.store.list(Scope::Entered).await.expect("a list"), [job()]);
+        assert_eq!(nested.store.list(Scope::Entered).await.expect("a list"), [deep]);
         let mut second = Runner::new(&outer, "second").await;
         drop(second.wait_behind(1).await);
         nested.lead().await;
@@ -39,7 +40,7 @@ fn a_crowd_of_nested_keys_hides_nobody() {
         let mut second = Runner::new(&etcd.url(), "second").await;
         let wake = second.wait_behind(1).await;
         drop(second.wait_behind(1).await);
-        first.seat.resign().await.expect("a resign");
+        first.seat.resign(None).await.expect("a resign");
         wake.await;
         second.lead().await;
     });

@@ -46,7 +46,7 @@ fn stale_reads_prove_nothing_where_there_may_be_some() {
         }
         assert!(proposals(&etcd) < writes + RENEWALS as u64, "who only waits writes");
         let writes = proposals(&etcd);
-        leader.seat.resign().await.expect("a resign");
+        leader.seat.resign(None).await.expect("a resign");
         waiter.lead().await;
         assert!(proposals(&etcd) >= writes + 2, "a win was taken from a read");
     });

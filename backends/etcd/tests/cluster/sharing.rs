@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use elect_api::{Candidate, ElectionName, NoteName, Seat, Standing, Store, Token, trips};
+use elect_api::{Candidate, Cell, ElectionName, Seat, Standing, Store, Token, trips};
 use elect_testkit::servers::Etcd;
 use elect_testkit::{oracle, run};
 use etcd_client::Client;
@@ -65,7 +65,7 @@ fn a_process_with_many_seats_has_one_lease_until_the_last_resigns() {
         let one = leases(&etcd).await;
         assert_eq!(one.len(), 1);
         for seat in &mut seats[1..] {
-            seat.resign().await.expect("a resign");
+            seat.resign(None).await.expect("a resign");
         }
         lead(seats[0].as_mut()).await;
         lead(seats[1].as_mut()).await;
@@ -75,7 +75,7 @@ fn a_process_with_many_seats_has_one_lease_until_the_last_resigns() {
         }
         let mut resigns = JoinSet::new();
         for mut seat in seats {
-            resigns.spawn(async move { seat.resign().await });
+            resigns.spawn(async move { seat.resign(None).await });
         }
         for resigned in resigns.join_all().await {
             resigned.expect("a resign");
@@ -105,7 +105,7 @@ fn each_seat_finds_out_by_itself_that_the_lease_has_ended() {
                 Standing::Gone(_) => {}
                 other => panic!("it {}", in_words(&other)),
             }
-            seat.resign().await.expect("a resign");
+            seat.resign(None).await.expect("a resign");
             // That the lease is no more may only be found out now.
             let token = loop {
                 match seat.refresh(oracle::now()).await {
@@ -171,11 +171,11 @@ fn a_seat_alone_asks_for_no_more_than_it_ever_did() {
         assert_eq!(without_watches(asked()), renewal);
         lead(seat.as_mut()).await;
         assert_eq!(without_watches(asked()), [("lease_keep_alive", 1), ("txn", 1)]);
-        seat.resign().await.expect("a resign");
+        seat.resign(None).await.expect("a resign");
         assert_eq!(without_watches(asked()), [("lease_revoke", 1)]);
         lead(seat.as_mut()).await;
         asked();
-        seat.resign_with(NoteName::HISTORY, b"a word").await.expect("a resign");
+        seat.resign(Some((Cell::History, b"a word"))).await.expect("a resign");
         assert_eq!(without_watches(asked()), [("txn", 1)], "the next one waits for more");
         lead(seat.as_mut()).await;
         let expected = [("lease_grant", 1), ("lease_revoke", 1), ("txn", 1)];

@@ -42,7 +42,7 @@ fn servers_and_clients_prove_who_they_are() {
         let by_name = known(&me).replace("127.0.0.1", "localhost");
         let mut waiter = Runner::new(&by_name, "waiter").await;
         let wake = waiter.wait_behind(1).await;
-        leader.seat.resign().await.expect("a resign");
+        leader.seat.resign(None).await.expect("a resign");
         wake.await;
         waiter.lead().await;
         expect(&trusting, ErrorKind::Denied, "cert and key").await;

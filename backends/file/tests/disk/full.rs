@@ -28,7 +28,7 @@ fn a_full_disk_is_said_and_forgotten() {
             assert!(queue <= 1, "failed attempts left {queue} files");
             fs::remove_file(&ballast).unwrap();
             lead(seat.as_mut()).await.expect("there is room again");
-            seat.resign().await.unwrap();
+            seat.resign(None).await.unwrap();
             fs::remove_dir_all(root.join("conformance")).unwrap();
         }
     });
@@ -41,7 +41,7 @@ fn without_descriptors_it_says_so_and_leaves_nothing_behind() {
         let root = directory.path().join("root");
         let mut first = seat(&root).await;
         lead(first.as_mut()).await.unwrap();
-        first.resign().await.unwrap();
+        first.resign(None).await.unwrap();
         let (_, hard) =
             nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE).unwrap();
         nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE, 64, hard)
@@ -62,7 +62,7 @@ fn without_descriptors_it_says_so_and_leaves_nothing_behind() {
             }
             taken.pop().expect("no number of descriptors is enough");
         }
-        seat.resign().await.unwrap();
+        seat.resign(None).await.unwrap();
         assert_eq!(fs::read_dir(root.join("conformance/queue")).unwrap().count(), 0);
     });
 }

@@ -6,8 +6,8 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use elect_api::{NoteName, Standing};
-use elect_testkit::{Bench, Contender, LineUp, election, line_up, note, poll_n, run};
+use elect_api::{Cell, Scope, Standing};
+use elect_testkit::{Bench, Contender, LineUp, cell, election, line_up, poll_n, run};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
@@ -85,7 +85,7 @@ fn who_looks_while_leaders_change_sees_no_orphan() {
                 let mut seat = seat(&root).await;
                 for _ in 0..CHANGES {
                     lead(seat.as_mut()).await.expect("it leads");
-                    seat.resign().await.expect("it resigns");
+                    seat.resign(None).await.expect("it resigns");
                 }
             });
             is_over.store(true, Ordering::Relaxed);
@@ -205,7 +205,7 @@ fn looking_creates_nothing() {
         let (bench, disk) = bench();
         let store = bench.connect().await;
         store.survey(&election()).await.unwrap();
-        store.elections().await.unwrap();
+        store.list(Scope::Entered).await.unwrap();
         assert!(!disk.root().exists());
         assert_eq!(store.profile().location, format!("file://{}", disk.root().display()));
     });
@@ -225,7 +225,7 @@ fn whoever_looks_out_for_orders_sleeps_through_a_change_of_leaders() {
         look_out.add_watch(&hall(&disk), renamed).unwrap();
         line[1].resign_with("the second one").await;
         line[2].lead().await;
-        assert_eq!(note(&bench, NoteName::HISTORY).await.as_deref(), Some("the second one"));
+        assert_eq!(cell(&bench, Cell::History).await.as_deref(), Some("the second one"));
         line[2].resign().await;
         assert_eq!(look_out.read_events().err(), Some(Errno::EAGAIN));
     });

@@ -7,6 +7,7 @@ mod common;
 mod damage;
 mod door;
 mod full;
+mod golden;
 mod leases;
 mod planted;
 mod support;

@@ -4,9 +4,9 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
+use elect_api::Cell;
 use elect_api::ErrorKind::{Denied, Unfit};
-use elect_api::NoteName;
-use elect_testkit::{Contender, note, run};
+use elect_testkit::{Contender, cell, run};
 
 use crate::support::{bench, hall, lead, refused, seat};
 
@@ -34,7 +34,7 @@ fn last_words_that_cannot_be_written_hold_up_nobody() {
         line[0].resign_with("unheard").await;
         line[1].lead().await;
         fs::remove_dir(history).unwrap();
-        assert_eq!(note(&bench, NoteName::HISTORY).await, None);
+        assert_eq!(cell(&bench, Cell::History).await, None);
     });
 }
 

@@ -30,7 +30,7 @@ fn act() {
         lead(seat.as_mut())
             .await
             .unwrap_or_else(|error| panic!("REFUSED {:?}: {error}", error.kind()));
-        seat.resign().await.unwrap();
+        seat.resign(None).await.unwrap();
     });
 }
 
@@ -203,7 +203,7 @@ fn files_of_another_user_are_refused() {
         for part in ["lock", "enter", "token", "queue", ""] {
             let mut seat = seat(&root).await;
             lead(seat.as_mut()).await.unwrap();
-            seat.resign().await.unwrap();
+            seat.resign(None).await.unwrap();
             let path = root.join("conformance").join(part);
             chown(&path, Some(ALICE), None).unwrap();
             refused(&root, Denied, &["belongs to user 61001"]).await;

@@ -85,11 +85,11 @@ pub async fn a_leaders_refresh_cut_anywhere_keeps_the_lease(bench: Shared) {
 pub async fn a_resign_cut_anywhere_may_be_repeated(bench: Shared) {
     for cut in 1..=CUTS {
         let mut line = Contender::in_line(&bench, &["a", "b"]).await;
-        drop(poll_n(cut, line[0].seat().resign()).await);
+        drop(poll_n(cut, line[0].seat().resign(None)).await);
         line[0].resign().await;
         line[1].lead().await;
         expect_led_by(&bench, &["b"]).await;
-        drop(poll_n(cut, line[1].seat().resign()).await);
+        drop(poll_n(cut, line[1].seat().resign(None)).await);
         line[1].resign().await;
         expect_nobody(&bench).await;
     }

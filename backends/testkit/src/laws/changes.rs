@@ -1,6 +1,6 @@
 //! Laws 4 and 9: a look-out tells of changes, and disturbs nobody.
 
-use elect_api::{Order, Store, Survey, Wake};
+use elect_api::{Order, Scope, Store, Survey, Wake};
 
 use crate::{Contender, LineUp, Shared, election, expect_led_by, order, poll_n};
 
@@ -70,7 +70,7 @@ pub async fn a_note_wakes_whoever_looks_out(bench: Shared) {
     leader.lead().await;
     for text in ["one", "two"] {
         let wake = look_out(store.as_ref()).await;
-        leader.write_note(text).await;
+        leader.write_note(text).await.expect("it leads");
         wake.await;
     }
 }
@@ -81,7 +81,7 @@ pub async fn looking_out_disturbs_nobody(bench: Shared) {
     let store = bench.connect().await;
     drop(look_out(store.as_ref()).await);
     let kept = look_out(store.as_ref()).await;
-    assert_eq!(store.elections().await.expect("a list"), []);
+    assert_eq!(store.list(Scope::Entered).await.expect("a list"), []);
     let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
     kept.await;
     let mut wakes = Vec::new();

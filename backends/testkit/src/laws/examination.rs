@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use elect_api::{Clock, Examination, Store};
+use elect_api::{Clock, Examination, Scope, Store};
 
 use crate::{Contender, Shared, apart, expect_nobody};
 
@@ -54,7 +54,7 @@ pub async fn an_examination_leaves_nothing(bench: Shared) {
     let store = bench.connect().await;
     for _ in 0..2 {
         examine(&bench, &*store).await;
-        assert_eq!(store.elections().await.expect("a list"), []);
+        assert_eq!(store.list(Scope::Entered).await.expect("a list"), []);
         expect_nobody(&bench).await;
     }
 }

@@ -1,6 +1,6 @@
 //! Law 14: a fence lets nobody back.
 
-use elect_api::{ElectionName, Fenced, Key, Store, Token};
+use elect_api::{ElectionName, Fenced, Key, Scope, Store, Token, fence};
 
 use crate::{Contender, Shared, apart, election, expect_led_by, expect_nobody, poll_n};
 
@@ -12,7 +12,7 @@ fn resource(name: &str) -> Key {
 }
 
 async fn come(store: &dyn Store, token: u64) -> Fenced {
-    let outcome = store.fence(&election(), &resource("disk"), Token::new(token)).await;
+    let outcome = fence(store, &election(), &resource("disk"), Token::new(token)).await;
     outcome.unwrap_or_else(|error| panic!("{token} cannot come: {error}: {error:?}"))
 }
 
@@ -40,7 +40,7 @@ pub async fn a_fence_lets_nobody_back(bench: Shared) {
             assert_eq!(come(other.as_ref(), token - 1).await, stale(token), "after {token}");
         }
     }
-    assert_eq!(one.elections().await.expect("a list"), []);
+    assert_eq!(one.list(Scope::Entered).await.expect("a list"), []);
     expect_nobody(&bench).await;
 }
 
@@ -77,7 +77,7 @@ pub async fn fences_of_many_who_come_at_once_let_nobody_back(bench: Shared) {
 /// A busy store may leave a request without an answer.
 async fn patiently(store: &dyn Store, token: u64) -> Fenced {
     loop {
-        match store.fence(&election(), &resource("disk"), Token::new(token)).await {
+        match fence(store, &election(), &resource("disk"), Token::new(token)).await {
             Ok(outcome) => return outcome,
             Err(error) => assert!(!error.is_permanent(), "{error:?}"),
         }
@@ -100,7 +100,7 @@ pub async fn a_fence_is_no_entry_and_outlasts_all(bench: Shared) {
     assert_eq!(come(store.as_ref(), token).await, stale(next));
     line[0].resign().await;
     expect_nobody(&bench).await;
-    let names = store.elections().await.expect("a list");
+    let names = store.list(Scope::Entered).await.expect("a list");
     assert!(names.iter().all(|name| *name == election()), "{names:?}");
     assert_eq!(come(bench.connect().await.as_ref(), token).await, stale(next));
 }
@@ -115,11 +115,11 @@ pub async fn each_resource_of_each_election_has_its_own_fence(bench: Shared) {
         for resource in &resources {
             // Had another one's token been recorded here, this one would be refused.
             token -= 1;
-            let outcome = store.fence(election, resource, Token::new(token)).await;
+            let outcome = fence(store.as_ref(), election, resource, Token::new(token)).await;
             assert_eq!(outcome.expect("an answer"), Fenced::Passed, "{election} {resource}");
         }
     }
-    let again = store.fence(&elections[0], &resources[0], Token::new(98)).await;
+    let again = fence(store.as_ref(), &elections[0], &resources[0], Token::new(98)).await;
     assert_eq!(again.expect("an answer"), stale(99));
 }
 
@@ -131,7 +131,7 @@ pub async fn a_fence_cut_anywhere_may_be_passed_again(bench: Shared) {
         for again in [0, 1] {
             let store = bench.connect().await;
             let (election, disk) = (election(), resource("disk"));
-            let lost = store.fence(&election, &disk, Token::new(token));
+            let lost = fence(store.as_ref(), &election, &disk, Token::new(token));
             drop(poll_n(cut, lost).await);
             let next = token + again;
             assert_eq!(come(store.as_ref(), next).await, Fenced::Passed, "{next}, cut at {cut}");

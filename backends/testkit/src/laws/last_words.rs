@@ -1,15 +1,15 @@
 //! Law 10: what a leader writes as it resigns, and who may read it.
 
-use elect_api::{NoteName, Noted, Order};
+use elect_api::{Cell, Durability, Order, Scope};
 
 use crate::{
-    Contender, Shared, election, expect_led_by, expect_nobody, line_up, note, order, poll_n,
+    Contender, Shared, cell, done, election, expect_led_by, expect_nobody, line_up, order, poll_n,
 };
 
 /// More await points than a resign of any store has.
 const CUTS: usize = 12;
 
-const HISTORY: NoteName = NoteName::HISTORY;
+const HISTORY: Cell<'static> = Cell::History;
 
 /// Neither is written over by the other, in whatever order they come.
 pub async fn a_note_of_another_name_is_another(bench: Shared) {
@@ -17,25 +17,26 @@ pub async fn a_note_of_another_name_is_another(bench: Shared) {
     leader.lead().await;
     for round in ["1", "2"] {
         let now = bench.now();
-        let noted = leader.seat().write_note(now, HISTORY, round.as_bytes()).await;
-        assert_eq!(noted.expect("a leader writes"), Noted::Written);
-        assert_eq!(leader.write_note(&format!("once {round}")).await, Noted::Written);
+        let bytes = round.as_bytes();
+        let written = leader.seat().write(now, HISTORY, bytes, Durability::Usual).await;
+        assert_eq!(done(&written.expect("a leader writes")), Ok(()));
+        assert_eq!(leader.write_note(&format!("once {round}")).await, Ok(()));
         assert_eq!(leader.read_note().await, Some(format!("once {round}")));
-        assert_eq!(note(&bench, HISTORY).await.as_deref(), Some(round));
+        assert_eq!(cell(&bench, HISTORY).await.as_deref(), Some(round));
     }
 }
 
 /// Also where nobody ever was; and nobody is disturbed.
 pub async fn whoever_takes_no_part_reads_a_note_and_makes_nothing(bench: Shared) {
-    for name in NoteName::ALL {
-        assert_eq!(note(&bench, name).await, None);
+    for name in Cell::OF_LEADERS {
+        assert_eq!(cell(&bench, name).await, None);
     }
-    assert_eq!(bench.connect().await.elections().await.expect("a list"), []);
+    assert_eq!(bench.connect().await.list(Scope::Entered).await.expect("a list"), []);
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
     let token = line[0].lead().await;
-    line[0].write_note("one").await;
-    assert_eq!(note(&bench, NoteName::ONCE).await.as_deref(), Some("one"));
-    assert_eq!(note(&bench, HISTORY).await, None);
+    assert_eq!(line[0].write_note("one").await, Ok(()));
+    assert_eq!(cell(&bench, Cell::Once).await.as_deref(), Some("one"));
+    assert_eq!(cell(&bench, HISTORY).await, None);
     assert_eq!(line[0].lead().await, token);
     expect_led_by(&bench, &["a", "b"]).await;
 }
@@ -46,13 +47,13 @@ pub async fn last_words_are_there_for_the_next_who_leads_at_once(bench: Shared) 
     line[0].resign_with("a was here").await;
     let token = line[1].lead().await;
     let now = bench.now();
-    let read = line[1].seat().read_note(now, HISTORY).await.expect("a note");
-    assert_eq!(read.text.as_deref(), Some(&b"a was here"[..]));
+    let read = line[1].seat().read(now, HISTORY).await.expect("a note");
+    assert_eq!(read.bytes.as_deref(), Some(&b"a was here"[..]));
     line[1].resign_with("b was here").await;
     assert!(line[2].lead().await > token);
-    assert_eq!(note(&bench, HISTORY).await.as_deref(), Some("b was here"));
+    assert_eq!(cell(&bench, HISTORY).await.as_deref(), Some("b was here"));
     line[2].resign().await;
-    assert_eq!(note(&bench, HISTORY).await.as_deref(), Some("b was here"));
+    assert_eq!(cell(&bench, HISTORY).await.as_deref(), Some("b was here"));
     expect_nobody(&bench).await;
     line[0].lead().await;
 }
@@ -74,7 +75,7 @@ pub async fn who_does_not_lead_has_no_last_words(bench: Shared) {
         line[2].wait_until_leading().await;
         line[0].resign_with("late").await;
     }
-    assert_eq!(note(&bench, HISTORY).await, None);
+    assert_eq!(cell(&bench, HISTORY).await, None);
     expect_led_by(&bench, &["c"]).await;
 }
 
@@ -83,10 +84,10 @@ pub async fn last_words_are_written_as_the_entry_goes(bench: Shared) {
     for cut in 1..=CUTS {
         let mut leader = Contender::new(&bench, "a").await;
         leader.lead().await;
-        drop(poll_n(cut, leader.seat().resign_with(HISTORY, b"words")).await);
-        let before = note(&bench, HISTORY).await.is_some();
+        drop(poll_n(cut, leader.seat().resign(Some((HISTORY, b"words")))).await);
+        let before = cell(&bench, HISTORY).await.is_some();
         let is_gone = !line_up(&bench).await.shows("a");
-        let after = note(&bench, HISTORY).await.is_some();
+        let after = cell(&bench, HISTORY).await.is_some();
         assert!(is_gone || !before, "its words are there, and so is it, after {cut}");
         assert!(after || !is_gone, "it is gone without a word after {cut}");
         leader.resign().await;

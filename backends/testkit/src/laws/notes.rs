@@ -1,6 +1,6 @@
 //! Law 10: a note is a leader's.
 
-use elect_api::{NoteName, Noted, Order};
+use elect_api::{Cell, Durability, Order, Scope};
 
 use crate::{Contender, Shared, election, expect_led_by, expect_nobody, order, poll_n};
 
@@ -12,9 +12,9 @@ const CUTS: usize = 12;
 pub async fn a_note_is_there_for_whoever_comes_later(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
     assert_eq!(line[0].read_note().await, None);
-    assert_eq!(line[0].write_note("one").await, Noted::Written);
+    assert_eq!(line[0].write_note("one").await, Ok(()));
     assert_eq!(line[1].read_note().await.as_deref(), Some("one"));
-    assert_eq!(line[0].write_note("two").await, Noted::Written);
+    assert_eq!(line[0].write_note("two").await, Ok(()));
     line[0].resign().await;
     line[1].wait_until_leading().await;
     assert_eq!(line[1].read_note().await.as_deref(), Some("two"));
@@ -26,9 +26,9 @@ pub async fn a_note_is_there_for_whoever_comes_later(bench: Shared) {
 /// Neither before it leads, nor after, nor when it does not know yet that another leads.
 pub async fn only_the_leader_writes_a_note(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
-    assert!(matches!(line[1].write_note("early").await, Noted::Gone(_)));
+    assert!(line[1].write_note("early").await.is_err());
     line[0].resign().await;
-    assert!(matches!(line[0].write_note("resigned").await, Noted::Gone(_)));
+    assert!(line[0].write_note("resigned").await.is_err());
     line[1].wait_until_leading().await;
     bench.evict(&election(), line[1].candidate()).await;
     if order(&bench).await == Order::Race {
@@ -38,16 +38,16 @@ pub async fn only_the_leader_writes_a_note(bench: Shared) {
         line[1].resign().await;
         line[0].wait_until_leading().await;
     }
-    assert!(matches!(line[1].write_note("late").await, Noted::Gone(_)));
+    assert!(line[1].write_note("late").await.is_err());
     assert_eq!(line[0].read_note().await, None);
 }
 
 /// It is no candidate, and stands in nobody's way.
 pub async fn a_note_is_no_entry(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
-    line[0].write_note("x").await;
+    line[0].write_note("x").await.expect("it leads");
     expect_led_by(&bench, &["a", "b"]).await;
-    assert_eq!(bench.connect().await.elections().await.expect("a list"), [election()]);
+    assert_eq!(bench.connect().await.list(Scope::Entered).await.expect("a list"), [election()]);
     line[0].resign().await;
     line[1].lead().await;
     line[1].resign().await;
@@ -60,9 +60,9 @@ pub async fn each_election_has_its_own_notes(bench: Shared) {
     let mut other = Contender::in_election(&bench, &"job.b".parse().expect("a name"), "a").await;
     one.lead().await;
     other.lead().await;
-    one.write_note("one").await;
+    one.write_note("one").await.expect("it leads");
     assert_eq!(other.read_note().await, None);
-    other.write_note("other").await;
+    other.write_note("other").await.expect("it leads");
     assert_eq!(one.read_note().await.as_deref(), Some("one"));
 }
 
@@ -79,7 +79,7 @@ pub async fn a_new_note_wakes_all_who_have_read_the_last(bench: Shared) {
         for other in &mut others {
             wakes.push(other.wake_of_note().await);
         }
-        leader.write_note(text).await;
+        leader.write_note(text).await.expect("it leads");
         for wake in wakes {
             wake.await;
         }
@@ -94,9 +94,9 @@ pub async fn a_note_may_be_long(bench: Shared) {
     let mut leader = Contender::new(&bench, "a").await;
     leader.lead().await;
     let text = "\u{0}\u{00FC}\"\n".repeat(64 * 1024 / 5);
-    assert_eq!(leader.write_note(&text).await, Noted::Written);
+    assert_eq!(leader.write_note(&text).await, Ok(()));
     assert_eq!(leader.read_note().await, Some(text));
-    assert_eq!(leader.write_note("").await, Noted::Written);
+    assert_eq!(leader.write_note("").await, Ok(()));
     assert_eq!(leader.read_note().await.as_deref(), Some(""));
 }
 
@@ -109,9 +109,9 @@ pub async fn a_note_cut_anywhere_may_be_written_again(bench: Shared) {
         leader.lead().await;
         for text in ["one", "two"] {
             let now = bench.now();
-            let lost = leader.seat().write_note(now, NoteName::ONCE, b"lost");
+            let lost = leader.seat().write(now, Cell::Once, b"lost", Durability::Usual);
             drop(poll_n(cut, lost).await);
-            assert_eq!(leader.write_note(text).await, Noted::Written);
+            assert_eq!(leader.write_note(text).await, Ok(()));
             assert_eq!(reader.read_note().await.as_deref(), Some(text));
         }
         leader.resign().await;

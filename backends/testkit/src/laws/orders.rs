@@ -2,73 +2,88 @@
 
 use std::slice;
 
-use elect_api::{ElectionName, Error, ErrorKind, NoteName, Ordered, Orders, Store};
+use elect_api::{
+    Cell, Durability, ElectionName, Error, ErrorKind, If, Removal, Scope, Store, Versioned, Written,
+};
 
 use crate::{Contender, Shared, apart, election, expect_led_by, expect_nobody, order, poll_n};
 
 /// More await points than a call of any store has.
 const CUTS: usize = 12;
 
-async fn orders(store: &dyn Store) -> Orders {
-    store.orders(&election()).await.expect("orders")
+async fn asked(store: &dyn Store) -> Versioned {
+    asked_of(store, &election()).await
 }
 
-async fn give(store: &dyn Store, text: &str, version: u64) -> Result<Ordered, Error> {
-    store.order(&election(), text.as_bytes(), version).await
+async fn asked_of(store: &dyn Store, election: &ElectionName) -> Versioned {
+    store.read(election, Cell::Control).await.expect("what is asked")
+}
+
+async fn give(store: &dyn Store, text: &str, version: u64) -> Result<Written, Error> {
+    write(store, &election(), text.as_bytes(), version).await
+}
+
+async fn write(
+    store: &dyn Store,
+    election: &ElectionName,
+    bytes: &[u8],
+    version: u64,
+) -> Result<Written, Error> {
+    store.write(election, Cell::Control, bytes, If::Version(version)).await
 }
 
 /// Writes them in place of those that there are; their version.
 async fn ask(store: &dyn Store, text: &str) -> u64 {
-    let version = orders(store).await.version;
+    let version = asked(store).await.version;
     match give(store, text, version).await.expect("an order") {
-        Ordered::Written(version) => version,
-        Ordered::Overtaken => panic!("overtaken though nobody else writes"),
+        Written::Yes(version) => version,
+        refusal => panic!("{refusal:?} though nobody else writes"),
     }
 }
 
-fn saying(text: &str, version: u64) -> Orders {
-    Orders { text: Some(text.into()), version }
+fn saying(text: &str, version: u64) -> Versioned {
+    Versioned { bytes: Some(text.into()), version }
 }
 
 /// Nothing is asked at first, and what is asked then is there for whoever reads it. Nobody has to be there
 /// for it, and the election is no more than it was.
 pub async fn orders_may_be_written_where_nobody_ever_was(bench: Shared) {
     let store = bench.connect().await;
-    assert_eq!(orders(store.as_ref()).await, Orders::default());
+    assert_eq!(asked(store.as_ref()).await, Versioned::default());
     let first = ask(store.as_ref(), "one").await;
-    assert_eq!(orders(store.as_ref()).await, saying("one", first));
+    assert_eq!(asked(store.as_ref()).await, saying("one", first));
     let second = ask(bench.connect().await.as_ref(), "two").await;
     assert!(first > 0 && second > first, "versions fall: {first}, {second}");
-    assert_eq!(orders(store.as_ref()).await, saying("two", second));
-    assert_eq!(store.elections().await.expect("a list"), []);
+    assert_eq!(asked(store.as_ref()).await, saying("two", second));
+    assert_eq!(store.list(Scope::Entered).await.expect("a list"), []);
     expect_nobody(&bench).await;
     Contender::new(&bench, "a").await.lead().await;
-    assert_eq!(store.elections().await.expect("a list"), [election()]);
+    assert_eq!(store.list(Scope::Entered).await.expect("a list"), [election()]);
 }
 
 /// Those that have orders, each once, and for as long as these are there.
 pub async fn elections_under_orders_are_listed_by_name(bench: Shared) {
     let store = bench.connect().await;
-    let listed = async || store.under_orders().await.expect("a list");
+    let listed = async || store.list(Scope::Asked).await.expect("a list");
     assert_eq!(listed().await, []);
     let mut leader = Contender::new(&bench, "a").await;
     leader.lead().await;
-    leader.write_note("a note is no order").await;
+    leader.write_note("a note is no order").await.expect("it leads");
     assert_eq!(listed().await, []);
     let other: ElectionName = "other".parse().expect("a good name");
     for _ in 0..2 {
-        let version = store.orders(&other).await.expect("orders").version;
-        store.order(&other, b"something", version).await.expect("an order");
+        let version = asked_of(store.as_ref(), &other).await.version;
+        write(store.as_ref(), &other, b"something", version).await.expect("an answer");
         assert_eq!(listed().await, slice::from_ref(&other));
     }
-    assert_eq!(store.elections().await.expect("a list"), [election()]);
+    assert_eq!(store.list(Scope::Entered).await.expect("a list"), [election()]);
     ask(store.as_ref(), "something").await;
     let mut both = listed().await;
     both.sort();
     assert_eq!(both, [election(), other.clone()]);
     leader.resign().await;
     for (forgotten, left) in [(election(), vec![other.clone()]), (other, Vec::new())] {
-        store.forget(&forgotten).await.expect("nobody is in it");
+        store.remove(&forgotten, Removal::Everything).await.expect("nobody is in it");
         assert_eq!(listed().await, left);
     }
 }
@@ -78,17 +93,17 @@ pub async fn orders_that_were_overtaken_are_not_written(bench: Shared) {
     let (one, other) = (bench.connect().await, bench.connect().await);
     let mut version = 0;
     for text in ["one", "two"] {
-        let Ok(Ordered::Written(written)) = give(one.as_ref(), text, version).await else {
+        let Ok(Written::Yes(written)) = give(one.as_ref(), text, version).await else {
             panic!("{text} was not written")
         };
         for stale in [version, written + 1, u64::MAX] {
             let late = give(other.as_ref(), "late", stale).await.expect("an answer");
-            assert_eq!(late, Ordered::Overtaken, "by {text}, having read {stale}");
+            assert_eq!(late, Written::Overtaken, "by {text}, having read {stale}");
         }
-        assert_eq!(orders(other.as_ref()).await, saying(text, written));
+        assert_eq!(asked(other.as_ref()).await, saying(text, written));
         version = written;
     }
-    assert_eq!(give(one.as_ref(), "none", 0).await.expect("an answer"), Ordered::Overtaken);
+    assert_eq!(give(one.as_ref(), "none", 0).await.expect("an answer"), Written::Overtaken);
 }
 
 /// As many as write at once, one after another gets through, and nobody's is lost.
@@ -113,7 +128,7 @@ pub async fn orders_of_many_writers_are_all_written(bench: Shared) {
     for thread in threads {
         thread.join().expect("a writer");
     }
-    let text = orders(bench.connect().await.as_ref()).await.text.expect("a text");
+    let text = asked(bench.connect().await.as_ref()).await.bytes.expect("a text");
     let text = String::from_utf8(text).expect("what was written");
     for writer in 0..WRITERS {
         let prefix = format!("{writer}.");
@@ -125,14 +140,14 @@ pub async fn orders_of_many_writers_are_all_written(bench: Shared) {
 
 /// Tries to put this line behind the others; whether it is there.
 async fn adds(store: &dyn Store, line: &str) -> Result<bool, Error> {
-    let Orders { text, version } = store.orders(&election()).await?;
-    let text = String::from_utf8(text.unwrap_or_default()).expect("a text");
+    let Versioned { bytes, version } = store.read(&election(), Cell::Control).await?;
+    let text = String::from_utf8(bytes.unwrap_or_default()).expect("a text");
     // Written, though its reply was lost.
     if text.contains(line) {
         return Ok(true);
     }
     let ordered = give(store, &format!("{text}{line}"), version).await?;
-    Ok(matches!(ordered, Ordered::Written(_)))
+    Ok(matches!(ordered, Written::Yes(_)))
 }
 
 /// Every refresh brings those that were written before it, whether they are the first, others, or gone.
@@ -141,7 +156,7 @@ pub async fn a_refresh_brings_the_orders_of_before_it(bench: Shared) {
     let store = store.as_ref();
     let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
     for contender in &mut line {
-        assert_eq!(*contender.seat().orders(), Orders::default());
+        assert_eq!(*contender.seat().control(), Versioned::default());
     }
     for text in ["one", "two", "three"] {
         let version = ask(store, text).await;
@@ -149,18 +164,18 @@ pub async fn a_refresh_brings_the_orders_of_before_it(bench: Shared) {
         line[1].wait_behind(1).await;
         line[2].wait_behind(2).await;
         for contender in &mut line {
-            assert_eq!(*contender.seat().orders(), saying(text, version));
+            assert_eq!(*contender.seat().control(), saying(text, version));
         }
         // The next one has them from its first refresh on.
         let mut late = Contender::new(&bench, "late").await;
         late.wait_behind(3).await;
-        assert_eq!(*late.seat().orders(), saying(text, version));
+        assert_eq!(*late.seat().control(), saying(text, version));
         late.resign().await;
     }
     let version = ask(store, "four").await;
     line[0].resign().await;
     line[1].wait_until_leading().await;
-    assert_eq!(*line[1].seat().orders(), saying("four", version));
+    assert_eq!(*line[1].seat().control(), saying("four", version));
 }
 
 /// The leader's wake ends, and that of each who waits, by the first orders and by others.
@@ -223,18 +238,18 @@ pub async fn orders_wake_whoever_looks_out(bench: Shared) {
 pub async fn orders_are_neither_entries_nor_notes(bench: Shared) {
     let store = bench.connect().await;
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
-    line[0].write_note("noted").await;
+    line[0].write_note("noted").await.expect("it leads");
     let version = ask(store.as_ref(), "asked").await;
     expect_led_by(&bench, &["a", "b"]).await;
     assert_eq!(line[1].read_note().await.as_deref(), Some("noted"));
-    let note = line[0].seat().write_note(bench.now(), NoteName::ONCE, b"again").await;
+    let note = line[0].seat().write(bench.now(), Cell::Once, b"again", Durability::Usual).await;
     note.expect("a note");
-    assert_eq!(orders(store.as_ref()).await, saying("asked", version));
+    assert_eq!(asked(store.as_ref()).await, saying("asked", version));
     line.remove(0).crash().await;
     line[0].wait_until_leading().await;
     line[0].resign().await;
     expect_nobody(&bench).await;
-    assert_eq!(orders(store.as_ref()).await, saying("asked", version));
+    assert_eq!(asked(store.as_ref()).await, saying("asked", version));
 }
 
 /// Elections whose names begin in the same way have orders of their own.
@@ -242,12 +257,12 @@ pub async fn each_election_has_its_own_orders(bench: Shared) {
     let store = bench.connect().await;
     let names = ["job", "job.b", "jo"].map(|name| name.parse().expect("a name"));
     for name in &names {
-        assert_eq!(store.orders(name).await.expect("orders"), Orders::default());
+        assert_eq!(asked_of(store.as_ref(), name).await, Versioned::default());
         let text = name.to_string();
-        store.order(name, text.as_bytes(), 0).await.expect("an order");
+        write(store.as_ref(), name, text.as_bytes(), 0).await.expect("an answer");
     }
     for name in &names {
-        let found = store.orders(name).await.expect("orders").text;
+        let found = asked_of(store.as_ref(), name).await.bytes;
         assert_eq!(found, Some(name.to_string().into_bytes()));
     }
 }
@@ -256,22 +271,22 @@ pub async fn each_election_has_its_own_orders(bench: Shared) {
 pub async fn orders_may_be_long(bench: Shared) {
     let store = bench.connect().await;
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
-    let text: Vec<u8> = (0..=u8::MAX).cycle().take(Orders::LONGEST).collect();
-    let written = store.order(&election(), &text, 0).await.expect("an answer");
-    let Ordered::Written(version) = written else { panic!("they were not written") };
-    let long = Orders { text: Some(text.clone()), version };
-    assert_eq!(orders(store.as_ref()).await, long);
+    let text: Vec<u8> = (0..=u8::MAX).cycle().take(Cell::LONGEST).collect();
+    let written = write(store.as_ref(), &election(), &text, 0).await.expect("an answer");
+    let Written::Yes(version) = written else { panic!("they were not written") };
+    let long = Versioned { bytes: Some(text.clone()), version };
+    assert_eq!(asked(store.as_ref()).await, long);
     line[0].lead().await;
     line[1].wait_behind(1).await;
     for contender in &mut line {
-        assert!(*contender.seat().orders() == long, "they are others");
+        assert!(*contender.seat().control() == long, "they are others");
     }
     let longer = [&text[..], b"x"].concat();
-    let error = store.order(&election(), &longer, version).await.expect_err("too long");
+    let error = write(store.as_ref(), &election(), &longer, version).await.expect_err("too long");
     assert_eq!(error.kind(), ErrorKind::Unfit, "{error}");
-    let empty = store.order(&election(), b"", version).await.expect("an answer");
-    let Ordered::Written(version) = empty else { panic!("they were not written") };
-    assert_eq!(orders(store.as_ref()).await, saying("", version));
+    let empty = give(store.as_ref(), "", version).await.expect("an answer");
+    let Written::Yes(version) = empty else { panic!("they were not written") };
+    assert_eq!(asked(store.as_ref()).await, saying("", version));
 }
 
 /// Wherever the writing was dropped, it is written or it is not, and does not come to light once others are
@@ -280,21 +295,21 @@ pub async fn an_order_cut_anywhere_may_be_written_again(bench: Shared) {
     for cut in 1..=CUTS {
         let store = bench.connect().await;
         for text in ["one", "two"] {
-            let Orders { version, .. } = orders(store.as_ref()).await;
+            let Versioned { version, .. } = asked(store.as_ref()).await;
             drop(poll_n(cut, give(store.as_ref(), "lost", version)).await);
             let present = ask_again(store.as_ref(), text).await;
-            assert_eq!(orders(store.as_ref()).await, saying(text, present));
-            assert_eq!(orders(bench.connect().await.as_ref()).await, saying(text, present));
+            assert_eq!(asked(store.as_ref()).await, saying(text, present));
+            assert_eq!(asked(bench.connect().await.as_ref()).await, saying(text, present));
         }
-        store.forget(&election()).await.expect("nobody is in it");
+        store.remove(&election(), Removal::Everything).await.expect("nobody is in it");
     }
 }
 
 /// What was cut may come in between, once.
 async fn ask_again(store: &dyn Store, text: &str) -> u64 {
     for _ in 0..2 {
-        let version = orders(store).await.version;
-        if let Ordered::Written(version) = give(store, text, version).await.expect("an answer") {
+        let version = asked(store).await.version;
+        if let Written::Yes(version) = give(store, text, version).await.expect("an answer") {
             return version;
         }
     }
@@ -312,13 +327,13 @@ pub async fn forgotten_orders_are_gone(bench: Shared) {
             contender.resign().await;
         }
         let version = ask(store, "gone").await;
-        store.forget(&election()).await.expect("nobody is in it");
-        assert_eq!(orders(store).await, Orders::default());
-        assert_eq!(store.elections().await.expect("a list"), []);
+        store.remove(&election(), Removal::Everything).await.expect("nobody is in it");
+        assert_eq!(asked(store).await, Versioned::default());
+        assert_eq!(store.list(Scope::Entered).await.expect("a list"), []);
         assert!(ask(store, "anew").await > version, "a version came again");
-        store.forget(&election()).await.expect("nobody is in it");
+        store.remove(&election(), Removal::Everything).await.expect("nobody is in it");
     }
     contender.lead().await;
-    assert_eq!(*contender.seat().orders(), Orders::default());
+    assert_eq!(*contender.seat().control(), Versioned::default());
     contender.resign().await;
 }

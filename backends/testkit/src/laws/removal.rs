@@ -1,6 +1,6 @@
 //! Law 13: a removal is exact. Where an entry lasts as long as its holder lives, that nothing comes of it.
 
-use elect_api::{Ending, ErrorKind, Standing, Store, Token};
+use elect_api::{Ending, ErrorKind, Removal, Standing, Store, Token};
 
 use crate::contender::in_words;
 use crate::{Contender, Shared, election, expect_led_by, expect_nobody, line_up, poll_n};
@@ -14,7 +14,7 @@ async fn ending(store: &dyn Store, token: Token) -> Option<Ending> {
 
 /// Somebody removes the leader's entry with this token, if that can be done.
 async fn remove(store: &dyn Store, token: Token) -> bool {
-    match store.remove(&election(), token).await {
+    match store.remove(&election(), Removal::Leader(token)).await {
         Ok(()) => true,
         Err(refusal) => {
             assert_eq!(refusal.kind(), ErrorKind::Unfit, "{refusal}");
@@ -79,7 +79,7 @@ pub async fn a_removal_cut_anywhere_may_be_repeated(bench: Shared) {
         let mut line = Contender::in_line(&bench, &["a", "b"]).await;
         let store = bench.connect().await;
         let token = line[0].lead().await;
-        drop(poll_n(cut, store.remove(&election(), token)).await);
+        drop(poll_n(cut, store.remove(&election(), Removal::Leader(token))).await);
         let next = if remove(&*bench.connect().await, token).await {
             assert!(!line_up(&bench).await.shows("a"), "cut after {cut} polls");
             line[1].wait_until_leading().await

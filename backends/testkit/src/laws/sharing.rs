@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::Poll;
 
 use elect_api::{
-    Candidate, ElectionName, Error, NoteName, Seat, Standing, Store, Ticket, Token, Validity,
+    Candidate, Cell, ElectionName, Error, Removal, Seat, Standing, Store, Ticket, Token, Validity,
 };
 
 use crate::contender::in_words;
@@ -79,7 +79,7 @@ impl Household {
     }
 
     async fn resign(&mut self, number: usize) {
-        self.seats[number].seat.resign().await.expect("a resign");
+        self.seats[number].seat.resign(None).await.expect("a resign");
     }
 
     fn ticket(&self, number: usize) -> Option<Ticket> {
@@ -169,9 +169,9 @@ pub async fn one_of_several_seats_resigns_alone(bench: Shared) {
         rival.wait_behind(1).await;
         let seat = &mut household.seats[1].seat;
         if cut % 2 == 0 {
-            drop(poll_n(cut, seat.resign_with(NoteName::HISTORY, b"a word")).await);
+            drop(poll_n(cut, seat.resign(Some((Cell::History, b"a word")))).await);
         } else {
-            drop(poll_n(cut, seat.resign()).await);
+            drop(poll_n(cut, seat.resign(None)).await);
         }
         household.resign(1).await;
         assert!(rival.lead().await > old, "cut after {cut} polls");
@@ -196,7 +196,9 @@ pub async fn a_ticket_of_one_of_several_seats_frees_that_one_alone(bench: Shared
     // Where there is none it takes the death of the whole process.
     let Some(ticket) = household.ticket(1) else { return };
     let election = household.seats[1].election.clone();
-    let redeem = async || bench.connect().await.redeem(&election, &ticket).await.expect("redeemed");
+    let redeem = async || {
+        bench.connect().await.remove(&election, Removal::Crashed(&ticket)).await.expect("redeemed");
+    };
     let mut rival = household.rival(1).await;
     rival.wait_behind(1).await;
     redeem().await;
@@ -222,7 +224,12 @@ pub async fn what_was_cut_of_one_of_several_seats_leaves_nothing(bench: Shared) 
             match household.ticket(1).filter(|_| redeems) {
                 Some(ticket) => {
                     let election = &household.seats[1].election;
-                    bench.connect().await.redeem(election, &ticket).await.expect("redeemed");
+                    bench
+                        .connect()
+                        .await
+                        .remove(election, Removal::Crashed(&ticket))
+                        .await
+                        .expect("redeemed");
                 }
                 None => household.resign(1).await,
             }
@@ -245,10 +252,15 @@ pub async fn what_one_of_several_seats_asked_of_a_store_that_stalled_leaves_noth
         let ticket = household.ticket(1).filter(|_| redeems);
         let mut member = household.seats.remove(1);
         if let Some(ticket) = ticket {
-            bench.connect().await.redeem(&member.election, &ticket).await.expect("redeemed");
+            bench
+                .connect()
+                .await
+                .remove(&member.election, Removal::Crashed(&ticket))
+                .await
+                .expect("redeemed");
         } else {
             // The connection may have been lost with the stall.
-            while let Err(error) = member.seat.resign().await {
+            while let Err(error) = member.seat.resign(None).await {
                 assert!(!error.is_permanent(), "{error}");
                 tokio::time::sleep(bench.ttl() / 100).await;
             }

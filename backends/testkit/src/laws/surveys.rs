@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use elect_api::text::{NAME, WORDS, escape};
-use elect_api::{Candidate, ElectionName, Order, Survey};
+use elect_api::{Candidate, ElectionName, Order, Scope, Survey};
 
 use crate::{Contender, LineUp, Shared, apart, election, expect_nobody, order};
 
@@ -12,7 +12,7 @@ use crate::{Contender, LineUp, Shared, apart, election, expect_nobody, order};
 pub async fn an_election_nobody_entered_is_empty(bench: Shared) {
     let store = bench.connect().await;
     assert_eq!(store.survey(&election()).await.expect("a survey"), Survey::default());
-    assert_eq!(store.elections().await.expect("a list"), []);
+    assert_eq!(store.list(Scope::Entered).await.expect("a list"), []);
 }
 
 /// Whatever characters they used.
@@ -58,7 +58,7 @@ pub async fn a_survey_shows_clean_texts_only(bench: Shared) {
         }
     }
     for mut seat in seats {
-        seat.resign().await.expect("a resign");
+        seat.resign(None).await.expect("a resign");
     }
 }
 
@@ -108,7 +108,7 @@ pub async fn surveys_disturb_nobody(bench: Shared) {
             let store = bench.connect().await;
             while !over.load(Ordering::Relaxed) {
                 store.survey(&election()).await.expect("a survey");
-                store.elections().await.expect("a list");
+                store.list(Scope::Entered).await.expect("a list");
             }
         }
     });
@@ -134,7 +134,7 @@ pub async fn elections_are_listed_by_name(bench: Shared) {
         contender.lead().await;
         contenders.push(contender);
     }
-    let mut listed = bench.connect().await.elections().await.expect("a list");
+    let mut listed = bench.connect().await.list(Scope::Entered).await.expect("a list");
     listed.sort();
     assert_eq!(listed, names);
 }

@@ -2,14 +2,19 @@
 //!
 //! Where a seat has no ticket, its process's death is to do the same by itself.
 
-use elect_api::{Order, Standing, Ticket};
+use elect_api::{Order, Removal, Standing, Ticket};
 
 use crate::contender::in_words;
 use crate::{Contender, Shared, election, expect_led_by, expect_nobody, order};
 
 /// Another process gives up what `ticket` stands for.
 async fn redeem(bench: &Shared, ticket: &Ticket) {
-    bench.connect().await.redeem(&election(), ticket).await.expect("a redeemed ticket");
+    bench
+        .connect()
+        .await
+        .remove(&election(), Removal::Crashed(ticket))
+        .await
+        .expect("a redeemed ticket");
 }
 
 /// Gives up the place of one that is dead, or that only seems to be: then it is returned.

@@ -1,8 +1,10 @@
 //! Law 15: a value is a leader's, whoever writes it.
 
-use elect_api::{ElectionName, ErrorKind, Fenced, Key, LONGEST_VALUE, Noted, Store, Token};
+use elect_api::{
+    Cell, ElectionName, Error, ErrorKind, Fenced, If, Key, Scope, Store, Token, Written, fence,
+};
 
-use crate::{Contender, Shared, apart, election, expect_led_by, expect_nobody, poll_n};
+use crate::{Contender, Shared, apart, done, election, expect_led_by, expect_nobody, poll_n};
 
 /// More await points than a call of any store has.
 const CUTS: usize = 12;
@@ -12,15 +14,25 @@ fn key(name: &str) -> Key {
 }
 
 /// What somebody else writes who only knows the token.
-async fn put(store: &dyn Store, token: Token, text: &str) -> Noted {
-    let outcome = store.put(&election(), token, &key("cursor"), text.as_bytes()).await;
-    outcome.unwrap_or_else(|error| panic!("cannot put {text}: {error}: {error:?}"))
+async fn put(store: &dyn Store, token: Token, text: &str) -> Result<(), String> {
+    let outcome = write(store, &election(), token, &key("cursor"), text.as_bytes()).await;
+    done(&outcome.unwrap_or_else(|error| panic!("cannot put {text}: {error}: {error:?}")))
+}
+
+async fn write(
+    store: &dyn Store,
+    election: &ElectionName,
+    token: Token,
+    key: &Key,
+    bytes: &[u8],
+) -> Result<Written, Error> {
+    store.write(election, Cell::Value(key), bytes, If::Leads(token)).await
 }
 
 async fn get(store: &dyn Store) -> Option<String> {
-    let value = store.get(&election(), &key("cursor")).await;
-    let value = value.unwrap_or_else(|error| panic!("cannot get: {error}: {error:?}"))?;
-    Some(String::from_utf8(value).expect("what was written"))
+    let value = store.read(&election(), Cell::Value(&key("cursor"))).await;
+    let value = value.unwrap_or_else(|error| panic!("cannot get: {error}: {error:?}"));
+    Some(String::from_utf8(value.bytes?).expect("what was written"))
 }
 
 /// Nothing is there at first. What is written with the leader's token, over whatever connection, is there for
@@ -32,13 +44,13 @@ pub async fn a_value_is_there_for_whoever_comes_later(bench: Shared) {
     let token = line[0].lead().await;
     assert_eq!(get(reader.as_ref()).await, None);
     for text in ["one", "two", "two", ""] {
-        assert_eq!(put(writer.as_ref(), token, text).await, Noted::Written);
+        assert_eq!(put(writer.as_ref(), token, text).await, Ok(()));
         assert_eq!(get(reader.as_ref()).await.as_deref(), Some(text));
     }
     line[0].resign().await;
     let next = line[1].wait_until_leading().await;
     assert_eq!(get(reader.as_ref()).await.as_deref(), Some(""));
-    assert_eq!(put(writer.as_ref(), next, "three").await, Noted::Written);
+    assert_eq!(put(writer.as_ref(), next, "three").await, Ok(()));
     line[1].resign().await;
     assert_eq!(get(bench.connect().await.as_ref()).await.as_deref(), Some("three"));
 }
@@ -48,7 +60,7 @@ pub async fn only_the_token_of_the_leader_writes_a_value(bench: Shared) {
     let store = bench.connect().await;
     let expect_gone = async |token: Token, text: &str| {
         let noted = put(store.as_ref(), token, text).await;
-        assert!(matches!(noted, Noted::Gone(_)), "{text}, with {token}: {noted:?}");
+        assert!(noted.is_err(), "{text}, with {token}");
     };
     expect_gone(Token::new(1), "nobody ever led").await;
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
@@ -60,7 +72,7 @@ pub async fn only_the_token_of_the_leader_writes_a_value(bench: Shared) {
     expect_gone(token, "resigned").await;
     let next = line[1].wait_until_leading().await;
     expect_gone(token, "stale").await;
-    assert_eq!(put(store.as_ref(), next, "good").await, Noted::Written);
+    assert_eq!(put(store.as_ref(), next, "good").await, Ok(()));
     bench.evict(&election(), line[1].candidate()).await;
     expect_gone(next, "evicted").await;
     line[1].resign().await;
@@ -77,20 +89,20 @@ pub async fn a_put_that_stood_still_writes_nothing_under_another_leader(bench: S
         let mut line = Contender::in_line(&bench, &["a", "b"]).await;
         let token = line[0].lead().await;
         let first = format!("first {cut}");
-        assert_eq!(put(store.as_ref(), token, &first).await, Noted::Written);
+        assert_eq!(put(store.as_ref(), token, &first).await, Ok(()));
         let stopped = bench.connect().await;
         let (election, cursor) = (election(), key("cursor"));
-        let mut late = stopped.put(&election, token, &cursor, b"late");
+        let mut late = Box::pin(write(stopped.as_ref(), &election, token, &cursor, b"late"));
         let mut noted = poll_n(cut, &mut late).await;
         line.remove(0).crash().await;
         let next = line[0].wait_until_leading().await;
         if cut % 2 == 0 {
-            assert_eq!(put(store.as_ref(), next, "new").await, Noted::Written);
+            assert_eq!(put(store.as_ref(), next, "new").await, Ok(()));
         }
         let before = get(store.as_ref()).await;
         if noted.is_none() {
             noted = Some(late.await);
-            refused += u32::from(matches!(noted, Some(Ok(Noted::Gone(_)))));
+            refused += u32::from(matches!(noted, Some(Ok(Written::Gone(_)))));
         }
         assert_eq!(get(store.as_ref()).await, before, "at {cut}: {noted:?}");
         line[0].resign().await;
@@ -115,8 +127,8 @@ pub async fn values_of_many_writers_of_one_leader_are_all_written(bench: Shared)
                 for key in [&own, &key("cursor")] {
                     while !writes(store.as_ref(), token, key, &text).await {}
                 }
-                let found = store.get(&election(), &own).await.expect("a value");
-                assert_eq!(found, Some(text.into_bytes()));
+                let found = store.read(&election(), Cell::Value(&own)).await.expect("a value");
+                assert_eq!(found.bytes, Some(text.into_bytes()));
             }
         }));
     }
@@ -129,9 +141,9 @@ pub async fn values_of_many_writers_of_one_leader_are_all_written(bench: Shared)
 
 /// A busy store may leave a request without an answer, or be overtaken too often.
 async fn writes(store: &dyn Store, token: Token, key: &Key, text: &str) -> bool {
-    match store.put(&election(), token, key, text.as_bytes()).await {
-        Ok(Noted::Written) => true,
-        Ok(Noted::Gone(why)) => panic!("{text} was refused: {why}"),
+    match write(store, &election(), token, key, text.as_bytes()).await {
+        Ok(Written::Yes(_)) => true,
+        Ok(refusal) => panic!("{text} was refused: {refusal:?}"),
         Err(error) => {
             assert!(!error.is_permanent(), "{error:?}");
             false
@@ -144,10 +156,10 @@ pub async fn a_value_is_no_entry(bench: Shared) {
     let store = bench.connect().await;
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
     let token = line[0].lead().await;
-    line[0].write_note("noted").await;
-    put(store.as_ref(), token, "kept").await;
+    assert_eq!(line[0].write_note("noted").await, Ok(()));
+    assert_eq!(put(store.as_ref(), token, "kept").await, Ok(()));
     expect_led_by(&bench, &["a", "b"]).await;
-    assert_eq!(bench.connect().await.elections().await.expect("a list"), [election()]);
+    assert_eq!(bench.connect().await.list(Scope::Entered).await.expect("a list"), [election()]);
     assert_eq!(line[1].read_note().await.as_deref(), Some("noted"));
     assert_eq!(line[0].lead().await, token);
     line[0].resign().await;
@@ -166,19 +178,20 @@ pub async fn each_key_of_each_election_has_its_own_value(bench: Shared) {
         let mut leader = Contender::in_election(&bench, &election, "x").await;
         let token = leader.lead().await;
         for key in &keys {
-            assert_eq!(store.get(&election, key).await.expect("an answer"), None);
-            let fenced = store.fence(&election, key, Token::new(3)).await;
+            let found = store.read(&election, Cell::Value(key)).await.expect("an answer");
+            assert_eq!(found.bytes, None);
+            let fenced = fence(store.as_ref(), &election, key, Token::new(3)).await;
             assert_eq!(fenced.expect("an answer"), Fenced::Passed);
             let text = format!("{name} {key}");
-            let noted = store.put(&election, token, key, text.as_bytes()).await;
-            assert_eq!(noted.expect("an answer"), Noted::Written);
+            let written = write(store.as_ref(), &election, token, key, text.as_bytes()).await;
+            assert_eq!(done(&written.expect("an answer")), Ok(()));
         }
         leaders.push((election, leader));
     }
     for (election, _) in &leaders {
         for key in &keys {
-            let found = store.get(election, key).await.expect("an answer");
-            assert_eq!(found, Some(format!("{election} {key}").into_bytes()));
+            let found = store.read(election, Cell::Value(key)).await.expect("an answer");
+            assert_eq!(found.bytes, Some(format!("{election} {key}").into_bytes()));
         }
     }
 }
@@ -188,14 +201,14 @@ pub async fn a_value_may_be_long(bench: Shared) {
     let store = bench.connect().await;
     let mut leader = Contender::new(&bench, "a").await;
     let token = leader.lead().await;
-    let value: Vec<u8> = (0..=u8::MAX).cycle().take(LONGEST_VALUE + 1).collect();
-    let (longest, cursor) = (&value[..LONGEST_VALUE], key("cursor"));
-    let noted = store.put(&election(), token, &cursor, longest).await.expect("an answer");
-    assert_eq!(noted, Noted::Written);
-    let refusal = store.put(&election(), token, &cursor, &value).await.expect_err("too long");
-    assert_eq!(refusal.kind(), ErrorKind::Unfit, "{refusal}");
-    let found = store.get(&election(), &cursor).await.expect("an answer");
-    assert!(found.is_some_and(|found| found == longest));
+    let value: Vec<u8> = (0..=u8::MAX).cycle().take(Cell::LONGEST + 1).collect();
+    let (longest, cursor) = (&value[..Cell::LONGEST], key("cursor"));
+    let written = write(store.as_ref(), &election(), token, &cursor, longest).await;
+    assert_eq!(done(&written.expect("an answer")), Ok(()));
+    let refusal = write(store.as_ref(), &election(), token, &cursor, &value).await;
+    assert_eq!(refusal.expect_err("too long").kind(), ErrorKind::Unfit);
+    let found = store.read(&election(), Cell::Value(&cursor)).await.expect("an answer");
+    assert!(found.bytes.is_some_and(|found| found == longest));
 }
 
 /// Wherever the writing of the first or of a later one was dropped, the next attempt writes it, and what was
@@ -208,8 +221,9 @@ pub async fn a_value_cut_anywhere_may_be_written_again(bench: Shared) {
         for text in ["one", "two"] {
             let store = bench.connect().await;
             let (election, cursor) = (election(), key("cursor"));
-            drop(poll_n(cut, store.put(&election, token, &cursor, b"lost")).await);
-            assert_eq!(put(store.as_ref(), token, text).await, Noted::Written, "cut at {cut}");
+            let lost = write(store.as_ref(), &election, token, &cursor, b"lost");
+            drop(poll_n(cut, lost).await);
+            assert_eq!(put(store.as_ref(), token, text).await, Ok(()), "cut at {cut}");
             assert_eq!(get(reader.as_ref()).await.as_deref(), Some(text), "cut at {cut}");
         }
         leader.resign().await;

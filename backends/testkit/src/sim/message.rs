@@ -48,8 +48,8 @@ pub enum Op {
 pub enum Request {
     /// Which elections there are.
     Elections,
-    /// Which elections have orders.
-    UnderOrders,
+    /// Of which elections something was asked.
+    UnderControl,
     /// Something about one election.
     In(ElectionName, Ask),
 }
@@ -99,59 +99,56 @@ pub enum Ask {
     Sight,
     /// Answer when there is something else to see than this.
     AwaitSight(u64),
-    /// What the note of this name says.
-    ReadNote(String),
-    /// Answer when the note of this name has another version than this.
-    AwaitNote(String, u64),
-    /// Write the note of this name if the entry with this nonce leads.
-    WriteNote {
-        /// That of the writer's entry.
-        nonce: u64,
-        /// That of the note.
-        name: String,
+    /// What a cell says.
+    ReadCell(Name),
+    /// Answer when a cell has another version than this.
+    AwaitCell(Name, u64),
+    /// Write a cell.
+    WriteCell {
+        /// Which.
+        cell: Name,
+        /// What has to be so.
+        when: When,
         /// What it is to say.
         text: Vec<u8>,
     },
-    /// The same, and end that entry for good in one step; nothing at all if it does not lead.
+    /// Write a cell if the entry with this nonce leads, and end that entry for good in one step; nothing at all if it does not lead.
     Part {
         /// That of the writer's entry.
         nonce: u64,
-        /// That of the note.
-        name: String,
+        /// Which cell.
+        cell: Name,
         /// What it is to say.
-        text: Vec<u8>,
-    },
-    /// What the orders say.
-    ReadOrders,
-    /// Write the orders, if their version is still the expected one.
-    WriteOrders {
-        /// The version that they must have; 0 is that of orders that were never written.
-        expect: u64,
-        /// What they are to say.
         text: Vec<u8>,
     },
     /// Answer when the orders have another version than this.
     AwaitOrders(u64),
-    /// Record a token for a resource, unless a greater one is recorded.
-    Fence {
-        /// The resource.
-        resource: Key,
-        /// The token.
-        token: u64,
-    },
-    /// What a value says.
-    ReadValue(Key),
-    /// Write a value, if the entry with this token leads and its version is still the expected one.
-    WriteValue {
-        /// That of the entry.
-        token: u64,
-        /// What it is kept under.
-        key: Key,
-        /// The version that it must have; 0 is that of a value that was never written.
-        expect: u64,
-        /// What it is to say.
-        text: Vec<u8>,
-    },
+}
+
+/// Which cell of an election, on its way.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Name {
+    /// [`Cell::Once`](elect_api::Cell::Once).
+    Once,
+    /// [`Cell::History`](elect_api::Cell::History).
+    History,
+    /// [`Cell::Control`](elect_api::Cell::Control).
+    Control,
+    /// [`Cell::Fence`](elect_api::Cell::Fence).
+    Fence(Key),
+    /// [`Cell::Value`](elect_api::Cell::Value).
+    Value(Key),
+}
+
+/// What has to be so for a cell to be written.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub enum When {
+    /// It has this version; 0 is that of a cell that was never written.
+    Version(u64),
+    /// The entry with this nonce leads.
+    Ours(u64),
+    /// The entry with this token leads, and the cell has this version.
+    Leads(u64, u64),
 }
 
 /// An entry that a candidate wants to have.
@@ -187,20 +184,12 @@ pub enum Reply {
     Swapped(Record),
     /// Record: nothing was written; this is what it says.
     Stands(Record),
-    /// What the note says.
-    Note(Slip),
-    /// The note, or the value, is written.
-    Noted,
-    /// What the orders say: now that they were written, or if they were only to be read.
-    Orders(Slip),
-    /// The orders, or the value, are not written: they have another version.
+    /// What a cell says: now that it was written, or if it was only to be read.
+    Cell(Slip),
+    /// The cell is not written: it has another version.
     Overtaken,
     /// The orders whose change was waited for have changed.
     Reordered,
-    /// The greatest token that is recorded for a resource now.
-    Fenced(u64),
-    /// What a value says.
-    Value(Slip),
     /// What was waited for has happened.
     Changed,
     /// Who leads and who waits.
@@ -258,7 +247,7 @@ pub struct Holder {
     pub ttl: Duration,
 }
 
-/// A note, orders, or a value.
+/// What a cell says.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slip {
     /// Another one after each change; 0 where it was never written.

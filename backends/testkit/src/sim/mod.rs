@@ -30,12 +30,12 @@
 //! ```
 
 mod bench;
+mod cells;
 mod controls;
 mod digits;
 mod launch;
 mod local;
 mod message;
-mod notes;
 mod options;
 mod queue_seat;
 mod record_seat;

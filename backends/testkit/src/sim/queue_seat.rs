@@ -1,11 +1,11 @@
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Error, ErrorKind, Note, NoteName, Noted, Orders, Seat, Standing, Ticket, Token,
-    Validity, awake,
+    Boottime, Cell, Durability, Error, ErrorKind, Note, Seat, Standing, Ticket, Token, Validity,
+    Versioned, Written, awake,
 };
 
-use super::message::{Ask, Op, Place, Reply, Slip};
-use super::notes;
+use super::cells;
+use super::message::{Ask, Op, Place, Reply, Slip, When};
 use super::store::{Application, draw};
 use super::ticket;
 use super::transport::{Link, unexpected};
@@ -20,7 +20,7 @@ pub(super) struct QueueSeat {
     /// The number of the place that we have.
     place: Option<u64>,
     state: State,
-    orders: Orders,
+    control: Versioned,
     /// The term of the store's leader that its last answer has shown.
     term: Option<u64>,
 }
@@ -45,14 +45,14 @@ const GONE: &str = "the store has no entry of ours any more";
 
 impl QueueSeat {
     pub(super) fn new(link: Link, application: Application) -> Self {
-        let orders = Orders::default();
+        let control = Versioned::default();
         Self {
             link,
             application,
             nonce: draw(),
             place: None,
             state: State::Out,
-            orders,
+            control,
             term: None,
         }
     }
@@ -81,8 +81,8 @@ impl QueueSeat {
 
     fn placed(&mut self, now: Boottime, place: Place) -> Standing {
         self.place = Some(place.token);
-        self.orders = place.orders.into();
-        let orders = self.orders.version;
+        self.control = place.orders.into();
+        let orders = self.control.version;
         if let Some(nonce) = place.before {
             self.state = State::Waiting;
             let wake = self.link.wake(Ask::AwaitEnd { nonce, orders });
@@ -104,7 +104,7 @@ impl QueueSeat {
             // Whoever guards us has to see the new ticket before there is an entry for it.
             State::Waiting => {
                 self.start_over();
-                self.orders = orders.into();
+                self.control = orders.into();
                 Ok(Standing::Waiting { ahead: others, wake: awake() })
             }
             State::Out | State::Unknown => {
@@ -155,24 +155,32 @@ impl Seat for QueueSeat {
         Err(Error::new(ErrorKind::Unreachable, "the store changes its leader: trying again helps"))
     }
 
-    fn orders(&self) -> &Orders {
-        &self.orders
+    fn control(&self) -> &Versioned {
+        &self.control
     }
 
-    async fn read_note(&mut self, _now: Boottime, name: NoteName) -> Result<Note, Error> {
-        notes::read(&self.link, name).await
+    async fn read(&mut self, _now: Boottime, cell: Cell<'_>) -> Result<Note, Error> {
+        cells::read_and_watch(&self.link, cell).await
     }
 
-    async fn write_note(
+    async fn write(
         &mut self,
         _now: Boottime,
-        name: NoteName,
-        text: &[u8],
-    ) -> Result<Noted, Error> {
-        notes::write(&self.link, self.nonce, name, text).await
+        cell: Cell<'_>,
+        bytes: &[u8],
+        _durability: Durability,
+    ) -> Result<Written, Error> {
+        cells::write_when(&self.link, cell, bytes, When::Ours(self.nonce)).await
     }
 
-    async fn resign(&mut self) -> Result<(), Error> {
+    async fn resign(&mut self, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error> {
+        if let Some((cell, bytes)) = last
+            && matches!(self.state, State::Leading)
+            && cells::part(&self.link, self.nonce, cell, bytes).await?
+        {
+            self.start_over();
+            return Ok(());
+        }
         if !matches!(self.state, State::Out | State::Gone) {
             match self.link.ask(Op::Leave, Ask::Leave(self.nonce)).await? {
                 Reply::Left | Reply::Ended { .. } => {}
@@ -183,16 +191,6 @@ impl Seat for QueueSeat {
             self.start_over();
         }
         Ok(())
-    }
-
-    async fn resign_with(&mut self, name: NoteName, text: &[u8]) -> Result<(), Error> {
-        if matches!(self.state, State::Leading)
-            && notes::part(&self.link, self.nonce, name, text).await?
-        {
-            self.start_over();
-            return Ok(());
-        }
-        self.resign().await
     }
 
     fn ticket(&self) -> Option<Ticket> {

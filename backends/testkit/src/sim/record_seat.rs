@@ -2,12 +2,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Error, ErrorKind, Note, NoteName, Noted, Orders, Seat, Standing, Ticket, Token,
-    Validity, awake,
+    Boottime, Cell, Durability, Error, ErrorKind, Note, Seat, Standing, Ticket, Token, Validity,
+    Versioned, Written, awake,
 };
 
-use super::message::{Ask, Holder, Op, Record, Reply};
-use super::notes;
+use super::cells;
+use super::message::{Ask, Holder, Op, Record, Reply, When};
 use super::store::{Application, draw};
 use super::ticket;
 use super::transport::{Link, unexpected};
@@ -22,7 +22,7 @@ pub(super) struct RecordSeat {
     state: State,
     /// Where the store ends no lease: what is known of the one that another has.
     patience: Option<Patience>,
-    orders: Orders,
+    control: Versioned,
 }
 
 enum State {
@@ -54,8 +54,8 @@ const WOKEN: fn() -> Standing = || Standing::Waiting { ahead: 1, wake: awake() }
 impl RecordSeat {
     pub(super) fn new(link: Link, application: Application, holder_expires: bool) -> Self {
         let patience = holder_expires.then(Patience::default);
-        let orders = Orders::default();
-        Self { link, application, nonce: draw(), state: State::Out, patience, orders }
+        let control = Versioned::default();
+        Self { link, application, nonce: draw(), state: State::Out, patience, control }
     }
 
     fn start_over(&mut self) {
@@ -69,7 +69,7 @@ impl RecordSeat {
 
     async fn read(&mut self) -> Result<Record, Error> {
         let record = read(&self.link, Op::Look).await?;
-        self.orders = record.orders.clone().into();
+        self.control = record.orders.clone().into();
         Ok(record)
     }
 
@@ -78,7 +78,7 @@ impl RecordSeat {
         let bid = stay.then(|| self.application.bid(self.nonce));
         let reply = self.link.ask(op, Ask::Swap { expect, bid }).await?;
         if let Reply::Swapped(record) | Reply::Stands(record) = &reply {
-            self.orders = record.orders.clone().into();
+            self.control = record.orders.clone().into();
         }
         Ok(reply)
     }
@@ -90,7 +90,7 @@ impl RecordSeat {
         let (token, window) = (holder.token, holder.ttl);
         self.state = State::Leading { token, version: record.version };
         let validity = Validity::Window { anchor: now, window };
-        let wake = self.link.wake(Ask::AwaitOrders(self.orders.version));
+        let wake = self.link.wake(Ask::AwaitOrders(self.control.version));
         Ok(Standing::Leading { token: Token::new(token), validity, wake })
     }
 
@@ -152,7 +152,7 @@ impl RecordSeat {
     }
 
     fn wait_for(&self, holder: &Holder) -> Standing {
-        let (token, orders) = (holder.token, self.orders.version);
+        let (token, orders) = (holder.token, self.control.version);
         Standing::Waiting { ahead: 1, wake: self.link.wake(Ask::AwaitChange { token, orders }) }
     }
 
@@ -179,24 +179,32 @@ impl Seat for RecordSeat {
         }
     }
 
-    fn orders(&self) -> &Orders {
-        &self.orders
+    fn control(&self) -> &Versioned {
+        &self.control
     }
 
-    async fn read_note(&mut self, _now: Boottime, name: NoteName) -> Result<Note, Error> {
-        notes::read(&self.link, name).await
+    async fn read(&mut self, _now: Boottime, cell: Cell<'_>) -> Result<Note, Error> {
+        cells::read_and_watch(&self.link, cell).await
     }
 
-    async fn write_note(
+    async fn write(
         &mut self,
         _now: Boottime,
-        name: NoteName,
-        text: &[u8],
-    ) -> Result<Noted, Error> {
-        notes::write(&self.link, self.nonce, name, text).await
+        cell: Cell<'_>,
+        bytes: &[u8],
+        _durability: Durability,
+    ) -> Result<Written, Error> {
+        cells::write_when(&self.link, cell, bytes, When::Ours(self.nonce)).await
     }
 
-    async fn resign(&mut self) -> Result<(), Error> {
+    async fn resign(&mut self, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error> {
+        if let Some((cell, bytes)) = last
+            && matches!(self.state, State::Leading { .. })
+            && cells::part(&self.link, self.nonce, cell, bytes).await?
+        {
+            self.start_over();
+            return Ok(());
+        }
         match self.state {
             State::Out => return Ok(()),
             State::Gone => {}
@@ -206,16 +214,6 @@ impl Seat for RecordSeat {
         }
         self.start_over();
         Ok(())
-    }
-
-    async fn resign_with(&mut self, name: NoteName, text: &[u8]) -> Result<(), Error> {
-        if matches!(self.state, State::Leading { .. })
-            && notes::part(&self.link, self.nonce, name, text).await?
-        {
-            self.start_over();
-            return Ok(());
-        }
-        self.resign().await
     }
 
     fn ticket(&self) -> Option<Ticket> {

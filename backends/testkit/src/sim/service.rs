@@ -4,7 +4,7 @@ use std::time::Duration;
 use elect_api::{Boottime, ElectionName};
 use serde::{Deserialize, Serialize};
 
-use super::message::{Ask, Envelope, Record, Reply, Request, Slip, Tally, Tenure};
+use super::message::{Ask, Envelope, Name, Record, Reply, Request, Slip, Tally, Tenure, When};
 use super::rules::Rules;
 use super::{Effect, Op, Options, Rule, RuleId, StoreTime, World};
 
@@ -459,13 +459,11 @@ impl Service {
             }
             Ask::AwaitEnd { .. }
             | Ask::AwaitChange { .. }
-            | Ask::AwaitNote(..)
+            | Ask::AwaitCell(..)
             | Ask::AwaitSight(_) => Reply::Changed,
-            Ask::ReadNote(_) => Reply::Note(Slip::default()),
-            Ask::Fence { .. } => Reply::Fenced(u64::MAX),
-            Ask::ReadValue(_) => Reply::Value(Slip::default()),
-            Ask::ReadOrders => Reply::Orders(orders),
-            Ask::WriteOrders { .. } => Reply::Overtaken,
+            Ask::ReadCell(Name::Control) => Reply::Cell(orders),
+            Ask::ReadCell(_) => Reply::Cell(Slip::default()),
+            Ask::WriteCell { when: When::Version(_), .. } => Reply::Overtaken,
             _ => Reply::Ended { others: 1, orders },
         }
     }

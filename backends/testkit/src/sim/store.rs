@@ -3,16 +3,15 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use elect_api::{
-    Cadence, Candidate, ElectionName, Entry, Error, ErrorKind, Fenced, Key, Leader, Lease,
-    NoteName, Noted, Ordered, Orders, Profile, Renewed, Seat, Store, Survey, Ticket, Token, Wake,
-    check_value,
+    Cadence, Candidate, Cell, ElectionName, Entry, Error, ErrorKind, If, Leader, Lease, Profile,
+    Removal, Renewed, Scope, Seat, Store, Survey, Token, Versioned, Wake, Written,
 };
 
-use super::message::{Arrival, Ask, Bid, Envelope, Line, Op, Reply, Request, Slip};
+use super::message::{Arrival, Ask, Bid, Envelope, Line, Op, Reply, Request};
 use super::queue_seat::QueueSeat;
 use super::record_seat::{self, RecordSeat};
 use super::transport::{Link, Transport, send, unexpected};
-use super::{Expiry, Kind, notes, ticket};
+use super::{Expiry, Kind, cells, ticket};
 
 /// The client of a simulated store, which keeps the laws as the client of a real one has to.
 pub(super) struct SimStore {
@@ -62,29 +61,6 @@ impl Store for SimStore {
         })
     }
 
-    async fn redeem(&self, election: &ElectionName, ticket: &Ticket) -> Result<(), Error> {
-        let nonce = ticket::nonce(ticket)?;
-        let link = self.link(election, "");
-        match self.kind {
-            Kind::Queue => match link.ask(Op::Redeem, Ask::Leave(nonce)).await? {
-                Reply::Left => Ok(()),
-                reply => Err(unexpected(&reply)),
-            },
-            Kind::Record(_) => record_seat::redeem(&link, nonce).await,
-        }
-    }
-
-    async fn forget(&self, election: &ElectionName) -> Result<(), Error> {
-        match self.link(election, "").ask(Op::Leave, Ask::Forget).await? {
-            Reply::Left => Ok(()),
-            Reply::Ended { others, .. } => {
-                let what = format!("{others} are in the election {election}");
-                Err(Error::new(ErrorKind::Unreachable, what))
-            }
-            reply => Err(unexpected(&reply)),
-        }
-    }
-
     async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
         match self.link(election, "").ask(Op::Survey, Ask::Survey).await? {
             Reply::Survey(line) => Ok(line.into()),
@@ -92,9 +68,24 @@ impl Store for SimStore {
         }
     }
 
-    async fn remove(&self, election: &ElectionName, token: Token) -> Result<(), Error> {
-        match self.link(election, "").ask(Op::Leave, Ask::Remove(token.get())).await? {
+    async fn remove(&self, election: &ElectionName, what: Removal<'_>) -> Result<(), Error> {
+        let link = self.link(election, "");
+        let (op, ask) = match (what, self.kind) {
+            (Removal::Crashed(ticket), Kind::Queue) => {
+                (Op::Redeem, Ask::Leave(ticket::nonce(ticket)?))
+            }
+            (Removal::Crashed(ticket), Kind::Record(_)) => {
+                return record_seat::redeem(&link, ticket::nonce(ticket)?).await;
+            }
+            (Removal::Leader(token), _) => (Op::Leave, Ask::Remove(token.get())),
+            (Removal::Everything, _) => (Op::Leave, Ask::Forget),
+        };
+        match link.ask(op, ask).await? {
             Reply::Left => Ok(()),
+            Reply::Ended { others, .. } => {
+                let what = format!("{others} are in the election {election}");
+                Err(Error::new(ErrorKind::Unreachable, what))
+            }
             reply => Err(unexpected(&reply)),
         }
     }
@@ -107,109 +98,30 @@ impl Store for SimStore {
         }
     }
 
-    async fn note(
+    async fn read(&self, election: &ElectionName, cell: Cell<'_>) -> Result<Versioned, Error> {
+        cells::read(&self.link(election, ""), cell).await
+    }
+
+    async fn write(
         &self,
         election: &ElectionName,
-        name: NoteName,
-    ) -> Result<Option<Vec<u8>>, Error> {
-        Ok(notes::look(&self.link(election, ""), name).await?.text)
+        cell: Cell<'_>,
+        bytes: &[u8],
+        condition: If,
+    ) -> Result<Written, Error> {
+        cell.check(bytes, condition)?;
+        cells::write(&self.link(election, ""), cell, bytes, condition).await
     }
 
-    async fn orders(&self, election: &ElectionName) -> Result<Orders, Error> {
-        match self.link(election, "").ask(Op::Orders, Ask::ReadOrders).await? {
-            Reply::Orders(slip) => Ok(slip.into()),
-            reply => Err(unexpected(&reply)),
-        }
-    }
-
-    async fn order(
-        &self,
-        election: &ElectionName,
-        text: &[u8],
-        version: u64,
-    ) -> Result<Ordered, Error> {
-        Orders::check_length(text)?;
-        let ask = Ask::WriteOrders { expect: version, text: text.to_vec() };
-        match self.link(election, "").ask(Op::Orders, ask).await? {
-            Reply::Orders(slip) => Ok(Ordered::Written(slip.version)),
-            Reply::Overtaken => Ok(Ordered::Overtaken),
-            reply => Err(unexpected(&reply)),
-        }
-    }
-
-    async fn fence(
-        &self,
-        election: &ElectionName,
-        resource: &Key,
-        token: Token,
-    ) -> Result<Fenced, Error> {
-        let ask = Ask::Fence { resource: resource.clone(), token: token.get() };
-        match self.link(election, "").ask(Op::Data, ask).await? {
-            Reply::Fenced(greatest) if greatest == token.get() => Ok(Fenced::Passed),
-            Reply::Fenced(greatest) => Ok(Fenced::Stale(Token::new(greatest))),
-            reply => Err(unexpected(&reply)),
-        }
-    }
-
-    async fn put(
-        &self,
-        election: &ElectionName,
-        token: Token,
-        key: &Key,
-        value: &[u8],
-    ) -> Result<Noted, Error> {
-        check_value(value)?;
-        let link = self.link(election, "");
-        for _ in 0..TRIES {
-            let expect = value_of(&link, key).await?.version;
-            let (token, key, text) = (token.get(), key.clone(), value.to_vec());
-            match link.ask(Op::Data, Ask::WriteValue { token, key, expect, text }).await? {
-                Reply::Noted => return Ok(Noted::Written),
-                Reply::Ended { .. } => {
-                    return Ok(Noted::Gone(format!("no entry with token {token} leads")));
-                }
-                Reply::Overtaken => {}
-                reply => return Err(unexpected(&reply)),
-            }
-        }
-        Err(Error::new(ErrorKind::Unreachable, "the value changes as we write it"))
-    }
-
-    async fn get(&self, election: &ElectionName, key: &Key) -> Result<Option<Vec<u8>>, Error> {
-        Ok(value_of(&self.link(election, ""), key).await?.text)
-    }
-
-    async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
-        self.names(Op::Survey, Request::Elections).await
-    }
-
-    async fn under_orders(&self) -> Result<Vec<ElectionName>, Error> {
-        self.names(Op::Orders, Request::UnderOrders).await
-    }
-}
-
-impl SimStore {
-    async fn names(&self, op: Op, request: Request) -> Result<Vec<ElectionName>, Error> {
+    async fn list(&self, scope: Scope) -> Result<Vec<ElectionName>, Error> {
+        let (op, request) = match scope {
+            Scope::Entered => (Op::Survey, Request::Elections),
+            Scope::Asked => (Op::Orders, Request::UnderControl),
+        };
         match send(&*self.transport, Envelope { client: String::new(), op, request }).await? {
             Reply::Elections(names) => Ok(names),
             reply => Err(unexpected(&reply)),
         }
-    }
-}
-
-/// More than the writers that one leader has at once.
-const TRIES: usize = 8;
-
-async fn value_of(link: &Link, key: &Key) -> Result<Slip, Error> {
-    match link.ask(Op::Data, Ask::ReadValue(key.clone())).await? {
-        Reply::Value(slip) => Ok(slip),
-        reply => Err(unexpected(&reply)),
-    }
-}
-
-impl From<Slip> for Orders {
-    fn from(Slip { version, text }: Slip) -> Self {
-        Self { text, version }
     }
 }
 

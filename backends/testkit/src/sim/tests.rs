@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use elect_api::{Boottime, Candidate, ErrorKind, Seat, Standing, Validity};
+use elect_api::{Boottime, Candidate, ErrorKind, Removal, Seat, Standing, Validity};
 use nix::sys::signal::Signal;
 
 use super::{
@@ -90,7 +90,7 @@ fn a_lost_reply_leaves_one_entry_that_is_found() {
                 let token = token_of(&ground.refresh(&mut seat).await);
                 assert_eq!(token_of(&ground.refresh(&mut seat).await), token);
                 assert_eq!(ground.controls().history().len(), 1, "{kind:?} {effect:?}");
-                seat.resign().await.expect("a resign");
+                seat.resign(None).await.expect("a resign");
                 assert_eq!(ground.leader(), None, "{kind:?} {effect:?}");
             }
         }
@@ -106,13 +106,18 @@ fn a_request_that_arrives_after_the_resign_makes_no_entry() {
             let late = Rule::new(Effect::DelayRequest(Duration::from_secs(2))).op(Op::Enter);
             ground.controls().add(late);
             ground.refresh_in_vain(&mut seat).await;
-            seat.resign().await.expect("a resign");
+            seat.resign(None).await.expect("a resign");
             ground.pass(3);
             assert_eq!(ground.leader(), None, "{kind:?}");
             // The same by its ticket, from another process.
             ground.refresh_in_vain(&mut seat).await;
             let ticket = seat.ticket().expect("a ticket");
-            ground.sim.connect().redeem(&election(), &ticket).await.expect("a redeemed ticket");
+            ground
+                .sim
+                .connect()
+                .remove(&election(), Removal::Crashed(&ticket))
+                .await
+                .expect("a redeemed ticket");
             ground.pass(3);
             assert_eq!(ground.leader(), None, "{kind:?}, redeemed");
         }
@@ -159,7 +164,7 @@ fn requests_that_arrive_twice_change_nothing() {
                 assert_eq!(token_of(&ground.refresh(&mut first).await), token);
                 ground.refresh(&mut second).await;
             }
-            first.resign().await.expect("a resign");
+            first.resign(None).await.expect("a resign");
             ground.pass(1);
             let token = token_of(&ground.refresh(&mut second).await);
             ground.pass(5);

@@ -1,5 +1,5 @@
+mod cells;
 mod entering;
-mod notes;
 mod proof;
 
 use std::mem;
@@ -8,18 +8,18 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, ElectionName, Error, ErrorKind, Note, NoteName, Noted, Orders, Seat,
-    Standing, Ticket, Token, Validity, awake, first_of, never,
+    Boottime, Candidate, Cell, Durability, ElectionName, Error, ErrorKind, Note, Seat, Standing,
+    Ticket, Token, Validity, Versioned, Written, awake, first_of, never,
 };
 
 use self::proof::{Proof, prove};
+use crate::cells::Cells;
 use crate::client::Client;
 use crate::directory::{Directory, Place};
+use crate::followed::Followed;
 use crate::guid::Guid;
 use crate::identity;
 use crate::link::Link;
-use crate::note::Notes;
-use crate::orders::Followed;
 use crate::queue::{Position, Queue};
 use crate::sessions::Sessions;
 use crate::settings::Settings;
@@ -31,7 +31,7 @@ pub(crate) struct ZkSeat {
     directory: Directory,
     candidate: Candidate,
     link: Link,
-    notes: Notes,
+    cells: Cells,
     followed: Followed,
     /// Of the entry that we have, or of the one to come.
     guid: Guid,
@@ -66,8 +66,8 @@ impl ZkSeat {
         Self {
             directory: Directory::new(Arc::clone(settings), election),
             candidate,
-            notes: Notes::new(Arc::clone(settings), election.clone()),
-            followed: Followed::new(settings.path_of_orders(election)),
+            cells: Cells::new(Arc::clone(settings), election.clone()),
+            followed: Followed::new(settings.path_of_cell(election, Cell::Control)),
             link: Link::new(sessions, ttl),
             guid: Guid::fresh(),
             is_in_flight: false,
@@ -351,37 +351,37 @@ impl Seat for ZkSeat {
         })
     }
 
-    fn orders(&self) -> &Orders {
-        self.followed.orders()
+    fn control(&self) -> &Versioned {
+        self.followed.control()
     }
 
-    async fn read_note(&mut self, now: Boottime, name: NoteName) -> Result<Note, Error> {
-        let note = self.look_up(now, name).await;
-        note.map_err(|error| self.directory.explain(error))
-    }
-
-    async fn write_note(
-        &mut self,
-        now: Boottime,
-        name: NoteName,
-        text: &[u8],
-    ) -> Result<Noted, Error> {
-        let noted = self.write_down(now, name, text).await;
-        noted.map_err(|error| self.directory.explain(error))
-    }
-
-    async fn resign(&mut self) -> Result<(), Error> {
+    async fn resign(&mut self, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error> {
+        if let Some((cell, bytes)) = last {
+            match self.withdraw_with(cell, bytes).await {
+                Err(error) if error.kind() == ErrorKind::Ambiguous => {
+                    return Err(self.directory.explain(error));
+                }
+                Ok(true) => return Ok(()),
+                Ok(false) | Err(_) => {}
+            }
+        }
         self.withdraw().await.map_err(|error| self.directory.explain(error))
     }
 
-    async fn resign_with(&mut self, name: NoteName, text: &[u8]) -> Result<(), Error> {
-        match self.withdraw_with(name, text).await {
-            Err(error) if error.kind() == ErrorKind::Ambiguous => {
-                Err(self.directory.explain(error))
-            }
-            Ok(true) => Ok(()),
-            Ok(false) | Err(_) => self.resign().await,
-        }
+    async fn read(&mut self, now: Boottime, cell: Cell<'_>) -> Result<Note, Error> {
+        let note = self.look_up(now, cell).await;
+        note.map_err(|error| self.directory.explain(error))
+    }
+
+    async fn write(
+        &mut self,
+        now: Boottime,
+        cell: Cell<'_>,
+        bytes: &[u8],
+        _durability: Durability,
+    ) -> Result<Written, Error> {
+        let written = self.write_down(now, cell, bytes).await;
+        written.map_err(|error| self.directory.explain(error))
     }
 
     fn ticket(&self) -> Option<Ticket> {

@@ -1,6 +1,6 @@
 //! Two ensembles where a URL means one: in its list, or behind an address that has come to mean another.
 
-use elect_api::{Candidate, ErrorKind, Seat, Standing};
+use elect_api::{Candidate, ErrorKind, Scope, Seat, Standing};
 use elect_testkit::fault::TcpProxy;
 use elect_testkit::servers::ZooKeeper;
 use elect_testkit::{election, run};
@@ -17,7 +17,7 @@ fn two() -> [ZooKeeper; 2] {
 async fn found(servers: &ZooKeeper) {
     let mut first = seat(&servers.url(), "first", TTL).await;
     lead(first.as_mut()).await;
-    first.resign().await.expect("a resign");
+    first.resign(None).await.expect("a resign");
 }
 
 async fn id_of(servers: &ZooKeeper) -> Option<String> {
@@ -79,7 +79,7 @@ fn an_address_that_comes_to_mean_another_ensemble_is_left_alone() {
             }
             tokio::time::sleep(TTL / 16).await;
         }
-        leader.resign().await.expect_err("its entry is elsewhere");
+        leader.resign(None).await.expect_err("its entry is elsewhere");
         assert!(nodes(&raw(&[b.address(0)]).await, &election()).await.is_empty());
         ways[1].redirect(a.address(0));
         lead_in_time(waiter.as_mut(), TTL).await;
@@ -104,7 +104,7 @@ fn a_waiter_never_leads_in_another_ensemble_of_the_list() {
             let mut waiter = seat(&list, "waiter", TTL).await;
             let standing = waiter.refresh(now()).await.expect("an answer");
             assert!(matches!(standing, Standing::Waiting { ahead: 1, .. }));
-            waiter.resign().await.expect("a resign");
+            waiter.resign(None).await.expect("a resign");
         }
         let mut waiter = seat(&list, "waiter", TTL).await;
         drop(waiter.refresh(now()).await.expect("an answer"));
@@ -196,7 +196,7 @@ fn the_id_of_a_store_is_made_once_and_by_those_only_who_enter() {
         assert_eq!(first.len(), 16, "{first}");
         found(&servers).await;
         assert_eq!(id_of(&servers).await, Some(first));
-        let names = looker.elections().await.expect("a list");
+        let names = looker.list(Scope::Entered).await.expect("a list");
         assert_eq!(names, [election()]);
     });
 }

@@ -93,7 +93,7 @@ fn another_layout_is_refused_before_anything_is_made() {
         assert!(error.to_string().contains("layout=kazoo"), "{error}");
         let children = other.list_children(&path_of(&election())).await.expect("a list");
         assert_eq!(children.len(), 1, "an entry was made: {children:?}");
-        refused.resign().await.expect("nothing to give up");
+        refused.resign(None).await.expect("nothing to give up");
     });
 }
 
@@ -111,7 +111,7 @@ fn nobody_leads_beside_another_layout_that_came_later() {
         other.delete(&first, None).await.expect("it was there");
         let error = waiter.refresh(now()).await.err().expect("a refusal");
         assert_eq!(error.kind(), ErrorKind::Unfit, "{error}");
-        waiter.resign().await.expect("a resign");
+        waiter.resign(None).await.expect("a resign");
         let children = other.list_children(&path_of(&election())).await.expect("a list");
         assert_eq!(children, ["x__lock__0000000900"]);
     });
@@ -142,7 +142,7 @@ fn empty_directories_go_by_themselves() {
         let url = format!("{}/deep/down", servers.url());
         let mut seat = seat(&url, "a", TTL).await;
         lead(seat.as_mut()).await;
-        seat.resign().await.expect("a resign");
+        seat.resign(None).await.expect("a resign");
         let other = raw(&[servers.address(0)]).await;
         let directory = format!("/deep/down/{}", election());
         loop {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use elect_api::{NoteName, Seat, Standing};
+use elect_api::{Cell, Removal, Seat, Standing};
 use elect_testkit::fault::Mode;
 use elect_testkit::servers::ZooKeeper;
 use elect_testkit::{election, run};
@@ -41,7 +41,7 @@ impl Stage {
         let call = async {
             match call {
                 Call::Refresh => drop(seat.refresh(now()).await),
-                Call::Resign => drop(seat.resign().await),
+                Call::Resign => drop(seat.resign(None).await),
             }
         };
         tokio::select! {
@@ -70,7 +70,7 @@ fn an_entry_whose_reply_was_lost_is_found_again() {
         let before = stage.nodes().await;
         lead_in_time(stage.seat.as_mut(), TTL).await;
         assert_eq!(stage.nodes().await, before, "another node was made, or the first was changed");
-        stage.seat.resign().await.expect("a resign");
+        stage.seat.resign(None).await.expect("a resign");
         assert!(stage.nodes().await.is_empty());
     });
 }
@@ -80,7 +80,7 @@ fn a_resign_removes_an_entry_whose_reply_was_lost() {
     run("a create", async {
         let mut stage = Stage::new().await;
         stage.enter_unheard().await;
-        while stage.seat.resign().await.is_err() {}
+        while stage.seat.resign(None).await.is_err() {}
         assert!(stage.nodes().await.is_empty());
         lead_in_time(stage.seat.as_mut(), TTL).await;
         assert_eq!(stage.nodes().await.len(), 1);
@@ -143,10 +143,10 @@ fn a_resign_whose_reply_was_lost_may_be_repeated() {
         let mut stage = Stage::new().await;
         lead(stage.seat.as_mut()).await;
         stage.unheard(Call::Resign).await;
-        stage.seat.resign().await.expect("a resign");
+        stage.seat.resign(None).await.expect("a resign");
         let mut next = seat_of(&stage.servers).await;
         lead(next.as_mut()).await;
-        stage.seat.resign().await.expect("a resign");
+        stage.seat.resign(None).await.expect("a resign");
         lead(next.as_mut()).await;
     });
 }
@@ -184,10 +184,10 @@ fn a_ticket_removes_what_a_dead_one_left() {
         stage.proxy.cut();
         let ticket = stage.seat.ticket().expect("a ticket");
         let store = elect_zookeeper::connect(&stage.servers.url()).expect("a good URL");
-        store.redeem(&election(), &ticket).await.expect("a redeemed ticket");
+        store.remove(&election(), Removal::Crashed(&ticket)).await.expect("a redeemed ticket");
         assert!(stage.nodes().await.is_empty());
         lead(seat_of(&stage.servers).await.as_mut()).await;
-        store.redeem(&election(), &ticket).await.expect("nothing to redeem");
+        store.remove(&election(), Removal::Crashed(&ticket)).await.expect("nothing to redeem");
     });
 }
 
@@ -206,20 +206,20 @@ fn a_note_can_be_read_after_the_end_of_the_session_with_the_entry() {
         let began = now();
         while now().since(began) < TTL * 2 {
             // Our own end of the session ends later than the server's.
-            let _ = timeout(TTL / 16, stage.seat.read_note(now(), NoteName::ONCE)).await;
+            let _ = timeout(TTL / 16, stage.seat.read(now(), Cell::Once)).await;
             tokio::time::sleep(TTL / 64).await;
         }
         stage.proxy.refuse(false);
         let note = async {
             loop {
-                match timeout(TTL, stage.seat.read_note(now(), NoteName::ONCE)).await {
+                match timeout(TTL, stage.seat.read(now(), Cell::Once)).await {
                     Ok(Ok(note)) => break note,
                     _ => tokio::time::sleep(TTL / 64).await,
                 }
             }
         };
         let note = timeout(Duration::from_secs(60), note).await.expect("a note in time");
-        assert_eq!(note.text, None);
+        assert_eq!(note.bytes, None);
         assert_ne!(stage.seat.ticket(), ticket, "the old one stands for an entry that was lost");
     });
 }

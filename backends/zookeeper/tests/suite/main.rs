@@ -5,6 +5,7 @@
 mod common;
 mod conformance;
 mod divided;
+mod golden;
 mod layouts;
 mod lost_replies;
 mod members;

@@ -132,7 +132,7 @@ fn a_session_that_has_become_shorter_is_lost() {
             tokio::time::sleep(S / 32).await;
         };
         assert!(why.contains("maxSessionTimeout"), "{why}");
-        leader.resign().await.expect("a resign");
+        leader.resign(None).await.expect("a resign");
         assert_eq!(lead_in_time(leader.as_mut(), S).await.window, Duration::from_secs(5));
     });
 }

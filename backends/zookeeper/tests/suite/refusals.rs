@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
 
-use elect_api::{Error, ErrorKind, NoteName, Store};
+use elect_api::{Cell, Error, ErrorKind, Scope, Store};
 use elect_testkit::servers::{ZooKeeper, ZooKeeperSetup, free_port};
 use elect_testkit::{election, run};
 use zookeeper_client::{Acls, Client, CreateMode};
@@ -155,7 +155,7 @@ fn rights_are_those_of_who_made_it() {
         for other in [servers.url(), with_user(&servers, "bob")] {
             refused(&other, ErrorKind::Denied, &[&path, "right to read"]).await;
             denied(store(&other).survey(&election()).await, &[&path, "read"]);
-            denied(store(&other).elections().await, &["/elect", "read"]);
+            denied(store(&other).list(Scope::Entered).await, &["/elect", "read"]);
         }
         let survey =
             store(&with_user(&servers, "ann")).survey(&election()).await.expect("a survey");
@@ -188,15 +188,15 @@ fn last_words_that_may_not_be_written_hold_up_nobody() {
             ),
         ];
         let options = CreateMode::Persistent.with_acls(Acls::new(&readable));
-        let path = format!("/elect/.notes/{}/{}", election(), NoteName::HISTORY);
+        let path = format!("/elect/.notes/{}/history", election());
         for (at, _) in path.match_indices('/').skip(2) {
             owner.create(&path[..at], b"", &options).await.expect("a node");
         }
         owner.create(&path, b"ann's", &options).await.expect("a node");
-        leader.resign_with(NoteName::HISTORY, b"unheard").await.expect("a resign");
+        leader.resign(Some((Cell::History, b"unheard"))).await.expect("a resign");
         lead(seat(&servers.url(), "next", TTL).await.as_mut()).await;
-        let note = store(&servers.url()).note(&election(), NoteName::HISTORY).await;
-        assert_eq!(note.expect("a note").as_deref(), Some(&b"ann's"[..]));
+        let kept = store(&servers.url()).read(&election(), Cell::History).await;
+        assert_eq!(kept.expect("an answer").bytes.as_deref(), Some(&b"ann's"[..]));
     });
 }
 
@@ -224,11 +224,11 @@ fn a_right_that_is_missing_is_named_with_its_path() {
         // Who may only read may look, and finds nobody.
         let survey = store(&servers.url()).survey(&election()).await.expect("a survey");
         assert!(survey.leader.is_none());
-        assert_eq!(store(&servers.url()).elections().await.expect("a list"), []);
+        assert_eq!(store(&servers.url()).list(Scope::Entered).await.expect("a list"), []);
         // What is asked where it may not even look is not asked of it.
         let closed = CreateMode::Persistent.with_acls(Acls::creator_all());
         owner.create("/elect/.notes", b"", &closed).await.expect("a node");
-        assert_eq!(store(&servers.url()).under_orders().await.expect("a list"), []);
+        assert_eq!(store(&servers.url()).list(Scope::Asked).await.expect("a list"), []);
     });
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use elect_api::{Candidate, ElectionName, NoteName, Seat, Standing, Store, trips};
+use elect_api::{Candidate, Cell, ElectionName, If, Removal, Scope, Seat, Standing, Store, trips};
 use elect_testkit::fault::TcpProxy;
 use elect_testkit::run;
 use elect_testkit::servers::ZooKeeper;
@@ -61,22 +61,23 @@ fn a_process_with_many_seats_that_looks_has_one_session() {
         for number in 0..SEATS {
             let survey = store.survey(&election(number)).await.expect("a survey");
             assert!(survey.leader.is_some());
-            store.orders(&election(number)).await.expect("orders");
+            store.read(&election(number), Cell::Control).await.expect("an answer");
         }
-        store.order(&election(0), b"{}", 0).await.expect("an order");
-        assert_eq!(store.elections().await.expect("a list").len(), SEATS);
+        let first = If::Version(0);
+        store.write(&election(0), Cell::Control, b"{}", first).await.expect("an answer");
+        assert_eq!(store.list(Scope::Entered).await.expect("a list").len(), SEATS);
         let ticket = seats[1].ticket().expect("a ticket");
-        store.redeem(&election(1), &ticket).await.expect("redeemed");
+        store.remove(&election(1), Removal::Crashed(&ticket)).await.expect("redeemed");
         look_out.await;
         assert_eq!(sessions(&servers), session);
         for seat in &mut seats[1..] {
-            seat.resign().await.expect("a resign");
+            seat.resign(None).await.expect("a resign");
         }
         lead(seats[0].as_mut()).await;
         assert_eq!(sessions(&servers), session);
         // Nobody who looks out keeps it, and nobody waits for whoever does.
         let look_out = store.changed(&election(0)).await.expect("a look-out");
-        seats[0].resign().await.expect("a resign");
+        seats[0].resign(None).await.expect("a resign");
         expect_sessions(&servers, 0).await;
         look_out.await;
         store.survey(&election(0)).await.expect("a survey");
@@ -123,10 +124,10 @@ fn whoever_is_alone_wins_and_leaves_with_one_write_each_and_nothing_is_left() {
         lead(seat.as_mut()).await;
         assert_eq!(asked("multi"), 1, "a renewal proves the entry");
         // The first note ever takes nodes above it.
-        seat.resign_with(NoteName::HISTORY, b"a word").await.expect("a resign");
+        seat.resign(Some((Cell::History, b"a word"))).await.expect("a resign");
         lead(seat.as_mut()).await;
         let before = asked("multi");
-        seat.resign_with(NoteName::HISTORY, b"another").await.expect("a resign");
+        seat.resign(Some((Cell::History, b"another"))).await.expect("a resign");
         assert_eq!((asked("multi"), asked("delete")), (before + 1, 0));
         expect_sessions(&servers, 0).await;
     });
@@ -167,7 +168,7 @@ fn each_seat_finds_out_by_itself_that_the_session_has_ended() {
                 }
                 tokio::time::sleep(TTL / 64).await;
             }
-            while seat.resign().await.is_err() {}
+            while seat.resign(None).await.is_err() {}
             assert!(lead_in_time(seat.as_mut(), TTL).await.token > old.token);
         }
         drop(onlooker);

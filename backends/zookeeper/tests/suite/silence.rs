@@ -41,7 +41,7 @@ fn a_session_that_hears_nothing_ends_as_one_that_is_cut_off() {
         eprintln!("the node was there for {lasted:?}");
         assert!(lasted < PATIENCE + TTL + TICK + ROOM, "it was kept alive for {lasted:?}");
         stage.heal();
-        while stage.seat.resign().await.is_err() {}
+        while stage.seat.resign(None).await.is_err() {}
         lead_in_time(stage.seat.as_mut(), TTL).await;
     });
 }
@@ -79,13 +79,13 @@ fn a_resign_after_a_silence_needs_no_more_than_an_answer() {
             let _ = attempt(stage.seat.as_mut(), TTL).await;
         }
         while now().since(cut) < PATIENCE * 5 / 2 {
-            let resigned = tokio::time::timeout(TTL / 4, stage.seat.resign()).await;
+            let resigned = tokio::time::timeout(TTL / 4, stage.seat.resign(None)).await;
             assert!(!matches!(resigned, Ok(Ok(()))), "nobody can have said so");
         }
         assert_eq!(nodes(&stage.onlooker, &election()).await.len(), 1, "it was removed unheard");
         stage.heal();
         let healed = now();
-        while stage.seat.resign().await.is_err() {}
+        while stage.seat.resign(None).await.is_err() {}
         assert!(now().since(healed) < PATIENCE * 5 / 2, "it took {:?}", now().since(healed));
         assert!(nodes(&stage.onlooker, &election()).await.is_empty());
     });

@@ -48,7 +48,7 @@ fn a_server_that_is_vouched_for() {
         let good = url("localhost", port, &authority.ca());
         let mut leader = seat(&good, "a", TTL).await;
         lead_in_time(leader.as_mut(), TTL).await;
-        leader.resign().await.expect("a resign");
+        leader.resign(None).await.expect("a resign");
         let store = elect_zookeeper::connect(&good).expect("a good URL");
         let found = store.examine(Arc::new(now)).await.expect("an examination");
         let answer = found.endpoints[0].answer.as_ref().expect("an answer");

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, exit};
 use std::{env, fs};
 
-use elect_api::{NoteName, Seat, Standing};
+use elect_api::{Cell, Durability, Seat, Standing};
 use elect_testkit::fault::{Frames, Garbling, Mode, Spoil};
 use elect_testkit::run;
 
@@ -30,7 +30,7 @@ impl Stage {
         let spoil = Spoil::Short(SHORT);
         self.proxy.replies(Mode::Garble(Garbling { frames: Frames::Lengths, spoil }));
         let seat = other.unwrap_or(&mut self.seat);
-        let note = seat.read_note(now(), NoteName::HISTORY).await;
+        let note = seat.read(now(), Cell::History).await;
         let error = note.err().expect("an answer that cannot be read");
         assert!(!error.is_permanent(), "{error}");
         self.heal();
@@ -55,7 +55,7 @@ fn run_alone(name: &str, test: impl Future<Output = ()>) {
 async fn leader() -> Stage {
     let mut stage = Stage::new().await;
     lead_in_time(stage.seat.as_mut(), TTL).await;
-    stage.seat.write_note(now(), NoteName::HISTORY, b"something").await.expect("a note");
+    stage.seat.write(now(), Cell::History, b"something", Durability::Usual).await.expect("a note");
     stage
 }
 
@@ -70,7 +70,7 @@ fn a_leader_goes_on_in_its_session() {
             assert_eq!(threads(), 1 + falls);
             assert_eq!(after.token, before.token);
         }
-        stage.seat.resign().await.expect("a resign");
+        stage.seat.resign(None).await.expect("a resign");
     });
 }
 
@@ -90,7 +90,7 @@ fn a_waiter_keeps_its_place_and_is_woken() {
             }
         };
         lead_in_time(stage.seat.as_mut(), TTL).await;
-        stage.seat.resign().await.expect("a resign");
+        stage.seat.resign(None).await.expect("a resign");
         wake.await;
         lead_in_time(waiter.as_mut(), TTL).await;
     });

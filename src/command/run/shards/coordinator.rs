@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use elect_api::{Division, ElectionName, Error, Ordered, Store, Survey, Wake, first_of, never};
+use elect_api::{Cell, Division, ElectionName, Error, If, Store, Survey, Wake, first_of, never};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
@@ -60,8 +60,8 @@ impl Coordinator<'_> {
         // First, so that nothing is missed.
         let changed = self.store.changed(self.election).await?;
         let survey = self.store.survey(self.election).await?;
-        let kept = self.store.orders(self.election).await?;
-        let orders = Orders::read(kept.text.as_deref())?;
+        let kept = self.store.read(self.election, Cell::Control).await?;
+        let orders = Orders::read(kept.bytes.as_deref())?;
         let mut arrives = never();
         let mut spread = orders.spread().clone();
         if let Some((shard, holder)) = spread.moving() {
@@ -79,9 +79,10 @@ impl Coordinator<'_> {
         }
         self.tell(orders.spread(), &spread);
         let text = orders.spreading(spread).to_bytes();
-        match self.store.order(self.election, &text, kept.version).await? {
-            Ordered::Written(_) | Ordered::Overtaken => Ok(elect_api::awake()),
-        }
+        let unchanged = If::Version(kept.version);
+        self.store.write(self.election, Cell::Control, &text, unchanged).await?;
+        // Also where another was faster.
+        Ok(elect_api::awake())
     }
 
     fn tell(&self, before: &Spread, after: &Spread) {

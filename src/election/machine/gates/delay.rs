@@ -5,7 +5,7 @@
 //! a leader that was never in the history has started nothing either. One that only waits here says nothing, as what
 //! it waits for is no better for its end.
 
-use elect_api::{Boottime, Noted, Token};
+use elect_api::{Boottime, Token, Written};
 
 use super::{Gate, Heard, Hold, Place, Ruling, Scene};
 use crate::election::machine::{Call, Reply};
@@ -64,7 +64,7 @@ impl Gate for DelayGate {
                     win.step = Step::Unsaid(until);
                 }
             }
-            (Heard::Replied(Reply::Noted(Noted::Written)), _) => {
+            (Heard::Replied(Reply::Written(Written::Yes(_))), _) => {
                 if let Some(win) = &mut self.win {
                     win.step = Step::Said;
                 }

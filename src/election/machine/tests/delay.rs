@@ -1,4 +1,4 @@
-use elect_api::{Error, ErrorKind, Lease, Noted};
+use elect_api::{Error, ErrorKind, Lease, Written};
 
 use super::{ETCD, TERM, Transcript, after, at, gone, leading, rules, unreachable, waiting};
 use crate::election::machine::{Command, Event, News, Restarts, Rules, Wait};
@@ -7,7 +7,7 @@ use crate::election::{Call, Reply};
 use crate::guard::Ended;
 
 const LOCAL: Lease = Lease::Unlimited;
-const WRITTEN: fn() -> Event = || Event::Replied(Ok(Reply::Noted(Noted::Written)));
+const WRITTEN: fn() -> Event = || Event::Replied(Ok(Reply::Written(Written::Yes(1))));
 
 fn delaying() -> Rules {
     Rules { keeps_history: true, lock_delay: Some(after(20.0)), ..rules() }
@@ -193,7 +193,7 @@ fn whoever_cannot_say_that_it_begins_starts_nothing() {
         &["begin history 7"],
     );
     beginning()
-        .tell(0.2, Event::Replied(Ok(Reply::Noted(Noted::Gone("removed".into())))), &[])
+        .tell(0.2, Event::Replied(Ok(Reply::Written(Written::Gone("removed".into())))), &[])
         .pass(0.5, &["refresh"])
         .tell(0.6, gone(), &[])
         .pass(1.0, &["resign"])

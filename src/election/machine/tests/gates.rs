@@ -1,6 +1,6 @@
 //! What a winner asks whom several gates concern, and when it looks after its place in between.
 
-use elect_api::{Candidate, Entry, Leader, Lease, Noted, Survey, Token, Validity};
+use elect_api::{Candidate, Entry, Leader, Lease, Survey, Token, Validity, Written};
 
 use super::orders::paused;
 use super::{ETCD, Transcript, after, at, leading, rules, waiting};
@@ -49,7 +49,7 @@ fn passed() -> Transcript {
         .tell(0.2, replied(Reply::Announced), &["compare"])
         .tell(0.3, alone(), &["read history"])
         .tell(0.4, replied(Reply::EndedWell(true)), &["begin history 7"])
-        .tell(0.5, replied(Reply::Noted(Noted::Written)), &["refresh"]);
+        .tell(0.5, replied(Reply::Written(Written::Yes(1))), &["refresh"]);
     transcript
 }
 

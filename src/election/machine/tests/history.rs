@@ -1,4 +1,4 @@
-use elect_api::{Error, ErrorKind, Lease, Noted};
+use elect_api::{Error, ErrorKind, Lease, Written};
 
 use super::{ETCD, TERM, Transcript, gone, leading, rules, unreachable};
 use crate::election::machine::{Event, Rules};
@@ -7,7 +7,7 @@ use crate::guard::Ended;
 
 const LOCAL: Lease = Lease::Unlimited;
 const READ: fn() -> Event = || Event::Replied(Ok(Reply::EndedWell(true)));
-const WRITTEN: fn() -> Event = || Event::Replied(Ok(Reply::Noted(Noted::Written)));
+const WRITTEN: fn() -> Event = || Event::Replied(Ok(Reply::Written(Written::Yes(1))));
 
 fn chronicled() -> Rules {
     Rules { keeps_history: true, ..rules() }
@@ -106,7 +106,7 @@ fn whoever_has_lost_says_nothing() {
 fn a_write_that_finds_us_gone_is_followed_by_a_proof() {
     started(ETCD).tell(0.01, READ(), &[]).pass(0.1, &["write history"]).tell(
         0.2,
-        Event::Replied(Ok(Reply::Noted(Noted::Gone("removed".into())))),
+        Event::Replied(Ok(Reply::Written(Written::Gone("removed".into())))),
         &["refresh"],
     );
 }

@@ -1,4 +1,4 @@
-use elect_api::{Error, ErrorKind, Lease, Noted};
+use elect_api::{Error, ErrorKind, Lease, Written};
 
 use super::{ETCD, TERM, Transcript, after, at, gone, leading, rules, unreachable, waiting};
 use crate::election::machine::{Command, Event, News, Rules};
@@ -15,8 +15,8 @@ fn recalled(is_done: bool) -> Event {
     Event::Replied(Ok(Reply::Done(is_done)))
 }
 
-fn recorded(noted: Noted) -> Event {
-    Event::Replied(Ok(Reply::Noted(noted)))
+fn recorded(written: Written) -> Event {
+    Event::Replied(Ok(Reply::Written(written)))
 }
 
 /// A candidate that has asked before it joined.
@@ -44,7 +44,7 @@ fn succeeded(lease: Lease) -> Transcript {
 
 #[test]
 fn a_success_is_recorded_before_the_lease_is_given_up() {
-    succeeded(LOCAL).tell(1.1, recorded(Noted::Written), &["resign"]).tell(
+    succeeded(LOCAL).tell(1.1, recorded(Written::Yes(1)), &["resign"]).tell(
         1.2,
         Event::Replied(Ok(Reply::Resigned)),
         &["finish: Exited(0)"],
@@ -149,7 +149,7 @@ fn a_record_is_tried_until_the_lease_ends() {
         .tell(1.5, Event::Replied(Err(unreachable())), &[])
         .pass(2.0, &["record"])
         .tell(2.1, Event::Signal(TERM), &[])
-        .tell(2.2, recorded(Noted::Written), &["resign"]);
+        .tell(2.2, recorded(Written::Yes(1)), &["resign"]);
     let mut transcript = succeeded(ETCD);
     let end = 15.0 / 1.1;
     while transcript.machine.next_tick().is_some_and(|tick| tick < at(end - 0.1)) {
@@ -191,7 +191,7 @@ fn a_record_in_vain_says_what_the_store_has_said() {
 
 #[test]
 fn a_success_that_another_may_repeat_is_none() {
-    succeeded(ETCD).tell(1.5, recorded(Noted::Gone("removed".into())), &["resign"]).tell(
+    succeeded(ETCD).tell(1.5, recorded(Written::Gone("removed".into())), &["resign"]).tell(
         1.6,
         Event::Replied(Ok(Reply::Resigned)),
         &["finish: lost, for good"],
@@ -213,7 +213,7 @@ fn a_success_before_a_loss_is_none_either() {
         .pass(2.6, &["refresh"])
         .tell(2.6, gone(), &["kill"])
         .tell(2.7, Event::Empty, &["record"])
-        .tell(2.8, recorded(Noted::Gone("removed".into())), &["resign"])
+        .tell(2.8, recorded(Written::Gone("removed".into())), &["resign"])
         .tell(2.9, Event::Replied(Ok(Reply::Resigned)), &["finish: lost, for good"]);
 }
 
@@ -231,7 +231,7 @@ fn a_lease_is_held_after_the_record() {
         .tell(0.0, Event::Started, &[])
         .tell(1.0, Event::Ended(Ended::Exited(0)), &[])
         .tell(1.0, Event::Empty, &["record"])
-        .tell(1.1, recorded(Noted::Written), &["refresh"])
+        .tell(1.1, recorded(Written::Yes(1)), &["refresh"])
         .tell(1.2, leading(LOCAL, 1.1), &[])
         .pass(5.1, &["resign"]);
 }

@@ -121,9 +121,7 @@ impl World {
     pub fn wipe(&mut self, now: StoreTime, election: &ElectionName) {
         self.settle(now);
         self.revision += 1;
-        self.notes.remove(election);
-        self.orders.remove(election);
-        self.data.remove(election);
+        self.cells.remove(election);
         if let Some(Contest::Queue(queue)) = self.elections.remove(election) {
             self.ended.extend(queue.nonces());
         }

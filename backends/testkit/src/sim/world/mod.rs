@@ -1,6 +1,5 @@
 //! The store's state: a pure function of requests and of the store's time.
 
-mod data;
 mod ends;
 mod history;
 mod queue;
@@ -11,13 +10,12 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use elect_api::{ElectionName, Key, NoteName};
+use elect_api::{Cell, ElectionName};
 
-use self::data::Data;
 use self::history::History;
 use self::queue::Queue;
 use self::record::Held;
-use super::message::{Ask, Cause, Line, Record, Reply, Request, Slip, Tenure};
+use super::message::{Ask, Cause, Line, Name, Record, Reply, Request, Slip, Tenure, When};
 use super::{Kind, Options, StoreTime};
 use crate::switches::{Part, is_off};
 
@@ -31,9 +29,7 @@ pub struct World {
     /// Rises with each change of the store's own leader.
     term: u64,
     elections: BTreeMap<ElectionName, Contest>,
-    notes: BTreeMap<ElectionName, BTreeMap<String, Slip>>,
-    orders: BTreeMap<ElectionName, Slip>,
-    data: BTreeMap<ElectionName, Data>,
+    cells: BTreeMap<ElectionName, BTreeMap<Name, Slip>>,
     /// The nonces of entries that have been, and of those that must never be. As with sessions of a
     /// real store: what has ended does not come to life again, however late a request for it comes.
     ended: BTreeSet<u64>,
@@ -62,9 +58,7 @@ impl World {
             revision: 0,
             term: 1,
             elections: BTreeMap::new(),
-            notes: BTreeMap::new(),
-            orders: BTreeMap::new(),
-            data: BTreeMap::new(),
+            cells: BTreeMap::new(),
             ended: BTreeSet::new(),
             history: History::default(),
         }
@@ -88,7 +82,11 @@ impl World {
         let keeps_alive = led.is_none_or(|term| term == self.term);
         match request {
             Request::Elections => Some(Reply::Elections(self.elections.keys().cloned().collect())),
-            Request::UnderOrders => Some(Reply::Elections(self.orders.keys().cloned().collect())),
+            Request::UnderControl => {
+                let asked =
+                    self.cells.iter().filter(|(_, cells)| cells.contains_key(&Name::Control));
+                Some(Reply::Elections(asked.map(|(election, _)| election.clone()).collect()))
+            }
             Request::In(election, ask) => self.ask(now, election, ask, keeps_alive),
         }
     }
@@ -106,16 +104,11 @@ impl World {
             | Ask::Remove(_)
             | Ask::Sight
             | Ask::AwaitSight(_)
-            | Ask::ReadNote(_)
-            | Ask::AwaitNote(..)
-            | Ask::WriteNote { .. }
+            | Ask::ReadCell(_)
+            | Ask::AwaitCell(..)
+            | Ask::WriteCell { .. }
             | Ask::Part { .. }
-            | Ask::ReadOrders
-            | Ask::WriteOrders { .. }
-            | Ask::AwaitOrders(_)
-            | Ask::Fence { .. }
-            | Ask::ReadValue(_)
-            | Ask::WriteValue { .. } => true,
+            | Ask::AwaitOrders(_) => true,
             Ask::Enter(_)
             | Ask::Renew(_)
             | Ask::RenewByWrite(_)
@@ -158,59 +151,35 @@ impl World {
                 let is_over = present != *token || self.orders(election).version != *orders;
                 is_over.then_some(Reply::Changed)
             }
-            Ask::ReadNote(name) => Some(Reply::Note(self.slip(election, name))),
-            Ask::AwaitNote(name, version) => {
-                (self.slip(election, name).version != *version).then_some(Reply::Changed)
+            Ask::ReadCell(cell) => Some(Reply::Cell(self.slip(election, cell))),
+            Ask::AwaitCell(cell, version) => {
+                (self.slip(election, cell).version != *version).then_some(Reply::Changed)
             }
-            Ask::WriteNote { nonce, name, text } => {
-                Some(self.write_note(election, *nonce, name, text))
+            Ask::WriteCell { cell, when, text } => {
+                Some(self.write_cell(election, cell, *when, text))
             }
-            Ask::Part { nonce, name, text } => {
-                Some(match self.write_note(election, *nonce, name, text) {
-                    Reply::Noted => self.end(now, election, *nonce),
+            Ask::Part { nonce, cell, text } => {
+                Some(match self.write_cell(election, cell, When::Ours(*nonce), text) {
+                    Reply::Cell(_) => self.end(now, election, *nonce),
                     refusal => refusal,
                 })
             }
-            Ask::ReadOrders => Some(Reply::Orders(self.orders(election))),
-            Ask::WriteOrders { expect, text } => Some(self.write_orders(election, *expect, text)),
             Ask::AwaitOrders(version) => {
                 (self.orders(election).version != *version).then_some(Reply::Reordered)
             }
-            Ask::Fence { resource, token } => {
-                let data = self.data.entry(election.clone()).or_default();
-                Some(Reply::Fenced(data.fence(resource, *token)))
-            }
-            Ask::ReadValue(key) => {
-                let data = self.data.get(election);
-                Some(Reply::Value(data.map(|data| data.value(key)).unwrap_or_default()))
-            }
-            Ask::WriteValue { token, key, expect, text } => {
-                Some(self.write_value(election, *token, (key, *expect), text))
-            }
         }
     }
 
-    fn write_value(
-        &mut self,
-        election: &ElectionName,
-        token: u64,
-        (key, expect): (&Key, u64),
-        text: &[u8],
-    ) -> Reply {
-        let leader = match self.elections.get(election) {
-            Some(Contest::Queue(queue)) => queue.first(),
-            Some(Contest::Record(held)) => held.token(),
-            None => None,
-        };
-        if leader != Some(token) {
-            return Reply::Ended { others: 0, orders: self.orders(election) };
+    /// The nonce and the token of who leads.
+    fn leader(&self, election: &ElectionName) -> (Option<u64>, Option<u64>) {
+        match self.elections.get(election) {
+            Some(Contest::Queue(queue)) => (queue.nonces().next(), queue.first()),
+            Some(Contest::Record(held)) => (held.nonce(), held.token()),
+            None => (None, None),
         }
-        let slip = self.written(text);
-        let data = self.data.entry(election.clone()).or_default();
-        if data.write(key, expect, slip) { Reply::Noted } else { Reply::Overtaken }
     }
 
-    /// Of entries that are there, the vital notes and the orders.
+    /// Of entries that are there, and of the cells whose changes are told.
     fn sight(&self, election: &ElectionName) -> u64 {
         let nonces: Vec<u64> = match self.elections.get(election) {
             Some(Contest::Queue(queue)) => queue.nonces().collect(),
@@ -218,35 +187,39 @@ impl World {
             None => Vec::new(),
         };
         let mut hasher = DefaultHasher::new();
-        let vital = NoteName::vital().map(|name| self.slip(election, name.as_str()).version);
-        let written: Vec<u64> = vital.collect();
-        let written = (written, self.orders(election).version);
+        let written = Cell::WATCHED.map(|cell| self.slip(election, &cell.into()).version);
         (nonces, written).hash(&mut hasher);
         hasher.finish()
     }
 
-    fn slip(&self, election: &ElectionName, name: &str) -> Slip {
-        self.notes.get(election).and_then(|notes| notes.get(name)).cloned().unwrap_or_default()
+    fn slip(&self, election: &ElectionName, cell: &Name) -> Slip {
+        self.cells.get(election).and_then(|cells| cells.get(cell)).cloned().unwrap_or_default()
     }
 
-    fn write_note(
+    fn write_cell(
         &mut self,
         election: &ElectionName,
-        nonce: u64,
-        name: &str,
+        cell: &Name,
+        when: When,
         text: &[u8],
     ) -> Reply {
-        let leader = match self.elections.get(election) {
-            Some(Contest::Queue(queue)) => queue.nonces().next(),
-            Some(Contest::Record(held)) => held.nonce(),
-            None => None,
+        let (nonce, token) = self.leader(election);
+        let present = self.slip(election, cell).version;
+        let (leads, is_expected) = match when {
+            When::Version(version) => (true, version == present),
+            When::Ours(ours) => (nonce == Some(ours), true),
+            When::Leads(theirs, version) => (token == Some(theirs), version == present),
         };
-        if leader != Some(nonce) {
+        if !leads {
             return Reply::Ended { others: 0, orders: self.orders(election) };
         }
-        let slip = self.written(text);
-        self.notes.entry(election.clone()).or_default().insert(name.to_owned(), slip);
-        Reply::Noted
+        if !is_expected {
+            return Reply::Overtaken;
+        }
+        self.revision += 1;
+        let slip = Slip { version: self.revision, text: Some(text.to_vec()) };
+        self.cells.entry(election.clone()).or_default().insert(cell.clone(), slip.clone());
+        Reply::Cell(slip)
     }
 
     /// Ends the entry with this nonce, which leads.
@@ -262,23 +235,9 @@ impl World {
         Reply::Left
     }
 
-    fn written(&mut self, text: &[u8]) -> Slip {
-        self.revision += 1;
-        Slip { version: self.revision, text: Some(text.to_vec()) }
-    }
-
     /// What is asked of an election.
     pub(super) fn orders(&self, election: &ElectionName) -> Slip {
-        self.orders.get(election).cloned().unwrap_or_default()
-    }
-
-    fn write_orders(&mut self, election: &ElectionName, expect: u64, text: &[u8]) -> Reply {
-        if self.orders(election).version != expect {
-            return Reply::Overtaken;
-        }
-        let slip = self.written(text);
-        self.orders.insert(election.clone(), slip.clone());
-        Reply::Orders(slip)
+        self.slip(election, &Name::Control)
     }
 
     /// Whether an entry with this nonce is in the queue.

@@ -1,13 +1,12 @@
-//! A seat reads and writes notes.
+//! A seat reads and writes the cells of leaders.
 
-use elect_api::{Boottime, Error, ErrorKind, Note, NoteName, Noted};
+use elect_api::{Boottime, Cell, Error, ErrorKind, Note, Written};
 
 use super::{State, ZkSeat};
-use crate::note::Written;
 
 impl ZkSeat {
     /// The end of a session in which we lead is not told of: that is for the next refresh.
-    pub(super) async fn look_up(&mut self, now: Boottime, name: NoteName) -> Result<Note, Error> {
+    pub(super) async fn look_up(&mut self, now: Boottime, cell: Cell<'_>) -> Result<Note, Error> {
         if matches!(self.state, State::Out | State::Waiting(_)) && self.link.take_end().is_some() {
             self.lose_place();
         }
@@ -15,7 +14,7 @@ impl ZkSeat {
             Ok(client) => client,
             Err(why) => return Err(Error::new(ErrorKind::Unreachable, why)),
         };
-        let note = self.notes.read(&client, name).await?;
+        let note = self.cells.read(&client, cell).await?;
         self.acknowledged(now);
         Ok(note)
     }
@@ -23,30 +22,26 @@ impl ZkSeat {
     pub(super) async fn write_down(
         &mut self,
         now: Boottime,
-        name: NoteName,
-        text: &[u8],
-    ) -> Result<Noted, Error> {
+        cell: Cell<'_>,
+        bytes: &[u8],
+    ) -> Result<Written, Error> {
         let path = match &self.state {
             State::Leading(place, _) => self.directory.path_of(&place.node),
-            State::Gone(why) => return Ok(Noted::Gone(why.clone())),
-            State::Out | State::Waiting(_) => return Ok(Noted::Gone("we do not lead".into())),
+            State::Gone(why) => return Ok(Written::Gone(why.clone())),
+            State::Out | State::Waiting(_) => return Ok(Written::Gone("we do not lead".into())),
         };
-        let client = match self.link.session(now).await?.client() {
-            Ok(client) => client,
-            Err(why) => return Ok(Noted::Gone(why)),
-        };
-        Ok(match self.notes.write(&client, &path, name, text).await? {
-            Written::Yes => Noted::Written,
-            Written::Missing => Noted::Gone(format!("{path} was removed")),
-        })
+        match self.link.session(now).await?.client() {
+            Ok(client) => self.cells.write(&client, &path, cell, bytes).await,
+            Err(why) => Ok(Written::Gone(why)),
+        }
     }
 
-    /// As [`Self::withdraw`] in one step with the writing of a note. Whether it is done: it is not if there is
+    /// As [`Self::withdraw`] in one step with the writing of a cell. Whether it is done: it is not if there is
     /// nothing to give up, or more than an entry that leads.
     pub(super) async fn withdraw_with(
         &mut self,
-        name: NoteName,
-        text: &[u8],
+        cell: Cell<'_>,
+        bytes: &[u8],
     ) -> Result<bool, Error> {
         let State::Leading(place, _) = &self.state else { return Ok(false) };
         if !self.strays.is_empty() {
@@ -54,7 +49,7 @@ impl ZkSeat {
         }
         let node = self.directory.path_of(&place.node);
         let client = self.link.any_client().await?;
-        self.notes.write_removing(&client, &node, name, text).await?;
+        self.cells.write_removing(&client, &node, cell, bytes).await?;
         drop(client);
         self.is_out();
         self.link.part();

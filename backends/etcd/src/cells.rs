@@ -1,0 +1,132 @@
+//! Cells: one key each, apart from the entries. What is asked comes with what a candidate proves or asks, in the same
+//! transaction ([`crate::queue`]).
+
+use elect_api::{Cell, If, Token, Versioned, Written};
+use etcd_client::{Client, Compare, CompareOp, GetOptions, KeyValue, ResponseHeader, Txn, TxnOp};
+
+use crate::fault::{Doing, Failure};
+use crate::layout::Hall;
+use crate::queue::{candidates, gets, revision_of};
+use crate::seat::{Trouble, odd};
+use crate::whole::whole;
+
+/// More than the writers that one leader has at once.
+const TRIES: usize = 8;
+
+/// What the key of a cell says.
+pub(crate) struct Found {
+    /// The version is the revision at which it was changed last.
+    pub(crate) cell: Versioned,
+    /// The revision of the store at which that was so.
+    pub(crate) seen: i64,
+}
+
+/// What the key says; nothing where it is not.
+pub(crate) fn of(kv: Option<KeyValue>) -> Versioned {
+    kv.map_or_else(Versioned::default, |kv| Versioned {
+        version: kv.mod_revision().unsigned_abs(),
+        bytes: Some(kv.into_key_value().1),
+    })
+}
+
+pub(crate) async fn read(client: &Client, hall: &Hall, cell: Cell<'_>) -> Result<Found, Failure> {
+    let reply = client.kv_client().get(hall.cell(cell), None).await;
+    let mut reply = reply.map_err(|cause| Failure { doing: Doing::Look, cause })?;
+    let seen = reply.header().map_or(0, ResponseHeader::revision);
+    Ok(Found { cell: of(reply.take_kvs().pop()), seen })
+}
+
+/// Writes a cell if the condition holds.
+pub(crate) async fn write(
+    client: &Client,
+    hall: &Hall,
+    cell: Cell<'_>,
+    bytes: &[u8],
+    condition: If,
+) -> Result<Written, Trouble> {
+    match condition {
+        If::Version(version) => Ok(write_over(client, hall, cell, bytes, version).await?),
+        If::Leads(token) => write_for(client, hall, cell, bytes, token).await,
+    }
+}
+
+/// Writes a cell in place of what has this version.
+async fn write_over(
+    client: &Client,
+    hall: &Hall,
+    cell: Cell<'_>,
+    bytes: &[u8],
+    version: u64,
+) -> Result<Written, Failure> {
+    // No key has a greater one.
+    let Ok(revision) = i64::try_from(version) else { return Ok(Written::Overtaken) };
+    let key = hall.cell(cell);
+    let txn = Txn::new()
+        .when([Compare::mod_revision(key.as_str(), CompareOp::Equal, revision)])
+        .and_then([TxnOp::put(key, bytes, None)]);
+    let reply = client.kv_client().txn(txn).await.and_then(whole);
+    let reply = reply.map_err(|cause| Failure { doing: Doing::writing(cell), cause })?;
+    Ok(if reply.succeeded() {
+        Written::Yes(revision_of(&reply).unsigned_abs())
+    } else {
+        Written::Overtaken
+    })
+}
+
+/// Writes a cell if the entry that came at the revision `token` is the first.
+///
+/// Which key that is has to be asked first, as only its candidate knows its lease. Once it is the first it stays
+/// that as long as it is there, for those who come later have greater revisions: so all that is left to compare
+/// as the cell is written is that it is there. What was seen in the cell is compared as well: what an earlier
+/// attempt has sent is carried out before this one or not at all.
+async fn write_for(
+    client: &Client,
+    hall: &Hall,
+    cell: Cell<'_>,
+    bytes: &[u8],
+    token: Token,
+) -> Result<Written, Trouble> {
+    let gone = || Written::Gone(format!("no entry with token {token} leads"));
+    let Ok(revision) = i64::try_from(token.get()) else { return Ok(gone()) };
+    let key = hall.cell(cell);
+    for _ in 0..TRIES {
+        let Some((entry, seen)) = look(client, hall, revision, &key).await? else {
+            return Ok(gone());
+        };
+        let txn = Txn::new()
+            .when([
+                Compare::create_revision(entry, CompareOp::Equal, revision),
+                Compare::mod_revision(key.as_str(), CompareOp::Equal, seen),
+            ])
+            .and_then([TxnOp::put(key.as_str(), bytes, None)]);
+        let reply = client.kv_client().txn(txn).await.and_then(whole);
+        let reply = reply.map_err(|cause| Failure { doing: Doing::writing(cell), cause })?;
+        if reply.succeeded() {
+            return Ok(Written::Yes(revision_of(&reply).unsigned_abs()));
+        }
+    }
+    Err(odd("the value changes as we write it: trying again helps"))
+}
+
+/// The key of the entry that came at `revision`, if it is the first, and when the cell was changed last.
+async fn look(
+    client: &Client,
+    hall: &Hall,
+    revision: i64,
+    key: &str,
+) -> Result<Option<(Vec<u8>, i64)>, Failure> {
+    let so_far =
+        GetOptions::new().with_prefix().with_keys_only().with_max_create_revision(revision);
+    let ask = Txn::new().and_then([
+        TxnOp::get(hall.prefix(), Some(so_far)),
+        TxnOp::get(key, Some(GetOptions::new().with_keys_only())),
+    ]);
+    let reply = client.kv_client().txn(ask).await.and_then(whole);
+    let reply = reply.map_err(|cause| Failure { doing: Doing::Look, cause })?;
+    let mut answers = gets(&reply).into_iter();
+    let (Some(entries), Some(value)) = (answers.next(), answers.next()) else { return Ok(None) };
+    let first = candidates(hall, &entries).min_by_key(|kv| kv.create_revision());
+    let seen = value.kvs().first().map_or(0, KeyValue::mod_revision);
+    let ours = first.filter(|kv| kv.create_revision() == revision);
+    Ok(ours.map(|kv| (kv.key().to_vec(), seen)))
+}

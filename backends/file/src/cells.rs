@@ -1,0 +1,246 @@
+//! Cells: a file each, beside the queue. What leaders leave about themselves is a [slate](crate::slate), all others are
+//! [sheets](crate::sheet): what people ask below a line with its version, the greatest token of a resource in decimal
+//! digits, which are its version, and whatever leaders keep.
+//!
+//! Whoever writes a value for a leader holds the lock of `value` from before it looks who leads until the value is
+//! written, and whoever comes to the head of the queue does not lead before it is free ([`obstacle`]). So nobody can
+//! begin to lead in between, however long the writer stands still and wherever it is: it need not be a descendant of
+//! the leader's, nor have any of its descriptors.
+
+use std::fs::File;
+
+use elect_api::{
+    Cell, Durability, ElectionName, Error, ErrorKind, If, Note, Token, Versioned, Written, never,
+    token_in,
+};
+
+use crate::door::Door;
+use crate::fault::{failed, wrong};
+use crate::hall::{FENCE, Hall, ORDER, ORDERS, VALUE};
+use crate::lock::{self, Held};
+use crate::queue::Predecessor;
+use crate::root::Root;
+use crate::sheet::{self, LookOut};
+use crate::slate;
+use crate::survey;
+use crate::token::floor;
+use crate::trust::FileId;
+
+/// The digits of the greatest version and the end of their line.
+const HEAD: usize = 21;
+
+fn file_of(cell: Cell<'_>) -> String {
+    match cell {
+        Cell::Once => "note-once".to_owned(),
+        Cell::History => "note-history".to_owned(),
+        Cell::Control => ORDERS.to_owned(),
+        Cell::Fence(resource) => format!("fence-{resource}"),
+        Cell::Value(key) => format!("value-{key}"),
+    }
+}
+
+/// Whether a file of this name is a cell whose changes are told, and is done.
+pub(crate) fn is_watched(file: &[u8]) -> bool {
+    Cell::WATCHED.iter().any(|&cell| file_of(cell).as_bytes() == file)
+}
+
+/// What a cell says. Takes no lock and creates nothing.
+pub(crate) fn read(
+    root: &Root,
+    election: &ElectionName,
+    cell: Cell<'_>,
+) -> Result<Versioned, Error> {
+    let Some(hall) = Hall::visit(root, election)? else { return Ok(Versioned::default()) };
+    open(&hall, cell).map(|(found, _)| found)
+}
+
+/// What a cell says, and the file that says it, if it is a sheet.
+pub(crate) fn open(
+    hall: &Hall,
+    cell: Cell<'_>,
+) -> Result<(Versioned, Option<(File, FileId)>), Error> {
+    let name = file_of(cell);
+    if cell == Cell::History {
+        return Ok((Versioned { bytes: slate::read(hall, &name)?, version: 0 }, None));
+    }
+    let Some(found) = sheet::open(hall, &name)? else { return Ok((Versioned::default(), None)) };
+    let path = hall.path_of(&name);
+    let head = if cell == Cell::Control { HEAD } else { 0 };
+    let bytes = sheet::read(&found.0, Cell::LONGEST + head, &path)?;
+    let says = decode(cell, bytes).map_err(|what| wrong(ErrorKind::Unfit, &path, what))?;
+    Ok((says, Some(found)))
+}
+
+/// What the bytes of a sheet say, or what is wrong with them. Who can write there can write anything: what is no token
+/// lets nobody pass.
+fn decode(cell: Cell<'_>, bytes: Vec<u8>) -> Result<Versioned, &'static str> {
+    match cell {
+        Cell::Control => versioned(&bytes).ok_or("holds no orders of elect: remove it"),
+        Cell::Fence(_) => match token_in(&bytes) {
+            Some(token) => Ok(Versioned { bytes: Some(bytes), version: token.get() }),
+            None => {
+                Err("holds no token: write the greatest one there that was used, in digits only")
+            }
+        },
+        Cell::Once | Cell::History | Cell::Value(_) => {
+            Ok(Versioned { bytes: Some(bytes), version: 0 })
+        }
+    }
+}
+
+fn versioned(bytes: &[u8]) -> Option<Versioned> {
+    let end = bytes.iter().take(HEAD).position(|&byte| byte == b'\n')?;
+    let digits = bytes[..end].iter().all(u8::is_ascii_digit);
+    let version = std::str::from_utf8(&bytes[..end]).ok()?.parse().ok()?;
+    let text = || Some(bytes[end + 1..].to_vec());
+    (digits && version > 0).then(|| Versioned { bytes: text(), version })
+}
+
+fn with_version(text: &[u8], version: u64) -> Vec<u8> {
+    [format!("{version}\n").as_bytes(), text].concat()
+}
+
+/// Reads a cell, and looks out for another text in it if its changes are told. The directory of the election is made
+/// then if it is not there: a look-out needs one.
+pub(crate) fn read_and_watch(
+    root: &Root,
+    election: &ElectionName,
+    cell: Cell<'_>,
+    look_out: &mut Option<LookOut>,
+) -> Result<Note, Error> {
+    if !cell.is_watched() {
+        return Ok(Note { bytes: read(root, election, cell)?.bytes, wake: never() });
+    }
+    let hall = Hall::create(root, election)?;
+    let name = file_of(cell);
+    // Before the cell is read, so that no change comes in between.
+    let wake = match look_out.take().filter(|look_out| look_out.is_on(&name)) {
+        Some(standing) => look_out.insert(standing).wake(),
+        None => match LookOut::start(hall.path(), name)? {
+            Some(started) => look_out.insert(started).wake(),
+            None => never(),
+        },
+    };
+    Ok(Note { bytes: open(&hall, cell)?.0.bytes, wake })
+}
+
+/// Writes a cell of a leader's. Only who holds the election's lock may call this.
+pub(crate) fn write_as_leader(
+    hall: &Hall,
+    cell: Cell<'_>,
+    bytes: &[u8],
+    durability: Durability,
+) -> Result<(), Error> {
+    let name = file_of(cell);
+    match cell {
+        Cell::Once => sheet::replace(hall, &name, bytes),
+        Cell::History if durability.lasts(cell) => slate::replace_for_good(hall, &name, bytes),
+        Cell::History => slate::replace(hall, &name, bytes),
+        Cell::Control | Cell::Fence(_) | Cell::Value(_) => {
+            Err(wrong(ErrorKind::Unfit, &hall.path_of(&name), "is not written by a leader's seat"))
+        }
+    }
+}
+
+/// Writes a cell if the condition holds.
+pub(crate) async fn write(
+    root: &Root,
+    election: &ElectionName,
+    cell: Cell<'_>,
+    bytes: &[u8],
+    condition: If,
+) -> Result<Written, Error> {
+    match condition {
+        If::Version(version) => write_over(root, election, cell, bytes, version).await,
+        If::Leads(token) => write_for(root, election, cell, bytes, token).await,
+    }
+}
+
+/// Writes a cell in place of what has this version.
+///
+/// The next version of what people ask is the wall clock's microseconds, or one more than the last: so what was
+/// forgotten does not lend its own to what is asked later.
+async fn write_over(
+    root: &Root,
+    election: &ElectionName,
+    cell: Cell<'_>,
+    bytes: &[u8],
+    version: u64,
+) -> Result<Written, Error> {
+    let hall = Hall::create(root, election)?;
+    let lock = if cell == Cell::Control { ORDER } else { FENCE };
+    let (hall, _one_at_a_time) = Door::default().enter(hall, lock).await?;
+    let found = open(&hall, cell)?.0;
+    if found.version != version {
+        return Ok(Written::Overtaken);
+    }
+    let text = match cell {
+        Cell::Control => with_version(bytes, floor().max(version.saturating_add(1))),
+        _ => bytes.to_vec(),
+    };
+    let name = file_of(cell);
+    let says = decode(cell, text.clone())
+        .map_err(|_| wrong(ErrorKind::Unfit, &hall.path_of(&name), "would not hold a token"))?;
+    // The same token again is no other text.
+    if says != found {
+        sheet::replace(&hall, &name, &text)?;
+    }
+    Ok(Written::Yes(says.version))
+}
+
+/// Writes a cell if the leader has this token.
+async fn write_for(
+    root: &Root,
+    election: &ElectionName,
+    cell: Cell<'_>,
+    bytes: &[u8],
+    token: Token,
+) -> Result<Written, Error> {
+    let leads = || {
+        let leader = survey::survey(root, election)?.leader;
+        Ok::<_, Error>(leader.is_some_and(|leader| leader.token == token))
+    };
+    let gone = || Written::Gone(format!("no entry with token {token} leads"));
+    // Whoever is late disturbs nobody.
+    if !leads()? {
+        return Ok(gone());
+    }
+    let hall = Hall::create(root, election)?;
+    let (hall, _one_at_a_time) = Door::default().enter(hall, VALUE).await?;
+    // As long as its tree lives nobody else leads, whatever became of its wrapper and guardian.
+    if !leads()? {
+        return Ok(gone());
+    }
+    sheet::replace(&hall, &file_of(cell), bytes)?;
+    Ok(Written::Yes(0))
+}
+
+/// Whoever writes, or may, what another leader keeps: nobody leads before it is done. For the head of the
+/// queue, that is: who comes for the lock later finds out that no other leads.
+pub(crate) fn obstacle(hall: &Hall) -> Result<Option<Predecessor>, Error> {
+    // Where nobody ever wrote there is no such file.
+    let Some((file, id)) = hall.look(VALUE)? else { return Ok(None) };
+    let is_held = lock::is_held(&file)
+        .map_err(|errno| failed("examine the lock of", &hall.path_of(VALUE), errno))?;
+    Ok(is_held.then_some(Predecessor { file, id, held: Held::Locked, ahead: 1 }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Versioned, versioned, with_version};
+
+    #[test]
+    fn what_is_written_is_what_is_read() {
+        for (text, version) in [(&b""[..], 1), (b"\n\n7", 12), (b"\xff\0", u64::MAX)] {
+            let cell = Versioned { bytes: Some(text.to_vec()), version };
+            assert_eq!(versioned(&with_version(text, version)), Some(cell));
+        }
+    }
+
+    #[test]
+    fn what_nobody_wrote_is_not_read() {
+        for bad in [&b""[..], b"12", b"\n", b"0\n", b"+1\n", b" 1\n", b"18446744073709551616\n"] {
+            assert_eq!(versioned(bad), None, "{bad:?}");
+        }
+    }
+}

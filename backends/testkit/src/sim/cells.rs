@@ -1,0 +1,114 @@
+//! Cells are the same in stores of all kinds.
+
+use elect_api::{Cell, Error, ErrorKind, If, Note, Token, Versioned, Written, never};
+
+use super::message::{Ask, Name, Op, Reply, Slip, When};
+use super::transport::{Link, unexpected};
+
+/// More than the writers that one leader has at once.
+const TRIES: usize = 8;
+
+const fn op_of(cell: Cell<'_>) -> Op {
+    match cell {
+        Cell::Once | Cell::History => Op::Note,
+        Cell::Control => Op::Orders,
+        Cell::Fence(_) | Cell::Value(_) => Op::Data,
+    }
+}
+
+pub(super) async fn read(link: &Link, cell: Cell<'_>) -> Result<Versioned, Error> {
+    match link.ask(op_of(cell), Ask::ReadCell(cell.into())).await? {
+        Reply::Cell(slip) => Ok(slip.into()),
+        reply => Err(unexpected(&reply)),
+    }
+}
+
+/// Reads a cell, and looks out for another text in it if its changes are told.
+pub(super) async fn read_and_watch(link: &Link, cell: Cell<'_>) -> Result<Note, Error> {
+    let Versioned { bytes, version } = read(link, cell).await?;
+    let wake =
+        if cell.is_watched() { link.wake(Ask::AwaitCell(cell.into(), version)) } else { never() };
+    Ok(Note { bytes, wake })
+}
+
+/// Writes a cell if the condition holds.
+pub(super) async fn write(
+    link: &Link,
+    cell: Cell<'_>,
+    bytes: &[u8],
+    condition: If,
+) -> Result<Written, Error> {
+    match condition {
+        If::Version(version) => write_when(link, cell, bytes, When::Version(version)).await,
+        If::Leads(token) => write_for(link, cell, bytes, token).await,
+    }
+}
+
+/// Each attempt takes the place of what it has read: what an earlier one has sent comes to nothing.
+async fn write_for(
+    link: &Link,
+    cell: Cell<'_>,
+    bytes: &[u8],
+    token: Token,
+) -> Result<Written, Error> {
+    for _ in 0..TRIES {
+        let version = read(link, cell).await?.version;
+        match write_when(link, cell, bytes, When::Leads(token.get(), version)).await? {
+            Written::Overtaken => {}
+            Written::Gone(_) => {
+                return Ok(Written::Gone(format!("no entry with token {token} leads")));
+            }
+            written @ Written::Yes(_) => return Ok(written),
+        }
+    }
+    Err(Error::new(ErrorKind::Unreachable, "the value changes as we write it"))
+}
+
+/// Writes a cell if this is so.
+pub(super) async fn write_when(
+    link: &Link,
+    cell: Cell<'_>,
+    bytes: &[u8],
+    when: When,
+) -> Result<Written, Error> {
+    let ask = Ask::WriteCell { cell: cell.into(), when, text: bytes.to_vec() };
+    match link.ask(op_of(cell), ask).await? {
+        Reply::Cell(slip) => Ok(Written::Yes(slip.version)),
+        Reply::Overtaken => Ok(Written::Overtaken),
+        Reply::Ended { .. } => Ok(Written::Gone("our entry does not lead".into())),
+        reply => Err(unexpected(&reply)),
+    }
+}
+
+/// Writes a cell and ends the entry with this nonce; whether that was done, as it led.
+pub(super) async fn part(
+    link: &Link,
+    nonce: u64,
+    cell: Cell<'_>,
+    bytes: &[u8],
+) -> Result<bool, Error> {
+    let ask = Ask::Part { nonce, cell: cell.into(), text: bytes.to_vec() };
+    match link.ask(Op::Leave, ask).await? {
+        Reply::Left => Ok(true),
+        Reply::Ended { .. } => Ok(false),
+        reply => Err(unexpected(&reply)),
+    }
+}
+
+impl From<Slip> for Versioned {
+    fn from(Slip { version, text }: Slip) -> Self {
+        Self { bytes: text, version }
+    }
+}
+
+impl From<Cell<'_>> for Name {
+    fn from(cell: Cell<'_>) -> Self {
+        match cell {
+            Cell::Once => Self::Once,
+            Cell::History => Self::History,
+            Cell::Control => Self::Control,
+            Cell::Fence(resource) => Self::Fence(resource.clone()),
+            Cell::Value(key) => Self::Value(key.clone()),
+        }
+    }
+}

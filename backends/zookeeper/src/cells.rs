@@ -1,0 +1,273 @@
+//! Cells: a node each, beside the elections, that may not be there yet.
+
+use std::sync::Arc;
+
+use elect_api::{Cell, ElectionName, Error, ErrorKind, If, Note, Token, Versioned, Written, never};
+use zookeeper_client::{CheckWriteError, CreateMode, Error as Zk, MultiWriteError, Stat};
+
+use crate::client::{Client, Step};
+use crate::directory::{Directory, make_above};
+use crate::fault::{Action, fault};
+use crate::settings::Settings;
+use crate::watch::Watch;
+
+/// More than the writers that one leader has at once.
+const TRIES: usize = 8;
+
+/// What a node says, and what tells of its change.
+pub(crate) struct Watched {
+    pub(crate) cell: Versioned,
+    pub(crate) watch: Watch,
+}
+
+/// What a server has at present. Two requests, sent at once by the first poll: one has us told when the node
+/// comes, changes or goes, whether it is there or not, and the other reads what there is by then.
+pub(crate) async fn look(client: &Client, path: &str) -> Result<Watched, Zk> {
+    let (exists, get) = (client.check_and_watch_stat(path), client.get_data(path));
+    let (_, watcher) = exists.await?;
+    let content = match get.await {
+        Ok(content) => Some(content),
+        Err(Zk::NoNode) => None,
+        Err(error) => return Err(error),
+    };
+    Ok(Watched { cell: of(content), watch: Watch::new(client, path.to_owned(), watcher) })
+}
+
+/// What the ensemble has, and not a server that lags behind it: a request more, sent at the same time.
+async fn look_of_all(client: &Client, path: &str) -> Result<Watched, Error> {
+    let sync = client.sync(path);
+    let look = look(client, path);
+    let (synced, found) = tokio::join!(sync, look);
+    synced.and(found).map_err(|error| fault(Action::Read, path, error))
+}
+
+/// What a node says as the ensemble has it; `None` if there is none. Two requests, sent at once, and none is left to be
+/// told of a change.
+async fn peek(client: &Client, path: &str) -> Result<Option<(Vec<u8>, Stat)>, Error> {
+    let (sync, get) = (client.sync(path), client.get_data(path));
+    match sync.await.and(get.await) {
+        Ok(content) => Ok(Some(content)),
+        Err(Zk::NoNode) => Ok(None),
+        Err(error) => Err(fault(Action::Read, path, error)),
+    }
+}
+
+/// What a cell says, as the ensemble has it.
+pub(crate) async fn read(client: &Client, path: &str) -> Result<Versioned, Error> {
+    peek(client, path).await.map(of)
+}
+
+fn of(content: Option<(Vec<u8>, Stat)>) -> Versioned {
+    content.map_or_else(Versioned::default, |(bytes, stat)| Versioned {
+        bytes: Some(bytes),
+        version: version_of(&stat),
+    })
+}
+
+/// The transaction that wrote it: unlike the number that a node counts its own writes with it goes on rising
+/// when the node is made anew.
+const fn version_of(stat: &Stat) -> u64 {
+    stat.mzxid.cast_unsigned()
+}
+
+/// Writes a cell if the condition holds.
+pub(crate) async fn write(
+    client: &Client,
+    directory: &Directory,
+    path: &str,
+    bytes: &[u8],
+    condition: If,
+) -> Result<Written, Error> {
+    match condition {
+        If::Version(version) => {
+            write_over(client, directory.settings(), path, bytes, version).await
+        }
+        If::Leads(token) => write_for(client, directory, path, bytes, token).await,
+    }
+}
+
+/// Writes a cell in place of what has this version.
+async fn write_over(
+    client: &Client,
+    settings: &Settings,
+    path: &str,
+    bytes: &[u8],
+    version: u64,
+) -> Result<Written, Error> {
+    let present = peek(client, path).await?.map(|(_, stat)| stat);
+    if present.as_ref().map_or(0, version_of) != version {
+        return Ok(Written::Overtaken);
+    }
+    let failed = |error| fault(Action::Write, path, error);
+    let written = if let Some(stat) = present {
+        client.set_data(path, bytes, stat.version).await
+    } else {
+        make_above(client, settings, path).await?;
+        let options = CreateMode::Persistent.with_acls(settings.acls());
+        let created = client.create(path, bytes, options).await;
+        created.map(|(stat, _)| stat)
+    };
+    match written {
+        Ok(stat) => Ok(Written::Yes(version_of(&stat))),
+        Err(Zk::BadVersion | Zk::NodeExists) => Ok(Written::Overtaken),
+        // Forgotten as we wrote it.
+        Err(error @ Zk::NoNode) => Err(failed(error).with_kind(ErrorKind::Unreachable)),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// Writes a cell if the entry that the transaction `token` made is the first.
+///
+/// Which node that is has to be asked first, as only its candidate knows its name. Once it is the first it stays
+/// that as long as it is there, and no other node ever has its name: so all that is left to check as the cell is
+/// written is that it is there. The version of the node is checked as well: what an earlier attempt has sent is
+/// carried out before this one or not at all.
+async fn write_for(
+    client: &Client,
+    directory: &Directory,
+    path: &str,
+    bytes: &[u8],
+    token: Token,
+) -> Result<Written, Error> {
+    let settings = directory.settings();
+    for _ in 0..TRIES {
+        let Some(entry) = leading(client, directory, token).await? else {
+            return Ok(Written::Gone(format!("no entry with token {token} leads")));
+        };
+        // As new as the look at the entries, which has made the server catch up.
+        let stat = client.check_stat(path).await;
+        let stat = stat.map_err(|error| fault(Action::Read, path, error))?;
+        let written = if let Some(stat) = stat {
+            while_there(client, &entry, Step::set(path, bytes, Some(stat.version))).await
+        } else {
+            make_above(client, settings, path).await?;
+            let options = CreateMode::Persistent.with_acls(settings.acls());
+            while_there(client, &entry, Step::create(path, bytes, options)).await
+        };
+        match written {
+            Ok(()) => return Ok(Written::Yes(0)),
+            // The entry is gone, or the cell has changed: which, the next look tells.
+            Err(
+                CheckWriteError::CheckFailed { source: Zk::NoNode }
+                | CheckWriteError::OperationFailed {
+                    source: Zk::BadVersion | Zk::NodeExists | Zk::NoNode,
+                    ..
+                },
+            ) => {}
+            Err(error) => return Err(fault(Action::Write, path, error.into())),
+        }
+    }
+    Err(changes(path))
+}
+
+/// The path of the first entry, if the transaction `token` made it.
+async fn leading(
+    client: &Client,
+    directory: &Directory,
+    token: Token,
+) -> Result<Option<String>, Error> {
+    let Some(queue) = directory.queue(client).await? else { return Ok(None) };
+    directory.check(&queue)?;
+    let Some(first) = queue.names().next() else { return Ok(None) };
+    let stat = directory.look(client, first).await?;
+    let is_ours = stat.is_some_and(|stat| stat.czxid.cast_unsigned() == token.get());
+    Ok(is_ours.then(|| directory.path_of(first)))
+}
+
+fn changes(path: &str) -> Error {
+    let what = format!("{path} changes as we write it: trying again helps");
+    Error::new(ErrorKind::Unreachable, what)
+}
+
+/// Takes a step if the node of the path `proof` is there.
+async fn while_there(client: &Client, proof: &str, step: Step) -> Result<(), CheckWriteError> {
+    Ok(client.multi(vec![Step::check(proof), step]).await?)
+}
+
+/// The cells of one election, as a leader's seat reads and writes them.
+pub(crate) struct Cells {
+    settings: Arc<Settings>,
+    election: ElectionName,
+    /// On the cell that was read last.
+    watch: Option<Watch>,
+}
+
+impl Cells {
+    pub(crate) const fn new(settings: Arc<Settings>, election: ElectionName) -> Self {
+        Self { settings, election, watch: None }
+    }
+
+    fn path_of(&self, cell: Cell<'_>) -> String {
+        self.settings.path_of_cell(&self.election, cell)
+    }
+
+    /// Reads a cell, as the ensemble has it, and has us told when it changes if its changes are told.
+    pub(crate) async fn read(&mut self, client: &Client, cell: Cell<'_>) -> Result<Note, Error> {
+        let path = self.path_of(cell);
+        if !cell.is_watched() {
+            return Ok(Note { bytes: read(client, &path).await?.bytes, wake: never() });
+        }
+        let Watched { cell, watch } = look_of_all(client, &path).await?;
+        let wake = self.watch.insert(watch).wake();
+        Ok(Note { bytes: cell.bytes, wake })
+    }
+
+    /// Writes a cell if the node of this path is there, in one step.
+    pub(crate) async fn write(
+        &self,
+        client: &Client,
+        proof: &str,
+        cell: Cell<'_>,
+        bytes: &[u8],
+    ) -> Result<Written, Error> {
+        let path = self.path_of(cell);
+        match while_there(client, proof, Step::set(&path, bytes, None)).await {
+            Err(CheckWriteError::OperationFailed { source: Zk::NoNode, .. }) => {}
+            other => return written(&path, proof, other),
+        }
+        // The first of its name. There is one leader, and so nobody else makes it meanwhile.
+        make_above(client, &self.settings, &path).await?;
+        let options = CreateMode::Persistent.with_acls(self.settings.acls());
+        let created = while_there(client, proof, Step::create(&path, bytes, options)).await;
+        written(&path, proof, created)
+    }
+
+    /// Removes the node of this path and writes a cell, in one step.
+    pub(crate) async fn write_removing(
+        &self,
+        client: &Client,
+        node: &str,
+        cell: Cell<'_>,
+        bytes: &[u8],
+    ) -> Result<(), Error> {
+        let path = self.path_of(cell);
+        let failed = |error: MultiWriteError| fault(Action::Delete, node, error.into());
+        match client.multi(vec![Step::delete(node), Step::set(&path, bytes, None)]).await {
+            Err(MultiWriteError::OperationFailed { index: 1, source: Zk::NoNode }) => {}
+            other => return other.map_err(failed),
+        }
+        make_above(client, &self.settings, &path).await?;
+        let options = CreateMode::Persistent.with_acls(self.settings.acls());
+        let create = Step::create(&path, bytes, options);
+        client.multi(vec![Step::delete(node), create]).await.map_err(failed)
+    }
+}
+
+/// What came of the writing of a cell, whose condition was that the node of the path `proof` is there.
+fn written(
+    path: &str,
+    proof: &str,
+    outcome: Result<(), CheckWriteError>,
+) -> Result<Written, Error> {
+    match outcome {
+        Ok(()) => Ok(Written::Yes(0)),
+        Err(CheckWriteError::CheckFailed { source: Zk::NoNode }) => {
+            Ok(Written::Gone(format!("{proof} was removed")))
+        }
+        // Removed by hand, or another leads and made it: the next attempt finds out.
+        Err(CheckWriteError::OperationFailed { source: Zk::NoNode | Zk::NodeExists, .. }) => {
+            Err(changes(path))
+        }
+        Err(error) => Err(fault(Action::Write, path, error.into())),
+    }
+}

@@ -1,0 +1,129 @@
+//! `elect fence`, `get` and `put`: the greatest token of each resource, and the values that leaders keep.
+
+use std::env;
+use std::ffi::OsString;
+use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStringExt as _;
+
+use anyhow::Context;
+use elect_api::{Cell, Fenced, If, Store};
+
+use super::attempts::insist;
+use super::runtime::block_on;
+use super::unstarted::{hint, outcome_of};
+use crate::config::{self, BackendUrl, FencePlan, GetPlan, PutPlan};
+use crate::guard::become_command;
+use crate::report::{self, LOST, Log, NOT_ACQUIRED};
+
+/// How often a store is asked before it counts as out of reach.
+const ATTEMPTS: u32 = 5;
+
+/// Does something with the store at a URL, to which its location is told.
+fn with_store<T>(
+    backend: &BackendUrl,
+    work: impl AsyncFnOnce(&dyn Store, &str) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let store = config::connect(backend)?;
+    let location = store.profile().location;
+    block_on(work(store.as_ref(), &location))
+}
+
+/// What tells a command its token.
+const TOKEN: &str = "ELECT_TOKEN";
+
+/// Records the token, and becomes the command. Returns only if it does not: [`LOST`] if the token is stale.
+///
+/// # Errors
+/// The store refuses, does not answer, or records no tokens.
+pub(super) fn fence(plan: &FencePlan, log: &Log) -> anyhow::Result<u8> {
+    let FencePlan { backend, election, resource, token, command } = plan;
+    let fenced = with_store(backend, async |store, location| {
+        insist(location, ATTEMPTS, async || {
+            elect_api::fence(store, election, resource, *token).await
+        })
+        .await
+    });
+    let tried =
+        || format!("cannot record the token {token} for {resource}; the command was not run");
+    match fenced.with_context(tried)? {
+        Fenced::Passed => Ok(start(command, &token.to_string(), log)),
+        Fenced::Stale(greatest) => {
+            log.about(election).warn(format_args!(
+                "token {token} is stale: {greatest} has come for {resource}; the command was not run"
+            ));
+            Ok(LOST)
+        }
+    }
+}
+
+/// Becomes the command; the exit code if that fails.
+fn start(command: &[OsString], token: &str, log: &Log) -> u8 {
+    let others = env::vars_os().filter(|(name, _)| name != TOKEN);
+    let environment: Vec<_> = others.chain([(TOKEN.into(), token.into())]).collect();
+    let error: io::Error = become_command(command, &environment);
+    let program = command.first().map(|program| program.to_string_lossy()).unwrap_or_default();
+    let outcome = outcome_of(error.raw_os_error().unwrap_or(libc::EINVAL));
+    log.error(format_args!("cannot execute {program}: {error}{}", hint(&program, outcome)));
+    outcome.exit_code(NOT_ACQUIRED)
+}
+
+/// There is nothing.
+const NOTHING: u8 = 1;
+
+/// Prints the value as it was written. The exit code is 0 then, and [`NOTHING`] if there is none.
+///
+/// # Errors
+/// The store refuses, does not answer, or keeps no values; stdout cannot be written.
+pub(super) fn get(plan: &GetPlan) -> anyhow::Result<u8> {
+    let GetPlan { backend, election, key } = plan;
+    let value = with_store(backend, async |store, location| {
+        insist(location, ATTEMPTS, async || store.read(election, Cell::Value(key)).await).await
+    });
+    let Some(value) = value.with_context(|| format!("cannot read {key}"))?.bytes else {
+        return Ok(NOTHING);
+    };
+    report::write_out(&value).context("cannot write to stdout")?;
+    Ok(0)
+}
+
+/// Writes the value. The exit code is 0 then, and [`LOST`] if whoever has the token leads no more.
+///
+/// # Errors
+/// The value cannot be read, or is too long; the store refuses, does not answer, or keeps no values.
+pub(super) fn put(plan: &PutPlan, log: &Log) -> anyhow::Result<u8> {
+    let PutPlan { backend, election, token, key, value } = plan;
+    let value = match value {
+        Some(value) => value.clone().into_vec(),
+        None => read().context("cannot read the value from standard input")?,
+    };
+    let cell = Cell::Value(key);
+    cell.check_length(&value)?;
+    let mut attempts = 0;
+    let written = with_store(backend, async |store, location| {
+        let put = async || {
+            attempts += 1;
+            store.write(election, cell, &value, If::Leads(*token)).await
+        };
+        insist(location, ATTEMPTS, put).await
+    });
+    let written = written.with_context(|| format!("cannot write {key}"))?;
+    match written.why_not() {
+        None => Ok(0),
+        Some(why) => {
+            let but = if attempts > 1 {
+                ", unless it was before, by a request that nobody answered"
+            } else {
+                ""
+            };
+            log.about(election).warn(format_args!("{key} is not written{but}: {why}"));
+            Ok(LOST)
+        }
+    }
+}
+
+/// Standard input, or so much of it that it is too long.
+fn read() -> io::Result<Vec<u8>> {
+    let mut value = Vec::new();
+    io::stdin().lock().take(Cell::LONGEST as u64 + 1).read_to_end(&mut value)?;
+    Ok(value)
+}

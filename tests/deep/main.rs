@@ -12,6 +12,7 @@ mod garbled;
 mod guards;
 mod havoc;
 mod memory;
+mod mixed;
 mod page;
 #[path = "../suite/real/mod.rs"]
 #[allow(dead_code, unused_imports, reason = "the other tests use the rest of it")]

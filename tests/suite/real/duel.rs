@@ -1,6 +1,7 @@
 //! A leads and B waits; somebody watches A's entry in the store.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -213,9 +214,15 @@ impl Duel {
     }
 }
 
+/// The program that this candidate runs: where releases are mixed, another one than all others.
+fn binary_of(id: &str) -> PathBuf {
+    std::env::var_os(format!("ELECT_BINARY_{id}"))
+        .map_or_else(|| env!("CARGO_BIN_EXE_elect").into(), PathBuf::from)
+}
+
 /// `elect run` in the election "job"; the command is to be added.
 pub(crate) fn elect(url: &str, id: &str, ttl: Duration, on: Option<(&Network, usize)>) -> Elect {
-    let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
+    let elect = Elect::new(binary_of(id));
     let elect = match on {
         Some((network, machine)) => elect.under(network.enter(machine)),
         None => elect,

@@ -1,0 +1,168 @@
+//! Elections that releases share: one of today, and one from before cells were one mechanism. What the one writes the
+//! other reads, and nothing that may fail lets both run.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, OnceLock};
+use std::thread;
+
+use elect_testkit::program::{Elect, Ended};
+use tempfile::TempDir;
+
+use crate::real::{Brand, Home};
+
+/// The last commit in which notes, orders, fences and values were four protocols.
+const BEFORE: &str = "4e80cac";
+
+/// At once: most of the time they wait.
+const WORKERS: usize = 4;
+
+/// The faults in which an overlap would show.
+const EVERYWHERE: [&str; 7] = [
+    "wrapper_stopped",
+    "guardian_stopped",
+    "all_stopped",
+    "wrapper_killed",
+    "guardian_killed",
+    "both_killed_at_once",
+    "term_ignored",
+];
+const ON_SERVERS: [&str; 3] = ["slow_exit_and_cut_off", "packets_rejected", "replies_late"];
+
+/// The program of that commit, built as it was.
+fn before() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let folder = here.join("target/before");
+        let source = folder.join("source");
+        std::fs::create_dir_all(&source).expect("a folder");
+        let script = format!(
+            "git archive {BEFORE} | tar -x -C {source} && cd {source} && \
+             cargo build --quiet --release --locked --bin elect --target-dir {folder}",
+            source = source.display(),
+            folder = folder.display(),
+        );
+        let built = Command::new("sh").args(["-ec", &script]).current_dir(here).status();
+        assert!(built.expect("sh runs").success(), "cannot build {BEFORE}");
+        folder.join("release/elect")
+    })
+}
+
+/// The tests of these faults, with who of the two that take part is of before.
+fn jobs() -> Vec<(String, &'static str)> {
+    let local = EVERYWHERE.iter().map(|fault| format!("real::file::{fault}"));
+    let remote = ["etcd", "zookeeper"].into_iter().flat_map(|store| {
+        let faults = EVERYWHERE.iter().chain(&ON_SERVERS);
+        faults.map(move |fault| format!("real::{store}::{fault}"))
+    });
+    let all: Vec<String> = local.chain(remote).collect();
+    let old = |who| move |test: &String| (test.clone(), who);
+    all.iter().map(old("ELECT_BINARY_A")).chain(all.iter().map(old("ELECT_BINARY_B"))).collect()
+}
+
+#[test]
+fn releases_share_an_election_under_faults() {
+    let before = before();
+    let jobs = jobs();
+    let count = jobs.len();
+    let (jobs, failures) = (Mutex::new(jobs.into_iter()), Mutex::new(Vec::new()));
+    let work = || {
+        loop {
+            let job = jobs.lock().expect("no worker panics with it").next();
+            let Some((test, who)) = job else { break };
+            let output = Command::new(std::env::current_exe().expect("this binary"))
+                .args([&test, "--exact", "--nocapture"])
+                .env(who, before)
+                .output()
+                .expect("this binary runs");
+            let said = String::from_utf8_lossy(&output.stdout);
+            if !output.status.success() || !said.contains("1 passed") {
+                println!("{test}, {who}: {said}{}", String::from_utf8_lossy(&output.stderr));
+                failures.lock().expect("no worker panics with it").push((test, who));
+            }
+        }
+    };
+    thread::scope(|scope| (0..WORKERS).for_each(|_| drop(scope.spawn(work))));
+    let failures = failures.into_inner().expect("no worker panicked with it");
+    assert!(failures.is_empty(), "{failures:#?}");
+    println!("{count} runs");
+}
+
+/// Two releases, and an election of a store.
+struct Pair {
+    url: String,
+    binaries: [PathBuf; 2],
+}
+
+impl Pair {
+    fn run(&self, who: usize, words: &[&str]) -> Ended {
+        Elect::new(&self.binaries[who]).args(words).env("ELECT_BACKEND", &self.url).run()
+    }
+
+    /// Whatever the one writes, the other reads.
+    fn write_and_read(&self, writer: usize, reader: usize) {
+        let job = format!("job-{writer}");
+        let write = |words: &[&str]| self.run(writer, words).exits(0);
+        let read = |words: &[&str]| self.run(reader, words);
+        // What is done once, and the history of it.
+        // What ends at once may be in no history.
+        let script = "until \"$SELF\" history -o json \"$ELECT_LEADER_ELECTION\" | grep -q writer-; do :; done";
+        let once = ["run", "-e", &job, "--once", "key", "--id", "writer"];
+        let first = Elect::new(&self.binaries[writer]).args(once).sh(script);
+        let first = first.env("ELECT_BACKEND", &self.url).env("SELF", &self.binaries[writer]);
+        first.run().exits(0);
+        read(&["run", "-e", &job, "--once", "key", "--", "false"]).exits(0);
+        let history = read(&["history", "-o", "json", &job]).exits(0);
+        assert!(history.stdout.contains("\"writer-"), "{}", history.stdout);
+        // Values and fences: a leader of the one, with what the other has written.
+        let script = "\"$OTHER\" put cursor 4711 && [ \"$(\"$SELF\" get cursor)\" = 4711 ] &&
+            \"$SELF\" put state kept && [ \"$(\"$OTHER\" get state)\" = kept ] &&
+            \"$SELF\" fence disk true && \"$OTHER\" fence disk true &&
+            ! \"$OTHER\" fence --token 1 disk true";
+        let leader = Elect::new(&self.binaries[writer]).args(["run", "-e", &job]).sh(script);
+        let leader = leader.env("ELECT_BACKEND", &self.url).env("SELF", &self.binaries[writer]);
+        leader.env("OTHER", &self.binaries[reader]).run().exits(0);
+        // What is asked.
+        write(&["pause", "--reason", "release", &job]);
+        let status = read(&["status", "-o", "json", &job]);
+        assert!(status.stdout.contains("release"), "{}", status.stdout);
+        read(&["run", "-n", "-e", &job, "--", "true"]).exits(75);
+        read(&["resume", &job]).exits(0);
+        write(&["run", "-n", "-e", &job, "--", "true"]);
+        let script = "\"$SELF\" priority --timeout 0 \"$ELECT_LEADER_ELECTION\" somebody 0";
+        let asker =
+            Elect::new(&self.binaries[writer]).args(["run", "-e", &job, "--id", "somebody"]);
+        let asker = asker.env("ELECT_BACKEND", &self.url).env("SELF", &self.binaries[writer]);
+        // It is asked to hand over as it asks.
+        asker.sh(script).run();
+        read(&["run", "-n", "-e", &job, "--id", "somebody", "--", "true"]).exits(75);
+        // What it is divided into.
+        let slots = format!("slots-{writer}");
+        write(&["run", "-e", &slots, "--slots", "2", "--", "true"]);
+        read(&["run", "-e", &slots, "--slots", "2", "--", "true"]).exits(0);
+    }
+}
+
+fn both_ways(url: String) {
+    let now = PathBuf::from(env!("CARGO_BIN_EXE_elect"));
+    let pair = Pair { url, binaries: [before().to_owned(), now] };
+    pair.write_and_read(0, 1);
+    pair.write_and_read(1, 0);
+}
+
+#[test]
+fn what_the_one_release_writes_the_other_reads_on_the_local_disk() {
+    let folder = TempDir::new().expect("a folder");
+    both_ways(format!("file://{}", folder.path().join("state").display()));
+}
+
+#[test]
+fn what_the_one_release_writes_the_other_reads_in_etcd() {
+    both_ways(Home::alone(Brand::Etcd).url());
+}
+
+#[test]
+fn what_the_one_release_writes_the_other_reads_in_zookeeper() {
+    both_ways(Home::alone(Brand::ZooKeeper).url());
+}

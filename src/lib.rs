@@ -135,6 +135,11 @@
 //! hold what (`election::spread`). That is advice: it settles who takes part in the election of a shard, and nothing
 //! else does who leads it.
 //!
+//! They are two mechanisms, as each would be worse as the other. Slots as shards, one for each member at most: after a
+//! crash nobody would lead in that slot before the coordinator had seen it and written, and another had read that; and
+//! while the coordinator itself is replaced, nobody at all. At the door the next one waits in every slot already. Shards
+//! as slots, of which a process takes many: nobody would give one up for a member that comes later.
+//!
 //! **Fencing.** What a lease cannot stop a token can. A store keeps the greatest one that came for each resource
 //! ([`elect_api::fence`](fn@elect_api::fence)), and values that are written only while the entry with a token leads
 //! ([`elect_api::Cell::Value`]). Whoever asks is another process than the one that has the seat, and may stand still

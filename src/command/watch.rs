@@ -116,7 +116,7 @@ mod tests {
     const START: Boottime = Boottime::from_boot(Duration::from_secs(100));
 
     fn scene(lease: Lease, remaining: Option<Duration>) -> Scene {
-        let profile = Profile { scheme: "x", location: "x://y".into(), lease, order: Order::Queue };
+        let profile = Profile::new("x", "x://y".into(), lease, Order::Queue);
         let mut scene = Scene::new(profile, START);
         let entry = |id| Entry::new(Candidate::foreign(id), None, 0);
         let (token, renewed) = (Token::new(7), None);

@@ -259,12 +259,7 @@ mod tests {
 
     #[test]
     fn leases_without_limit_take_no_flags_about_time() {
-        let store = |lease| Profile {
-            scheme: "some",
-            location: "some:".into(),
-            lease,
-            order: elect_api::Order::Queue,
-        };
+        let store = |lease| Profile::new("some", "some:".into(), lease, elect_api::Order::Queue);
         let cadence = elect_api::Cadence { anchor_lag_48ths: 0, renew_48ths: 8 };
         let timed = Lease::Timed(cadence);
         let plan = run(&["--ttl", "30s", "job"]).unwrap();

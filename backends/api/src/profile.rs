@@ -1,4 +1,7 @@
-/// What a store is and can do. A flag that it cannot honour is refused, never ignored.
+use crate::Finding;
+use crate::remote::StoreId;
+
+/// What a store is and can do, as far as is known. A flag that it cannot honour is refused, never ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
     /// The scheme of its URLs: `file`, `etcd`, ...
@@ -9,6 +12,18 @@ pub struct Profile {
     pub lease: Lease,
     /// Who is next.
     pub order: Order,
+    /// What the store is called that this process takes part in: the one that was asked for, or else the first that it
+    /// has entered. `None` as long as that is not known, and where the location alone says which store it is.
+    pub id: Option<StoreId>,
+    /// What is unsafe about the way to it and the credentials for it, as far as that shows before it is asked.
+    pub cautions: Vec<Finding>,
+}
+
+impl Profile {
+    /// That of a store which has no name but its location, and nothing unsafe about it.
+    pub const fn new(scheme: &'static str, location: String, lease: Lease, order: Order) -> Self {
+        Self { scheme, location, lease, order, id: None, cautions: Vec::new() }
+    }
 }
 
 /// Who leads next when leadership is vacant.

@@ -2,10 +2,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::remote::StoreId;
 use crate::{
-    Candidate, Cell, Clock, ElectionName, Ending, Error, ErrorKind, Examination, Finding, If,
-    Lease, Profile, Seat, Survey, Ticket, Token, Versioned, Wake, Written, never,
+    Candidate, Cell, Clock, ElectionName, Ending, Error, ErrorKind, Examination, If, Lease,
+    Profile, Seat, Survey, Ticket, Token, Versioned, Wake, Written, never,
 };
 
 /// A place that keeps elections; one connection to it, as one process has.
@@ -23,19 +22,8 @@ use crate::{
 /// has nothing to share.
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// What this store is and can do.
+    /// What this store is and can do, as far as is known: no request is made for it.
     fn profile(&self) -> Profile;
-
-    /// What the store is called that this process takes part in: the one that was asked for, or else the first that it
-    /// has entered. `None` as long as that is not known, and where the location alone says which store it is.
-    fn id(&self) -> Option<StoreId> {
-        None
-    }
-
-    /// What is unsafe about the way to it and the credentials for it, as far as that shows before it is asked.
-    fn cautions(&self) -> Vec<Finding> {
-        Vec::new()
-    }
 
     /// Gets ready to take part in `election`. No entry exists before the first [`Seat::refresh`].
     ///

@@ -2,7 +2,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use elect_api::remote::StoreId;
 use elect_api::{
     Cadence, Candidate, Cell, Clock, ElectionName, Ending, Error, ErrorKind, Examination, Finding,
     If, Lease, Order, Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned, Wake,
@@ -47,15 +46,9 @@ impl Store for EtcdStore {
             location: self.location.clone(),
             lease: Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8 }),
             order: Order::Queue,
+            id: self.link.badge().identity().expected(),
+            cautions: self.cautions.clone(),
         }
-    }
-
-    fn id(&self) -> Option<StoreId> {
-        self.link.badge().identity().expected()
-    }
-
-    fn cautions(&self) -> Vec<Finding> {
-        self.cautions.clone()
     }
 
     async fn open(

@@ -29,12 +29,8 @@ impl FileStore {
 #[async_trait]
 impl Store for FileStore {
     fn profile(&self) -> Profile {
-        Profile {
-            scheme: crate::SCHEME,
-            location: url::of(&self.root.path),
-            lease: Lease::Unlimited,
-            order: Order::Queue,
-        }
+        let location = url::of(&self.root.path);
+        Profile::new(crate::SCHEME, location, Lease::Unlimited, Order::Queue)
     }
 
     async fn open(

@@ -3,10 +3,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use elect_api::remote::StoreId;
 use elect_api::{
-    Cadence, Candidate, Cell, Clock, ElectionName, Ending, Error, Examination, Finding, If, Lease,
-    Order, Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned, Wake, Written,
+    Cadence, Candidate, Cell, Clock, ElectionName, Ending, Error, Examination, If, Lease, Order,
+    Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned, Wake, Written,
 };
 
 use crate::directory::Directory;
@@ -54,15 +53,9 @@ impl Store for ZkStore {
             location: self.settings.location.clone(),
             lease: Lease::Timed(CADENCE),
             order: Order::Queue,
+            id: self.settings.identity.expected(),
+            cautions: self.settings.cautions.clone(),
         }
-    }
-
-    fn id(&self) -> Option<StoreId> {
-        self.settings.identity.expected()
-    }
-
-    fn cautions(&self) -> Vec<Finding> {
-        self.settings.cautions.clone()
     }
 
     async fn open(

@@ -32,7 +32,7 @@ pub(super) use service::{Charge, Service, keep_in_touch};
 
 /// Says what is unsafe about the way to the store: once in a process, however often it takes part.
 pub(super) fn warn_of(store: &dyn Store, log: &Log) {
-    for Finding { what, way_out, .. } in store.cautions() {
+    for Finding { what, way_out, .. } in store.profile().cautions {
         log.warn(format_args!("{what}: {way_out}"));
     }
 }

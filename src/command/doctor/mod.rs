@@ -98,7 +98,7 @@ fn report(
 ) -> DoctorReport {
     let profile = store.profile();
     let Examination { endpoints, grants, mut supplies, mut findings } = examination;
-    findings.extend(store.cautions());
+    findings.extend(store.profile().cautions);
     findings.extend(out_of_order(&endpoints));
     findings.extend(divided(&endpoints));
     findings.extend(machine.findings(profile.lease));

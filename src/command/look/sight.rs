@@ -264,12 +264,7 @@ mod tests {
     #[async_trait]
     impl Store for Fake {
         fn profile(&self) -> Profile {
-            Profile {
-                scheme: "fake",
-                location: "fake:here".to_owned(),
-                lease: Lease::Unlimited,
-                order: Order::Queue,
-            }
+            Profile::new("fake", "fake:here".to_owned(), Lease::Unlimited, Order::Queue)
         }
 
         async fn open(

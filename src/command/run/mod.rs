@@ -111,7 +111,7 @@ fn take_part(
     let pause = relapse.map(|ran| plan.relapses.next_pause(pause, Some(ran)));
     let heirloom = Heirloom {
         pause: pause.unwrap_or_default(),
-        store: store.id().map(|id| id.to_string()),
+        store: store.profile().id.map(|id| id.to_string()),
         listener: estate.map(Estate::into_listener),
     };
     let slot = terms.slot.as_ref().and_then(Slot::number);

@@ -9,7 +9,7 @@ use elect_api::Wake;
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Something that goes on as long as somebody waits for its wake, and lasts when the wake is dropped.
+/// Something that goes on whenever a wake of it is polled, and lasts when that is dropped.
 #[derive(Clone, Default)]
 pub(super) struct Aside(Arc<Mutex<Option<Task>>>);
 

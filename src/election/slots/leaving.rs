@@ -20,7 +20,8 @@ pub(super) struct Leaving {
 }
 
 impl Leaving {
-    /// Begins to give up these as well, and all that is left of those of before. It goes on beside the wake.
+    /// Begins to give up these as well, and all that is left of those of before. It goes on beside a wake of the seat,
+    /// and beside its next calls.
     pub(super) fn begin(&mut self, others: impl IntoIterator<Item = Place>) {
         self.add(others);
         if self.has_any() {
@@ -57,7 +58,7 @@ impl Leaving {
         Ok(())
     }
 
-    /// Keeps it going on. It ends never.
+    /// Keeps it going on whenever it is polled. It ends never.
     pub(super) fn wake(&self) -> Wake {
         let aside = self.aside.wake();
         Box::pin(async move {

@@ -34,10 +34,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use elect_api::remote::StoreId;
 use elect_api::{
-    Candidate, Cell, Clock, Division, ElectionName, Ending, Error, ErrorKind, Examination, Finding,
-    If, Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned, Wake, Written,
+    Candidate, Cell, Clock, Division, ElectionName, Ending, Error, ErrorKind, Examination, If,
+    Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned, Wake, Written,
 };
 use futures_util::future::try_join_all;
 
@@ -130,14 +129,6 @@ async fn survey(
 impl Store for Slots {
     fn profile(&self) -> Profile {
         self.store.profile()
-    }
-
-    fn id(&self) -> Option<StoreId> {
-        self.store.id()
-    }
-
-    fn cautions(&self) -> Vec<Finding> {
-        self.store.cautions()
     }
 
     async fn open(

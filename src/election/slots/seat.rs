@@ -1,5 +1,7 @@
 //! The one seat that a candidate for slots has, of many.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -279,6 +281,16 @@ impl SlotsSeat {
 }
 
 /// What a place is told that is not there.
+/// What comes of a call; `other` goes on meanwhile.
+async fn beside<T>(mut other: Wake, call: impl Future<Output = T>) -> T {
+    let mut call = pin!(call);
+    poll_fn(|context| {
+        let _ = other.as_mut().poll(context);
+        call.as_mut().poll(context)
+    })
+    .await
+}
+
 fn lost() -> Standing {
     Standing::Gone("our entry is gone".to_owned())
 }
@@ -286,7 +298,9 @@ fn lost() -> Standing {
 #[async_trait]
 impl Seat for SlotsSeat {
     async fn refresh(&mut self, now: Boottime) -> Result<Standing, Error> {
-        let standing = self.step(now).await;
+        // A wake is a hint: where nobody polls it, what is given up goes on beside the calls.
+        let leaving = self.leaving.wake();
+        let standing = beside(leaving, self.step(now)).await;
         self.heed();
         standing
     }

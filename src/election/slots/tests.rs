@@ -148,6 +148,19 @@ fn the_slots_are_taken_from_the_lowest_and_a_free_one_by_whoever_is_next() {
     });
 }
 
+/// Law 4: a wake may be late or lost without breaking anything.
+#[test]
+fn who_drops_its_wakes_leaves_the_door_with_its_next_refreshes() {
+    run("lost wakes", async {
+        let ground = Ground::new(2);
+        let mut a = ground.open("a", false).await;
+        for _ in 0..8 {
+            drop(a.seat.refresh(ground.now()).await.expect("an answer"));
+        }
+        assert_eq!(ground.entries().await, [vec!["a"], vec![], vec![]]);
+    });
+}
+
 /// Of two slots that came free at once.
 #[test]
 fn who_wins_two_slots_leads_in_the_lower_and_leaves_the_other() {

@@ -103,7 +103,7 @@ mod tests {
 
     fn store() -> Profile {
         let (location, lease) = ("file:///x".into(), Lease::Unlimited);
-        Profile { scheme: "file", location, lease, order: Order::Queue }
+        Profile::new("file", location, lease, Order::Queue)
     }
 
     fn entry(id: &str) -> Entry {

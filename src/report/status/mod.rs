@@ -289,7 +289,7 @@ mod tests {
     }
 
     fn store(lease: Lease) -> Profile {
-        Profile { scheme: "file", location: "file:///x".into(), lease, order: Order::Queue }
+        Profile::new("file", "file:///x".into(), lease, Order::Queue)
     }
 
     fn timed() -> Profile {

@@ -37,12 +37,8 @@ impl SimStore {
 #[async_trait]
 impl Store for SimStore {
     fn profile(&self) -> Profile {
-        Profile {
-            scheme: super::SCHEME,
-            location: self.location.clone(),
-            lease: Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8 }),
-            order: self.kind.order(),
-        }
+        let lease = Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8 });
+        Profile::new(super::SCHEME, self.location.clone(), lease, self.kind.order())
     }
 
     async fn open(

@@ -38,7 +38,9 @@ impl Advice {
             (grants.least.unwrap_or_default(), grants.greatest.unwrap_or(Duration::MAX));
         let granted = wishes.ttl.max(least).min(greatest);
         let ttl = shortest.map(|shortest| shortest.max(granted));
-        Self { ttl: ttl.filter(|&ttl| ttl <= greatest && fits(ttl)), shortest, granted }
+        // A server may say anything: what is longer is not even reckoned with.
+        let is_fit = |&ttl: &Duration| ttl <= greatest.min(LONGEST) && fits(ttl);
+        Self { ttl: ttl.filter(is_fit), shortest, granted }
     }
 }
 
@@ -85,5 +87,14 @@ mod tests {
         let more = advice(ZOOKEEPER, 0.001, [Some(60.0), Some(600.0)]);
         assert_eq!((more.ttl, more.granted), (Some(seconds(60.0)), seconds(60.0)));
         assert_eq!(advice(ZOOKEEPER, 0.001, [Some(1.0), Some(2.0)]).ttl, None);
+    }
+
+    #[test]
+    fn a_store_that_grants_what_nobody_may_ask_for_gets_no_advice() {
+        for least in [24 * 60 * 60 + 1, i64::MAX.unsigned_abs(), u64::MAX] {
+            let grants = Grants { least: Some(Duration::from_secs(least)), greatest: None };
+            let advice = Advice::new(&Wishes::default(), ETCD, seconds(0.002), grants);
+            assert_eq!(advice.ttl, None, "{least}");
+        }
     }
 }

@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use crate::fault::{Doing, Failure};
 use crate::faults;
 use crate::layout::LeaseId;
+use crate::lease;
 use crate::link::Link;
 use crate::overhear::Overheard;
 
@@ -158,7 +159,7 @@ async fn least_grant(client: &Client) -> Option<Duration> {
         let options = LeaseGrantOptions::new().with_id(id);
         let granted = client.lease_client().grant(1, Some(options)).await.ok()?.ttl();
         let _ = client.lease_client().revoke(id).await;
-        u64::try_from(granted).ok().map(Duration::from_secs)
+        lease::granted(granted)
     };
     timeout(ANSWER_TIMEOUT, ask).await.ok().flatten()
 }

@@ -82,6 +82,7 @@ pub(super) fn get(plan: &GetPlan) -> anyhow::Result<u8> {
     let Some(value) = value.with_context(|| format!("cannot read {key}"))?.bytes else {
         return Ok(NOTHING);
     };
+    Cell::Value(key).check_length(&value).with_context(|| format!("cannot read {key}"))?;
     report::write_out(&value).context("cannot write to stdout")?;
     Ok(0)
 }

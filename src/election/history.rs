@@ -119,11 +119,12 @@ impl History {
     /// [`ErrorKind::Unfit`] for what no version of elect has written.
     pub fn read(note: Option<&[u8]>) -> Result<Self, Error> {
         note.map_or(Ok(Self::default()), |text| {
-            Self::parse(text).map_err(|error| {
-                let what =
-                    "the history of the election is unreadable: its next leader begins it anew";
-                Error::new(ErrorKind::Unfit, what).because(error)
-            })
+            let what = "the history of the election is unreadable: its next leader begins it anew";
+            let unreadable = Error::new(ErrorKind::Unfit, what);
+            if text.len() > Cell::LONGEST {
+                return Err(unreadable);
+            }
+            Self::parse(text).map_err(|error| unreadable.because(error))
         })
     }
 

@@ -1,6 +1,6 @@
 //! What is to be done once: the keys of all runs that succeeded, as a note of the election.
 
-use elect_api::{Error, ErrorKind};
+use elect_api::{Cell, Error, ErrorKind};
 use serde::{Deserialize, Serialize};
 
 /// How many keys are kept. An older one is forgotten, and a run with it would be run again.
@@ -22,11 +22,13 @@ impl Done {
     /// [`ErrorKind::Unfit`] for what no version of elect has written.
     pub fn read(note: Option<&[u8]>) -> Result<Self, Error> {
         note.map_or(Ok(Self::default()), |text| {
-            serde_json::from_slice(text).map_err(|error| {
-                let what = "the election's note of what was done once is unreadable: remove it from the \
-                            store, and every key counts as not done";
-                Error::new(ErrorKind::Unfit, what).because(error)
-            })
+            let what = "the election's note of what was done once is unreadable: remove it from the \
+                        store, and every key counts as not done";
+            let unreadable = Error::new(ErrorKind::Unfit, what);
+            if text.len() > Cell::LONGEST {
+                return Err(unreadable);
+            }
+            serde_json::from_slice(text).map_err(|error| unreadable.because(error))
         })
     }
 

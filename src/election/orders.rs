@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::time::SystemTime;
 
 use elect_api::{
-    Candidate, Division, Entry, Error, ErrorKind, Survey, Token, Versioned, stamp, text,
+    Candidate, Cell, Division, Entry, Error, ErrorKind, Survey, Token, Versioned, stamp, text,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -111,11 +111,13 @@ impl Orders {
     /// [`ErrorKind::Unfit`] for what no version of elect has written.
     pub fn read(text: Option<&[u8]>) -> Result<Self, Error> {
         text.map_or(Ok(Self::default()), |text| {
-            serde_json::from_slice(text).map_err(|error| {
-                let what = "what is asked of the election is unreadable: remove it from the store, and \
-                            nothing is asked";
-                Error::new(ErrorKind::Unfit, what).because(error)
-            })
+            let what = "what is asked of the election is unreadable: remove it from the store, and \
+                        nothing is asked";
+            let unreadable = Error::new(ErrorKind::Unfit, what);
+            if text.len() > Cell::LONGEST {
+                return Err(unreadable);
+            }
+            serde_json::from_slice(text).map_err(|error| unreadable.because(error))
         })
     }
 
@@ -443,7 +445,7 @@ mod tests {
 
     #[test]
     fn what_others_wrote_is_read_clean_and_what_we_write_is_so() {
-        let long = "x".repeat(100_000);
+        let long = "x".repeat(50_000);
         let text = serde_json::json!({
             "paused": { "by": "a\0b", "at": 5, "reason": format!("\u{1b}[2J{long}") },
             "step_down": { "token": 7, "to": "c\nd", "by": "\u{202e}", "at": 5 },
@@ -471,5 +473,17 @@ mod tests {
             let error = Orders::read(Some(bad.as_bytes())).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unfit, "{bad:?}");
         }
+    }
+
+    #[test]
+    fn what_is_longer_than_any_of_ours_is_not_even_read() {
+        let zeros = vec!["0"; Cell::LONGEST / 2].join(",");
+        let bomb = format!("{{\"zz\":[{zeros}]}}");
+        let error = Orders::read(Some(bomb.as_bytes())).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unfit);
+        let text = &bomb.as_bytes()[..Cell::LONGEST - 2];
+        let end = text.iter().rposition(|&byte| byte == b'0').unwrap();
+        let longest = [&text[..=end], b"]}"].concat();
+        Orders::read(Some(&longest)).unwrap();
     }
 }

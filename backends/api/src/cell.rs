@@ -62,7 +62,7 @@ impl Cell<'_> {
         }
     }
 
-    /// That these bytes may be written there.
+    /// That these bytes may be written there, or may have been.
     ///
     /// # Errors
     /// [`ErrorKind::Unfit`] if they are too many.
@@ -101,6 +101,16 @@ pub struct Versioned {
     /// That of the bytes: it rises with each write, and never stands for two texts; 0 where there are none. It means
     /// nothing in a cell that is not written by version ([`If`]).
     pub version: u64,
+}
+
+impl Versioned {
+    /// What was found in a store. Of what is longer than any of ours so much is kept as shows that
+    /// ([`Cell::check_length`]): whoever can write there may have written anything.
+    pub fn found(mut bytes: Vec<u8>, version: u64) -> Self {
+        bytes.truncate(Cell::LONGEST + 1);
+        bytes.shrink_to_fit();
+        Self { bytes: Some(bytes), version }
+    }
 }
 
 /// What has to be so for a cell to be written, in one step with the writing.

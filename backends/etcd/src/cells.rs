@@ -23,9 +23,9 @@ pub(crate) struct Found {
 
 /// What the key says; nothing where it is not.
 pub(crate) fn of(kv: Option<KeyValue>) -> Versioned {
-    kv.map_or_else(Versioned::default, |kv| Versioned {
-        version: kv.mod_revision().unsigned_abs(),
-        bytes: Some(kv.into_key_value().1),
+    kv.map_or_else(Versioned::default, |kv| {
+        let version = kv.mod_revision().unsigned_abs();
+        Versioned::found(kv.into_key_value().1, version)
     })
 }
 

@@ -58,10 +58,8 @@ pub(crate) async fn read(client: &Client, path: &str) -> Result<Versioned, Error
 }
 
 fn of(content: Option<(Vec<u8>, Stat)>) -> Versioned {
-    content.map_or_else(Versioned::default, |(bytes, stat)| Versioned {
-        bytes: Some(bytes),
-        version: version_of(&stat),
-    })
+    content
+        .map_or_else(Versioned::default, |(bytes, stat)| Versioned::found(bytes, version_of(&stat)))
 }
 
 /// The transaction that wrote it: unlike the number that a node counts its own writes with it goes on rising

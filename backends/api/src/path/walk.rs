@@ -107,17 +107,15 @@ impl Walk {
             if is_last && (!is_link || self.last == Last::AsItIs) {
                 return Stop::There(name);
             }
-            if is_link {
-                let (path, is_open, is_of_a_process) = (self.path(), false, false);
-                self.steps.push(Step { path, stat, is_open, is_of_a_process });
-            }
             let outcome = if !is_link {
                 self.enter(&name, OFlag::O_NOFOLLOW)
             } else if !is_of_a_process_at(&self.here) {
                 self.follow(&name)
-            } else if is_last {
-                return Stop::Open(name);
             } else {
+                self.passes(stat);
+                if is_last {
+                    return Stop::Open(name);
+                }
                 self.enter(&name, OFlag::empty())
             };
             if let Err(errno) = outcome {
@@ -165,12 +163,23 @@ impl Walk {
         Ok(())
     }
 
+    /// A link with what comes next as its name is on the way.
+    fn passes(&mut self, stat: FileStat) {
+        let (path, is_open, is_of_a_process) = (self.path(), false, false);
+        self.steps.push(Step { path, stat, is_open, is_of_a_process });
+    }
+
+    /// Goes where the link leads that is judged, and not where another one would that has taken its name since.
     fn follow(&mut self, name: &OsStr) -> Result<(), Errno> {
         self.links += 1;
         if self.links > MAX_LINKS {
             return Err(Errno::ELOOP);
         }
-        let target = PathBuf::from(readlinkat(&self.here, name)?);
+        let itself = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let link = openat(&self.here, name, itself, Mode::empty())?;
+        self.passes(fstat(&link)?);
+        // Of what is no link any more there is nothing to read.
+        let target = PathBuf::from(readlinkat(&link, "")?);
         if target.is_absolute() {
             let top = Self::along(Path::new("/"), self.last)?;
             (self.here, self.seen) = (top.here, top.seen);
@@ -215,4 +224,47 @@ fn names(path: &Path) -> VecDeque<OsString> {
             _ => None,
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    use super::*;
+
+    /// The length of a link is that of the path in it, which tells which one was judged.
+    #[test]
+    fn the_link_that_is_judged_is_the_one_that_is_followed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        for name in ["ours", "somebody-elses"] {
+            fs::create_dir(path(name)).expect("a folder");
+        }
+        symlink("ours", path("link")).expect("a link");
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    for name in ["somebody-elses", "ours"] {
+                        symlink(name, path("next")).expect("a link");
+                        fs::rename(path("next"), path("link")).expect("renamed");
+                    }
+                }
+            });
+            let walks = (0..2000).map(|_| {
+                let mut walk = Walk::along(&path("link/file"), Last::Followed).expect("a way");
+                assert_eq!(walk.go(), Stop::Missing("file".into()));
+                let judged = walk.steps().iter().rev().find(|step| step.is_link());
+                let judged =
+                    usize::try_from(judged.expect("a link").stat.st_size).expect("a length");
+                (judged, walk.folder_path().file_name().expect("a name").len())
+            });
+            let strays = walks.filter(|(judged, followed)| judged != followed).count();
+            is_over.store(true, Ordering::Relaxed);
+            assert_eq!(strays, 0);
+        });
+    }
 }

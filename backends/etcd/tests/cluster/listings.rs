@@ -2,11 +2,13 @@
 
 use std::fs;
 
-use elect_api::{ElectionName, Entry, Store, Survey};
+use elect_api::{Cell, ElectionName, Entry, Store, Survey};
 use elect_testkit::program::peak_memory;
 use elect_testkit::run;
 use elect_testkit::servers::Etcd;
 use etcd_client::{Client, Txn, TxnOp};
+
+use crate::support::Runner;
 
 /// More than it may take, in KiB: twice the longest answer, and what is kept of all.
 const MEMORY: u64 = 12 << 10;
@@ -118,5 +120,20 @@ fn more_keys_than_any_election_has_are_refused() {
         client.delete(keys[7].as_str(), None).await.expect("one fewer");
         let survey = store(&etcd).survey(&election()).await.expect("a survey");
         assert_eq!(survey.entries().count(), 100_000);
+    });
+}
+
+#[test]
+fn of_a_cell_that_is_too_long_to_be_ours_no_more_is_kept_than_shows_that() {
+    run("listings", async {
+        let etcd = Etcd::start(1);
+        let mut client = client(&etcd).await;
+        client.put("elect/.notes/job/orders", vec![b'x'; 1_400_000], None).await.expect("a key");
+        let mut leader = Runner::new(&etcd.url(), "leader").await;
+        leader.lead().await;
+        let kept = leader.seat.control().bytes.as_ref().expect("something").len();
+        assert_eq!(kept, Cell::LONGEST + 1);
+        let read = leader.store.read(&election(), Cell::Control).await.expect("an answer");
+        assert_eq!(read.bytes.expect("something").len(), Cell::LONGEST + 1);
     });
 }

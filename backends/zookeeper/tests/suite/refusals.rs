@@ -241,3 +241,23 @@ fn a_server_that_wants_to_know_who_comes() {
         lead(seat(&with_user(&servers, "ann"), "ann", TTL).await.as_mut()).await;
     });
 }
+
+#[test]
+fn of_a_cell_that_is_too_long_to_be_ours_no_more_is_kept_than_shows_that() {
+    run("a long cell", async {
+        let servers = ZooKeeper::one();
+        let onlooker = Client::connect(&servers.address(0).to_string()).await.expect("a session");
+        let path = format!("/elect/.notes/{}/orders", election());
+        let options = CreateMode::Persistent.with_acls(Acls::anyone_all());
+        for (at, _) in path.match_indices('/').skip(1) {
+            onlooker.create(&path[..at], b"", &options).await.expect("a node");
+        }
+        onlooker.create(&path, &vec![b'x'; 900_000], &options).await.expect("a node");
+        let mut leader = seat(&servers.url(), "leader", TTL).await;
+        lead(leader.as_mut()).await;
+        let kept = leader.control().bytes.as_ref().expect("something").len();
+        assert_eq!(kept, Cell::LONGEST + 1);
+        let read = store(&servers.url()).read(&election(), Cell::Control).await;
+        assert_eq!(read.expect("an answer").bytes.expect("something").len(), Cell::LONGEST + 1);
+    });
+}

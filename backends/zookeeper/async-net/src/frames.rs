@@ -7,6 +7,10 @@ use std::io::{self, ErrorKind};
 /// up as usual (`jute.maxbuffer`), as a server lists the children of a node in one reply, however many there are.
 pub const LONGEST: u32 = 4 << 20;
 
+/// The longest first reply, in bytes: it tells of the session, and has 37. The library keeps the password in it, and
+/// sends it again with each attempt to connect.
+const GREETING: u32 = 1 << 10;
+
 /// How much of a frame is looked at: the header of a reply, and a number behind it.
 const BEGINNING: usize = 20;
 
@@ -91,9 +95,10 @@ impl Frames {
 
     fn read(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.replies.follow(bytes, LONGEST, |frame| {
-            let Some(number) = frame.number_at(0).filter(|_| !frame.is_first) else {
-                return Ok(());
-            };
+            if frame.is_first {
+                return if frame.length > GREETING { Err(too_wordy(frame.length)) } else { Ok(()) };
+            }
+            let Some(number) = frame.number_at(0) else { return Ok(()) };
             if number == EVENT {
                 self.told += u64::from(frame.length);
                 if self.told > EVENTS + EVENTS_PER_BYTE * self.watched {
@@ -177,6 +182,11 @@ fn too_many(announced: u32) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, what)
 }
 
+fn too_wordy(announced: u32) -> io::Error {
+    let what = format!("the server takes {announced} bytes to tell of a session, which takes 37");
+    io::Error::new(ErrorKind::InvalidData, what)
+}
+
 fn unasked() -> io::Error {
     let what = "the server tells of more changes than were watched for";
     io::Error::new(ErrorKind::InvalidData, what)
@@ -211,7 +221,12 @@ mod tests {
             assert_eq!(read(&bad).expect_err("a long frame").kind(), ErrorKind::InvalidData);
             read(&bad[..bad.len() - 1]).expect("nothing is announced yet");
         }
-        Frames::default().read(&frame(LONGEST)).expect("the longest");
+        // An answer to a request, and no news.
+        let answer = [&LONGEST.to_be_bytes()[..], &vec![0; LONGEST as usize]].concat();
+        let longest = [frame(GREETING), answer].concat();
+        Frames::default().read(&longest).expect("the longest of each");
+        let wordy = Frames::default().read(&frame(GREETING + 1)).expect_err("a long password");
+        assert_eq!(wordy.kind(), ErrorKind::InvalidData);
         Frames::default().read(&[0xff; 4]).expect_err("a length below zero");
     }
 

@@ -57,12 +57,12 @@ Examples:
 
 const PUT_MORE: &str = "\
 The store writes the value in one step with the proof that the entry with this token still
-leads. Whoever was replaced meanwhile, and does not know it yet, writes nothing.
+leads. A leader that was replaced writes nothing, even if it does not know that yet.
 
 Exit codes:
   0    it is written
-  124  it is not written: whoever has this token does not lead any more; only
-       what was sent while it led, and never answered, may be there
+  124  it is not written: the holder of this token leads no more. A request that it
+       sent as the leader, and that nobody answered, may have been written
   125  elect itself failed: usage, configuration, the store; after this it may
        be written or not, and may be put again";
 
@@ -97,9 +97,9 @@ Examples:
   elect fence -e job --token 7 disk sync     for another program";
 
 const FENCE_MORE: &str = "\
-The store keeps the greatest token that has come for each resource of an election. Whoever
-comes with a smaller one has been replaced without knowing it: its command is not run. Who
-passes records its token in the same step, and becomes the command.
+The store keeps the greatest token that has come for each resource of an election. A
+smaller one is that of a leader that was replaced: its command is not run. An equal or a
+greater one is recorded in the same step, and elect becomes the command.
 
 Only the way to the command is barred. One that passed, and stands still before it does what
 it is there for, is not seen any more: keep it short, hand ELECT_TOKEN on to what can compare
@@ -108,7 +108,7 @@ holds the tree of an elect run ends it before another leads.
 
 Exit codes:
   0-255  the command's own
-  124    the token is stale: a greater one has come, and the command was not run
+  124    the token is stale, as a greater one has come; the command was not run
   125    elect itself failed: usage, configuration, the store
   126    the command cannot be executed
   127    the command was not found

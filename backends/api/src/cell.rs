@@ -227,3 +227,26 @@ fn no_token(election: &ElectionName, resource: &Key) -> Error {
     );
     Error::new(ErrorKind::Unfit, what)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cell_is_written_under_its_own_condition() {
+        let key = "k".parse().expect("a key");
+        let (unchanged, leads) = (If::Version(0), If::Leads(Token::new(1)));
+        for (cell, by_version, by_leader) in [
+            (Cell::Once, false, false),
+            (Cell::History, false, false),
+            (Cell::Control, true, false),
+            (Cell::Fence(&key), true, false),
+            (Cell::Value(&key), false, true),
+        ] {
+            assert_eq!(cell.check(b"", unchanged).is_ok(), by_version, "{cell}");
+            assert_eq!(cell.check(b"", leads).is_ok(), by_leader, "{cell}");
+            cell.check_length(&vec![0; Cell::LONGEST]).expect("the longest");
+            cell.check_length(&vec![0; Cell::LONGEST + 1]).expect_err("too long");
+        }
+    }
+}

@@ -20,7 +20,7 @@ use crate::survey;
 
 /// How often it is looked at.
 const LOOKS: usize = 5;
-/// An election takes some blocks and some files; its notes up to 64 KiB each.
+/// An election takes some blocks and some files; its cells up to 64 KiB each.
 const FEW_BYTES: u64 = 1024 * 1024;
 const FEW_FILES: u64 = 16;
 /// How many look-outs of the kernel a user may have at once.

@@ -1,5 +1,5 @@
 //! Sheets: small files beside the queue that are replaced as a whole, so that a power cut leaves the old one or
-//! the new, and the new once it is said to be written. Vital notes, orders, fences and values are such.
+//! the new, and the new once it is said to be written. All cells but the history are such.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};

@@ -17,7 +17,7 @@
 //! frozen until its lease has ended, may still wait in slots when there is another: nothing follows but that it may
 //! win a slot before that one.
 //!
-//! To the engine this is one seat of one store. The token, the validity and the notes of a leader are those of its
+//! To the engine this is one seat of one store. The token, the validity and the cells of a leader are those of its
 //! slot. What people ask of the election counts in every slot, and what they ask of a slot counts there.
 
 mod aside;

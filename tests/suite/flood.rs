@@ -1,8 +1,10 @@
-//! A store that announces more than anybody can want to read, and sends it: a program that has to do with it stays small.
+//! A store that announces more than anybody can want to read, and sends it, or answers what takes much room once it is
+//! decoded: a program that has to do with it stays small.
 
+use std::net::SocketAddr;
 use std::thread;
 
-use elect_testkit::fault::Flood;
+use elect_testkit::fault::{Flood, Torrent};
 use elect_testkit::program::{Elect, Running, line_of, peak_memory};
 use nix::sys::signal::Signal;
 
@@ -11,29 +13,50 @@ use crate::real::{Brand, Home};
 mod etcd {
     #[test]
     fn a_look_at_a_flood_stays_small() {
-        super::a_look_at_a_flood_stays_small(super::Brand::Etcd);
+        super::a_look_at_a_flood_stays_small(super::Brand::Etcd, super::Torrent::Endless);
+    }
+
+    #[test]
+    fn a_look_at_a_dense_flood_stays_small() {
+        super::a_look_at_a_flood_stays_small(super::Brand::Etcd, super::Torrent::Dense);
     }
 
     #[test]
     fn a_leader_in_a_flood_stays_small_and_leads_on() {
-        super::a_leader_in_a_flood_stays_small_and_leads_on(super::Brand::Etcd);
+        super::a_leader_in_a_flood_stays_small_and_leads_on(
+            super::Brand::Etcd,
+            super::Torrent::Endless,
+        );
+    }
+
+    #[test]
+    fn a_leader_in_a_dense_flood_stays_small_and_leads_on() {
+        super::a_leader_in_a_flood_stays_small_and_leads_on(
+            super::Brand::Etcd,
+            super::Torrent::Dense,
+        );
     }
 }
 
 mod zookeeper {
     #[test]
     fn a_look_at_a_flood_stays_small() {
-        super::a_look_at_a_flood_stays_small(super::Brand::ZooKeeper);
+        super::a_look_at_a_flood_stays_small(super::Brand::ZooKeeper, super::Torrent::Endless);
     }
 
     #[test]
     fn a_leader_in_a_flood_stays_small_and_leads_on() {
-        super::a_leader_in_a_flood_stays_small_and_leads_on(super::Brand::ZooKeeper);
+        super::a_leader_in_a_flood_stays_small_and_leads_on(
+            super::Brand::ZooKeeper,
+            super::Torrent::Endless,
+        );
     }
 }
 
 /// The most that the program may have had in memory, in KiB.
 const SMALL: u64 = 48 << 10;
+/// How many replies of a leader become floods.
+const FLOODS: u8 = 4;
 
 /// Until it ends.
 fn last_peak(mut running: Running) -> u64 {
@@ -48,36 +71,44 @@ fn last_peak(mut running: Running) -> u64 {
     last
 }
 
-fn elect(subcommand: &str, home: &Home, way: &Flood) -> Elect {
+fn elect(subcommand: &str, home: &Home, way: SocketAddr) -> Elect {
     let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
-    elect.args([subcommand, "-b", &home.url_through(way.address())])
+    elect.args([subcommand, "-b", &home.url_through(way)])
 }
 
-fn a_look_at_a_flood_stays_small(brand: Brand) {
+fn a_look_at_a_flood_stays_small(brand: Brand, torrent: Torrent) {
     let home = Home::slow(brand);
     let way = Flood::before(home.address(), brand.frames());
-    way.begin();
-    let peak = last_peak(elect("status", &home, &way).arg("job").spawn());
+    // So that there is something to answer.
+    elect("pause", &home, home.address()).arg("job").run().exits(0);
+    way.begin(torrent);
+    let peak = last_peak(elect("status", &home, way.address()).arg("job").spawn());
     assert!(peak > 0 && peak < SMALL, "{peak} KiB");
     way.end();
 }
 
-fn a_leader_in_a_flood_stays_small_and_leads_on(brand: Brand) {
+fn a_leader_in_a_flood_stays_small_and_leads_on(brand: Brand, torrent: Torrent) {
     let home = Home::slow(brand);
     let way = Flood::before(home.address(), brand.frames());
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("token");
-    let run = elect("run", &home, &way).args(["-e", "job", "--ttl", "30s"]).env("FILE", &file);
+    let run = elect("run", &home, way.address())
+        .args(["-e", "job", "--id", "one", "--ttl", "60s"])
+        .env("FILE", &file);
     let mut leader = run.sh("echo \"$ELECT_TOKEN\" >\"$FILE\"; exec sleep 3600").spawn();
     let token = line_of(&file);
-    let floods = 3;
-    for _ in 0..floods {
-        way.begin();
+    for priority in 1..=FLOODS {
+        way.begin(torrent);
+        // What the leader watches, so that the flood is the answer to that.
+        let set = elect("priority", &home, home.address()).args(["job", "one"]);
+        set.arg(priority.to_string()).run().exits(0);
         println!("{} bytes were taken", way.end());
     }
     let peak = peak_memory(leader.pid()).expect("it lives");
+    println!("{peak} KiB");
     assert!(peak < SMALL, "{peak} KiB");
-    let told = elect("status", &home, &way).args(["-o", "json", "job"]).run().exits(0).stdout;
+    let told =
+        elect("status", &home, way.address()).args(["-o", "json", "job"]).run().exits(0).stdout;
     let told: serde_json::Value = serde_json::from_str(&told).expect("JSON");
     assert_eq!(told["elections"][0]["leader"]["token"].to_string(), token.trim());
     leader.signal(Signal::SIGTERM);

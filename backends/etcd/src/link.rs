@@ -9,13 +9,13 @@ use tokio::sync::OnceCell;
 
 use crate::address::Address;
 use crate::badge::{Badge, Hitch};
+use crate::channel::watched;
 use crate::dial::Member;
 use crate::examine;
 use crate::fault::{self, Doing, Failure, Scene, Then};
 use crate::overhear::Overheard;
 use crate::probe::{self, Language};
 use crate::seat::Trouble;
-use crate::trips::counted;
 
 /// The way to the cluster: a connection to one member at a time.
 ///
@@ -188,7 +188,7 @@ impl Link {
         member: usize,
         overheard: &Overheard,
     ) -> Result<Client, etcd_client::Error> {
-        let channel = counted(self.members[member].dial(overheard).await?);
+        let channel = watched(self.members[member].dial(overheard).await?);
         // A member that is cut off from the others says so at once, and ends its watches.
         let options = ConnectOptions::new().with_require_leader(true);
         let Some(Credentials { user, password, .. }) = &self.credentials else {

@@ -23,6 +23,14 @@ pub(super) fn is_disguised(uri: &Uri, headers: &HeaderMap) -> bool {
     !is_plain(&asked)
 }
 
+/// Whether a page of another site asks, by what the browser says that shows it. Whoever follows a link here may read
+/// what is here, as the page where the link was may not; that page would learn by the code alone who leads.
+pub(super) fn is_of_another_site(headers: &HeaderMap) -> bool {
+    let says = |name, value: &str| headers.get(name).is_some_and(|said| said == value);
+    let is_shown = says("sec-fetch-mode", "navigate") && says("sec-fetch-dest", "document");
+    says("sec-fetch-site", "cross-site") && !is_shown
+}
+
 fn is_plain(authority: &Authority) -> bool {
     let host = authority.host();
     let number = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
@@ -31,7 +39,7 @@ fn is_plain(authority: &Authority) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use hyper::header::HeaderValue;
+    use hyper::header::{HeaderName, HeaderValue};
 
     use super::*;
 
@@ -52,5 +60,24 @@ mod tests {
         let whole = Uri::from_static("http://evil.example/leader");
         assert!(is_disguised(&whole, &HeaderMap::new()));
         assert!(!is_disguised(&Uri::from_static("/leader"), &HeaderMap::new()));
+    }
+
+    #[test]
+    fn pages_of_other_sites_are_told_from_people_and_programs() {
+        let is_refused = |said: &[(&'static str, &'static str)]| {
+            let said = said.iter().map(|(name, value)| {
+                let name = HeaderName::from_static(name);
+                (name, HeaderValue::from_static(value))
+            });
+            is_of_another_site(&said.collect())
+        };
+        let [cross, navigate] = [("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")];
+        assert!(!is_refused(&[]), "a program");
+        assert!(!is_refused(&[cross, navigate, ("sec-fetch-dest", "document")]), "a link");
+        assert!(!is_refused(&[("sec-fetch-site", "same-origin"), ("sec-fetch-mode", "cors")]));
+        assert!(!is_refused(&[("sec-fetch-site", "none"), navigate]), "typed");
+        assert!(is_refused(&[cross, ("sec-fetch-mode", "no-cors"), ("sec-fetch-dest", "script")]));
+        assert!(is_refused(&[cross, navigate, ("sec-fetch-dest", "iframe")]));
+        assert!(is_refused(&[cross]));
     }
 }

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use super::board::Board;
 use super::body::Body;
-use super::caller::is_disguised;
+use super::caller::{is_disguised, is_of_another_site};
 use super::crowd::Crowd;
 use super::events;
 use super::lookout::Lookout;
@@ -26,6 +26,7 @@ const UNKNOWN: &str =
 
 const DISGUISED: &str =
     "here only requests to an address by its number, or to localhost, are answered\n";
+const OF_ANOTHER_SITE: &str = "pages of other sites get no answer here\n";
 
 /// What all answers are made of.
 pub(super) struct Desk {
@@ -48,6 +49,9 @@ impl Desk {
         self.pace.turn().await;
         if self.is_local && is_disguised(request.uri(), request.headers()) {
             return last(page(StatusCode::MISDIRECTED_REQUEST, TEXT, DISGUISED));
+        }
+        if self.is_local && is_of_another_site(request.headers()) {
+            return last(page(StatusCode::FORBIDDEN, TEXT, OF_ANOTHER_SITE));
         }
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             let mut refusal =

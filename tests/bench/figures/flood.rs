@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use elect_testkit::fault::{Flood, Frames};
+use elect_testkit::fault::{Flood, Frames, Torrent};
 use elect_testkit::program::{Elect, peak_memory};
 use elect_testkit::servers::free_port;
 
@@ -51,10 +51,10 @@ fn without_end(stage: &Stage, store: Store, report: &mut Report) {
     let way = Flood::before(server, frames);
     let place = way.address().to_string();
     let leader = Leader::start(stage, store, &place);
-    way.begin();
+    way.begin(Torrent::Endless);
     way.end();
     let leading = leader.end();
-    way.begin();
+    way.begin(Torrent::Endless);
     let looking = look(store, &place, &stage.fresh("flood"));
     way.end();
     tell(report, store, "a reply without end", [leading, looking]);

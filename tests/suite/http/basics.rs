@@ -129,6 +129,26 @@ fn a_page_of_another_name_reads_nothing_on_the_loopback_interface() {
     }
 }
 
+/// It would learn who leads by whether a script can be loaded from there.
+#[test]
+fn a_page_of_another_site_cannot_tell_who_leads() {
+    let ground = Ground::new();
+    let (one, two) = (address(), address());
+    let _leader = leader(&ground, one);
+    let _waiter = serving(&ground, two).sh("sleep 3600").spawn();
+    eventually("a waiter", || try_get(two, "/readyz").filter(|answer| answer.code == 200));
+    let script = "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: no-cors\r\nSec-Fetch-Dest: script";
+    let link = "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document";
+    for (server, by, code) in
+        [(one, script, 403), (two, script, 403), (one, link, 200), (two, link, 503)]
+    {
+        let request =
+            format!("GET /leader HTTP/1.1\r\nHost: localhost\r\n{by}\r\nConnection: close\r\n\r\n");
+        let answer = exchange(server, request.as_bytes()).expect("an answer");
+        assert_eq!(answer.code, code, "{by}: {answer:?}");
+    }
+}
+
 #[test]
 fn an_address_in_use_is_refused_before_anything_is_done() {
     let ground = Ground::new();

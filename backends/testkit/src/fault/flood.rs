@@ -1,25 +1,39 @@
 //! A reply without end.
 
 use std::io::{self, Write};
+use std::iter;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use super::Frames;
 use crate::program::PATIENCE;
 
 /// What is announced, in bytes.
-const ANNOUNCED: u32 = 500_000_000;
+const ANNOUNCED: usize = 500_000_000;
 /// What a frame of HTTP/2 has in it at most, if nobody says otherwise.
 const FRAME: usize = 1 << 14;
+/// How long a dense reply is, in bytes: less than the 2 MiB that clients have room for on a stream.
+const DENSE: usize = 122 * FRAME;
 
-/// A way to a server on which replies can become floods: 500 MB are announced, and sent as long as somebody takes them.
+/// What comes in the place of a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Torrent {
+    /// 500 MB are announced, and sent as long as somebody takes them.
+    Endless,
+    /// 2 MB with nothing in them but the last list that the message has, of things that say nothing: a message of gRPC
+    /// takes two bytes for each. One that has no list passes.
+    Dense,
+}
+
+type Shared = Arc<Mutex<Option<Torrent>>>;
+
+/// A way to a server on which replies can become floods.
 #[derive(Debug)]
 pub struct Flood {
     address: SocketAddr,
-    is_on: Arc<AtomicBool>,
+    now: Shared,
     /// How much of each was taken, in bytes.
     taken: Receiver<u64>,
 }
@@ -32,18 +46,18 @@ impl Flood {
     pub fn before(server: SocketAddr, frames: Frames) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let address = listener.local_addr().expect("an address");
-        let is_on = Arc::new(AtomicBool::new(false));
+        let now = Shared::default();
         let (tell, taken) = channel();
-        let flag = Arc::clone(&is_on);
+        let what = Arc::clone(&now);
         thread::spawn(move || {
             for client in listener.incoming() {
-                let (tell, flag) = (tell.clone(), Arc::clone(&flag));
+                let (tell, what) = (tell.clone(), Arc::clone(&what));
                 let ends = client.and_then(|client| Ok((client, TcpStream::connect(server)?)));
                 let Ok((client, server)) = ends else { continue };
-                thread::spawn(move || relay(frames, client, server, &flag, &tell));
+                thread::spawn(move || relay(frames, client, server, &what, &tell));
             }
         });
-        Self { address, is_on, taken }
+        Self { address, now, taken }
     }
 
     /// Where clients find it.
@@ -52,8 +66,8 @@ impl Flood {
     }
 
     /// From now on each reply becomes one.
-    pub fn begin(&self) {
-        self.is_on.store(true, Ordering::Relaxed);
+    pub fn begin(&self, torrent: Torrent) {
+        set(&self.now, Some(torrent));
     }
 
     /// From now on replies pass, once somebody has taken of one what it takes; how much that was, in bytes.
@@ -63,7 +77,7 @@ impl Flood {
     #[track_caller]
     pub fn end(&self) -> u64 {
         let taken = self.taken.recv_timeout(PATIENCE).expect("a flood that somebody takes");
-        self.is_on.store(false, Ordering::Relaxed);
+        set(&self.now, None);
         taken
     }
 }
@@ -72,7 +86,7 @@ fn relay(
     frames: Frames,
     mut client: TcpStream,
     mut server: TcpStream,
-    is_on: &AtomicBool,
+    now: &Shared,
     tell: &Sender<u64>,
 ) {
     let ends = client.try_clone().and_then(|from| Ok((from, server.try_clone()?)));
@@ -88,8 +102,11 @@ fn relay(
         return;
     }
     while let Ok(frame) = frames.read(&mut server) {
-        if frames.content(&frame).is_some() && is_on.load(Ordering::Relaxed) {
-            let _ = tell.send(pour(frames, &frame, &mut client));
+        let torrent = *now.lock().unwrap_or_else(PoisonError::into_inner);
+        let content = frames.content(&frame).map(|begins| &frame[begins..]);
+        let flood = torrent.zip(content).and_then(|(torrent, content)| torrent.after(content));
+        if let Some(flood) = flood {
+            let _ = tell.send(pour(flood, frames, &frame, &mut client));
             return;
         }
         if client.write_all(&frame).is_err() {
@@ -98,24 +115,55 @@ fn relay(
     }
 }
 
+/// How long a message is said to be, in bytes, and what it is full of.
+type Content = (usize, [u8; 2]);
+
+impl Torrent {
+    /// What comes in the place of this message, if anything does.
+    fn after(self, message: &[u8]) -> Option<Content> {
+        match self {
+            Self::Endless => Some((ANNOUNCED, [0; 2])),
+            Self::Dense => Some((DENSE, [last_list(message)?, 0])),
+        }
+    }
+}
+
+/// How the last field begins that has bytes of its own. The first one is the header that all replies of etcd have.
+fn last_list(mut message: &[u8]) -> Option<u8> {
+    const BYTES: u8 = 2;
+    let mut last = None;
+    while let Some((&tag, rest)) = message.split_first() {
+        let end = rest.iter().position(|byte| byte & 0x80 == 0)? + 1;
+        let number =
+            rest[..end].iter().rev().fold(0, |high, low| high << 7 | usize::from(low & 0x7f));
+        let is_list = tag & 7 == BYTES && tag >> 3 > 1;
+        last = if is_list { Some(tag) } else { last };
+        message = rest[end..].get(if tag & 7 == BYTES { number } else { 0 }..)?;
+    }
+    last
+}
+
 /// Sends the flood in the place of this reply, as long as somebody takes it. Says how much that was.
-fn pour(frames: Frames, reply: &[u8], client: &mut TcpStream) -> u64 {
-    let announced = ANNOUNCED.to_be_bytes();
-    let zeros = [0; FRAME];
+fn pour((announced, pair): Content, frames: Frames, reply: &[u8], client: &mut TcpStream) -> u64 {
+    let length = u32::try_from(announced).expect("what can be announced").to_be_bytes();
+    let content = pair.repeat(FRAME / 2);
     let (first, head) = match frames {
-        Frames::Lengths => (announced.to_vec(), Vec::new()),
+        Frames::Lengths => (length.to_vec(), Vec::new()),
         // On the same stream, and not at its end.
         Frames::Grpc => {
-            let head = [&[0, 0x40, 0, 0, 0], &reply[5..frames.head()]].concat();
-            let message = [&[0], &announced[..], &zeros[..FRAME - 5]].concat();
-            ([&head[..], &message].concat(), head)
+            let head = |payload: usize| {
+                let length = u32::try_from(payload).expect("a frame").to_be_bytes();
+                [&length[1..], &[0, 0], &reply[5..frames.head()]].concat()
+            };
+            let message = [&[0], &length[..]].concat();
+            ([&head(message.len())[..], &message].concat(), head(FRAME))
         }
     };
-    let mut taken = 0;
-    let mut next = first;
-    while taken < u64::from(ANNOUNCED) && client.write_all(&next).is_ok() {
-        taken += next.len() as u64;
-        next = [&head[..], &zeros].concat();
-    }
-    taken
+    let frame = [&head[..], &content].concat();
+    let all = iter::once(first).chain(iter::repeat_n(frame, announced / FRAME));
+    all.take_while(|next| client.write_all(next).is_ok()).map(|next| next.len() as u64).sum()
+}
+
+fn set(now: &Shared, torrent: Option<Torrent>) {
+    *now.lock().unwrap_or_else(PoisonError::into_inner) = torrent;
 }

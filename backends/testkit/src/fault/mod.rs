@@ -32,7 +32,7 @@ pub use self::disk::Disk;
 pub use self::exhaust::Limits;
 pub(crate) use self::filter::enter as enter_filter;
 pub use self::filter::{Filter, Refusal};
-pub use self::flood::Flood;
+pub use self::flood::{Flood, Torrent};
 pub use self::frames::Frames;
 pub use self::freezer::Cgroup;
 pub use self::network::{Direction, Network};

@@ -40,7 +40,15 @@ impl Candidature {
         };
         let mut observer = Observer::new(told);
         let machine = Machine::new(self.rules(), self.timing, engine.now(), fastrand::u64(..));
-        let verdict = driver::drive(&candidacy, machine, &*engine, &mut work, &mut observer).await;
+        let verdict = driver::drive(
+            &candidacy,
+            machine,
+            &*engine,
+            &mut work,
+            &mut driver::no_inbox(),
+            &mut observer,
+        )
+        .await;
         match verdict {
             Verdict::StoreFailed(error) => Err(Error::of_store(error)),
             Verdict::Unreached => {

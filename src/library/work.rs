@@ -88,6 +88,10 @@ impl Tree for Work {
 
     fn sweep(&mut self) {}
 
+    fn signaled(&mut self, signal: i32) -> Option<i32> {
+        Some(signal)
+    }
+
     async fn next_event(&mut self) -> Event {
         if let Some(event) = self.pending.pop_front() {
             return event;

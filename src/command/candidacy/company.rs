@@ -11,7 +11,7 @@ use tokio::time::sleep;
 use super::Hooks;
 use super::health::{Heard, Patient};
 use super::helper::{Helper, Hold};
-use crate::election::driver::Tree;
+use crate::election::driver::{Inbox, Tree};
 use crate::election::machine::{Event, Interrupts};
 use crate::guard::{self, Deadlines, Order};
 
@@ -64,10 +64,6 @@ impl<'a, T: Tree> Company<'a, T> {
         }
     }
 
-    pub(in crate::command) const fn tree(&mut self) -> &mut T {
-        &mut self.tree
-    }
-
     pub(in crate::command) fn into_inner(self) -> T {
         self.tree
     }
@@ -79,7 +75,7 @@ impl<'a, T: Tree> Company<'a, T> {
 
     /// Waits for the hook of `--on-lost`, if there is one, for as long as it may take. Says whether a signal that
     /// wants us to end came meanwhile, which is passed on to it.
-    pub(in crate::command) async fn see_out(&mut self) -> bool {
+    pub(in crate::command) async fn see_out(&mut self, inbox: &mut Inbox) -> bool {
         self.resigns();
         self.start_lost();
         // Where a process cannot be killed, its guardian is left to wait for it.
@@ -90,7 +86,13 @@ impl<'a, T: Tree> Company<'a, T> {
                 biased;
                 () = &mut patience => self.lost = None,
                 outcome = over(&mut self.lost) => self.lost_is_over(outcome),
-                event = self.tree.next_event() => is_told_to_end |= self.interrupts_lost(&event),
+                Some(event) = inbox.recv() => {
+                    if let Event::Signal(signal) = event
+                        && let Some(signal) = self.tree.signaled(signal)
+                    {
+                        is_told_to_end |= self.interrupts_lost(signal);
+                    }
+                }
             }
         }
         is_told_to_end
@@ -111,12 +113,10 @@ impl<'a, T: Tree> Company<'a, T> {
 
     /// Whether this is a signal that wants us to end. The one that has ended the leadership does not concern the
     /// hook that comes after it; another one does.
-    fn interrupts_lost(&mut self, event: &Event) -> bool {
-        let &Event::Signal(signal @ (libc::SIGHUP | libc::SIGINT | libc::SIGQUIT | libc::SIGTERM)) =
-            event
-        else {
+    fn interrupts_lost(&mut self, signal: i32) -> bool {
+        if !matches!(signal, libc::SIGHUP | libc::SIGINT | libc::SIGQUIT | libc::SIGTERM) {
             return false;
-        };
+        }
         let now = guard::now();
         let is_new = self.interrupts.are_new(now, signal);
         if let Some(hook) = self.lost.as_mut().filter(|_| is_new) {
@@ -136,7 +136,6 @@ impl<'a, T: Tree> Company<'a, T> {
 
     /// Takes in what happened to the tree. What is to be known later is nothing now.
     fn happened(&mut self, event: Event) -> Option<Event> {
-        self.interrupts_lost(&event);
         if let Some(patient) = &mut self.patient {
             patient.happened(&event);
             if matches!(event, Event::Empty) && patient.is_looked_at() {
@@ -260,6 +259,12 @@ impl<T: Tree> Tree for Company<'_, T> {
 
     fn sweep(&mut self) {
         self.tree.sweep();
+    }
+
+    fn signaled(&mut self, signal: i32) -> Option<i32> {
+        let signal = self.tree.signaled(signal)?;
+        self.interrupts_lost(signal);
+        Some(signal)
     }
 
     async fn next_event(&mut self) -> Event {

@@ -12,8 +12,8 @@ use elect_api::{Answer, Called, Endpoint, ErrorKind, Examination, Finding, Store
 
 use self::machine::Machine;
 use self::trial::Trial;
-use super::interruption::{ended_by, interruption};
 use super::runtime::block_on;
+use super::signals::{ended_by, interruption};
 use crate::config::{self, DoctorPlan, OutputFormat};
 use crate::guard::{self, Incoming, Inherited};
 use crate::report::{self, DoctorReport, RightReport};

@@ -14,17 +14,20 @@ use std::time::{Duration, SystemTime};
 use anyhow::Context;
 use elect_api::remote::StoreId;
 use elect_api::{Division, Store, Token};
+use tokio::sync::mpsc::unbounded_channel;
 
+use self::job::Job;
 use self::terms::Terms;
 use self::tree::Watched;
 use super::candidacy::{
     BootClock, Company, Estate, Feed, Observer, Page, Poster, Service, Shared, keep_in_touch,
     keep_looking, listen, look_after, warn_of,
 };
+use super::signals::forward;
 use super::steer::preempt;
 use super::unstarted::{hint, outcome_of};
 use crate::config::{self, AfterLoss, RunPlan, Wait};
-use crate::election::driver::{self, Clock as _, Tree};
+use crate::election::driver::{self, Clock as _, Inbox, Tree};
 use crate::election::machine::Verdict;
 use crate::election::slots::{Slot, Slots};
 use crate::guard::{self, Enclosure, Ended, Forked, Heirloom, Incoming, Inherited, Whom};
@@ -202,7 +205,9 @@ impl Terms<'_> {
             let guardian = guardian.attach().context("cannot watch the guardian")?;
             let poster = Poster::of(&self.plan.campaign, None, &self.log)?;
             let service = Service::new(self.charge(), Some(guardian.pulse()), &self.log);
-            let tree = Watched::new(guardian, incoming, self.slot.clone(), poster);
+            let (tell, mut inbox) = unbounded_channel();
+            let job = Some(Job::new());
+            let tree = Watched::new(guardian, job, self.slot.clone(), poster);
             let shared = Shared::new(&self.log, clock.now());
             let told = Told {
                 shared: &shared,
@@ -212,11 +217,12 @@ impl Terms<'_> {
                 gives_way: false,
             };
             let Competed { verdict, told_to_end, relapse, tree } = tokio::select! {
-                past = self.compete(tree, inherited, &clock, told, pause) => past,
+                past = self.compete(tree, &mut inbox, inherited, &clock, told, pause) => past,
+                never = forward(&incoming, &tell) => match never {},
                 never = preempt(&self.plan.campaign, &self.candidate, &self.log) => match never {},
                 never = keep_in_touch(service.as_ref()) => match never {},
             };
-            let ended_by_key = tree.job().ended_by_key();
+            let ended_by_key = tree.ended_by_key();
             let guardian = tree.into_guardian();
             guardian.send_off();
             let close =
@@ -237,6 +243,7 @@ impl Terms<'_> {
     async fn compete<T: Tree>(
         &self,
         tree: T,
+        inbox: &mut Inbox,
         inherited: &Inherited,
         clock: &BootClock,
         told: Told<'_>,
@@ -256,14 +263,14 @@ impl Terms<'_> {
                     .in_slot(self.slot.as_ref(), &self.election);
             let machine = self.machine(clock.now(), pause);
             tokio::select! {
-                verdict = driver::drive(&candidacy, machine, clock, &mut tree, &mut observer) => verdict,
+                verdict = driver::drive(&candidacy, machine, clock, &mut tree, inbox, &mut observer) => verdict,
                 never = changes.follow_changes() => match never {},
                 never = keep_looking(health) => match never {},
                 never = told.shared.keep_drawing() => match never {},
             }
         };
         told.shared.clear();
-        let told_to_end = tree.see_out().await;
+        let told_to_end = tree.see_out(inbox).await;
         Competed { verdict, told_to_end, relapse: tree.relapse(), tree: tree.into_inner() }
     }
 

@@ -11,29 +11,29 @@ use crate::command::candidacy::Poster;
 use crate::election::driver::Tree;
 use crate::election::machine::Event;
 use crate::election::slots::Slot;
-use crate::guard::{Guardian, Incoming, Order, Report};
+use crate::guard::{Guardian, Order, Report};
 
 pub(super) struct Watched {
     guarded: Guarded,
-    incoming: Incoming,
-    job: Job,
+    /// What the command is in the terminal, if it is the only one.
+    job: Option<Job>,
     slot: Option<Slot>,
     poster: Poster,
 }
 
 impl Watched {
-    /// `slot` says in which slot of the election the command leads, if that has any.
-    pub(super) fn new(
+    /// `job` is that of the only command of elect, `slot` says in which slot of the election it leads, if that has any.
+    pub(super) const fn new(
         guardian: Guardian,
-        incoming: Incoming,
+        job: Option<Job>,
         slot: Option<Slot>,
         poster: Poster,
     ) -> Self {
-        Self { guarded: Guarded::new(guardian), incoming, job: Job::new(), slot, poster }
+        Self { guarded: Guarded::new(guardian), job, slot, poster }
     }
 
-    pub(super) const fn job(&self) -> &Job {
-        &self.job
+    pub(super) fn ended_by_key(&self) -> bool {
+        self.job.as_ref().is_some_and(Job::ended_by_key)
     }
 
     pub(super) fn into_guardian(self) -> Guardian {
@@ -41,52 +41,40 @@ impl Watched {
     }
 
     fn happened(&mut self, happened: Happened) -> Option<Event> {
+        if let Happened::Died
+        | Happened::Swept
+        | Happened::Reported(Report::NotStarted(_) | Report::Ended(_) | Report::Empty) = happened
+        {
+            self.poster.end();
+        }
+        let Some(job) = &mut self.job else { return happened.event() };
         match happened {
-            Happened::Died | Happened::Reported(Report::NotStarted(_)) => {
-                self.job.is_gone();
-                self.poster.end();
-            }
-            Happened::Reported(Report::Started { group }) => self.job.started(group),
+            Happened::Died | Happened::Reported(Report::NotStarted(_)) => job.is_gone(),
+            Happened::Reported(Report::Started { group }) => job.started(group),
             Happened::Reported(Report::Stopped(signal)) => {
-                if self.job.stopped(signal) {
+                if job.stopped(signal) {
                     self.guarded.guardian().obey(Order::pass_on(libc::SIGCONT));
                 }
             }
             Happened::Reported(Report::Ended(ended)) => {
-                self.job.ended(ended);
-                self.poster.end();
-                if self.job.ended_by_key() {
+                job.ended(ended);
+                if job.ended_by_key() {
                     return Some(Event::EndedByKey(ended));
                 }
             }
-            Happened::Reported(Report::Empty) | Happened::Swept => self.poster.end(),
-            Happened::Reported(Report::SoftPassed | Report::MayNotSignal(_)) => {}
+            Happened::Reported(Report::SoftPassed | Report::MayNotSignal(_) | Report::Empty)
+            | Happened::Swept => {}
         }
         happened.event()
-    }
-
-    fn signaled(&mut self, signal: i32) -> Option<Event> {
-        match signal {
-            libc::SIGCHLD => _ = self.guarded.guardian().reap(),
-            libc::SIGTSTP => {
-                if self.job.suspend() {
-                    self.guarded.guardian().obey(Order::pass_on(signal));
-                }
-            }
-            libc::SIGCONT => {
-                self.job.resume();
-                return Some(Event::Signal(signal));
-            }
-            _ => return Some(Event::Signal(signal)),
-        }
-        None
     }
 }
 
 #[async_trait]
 impl Tree for Watched {
     fn start(&mut self, token: Token, holds: &Holds<'_>) -> io::Result<()> {
-        self.job.starts();
+        if let Some(job) = &mut self.job {
+            job.starts();
+        }
         if let Some(number) = self.slot.as_ref().and_then(Slot::number) {
             self.guarded.guardian().leads_part(number);
         }
@@ -96,8 +84,8 @@ impl Tree for Watched {
     }
 
     fn obey(&mut self, order: Order) {
-        if let Order::Signal { signal, .. } = order {
-            self.job.passes_on(signal);
+        if let (Order::Signal { signal, .. }, Some(job)) = (order, &mut self.job) {
+            job.passes_on(signal);
         }
         self.guarded.guardian().obey(order);
         self.poster.ordered(order);
@@ -113,18 +101,27 @@ impl Tree for Watched {
         self.guarded.sweep();
     }
 
+    fn signaled(&mut self, signal: i32) -> Option<i32> {
+        match (signal, &mut self.job) {
+            (libc::SIGCHLD, _) => _ = self.guarded.guardian().reap(),
+            (libc::SIGTSTP, Some(job)) => {
+                if job.suspend() {
+                    self.guarded.guardian().obey(Order::pass_on(signal));
+                }
+            }
+            (libc::SIGCONT, Some(job)) => {
+                job.resume();
+                return Some(signal);
+            }
+            _ => return Some(signal),
+        }
+        None
+    }
+
     async fn next_event(&mut self) -> Event {
         loop {
-            let event = tokio::select! {
-                biased;
-                happened = self.guarded.next() => self.happened(happened),
-                signal = self.incoming.next() => match signal {
-                    Ok(signal) => self.signaled(signal),
-                    // The descriptor cannot fail; if it does, the guardian's reports go on.
-                    Err(_) => std::future::pending().await,
-                },
-            };
-            if let Some(event) = event {
+            let happened = self.guarded.next().await;
+            if let Some(event) = self.happened(happened) {
                 return event;
             }
         }

@@ -13,11 +13,12 @@ use std::time::Duration;
 
 use anyhow::Context;
 use elect_api::{Candidate, ElectionName};
+use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::watch;
 
 use self::health::{Fitness, Health};
 use self::observer::Quiet;
-use self::standing::Standing;
+use self::standing::{Standing, forward};
 use super::candidacy::{
     BootClock, Charge, Company, Feed, Hooks, Observer, Page, Poster, Service, Shared, environment,
     keep_in_touch, listen, warn_of,
@@ -25,7 +26,7 @@ use super::candidacy::{
 use super::runtime::block_on;
 use super::steer::preempt;
 use crate::config::{self, AfterLoss, SidecarPlan, Wait};
-use crate::election::driver::{self, Candidacy, Clock as _};
+use crate::election::driver::{self, Candidacy, Clock as _, Inbox};
 use crate::election::machine::{Event, Heeds, Machine, Rules, Settles, Verdict};
 use crate::election::timing::Timing;
 use crate::guard::{Incoming, Inherited};
@@ -66,7 +67,8 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
     let server = page.map(|page| page.serve(&plan.campaign)).transpose()?;
     let incoming = Incoming::new(inherited).context("cannot read signals")?;
     let (told, fitness) = watch::channel(Fitness::Unknown);
-    let standing = Standing::new(&incoming, fitness, poster, board.as_deref(), grace)?;
+    let (tell, inbox) = unbounded_channel();
+    let standing = Standing::new(poster, board.as_deref(), grace)?;
     let known = plan.campaign.backend.for_others(&profile.location);
     let environment =
         environment::for_command(&plan.campaign.election, &candidate, &known, address);
@@ -82,11 +84,14 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
     let service = Service::new(charge, None, log);
     let others = Others { board: board.as_deref(), service: service.as_ref() };
     let clock = BootClock::new()?;
-    let mut sidecar = Sidecar { plan, log, candidate, others, clock, standing };
+    let (standing, known) = (standing, fitness.clone());
+    let mut sidecar =
+        Sidecar { plan, log, candidate, others, clock, standing, inbox, fitness: known };
     let health = Health::new(&plan.health, inherited, log, told);
     let outcome = tokio::select! {
         outcome = sidecar.campaign() => outcome,
         never = health.keep_looking() => match never {},
+        never = forward(&incoming, fitness, &tell) => match never {},
         never = changes.follow_changes() => match never {},
         never = keep_in_touch(service.as_ref()) => match never {},
     };
@@ -130,6 +135,9 @@ struct Sidecar<'a> {
     others: Others<'a>,
     clock: BootClock,
     standing: Company<'a, Standing<'a>>,
+    /// The signals that want us to end, and whether the application is well by now.
+    inbox: Inbox,
+    fitness: watch::Receiver<Fitness>,
 }
 
 impl Sidecar<'_> {
@@ -147,14 +155,21 @@ impl Sidecar<'_> {
 
     /// A candidate that may not lead has no entry: it would only be in the others' way.
     async fn wait_until_fit(&mut self) -> Next {
-        while !self.standing.tree().is_fit() {
-            self.others.rests();
-            if let Event::Signal(signal) = self.standing.tree().news().await {
+        loop {
+            // What was told before is of another candidacy, but for signals.
+            let mut told = self.inbox.try_recv().ok();
+            if told.is_none() {
+                if *self.fitness.borrow() == Fitness::Fit {
+                    return Next::Again;
+                }
+                self.others.rests();
+                told = self.inbox.recv().await;
+            }
+            if let Some(Event::Signal(signal)) = told {
                 self.log.info(format_args!("signal {signal} ended elect"));
                 return Next::End;
             }
         }
-        Next::Again
     }
 
     async fn take_part(&mut self) -> anyhow::Result<Next> {
@@ -179,14 +194,14 @@ impl Sidecar<'_> {
         let mut observer = Quiet::new(observer, self.log, board, service);
         let rules = rules(&campaign.election, candidate, campaign.lock_delay);
         let machine = Machine::new(rules, timing, self.clock.now(), fastrand::u64(..));
-        let drive =
-            driver::drive(&candidacy, machine, &self.clock, &mut self.standing, &mut observer);
+        let (tree, inbox) = (&mut self.standing, &mut self.inbox);
+        let drive = driver::drive(&candidacy, machine, &self.clock, tree, inbox, &mut observer);
         let verdict = tokio::select! {
             verdict = drive => verdict,
             never = preempt(campaign, candidate, self.log) => match never {},
             never = shared.keep_drawing() => match never {},
         };
-        let told_to_end = self.standing.see_out().await;
+        let told_to_end = self.standing.see_out(&mut self.inbox).await;
         shared.clear();
         let next = self.judge(verdict, &profile.location)?;
         Ok(if told_to_end { Next::End } else { next })

@@ -2,12 +2,14 @@
 //! end.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::io;
 use std::time::Duration;
 
 use anyhow::Context;
 use async_trait::async_trait;
 use elect_api::{Boottime, Holds, Ticket, Token};
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 
 use super::health::Fitness;
@@ -19,8 +21,6 @@ use crate::report::http::{Board, Reason};
 
 /// Like a command that takes the whole of its grace to end once it is asked to.
 pub(super) struct Standing<'a> {
-    incoming: &'a Incoming,
-    fitness: watch::Receiver<Fitness>,
     poster: Poster,
     board: Option<&'a Board>,
     grace: Duration,
@@ -32,27 +32,13 @@ pub(super) struct Standing<'a> {
 
 impl<'a> Standing<'a> {
     pub(super) fn new(
-        incoming: &'a Incoming,
-        fitness: watch::Receiver<Fitness>,
         poster: Poster,
         board: Option<&'a Board>,
         grace: Duration,
     ) -> anyhow::Result<Self> {
         let alarm = Alarm::new().context("cannot make a timer")?;
         let pending = VecDeque::new();
-        Ok(Self { incoming, fitness, poster, board, grace, alarm, ends: None, pending })
-    }
-
-    pub(super) fn is_fit(&mut self) -> bool {
-        matches!(&*self.fitness.borrow_and_update(), Fitness::Fit)
-    }
-
-    /// A signal that wants us to end, or a change of the application's fitness.
-    ///
-    /// # Cancellation
-    /// Nothing is lost.
-    pub(super) async fn news(&mut self) -> Event {
-        news(self.incoming, &mut self.fitness).await
+        Ok(Self { poster, board, grace, alarm, ends: None, pending })
     }
 
     /// From here on we say that we do not lead.
@@ -93,47 +79,51 @@ impl Tree for Standing<'_> {
 
     fn sweep(&mut self) {}
 
+    fn signaled(&mut self, signal: i32) -> Option<i32> {
+        Some(signal)
+    }
+
     async fn next_event(&mut self) -> Event {
         if let Some(event) = self.pending.pop_front() {
             return event;
         }
-        tokio::select! {
-            biased;
-            () = self.alarm.until(self.ends) => {}
-            event = news(self.incoming, &mut self.fitness) => return event,
-        }
+        self.alarm.until(self.ends).await;
         self.ends = None;
         self.pending = [Event::Empty].into();
         Event::Ended(Ended::Exited(0))
     }
 }
 
-async fn news(incoming: &Incoming, fitness: &mut watch::Receiver<Fitness>) -> Event {
+/// Passes on the signals that want us to end, and what is known of the application.
+pub(super) async fn forward(
+    incoming: &Incoming,
+    mut fitness: watch::Receiver<Fitness>,
+    inbox: &UnboundedSender<Event>,
+) -> Infallible {
     loop {
-        tokio::select! {
+        let event = tokio::select! {
             signal = incoming.next() => match signal {
-                Ok(libc::SIGCHLD) => guard::reap(),
-                Ok(libc::SIGTSTP) => _ = guard::stop(Whom::Ourselves),
-                // There is no daemon that would reload.
-                Ok(libc::SIGHUP) => return Event::Signal(libc::SIGTERM),
-                Ok(signal @ (libc::SIGINT | libc::SIGQUIT | libc::SIGTERM)) => {
-                    return Event::Signal(signal);
+                Ok(libc::SIGCHLD) => {
+                    guard::reap();
+                    continue;
                 }
-                Ok(_) => {}
+                Ok(libc::SIGTSTP) => {
+                    guard::stop(Whom::Ourselves);
+                    continue;
+                }
+                // There is no daemon that would reload.
+                Ok(libc::SIGHUP) => Event::Signal(libc::SIGTERM),
+                Ok(signal @ (libc::SIGINT | libc::SIGQUIT | libc::SIGTERM)) => Event::Signal(signal),
+                Ok(_) => continue,
                 // The descriptor cannot fail.
                 Err(_) => std::future::pending().await,
             },
-            changed = fitness.changed() => {
-                if changed.is_err() {
-                    std::future::pending::<()>().await;
-                }
-                return match &*fitness.borrow_and_update() {
-                    Fitness::Unfit(why) => {
-                        Event::Withdraw(format!("the application is not well: {why}"))
-                    }
-                    Fitness::Fit | Fitness::Unknown => Event::Tick,
-                };
-            }
-        }
+            Ok(()) = fitness.changed() => match &*fitness.borrow_and_update() {
+                Fitness::Unfit(why) => Event::Withdraw(format!("the application is not well: {why}")),
+                Fitness::Fit | Fitness::Unknown => Event::Tick,
+            },
+        };
+        // Whoever reads it ends only with all of us.
+        let _ = inbox.send(event);
     }
 }

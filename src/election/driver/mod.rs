@@ -17,7 +17,7 @@ use tokio::sync::Mutex;
 use crate::guard::Order;
 use crate::guard::switches::is_off;
 
-pub use surroundings::{Clock, Observer, Tree};
+pub use surroundings::{Clock, Inbox, Observer, Tree, no_inbox};
 
 use self::requests::{Raw, Request, SharedSeat};
 use super::history::{History, Record};
@@ -46,6 +46,7 @@ struct Driver<'a> {
     candidacy: &'a Candidacy<'a>,
     clock: &'a (dyn Clock + Sync),
     tree: &'a mut dyn Tree,
+    inbox: &'a mut Inbox,
     observer: &'a mut dyn Observer,
     seat: Option<SharedSeat>,
     request: Option<Request<'a>>,
@@ -77,18 +78,20 @@ struct Driver<'a> {
 /// Runs `machine` to its verdict.
 ///
 /// # Cancellation
-/// Dropping the future leaves the entry in the store and the tree to the guardian.
+/// Dropping the future leaves the entry in the store, the tree to the guardian, and in the inbox what was not read.
 pub async fn drive(
     candidacy: &Candidacy<'_>,
     mut machine: Machine,
     clock: &(dyn Clock + Sync),
     tree: &mut dyn Tree,
+    inbox: &mut Inbox,
     observer: &mut dyn Observer,
 ) -> Verdict {
     let mut driver = Driver {
         candidacy,
         clock,
         tree,
+        inbox,
         observer,
         seat: None,
         request: None,
@@ -287,6 +290,11 @@ impl<'a> Driver<'a> {
                     return self.answered(call.as_ref(), answer);
                 }
                 event = self.tree.next_event() => return event,
+                Some(event) = self.inbox.recv() => {
+                    if let Some(event) = self.received(event) {
+                        return event;
+                    }
+                }
                 () = ready(&mut self.wake) => {
                     self.wake = None;
                     return Event::Woken;
@@ -317,6 +325,14 @@ impl<'a> Driver<'a> {
                 }
                 () = self.clock.until(tick) => return Event::Tick,
             }
+        }
+    }
+
+    /// What is left of what came for the engine.
+    fn received(&mut self, event: Event) -> Option<Event> {
+        match event {
+            Event::Signal(signal) => self.tree.signaled(signal).map(Event::Signal),
+            event => Some(event),
         }
     }
 

@@ -4,6 +4,7 @@ use std::io;
 
 use async_trait::async_trait;
 use elect_api::{Boottime, Holds, Survey, Ticket, Token};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::election::Called;
 use crate::election::machine::{Event, News};
@@ -49,11 +50,22 @@ pub trait Tree: Send {
     /// Kills everything when the guardian is dead: [`Event::Empty`] comes of it.
     fn sweep(&mut self);
 
-    /// What happens to the command, and which signals come to elect.
+    /// Does what this signal to elect wants of the tree itself. Returns what is left for the engine.
+    fn signaled(&mut self, signal: i32) -> Option<i32>;
+
+    /// What happens to the command.
     ///
     /// # Cancellation
     /// Nothing is lost.
     async fn next_event(&mut self) -> Event;
+}
+
+/// What comes from outside of a candidacy: signals to elect, and what whoever drives it wants.
+pub type Inbox = UnboundedReceiver<Event>;
+
+/// The inbox of a candidacy that nobody writes to.
+pub fn no_inbox() -> Inbox {
+    unbounded_channel().1
 }
 
 /// Whoever tells people, and knows what the engine does not. It has no defaults either.

@@ -162,7 +162,10 @@ impl Machine {
             Event::StepDown(why) => self.step_down(now, why),
             Event::Sick(why) => self.sick(now, &why),
             Event::Ordered(orders) => self.ordered(now, orders),
-            Event::Withdraw(why) => self.withdraw(now, why),
+            Event::Release(why) if matches!(self.phase, Phase::Leading(_)) => {
+                self.step_down(now, why);
+            }
+            Event::Withdraw(why) | Event::Release(why) => self.withdraw(now, why),
             Event::SoftPassed => self.soft_passed(now),
             Event::Started
             | Event::NotStarted(_)

@@ -143,6 +143,8 @@ pub enum Event {
     Ordered(Orders),
     /// We are not to lead, for this reason: leave the queue, or give leadership up.
     Withdraw(String),
+    /// The same, where to give leadership up is no failure: somebody else is to have it.
+    Release(String),
     /// Time has passed.
     Tick,
 }

@@ -107,7 +107,7 @@ pub(crate) fn start(
         name.clone(),
         punctual.then_some(game.plan.dying),
     );
-    let (tree, strings, process) = guardian::pair(Arc::clone(&witness), chance, &game.plan);
+    let (tree, inbox, strings, process) = guardian::pair(Arc::clone(&witness), chance, &game.plan);
     tokio::spawn({
         let (game, host, presence) = (Arc::clone(game), Arc::clone(host), game.presence());
         let (orders, giving_up) = (strings.guardian.clone(), Arc::clone(&witness));
@@ -131,7 +131,7 @@ pub(crate) fn start(
         let (fate, brake) = (Arc::clone(&fate), Arc::clone(&stopped));
         let guardian = strings.guardian.clone();
         async move {
-            let work = campaign(&game, name, seed, tree, witness);
+            let work = campaign(&game, name, seed, (tree, inbox), witness);
             let mut work = pin!(work);
             while let Some(doom) = on(&host, &stops, &fate, work.as_mut()).await {
                 match doom {
@@ -170,7 +170,7 @@ async fn campaign(
     game: &Game,
     Name { id, priority }: Name,
     seed: u64,
-    mut tree: guardian::SimTree,
+    (mut tree, mut inbox): (guardian::SimTree, driver::Inbox),
     witness: Arc<Witness>,
 ) {
     let host = Arc::clone(&witness.host);
@@ -222,7 +222,8 @@ async fn campaign(
     };
     let machine = Machine::new(rules, timing, host.now(), seed);
     let clock = EngineClock(host);
-    let verdict = driver::drive(&candidacy, machine, &clock, &mut tree, &mut narrator).await;
+    let verdict =
+        driver::drive(&candidacy, machine, &clock, &mut tree, &mut inbox, &mut narrator).await;
     let was_asked = matches!(&verdict, Verdict::SteppedDown(why) if why == ANOTHERS_TURN);
     let is_usual = was_asked || matches!(verdict, Verdict::Ended(_) | Verdict::Interrupted(_));
     if game.is_long_calm() && !is_usual {

@@ -129,9 +129,7 @@ fn befall_process(game: &Game, host: &Arc<Host>, run: &Run, chance: &mut fastran
         }
     };
     let tell_wrapper = |event| {
-        if let Some(wrapper) = run.strings.wrapper.upgrade() {
-            let _ = wrapper.send(event);
-        }
+        let _ = run.strings.inbox.send(event);
     };
     let stop_wrapper = || candidate::stop(&run.stopped, span);
     let kill = |victims: Victims| {
@@ -268,8 +266,8 @@ pub(crate) fn close(game: &Game, crew: &Crew) {
         let Some(run) = &*run else { continue };
         if chance.bool() {
             run.wrapper.abort();
-        } else if let Some(wrapper) = run.strings.wrapper.upgrade() {
-            let _ = wrapper.send(Event::Signal(libc::SIGTERM));
+        } else {
+            let _ = run.strings.inbox.send(Event::Signal(libc::SIGTERM));
         }
     }
 }

@@ -43,12 +43,12 @@ pub(crate) struct SimTree {
     soft: Option<Boottime>,
 }
 
-/// By what fate takes hold of a guardian, and talks to its wrapper. Neither keeps the one from seeing that
-/// the other is gone.
+/// By what fate takes hold of a guardian, which does not keep that from seeing that its wrapper is gone, and talks to
+/// the wrapper.
 #[derive(Clone)]
 pub(crate) struct Strings {
     pub(crate) guardian: WeakUnboundedSender<Order>,
-    pub(crate) wrapper: WeakUnboundedSender<machine::Event>,
+    pub(crate) inbox: UnboundedSender<machine::Event>,
 }
 
 /// The guardian's end, with all that it decides.
@@ -111,10 +111,11 @@ pub(crate) fn pair(
     witness: Arc<Witness>,
     mut chance: fastrand::Rng,
     plan: &Plan,
-) -> (SimTree, Strings, SimGuardian) {
+) -> (SimTree, driver::Inbox, Strings, SimGuardian) {
     let (order_sender, orders) = unbounded_channel();
     let (event_sender, events) = unbounded_channel();
-    let strings = Strings { guardian: order_sender.downgrade(), wrapper: event_sender.downgrade() };
+    let (tell, inbox) = unbounded_channel();
+    let strings = Strings { guardian: order_sender.downgrade(), inbox: tell };
     let broom = Arc::new(Notify::new());
     let obeys = chance.bool();
     let leftover = if chance.u8(0..4) == 0 { Leftover::Wait } else { Leftover::Kill };
@@ -144,7 +145,8 @@ pub(crate) fn pair(
         dead_man: None,
         host,
     };
-    (SimTree { orders: order_sender, events, witness, broom, soft: None }, strings, guardian)
+    let tree = SimTree { orders: order_sender, events, witness, broom, soft: None };
+    (tree, inbox, strings, guardian)
 }
 
 #[async_trait]
@@ -171,6 +173,10 @@ impl driver::Tree for SimTree {
 
     fn sweep(&mut self) {
         self.broom.notify_one();
+    }
+
+    fn signaled(&mut self, signal: i32) -> Option<i32> {
+        Some(signal)
     }
 
     async fn next_event(&mut self) -> machine::Event {

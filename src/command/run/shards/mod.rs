@@ -9,7 +9,6 @@
 //! Whoever leaves does so from the roster first: others wait for its shards while their commands are being stopped.
 
 mod coordinator;
-mod part;
 mod roster;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,19 +19,22 @@ use anyhow::Context;
 use elect_api::Division;
 use futures_util::future::{FutureExt, LocalBoxFuture};
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::{Semaphore, watch};
 use tokio::task::yield_now;
 
 use self::coordinator::Coordinator;
-use self::part::{Part, Word};
 use self::roster::{Herald, Known, Roster};
 use super::terms::Terms;
+use super::tree::Watched;
 use super::{Competed, Past, Told, judge};
-use crate::command::candidacy::{BootClock, Observer, Service, Shared, keep_in_touch, warn_of};
+use crate::command::candidacy::{
+    BootClock, Observer, Poster, Service, Shared, keep_in_touch, warn_of,
+};
 use crate::command::runtime;
 use crate::config::{self, RunPlan};
-use crate::election::driver::{self, Clock as _};
-use crate::election::machine::{Machine, Verdict};
+use crate::election::driver::{self, Clock as _, Inbox};
+use crate::election::machine::{Event, Machine, Verdict};
 use crate::election::orders::Orders;
 use crate::guard::{self, Enclosure, Ended, Forked, Heirloom, Incoming, Inherited, Whom};
 use crate::report::Log;
@@ -86,8 +88,8 @@ async fn campaign(
     let service = Service::new(terms.charge(), Some(guardian.pulse()), &terms.log);
     let line = Shared::new(&terms.log, clock.now());
     let (told, mut known) = watch::channel(Known::default());
-    let (leave, left) = oneshot::channel();
-    let mut roster = Roster::new(guardian, &told, left);
+    let (tell, mut inbox) = unbounded_channel();
+    let mut roster = Roster::new(guardian, &told);
     let inner = Observer::new(&terms.log, &line, &terms.candidate, service.as_ref(), None);
     let mut herald = Herald { inner, known: &told };
     let coordinator =
@@ -100,7 +102,7 @@ async fn campaign(
         service: service.as_ref(),
         held: BTreeMap::new(),
         running: FuturesUnordered::new(),
-        leave: Some(leave),
+        roster: Some(tell),
         verdict: None,
         runs_end: None,
         pauses: BTreeMap::new(),
@@ -110,7 +112,8 @@ async fn campaign(
         let candidacy = terms.candidacy();
         let machine =
             Machine::new(terms.roster_rules(), terms.timing, clock.now(), fastrand::u64(..));
-        let roster = driver::drive(&candidacy, machine, &clock, &mut roster, &mut herald);
+        let roster =
+            driver::drive(&candidacy, machine, &clock, &mut roster, &mut inbox, &mut herald);
         let mut roster = Box::pin(roster.fuse());
         let mut is_in_roster = true;
         let work = coordinator.work(known.clone());
@@ -155,8 +158,8 @@ struct Member<'a> {
     /// The shards whose candidacies go on.
     held: BTreeMap<u16, Held>,
     running: FuturesUnordered<Running<'a>>,
-    /// To leave the roster with, until then.
-    leave: Option<oneshot::Sender<String>>,
+    /// The inbox of our candidacy in the roster, until we leave that.
+    roster: Option<UnboundedSender<Event>>,
     /// Why we end, once we do.
     verdict: Option<Verdict>,
     /// How the first command ended that was told to, as we were told to end.
@@ -168,7 +171,7 @@ struct Member<'a> {
 }
 
 struct Held {
-    words: mpsc::UnboundedSender<Word>,
+    inbox: UnboundedSender<Event>,
     is_released: bool,
 }
 
@@ -209,13 +212,13 @@ impl Member<'_> {
     }
 
     fn take(&mut self, shard: u16) {
-        let (words, heard) = mpsc::unbounded_channel();
-        self.held.insert(shard, Held { words, is_released: false });
+        let (tell, inbox) = unbounded_channel();
+        self.held.insert(shard, Held { inbox: tell, is_released: false });
         let (terms, inherited) = (self.terms, self.inherited);
         let pause = self.pauses.get(&shard).copied().unwrap_or_default();
         let turns = Arc::clone(&self.turns);
         let past =
-            async move { (shard, lead(terms, inherited, shard, heard, pause, &turns).await) };
+            async move { (shard, lead(terms, inherited, shard, inbox, pause, &turns).await) };
         self.running.push(past.boxed_local());
     }
 
@@ -255,9 +258,9 @@ impl Member<'_> {
     }
 
     fn leave_roster(&mut self, why: &str) {
-        if let Some(leave) = self.leave.take() {
+        if let Some(roster) = self.roster.take() {
             // Whoever is out already wants nothing.
-            let _ = leave.send(why.to_owned());
+            let _ = roster.send(Event::Withdraw(why.to_owned()));
         }
     }
 
@@ -277,7 +280,7 @@ impl Member<'_> {
     fn pass_on(&self, signal: i32) {
         for held in self.held.values() {
             // Whoever is over hears nothing.
-            let _ = held.words.send(Word::Signal(signal));
+            let _ = held.inbox.send(Event::Signal(signal));
         }
     }
 
@@ -294,7 +297,7 @@ impl Held {
     fn release(&mut self, why: impl FnOnce() -> String) {
         if !std::mem::replace(&mut self.is_released, true) {
             // Whoever is over hears nothing.
-            let _ = self.words.send(Word::Release(why()));
+            let _ = self.inbox.send(Event::Release(why()));
         }
     }
 }
@@ -312,7 +315,7 @@ async fn lead(
     terms: &Terms<'_>,
     inherited: &Inherited,
     shard: u16,
-    mut words: mpsc::UnboundedReceiver<Word>,
+    mut inbox: Inbox,
     pause: Duration,
     turns: &Semaphore,
 ) -> anyhow::Result<Led> {
@@ -321,12 +324,12 @@ async fn lead(
     // However many are taken at once: between any two of them those that are led are looked after.
     let turn = turns.acquire().await;
     yield_now().await;
-    match words.try_recv() {
-        Ok(Word::Release(why)) => return Ok((Verdict::Withdrawn(why), None)),
-        Ok(Word::Signal(signal @ (libc::SIGINT | libc::SIGQUIT | libc::SIGTERM))) => {
+    match inbox.try_recv() {
+        Ok(Event::Release(why)) => return Ok((Verdict::Withdrawn(why), None)),
+        Ok(Event::Signal(signal @ (libc::SIGINT | libc::SIGQUIT | libc::SIGTERM))) => {
             return Ok((Verdict::Interrupted(signal), None));
         }
-        Ok(Word::Signal(_)) | Err(_) => {}
+        _ => {}
     }
     let clock = BootClock::new()?;
     let enclosure = Enclosure::choose(plan.containment, plan.require_containment)?;
@@ -335,9 +338,10 @@ async fn lead(
     drop(turn);
     let line = Shared::new(&terms.log, clock.now());
     let told = Told { shared: &line, service: None, board: None, http: None, gives_way: true };
-    let part = Part::new(guardian, words);
+    let poster = Poster::of(&plan.campaign, None, &terms.log)?;
+    let tree = Watched::new(guardian, None, None, poster);
     let Competed { verdict, relapse, tree, .. } =
-        terms.compete(part, inherited, &clock, told, pause).await;
+        terms.compete(tree, &mut inbox, inherited, &clock, told, pause).await;
     tree.into_guardian().dismiss();
     Ok((verdict, relapse))
 }

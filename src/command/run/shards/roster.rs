@@ -5,7 +5,7 @@ use std::io;
 
 use async_trait::async_trait;
 use elect_api::{Boottime, Holds, Survey, Ticket, Token};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
 use crate::command::candidacy::Observer;
 use crate::command::run::guarded::{Guarded, Happened};
@@ -29,20 +29,14 @@ pub(super) struct Known {
 pub(super) struct Roster<'a> {
     guarded: Guarded,
     known: &'a watch::Sender<Known>,
-    leave: oneshot::Receiver<String>,
-    is_leaving: bool,
     runs: bool,
     pending: VecDeque<Event>,
 }
 
 impl<'a> Roster<'a> {
-    pub(super) fn new(
-        guardian: Guardian,
-        known: &'a watch::Sender<Known>,
-        leave: oneshot::Receiver<String>,
-    ) -> Self {
+    pub(super) fn new(guardian: Guardian, known: &'a watch::Sender<Known>) -> Self {
         let (guarded, pending) = (Guarded::new(guardian), VecDeque::new());
-        Self { guarded, known, leave, is_leaving: false, runs: false, pending }
+        Self { guarded, known, runs: false, pending }
     }
 
     pub(super) fn into_guardian(self) -> Guardian {
@@ -83,27 +77,17 @@ impl Tree for Roster<'_> {
         self.end();
     }
 
+    /// The member passes none on.
+    fn signaled(&mut self, signal: i32) -> Option<i32> {
+        Some(signal)
+    }
+
     async fn next_event(&mut self) -> Event {
-        loop {
-            if let Some(event) = self.pending.pop_front() {
-                return event;
-            }
-            tokio::select! {
-                biased;
-                why = &mut self.leave, if !self.is_leaving => {
-                    self.is_leaving = true;
-                    // Dropped, it wants nothing.
-                    if let Ok(why) = why {
-                        return Event::Withdraw(why);
-                    }
-                }
-                happened = self.guarded.next() => {
-                    if let Happened::Died = happened {
-                        return Event::GuardianDied;
-                    }
-                }
-            }
+        if let Some(event) = self.pending.pop_front() {
+            return event;
         }
+        while !matches!(self.guarded.next().await, Happened::Died) {}
+        Event::GuardianDied
     }
 }
 

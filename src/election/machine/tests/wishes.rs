@@ -160,6 +160,21 @@ fn withdraw() -> Event {
     Event::Withdraw("the application is not well".into())
 }
 
+/// Somebody else is to have it: a leader that gives it up has done as it should.
+#[test]
+fn who_is_released_leaves_the_queue_or_steps_down() {
+    let release = || Event::Release("the shard moves to b".into());
+    Transcript::waiting(ETCD, rules()).tell(1.0, release(), &["resign"]).tell(
+        1.1,
+        Event::Replied(Ok(Reply::Resigned)),
+        &["finish: withdrawn"],
+    );
+    Transcript::running(Lease::Unlimited, rules())
+        .tell(1.0, release(), &["signal 15"])
+        .tell(1.1, Event::Empty, &["resign"])
+        .tell(1.2, Event::Replied(Ok(Reply::Resigned)), &["finish: stepped down"]);
+}
+
 #[test]
 fn who_withdraws_leaves_the_queue_or_resigns_in_good_order() {
     Transcript::new(ETCD, rules()).tell(0.0, Event::Tick, &["open"]).tell(

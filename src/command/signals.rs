@@ -1,7 +1,11 @@
-//! Signals that are to end what runs no command of others.
+//! Signals that come to elect.
+
+use std::convert::Infallible;
 
 use nix::sys::signal::Signal;
+use tokio::sync::mpsc::UnboundedSender;
 
+use crate::election::machine::Event;
 use crate::guard::{self, Incoming, Whom};
 
 /// The next signal that is to end us.
@@ -19,6 +23,16 @@ pub(super) async fn interruption(incoming: &Incoming) -> i32 {
             Err(_) => std::future::pending().await,
         }
     }
+}
+
+/// Passes all of them on.
+pub(super) async fn forward(incoming: &Incoming, inbox: &UnboundedSender<Event>) -> Infallible {
+    // The descriptor cannot fail; if it does, there are none.
+    while let Ok(signal) = incoming.next().await {
+        // Whoever reads it ends only with all of us.
+        let _ = inbox.send(Event::Signal(signal));
+    }
+    std::future::pending().await
 }
 
 /// Ends by a signal from the terminal, so that a shell knows what ended the loop around us; else the exit code is

@@ -9,7 +9,7 @@ use super::grammar::{
     bare, blame_variable, grammar, grammar_over, innermost, is_settable, refusal, refused_flag,
 };
 use super::origin::{Layers, Overruled, Rivals};
-use super::value::Value;
+use super::settings::Value;
 use super::{BackendUrl, Cli, Command, Origin, Settings, VARIABLES};
 
 /// What elect is to do, and where each word of it came from.

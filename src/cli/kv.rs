@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::{Args, ValueHint};
 
 use super::backend_url::STORES;
-use super::number::whole;
+use super::values::whole;
 use super::{BackendUrl, FileArgs};
 
 /// Of which election: inside a command that `elect run` started, of that one.

@@ -6,81 +6,49 @@
 //! [`Settings`] to [`Given::over`].
 
 mod backend_url;
-mod campaign;
-mod check;
 mod command_line;
-mod completions;
-mod config;
-mod dashboard;
-mod doctor;
-mod file_args;
 mod given;
-mod goal;
 mod grammar;
-mod health;
+mod groups;
 mod help;
-mod history;
-mod hooks;
+mod internal;
 mod kv;
 mod listen_address;
-mod log;
-mod man;
-mod names;
-mod number;
-mod observe;
+mod looking;
 mod origin;
-mod redeem;
-mod restart;
 mod run;
-mod selftest;
 mod settings;
 mod sidecar;
-mod stamp;
-mod status;
 mod steering;
-mod value;
+mod tools;
 mod values;
-mod wait;
 
 use clap::{Parser, Subcommand};
 
 pub use backend_url::BackendUrl;
-pub use campaign::CampaignArgs;
-pub use check::CheckArgs;
 pub use command_line::CommandLine;
-pub use completions::{CompletionsArgs, Shell};
-pub use config::{ConfigArgs, ConfigCommand, ShowArgs};
-pub use dashboard::{Dashboard, DashboardArgs};
-pub use doctor::DoctorArgs;
-pub use file_args::FileArgs;
 pub use given::{Choice, FileChoice, Given, Misfit, Origins, parse, parse_part};
-pub use goal::Goal;
 pub use grammar::{grammar, keys, manual, try_value, variables};
-pub use health::{HealthArgs, HealthUrl};
-pub use history::HistoryArgs;
-pub use hooks::HookArgs;
+pub use groups::{
+    CampaignArgs, FileArgs, HealthArgs, HealthUrl, HookArgs, LogArgs, RestartArgs, TargetArgs,
+};
+pub use internal::{Named, NamesArgs, RedeemArgs, StampArgs, Stamping};
 pub use kv::{FenceArgs, GetArgs, KeptArgs, PutArgs};
 pub use listen_address::ListenAddress;
-pub use log::LogArgs;
-pub use man::{HelpArgs, ManArgs};
-pub use names::{Named, NamesArgs};
-pub use observe::ObserveArgs;
+pub use looking::{CheckArgs, Goal, HistoryArgs, ObserveArgs, StatusArgs, WaitArgs};
 pub use origin::{Origin, Rivals};
-pub use redeem::RedeemArgs;
-pub use restart::RestartArgs;
 pub use run::RunArgs;
-pub use selftest::SelftestArgs;
-pub use settings::{Place, Setting, Settings};
+pub use settings::{Position, Setting, Settings, Value};
 pub use sidecar::SidecarArgs;
-pub use stamp::{StampArgs, Stamping};
-pub use status::StatusArgs;
 pub use steering::{AskArgs, PauseArgs, Preference, PriorityArgs, ResignArgs, ResumeArgs};
-pub use value::Value;
+pub use tools::{
+    CompletionsArgs, ConfigArgs, ConfigCommand, Dashboard, DashboardArgs, DoctorArgs, HelpArgs,
+    ManArgs, SelftestArgs, Shell, ShowArgs,
+};
 pub use values::{
     AfterLoss, Containment, ContainmentChoice, LONGEST_TTL, Leftover, LogFormat, OutputFormat,
     Restart, parse_duration, parse_signal,
 };
-pub use wait::WaitArgs;
 
 /// How the names of elect's variables begin.
 pub const VARIABLES: &str = "ELECT_";

@@ -4,7 +4,7 @@ use std::fmt;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 
-use super::{Place, Settings};
+use super::{Position, Settings};
 
 /// Where the value of a flag came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub enum Origin {
     /// A configuration file.
     File {
         /// Where the value stands.
-        place: Place,
+        place: Position,
         /// The profile that it belongs to, if to one.
         profile: Option<String>,
     },
@@ -102,7 +102,7 @@ pub struct Rivals {
 
 impl Rivals {
     /// Where in a configuration file the later one stands, if there.
-    pub fn place(&self) -> Option<&Place> {
+    pub fn place(&self) -> Option<&Position> {
         let places =
             [&self.first.1, &self.second.1].into_iter().filter_map(|origin| match origin {
                 Origin::File { place, .. } => Some(place),

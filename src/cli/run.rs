@@ -7,12 +7,12 @@ use clap::{Args, ValueHint};
 use elect_api::Division;
 use nix::sys::signal::Signal;
 
-use super::campaign::{ELECTION, LEASE};
+use super::groups::{ELECTION, LEASE};
 use super::help::GENERAL;
-use super::number::whole;
 use super::origin::{Layers, Overruled, Rivals};
 use super::values::{
     AfterLoss, Containment, ContainmentChoice, Leftover, parse_duration, parse_once, parse_signal,
+    whole,
 };
 use super::{CampaignArgs, FileArgs, HealthArgs, LogArgs, RestartArgs};
 

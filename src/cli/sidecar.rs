@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use clap::{Arg, Args};
 
-use super::campaign::LEASE;
+use super::groups::LEASE;
 use super::help::GENERAL;
 use super::values::parse_duration;
 use super::{CampaignArgs, FileArgs, HealthArgs, LogArgs};

@@ -6,17 +6,16 @@ use std::time::Duration;
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueHint};
 
-use super::backend_url::STORES;
 use super::help::GENERAL;
 use super::values::{MAX_PRIORITY, parse_duration};
-use super::{BackendUrl, FileArgs};
+use super::{FileArgs, TargetArgs};
 
 /// What is asked of an election, and for how long the answer is waited for.
 #[derive(Args, Debug)]
 pub struct AskArgs {
-    /// Where the election is kept
-    #[arg(short, long, env = "ELECT_BACKEND", value_name = "URL", value_hint = ValueHint::Url, default_value = "file:", long_help = STORES)]
-    pub backend: BackendUrl,
+    /// Which election, and where it is kept.
+    #[command(flatten)]
+    pub target: TargetArgs,
 
     /// Why, for logs and for all who look
     #[arg(long, env = "ELECT_REASON", value_name = "TEXT", value_hint = ValueHint::Other)]
@@ -27,10 +26,6 @@ pub struct AskArgs {
     /// 500ms, 15s, 2m; a bare number is seconds. With 0 it is asked for, and not waited for.
     #[arg(long, env = "ELECT_TIMEOUT", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true)]
     pub timeout: Option<Duration>,
-
-    /// The election
-    #[arg(value_name = "ELECTION", required = true, value_hint = ValueHint::Other)]
-    pub election: Option<String>,
 }
 
 /// The heading of what goes further than asking.
@@ -141,17 +136,13 @@ Exit codes:
 #[derive(Args, Debug)]
 #[command(after_help = RESUME_EXAMPLES, after_long_help = RESUME_MORE)]
 pub struct ResumeArgs {
-    /// Where the election is kept
-    #[arg(short, long, env = "ELECT_BACKEND", value_name = "URL", value_hint = ValueHint::Url, default_value = "file:", long_help = STORES)]
-    pub backend: BackendUrl,
+    /// Which election, and where it is kept.
+    #[command(flatten)]
+    pub target: TargetArgs,
 
     /// Which configuration file counts.
     #[command(flatten)]
     pub file: FileArgs,
-
-    /// The election
-    #[arg(value_name = "ELECTION", required = true, value_hint = ValueHint::Other)]
-    pub election: Option<String>,
 }
 
 const PRIORITY_EXAMPLES: &str = "\

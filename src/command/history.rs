@@ -20,26 +20,28 @@ const ATTEMPTS: u32 = 5;
 /// # Errors
 /// The store cannot be reached or read, or stdout cannot be written.
 pub(super) fn history(plan: &HistoryPlan, log: &Log) -> anyhow::Result<u8> {
-    let store = config::connect(&plan.backend)?;
+    let store = config::connect(&plan.target.backend)?;
     let location = store.profile().location;
     let store = &*store;
     let ask = async || {
-        let found = store.read(&plan.election, Cell::History).await?;
+        let found = store.read(&plan.target.election, Cell::History).await?;
         // They make for a hint only.
-        Ok((found.bytes, orders(store, &plan.election).await.unwrap_or_default()))
+        Ok((found.bytes, orders(store, &plan.target.election).await.unwrap_or_default()))
     };
     let (bytes, orders) = block_on(aloud(log, &location, insist(&location, ATTEMPTS, ask)))?;
     let history = History::read(bytes.as_deref())?;
-    if let (false, Ok(part)) = (orders.division().is_whole(), Division::part(&plan.election, 0)) {
+    if let (false, Ok(part)) =
+        (orders.division().is_whole(), Division::part(&plan.target.election, 0))
+    {
         log.warn(format_args!(
             "{} has {}, each with a history of its own: see {part}",
-            plan.election,
+            plan.target.election,
             orders.division()
         ));
     } else if history.records().is_empty() {
         log.warn(format_args!(
             "nobody is known to have led {} at {location}; `elect run` does",
-            plan.election
+            plan.target.election
         ));
     }
     let report = reported(plan, &location, &history);
@@ -65,7 +67,7 @@ fn reported(plan: &HistoryPlan, location: &str, history: &History) -> HistoryRep
         reason: record.reason().map(ToOwned::to_owned),
     });
     HistoryReport {
-        election: plan.election.as_str().to_owned(),
+        election: plan.target.election.as_str().to_owned(),
         backend: location.to_owned(),
         leaderships: leaderships.collect(),
     }

@@ -3,23 +3,19 @@
 mod attempts;
 mod candidacy;
 mod check;
-mod config;
-mod dashboard;
 mod doctor;
 mod history;
 mod kv;
 mod look;
-mod manual;
-mod names;
 mod observe;
 mod redeem;
 mod run;
 mod runtime;
 mod selftest;
 mod sidecar;
-mod signals;
 mod status;
 mod steer;
+mod tools;
 mod unstarted;
 mod wait;
 mod watch;
@@ -32,8 +28,8 @@ use crate::cli::{
 };
 use crate::config::{
     AskPlan, CheckPlan, ConfigError, DoctorPlan, FencePlan, GetPlan, HistoryPlan, ObservePlan,
-    PriorityPlan, PutPlan, RedeemPlan, ResignPlan, ResumePlan, RunPlan, SelftestPlan, SidecarPlan,
-    StatusPlan, Verbosity, WaitPlan, misspelt_variables, over_file, settle_run, settle_sidecar,
+    PriorityPlan, PutPlan, RedeemPlan, ResignPlan, RunPlan, SelftestPlan, SidecarPlan, StatusPlan,
+    Target, Verbosity, WaitPlan, misspelt_variables, over_file, settle_run, settle_sidecar,
 };
 use crate::report::{FAILED, Log, wall_clock};
 
@@ -79,7 +75,7 @@ fn carry_out(command: Command, origins: &Origins, log: &Log) -> anyhow::Result<u
         Command::Wait(args) => wait::wait(&WaitPlan::new(args)?, log),
         Command::Resign(args) => steer::resign(&ResignPlan::new(args)?, log),
         Command::Pause(args) => steer::pause(&AskPlan::new(args.ask)?, log),
-        Command::Resume(args) => steer::resume(&ResumePlan::new(args)?, log),
+        Command::Resume(args) => steer::resume(&Target::new(args.target)?, log),
         Command::Priority(args) => steer::priority(&PriorityPlan::new(args)?, log),
         Command::Fence(args) => kv::fence(&FencePlan::new(args, origins)?, log),
         Command::Put(args) => kv::put(&PutPlan::new(args, origins)?, log),
@@ -88,14 +84,14 @@ fn carry_out(command: Command, origins: &Origins, log: &Log) -> anyhow::Result<u
         Command::Selftest(args) => selftest::selftest(&SelftestPlan::new(args)?, log),
         Command::Doctor(args) => doctor::doctor(&DoctorPlan::new(args)?),
         Command::Config(ConfigArgs { command: ConfigCommand::Show(args) }) => {
-            config::show(&args, origins.file().unwrap_or_default())
+            tools::show(&args, origins.file().unwrap_or_default())
         }
-        Command::Completions(args) => manual::completions(&args),
-        Command::Man(args) => manual::man(&args),
-        Command::Help(args) => manual::help(&args),
-        Command::Names(args) => Ok(names::names(&args)),
+        Command::Completions(args) => tools::completions(&args),
+        Command::Man(args) => tools::man(&args),
+        Command::Help(args) => tools::help(&args),
+        Command::Names(args) => Ok(tools::names(&args)),
         Command::Stamp(args) => selftest::stamp(&args),
-        Command::Dashboard(args) => dashboard::dashboard(args.what),
+        Command::Dashboard(args) => tools::dashboard(args.what),
         Command::Redeem(args) => redeem::give_up(&RedeemPlan::new(args)?),
     }
 }

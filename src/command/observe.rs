@@ -6,7 +6,7 @@ use anyhow::Context;
 use elect_api::Survey;
 
 use super::candidacy::BootClock;
-use super::look::{Look, Lookout, Rhythm, Wish, Wishes};
+use super::look::{Look, Rhythm, Watcher, Wish, Wishes};
 use super::runtime::block_on;
 use crate::config::{self, ObservePlan, OutputFormat};
 use crate::election::driver::Clock as _;
@@ -26,13 +26,13 @@ pub(super) fn observe(plan: &ObservePlan) -> anyhow::Result<u8> {
 }
 
 async fn look_on(plan: &ObservePlan, inherited: &Inherited) -> anyhow::Result<()> {
-    let store = config::connect(&plan.backend)?;
-    let mut lookout = Lookout::over(store, vec![plan.election.clone()], Rhythm::Calm)?;
+    let store = config::connect(&plan.target.backend)?;
+    let mut watcher = Watcher::over(store, vec![plan.target.election.clone()], Rhythm::Calm)?;
     let paper = Paper { plan, wishes: Wishes::new(inherited)?, clock: BootClock::new()? };
     let mut tale = Tale::default();
     loop {
         let look = tokio::select! {
-            look = lookout.next() => look?,
+            look = watcher.next() => look?,
             wish = paper.wishes.next() => {
                 if paper.grant(wish?) == Next::End {
                     return Ok(());
@@ -62,8 +62,8 @@ impl Tale {
     /// What is new.
     fn go_on(&mut self, look: Look) -> Vec<Change> {
         match look {
-            Look::Seen(sight) => {
-                let survey = sight.into_only();
+            Look::Seen(snapshot) => {
+                let survey = snapshot.into_only();
                 let recovered = std::mem::take(&mut self.is_in_outage).then_some(Change::Recovered);
                 let changes = Change::between(self.last.as_ref(), &survey);
                 self.last = Some(survey);
@@ -93,7 +93,7 @@ struct Paper<'a> {
 
 impl Paper<'_> {
     async fn write(&self, change: Change) -> anyhow::Result<Next> {
-        let seen = Observation::new(&self.plan.election, report::wall_clock(), change);
+        let seen = Observation::new(&self.plan.target.election, report::wall_clock(), change);
         let text = match self.plan.output {
             OutputFormat::Table => seen.line(),
             OutputFormat::Json => serde_json::to_string(&seen)? + "\n",

@@ -22,16 +22,16 @@ pub(super) fn status(plan: &StatusPlan, log: &Log, now: SystemTime) -> anyhow::R
     let store = config::connect(&plan.backend)?;
     let profile = store.profile();
     let looking = look(&*store, &plan.elections, ATTEMPTS, Reach::Parts);
-    let sight = block_on(aloud(log, &profile.location, looking))?;
-    for (name, error) in &sight.left_out {
+    let snapshot = block_on(aloud(log, &profile.location, looking))?;
+    for (name, error) in &snapshot.left_out {
         log.warn(format_args!("{name} is left out: {error:#}"));
     }
     let location = &profile.location;
-    let report = StatusReport { elections: sight.statuses(&profile) };
+    let report = StatusReport { elections: snapshot.statuses(&profile) };
     if report.elections.is_empty() {
         log.warn(format_args!("there are no elections at {location}; `elect run` makes one"));
     }
-    let age = guard::now().since(sight.at);
+    let age = guard::now().since(snapshot.at);
     if age >= FRESH {
         log.warn(format_args!(
             "some of this is {} old: the store answers slowly",

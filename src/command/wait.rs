@@ -4,7 +4,7 @@ use anyhow::bail;
 use elect_api::{Cell, Division, ElectionName, Store, Survey};
 
 use super::attempts::insist;
-use super::look::{Lookout, Rhythm, Seen, Until, until};
+use super::look::{Rhythm, Seen, Until, Watcher, until};
 use super::runtime::block_on;
 use crate::config::{self, Goal, WaitPlan, is_known_as};
 use crate::election::orders::Orders;
@@ -16,16 +16,16 @@ use crate::report::{Log, NOT_ACQUIRED};
 /// # Errors
 /// The store refuses us, or has not answered once before the time was over.
 pub(super) fn wait(plan: &WaitPlan, log: &Log) -> anyhow::Result<u8> {
-    block_on(look_on(plan, &log.about(&plan.election)))
+    block_on(look_on(plan, &log.about(&plan.target.election)))
 }
 
 async fn look_on(plan: &WaitPlan, log: &Log) -> anyhow::Result<u8> {
     let end = plan.timeout.map(|timeout| guard::now() + timeout);
-    let store = config::connect(&plan.backend)?;
-    expect_one(store.as_ref(), &plan.election).await?;
-    let lookout = Lookout::over(store, vec![plan.election.clone()], Rhythm::Calm)?;
+    let store = config::connect(&plan.target.backend)?;
+    expect_one(store.as_ref(), &plan.target.election).await?;
+    let watcher = Watcher::over(store, vec![plan.target.election.clone()], Rhythm::Calm)?;
     let limit = humantime::format_duration(plan.timeout.unwrap_or_default());
-    match until(lookout, end, log, |seen| is_met(&plan.goal, &seen.survey)).await? {
+    match until(watcher, end, log, |seen| is_met(&plan.goal, &seen.survey)).await? {
         Until::So(_) => Ok(0),
         Until::NotSo(seen) => {
             log.warn(format_args!("not so within {limit}: {}", in_words(&seen)));

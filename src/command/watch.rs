@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use elect_api::{Boottime, Profile};
 
 use super::candidacy::BootClock;
-use super::look::{FRESH, Look, Lookout, Rhythm, Wish, Wishes};
+use super::look::{FRESH, Look, Rhythm, Watcher, Wish, Wishes};
 use super::runtime::block_on;
 use crate::config::{self, StatusPlan};
 use crate::election::driver::Clock as _;
@@ -38,14 +38,14 @@ async fn look_on(
 ) -> anyhow::Result<()> {
     let store = config::connect(&plan.backend)?;
     let mut scene = Scene::new(store.profile(), guard::now());
-    let mut lookout = Lookout::over(store, plan.elections.clone(), Rhythm::Live)?;
+    let mut watcher = Watcher::over(store, plan.elections.clone(), Rhythm::Live)?;
     let (wishes, clock) = (Wishes::new(inherited)?, BootClock::new()?);
     loop {
         let now = guard::now();
         // A terminal that is gone tells of it with a signal.
         let _ = screen.draw(&scene.lines(now, wall_clock()));
         tokio::select! {
-            look = lookout.next() => scene.take_in(look?),
+            look = watcher.next() => scene.take_in(look?),
             wish = wishes.next() => match wish? {
                 Wish::End => return Ok(()),
                 Wish::Pause => {
@@ -75,9 +75,9 @@ impl Scene {
 
     fn take_in(&mut self, look: Look) {
         match look {
-            Look::Seen(sight) => {
-                let report = StatusReport { elections: sight.statuses(&self.store) };
-                (self.seen, self.trouble) = (Some((sight.at, report)), None);
+            Look::Seen(snapshot) => {
+                let report = StatusReport { elections: snapshot.statuses(&self.store) };
+                (self.seen, self.trouble) = (Some((snapshot.at, report)), None);
             }
             Look::Silent(silence) => self.trouble = Some(silence.reason),
         }
@@ -111,7 +111,7 @@ mod tests {
     };
 
     use super::{FRESH, Look, Scene};
-    use crate::command::look::{Seen, Sight, Silence};
+    use crate::command::look::{Seen, Silence, Snapshot};
 
     const START: Boottime = Boottime::from_boot(Duration::from_secs(100));
 
@@ -133,7 +133,7 @@ mod tests {
             parts: Vec::new(),
         };
         let (elections, left_out) = (vec![seen], Vec::new());
-        scene.take_in(Look::Seen(Sight { at: START, elections, left_out }));
+        scene.take_in(Look::Seen(Snapshot { at: START, elections, left_out }));
         scene
     }
 

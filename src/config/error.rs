@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use elect_api::{ElectionNameError, KeyError};
 
-use crate::cli::Place;
+use crate::cli::Position;
 
 /// What is wrong with what the user asked for. No message holds a secret out of a URL.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -96,7 +96,7 @@ pub enum ConfigError {
     #[error("{place}: {why}")]
     File {
         /// Where.
-        place: Place,
+        place: Position,
         /// What is wrong, and the way out.
         why: String,
     },
@@ -142,13 +142,13 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    pub(super) fn file(place: &Place, why: String) -> Self {
+    pub(super) fn file(place: &Position, why: String) -> Self {
         Self::File { place: place.clone(), why }
     }
 
     /// The file, or what leads to it, cannot be relied on.
     pub(super) fn untrusted(path: &Path, why: String) -> Self {
-        Self::file(&Place { file: path.to_owned(), line: 0, column: 0 }, why)
+        Self::file(&Position { file: path.to_owned(), line: 0, column: 0 }, why)
     }
 
     /// The long name of the flag whose value is to blame.

@@ -5,7 +5,28 @@ use elect_api::ElectionName;
 
 use super::plan::parse_election;
 use super::{BackendUrl, ConfigError, Goal, OutputFormat, stores};
-use crate::cli::{HistoryArgs, ObserveArgs, StatusArgs, WaitArgs};
+use crate::cli::{HistoryArgs, ObserveArgs, StatusArgs, TargetArgs, WaitArgs};
+
+/// An election, and the store that keeps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The store.
+    pub backend: BackendUrl,
+    /// The election.
+    pub election: ElectionName,
+}
+
+impl Target {
+    /// The one that these arguments name.
+    ///
+    /// # Errors
+    /// What is wrong with them, with a hint.
+    pub fn new(args: TargetArgs) -> Result<Self, ConfigError> {
+        let election = parse_election(&args.election.unwrap_or_default())?;
+        stores::check(&args.backend)?;
+        Ok(Self { backend: args.backend, election })
+    }
+}
 
 /// What `elect status` is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,10 +58,8 @@ impl StatusPlan {
 /// What `elect observe` is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObservePlan {
-    /// The store that keeps the election.
-    pub backend: BackendUrl,
     /// The election to look at.
-    pub election: ElectionName,
+    pub target: Target,
     /// The form of what is told of each change.
     pub output: OutputFormat,
 }
@@ -51,19 +70,15 @@ impl ObservePlan {
     /// # Errors
     /// What is wrong with them, with a hint.
     pub fn new(args: ObserveArgs) -> Result<Self, ConfigError> {
-        let election = parse_election(&args.election.unwrap_or_default())?;
-        stores::check(&args.backend)?;
-        Ok(Self { backend: args.backend, election, output: args.output })
+        Ok(Self { target: Target::new(args.target)?, output: args.output })
     }
 }
 
 /// What `elect history` is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryPlan {
-    /// The store that keeps the election.
-    pub backend: BackendUrl,
     /// The election to look at.
-    pub election: ElectionName,
+    pub target: Target,
     /// The form of the report.
     pub output: OutputFormat,
     /// How many leaderships to show, the newest; all if `None`.
@@ -76,19 +91,15 @@ impl HistoryPlan {
     /// # Errors
     /// What is wrong with them, with a hint.
     pub fn new(args: HistoryArgs) -> Result<Self, ConfigError> {
-        let election = parse_election(&args.election.unwrap_or_default())?;
-        stores::check(&args.backend)?;
-        Ok(Self { backend: args.backend, election, output: args.output, last: args.last })
+        Ok(Self { target: Target::new(args.target)?, output: args.output, last: args.last })
     }
 }
 
 /// What `elect wait` is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitPlan {
-    /// The store that keeps the election.
-    pub backend: BackendUrl,
     /// The election to look at.
-    pub election: ElectionName,
+    pub target: Target,
     /// What is to be so.
     pub goal: Goal,
     /// How long to wait; without end if `None`. With 0 the store is asked once.
@@ -101,8 +112,6 @@ impl WaitPlan {
     /// # Errors
     /// What is wrong with them, with a hint.
     pub fn new(args: WaitArgs) -> Result<Self, ConfigError> {
-        let election = parse_election(&args.election.unwrap_or_default())?;
-        stores::check(&args.backend)?;
-        Ok(Self { backend: args.backend, election, goal: args.goal, timeout: args.timeout })
+        Ok(Self { target: Target::new(args.target)?, goal: args.goal, timeout: args.timeout })
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use elect_api::{ElectionName, Ticket};
 use nix::sys::signal::Signal;
 
-use super::division::division;
+use super::conflicts::division;
 use super::{
     AfterLoss, BackendUrl, CampaignPlan, ConfigError, Containment, HealthPlan, Leftover, naming,
     stores,

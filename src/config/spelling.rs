@@ -4,7 +4,7 @@ use std::env;
 
 use super::nesting::{LEADER_BACKEND, LEADER_ELECTION};
 use crate::cli::{self, Origins, VARIABLES};
-use crate::guard::HEIRLOOM;
+use crate::guard::HANDOFF;
 
 /// How alike two names must be for one to be meant by the other: 1 is equal.
 const ALIKE: f64 = 0.7;
@@ -25,7 +25,7 @@ const WITHOUT_FLAG: [&str; 12] = [
     "ELECT_PASSWORD_FILE",
     LEADER_ELECTION,
     LEADER_BACKEND,
-    HEIRLOOM,
+    HANDOFF,
 ];
 
 /// The name that is most like this one, if one is like it.

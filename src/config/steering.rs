@@ -1,18 +1,13 @@
 use std::time::Duration;
 
-use elect_api::ElectionName;
-
-use super::plan::parse_election;
-use super::{BackendUrl, ConfigError, stores};
-use crate::cli::{AskArgs, Preference, PriorityArgs, ResignArgs, ResumeArgs};
+use super::{ConfigError, Target};
+use crate::cli::{AskArgs, Preference, PriorityArgs, ResignArgs};
 
 /// What is to be asked of an election, as `elect pause` and `elect resign` do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskPlan {
-    /// The store that keeps the election.
-    pub backend: BackendUrl,
     /// The election.
-    pub election: ElectionName,
+    pub target: Target,
     /// Why, for logs and for all who look.
     pub reason: Option<String>,
     /// How long to wait until it is so; without end if `None`.
@@ -25,10 +20,8 @@ impl AskPlan {
     /// # Errors
     /// What is wrong with them, with a hint.
     pub fn new(args: AskArgs) -> Result<Self, ConfigError> {
-        let election = parse_election(&args.election.unwrap_or_default())?;
-        stores::check(&args.backend)?;
-        let AskArgs { backend, reason, timeout, .. } = args;
-        Ok(Self { backend, election, reason, timeout })
+        let AskArgs { target, reason, timeout, .. } = args;
+        Ok(Self { target: Target::new(target)?, reason, timeout })
     }
 }
 
@@ -89,26 +82,5 @@ impl PriorityPlan {
     pub fn new(args: PriorityArgs) -> Result<Self, ConfigError> {
         let priority = args.priority.unwrap_or(Preference::Own);
         Ok(Self { ask: AskPlan::new(args.ask)?, id: args.id.unwrap_or_default(), priority })
-    }
-}
-
-/// What `elect resume` is to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ResumePlan {
-    /// The store that keeps the election.
-    pub backend: BackendUrl,
-    /// The election.
-    pub election: ElectionName,
-}
-
-impl ResumePlan {
-    /// The plan that these arguments ask for.
-    ///
-    /// # Errors
-    /// What is wrong with them, with a hint.
-    pub fn new(args: ResumeArgs) -> Result<Self, ConfigError> {
-        let election = parse_election(&args.election.unwrap_or_default())?;
-        stores::check(&args.backend)?;
-        Ok(Self { backend: args.backend, election })
     }
 }

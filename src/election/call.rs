@@ -1,4 +1,4 @@
-//! What a candidacy asks the store for, one call at a time, and what comes of it.
+//! The calls to a store, and what comes of them.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub enum Call {
     BeginHistory(Token),
     /// To take our place away; and to add to the history in the same step that we have ended like this, if that is
     /// known.
-    Resign(Option<LastWords>),
+    Resign(Option<EndRecord>),
     /// Who leads and who waits, for people.
     Survey,
 }
@@ -63,7 +63,7 @@ impl Call {
 
 /// How a leadership ended, for whoever comes later.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LastWords {
+pub struct EndRecord {
     /// For people.
     pub reason: String,
     /// Whether something of the command may have been cut short: it was killed, or leadership was lost.
@@ -136,4 +136,28 @@ pub enum Ending {
     Failed(ErrorKind),
     /// It was given up: there was no answer in time, or none was wanted any more.
     Abandoned,
+}
+
+/// A leadership: its token, and how long nobody else can lead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Leadership {
+    /// The same from the win to the end.
+    pub(super) token: Token,
+    /// As proven by the newest renewal that anchors. It never goes back.
+    pub(super) validity: Validity,
+}
+
+impl Leadership {
+    /// Takes in a newer proof. A proof whose anchor is older than a known one changes nothing.
+    pub(super) fn renew(&mut self, validity: Validity) {
+        let later = match (self.validity, validity) {
+            (Validity::Window { anchor: known, .. }, Validity::Window { anchor: new, .. }) => {
+                new > known
+            }
+            _ => true,
+        };
+        if later {
+            self.validity = validity;
+        }
+    }
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::LastWords;
+use super::EndRecord;
 
 /// How many leaderships are kept. Older ones are forgotten.
 pub const KEPT: usize = 50;
@@ -80,7 +80,7 @@ impl Record {
 
     /// The same, ended now, like this.
     #[must_use]
-    pub fn ended(self, words: &LastWords) -> Self {
+    pub fn ended(self, words: &EndRecord) -> Self {
         let reason = Some(cut(&words.reason));
         Self { end: Some(stamp::display()), reason, abrupt: words.is_abrupt, ..self }
     }
@@ -213,8 +213,8 @@ mod tests {
         Record::begun(Token::new(token), &format!("web{token}"), 1000 * token)
     }
 
-    fn words(reason: &str) -> LastWords {
-        LastWords { reason: reason.to_owned(), is_abrupt: false }
+    fn words(reason: &str) -> EndRecord {
+        EndRecord { reason: reason.to_owned(), is_abrupt: false }
     }
 
     fn with(history: &History, record: &Record) -> History {
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn only_who_says_so_itself_has_ended_well() {
-        let abrupt = LastWords { is_abrupt: true, ..words("SIGKILL ended the command") };
+        let abrupt = EndRecord { is_abrupt: true, ..words("SIGKILL ended the command") };
         let none = History::default();
         assert!(none.has_ended_well(), "nobody led");
         let open = with(&none, &record(1));

@@ -35,7 +35,6 @@ mod call;
 pub mod division;
 pub mod driver;
 pub mod history;
-pub mod leadership;
 pub mod machine;
 pub mod once;
 pub mod orders;
@@ -44,4 +43,4 @@ pub mod slots;
 pub mod spread;
 pub mod timing;
 
-pub use call::{Answer, Call, Called, Ending, LastWords, Reply};
+pub use call::{Answer, Call, Called, EndRecord, Ending, Reply};

@@ -1,12 +1,25 @@
+//! What elect was started with that it has to change for itself, and gives back to the command: ignored signals, and the
+//! limit of cores.
+//!
 //! Which signals elect was started with ignored. Three of them it has to change for itself, and gives
 //! back to the command as they were, together with the limits of cores.
+//!
+//! No core dump of elect or its guardian: the passwords of stores are in their memory.
+//!
+//! Only the soft limit is lowered, so that an ordinary user can give it back to a command. It becomes one byte: no file
+//! is as small, and where the kernel pipes cores to a program, one is the only limit that it heeds. Below a hard limit
+//! of 0 the soft one is 0, too; then such a program is still started, and is told that no core is wanted.
+//!
+//! `PR_SET_DUMPABLE` would hold in all cases. But it gives `/proc/self` to root, and there a command of an ordinary user
+//! finds its lease.
 
 use std::io;
 use std::mem;
 use std::ptr;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::cores;
+use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 
 /// Whether the pipe signal was ignored at the start. Rust ignores it before `main`, so that only
 /// what runs before that can know.
@@ -55,7 +68,7 @@ impl Dispositions {
 
     /// Puts them back, and the limits of cores, for whatever is executed next.
     pub(super) fn restore(self) {
-        cores::restore();
+        restore();
         let signals = [
             (libc::SIGPIPE, self.pipe_is_ignored),
             (libc::SIGCHLD, self.child_is_ignored),
@@ -73,4 +86,27 @@ fn set(signal: i32, ignored: bool) -> io::Result<()> {
     let before =
         unsafe { libc::signal(signal, if ignored { libc::SIG_IGN } else { libc::SIG_DFL }) };
     if before == libc::SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Less than any core, and not "unlimited" for a pipe, as 0 is.
+const NONE: rlim_t = 1;
+
+/// The soft limit and the hard one that this process was started with, where they were changed.
+static BEFORE: OnceLock<(rlim_t, rlim_t)> = OnceLock::new();
+
+/// Has the kernel write no core of this process, or of what it forks. Call it first of all.
+pub fn leave_no_core() {
+    let Ok(before) = getrlimit(Resource::RLIMIT_CORE) else { return };
+    if setrlimit(Resource::RLIMIT_CORE, NONE.min(before.1), before.1).is_ok() {
+        // Whoever calls twice keeps what was there at first.
+        let _ = BEFORE.set(before);
+    }
+}
+
+/// Gives the limits back, for whatever is executed next. Allocates nothing.
+pub(super) fn restore() {
+    if let Some(&(soft, hard)) = BEFORE.get() {
+        // What was allowed before is allowed again.
+        let _ = setrlimit(Resource::RLIMIT_CORE, soft, hard);
+    }
 }

@@ -12,6 +12,7 @@ use nix::sys::signalfd::SignalFd;
 use nix::sys::timerfd::TimerFd;
 
 use super::bound::adopt_orphans;
+use super::channel::Outbox;
 use super::channel::{self, MOST_HOLDS, Received};
 use super::children::{self, Waited};
 use super::containment::Containment;
@@ -19,12 +20,11 @@ use super::dead_man::DeadMan;
 use super::enclosure::Enclosure;
 use super::hunt::Hunt;
 use super::ladder::{Action, Event, Ladder};
-use super::outbox::Outbox;
 use super::redeemer::Redeemer;
-use super::role::Role;
+use super::spawn::Role;
 use super::spawn::{self, Birth, Launch};
 use super::wire::{Ended, Message, Report, Request, TicketText, nanos};
-use super::{clock, death_pipe, descriptors, lease, no_alloc, priority, signals};
+use super::{clock, dead_man, descriptors, lease, no_alloc, priority, signals};
 
 /// How many are reaped before the time is looked at: the members of a tree may die faster than they are reaped.
 const MOST_REAPED: u32 = 256;
@@ -34,7 +34,7 @@ pub(super) const MOST_OPEN: usize = 40;
 /// What the guardian is forked with; all of it exists before.
 pub(super) struct Parts {
     pub(super) socket: OwnedFd,
-    pub(super) death_writers: death_pipe::Writers,
+    pub(super) death_writers: dead_man::Writers,
     pub(super) failure_read: OwnedFd,
     pub(super) launch: Launch,
     pub(super) enclosure: Enclosure,

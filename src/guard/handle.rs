@@ -9,6 +9,7 @@ use elect_api::{Holds, Ticket, Token};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+use super::channel::Unsent;
 use super::channel::{self, MOST_HOLDS, Received};
 use super::children::{self, Waited};
 use super::descendants::Spared;
@@ -17,17 +18,16 @@ use super::guardian::{self, MOST_OPEN, Parts};
 use super::hunt::Hunt;
 use super::image::{Image, LEASE, LISTEN_PID, Late, PART, SLOT, TOKEN};
 use super::ladder::{Ladder, Leftover, Order};
-use super::outbox::Unsent;
 use super::priority::Turn;
 use super::redeemer::{Redeem, Redeemer};
-use super::role::Role;
 use super::self_check::{self, cannot};
 use super::signals::{self, Inherited};
+use super::spawn::Role;
 use super::spawn::{self, Launch};
 use super::switches::is_off;
 use super::takeover::{Conclusion, Takeover};
 use super::wire::{Message, Report, Request};
-use super::{Alarm, Terminal, clock, death_pipe, descriptors, lease};
+use super::{Alarm, Terminal, clock, dead_man, descriptors, lease};
 
 /// How many are reaped between two passes of killing: the members of a tree may die faster than they are reaped.
 const MOST_REAPED: u32 = 1024;
@@ -150,7 +150,7 @@ impl Forked {
 
 fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
     let (socket, theirs) = channel::pair()?;
-    let (death_readers, death_writers) = death_pipe::new()?;
+    let (death_readers, death_writers) = dead_man::new()?;
     let (failure_read, failure_write) = spawn::failure_pipe()?;
     let lease = lease::Writer::new()?;
     let mut environment = settings.environment;

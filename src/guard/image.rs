@@ -42,13 +42,13 @@ pub(super) struct Image {
     arguments: Words,
     /// Late variables first.
     environment: Words,
-    late: Vec<Place>,
+    late: Vec<LateValue>,
     /// The election of which the command leads a part.
     whole: String,
 }
 
 /// Where the value of a late variable is to be.
-struct Place {
+struct LateValue {
     name: &'static str,
     room: Range<usize>,
 }
@@ -98,7 +98,7 @@ impl Image {
         for late in late {
             let beginning = [late.name.as_bytes(), b"="].concat();
             let room = image.environment.push_with_room(&beginning, late.room);
-            image.late.push(Place { name: late.name, room });
+            image.late.push(LateValue { name: late.name, room });
         }
         for (name, value) in environment {
             if late.iter().all(|late| name != late.name) {

@@ -8,7 +8,7 @@ use nix::poll::{PollTimeout, poll};
 
 use super::bound::adopt_orphans;
 use super::dead_man::DeadMan;
-use super::{clock, death_pipe};
+use super::{clock, dead_man};
 
 /// Tries them; those for leases that end by time only where that is so.
 ///
@@ -25,7 +25,7 @@ pub(super) fn pass(is_timed: bool) -> io::Result<()> {
     clock::timer()
         .and_then(|timer| clock::arm(&timer, None))
         .map_err(|error| cannot("set a timer (timerfd_create, timerfd_settime)", &error))?;
-    death_pipe::try_out()
+    dead_man::try_out()
         .map_err(|error| cannot("have a pipe signal (fcntl F_SETOWN, F_SETSIG)", &error))?;
     if is_timed {
         // The guardian has one of its own, which nobody would miss in time if it could not be had.

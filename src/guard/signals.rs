@@ -14,7 +14,7 @@ use tokio::io::unix::AsyncFd;
 use super::courier::Courier;
 use super::descriptors;
 use super::dispositions::{Dispositions, is_ignored};
-use super::heirloom::{HEIRLOOM, Heirloom};
+use super::exec_handoff::{ExecHandoff, HANDOFF};
 
 /// `F_SETSIG` of `fcntl(2)`, which the libc crate does not name.
 pub(super) const F_SETSIG: libc::c_int = 10;
@@ -41,7 +41,7 @@ pub struct Inherited {
     pub(super) mask: SigSet,
     pub(super) dispositions: Dispositions,
     descriptors: Vec<RawFd>,
-    heirloom: Option<Heirloom>,
+    handoff: Option<ExecHandoff>,
 }
 
 impl Inherited {
@@ -62,13 +62,13 @@ impl Inherited {
         let mut mask = SigSet::empty();
         sigprocmask(SigmaskHow::SIG_BLOCK, Some(&block), Some(&mut mask))?;
         let mut descriptors = descriptors::inherited();
-        let heirloom = Heirloom::take(&mut descriptors);
-        Ok(Self { mask, dispositions, descriptors, heirloom })
+        let handoff = ExecHandoff::take(&mut descriptors);
+        Ok(Self { mask, dispositions, descriptors, handoff })
     }
 
     /// What elect left to itself when it started over.
-    pub const fn heirloom(&mut self) -> Option<Heirloom> {
-        self.heirloom.take()
+    pub const fn handoff(&mut self) -> Option<ExecHandoff> {
+        self.handoff.take()
     }
 
     /// The descriptors from 3 on that elect was started with.
@@ -90,9 +90,9 @@ impl Inherited {
 }
 
 impl Inherited {
-    /// Executes elect anew, with the same arguments and as the same process, and leaves it `heirloom`.
+    /// Executes elect anew, with the same arguments and as the same process, and leaves it `handoff`.
     /// Returns only if that failed. The program is found by its open file, so that an upgrade meanwhile does no harm.
-    pub fn start_over(&self, heirloom: &Heirloom) -> io::Error {
+    pub fn start_over(&self, handoff: &ExecHandoff) -> io::Error {
         let arguments = std::env::args_os().map(|word| CString::new(word.into_vec()));
         let Ok(arguments) = arguments.collect::<Result<Vec<_>, _>>() else {
             return io::ErrorKind::InvalidInput.into();
@@ -101,8 +101,8 @@ impl Inherited {
             return errno.into();
         }
         self.dispositions.restore();
-        let others = std::env::vars_os().filter(|(name, _)| name != HEIRLOOM);
-        let variables = others.chain([heirloom.leave()]).map(|(mut name, value)| {
+        let others = std::env::vars_os().filter(|(name, _)| name != HANDOFF);
+        let variables = others.chain([handoff.leave()]).map(|(mut name, value)| {
             name.push("=");
             name.push(value);
             CString::new(name.into_vec())

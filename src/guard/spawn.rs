@@ -1,4 +1,4 @@
-//! From the guardian to the command: fork, make it killable, exec.
+//! How processes are started, and what each is.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -13,7 +13,7 @@ use super::dispositions::Dispositions;
 use super::enclosure::Enclosure;
 use super::image::{Image, Pointers};
 use super::priority::Before;
-use super::{Terminal, death_pipe};
+use super::{Terminal, dead_man};
 
 /// All that the command's process needs between fork and exec.
 pub(super) struct Launch {
@@ -26,7 +26,7 @@ pub(super) struct Launch {
     pub(super) terminal: Option<Terminal>,
     /// Whether the terminal's foreground is due to the command at its start, and ours to give.
     pub(super) in_front: bool,
-    pub(super) death_readers: death_pipe::Readers,
+    pub(super) death_readers: dead_man::Readers,
     /// Closed by the exec, or written to when that fails.
     pub(super) failure_write: Option<OwnedFd>,
 }
@@ -128,5 +128,23 @@ impl Birth<'_> {
             return libc::EINVAL;
         }
         launch.image.exec(&mut launch.pointers)
+    }
+}
+
+/// What a command is to elect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// What leads, alone: it gets the terminal, and all that elect inherited.
+    Leads,
+    /// What leads beside others in the same elect: it gets what they write to, and nothing that they would read.
+    LeadsAmongOthers,
+    /// What helps.
+    Helps,
+}
+
+impl Role {
+    /// Whether it runs as a leader's command: then it is told the token and the lease.
+    pub(super) const fn leads(self) -> bool {
+        matches!(self, Self::Leads | Self::LeadsAmongOthers)
     }
 }

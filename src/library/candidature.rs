@@ -1,17 +1,20 @@
+//! One candidacy of a program, and what is heard of it.
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use elect_api::{Candidate, ElectionName, Store};
+use elect_api::{Boottime, Candidate, ElectionName, Store, Survey};
 use tokio::sync::watch;
 
 use super::Error;
 use super::engine::Engine;
-use super::observer::Observer;
 use super::validity::Told;
 use super::work::Work;
+use crate::election::Called;
 use crate::election::driver::{self, Candidacy, Clock as _};
-use crate::election::machine::{Heeds, Machine, Rules, Settles, Verdict, Wait};
+use crate::election::machine::{Event, Heeds, Machine, News, Rules, Settles, Verdict, Wait};
 use crate::election::timing::Timing;
+use crate::guard::Deadlines;
 
 /// One candidacy with all that it needs.
 pub(super) struct Candidature {
@@ -78,5 +81,46 @@ impl Candidature {
             keeps_history: true,
             lock_delay: None,
         }
+    }
+}
+
+/// Tells the program why leadership ends, and keeps what it is to be told at the end.
+pub(super) struct Observer {
+    told: Arc<watch::Sender<Told>>,
+    /// Why our entry could not be removed.
+    pub(super) left: Option<elect_api::Error>,
+}
+
+impl Observer {
+    pub(super) const fn new(told: Arc<watch::Sender<Told>>) -> Self {
+        Self { told, left: None }
+    }
+}
+
+impl driver::Observer for Observer {
+    fn news(&mut self, news: News) {
+        match news {
+            News::Lost(why) | News::SteppingDown(why) => {
+                self.told.send_modify(|told| _ = told.why.get_or_insert(why));
+            }
+            News::EntryLeft(error) => self.left = Some(error),
+            _ => {}
+        }
+    }
+
+    fn happened(&mut self, _: &Event) {}
+
+    fn renewed(&mut self, _: Deadlines) {}
+
+    fn called(&mut self, _: &Called) {}
+
+    fn turns(&mut self, _: Option<Boottime>) {}
+
+    fn wants_surveys(&self) -> bool {
+        false
+    }
+
+    fn survey(&mut self, _: &Survey, _: Option<&str>) -> Option<Event> {
+        None
     }
 }

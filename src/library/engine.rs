@@ -1,14 +1,21 @@
+//! The thread on which all campaigns of a process take part, and its clock.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::task::{Context, Poll, Waker};
 use std::thread;
 
 use async_trait::async_trait;
 use elect_api::Boottime;
 use nix::sys::signal::SigSet;
 use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::Notify;
 
 use super::Error;
-use super::alarms::Alarms;
 use crate::election::driver::Clock;
 use crate::guard::{self, Alarm};
 
@@ -83,5 +90,123 @@ impl Clock for Engine {
 
     async fn until(&self, at: Option<Boottime>) {
         self.alarms.until(at).await;
+    }
+}
+
+/// When, and which of those who wait for the same instant.
+type Instant = (Boottime, u64);
+
+/// All that campaigns wait for, on one timer of the kernel's: each would cost a descriptor else.
+#[derive(Default)]
+pub(super) struct Alarms {
+    waiting: Mutex<BTreeMap<Instant, Waker>>,
+    /// Somebody has come who is first.
+    sooner: Notify,
+    count: AtomicU64,
+}
+
+impl Alarms {
+    /// Wakes whoever's time has come.
+    pub(super) async fn ring(&self, alarm: &Alarm) -> Infallible {
+        loop {
+            let first = self.lock().keys().next().map(|&(at, _)| at);
+            tokio::select! {
+                () = alarm.until(first) => self.wake_until(guard::now()),
+                () = self.sooner.notified() => {}
+            }
+        }
+    }
+
+    /// Ends at `at`, at once if that has passed, never for `None`.
+    ///
+    /// # Cancellation
+    /// May be dropped at any time.
+    pub(super) async fn until(&self, at: Option<Boottime>) {
+        let Some(at) = at else { return std::future::pending().await };
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        Until { alarms: self, place: (at, number) }.await;
+    }
+
+    fn wake_until(&self, now: Boottime) {
+        let due = {
+            let mut waiting = self.lock();
+            let later = waiting.split_off(&(now, u64::MAX));
+            std::mem::replace(&mut *waiting, later)
+        };
+        due.into_values().for_each(Waker::wake);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Instant, Waker>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Until<'a> {
+    alarms: &'a Alarms,
+    place: Instant,
+}
+
+impl Future for Until<'_> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if guard::now() >= self.place.0 {
+            return Poll::Ready(());
+        }
+        let mut waiting = self.alarms.lock();
+        waiting.insert(self.place, context.waker().clone());
+        if waiting.first_key_value().is_some_and(|(first, _)| *first == self.place) {
+            self.alarms.sooner.notify_one();
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Until<'_> {
+    fn drop(&mut self) {
+        self.alarms.lock().remove(&self.place);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{Alarm, Alarms, guard};
+
+    fn ringing<T>(alarms: &Alarms, work: impl Future<Output = T>) -> T {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let alarm = Alarm::new().unwrap();
+            tokio::select! {
+                never = alarms.ring(&alarm) => match never {},
+                done = work => done,
+            }
+        })
+    }
+
+    #[test]
+    fn nobody_is_woken_before_its_time_whoever_came_first() {
+        let (alarms, begin) = (Alarms::default(), guard::now());
+        let wait = async |millis: u64| {
+            let at = begin + Duration::from_millis(millis);
+            alarms.until(Some(at)).await;
+            assert!(guard::now() >= at);
+        };
+        ringing(&alarms, async { tokio::join!(wait(60), wait(30), wait(90), wait(30), wait(0)) });
+        assert!(alarms.lock().is_empty());
+    }
+
+    #[test]
+    fn whoever_waits_no_more_leaves_nothing_behind() {
+        let alarms = Alarms::default();
+        ringing(&alarms, async {
+            tokio::select! {
+                () = alarms.until(Some(guard::now() + Duration::from_secs(3600))) => {}
+                () = alarms.until(Some(guard::now() + Duration::from_millis(10))) => {}
+                () = alarms.until(None) => {}
+            }
+        });
+        assert!(alarms.lock().is_empty());
     }
 }

@@ -4,13 +4,11 @@
 //! as nobody can kill it. All campaigns of a process share one [`Engine`](engine::Engine), a thread, and those with
 //! the same URL one store.
 
-mod alarms;
 mod campaign;
 mod candidature;
 mod engine;
 mod error;
 mod leadership;
-mod observer;
 mod stores;
 mod validity;
 mod work;

@@ -2,7 +2,6 @@
 //!
 //! elect's own words go to stderr; whatever is asked for a report writes that to stdout, `run` never does.
 
-mod completions;
 mod config;
 pub mod dashboard;
 mod doctor;
@@ -19,12 +18,10 @@ mod screen;
 mod selftest;
 mod service_manager;
 mod status;
-mod stdout;
 mod suspicion;
 mod table;
 mod time;
 
-pub use completions::{SHELLS, completion_file, completions};
 pub use config::{ConfigReport, SettingReport};
 pub use doctor::{
     ClockReport, ContainmentReport, DoctorReport, EndpointReport, FindingReport, LimitReport,
@@ -34,19 +31,18 @@ pub use elect_api::text::escape;
 pub use exit::{FAILED, LOST, NOT_ACQUIRED, NOT_EXECUTABLE, NOT_FOUND, Outcome};
 pub use history::{HistoryReport, LeadershipReport};
 pub use log::{Level, Log, chain};
-pub use manual::{explanation, manual_page, manual_pages};
+pub use manual::{SHELLS, completion_file, completions, explanation, manual_page, manual_pages};
 pub use observation::{Change, Observation};
 pub use outcome::{OutcomeFile, OutcomeRecord};
 pub use progress::{Line, Waiting};
 pub use renewals::Renewals;
-pub use screen::Screen;
+pub use screen::{Screen, can_print, has_reader, offer, print, write_out};
 pub use selftest::{CheckReport, CheckResult, SelftestReport, milliseconds};
 pub use service_manager::ServiceManager;
 pub use status::{
     DivisionStatus, ElectionStatus, LeaderStatus, MemberStatus, PartKind, PauseStatus,
     StatusReport, WaitingStatus,
 };
-pub use stdout::{can_print, has_reader, offer, print, write_out};
 pub use suspicion::Suspicion;
 pub use table::Table;
 pub use time::{age, rfc3339, wall_clock};

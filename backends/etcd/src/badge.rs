@@ -24,13 +24,13 @@ pub(crate) struct Badge {
 }
 
 /// Why a connection is not used.
-pub(crate) enum Hitch {
+pub(crate) enum Unusable {
     Failed(Failure),
     /// What is there is not our store.
     Foreign(Error),
 }
 
-impl From<Failure> for Hitch {
+impl From<Failure> for Unusable {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
     }
@@ -94,14 +94,14 @@ impl Badge {
     }
 
     /// Looks whether what a new connection leads to is our store, if we have one already.
-    pub(crate) async fn greet(&self, who: &str, client: &Client) -> Result<(), Hitch> {
+    pub(crate) async fn greet(&self, who: &str, client: &Client) -> Result<(), Unusable> {
         if self.identity.expected().is_none() {
             return Ok(());
         }
         let newest = self.newest();
         match client.kv_client().get(self.key.as_str(), None).await {
             Ok(reply) => {
-                let foreign = |error| Err(Hitch::Foreign(error));
+                let foreign = |error| Err(Unusable::Foreign(error));
                 let id = read(Some(&reply));
                 self.identity.admit(who, id.as_ref()).or_else(foreign)?;
                 let revision = reply.header().map_or(0, ResponseHeader::revision);
@@ -113,7 +113,7 @@ impl Badge {
                     self.key,
                     StoreId::OPTION
                 );
-                Err(Hitch::Foreign(Error::new(ErrorKind::Denied, what)))
+                Err(Unusable::Foreign(Error::new(ErrorKind::Denied, what)))
             }
             Err(cause) => Err(Failure { doing: Doing::Connect, cause }.into()),
         }

@@ -5,9 +5,9 @@ use elect_api::{Cell, If, Token, Versioned, Written};
 use etcd_client::{Client, Compare, CompareOp, GetOptions, KeyValue, ResponseHeader, Txn, TxnOp};
 
 use crate::fault::{Doing, Failure};
-use crate::layout::Hall;
+use crate::layout::Keyspace;
 use crate::queue::{candidates, gets, revision_of};
-use crate::seat::{Trouble, odd};
+use crate::seat::{Setback, odd};
 use crate::whole::whole;
 
 /// More than the writers that one leader has at once.
@@ -29,8 +29,12 @@ pub(crate) fn of(kv: Option<KeyValue>) -> Versioned {
     })
 }
 
-pub(crate) async fn read(client: &Client, hall: &Hall, cell: Cell<'_>) -> Result<Found, Failure> {
-    let reply = client.kv_client().get(hall.cell(cell), None).await;
+pub(crate) async fn read(
+    client: &Client,
+    keyspace: &Keyspace,
+    cell: Cell<'_>,
+) -> Result<Found, Failure> {
+    let reply = client.kv_client().get(keyspace.cell(cell), None).await;
     let mut reply = reply.map_err(|cause| Failure { doing: Doing::Look, cause })?;
     let seen = reply.header().map_or(0, ResponseHeader::revision);
     Ok(Found { cell: of(reply.take_kvs().pop()), seen })
@@ -39,28 +43,28 @@ pub(crate) async fn read(client: &Client, hall: &Hall, cell: Cell<'_>) -> Result
 /// Writes a cell if the condition holds.
 pub(crate) async fn write(
     client: &Client,
-    hall: &Hall,
+    keyspace: &Keyspace,
     cell: Cell<'_>,
     bytes: &[u8],
     condition: If,
-) -> Result<Written, Trouble> {
+) -> Result<Written, Setback> {
     match condition {
-        If::Version(version) => Ok(write_over(client, hall, cell, bytes, version).await?),
-        If::Leads(token) => write_for(client, hall, cell, bytes, token).await,
+        If::Version(version) => Ok(write_over(client, keyspace, cell, bytes, version).await?),
+        If::Leads(token) => write_for(client, keyspace, cell, bytes, token).await,
     }
 }
 
 /// Writes a cell in place of what has this version.
 async fn write_over(
     client: &Client,
-    hall: &Hall,
+    keyspace: &Keyspace,
     cell: Cell<'_>,
     bytes: &[u8],
     version: u64,
 ) -> Result<Written, Failure> {
     // No key has a greater one.
     let Ok(revision) = i64::try_from(version) else { return Ok(Written::Overtaken) };
-    let key = hall.cell(cell);
+    let key = keyspace.cell(cell);
     let txn = Txn::new()
         .when([Compare::mod_revision(key.as_str(), CompareOp::Equal, revision)])
         .and_then([TxnOp::put(key, bytes, None)]);
@@ -81,16 +85,16 @@ async fn write_over(
 /// attempt has sent is carried out before this one or not at all.
 async fn write_for(
     client: &Client,
-    hall: &Hall,
+    keyspace: &Keyspace,
     cell: Cell<'_>,
     bytes: &[u8],
     token: Token,
-) -> Result<Written, Trouble> {
+) -> Result<Written, Setback> {
     let gone = || Written::Gone(format!("no entry with token {token} leads"));
     let Ok(revision) = i64::try_from(token.get()) else { return Ok(gone()) };
-    let key = hall.cell(cell);
+    let key = keyspace.cell(cell);
     for _ in 0..TRIES {
-        let Some((entry, seen)) = look(client, hall, revision, &key).await? else {
+        let Some((entry, seen)) = look(client, keyspace, revision, &key).await? else {
             return Ok(gone());
         };
         let txn = Txn::new()
@@ -111,21 +115,21 @@ async fn write_for(
 /// The key of the entry that came at `revision`, if it is the first, and when the cell was changed last.
 async fn look(
     client: &Client,
-    hall: &Hall,
+    keyspace: &Keyspace,
     revision: i64,
     key: &str,
 ) -> Result<Option<(Vec<u8>, i64)>, Failure> {
     let so_far =
         GetOptions::new().with_prefix().with_keys_only().with_max_create_revision(revision);
     let ask = Txn::new().and_then([
-        TxnOp::get(hall.prefix(), Some(so_far)),
+        TxnOp::get(keyspace.prefix(), Some(so_far)),
         TxnOp::get(key, Some(GetOptions::new().with_keys_only())),
     ]);
     let reply = client.kv_client().txn(ask).await.and_then(whole);
     let reply = reply.map_err(|cause| Failure { doing: Doing::Look, cause })?;
     let mut answers = gets(&reply).into_iter();
     let (Some(entries), Some(value)) = (answers.next(), answers.next()) else { return Ok(None) };
-    let first = candidates(hall, &entries).min_by_key(|kv| kv.create_revision());
+    let first = candidates(keyspace, &entries).min_by_key(|kv| kv.create_revision());
     let seen = value.kvs().first().map_or(0, KeyValue::mod_revision);
     let ours = first.filter(|kv| kv.create_revision() == revision);
     Ok(ours.map(|kv| (kv.key().to_vec(), seen)))

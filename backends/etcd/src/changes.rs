@@ -2,20 +2,20 @@ use elect_api::{Wake, awake, never};
 use etcd_client::{Client, WatchOptions, WatchResponse, WatchStream};
 
 use crate::fault::{Doing, Failure};
-use crate::layout::Hall;
+use crate::layout::Keyspace;
 
 /// Looks out over the candidates, and the cells of an election. Ends with the first change, or when the
 /// look-out breaks off.
-pub(crate) async fn changed(mut client: Client, hall: Hall) -> Result<Wake, Failure> {
+pub(crate) async fn changed(mut client: Client, keyspace: Keyspace) -> Result<Wake, Failure> {
     let failed = |cause| Failure { doing: Doing::Look, cause };
     let all = || Some(WatchOptions::new().with_prefix());
-    let mut stream = client.watch(hall.prefix(), all()).await.map_err(failed)?;
-    stream.watch(hall.notes(), all()).await.map_err(failed)?;
+    let mut stream = client.watch(keyspace.prefix(), all()).await.map_err(failed)?;
+    stream.watch(keyspace.notes(), all()).await.map_err(failed)?;
     // One that is refused, for want of rights, leaves the other.
     let (mut answered, mut standing) = (0, 0);
     while answered < 2 {
         let Some(reply) = stream.message().await.map_err(failed)? else { return Ok(awake()) };
-        if tells(&hall, &reply) {
+        if tells(&keyspace, &reply) {
             return Ok(awake());
         }
         let is_answer = reply.created() || reply.canceled();
@@ -25,19 +25,19 @@ pub(crate) async fn changed(mut client: Client, hall: Hall) -> Result<Wake, Fail
     if standing == 0 {
         return Ok(never());
     }
-    Ok(Box::pin(listen(stream, hall)))
+    Ok(Box::pin(listen(stream, keyspace)))
 }
 
-async fn listen(mut stream: WatchStream, hall: Hall) {
+async fn listen(mut stream: WatchStream, keyspace: Keyspace) {
     while let Ok(Some(reply)) = stream.message().await {
-        if tells(&hall, &reply) || reply.canceled() {
+        if tells(&keyspace, &reply) || reply.canceled() {
             return;
         }
     }
 }
 
 /// Whether there is something in it about this election, and not only about one that is nested deeper.
-fn tells(hall: &Hall, reply: &WatchResponse) -> bool {
-    let is_ours = |key: &[u8]| hall.number_of(key).is_some() || hall.is_watched(key);
+fn tells(keyspace: &Keyspace, reply: &WatchResponse) -> bool {
+    let is_ours = |key: &[u8]| keyspace.number_of(key).is_some() || keyspace.is_watched(key);
     reply.events().iter().filter_map(|event| event.kv()).any(|kv| is_ours(kv.key()))
 }

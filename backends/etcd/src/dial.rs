@@ -12,7 +12,7 @@ use tokio::net::{TcpStream, lookup_host};
 use tokio::task::JoinSet;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 
-use crate::overhear::{Listener, Overheard};
+use crate::first_bytes::{FirstBytes, Listener};
 
 /// For a name, a connection and TLS together. The engine's own attempts are cut sooner, as a rule.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -74,23 +74,23 @@ impl Member {
     /// Connects, and says nothing yet.
     pub(crate) async fn dial(
         &self,
-        overheard: &Overheard,
+        first_bytes: &FirstBytes,
     ) -> Result<Channel, tonic::transport::Error> {
-        let (host, overheard) = (self.host.clone(), overheard.clone());
+        let (host, first_bytes) = (self.host.clone(), first_bytes.clone());
         let connector = tower::service_fn(move |_| {
-            let (host, overheard) = (host.clone(), overheard.clone());
-            async move { connect(&host, overheard).await.map(TokioIo::new) }
+            let (host, first_bytes) = (host.clone(), first_bytes.clone());
+            async move { connect(&host, first_bytes).await.map(TokioIo::new) }
         });
         self.endpoint.connect_with_connector(connector).await
     }
 }
 
-async fn connect(host: &Host, overheard: Overheard) -> Result<Listener, DialError> {
+async fn connect(host: &Host, first_bytes: FirstBytes) -> Result<Listener, DialError> {
     let addresses = lookup_host((host.name.as_str(), host.port)).await.map_err(DialError::Name)?;
     let stream = race(addresses).await?;
     // A request waits for its answer: nothing else would come to fill the packet.
     let _ = stream.set_nodelay(true);
-    Ok(Listener::new(stream, overheard))
+    Ok(Listener::new(stream, first_bytes))
 }
 
 /// Connects to the first address that answers. One that is silent does not hold up the others.

@@ -3,7 +3,7 @@ use std::time::Duration;
 use elect_api::{Boottime, Standing, Token, Validity, Wake, stamp};
 use etcd_client::TxnResponse;
 
-use crate::layout::Hall;
+use crate::layout::Keyspace;
 use crate::link::Attempt;
 use crate::queue::{self, Ask, Before, Rival, Room, Unclear};
 use crate::value::Value;
@@ -65,7 +65,7 @@ impl Entry {
     /// Who is before us, by the answer to what [`Entry::ask`] asked.
     pub(crate) fn read(
         &self,
-        hall: &Hall,
+        keyspace: &Keyspace,
         room: Room,
         reply: &TxnResponse,
     ) -> Result<Before, Unclear> {
@@ -75,7 +75,7 @@ impl Entry {
         }
         match &self.before {
             Some(before) if before.by_name().is_some() => before.left(reply).ok_or(Unclear(room)),
-            _ => queue::first_listed(hall, self.own.revision, reply),
+            _ => queue::first_listed(keyspace, self.own.revision, reply),
         }
     }
 

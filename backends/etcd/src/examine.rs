@@ -13,10 +13,10 @@ use tokio::time::timeout;
 
 use crate::fault::{Doing, Failure};
 use crate::faults;
+use crate::first_bytes::FirstBytes;
 use crate::layout::LeaseId;
 use crate::lease;
 use crate::link::Link;
-use crate::overhear::Overheard;
 
 /// For a connection, and the login over it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(6);
@@ -30,7 +30,7 @@ const LONG: Duration = Duration::from_secs(1);
 const NEARLY: (u64, u64) = (9, 10);
 
 /// A member that has answered.
-struct Patient {
+struct Respondent {
     client: Client,
     status: StatusResponse,
     round_trip: Duration,
@@ -46,25 +46,26 @@ pub(crate) async fn examine(link: &Arc<Link>, clock: Clock) -> Examination {
     }
     let mut visits = rounds.join_all().await;
     visits.sort_by_key(|(member, _)| *member);
-    let patients: Vec<(String, &Patient)> = visits
+    let respondents: Vec<(String, &Respondent)> = visits
         .iter()
         .filter_map(|(member, visit)| Some((link.address(*member), visit.as_ref().ok()?)))
         .collect();
     let mut examination = Examination::default();
-    if let Some((_, patient)) = patients.first() {
+    if let Some((_, respondent)) = respondents.first() {
         let named = link.count();
-        let voters = voters(&patient.client).await;
-        let versions: Vec<_> = patients
+        let voters = voters(&respondent.client).await;
+        let versions: Vec<_> = respondents
             .iter()
-            .map(|(address, patient)| (address.clone(), patient.status.version().to_owned()))
+            .map(|(address, respondent)| (address.clone(), respondent.status.version().to_owned()))
             .collect();
         examination.findings = faults::known(&versions, voters.unwrap_or(named) == 1);
         examination.findings.extend(unnamed(voters, named));
-        examination.grants = Grants { least: least_grant(&patient.client).await, greatest: None };
+        examination.grants =
+            Grants { least: least_grant(&respondent.client).await, greatest: None };
     }
-    for (address, patient) in &patients {
-        examination.supplies.push(database(address, &patient.status));
-        examination.findings.extend(complaints(address, &patient.status));
+    for (address, respondent) in &respondents {
+        examination.supplies.push(database(address, &respondent.status));
+        examination.findings.extend(complaints(address, &respondent.status));
     }
     examination.endpoints = visits
         .iter()
@@ -76,18 +77,18 @@ pub(crate) async fn examine(link: &Arc<Link>, clock: Clock) -> Examination {
     examination
 }
 
-async fn visit(link: &Arc<Link>, member: usize, clock: &Clock) -> Result<Patient, Error> {
-    let overheard = Overheard::default();
+async fn visit(link: &Arc<Link>, member: usize, clock: &Clock) -> Result<Respondent, Error> {
+    let first_bytes = FirstBytes::default();
     let silent = || {
         let what = format!("etcd at {} does not answer", link.address(member));
         Error::new(ErrorKind::Unreachable, what)
     };
-    let connected = timeout(CONNECT_TIMEOUT, link.connect(member, &overheard));
+    let connected = timeout(CONNECT_TIMEOUT, link.connect(member, &first_bytes));
     let client = match connected.await.map_err(|_| silent())? {
         Ok(client) => client,
         Err(cause) => {
             let failure = Failure { doing: Doing::Connect, cause };
-            return Err(link.explain(member, "", &failure, &overheard).await);
+            return Err(link.explain(member, "", &failure, &first_bytes).await);
         }
     };
     let (mut spans, mut last) = (Vec::new(), None);
@@ -97,7 +98,7 @@ async fn visit(link: &Arc<Link>, member: usize, clock: &Clock) -> Result<Patient
             Ok(Ok(status)) => last = Some(status),
             Ok(Err(cause)) if last.is_none() => {
                 let failure = Failure { doing: Doing::Look, cause };
-                return Err(link.explain(member, "", &failure, &overheard).await);
+                return Err(link.explain(member, "", &failure, &first_bytes).await);
             }
             Err(_) if last.is_none() => return Err(silent()),
             Ok(Err(_)) | Err(_) => break,
@@ -107,11 +108,11 @@ async fn visit(link: &Arc<Link>, member: usize, clock: &Clock) -> Result<Patient
     let status = last.ok_or_else(silent)?;
     let asked = timeout(ANSWER_TIMEOUT, link.badge().ask(&client)).await;
     let store = asked.map_or(Called::Untold, |asked| asked.map_or(Called::Untold, Called::of));
-    Ok(Patient { client, status, round_trip: middle(spans), store })
+    Ok(Respondent { client, status, round_trip: middle(spans), store })
 }
 
-fn answer(patient: &Patient) -> Answer {
-    let status = &patient.status;
+fn answer(respondent: &Respondent) -> Answer {
+    let status = &respondent.status;
     let is_leader = status.header().is_some_and(|header| header.member_id() == status.leader());
     let role = match (status.is_learner(), is_leader) {
         (true, _) => "learner",
@@ -119,10 +120,10 @@ fn answer(patient: &Patient) -> Answer {
         (false, false) => "follower",
     };
     Answer {
-        round_trip: patient.round_trip,
+        round_trip: respondent.round_trip,
         version: Some(status.version().to_owned()),
         role: Some(role.to_owned()),
-        store: patient.store.clone(),
+        store: respondent.store.clone(),
     }
 }
 

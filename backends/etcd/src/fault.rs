@@ -40,13 +40,13 @@ pub(crate) enum Then {
 }
 
 /// What is known of where it happened.
-pub(crate) struct Scene<'a> {
+pub(crate) struct Circumstances<'a> {
     /// The member.
     pub(crate) member: String,
     /// How we talked.
     pub(crate) language: Language,
     /// The server's first bytes over this connection.
-    pub(crate) overheard: Vec<u8>,
+    pub(crate) first_bytes: Vec<u8>,
     /// It hung up on us, and talks to those who talk in the other way.
     pub(crate) speaks_other: bool,
     /// What all keys that we need begin with.
@@ -106,24 +106,24 @@ struct Verdict {
 }
 
 /// Says what a failure means.
-pub(crate) fn judge(failure: &Failure, scene: &Scene<'_>) -> (Error, Then) {
+pub(crate) fn judge(failure: &Failure, circumstances: &Circumstances<'_>) -> (Error, Then) {
     let text = in_full(&failure.cause);
     let verdict = match &failure.cause {
         // What the connection itself says has a cause of its own.
         Cause::GRpcStatus(status) if status.source().is_none() => {
-            from_etcd(failure.doing, status, scene)
+            from_etcd(failure.doing, status, circumstances)
         }
-        cause => from_the_way(failure.doing, cause, &text, scene),
+        cause => from_the_way(failure.doing, cause, &text, circumstances),
     };
-    let (doing, member) = (failure.doing.in_words(), &scene.member);
+    let (doing, member) = (failure.doing.in_words(), &circumstances.member);
     let what = format!("cannot {doing} etcd at {member}: {}", verdict.why);
     (Error::new(verdict.kind, what).because(text), verdict.then)
 }
 
-fn from_etcd(doing: Doing, status: &Status, scene: &Scene<'_>) -> Verdict {
+fn from_etcd(doing: Doing, status: &Status, circumstances: &Circumstances<'_>) -> Verdict {
     let message = status.message().trim_start_matches("etcdserver: ");
     let code = status.code();
-    if let Some((why, then)) = refusal(doing, message, code, scene) {
+    if let Some((why, then)) = refusal(doing, message, code, circumstances) {
         return Verdict { kind: ErrorKind::Denied, why, then };
     }
     let (kind, why, then) = match (message, code) {
@@ -156,11 +156,16 @@ fn from_etcd(doing: Doing, status: &Status, scene: &Scene<'_>) -> Verdict {
 }
 
 /// What etcd says to those who may not do what they ask.
-fn refusal(doing: Doing, message: &str, code: Code, scene: &Scene<'_>) -> Option<(String, Then)> {
-    let keys = scene.keys;
+fn refusal(
+    doing: Doing,
+    message: &str,
+    code: Code,
+    circumstances: &Circumstances<'_>,
+) -> Option<(String, Then)> {
+    let keys = circumstances.keys;
     match message {
         "authentication failed, invalid user ID or password" => {
-            let user = scene.user.unwrap_or("none");
+            let user = circumstances.user.unwrap_or("none");
             Some((format!("user or password is wrong (user {user})"), Then::Renew))
         }
         "user name is empty" | "user name not found" => {
@@ -168,7 +173,7 @@ fn refusal(doing: Doing, message: &str, code: Code, scene: &Scene<'_>) -> Option
             Some((why.to_owned(), Then::Renew))
         }
         _ if code == Code::PermissionDenied && !message.starts_with(NO_GRPC) => {
-            let user = scene.user.unwrap_or("of the client certificate");
+            let user = circumstances.user.unwrap_or("of the client certificate");
             let right = if doing == Doing::Look { "read" } else { "read and write" };
             let why = format!(
                 "the user {user} lacks the right to {right} all keys that begin with {keys:?}"
@@ -179,7 +184,12 @@ fn refusal(doing: Doing, message: &str, code: Code, scene: &Scene<'_>) -> Option
     }
 }
 
-fn from_the_way(doing: Doing, cause: &Cause, text: &str, scene: &Scene<'_>) -> Verdict {
+fn from_the_way(
+    doing: Doing,
+    cause: &Cause,
+    text: &str,
+    circumstances: &Circumstances<'_>,
+) -> Verdict {
     let verdict = |kind, why: &str| Verdict { kind, why: why.to_owned(), then: Then::MoveOn };
     if let Some(error) = dial_error_in(cause) {
         let why = match error {
@@ -191,20 +201,20 @@ fn from_the_way(doing: Doing, cause: &Cause, text: &str, scene: &Scene<'_>) -> V
         };
         return verdict(ErrorKind::Unreachable, &why);
     }
-    if scene.speaks_other {
-        return match scene.language {
+    if circumstances.speaks_other {
+        return match circumstances.language {
             Language::Clear => verdict(ErrorKind::Unfit, EXPECTS_TLS),
             Language::Tls => verdict(ErrorKind::Unfit, EXPECTS_NO_TLS),
         };
     }
-    if scene.language == Language::Tls {
+    if circumstances.language == Language::Tls {
         if let Some((kind, why)) = tls_trouble(text) {
             return verdict(kind, why);
         }
-    } else if let Some((kind, why)) = what_answers(&scene.overheard) {
+    } else if let Some((kind, why)) = what_answers(&circumstances.first_bytes) {
         return verdict(kind, why);
     }
-    if scene.overheard.is_empty() && has_hung_up(text) {
+    if circumstances.first_bytes.is_empty() && has_hung_up(text) {
         return verdict(
             ErrorKind::Unreachable,
             "it hung up without a word: it is no etcd, or just starting",

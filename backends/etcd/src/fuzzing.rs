@@ -6,7 +6,7 @@ use elect_api::remote::{Credentials, Tls, Url};
 use elect_api::{ElectionName, Ticket};
 
 use crate::address::{Address, DEFAULT_PORT};
-use crate::layout::{self, Hall, Mark};
+use crate::layout::{self, Keyspace, Mark};
 use crate::measure::read_in_pieces;
 use crate::value::{self, Value};
 
@@ -48,10 +48,10 @@ fn value(bytes: &[u8]) {
 
 fn key(bytes: &[u8]) {
     let Some(election) = layout::election_of("elect/", bytes) else { return };
-    let hall = Hall::new("elect/", &election);
-    let number = hall.number_of(bytes).expect("a candidate of its own election");
+    let keyspace = Keyspace::new("elect/", &election);
+    let number = keyspace.number_of(bytes).expect("a candidate of its own election");
     let other: ElectionName = "another".parse().expect("a name");
-    assert!(election == other || Hall::new("elect/", &other).number_of(bytes).is_none());
+    assert!(election == other || Keyspace::new("elect/", &other).number_of(bytes).is_none());
     assert!(bytes.ends_with(number.as_bytes()));
 }
 

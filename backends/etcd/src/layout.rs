@@ -79,13 +79,13 @@ impl Mark {
 
 /// The part of the key space that is one election's.
 #[derive(Clone, Debug)]
-pub(crate) struct Hall {
+pub(crate) struct Keyspace {
     prefix: String,
     notes: String,
     data: String,
 }
 
-impl Hall {
+impl Keyspace {
     pub(crate) fn new(prefix: &str, election: &ElectionName) -> Self {
         Self {
             prefix: format!("{prefix}{election}/"),
@@ -200,13 +200,13 @@ mod tests {
 
     #[test]
     fn only_keys_of_this_election_are_its_candidates() {
-        let hall = Hall::new("elect/", &"job".parse().expect("a name"));
-        assert_eq!(hall.key(Mark::first(LeaseId(0x0a1))), "elect/job/a1");
-        assert_eq!(hall.number_of(b"elect/job/a1"), Some("a1"));
+        let keyspace = Keyspace::new("elect/", &"job".parse().expect("a name"));
+        assert_eq!(keyspace.key(Mark::first(LeaseId(0x0a1))), "elect/job/a1");
+        assert_eq!(keyspace.number_of(b"elect/job/a1"), Some("a1"));
         for other in
             ["elect/job/", "elect/job/a1/b2", "elect/job/x", "elect/jobs/a1", "elect/job/A1"]
         {
-            assert_eq!(hall.number_of(other.as_bytes()), None, "{other}");
+            assert_eq!(keyspace.number_of(other.as_bytes()), None, "{other}");
         }
     }
 
@@ -214,13 +214,13 @@ mod tests {
     fn elections_are_those_with_candidates() {
         let name = |key: &str| election_of("elect/", key.as_bytes()).map(|name| name.to_string());
         assert_eq!(name("elect/job/a1").as_deref(), Some("job"));
-        let hall = Hall::new("elect/", &"job".parse().expect("a name"));
-        let (note, orders) = (hall.cell(Cell::Once), hall.cell(Cell::Control));
-        let tomb = hall.tomb(Mark::first(LeaseId(0xa1)));
+        let keyspace = Keyspace::new("elect/", &"job".parse().expect("a name"));
+        let (note, orders) = (keyspace.cell(Cell::Once), keyspace.cell(Cell::Control));
+        let tomb = keyspace.tomb(Mark::first(LeaseId(0xa1)));
         assert_eq!(tomb, "elect/.notes/job/gone/a1");
         assert_eq!((&*note, &*orders), ("elect/.notes/job/once", "elect/.notes/job/orders"));
         let a1 = "a1".parse().expect("a key");
-        let (fence, value) = (hall.cell(Cell::Fence(&a1)), hall.cell(Cell::Value(&a1)));
+        let (fence, value) = (keyspace.cell(Cell::Fence(&a1)), keyspace.cell(Cell::Value(&a1)));
         assert_eq!((&*fence, &*value), ("elect/.data/job/fence/a1", "elect/.data/job/value/a1"));
         let others = ["elect/job", "elect/job/", "elect/a/b/c1", "elect/7/a1", "other/job/a1"];
         let id = store_id("elect/");
@@ -232,10 +232,10 @@ mod tests {
     #[test]
     fn elections_under_control_are_those_with_the_key() {
         let name = |key: &str| controlled_by("elect/", key.as_bytes()).map(|name| name.to_string());
-        let hall = Hall::new("elect/", &"job".parse().expect("a name"));
-        assert_eq!(name(&hall.cell(Cell::Control)).as_deref(), Some("job"));
-        let once = hall.cell(Cell::Once);
-        let value = hall.cell(Cell::Value(&"orders".parse().expect("a key")));
+        let keyspace = Keyspace::new("elect/", &"job".parse().expect("a name"));
+        assert_eq!(name(&keyspace.cell(Cell::Control)).as_deref(), Some("job"));
+        let once = keyspace.cell(Cell::Once);
+        let value = keyspace.cell(Cell::Value(&"orders".parse().expect("a key")));
         let others =
             ["elect/.notes/orders", "elect/a/.notes/job/orders", "elect/.notes/a/b/orders"];
         for none in others.into_iter().chain([&*once, &*value]) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use elect_api::Boottime;
 
-use crate::layout::{Hall, LeaseId, Mark};
+use crate::layout::{Keyspace, LeaseId, Mark};
 
 /// The longest that a lease is counted on. Nobody asks for one that is longer, whatever a server says that it has granted.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
@@ -45,7 +45,7 @@ pub(crate) struct Lease {
     pub(crate) id: LeaseId,
     /// Whoever asks for it has this; the others wait for the answer.
     pub(crate) asked: tokio::sync::Mutex<Asked>,
-    roll: Mutex<Roll>,
+    registry: Mutex<Registry>,
 }
 
 /// What is known of a lease.
@@ -59,15 +59,15 @@ pub(crate) enum Asked {
 }
 
 #[derive(Default)]
-struct Roll {
+struct Registry {
     /// Nobody is to enter under it any more.
     is_over: bool,
     /// By what their keys end with.
-    tenants: HashMap<i64, Tenant>,
+    sharers: HashMap<i64, Sharer>,
 }
 
-struct Tenant {
-    hall: Hall,
+struct Sharer {
+    keyspace: Keyspace,
     mark: Mark,
     /// When its seat began its last call; `None` if the seat has given it up, not knowing what is left.
     asked: Option<Boottime>,
@@ -84,61 +84,61 @@ pub(crate) enum Share {
 
 impl Lease {
     fn new(id: LeaseId) -> Self {
-        Self { id, asked: tokio::sync::Mutex::new(Asked::Never), roll: Mutex::default() }
+        Self { id, asked: tokio::sync::Mutex::new(Asked::Never), registry: Mutex::default() }
     }
 
     /// A seat whose call began at `now` enters, or renews; whether it may.
-    pub(crate) fn use_for(&self, hall: &Hall, mark: Mark, now: Boottime) -> bool {
-        let mut roll = lock(&self.roll);
-        if let Some(tenant) = roll.tenants.get_mut(&mark.number()) {
-            tenant.asked = Some(now);
+    pub(crate) fn use_for(&self, keyspace: &Keyspace, mark: Mark, now: Boottime) -> bool {
+        let mut registry = lock(&self.registry);
+        if let Some(sharer) = registry.sharers.get_mut(&mark.number()) {
+            sharer.asked = Some(now);
             return true;
         }
-        if !roll.is_over {
-            let tenant = Tenant { hall: hall.clone(), mark, asked: Some(now) };
-            roll.tenants.insert(mark.number(), tenant);
+        if !registry.is_over {
+            let sharer = Sharer { keyspace: keyspace.clone(), mark, asked: Some(now) };
+            registry.sharers.insert(mark.number(), sharer);
         }
-        !roll.is_over
+        !registry.is_over
     }
 
     /// What the seat with this entry is to give up, or has left when the entry is gone. If that is the lease,
     /// nobody enters under it from now on.
     pub(crate) fn share(&self, mark: Mark) -> Share {
-        let mut roll = lock(&self.roll);
-        let mut tenants = roll.tenants.iter();
+        let mut registry = lock(&self.registry);
+        let mut sharers = registry.sharers.iter();
         let is_last =
-            tenants.all(|(number, tenant)| *number == mark.number() || tenant.asked.is_none());
-        roll.is_over |= is_last;
+            sharers.all(|(number, sharer)| *number == mark.number() || sharer.asked.is_none());
+        registry.is_over |= is_last;
         if is_last { Share::All } else { Share::Entry }
     }
 
     /// Nothing is left of this entry, and nothing will come.
     pub(crate) fn strike(&self, mark: Mark) {
-        lock(&self.roll).tenants.remove(&mark.number());
+        lock(&self.registry).sharers.remove(&mark.number());
     }
 
     /// This entry is given up, and may come to light yet: those who go on with the lease remove it.
-    pub(crate) fn forsake(&self, hall: &Hall, mark: Mark) {
-        let tenant = Tenant { hall: hall.clone(), mark, asked: None };
-        lock(&self.roll).tenants.insert(mark.number(), tenant);
+    pub(crate) fn forsake(&self, keyspace: &Keyspace, mark: Mark) {
+        let sharer = Sharer { keyspace: keyspace.clone(), mark, asked: None };
+        lock(&self.registry).sharers.insert(mark.number(), sharer);
     }
 
     /// The lease has ended.
     pub(crate) fn end(&self) {
-        lock(&self.roll).is_over = true;
+        lock(&self.registry).is_over = true;
     }
 
     /// Takes the entries that whoever goes on with the lease is to remove at `now`.
-    pub(crate) fn take_late(&self, now: Boottime, window: Duration) -> Vec<(Hall, Mark)> {
-        let mut roll = lock(&self.roll);
-        let late = roll
-            .tenants
-            .extract_if(|_, tenant| tenant.asked.is_none_or(|asked| asked + window <= now));
-        late.map(|(_, tenant)| (tenant.hall, tenant.mark)).collect()
+    pub(crate) fn take_late(&self, now: Boottime, window: Duration) -> Vec<(Keyspace, Mark)> {
+        let mut registry = lock(&self.registry);
+        let late = registry
+            .sharers
+            .extract_if(|_, sharer| sharer.asked.is_none_or(|asked| asked + window <= now));
+        late.map(|(_, sharer)| (sharer.keyspace, sharer.mark)).collect()
     }
 
     fn is_over(&self) -> bool {
-        lock(&self.roll).is_over
+        lock(&self.registry).is_over
     }
 }
 
@@ -154,8 +154,8 @@ mod tests {
         Boottime::from_boot(Duration::from_secs(seconds))
     }
 
-    fn hall() -> Hall {
-        Hall::new("elect/", &"job".parse().expect("a name"))
+    fn keyspace() -> Keyspace {
+        Keyspace::new("elect/", &"job".parse().expect("a name"))
     }
 
     #[test]
@@ -169,14 +169,17 @@ mod tests {
         assert!(first.number() != second.number() && other.lease() == longer.id);
         lease.end();
         assert_ne!(leases.place(15).0.lease(), lease.id);
-        assert!(!lease.use_for(&hall(), second, at(1)), "somebody entered under an ended lease");
+        assert!(
+            !lease.use_for(&keyspace(), second, at(1)),
+            "somebody entered under an ended lease"
+        );
     }
 
     #[test]
     fn the_last_one_gives_up_the_lease() {
         let leases = Leases::default();
         let ((a, lease), (b, _)) = (leases.place(15), leases.place(15));
-        assert!(lease.use_for(&hall(), a, at(1)) && lease.use_for(&hall(), b, at(1)));
+        assert!(lease.use_for(&keyspace(), a, at(1)) && lease.use_for(&keyspace(), b, at(1)));
         assert_eq!(lease.share(a), Share::Entry);
         lease.strike(a);
         assert_eq!(lease.share(b), Share::All);
@@ -189,10 +192,10 @@ mod tests {
         let leases = Leases::default();
         let ((a, lease), (b, _), (c, _)) = (leases.place(15), leases.place(15), leases.place(15));
         for mark in [a, b, c] {
-            assert!(lease.use_for(&hall(), mark, at(1)));
+            assert!(lease.use_for(&keyspace(), mark, at(1)));
         }
-        lease.forsake(&hall(), c);
-        assert!(lease.use_for(&hall(), a, at(15)));
+        lease.forsake(&keyspace(), c);
+        assert!(lease.use_for(&keyspace(), a, at(15)));
         let window = Duration::from_secs(15);
         let late = |now| lease.take_late(at(now), window).into_iter().map(|(_, mark)| mark);
         assert_eq!(late(15).collect::<Vec<_>>(), [c]);

@@ -95,6 +95,7 @@ mod entry;
 mod examine;
 mod fault;
 mod faults;
+mod first_bytes;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod layout;
@@ -102,7 +103,6 @@ mod lease;
 mod link;
 mod listing;
 mod measure;
-mod overhear;
 mod probe;
 mod queue;
 mod removal;

@@ -8,14 +8,14 @@ use etcd_client::{Client, ConnectOptions, TxnResponse};
 use tokio::sync::OnceCell;
 
 use crate::address::Address;
-use crate::badge::{Badge, Hitch};
+use crate::badge::{Badge, Unusable};
 use crate::channel::watched;
 use crate::dial::Member;
 use crate::examine;
-use crate::fault::{self, Doing, Failure, Scene, Then};
-use crate::overhear::Overheard;
+use crate::fault::{self, Circumstances, Doing, Failure, Then};
+use crate::first_bytes::FirstBytes;
 use crate::probe::{self, Language};
-use crate::seat::Trouble;
+use crate::seat::Setback;
 
 /// The way to the cluster: a connection to one member at a time.
 ///
@@ -36,7 +36,7 @@ struct State {
     generation: u64,
     /// The place of the member in use.
     member: usize,
-    line: Option<Line>,
+    connection: Option<Connection>,
     /// The way to one, which all go together who need it.
     connecting: Option<Arc<Connecting>>,
     /// Somebody has answered: all of the URL is right.
@@ -49,9 +49,9 @@ struct State {
 
 /// An open connection.
 #[derive(Clone)]
-struct Line {
+struct Connection {
     client: Client,
-    overheard: Overheard,
+    first_bytes: FirstBytes,
     trust: Arc<Trust>,
 }
 
@@ -65,15 +65,15 @@ struct Trust {
 /// What comes of connecting to the member in use. Whoever is waiting for it goes on if another drops it.
 #[derive(Default)]
 struct Connecting {
-    outcome: OnceCell<Result<Client, Hitch>>,
-    overheard: Overheard,
+    outcome: OnceCell<Result<Client, Unusable>>,
+    first_bytes: FirstBytes,
     trust: Arc<Trust>,
 }
 
 /// One attempt to have something done, over a connection that is there.
 pub(crate) struct Attempt {
     turn: Turn,
-    line: Line,
+    connection: Connection,
 }
 
 /// An attempt from its begin to its end. Dropped before that, it counts as a failure of the member:
@@ -113,7 +113,7 @@ impl Link {
     }
 
     async fn begin(self: &Arc<Self>, keys: &str, strict: bool) -> Result<Attempt, Error> {
-        let (mut turn, line, connecting) = {
+        let (mut turn, connection, connecting) = {
             let mut state = self.lock();
             let turn = Turn {
                 link: Arc::clone(self),
@@ -123,14 +123,14 @@ impl Link {
                 strict,
                 over: false,
             };
-            (turn, state.line.clone(), Arc::clone(state.connecting.get_or_insert_default()))
+            (turn, state.connection.clone(), Arc::clone(state.connecting.get_or_insert_default()))
         };
-        if let Some(line) = line {
-            return Ok(Attempt { turn, line });
+        if let Some(connection) = connection {
+            return Ok(Attempt { turn, connection });
         }
-        let Connecting { outcome, overheard, trust } = connecting.as_ref();
+        let Connecting { outcome, first_bytes, trust } = connecting.as_ref();
         let connect = || async {
-            let client = self.connect(turn.member, overheard).await;
+            let client = self.connect(turn.member, first_bytes).await;
             let client = client.map_err(|cause| Failure { doing: Doing::Connect, cause })?;
             self.badge.greet(&self.name(turn.member), &client).await?;
             Ok(client)
@@ -138,19 +138,19 @@ impl Link {
         // The way to a connection is long, and seldom taken: callers need not have room for it.
         match Box::pin(outcome.get_or_init(connect)).await {
             Ok(client) => {
-                let line = Line {
+                let connection = Connection {
                     client: client.clone(),
-                    overheard: overheard.clone(),
+                    first_bytes: first_bytes.clone(),
                     trust: Arc::clone(trust),
                 };
-                self.keep(turn.generation, &line);
-                Ok(Attempt { turn, line })
+                self.keep(turn.generation, &connection);
+                Ok(Attempt { turn, connection })
             }
-            Err(hitch) => {
+            Err(unusable) => {
                 self.forget(&connecting);
-                Err(match hitch {
-                    Hitch::Failed(failure) => turn.fail(failure, overheard).await,
-                    Hitch::Foreign(error) => turn.conclude(error.clone(), Then::MoveOn),
+                Err(match unusable {
+                    Unusable::Failed(failure) => turn.fail(failure, first_bytes).await,
+                    Unusable::Foreign(error) => turn.conclude(error.clone(), Then::MoveOn),
                 })
             }
         }
@@ -186,9 +186,9 @@ impl Link {
     pub(crate) async fn connect(
         &self,
         member: usize,
-        overheard: &Overheard,
+        first_bytes: &FirstBytes,
     ) -> Result<Client, etcd_client::Error> {
-        let channel = watched(self.members[member].dial(overheard).await?);
+        let channel = watched(self.members[member].dial(first_bytes).await?);
         // A member that is cut off from the others says so at once, and ends its watches.
         let options = ConnectOptions::new().with_require_leader(true);
         let Some(Credentials { user, password, .. }) = &self.credentials else {
@@ -210,9 +210,9 @@ impl Link {
         member: usize,
         keys: &str,
         failure: &Failure,
-        overheard: &Overheard,
+        first_bytes: &FirstBytes,
     ) -> Error {
-        self.judge(member, keys, failure, overheard).await.0
+        self.judge(member, keys, failure, first_bytes).await.0
     }
 
     async fn judge(
@@ -220,18 +220,18 @@ impl Link {
         member: usize,
         keys: &str,
         failure: &Failure,
-        overheard: &Overheard,
+        first_bytes: &FirstBytes,
     ) -> (Error, Then) {
         let host = self.members[member].host();
-        let scene = Scene {
+        let circumstances = Circumstances {
             member: host.to_string(),
             language: self.language,
-            overheard: overheard.bytes(),
-            speaks_other: self.is_misunderstood(host, failure, overheard).await,
+            first_bytes: first_bytes.bytes(),
+            speaks_other: self.is_misunderstood(host, failure, first_bytes).await,
             keys,
             user: self.credentials.as_ref().map(|credentials| credentials.user.as_str()),
         };
-        fault::judge(failure, &scene)
+        fault::judge(failure, &circumstances)
     }
 
     /// Whether a server that hung up on us without a word would have talked to others.
@@ -239,18 +239,18 @@ impl Link {
         &self,
         host: &Host,
         failure: &Failure,
-        overheard: &Overheard,
+        first_bytes: &FirstBytes,
     ) -> bool {
-        if self.lock().served || !overheard.bytes().is_empty() || !failure.is_hang_up() {
+        if self.lock().served || !first_bytes.bytes().is_empty() || !failure.is_hang_up() {
             return false;
         }
         probe::speaks(host, self.language.other()).await
     }
 
-    fn keep(&self, generation: u64, line: &Line) {
+    fn keep(&self, generation: u64, connection: &Connection) {
         let mut state = self.lock();
-        if state.generation == generation && state.line.is_none() {
-            state.line = Some(line.clone());
+        if state.generation == generation && state.connection.is_none() {
+            state.connection = Some(connection.clone());
         }
     }
 
@@ -261,7 +261,7 @@ impl Link {
         }
         state.generation += 1;
         state.was_dropped = false;
-        (state.line, state.connecting) = (None, None);
+        (state.connection, state.connecting) = (None, None);
         if then == Then::MoveOn {
             state.member = (state.member + 1) % self.members.len();
         }
@@ -275,7 +275,7 @@ impl Link {
 impl Attempt {
     /// What to ask. Copies share the connection.
     pub(crate) fn client(&self) -> Client {
-        self.line.client.clone()
+        self.connection.client.clone()
     }
 
     /// Which store it is to be, if that can be asked for.
@@ -295,15 +295,15 @@ impl Attempt {
     }
 
     /// Takes an answer that is no older than `newest`, which was shown before it was asked for.
-    pub(crate) fn admit(&self, newest: i64, reply: TxnResponse) -> Result<TxnResponse, Trouble> {
+    pub(crate) fn admit(&self, newest: i64, reply: TxnResponse) -> Result<TxnResponse, Setback> {
         let admitted = self.turn.link.badge.admit_answer(&self.member(), newest, &reply);
-        admitted.map(|()| reply).map_err(Trouble::Foreign)
+        admitted.map(|()| reply).map_err(Setback::Foreign)
     }
 
     /// Whether an answer that shows no entry of ours came from our store.
-    pub(crate) fn admit_missing(&self, reply: &TxnResponse) -> Result<(), Trouble> {
+    pub(crate) fn admit_missing(&self, reply: &TxnResponse) -> Result<(), Setback> {
         let admit = |badge: &Badge| badge.admit_missing(&self.member(), reply);
-        self.badge().map_or(Ok(()), admit).map_err(Trouble::Foreign)
+        self.badge().map_or(Ok(()), admit).map_err(Setback::Foreign)
     }
 
     /// Whom it goes to, in words.
@@ -319,7 +319,7 @@ impl Attempt {
     /// Whether a linearizable read of this member proves what it shows. Where that is not known yet it is asked for
     /// meanwhile, once for each connection.
     pub(crate) fn trusts_reads(&self) -> bool {
-        let trust = &self.line.trust;
+        let trust = &self.connection.trust;
         if !trust.is_asked.swap(true, Ordering::Relaxed) {
             let (client, trust) = (self.client(), Arc::clone(trust));
             tokio::spawn(async move {
@@ -345,7 +345,7 @@ impl Attempt {
 
     /// It was not answered, or with an error: what that means.
     pub(crate) async fn fail(mut self, failure: &Failure) -> Error {
-        self.turn.fail(failure, &self.line.overheard).await
+        self.turn.fail(failure, &self.connection.first_bytes).await
     }
 }
 
@@ -356,9 +356,9 @@ impl Turn {
         self.link.after(self.generation, then);
     }
 
-    async fn fail(&mut self, failure: &Failure, overheard: &Overheard) -> Error {
+    async fn fail(&mut self, failure: &Failure, first_bytes: &FirstBytes) -> Error {
         let link = Arc::clone(&self.link);
-        let (error, then) = link.judge(self.member, &self.keys, failure, overheard).await;
+        let (error, then) = link.judge(self.member, &self.keys, failure, first_bytes).await;
         self.conclude(error, then)
     }
 

@@ -10,7 +10,7 @@ use etcd_client::{
 };
 
 use crate::badge::Badge;
-use crate::layout::{Hall, Mark};
+use crate::layout::{Keyspace, Mark};
 
 /// How many candidates are listed: up to so many before us are counted exactly.
 const LISTED: usize = 101;
@@ -108,7 +108,7 @@ pub(crate) enum Room {
 }
 
 /// Who came before `revision`, the last first; all of them if it is `None`.
-fn list(hall: &Hall, revision: Option<i64>, room: Room) -> TxnOp {
+fn list(keyspace: &Keyspace, revision: Option<i64>, room: Room) -> TxnOp {
     let options = GetOptions::new()
         .with_prefix()
         .with_keys_only()
@@ -121,12 +121,12 @@ fn list(hall: &Hall, revision: Option<i64>, room: Room) -> TxnOp {
         Room::Usual => options.with_limit(i64::try_from(LISTED + 1).unwrap_or(i64::MAX)),
         Room::Endless => options,
     };
-    TxnOp::get(hall.prefix(), Some(options))
+    TxnOp::get(keyspace.prefix(), Some(options))
 }
 
 /// Gets what people ask too. It is the last get of a transaction.
-fn control(hall: &Hall) -> TxnOp {
-    TxnOp::get(hall.cell(Cell::Control), None)
+fn control(keyspace: &Keyspace) -> TxnOp {
+    TxnOp::get(keyspace.cell(Cell::Control), None)
 }
 
 /// What people ask, by a transaction that got it too.
@@ -139,21 +139,24 @@ pub(crate) fn control_in(reply: &TxnResponse) -> Versioned {
 /// people ask is got in any case, and so is the id of the store, if we may read it: a store that has none is given one
 /// with the first entry. In another store than ours no entry is made.
 pub(crate) fn enter(
-    hall: &Hall,
+    keyspace: &Keyspace,
     mark: Mark,
     value: Vec<u8>,
     room: Room,
     badge: Option<&Badge>,
 ) -> Txn {
-    let key = hall.key(mark);
+    let key = keyspace.key(mark);
     let put = PutOptions::new().with_lease(mark.lease().get());
     let mut conditions = vec![
         Compare::create_revision(key.as_str(), CompareOp::Equal, 0),
-        Compare::create_revision(hall.tomb(mark), CompareOp::Equal, 0),
+        Compare::create_revision(keyspace.tomb(mark), CompareOp::Equal, 0),
     ];
-    let mut operations =
-        vec![TxnOp::put(key.as_str(), value, Some(put)), list(hall, None, room), control(hall)];
-    let mut otherwise = vec![TxnOp::get(key, None), control(hall)];
+    let mut operations = vec![
+        TxnOp::put(key.as_str(), value, Some(put)),
+        list(keyspace, None, room),
+        control(keyspace),
+    ];
+    let mut otherwise = vec![TxnOp::get(key, None), control(keyspace)];
     if let Some(badge) = badge {
         conditions.extend(badge.is_ours());
         operations.push(badge.make());
@@ -192,22 +195,22 @@ pub(crate) enum Ask<'a> {
 ///
 /// If it is not there the id of the store is got too: in another store than ours that means nothing.
 pub(crate) fn prove(
-    hall: &Hall,
+    keyspace: &Keyspace,
     mark: Mark,
     revision: i64,
     ask: Ask<'_>,
     (badge, by): (Option<&Badge>, By),
 ) -> Txn {
-    let (key, lease) = (hall.key(mark), mark.lease());
+    let (key, lease) = (keyspace.key(mark), mark.lease());
     let ours = || TxnOp::get(key.as_str(), Some(GetOptions::new().with_keys_only()));
     let mut conditions = vec![
         Compare::create_revision(key.as_str(), CompareOp::Equal, revision),
         Compare::lease(key.as_str(), CompareOp::Equal, lease.get()),
     ];
-    let mut otherwise = vec![list(hall, None, Room::Usual)];
+    let mut otherwise = vec![list(keyspace, None, Room::Usual)];
     otherwise.extend(badge.map(Badge::look));
     if by == By::Write {
-        otherwise.push(TxnOp::delete(format!("{}proof", hall.prefix()), None));
+        otherwise.push(TxnOp::delete(format!("{}proof", keyspace.prefix()), None));
     }
     let writes_cell = matches!(ask, Ask::Cell { .. });
     let mut operations = match ask {
@@ -221,7 +224,7 @@ pub(crate) fn prove(
             otherwise.push(TxnOp::get(key.as_str(), Some(GetOptions::new().with_keys_only())));
             vec![TxnOp::put(key, text, None)]
         }
-        Ask::Before(room) => vec![list(hall, Some(revision), room)],
+        Ask::Before(room) => vec![list(keyspace, Some(revision), room)],
         Ask::Rivals(rivals) => {
             let get = |rival: &Rival| {
                 TxnOp::get(rival.key.as_str(), Some(GetOptions::new().with_keys_only()))
@@ -230,15 +233,21 @@ pub(crate) fn prove(
         }
     };
     if !writes_cell {
-        operations.push(control(hall));
-        otherwise.push(control(hall));
+        operations.push(control(keyspace));
+        otherwise.push(control(keyspace));
     }
     Txn::new().when(conditions).and_then(operations).or_else(otherwise)
 }
 
 /// Removes our entry, which came at `revision` and leads, and writes the cell of this key in the same step.
-pub(crate) fn leave(hall: &Hall, mark: Mark, revision: i64, cell: String, text: &[u8]) -> Txn {
-    let key = hall.key(mark);
+pub(crate) fn leave(
+    keyspace: &Keyspace,
+    mark: Mark,
+    revision: i64,
+    cell: String,
+    text: &[u8],
+) -> Txn {
+    let key = keyspace.key(mark);
     Txn::new()
         .when([
             Compare::create_revision(key.as_str(), CompareOp::Equal, revision),
@@ -249,11 +258,11 @@ pub(crate) fn leave(hall: &Hall, mark: Mark, revision: i64, cell: String, text: 
 
 /// Removes an entry and leaves its lease alone. With a tomb it is not made any more either, should somebody have
 /// asked for it before: that goes with the lease, without which no entry is made.
-pub(crate) fn withdraw(hall: &Hall, mark: Mark, with_tomb: bool) -> Txn {
+pub(crate) fn withdraw(keyspace: &Keyspace, mark: Mark, with_tomb: bool) -> Txn {
     let put = PutOptions::new().with_lease(mark.lease().get());
-    let tomb = with_tomb.then(|| TxnOp::put(hall.tomb(mark), "", Some(put)));
+    let tomb = with_tomb.then(|| TxnOp::put(keyspace.tomb(mark), "", Some(put)));
     let operations: Vec<TxnOp> =
-        [TxnOp::delete(hall.key(mark), None)].into_iter().chain(tomb).collect();
+        [TxnOp::delete(keyspace.key(mark), None)].into_iter().chain(tomb).collect();
     Txn::new().and_then(operations)
 }
 
@@ -278,10 +287,15 @@ pub(crate) fn revision_of(reply: &TxnResponse) -> i64 {
 }
 
 /// Reads who came before `revision` out of a listing.
-pub(crate) fn before(hall: &Hall, revision: i64, listing: &GetResponse) -> Result<Before, Unclear> {
+pub(crate) fn before(
+    keyspace: &Keyspace,
+    revision: i64,
+    listing: &GetResponse,
+) -> Result<Before, Unclear> {
     let earlier = |kv: &&KeyValue| kv.create_revision() < revision;
-    let rivals: Vec<Rival> = candidates(hall, listing).filter(earlier).filter_map(rival).collect();
-    let strangers = listing.kvs().len() - candidates(hall, listing).count();
+    let rivals: Vec<Rival> =
+        candidates(keyspace, listing).filter(earlier).filter_map(rival).collect();
+    let strangers = listing.kvs().len() - candidates(keyspace, listing).count();
     if !listing.more() {
         return Ok(Before::exactly(rivals));
     }
@@ -297,18 +311,18 @@ pub(crate) fn before(hall: &Hall, revision: i64, listing: &GetResponse) -> Resul
 
 /// Reads who came before `revision` out of the listing that a transaction answered with.
 pub(crate) fn first_listed(
-    hall: &Hall,
+    keyspace: &Keyspace,
     revision: i64,
     reply: &TxnResponse,
 ) -> Result<Before, Unclear> {
     let listing = gets(reply).pop_front().ok_or(Unclear(Room::Endless))?;
-    before(hall, revision, &listing)
+    before(keyspace, revision, &listing)
 }
 
 /// How many candidates a listing of all shows.
-pub(crate) fn count(hall: &Hall, listing: &GetResponse) -> usize {
+pub(crate) fn count(keyspace: &Keyspace, listing: &GetResponse) -> usize {
     let all = usize::try_from(listing.count()).unwrap_or(usize::MAX);
-    if listing.more() { all } else { candidates(hall, listing).count() }
+    if listing.more() { all } else { candidates(keyspace, listing).count() }
 }
 
 /// Whether the answer about a rival shows it.
@@ -317,10 +331,10 @@ fn is_there(rival: &Rival, answer: &GetResponse) -> bool {
 }
 
 pub(crate) fn candidates<'l>(
-    hall: &'l Hall,
+    keyspace: &'l Keyspace,
     listing: &'l GetResponse,
 ) -> impl Iterator<Item = &'l KeyValue> {
-    listing.kvs().iter().filter(|kv| hall.number_of(kv.key()).is_some())
+    listing.kvs().iter().filter(|kv| keyspace.number_of(kv.key()).is_some())
 }
 
 fn rival(kv: &KeyValue) -> Option<Rival> {

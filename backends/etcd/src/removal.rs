@@ -7,7 +7,7 @@ use elect_api::{Ending, Token};
 use etcd_client::{Client, Compare, CompareOp, GetOptions, KeyValue, Txn, TxnOp};
 
 use crate::fault::{Doing, Failure, is_lease_unknown};
-use crate::layout::Hall;
+use crate::layout::Keyspace;
 use crate::whole::whole;
 
 /// etcd tells what is left of a lease in whole seconds, rounded down, and looks twice a second for those that
@@ -16,10 +16,10 @@ const ROUNDING: Duration = Duration::from_secs(2);
 
 pub(crate) async fn ending(
     client: &Client,
-    hall: &Hall,
+    keyspace: &Keyspace,
     token: Token,
 ) -> Result<Option<Ending>, Failure> {
-    let Some(kv) = find(client, hall, token).await? else { return Ok(None) };
+    let Some(kv) = find(client, keyspace, token).await? else { return Ok(None) };
     if kv.lease() == 0 {
         return Ok(Some(Ending::Never));
     }
@@ -32,8 +32,12 @@ pub(crate) async fn ending(
     Ok(Some(Ending::Within(left + ROUNDING)))
 }
 
-pub(crate) async fn remove(client: &Client, hall: &Hall, token: Token) -> Result<(), Failure> {
-    let Some(kv) = find(client, hall, token).await? else { return Ok(()) };
+pub(crate) async fn remove(
+    client: &Client,
+    keyspace: &Keyspace,
+    token: Token,
+) -> Result<(), Failure> {
+    let Some(kv) = find(client, keyspace, token).await? else { return Ok(()) };
     let is_it = Compare::create_revision(kv.key(), CompareOp::Equal, kv.create_revision());
     let txn = Txn::new().when([is_it]).and_then([TxnOp::delete(kv.key(), None)]);
     let reply = client.kv_client().txn(txn).await.and_then(whole);
@@ -41,7 +45,11 @@ pub(crate) async fn remove(client: &Client, hall: &Hall, token: Token) -> Result
 }
 
 /// The candidate's key that this revision made.
-async fn find(client: &Client, hall: &Hall, token: Token) -> Result<Option<KeyValue>, Failure> {
+async fn find(
+    client: &Client,
+    keyspace: &Keyspace,
+    token: Token,
+) -> Result<Option<KeyValue>, Failure> {
     // No key has a greater one, and one that is 0 would let all of them through.
     let Some(revision) = i64::try_from(token.get()).ok().filter(|revision| *revision > 0) else {
         return Ok(None);
@@ -50,7 +58,7 @@ async fn find(client: &Client, hall: &Hall, token: Token) -> Result<Option<KeyVa
         .with_prefix()
         .with_min_create_revision(revision)
         .with_max_create_revision(revision);
-    let reply = client.kv_client().get(hall.prefix(), Some(options)).await;
+    let reply = client.kv_client().get(keyspace.prefix(), Some(options)).await;
     let mut reply = reply.map_err(|cause| Failure { doing: Doing::Look, cause })?;
-    Ok(reply.take_kvs().into_iter().find(|kv| hall.number_of(kv.key()).is_some()))
+    Ok(reply.take_kvs().into_iter().find(|kv| keyspace.number_of(kv.key()).is_some()))
 }

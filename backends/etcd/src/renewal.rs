@@ -3,7 +3,7 @@ use std::pin::pin;
 use etcd_client::{Client, Error as Cause, Txn, TxnResponse};
 
 use crate::fault::{Doing, Failure};
-use crate::seat::{Trouble, odd};
+use crate::seat::{Setback, odd};
 use crate::whole::whole;
 
 /// What a renewal has shown of our entry.
@@ -39,7 +39,7 @@ impl Heard {
 /// The keep-alive goes over a stream of its own, so that no late answer to an earlier one is taken for
 /// its own; it alone proves nothing, for a lease lives on when its key has been deleted. If the entry is
 /// missing no more is waited for.
-pub(crate) async fn renew(client: Client, lease: i64, proof: Txn) -> Result<Proof, Trouble> {
+pub(crate) async fn renew(client: Client, lease: i64, proof: Txn) -> Result<Proof, Setback> {
     let mut leases = client.lease_client();
     let mut store = client.kv_client();
     let mut kept = pin!(leases.keep_alive(lease));

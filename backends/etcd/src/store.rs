@@ -9,10 +9,10 @@ use elect_api::{
 };
 
 use crate::address::Address;
-use crate::layout::{Hall, Mark};
+use crate::layout::{Keyspace, Mark};
 use crate::lease::Leases;
 use crate::link::{Attempt, Link};
-use crate::seat::{EtcdSeat, Trouble};
+use crate::seat::{EtcdSeat, Setback};
 use crate::withdrawal::withdraw;
 use crate::{cells, changes, examine, removal, survey};
 
@@ -57,42 +57,42 @@ impl Store for EtcdStore {
         candidate: &Candidate,
         ttl: Duration,
     ) -> Result<Box<dyn Seat>, Error> {
-        let hall = Hall::new(&self.prefix, election);
+        let keyspace = Keyspace::new(&self.prefix, election);
         let (link, leases) = (Arc::clone(&self.link), Arc::clone(&self.leases));
-        Ok(Box::new(EtcdSeat::new(link, leases, hall, candidate, ttl)))
+        Ok(Box::new(EtcdSeat::new(link, leases, keyspace, candidate, ttl)))
     }
 
     async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
-        let hall = Hall::new(&self.prefix, election);
-        let attempt = self.link.casual_attempt(hall.prefix()).await?;
-        let outcome = survey::survey(&attempt.client(), &hall).await;
+        let keyspace = Keyspace::new(&self.prefix, election);
+        let attempt = self.link.casual_attempt(keyspace.prefix()).await?;
+        let outcome = survey::survey(&attempt.client(), &keyspace).await;
         conclude(attempt, outcome).await
     }
 
     async fn ending(&self, election: &ElectionName, token: Token) -> Result<Option<Ending>, Error> {
-        let hall = Hall::new(&self.prefix, election);
-        let attempt = self.link.casual_attempt(hall.prefix()).await?;
-        let outcome = removal::ending(&attempt.client(), &hall, token).await;
+        let keyspace = Keyspace::new(&self.prefix, election);
+        let attempt = self.link.casual_attempt(keyspace.prefix()).await?;
+        let outcome = removal::ending(&attempt.client(), &keyspace, token).await;
         conclude(attempt, outcome).await
     }
 
     async fn remove(&self, election: &ElectionName, what: Removal<'_>) -> Result<(), Error> {
-        let hall = Hall::new(&self.prefix, election);
+        let keyspace = Keyspace::new(&self.prefix, election);
         match what {
             Removal::Crashed(ticket) => {
                 let mark = Mark::redeemed(ticket)?;
-                let attempt = self.link.attempt(hall.prefix()).await?;
-                let outcome = withdraw(&attempt.client(), &hall, mark, true).await;
+                let attempt = self.link.attempt(keyspace.prefix()).await?;
+                let outcome = withdraw(&attempt.client(), &keyspace, mark, true).await;
                 conclude(attempt, outcome).await
             }
             Removal::Leader(token) => {
-                let attempt = self.link.attempt(hall.prefix()).await?;
-                let outcome = removal::remove(&attempt.client(), &hall, token).await;
+                let attempt = self.link.attempt(keyspace.prefix()).await?;
+                let outcome = removal::remove(&attempt.client(), &keyspace, token).await;
                 conclude(attempt, outcome).await
             }
             Removal::Everything => {
-                let attempt = self.link.attempt(hall.notes()).await?;
-                let outcome = survey::forget(&attempt.client(), &hall).await;
+                let attempt = self.link.attempt(keyspace.notes()).await?;
+                let outcome = survey::forget(&attempt.client(), &keyspace).await;
                 if conclude(attempt, outcome).await? {
                     return Ok(());
                 }
@@ -103,16 +103,16 @@ impl Store for EtcdStore {
     }
 
     async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {
-        let hall = Hall::new(&self.prefix, election);
-        let attempt = self.link.casual_attempt(hall.prefix()).await?;
-        let outcome = changes::changed(attempt.client(), hall).await;
+        let keyspace = Keyspace::new(&self.prefix, election);
+        let attempt = self.link.casual_attempt(keyspace.prefix()).await?;
+        let outcome = changes::changed(attempt.client(), keyspace).await;
         conclude(attempt, outcome).await
     }
 
     async fn read(&self, election: &ElectionName, cell: Cell<'_>) -> Result<Versioned, Error> {
-        let hall = Hall::new(&self.prefix, election);
-        let attempt = self.link.casual_attempt(hall.above(cell)).await?;
-        let outcome = cells::read(&attempt.client(), &hall, cell).await;
+        let keyspace = Keyspace::new(&self.prefix, election);
+        let attempt = self.link.casual_attempt(keyspace.above(cell)).await?;
+        let outcome = cells::read(&attempt.client(), &keyspace, cell).await;
         conclude(attempt, outcome.map(|found| found.cell)).await
     }
 
@@ -124,9 +124,9 @@ impl Store for EtcdStore {
         condition: If,
     ) -> Result<Written, Error> {
         cell.check(bytes, condition)?;
-        let hall = Hall::new(&self.prefix, election);
-        let attempt = self.link.attempt(hall.above(cell)).await?;
-        let outcome = cells::write(&attempt.client(), &hall, cell, bytes, condition).await;
+        let keyspace = Keyspace::new(&self.prefix, election);
+        let attempt = self.link.attempt(keyspace.above(cell)).await?;
+        let outcome = cells::write(&attempt.client(), &keyspace, cell, bytes, condition).await;
         conclude(attempt, outcome).await
     }
 
@@ -142,17 +142,17 @@ impl Store for EtcdStore {
 }
 
 /// The end of an attempt: what came of it.
-async fn conclude<T>(attempt: Attempt, outcome: Result<T, impl Into<Trouble>>) -> Result<T, Error> {
+async fn conclude<T>(attempt: Attempt, outcome: Result<T, impl Into<Setback>>) -> Result<T, Error> {
     match outcome.map_err(Into::into) {
         Ok(answer) => {
             attempt.succeed();
             Ok(answer)
         }
-        Err(Trouble::Failed(failure)) => Err(attempt.fail(&failure).await),
-        Err(Trouble::Odd(error)) => {
+        Err(Setback::Failed(failure)) => Err(attempt.fail(&failure).await),
+        Err(Setback::Odd(error)) => {
             attempt.succeed();
             Err(error)
         }
-        Err(Trouble::Foreign(error)) => Err(attempt.refuse(error)),
+        Err(Setback::Foreign(error)) => Err(attempt.refuse(error)),
     }
 }

@@ -5,14 +5,15 @@ use elect_api::{Cell, ElectionName, Entry, Leader, Renewed, Scope, Survey, Token
 use etcd_client::{Client, DeleteOptions, KeyValue, Txn, TxnOp};
 
 use crate::fault::{Doing, Failure};
-use crate::layout::{self, Hall};
+use crate::layout::{self, Keyspace};
 use crate::listing::{Part, list};
 use crate::value::{self, Value};
 use crate::whole::whole;
 
 /// Looks at one election.
-pub(crate) async fn survey(client: &Client, hall: &Hall) -> Result<Survey, Failure> {
-    let mut shown = list(client, hall.prefix(), Part::Whole, |kv| Shown::of(hall, kv)).await?;
+pub(crate) async fn survey(client: &Client, keyspace: &Keyspace) -> Result<Survey, Failure> {
+    let mut shown =
+        list(client, keyspace.prefix(), Part::Whole, |kv| Shown::of(keyspace, kv)).await?;
     shown.sort_by_key(|shown| shown.revision);
     let mut shown = shown.into_iter();
     let leader = match shown.next() {
@@ -32,14 +33,14 @@ pub(crate) async fn survey(client: &Client, hall: &Hall) -> Result<Survey, Failu
 }
 
 /// Removes the cells of an election if nobody is in it; says whether that is so. Entries do not outlive their candidates.
-pub(crate) async fn forget(client: &Client, hall: &Hall) -> Result<bool, Failure> {
-    let entry = |kv: &KeyValue| hall.number_of(kv.key()).map(drop);
-    let entries = list(client, hall.prefix(), Part::Keys, entry).await?;
+pub(crate) async fn forget(client: &Client, keyspace: &Keyspace) -> Result<bool, Failure> {
+    let entry = |kv: &KeyValue| keyspace.number_of(kv.key()).map(drop);
+    let entries = list(client, keyspace.prefix(), Part::Keys, entry).await?;
     if !entries.is_empty() {
         return Ok(false);
     }
     let all_below = |keys| TxnOp::delete(keys, Some(DeleteOptions::new().with_prefix()));
-    let both = Txn::new().and_then([all_below(hall.notes()), all_below(hall.data())]);
+    let both = Txn::new().and_then([all_below(keyspace.notes()), all_below(keyspace.data())]);
     let removed = client.kv_client().txn(both).await.and_then(whole);
     removed.map_err(|cause| Failure { doing: Doing::writing(Cell::Once), cause })?;
     Ok(true)
@@ -74,8 +75,8 @@ struct Shown {
 }
 
 impl Shown {
-    fn of(hall: &Hall, kv: &KeyValue) -> Option<Self> {
-        let number = hall.number_of(kv.key())?;
+    fn of(keyspace: &Keyspace, kv: &KeyValue) -> Option<Self> {
+        let number = keyspace.number_of(kv.key())?;
         let revision = kv.create_revision().unsigned_abs();
         let (entry, since) = match Value::read(kv.value()) {
             Some(value) => {

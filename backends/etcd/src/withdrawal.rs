@@ -3,7 +3,7 @@
 use etcd_client::Client;
 
 use crate::fault::{Doing, Failure, is_lease_unknown, is_refused};
-use crate::layout::{Hall, Mark};
+use crate::layout::{Keyspace, Mark};
 use crate::queue;
 use crate::whole::whole;
 
@@ -11,13 +11,13 @@ use crate::whole::whole;
 /// who has not heard the answer. Whoever may write no notes can leave no tomb; then it ends with its lease.
 pub(crate) async fn withdraw(
     client: &Client,
-    hall: &Hall,
+    keyspace: &Keyspace,
     mark: Mark,
     may_come: bool,
 ) -> Result<(), Failure> {
     let ask = |with_tomb| {
         let mut store = client.kv_client();
-        let txn = queue::withdraw(hall, mark, with_tomb);
+        let txn = queue::withdraw(keyspace, mark, with_tomb);
         async move { store.txn(txn).await.and_then(whole) }
     };
     let answer = match ask(may_come).await {

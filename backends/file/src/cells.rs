@@ -14,9 +14,9 @@ use elect_api::{
     token_in,
 };
 
-use crate::door::Door;
+use crate::election_dir::{ElectionDir, FENCE, ORDER, ORDERS, VALUE};
 use crate::fault::{failed, wrong};
-use crate::hall::{FENCE, Hall, ORDER, ORDERS, VALUE};
+use crate::file_mutex::FileMutex;
 use crate::lock::{self, Held};
 use crate::queue::Predecessor;
 use crate::root::Root;
@@ -50,21 +50,21 @@ pub(crate) fn read(
     election: &ElectionName,
     cell: Cell<'_>,
 ) -> Result<Versioned, Error> {
-    let Some(hall) = Hall::visit(root, election)? else { return Ok(Versioned::default()) };
-    open(&hall, cell).map(|(found, _)| found)
+    let Some(dir) = ElectionDir::visit(root, election)? else { return Ok(Versioned::default()) };
+    open(&dir, cell).map(|(found, _)| found)
 }
 
 /// What a cell says, and the file that says it, if it is a sheet.
 pub(crate) fn open(
-    hall: &Hall,
+    dir: &ElectionDir,
     cell: Cell<'_>,
 ) -> Result<(Versioned, Option<(File, FileId)>), Error> {
     let name = file_of(cell);
     if cell == Cell::History {
-        return Ok((Versioned { bytes: slate::read(hall, &name)?, version: 0 }, None));
+        return Ok((Versioned { bytes: slate::read(dir, &name)?, version: 0 }, None));
     }
-    let Some(found) = sheet::open(hall, &name)? else { return Ok((Versioned::default(), None)) };
-    let path = hall.path_of(&name);
+    let Some(found) = sheet::open(dir, &name)? else { return Ok((Versioned::default(), None)) };
+    let path = dir.path_of(&name);
     let head = if cell == Cell::Control { HEAD } else { 0 };
     let bytes = sheet::read(&found.0, Cell::LONGEST + head, &path)?;
     let says = decode(cell, bytes).map_err(|what| wrong(ErrorKind::Unfit, &path, what))?;
@@ -111,33 +111,33 @@ pub(crate) fn read_and_watch(
     if !cell.is_watched() {
         return Ok(Note { bytes: read(root, election, cell)?.bytes, wake: never() });
     }
-    let hall = Hall::create(root, election)?;
+    let dir = ElectionDir::create(root, election)?;
     let name = file_of(cell);
     // Before the cell is read, so that no change comes in between.
     let wake = match look_out.take().filter(|look_out| look_out.is_on(&name)) {
         Some(standing) => look_out.insert(standing).wake(),
-        None => match LookOut::start(hall.path(), name)? {
+        None => match LookOut::start(dir.path(), name)? {
             Some(started) => look_out.insert(started).wake(),
             None => never(),
         },
     };
-    Ok(Note { bytes: open(&hall, cell)?.0.bytes, wake })
+    Ok(Note { bytes: open(&dir, cell)?.0.bytes, wake })
 }
 
 /// Writes a cell of a leader's. Only who holds the election's lock may call this.
 pub(crate) fn write_as_leader(
-    hall: &Hall,
+    dir: &ElectionDir,
     cell: Cell<'_>,
     bytes: &[u8],
     durability: Durability,
 ) -> Result<(), Error> {
     let name = file_of(cell);
     match cell {
-        Cell::Once => sheet::replace(hall, &name, bytes),
-        Cell::History if durability.lasts(cell) => slate::replace_for_good(hall, &name, bytes),
-        Cell::History => slate::replace(hall, &name, bytes),
+        Cell::Once => sheet::replace(dir, &name, bytes),
+        Cell::History if durability.lasts(cell) => slate::replace_for_good(dir, &name, bytes),
+        Cell::History => slate::replace(dir, &name, bytes),
         Cell::Control | Cell::Fence(_) | Cell::Value(_) => {
-            Err(wrong(ErrorKind::Unfit, &hall.path_of(&name), "is not written by a leader's seat"))
+            Err(wrong(ErrorKind::Unfit, &dir.path_of(&name), "is not written by a leader's seat"))
         }
     }
 }
@@ -167,10 +167,10 @@ async fn write_over(
     bytes: &[u8],
     version: u64,
 ) -> Result<Written, Error> {
-    let hall = Hall::create(root, election)?;
+    let dir = ElectionDir::create(root, election)?;
     let lock = if cell == Cell::Control { ORDER } else { FENCE };
-    let (hall, _one_at_a_time) = Door::default().enter(hall, lock).await?;
-    let found = open(&hall, cell)?.0;
+    let (dir, _one_at_a_time) = FileMutex::default().enter(dir, lock).await?;
+    let found = open(&dir, cell)?.0;
     if found.version != version {
         return Ok(Written::Overtaken);
     }
@@ -180,10 +180,10 @@ async fn write_over(
     };
     let name = file_of(cell);
     let says = decode(cell, text.clone())
-        .map_err(|_| wrong(ErrorKind::Unfit, &hall.path_of(&name), "would not hold a token"))?;
+        .map_err(|_| wrong(ErrorKind::Unfit, &dir.path_of(&name), "would not hold a token"))?;
     // The same token again is no other text.
     if says != found {
-        sheet::replace(&hall, &name, &text)?;
+        sheet::replace(&dir, &name, &text)?;
     }
     Ok(Written::Yes(says.version))
 }
@@ -205,23 +205,23 @@ async fn write_for(
     if !leads()? {
         return Ok(gone());
     }
-    let hall = Hall::create(root, election)?;
-    let (hall, _one_at_a_time) = Door::default().enter(hall, VALUE).await?;
+    let dir = ElectionDir::create(root, election)?;
+    let (dir, _one_at_a_time) = FileMutex::default().enter(dir, VALUE).await?;
     // As long as its tree lives nobody else leads, whatever became of its wrapper and guardian.
     if !leads()? {
         return Ok(gone());
     }
-    sheet::replace(&hall, &file_of(cell), bytes)?;
+    sheet::replace(&dir, &file_of(cell), bytes)?;
     Ok(Written::Yes(0))
 }
 
 /// Whoever writes, or may, what another leader keeps: nobody leads before it is done. For the head of the
 /// queue, that is: who comes for the lock later finds out that no other leads.
-pub(crate) fn obstacle(hall: &Hall) -> Result<Option<Predecessor>, Error> {
+pub(crate) fn obstacle(dir: &ElectionDir) -> Result<Option<Predecessor>, Error> {
     // Where nobody ever wrote there is no such file.
-    let Some((file, id)) = hall.look(VALUE)? else { return Ok(None) };
+    let Some((file, id)) = dir.look(VALUE)? else { return Ok(None) };
     let is_held = lock::is_held(&file)
-        .map_err(|errno| failed("examine the lock of", &hall.path_of(VALUE), errno))?;
+        .map_err(|errno| failed("examine the lock of", &dir.path_of(VALUE), errno))?;
     Ok(is_held.then_some(Predecessor { file, id, held: Held::Locked, ahead: 1 }))
 }
 

@@ -16,7 +16,7 @@ use nix::unistd::pipe2;
 use tokio::sync::watch;
 
 use crate::cells::is_watched;
-use crate::hall::{Hall, LOCK, QUEUE};
+use crate::election_dir::{ElectionDir, LOCK, QUEUE};
 use crate::lock;
 use crate::queue::is_entry;
 use crate::root::Root;
@@ -50,15 +50,15 @@ struct LookOut {
     root: Root,
     election: ElectionName,
     inotify: Inotify,
-    place: Place,
+    place: Watched,
     /// At its end as soon as nobody wants to know.
     wanted: OwnedFd,
 }
 
 /// What is watched.
-enum Place {
+enum Watched {
     /// The directory of the election, if it can be, and that of its queue.
-    Here { hall: Option<WatchDescriptor>, queue: WatchDescriptor },
+    Here { dir: Option<WatchDescriptor>, queue: WatchDescriptor },
     /// The nearest directory on the way there that exists, and what is missing in it.
     Above { nearest: WatchDescriptor, missing: PathBuf },
 }
@@ -75,7 +75,7 @@ impl LookOut {
     /// The look-out, and what it lasts as long as.
     fn start(root: &Root, election: &ElectionName) -> Option<(Self, OwnedFd)> {
         let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).ok()?;
-        let place = Place::watch(&inotify, &root.path.join(election.as_str()))?;
+        let place = Watched::watch(&inotify, &root.path.join(election.as_str()))?;
         let (wanted, unwanted) = pipe2(OFlag::O_CLOEXEC).ok()?;
         let (root, election) = (root.clone(), election.clone());
         Some((Self { root, election, inotify, place, wanted }, unwanted))
@@ -121,9 +121,8 @@ impl LookOut {
     fn see_closed(&self, name: &[u8]) {
         let name = String::from_utf8_lossy(name);
         for _ in 0..LOOKS {
-            let hall = Hall::visit(&self.root, &self.election);
-            let file =
-                hall.ok().flatten().and_then(|hall| hall.look_in_queue(&name).ok().flatten());
+            let dir = ElectionDir::visit(&self.root, &self.election);
+            let file = dir.ok().flatten().and_then(|dir| dir.look_in_queue(&name).ok().flatten());
             let is_held = file.is_some_and(|(file, _)| lock::is_held(&file).unwrap_or(false));
             if !is_held || !self.is_wanted_after(PAUSE) {
                 return;
@@ -137,7 +136,7 @@ impl LookOut {
     }
 }
 
-impl Place {
+impl Watched {
     /// Has the kernel tell of the election whose directory is, or will be, at `path`.
     fn watch(inotify: &Inotify, path: &Path) -> Option<Self> {
         const ITSELF: AddWatchFlags = AddWatchFlags::IN_DELETE_SELF
@@ -150,8 +149,8 @@ impl Place {
         loop {
             match inotify.add_watch(&queue, entries) {
                 Ok(queue) => {
-                    let hall = inotify.add_watch(path, renamed).ok();
-                    return Some(Self::Here { hall, queue });
+                    let dir = inotify.add_watch(path, renamed).ok();
+                    return Some(Self::Here { dir, queue });
                 }
                 Err(Errno::ENOENT) => {}
                 Err(_) => return None,
@@ -190,7 +189,7 @@ impl Place {
                 }
                 name => name.is_none_or(is_entry),
             },
-            Self::Here { hall, .. } if Some(event.wd) == *hall => {
+            Self::Here { dir, .. } if Some(event.wd) == *dir => {
                 name.is_none_or(|name| is_watched(name) || name == LOCK.as_bytes())
             }
             Self::Above { nearest, missing } if event.wd == *nearest => {

@@ -12,8 +12,8 @@ use nix::sys::inotify::{InitFlags, Inotify};
 use nix::sys::statfs::fstatfs;
 use nix::sys::statvfs::{Statvfs, fstatvfs};
 
+use crate::election_dir::TREE;
 use crate::fault::{errno_of, failed};
-use crate::hall::TREE;
 use crate::network;
 use crate::root::{self, Root};
 use crate::survey;

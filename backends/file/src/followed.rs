@@ -8,7 +8,7 @@ use elect_api::{Cell, ElectionName, Error, ErrorKind, Versioned, Wake, never};
 use tokio::time::sleep;
 
 use crate::cells;
-use crate::hall::{Hall, ORDERS};
+use crate::election_dir::{ElectionDir, ORDERS};
 use crate::root::Root;
 use crate::sheet::LookOut;
 use crate::trust::FileId;
@@ -38,8 +38,8 @@ impl Followed {
     }
 
     /// Finds out what it says; reads it only if it is another file.
-    pub(crate) fn look(&mut self, hall: &Hall) -> Result<(), Error> {
-        let id = hall.id_of(ORDERS)?;
+    pub(crate) fn look(&mut self, dir: &ElectionDir) -> Result<(), Error> {
+        let id = dir.id_of(ORDERS)?;
         if id.is_some() && id == self.read.as_ref().map(|(_, id)| *id) {
             return Ok(());
         }
@@ -48,7 +48,7 @@ impl Followed {
             self.control = Versioned::default();
             return Ok(());
         }
-        match cells::open(hall, Cell::Control) {
+        match cells::open(dir, Cell::Control) {
             Ok((control, read)) => {
                 (self.control, self.read) = (control, read);
                 Ok(())

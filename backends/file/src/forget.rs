@@ -8,66 +8,66 @@ use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::Mode;
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
+use crate::election_dir::{ENTER, ElectionDir, FENCE, LOCK, ORDER, QUEUE, TREE, VALUE};
 use crate::fault::{failed, wrong};
-use crate::hall::{ENTER, FENCE, Hall, LOCK, ORDER, QUEUE, TREE, VALUE};
 use crate::root::Root;
 use crate::{lock, queue};
 
 /// Removes the directory of an election that nobody is in, with all that a candidate left there.
 pub(crate) fn forget(root: &Root, election: &ElectionName) -> Result<(), Error> {
-    let Some(mut hall) = Hall::visit(root, election)? else { return Ok(()) };
+    let Some(mut dir) = ElectionDir::visit(root, election)? else { return Ok(()) };
     // While we hold these nobody gets in, leads, or writes anything. Whoever waits for them finds out that they are gone.
     let _held = [
-        hold(&hall, ENTER)?,
-        hold(&hall, LOCK)?,
-        hold(&hall, TREE)?,
-        hold(&hall, ORDER)?,
-        hold(&hall, FENCE)?,
-        hold(&hall, VALUE)?,
+        hold(&dir, ENTER)?,
+        hold(&dir, LOCK)?,
+        hold(&dir, TREE)?,
+        hold(&dir, ORDER)?,
+        hold(&dir, FENCE)?,
+        hold(&dir, VALUE)?,
     ];
-    for number in queue::list(&mut hall)?.entries {
+    for number in queue::list(&mut dir)?.entries {
         let name = queue::name_of(number);
-        let Some((file, _)) = hall.look_in_queue(&name)? else { continue };
-        let path = hall.path_in_queue(&name);
+        let Some((file, _)) = dir.look_in_queue(&name)? else { continue };
+        let path = dir.path_in_queue(&name);
         if lock::is_held(&file).map_err(|errno| failed("examine the lock of", &path, errno))? {
-            return Err(occupied(&hall));
+            return Err(occupied(&dir));
         }
     }
-    let queue = hall.path_in_queue("");
+    let queue = dir.path_in_queue("");
     // The directory that we look around in is read to its end.
-    let again = openat(&hall.queue, ".", FOLDER, Mode::empty());
-    empty(again.map_err(|errno| failed("read", &queue, errno))?, &hall)?;
-    let again = openat(&hall.directory, ".", FOLDER, Mode::empty());
-    empty(again.map_err(|errno| failed("read", hall.path(), errno))?, &hall)?;
+    let again = openat(&dir.queue, ".", FOLDER, Mode::empty());
+    empty(again.map_err(|errno| failed("read", &queue, errno))?, &dir)?;
+    let again = openat(&dir.directory, ".", FOLDER, Mode::empty());
+    empty(again.map_err(|errno| failed("read", dir.path(), errno))?, &dir)?;
     let gone = |result| match result {
         Ok(()) | Err(Errno::ENOENT) => Ok(()),
-        Err(errno) => Err(failed("remove", hall.path(), errno)),
+        Err(errno) => Err(failed("remove", dir.path(), errno)),
     };
-    gone(unlinkat(&hall.directory, QUEUE, UnlinkatFlags::RemoveDir))?;
+    gone(unlinkat(&dir.directory, QUEUE, UnlinkatFlags::RemoveDir))?;
     let Some((top, _)) = root.open(false)? else { return Ok(()) };
     gone(unlinkat(&top, election.as_str(), UnlinkatFlags::RemoveDir))
 }
 
 const FOLDER: OFlag = OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_CLOEXEC);
 
-fn occupied(hall: &Hall) -> Error {
-    wrong(ErrorKind::Unreachable, hall.path(), "is in use: somebody is in the election")
+fn occupied(dir: &ElectionDir) -> Error {
+    wrong(ErrorKind::Unreachable, dir.path(), "is in use: somebody is in the election")
 }
 
 /// One of the election's own files with its lock.
-fn hold(hall: &Hall, name: &str) -> Result<File, Error> {
-    let (file, _) = hall.file(name)?;
-    let path = hall.path_of(name);
+fn hold(dir: &ElectionDir, name: &str) -> Result<File, Error> {
+    let (file, _) = dir.file(name)?;
+    let path = dir.path_of(name);
     if lock::try_write(&file).map_err(|errno| failed("lock", &path, errno))? {
         Ok(file)
     } else {
-        Err(occupied(hall))
+        Err(occupied(dir))
     }
 }
 
 /// Removes all that is no directory.
-fn empty(directory: OwnedFd, hall: &Hall) -> Result<(), Error> {
-    let failed = |errno| failed("empty", hall.path(), errno);
+fn empty(directory: OwnedFd, dir: &ElectionDir) -> Result<(), Error> {
+    let failed = |errno| failed("empty", dir.path(), errno);
     let mut directory = Dir::from_fd(directory).map_err(failed)?;
     let names: Vec<_> = directory
         .iter()

@@ -70,15 +70,15 @@
 
 mod cells;
 mod changes;
-mod door;
+mod election_dir;
 mod entry;
 mod examine;
 mod fault;
+mod file_mutex;
 mod followed;
 mod forget;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
-mod hall;
 mod lock;
 mod network;
 mod queue;

@@ -15,9 +15,9 @@ use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat, renameat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
+use crate::election_dir::{ElectionDir, SAFELY};
 use crate::entry;
 use crate::fault::{errno_of, failed, wrong};
-use crate::hall::{Hall, SAFELY};
 use crate::lock::{self, Held};
 use crate::trust::FileId;
 
@@ -28,8 +28,8 @@ const UNFINISHED: &str = ".new-";
 const MAX: u64 = i64::MAX as u64;
 
 /// A candidate's own file in the queue.
-pub(crate) struct Place {
-    pub(crate) hall: Hall,
+pub(crate) struct OwnFile {
+    pub(crate) dir: ElectionDir,
     number: u64,
     pub(crate) file: File,
     id: FileId,
@@ -47,22 +47,22 @@ pub(crate) struct Predecessor {
     pub(crate) ahead: usize,
 }
 
-impl Place {
+impl OwnFile {
     /// Takes the last place in the queue, and tells which numbers were in it before. Only who holds the
     /// lock of `enter` may call this. Whoever has `arrived` before comes again.
     pub(crate) fn take(
-        mut hall: Hall,
+        mut dir: ElectionDir,
         candidate: &Candidate,
         arrived: Option<u64>,
     ) -> Result<(Self, Vec<u64>), Error> {
-        let Listing { entries: below, greatest, unfinished } = list(&mut hall)?;
+        let Listing { entries: below, greatest, unfinished } = list(&mut dir)?;
         // Whoever made them was killed in the middle of it: we hold `enter`.
         for name in unfinished {
-            let _ = unlinkat(&hall.queue, name.as_c_str(), UnlinkatFlags::NoRemoveDir);
+            let _ = unlinkat(&dir.queue, name.as_c_str(), UnlinkatFlags::NoRemoveDir);
         }
         let number = greatest + 1;
         if number > MAX {
-            let path = hall.path_in_queue(&name_of(MAX));
+            let path = dir.path_in_queue(&name_of(MAX));
             return Err(wrong(
                 ErrorKind::Unfit,
                 &path,
@@ -70,24 +70,24 @@ impl Place {
             ));
         }
         let unfinished = format!("{UNFINISHED}{:016x}", fastrand::u64(..));
-        let place = Self::make(hall, &unfinished, number, candidate, arrived);
+        let place = Self::make(dir, &unfinished, number, candidate, arrived);
         place.map(|place| (place, below))
     }
 
     fn make(
-        hall: Hall,
+        dir: ElectionDir,
         unfinished: &str,
         number: u64,
         candidate: &Candidate,
         arrived: Option<u64>,
     ) -> Result<Self, Error> {
-        let path = hall.path_in_queue(unfinished);
+        let path = dir.path_in_queue(unfinished);
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | SAFELY;
-        let mode = hall.file_mode();
-        let file = openat(&hall.queue, unfinished, flags, mode)
-            .map_err(|errno| hall.making_in_queue(unfinished, errno))?;
+        let mode = dir.file_mode();
+        let file = openat(&dir.queue, unfinished, flags, mode)
+            .map_err(|errno| dir.making_in_queue(unfinished, errno))?;
         let filled = (|| {
-            let id = hall.settle(&file, &path)?;
+            let id = dir.settle(&file, &path)?;
             let file = File::from(file);
             if !lock::try_write(&file).map_err(|errno| failed("lock", &path, errno))? {
                 return Err(wrong(
@@ -98,17 +98,17 @@ impl Place {
             }
             // Without the name, which is another one each time: people need not read it twice.
             let win_at = entry::write_joined(&file, candidate, arrived).map_err(|error| {
-                failed("write our entry to", &hall.path_in_queue(""), errno_of(&error))
+                failed("write our entry to", &dir.path_in_queue(""), errno_of(&error))
             })?;
             let name = name_of(number);
-            renameat(&hall.queue, unfinished, &hall.queue, name.as_str())
+            renameat(&dir.queue, unfinished, &dir.queue, name.as_str())
                 .map_err(|errno| failed("take our place in the queue with", &path, errno))?;
             Ok((file, id, win_at))
         })();
         match filled {
-            Ok((file, id, win_at)) => Ok(Self { hall, number, file, id, win_at }),
+            Ok((file, id, win_at)) => Ok(Self { dir, number, file, id, win_at }),
             Err(error) => {
-                let _ = unlinkat(&hall.queue, unfinished, UnlinkatFlags::NoRemoveDir);
+                let _ = unlinkat(&dir.queue, unfinished, UnlinkatFlags::NoRemoveDir);
                 Err(error)
             }
         }
@@ -121,17 +121,17 @@ impl Place {
 
     /// Where our file has to be.
     pub(crate) fn path(&self) -> PathBuf {
-        self.hall.path_in_queue(&name_of(self.number))
+        self.dir.path_in_queue(&name_of(self.number))
     }
 
     /// Whether our file is still where it has to be.
     pub(crate) fn is_kept(&self) -> Result<bool, Error> {
-        self.hall.leads_to(&self.path(), self.id)
+        self.dir.leads_to(&self.path(), self.id)
     }
 
     /// The numbers in the queue before ours, rising.
     pub(crate) fn below(&mut self) -> Result<Vec<u64>, Error> {
-        let mut numbers = list(&mut self.hall)?.entries;
+        let mut numbers = list(&mut self.dir)?.entries;
         numbers.retain(|&number| number < self.number);
         Ok(numbers)
     }
@@ -142,8 +142,8 @@ impl Place {
     pub(crate) fn predecessor(&mut self, below: &[u64]) -> Result<Option<Predecessor>, Error> {
         for (before, &number) in below.iter().enumerate().rev() {
             let name = name_of(number);
-            let Some((file, id)) = self.hall.look_in_queue(&name)? else { continue };
-            let path = self.hall.path_in_queue(&name);
+            let Some((file, id)) = self.dir.look_in_queue(&name)? else { continue };
+            let path = self.dir.path_in_queue(&name);
             if lock::is_held(&file).map_err(|errno| failed("examine the lock of", &path, errno))? {
                 if entry::stands_still(&file, number) {
                     continue;
@@ -152,8 +152,8 @@ impl Place {
                 return Ok(Some(Predecessor { file, id, held: Held::Locked, ahead }));
             }
             // Where the directory was meddled with, a name may have got another file by now.
-            if self.hall.leads_to(&path, id)? {
-                let _ = unlinkat(&self.hall.queue, name.as_str(), UnlinkatFlags::NoRemoveDir);
+            if self.dir.leads_to(&path, id)? {
+                let _ = unlinkat(&self.dir.queue, name.as_str(), UnlinkatFlags::NoRemoveDir);
             }
         }
         Ok(None)
@@ -170,7 +170,7 @@ impl Place {
     pub(crate) fn give_up(&mut self) {
         if matches!(self.is_kept(), Ok(true)) {
             let name = name_of(self.number);
-            let _ = unlinkat(&self.hall.queue, name.as_str(), UnlinkatFlags::NoRemoveDir);
+            let _ = unlinkat(&self.dir.queue, name.as_str(), UnlinkatFlags::NoRemoveDir);
         }
     }
 }
@@ -186,10 +186,10 @@ pub(crate) struct Listing {
     unfinished: Vec<CString>,
 }
 
-pub(crate) fn list(hall: &mut Hall) -> Result<Listing, Error> {
-    let path = hall.path_in_queue("");
+pub(crate) fn list(dir: &mut ElectionDir) -> Result<Listing, Error> {
+    let path = dir.path_in_queue("");
     let mut listing = Listing::default();
-    for found in hall.queue.iter() {
+    for found in dir.queue.iter() {
         let found = match found {
             Ok(found) => found,
             // The directory itself was removed.

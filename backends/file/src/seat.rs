@@ -8,12 +8,12 @@ use elect_api::{
     Standing, Token, Validity, Versioned, Written, first_of, never,
 };
 
-use crate::door::Door;
+use crate::election_dir::{ENTER, ElectionDir, LOCK};
 use crate::fault::{failed, wrong};
+use crate::file_mutex::FileMutex;
 use crate::followed::Followed;
-use crate::hall::{ENTER, Hall, LOCK};
 use crate::lock::{self, Held};
-use crate::queue::{Place, Predecessor};
+use crate::queue::{OwnFile, Predecessor};
 use crate::root::Root;
 use crate::sheet::LookOut;
 use crate::tree::Tree;
@@ -29,7 +29,7 @@ pub(crate) struct FileSeat {
     root: Root,
     election: ElectionName,
     candidate: Candidate,
-    door: Door,
+    file_mutex: FileMutex,
     /// The number of our first place, once we have lost it or given it up.
     arrived: Option<u64>,
     state: State,
@@ -48,12 +48,12 @@ enum State {
 }
 
 struct Waiting {
-    place: Place,
+    place: OwnFile,
     watch: Option<Watch>,
 }
 
 struct Leading {
-    place: Place,
+    place: OwnFile,
     lock: File,
     lock_id: FileId,
     /// For the command tree.
@@ -66,11 +66,11 @@ impl FileSeat {
         root: Root,
         election: ElectionName,
         candidate: Candidate,
-        door: Door,
+        file_mutex: FileMutex,
     ) -> Self {
         let followed = Followed::new(root.clone(), election.clone());
         let (arrived, state) = (None, State::Out);
-        Self { root, election, candidate, door, arrived, state, look_out: None, followed }
+        Self { root, election, candidate, file_mutex, arrived, state, look_out: None, followed }
     }
 
     async fn step(&mut self) -> Result<Standing, Error> {
@@ -90,11 +90,11 @@ impl FileSeat {
         self.enter().await
     }
 
-    /// The one step that may wait: for other newcomers, in front of the door.
+    /// The one step that may wait: for other newcomers, at the mutex of the election.
     async fn enter(&mut self) -> Result<Standing, Error> {
-        let hall = Hall::create(&self.root, &self.election)?;
-        let (hall, enter) = self.door.enter(hall, ENTER).await?;
-        let (place, below) = Place::take(hall, &self.candidate, self.arrived)?;
+        let dir = ElectionDir::create(&self.root, &self.election)?;
+        let (dir, enter) = self.file_mutex.enter(dir, ENTER).await?;
+        let (place, below) = OwnFile::take(dir, &self.candidate, self.arrived)?;
         drop(enter);
         self.state = State::Waiting(Waiting { place, watch: None });
         self.advance(&below)
@@ -162,29 +162,29 @@ impl Waiting {
 
     /// What the head of the queue does. On every error the lock is free again: it is closed.
     fn win(&mut self) -> Result<Win, Error> {
-        let hall = &self.place.hall;
-        let path = hall.path_of(LOCK);
-        let (file, lock_id) = hall.file(LOCK)?;
+        let dir = &self.place.dir;
+        let path = dir.path_of(LOCK);
+        let (file, lock_id) = dir.file(LOCK)?;
         if !lock::try_write(&file).map_err(|errno| failed("lock", &path, errno))? {
             // A leader whose entry was removed by hand, or one that is just resigning.
             let leader = Predecessor { file, id: lock_id, held: Held::Locked, ahead: 1 };
             return self.wait(leader).map(Win::Busy);
         }
-        if !hall.leads_to(&path, lock_id)? {
+        if !dir.leads_to(&path, lock_id)? {
             return Err(wrong(
                 ErrorKind::Unreachable,
                 &path,
                 "was replaced as we locked it: trying again helps",
             ));
         }
-        let tree = match Tree::mark(hall)? {
+        let tree = match Tree::mark(dir)? {
             Ok(tree) => tree,
             Err(survivor) => return self.wait(survivor).map(Win::Busy),
         };
-        if let Some(writer) = cells::obstacle(hall)? {
+        if let Some(writer) = cells::obstacle(dir)? {
             return self.wait(writer).map(Win::Busy);
         }
-        let token = token::next(hall)?;
+        let token = token::next(dir)?;
         self.place.write_won(token)?;
         let mark = tree.tell(&self.place.file);
         Ok(Win::Won { lock: file, lock_id, mark, token })
@@ -193,8 +193,8 @@ impl Waiting {
 
 impl Leading {
     fn prove(&self) -> Result<Standing, Error> {
-        let path = self.place.hall.path_of(LOCK);
-        if !self.place.hall.leads_to(&path, self.lock_id)? {
+        let path = self.place.dir.path_of(LOCK);
+        if !self.place.dir.leads_to(&path, self.lock_id)? {
             let what = format!(
                 "{} was removed or replaced, so that another may hold the new one",
                 path.display()
@@ -215,19 +215,19 @@ impl Leading {
 impl Seat for FileSeat {
     async fn refresh(&mut self, _now: Boottime) -> Result<Standing, Error> {
         let standing = self.step().await?;
-        let hall = match &self.state {
-            State::Waiting(waiting) => &waiting.place.hall,
-            State::Leading(leading) => &leading.place.hall,
+        let dir = match &self.state {
+            State::Waiting(waiting) => &waiting.place.dir,
+            State::Leading(leading) => &leading.place.dir,
             State::Out => return Ok(standing),
         };
         Ok(match standing {
             Standing::Leading { token, validity, wake } => {
-                self.followed.look(hall)?;
+                self.followed.look(dir)?;
                 let wake = first_of(vec![wake, self.followed.wake()]);
                 Standing::Leading { token, validity, wake }
             }
             Standing::Waiting { ahead, wake } => {
-                self.followed.look(hall)?;
+                self.followed.look(dir)?;
                 let wake = first_of(vec![wake, self.followed.wake()]);
                 Standing::Waiting { ahead, wake }
             }
@@ -257,7 +257,7 @@ impl Seat for FileSeat {
         if let Standing::Gone(why) = leading.prove()? {
             return Ok(Written::Gone(why));
         }
-        cells::write_as_leader(&leading.place.hall, cell, bytes, durability)?;
+        cells::write_as_leader(&leading.place.dir, cell, bytes, durability)?;
         Ok(Written::Yes(0))
     }
 
@@ -266,8 +266,8 @@ impl Seat for FileSeat {
             && leading.prove().is_ok_and(|standing| !matches!(standing, Standing::Gone(_)))
         {
             // As long as we have the lock nobody leads: it is one step for everybody else.
-            let hall = &leading.place.hall;
-            let _ = cells::write_as_leader(hall, cell, bytes, Durability::Usual);
+            let dir = &leading.place.dir;
+            let _ = cells::write_as_leader(dir, cell, bytes, Durability::Usual);
         }
         match mem::replace(&mut self.state, State::Out) {
             State::Out => {}

@@ -10,21 +10,21 @@ use elect_api::{Error, ErrorKind, Wake};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use tokio::sync::watch;
 
+use crate::election_dir::ElectionDir;
 use crate::fault::{errno_of, failed, wrong};
-use crate::hall::Hall;
 use crate::trust::FileId;
 use crate::watch::spawn;
 
 /// Puts a text in the place of what the file of this name says, for good. One at a time may do so.
-pub(crate) fn replace(hall: &Hall, name: &str, text: &[u8]) -> Result<(), Error> {
+pub(crate) fn replace(dir: &ElectionDir, name: &str, text: &[u8]) -> Result<(), Error> {
     let from = unfinished(name);
-    let path = hall.path_of(&from);
-    let (mut file, _) = hall.file(&from)?;
+    let path = dir.path_of(&from);
+    let (mut file, _) = dir.file(&from)?;
     let written =
         file.set_len(0).and_then(|()| file.write_all(text)).and_then(|()| file.sync_all());
     written.map_err(|error| failed("write", &path, errno_of(&error)))?;
-    hall.rename(&from, name)?;
-    hall.sync(name)
+    dir.rename(&from, name)?;
+    dir.sync(name)
 }
 
 /// What the file of this name is called before it is there. No sheet has a name that begins with a dot: one that
@@ -34,18 +34,18 @@ pub(crate) fn unfinished(name: &str) -> String {
 }
 
 /// Opens the file of this name for a look; `None` if there is none.
-pub(crate) fn open(hall: &Hall, name: &str) -> Result<Option<(File, FileId)>, Error> {
+pub(crate) fn open(dir: &ElectionDir, name: &str) -> Result<Option<(File, FileId)>, Error> {
     loop {
-        if let Some(found) = hall.look(name)? {
+        if let Some(found) = dir.look(name)? {
             return Ok(Some(found));
         }
-        match hall.is_regular(name)? {
+        match dir.is_regular(name)? {
             None => return Ok(None),
             // It has just come.
             Some(true) => {}
             Some(false) => {
                 let what = "is not a regular file: remove it";
-                return Err(wrong(ErrorKind::Unfit, &hall.path_of(name), what));
+                return Err(wrong(ErrorKind::Unfit, &dir.path_of(name), what));
             }
         }
     }

@@ -13,8 +13,8 @@ use std::os::unix::fs::FileExt;
 
 use elect_api::{Cell, Error, ErrorKind};
 
+use crate::election_dir::ElectionDir;
 use crate::fault::{errno_of, failed, wrong};
-use crate::hall::Hall;
 use crate::reading::read_up_to;
 use crate::sheet;
 
@@ -55,27 +55,27 @@ impl Found {
 }
 
 /// Puts a text in the place of what the slate of this name says. One at a time may do so.
-pub(crate) fn replace(hall: &Hall, name: &str, text: &[u8]) -> Result<(), Error> {
-    let (file, _) = hall.file(name)?;
-    write(hall, name, &file, text)
+pub(crate) fn replace(dir: &ElectionDir, name: &str, text: &[u8]) -> Result<(), Error> {
+    let (file, _) = dir.file(name)?;
+    write(dir, name, &file, text)
 }
 
 /// The same for good. It goes to both places: whatever a power cut leaves of what is written next, it is nothing
 /// that is older than this.
-pub(crate) fn replace_for_good(hall: &Hall, name: &str, text: &[u8]) -> Result<(), Error> {
-    let (file, _) = hall.file(name)?;
+pub(crate) fn replace_for_good(dir: &ElectionDir, name: &str, text: &[u8]) -> Result<(), Error> {
+    let (file, _) = dir.file(name)?;
     for _ in 0..PLACES {
-        write(hall, name, &file, text)?;
-        file.sync_all().map_err(|error| failed("write", &hall.path_of(name), errno_of(&error)))?;
+        write(dir, name, &file, text)?;
+        file.sync_all().map_err(|error| failed("write", &dir.path_of(name), errno_of(&error)))?;
     }
-    hall.sync(name)
+    dir.sync(name)
 }
 
 /// Reads the newest text; `None` if nothing was ever written. Where no text is whole, all that there is: it is for
 /// others to say that they cannot read it.
-pub(crate) fn read(hall: &Hall, name: &str) -> Result<Option<Vec<u8>>, Error> {
-    let Some((file, _)) = sheet::open(hall, name)? else { return Ok(None) };
-    let path = hall.path_of(name);
+pub(crate) fn read(dir: &ElectionDir, name: &str) -> Result<Option<Vec<u8>>, Error> {
+    let Some((file, _)) = sheet::open(dir, name)? else { return Ok(None) };
+    let path = dir.path_of(name);
     let look = || read_up_to(&file, MOST).map_err(|error| failed("read", &path, errno_of(&error)));
     let bytes = settled(look)?.ok_or_else(|| {
         let what = "is written all the time: trying again helps";
@@ -114,8 +114,8 @@ fn places(bytes: &[u8]) -> [Found; PLACES] {
 }
 
 /// Never over the newest text, which has to stay whole until the next one is.
-fn write(hall: &Hall, name: &str, file: &File, text: &[u8]) -> Result<(), Error> {
-    let path = hall.path_of(name);
+fn write(dir: &ElectionDir, name: &str, file: &File, text: &[u8]) -> Result<(), Error> {
+    let path = dir.path_of(name);
     if text.len() > LONGEST {
         return Err(wrong(ErrorKind::Unfit, &path, "has no room for a text of this length"));
     }
@@ -191,85 +191,85 @@ mod tests {
 
     const NAME: &str = "note-slate";
 
-    fn hall() -> (TempDir, Hall) {
+    fn dir() -> (TempDir, ElectionDir) {
         let folder = tempfile::tempdir().expect("a folder");
-        let hall = hall_in(&folder);
-        (folder, hall)
+        let dir = hall_in(&folder);
+        (folder, dir)
     }
 
-    fn hall_in(folder: &TempDir) -> Hall {
+    fn hall_in(folder: &TempDir) -> ElectionDir {
         let address = Address { directory: Some(folder.path().join("state")), allow_network: true };
         let root = Root::choose(address, &Process).expect("a root");
         let election: ElectionName = "job".parse().expect("a name");
-        Hall::create(&root, &election).expect("a hall")
+        ElectionDir::create(&root, &election).expect("a dir")
     }
 
-    fn file(hall: &Hall) -> File {
-        hall.file(NAME).expect("a file").0
+    fn file(dir: &ElectionDir) -> File {
+        dir.file(NAME).expect("a file").0
     }
 
-    fn found(hall: &Hall) -> Option<String> {
-        let text = read(hall, NAME).expect("it is read")?;
+    fn found(dir: &ElectionDir) -> Option<String> {
+        let text = read(dir, NAME).expect("it is read")?;
         Some(String::from_utf8(text).expect("UTF-8"))
     }
 
-    fn writes(hall: &Hall, text: &str) {
-        replace(hall, NAME, text.as_bytes()).expect("it is written");
-        assert_eq!(found(hall).as_deref(), Some(text));
+    fn writes(dir: &ElectionDir, text: &str) {
+        replace(dir, NAME, text.as_bytes()).expect("it is written");
+        assert_eq!(found(dir).as_deref(), Some(text));
     }
 
     #[test]
     fn what_was_written_last_is_read_and_nothing_of_what_was_longer() {
-        let (_folder, hall) = hall();
-        assert_eq!(found(&hall), None);
+        let (_folder, dir) = dir();
+        assert_eq!(found(&dir), None);
         let longest = "x".repeat(LONGEST);
         for text in ["the first", &longest, "3", "", &"y".repeat(BLOCK), &longest, "last"] {
-            writes(&hall, text);
+            writes(&dir, text);
         }
         let too_long = vec![b'x'; LONGEST + 1];
-        let refused = replace(&hall, NAME, &too_long).expect_err("no room");
+        let refused = replace(&dir, NAME, &too_long).expect_err("no room");
         assert_eq!(refused.kind(), ErrorKind::Unfit);
-        assert_eq!(found(&hall).as_deref(), Some("last"));
+        assert_eq!(found(&dir).as_deref(), Some("last"));
     }
 
     #[test]
     fn it_is_one_file_that_no_text_replaces() {
-        let (_folder, hall) = hall();
-        let number = || hall.path_of(NAME).metadata().expect("a file").ino();
-        writes(&hall, "first");
+        let (_folder, dir) = dir();
+        let number = || dir.path_of(NAME).metadata().expect("a file").ino();
+        writes(&dir, "first");
         let first = number();
         for text in ["second", "third"] {
-            writes(&hall, text);
+            writes(&dir, text);
         }
         assert_eq!(number(), first);
-        let names = std::fs::read_dir(hall.path()).expect("a directory");
+        let names = std::fs::read_dir(dir.path()).expect("a directory");
         assert_eq!(names.count(), 2, "the slate, and the queue");
     }
 
     /// Puts bytes where a write would put them.
-    fn tears(hall: &Hall, place: usize, bytes: &[u8]) {
+    fn tears(dir: &ElectionDir, place: usize, bytes: &[u8]) {
         for (index, block) in bytes.chunks(BLOCK).enumerate() {
             let at = ((index * PLACES + place) * BLOCK) as u64;
-            file(hall).write_all_at(block, at).expect("it is torn");
+            file(dir).write_all_at(block, at).expect("it is torn");
         }
     }
 
     #[test]
     fn a_write_that_is_torn_anywhere_leaves_the_text_before() {
-        let (_folder, hall) = hall();
+        let (_folder, dir) = dir();
         let long = |letter: &str| letter.repeat(2 * BLOCK);
         for (turn, text) in ["old", "new", &long("o"), &long("n")].into_iter().enumerate() {
-            writes(&hall, text);
+            writes(&dir, text);
             for next in ["and the next one", &long("x")] {
                 let next = encode(turn as u64 + 1, next.as_bytes());
                 for torn in (1..next.len()).filter(|torn| *torn < 100 || torn % 509 == 0) {
-                    tears(&hall, (turn + 1) % PLACES, &next[..torn]);
-                    assert_eq!(found(&hall).as_deref(), Some(text), "torn at {torn}");
+                    tears(&dir, (turn + 1) % PLACES, &next[..torn]);
+                    assert_eq!(found(&dir).as_deref(), Some(text), "torn at {torn}");
                 }
             }
         }
-        writes(&hall, "over what is torn");
-        writes(&hall, "and once more");
+        writes(&dir, "over what is torn");
+        writes(&dir, "and once more");
     }
 
     #[test]
@@ -298,67 +298,67 @@ mod tests {
 
     #[test]
     fn what_is_written_for_good_leaves_no_older_one() {
-        let (_folder, hall) = hall();
+        let (_folder, dir) = dir();
         for text in ["older", "old"] {
-            writes(&hall, text);
+            writes(&dir, text);
         }
-        replace_for_good(&hall, NAME, b"for good").expect("it is written");
-        for found in places(&read_up_to(&file(&hall), MOST).expect("bytes")) {
+        replace_for_good(&dir, NAME, b"for good").expect("it is written");
+        for found in places(&read_up_to(&file(&dir), MOST).expect("bytes")) {
             assert!(
                 matches!(&found, Found::Whole { text, .. } if text == b"for good"),
                 "{found:?}"
             );
         }
-        writes(&hall, "next");
+        writes(&dir, "next");
     }
 
     /// Whoever reads is not to take it for the slate of an election that nobody ever led.
     #[test]
     fn what_nobody_wrote_is_shown_as_it_is() {
-        let (_folder, hall) = hall();
+        let (_folder, dir) = dir();
         let mut foreign = encode(7, b"text");
         foreign[HEAD] ^= 1;
         let endless = format!("{MAGIC} {:020} 999999 00000000\n", 1);
         let long = vec![b'{'; 3 * BLOCK];
         for bytes in [b"{}\n", &foreign[..], endless.as_bytes(), &[0xff; 300], &[0; 50], &long] {
-            std::fs::write(hall.path_of(NAME), bytes).expect("it is written");
-            assert_eq!(read(&hall, NAME).expect("it is read").as_deref(), Some(bytes));
-            writes(&hall, "over it");
+            std::fs::write(dir.path_of(NAME), bytes).expect("it is written");
+            assert_eq!(read(&dir, NAME).expect("it is read").as_deref(), Some(bytes));
+            writes(&dir, "over it");
         }
-        std::fs::write(hall.path_of(NAME), "").expect("it is written");
-        assert_eq!(found(&hall), None, "whoever made it was killed before it wrote");
-        std::fs::write(hall.path_of(NAME), encode(u64::MAX, b"the end")).expect("it is written");
-        let refused = replace(&hall, NAME, b"beyond").expect_err("there is no number left");
+        std::fs::write(dir.path_of(NAME), "").expect("it is written");
+        assert_eq!(found(&dir), None, "whoever made it was killed before it wrote");
+        std::fs::write(dir.path_of(NAME), encode(u64::MAX, b"the end")).expect("it is written");
+        let refused = replace(&dir, NAME, b"beyond").expect_err("there is no number left");
         assert_eq!(refused.kind(), ErrorKind::Unfit);
     }
 
     #[test]
     fn a_file_is_no_longer_than_its_texts_take() {
-        let (_folder, hall) = hall();
+        let (_folder, dir) = dir();
         for _ in 0..3 {
-            writes(&hall, &"x".repeat(5000));
+            writes(&dir, &"x".repeat(5000));
         }
-        assert!(file(&hall).metadata().expect("a file").len() <= 4 * BLOCK as u64);
+        assert!(file(&dir).metadata().expect("a file").len() <= 4 * BLOCK as u64);
     }
 
     /// Texts of many pages, so that reads and writes meet.
     #[test]
     fn whoever_reads_meanwhile_reads_what_is_whole_and_none_older_than_before() {
-        let (folder, hall) = hall();
+        let (folder, dir) = dir();
         let ends = AtomicBool::new(false);
         let text = |turn: usize| format!("{turn:05}").repeat(10_000);
-        writes(&hall, &text(0));
+        writes(&dir, &text(0));
         thread::scope(|scope| {
             scope.spawn(|| {
-                let hall = hall_in(&folder);
+                let dir = hall_in(&folder);
                 for turn in 1..2_000 {
-                    replace(&hall, NAME, text(turn).as_bytes()).expect("it is written");
+                    replace(&dir, NAME, text(turn).as_bytes()).expect("it is written");
                 }
                 ends.store(true, Ordering::Relaxed);
             });
             let mut last = 0;
             while !ends.load(Ordering::Relaxed) {
-                let found = found(&hall).expect("there is one");
+                let found = found(&dir).expect("there is one");
                 let turn = found[..5].parse().expect("a number");
                 assert_eq!(found, text(turn));
                 assert!(turn >= last, "{turn} after {last}");

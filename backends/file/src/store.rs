@@ -8,7 +8,7 @@ use elect_api::{
     Scope, Seat, Store, Survey, Versioned, Wake, Written,
 };
 
-use crate::door::Door;
+use crate::file_mutex::FileMutex;
 use crate::root::Root;
 use crate::seat::FileSeat;
 use crate::{cells, changes, examine, forget, survey, url};
@@ -43,7 +43,7 @@ impl Store for FileStore {
             self.root.clone(),
             election.clone(),
             candidate.clone(),
-            Door::default(),
+            FileMutex::default(),
         )))
     }
 

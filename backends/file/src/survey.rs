@@ -5,9 +5,9 @@ use nix::fcntl::AtFlags;
 use nix::libc;
 use nix::sys::stat::fstatat;
 
+use crate::election_dir::{ENTER, ElectionDir, LOCK, ORDERS};
 use crate::entry::{self, Reading};
 use crate::fault::{failed, wrong};
-use crate::hall::{ENTER, Hall, LOCK, ORDERS};
 use crate::root::Root;
 use crate::tree::{self, Remains};
 use crate::trust::FileId;
@@ -29,13 +29,15 @@ pub(crate) fn survey(root: &Root, election: &ElectionName) -> Result<Survey, Err
 
 /// `None` if leaders changed meanwhile.
 fn look(root: &Root, election: &ElectionName) -> Result<Option<Survey>, Error> {
-    let Some(mut hall) = Hall::visit(root, election)? else { return Ok(Some(Survey::default())) };
+    let Some(mut dir) = ElectionDir::visit(root, election)? else {
+        return Ok(Some(Survey::default()));
+    };
     let mut survey = Survey::default();
     let mut winners: Vec<Leader> = Vec::new();
-    for number in queue::list(&mut hall)?.entries {
+    for number in queue::list(&mut dir)?.entries {
         let name = queue::name_of(number);
-        let Some((file, _)) = hall.look_in_queue(&name)? else { continue };
-        let path = hall.path_in_queue(&name);
+        let Some((file, _)) = dir.look_in_queue(&name)? else { continue };
+        let path = dir.path_in_queue(&name);
         if !lock::is_held(&file).map_err(|errno| failed("examine the lock of", &path, errno))? {
             continue;
         }
@@ -50,7 +52,7 @@ fn look(root: &Root, election: &ElectionName) -> Result<Option<Survey>, Error> {
     }
     // Whoever won last has the lock, wherever it stands: it may have passed somebody who stood still.
     winners.sort_by_key(|leader| leader.token);
-    if let Some(lock) = held_lock(&hall)? {
+    if let Some(lock) = held_lock(&dir)? {
         survey.leader = winners.pop();
         if let Some(Leader { entry, .. }) = &mut survey.leader {
             let pid = entry.candidate.pid;
@@ -64,7 +66,7 @@ fn look(root: &Root, election: &ElectionName) -> Result<Option<Survey>, Error> {
             }
         }
     } else {
-        match tree::remains(&hall, || Ok(held_lock(&hall)?.is_some()))? {
+        match tree::remains(&dir, || Ok(held_lock(&dir)?.is_some()))? {
             Remains::Nothing => {}
             Remains::Tree(leader) => survey.leader = Some(*leader),
             Remains::Unclear => return Ok(None),
@@ -79,10 +81,10 @@ fn look(root: &Root, election: &ElectionName) -> Result<Option<Survey>, Error> {
 }
 
 /// Which file is locked by whoever leads, if anybody does.
-fn held_lock(hall: &Hall) -> Result<Option<FileId>, Error> {
-    let Some((file, id)) = hall.look(LOCK)? else { return Ok(None) };
+fn held_lock(dir: &ElectionDir) -> Result<Option<FileId>, Error> {
+    let Some((file, id)) = dir.look(LOCK)? else { return Ok(None) };
     let is_held = lock::is_held(file)
-        .map_err(|errno| failed("examine the lock of", &hall.path_of(LOCK), errno))?;
+        .map_err(|errno| failed("examine the lock of", &dir.path_of(LOCK), errno))?;
     Ok(is_held.then_some(id))
 }
 

@@ -10,8 +10,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use elect_api::{Error, ErrorKind, Token};
 
+use crate::election_dir::{ElectionDir, TOKEN};
 use crate::fault::{errno_of, failed, wrong};
-use crate::hall::{Hall, TOKEN};
 use crate::reading::read_up_to;
 use crate::walk::sync_directory;
 
@@ -22,13 +22,13 @@ const MAGIC: &str = "elect token";
 /// Draws the next token and makes it durable. Only who holds the election's lock may call this.
 ///
 /// After an error, the token that was to be may be on the disk or not; numbers may skip.
-pub(crate) fn next(hall: &Hall) -> Result<Token, Error> {
-    let path = hall.path_of(TOKEN);
-    let (file, _) = hall.file(TOKEN)?;
+pub(crate) fn next(dir: &ElectionDir) -> Result<Token, Error> {
+    let path = dir.path_of(TOKEN);
+    let (file, _) = dir.file(TOKEN)?;
     let (token, place) = draw(&file, floor(), &path)?;
-    if place == Place::Both {
+    if place == Destination::Both {
         // Before the token: whoever finds one may rely on the name.
-        sync_directory(&hall.directory, &path)?;
+        sync_directory(&dir.directory, &path)?;
     }
     store(&file, place, token, File::sync_data)
         .map_err(|error| failed("write the token to", &path, errno_of(&error)))?;
@@ -46,7 +46,7 @@ pub(crate) fn floor() -> u64 {
 
 /// Where a token goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Destination {
     /// The file is new, or holds no token: to the first slot, and the other one is emptied, so that it has its room on
     /// the disk, too.
     Both,
@@ -55,12 +55,13 @@ enum Place {
 }
 
 /// The next token, and where it goes to.
-fn draw(file: &File, floor: u64, path: &Path) -> Result<(u64, Place), Error> {
+fn draw(file: &File, floor: u64, path: &Path) -> Result<(u64, Destination), Error> {
     let slots =
         load(file).map_err(|error| failed("read the token from", path, errno_of(&error)))?;
     let newest = slots.into_iter().max().flatten();
     // Never the slot of the newest, which has to stay whole until the next one is.
-    let place = newest.map_or(Place::Both, |_| Place::Slot(usize::from(slots[0] == newest)));
+    let place =
+        newest.map_or(Destination::Both, |_| Destination::Slot(usize::from(slots[0] == newest)));
     let after = newest.map_or(Some(0), |last| last.checked_add(1));
     let after = after.ok_or_else(|| {
         wrong(
@@ -84,14 +85,14 @@ fn load(file: &File) -> io::Result<[Option<u64>; SLOTS]> {
 /// same slot. In the other one is the newest that was reported.
 fn store(
     file: &File,
-    place: Place,
+    place: Destination,
     token: u64,
     sync: impl FnOnce(&File) -> io::Result<()>,
 ) -> io::Result<()> {
     // Whole blocks, so that later writes change neither the length nor the place of the file.
     let (slot, slots) = match place {
-        Place::Both => (0, SLOTS),
-        Place::Slot(slot) => (slot, 1),
+        Destination::Both => (0, SLOTS),
+        Destination::Slot(slot) => (slot, 1),
     };
     let mut blocks = vec![0; SLOT * slots];
     let text = encode(token);
@@ -133,7 +134,7 @@ mod tests {
     fn file_with(slots: [u64; 2]) -> File {
         let file = tempfile::tempfile().unwrap();
         for (slot, token) in slots.into_iter().enumerate() {
-            store(&file, Place::Slot(slot), token, File::sync_data).unwrap();
+            store(&file, Destination::Slot(slot), token, File::sync_data).unwrap();
         }
         file
     }
@@ -154,7 +155,7 @@ mod tests {
         for torn in [0, 10, encode(1).len() - 2] {
             file.set_len(0).unwrap();
             file.write_all_at(&encode(1).as_bytes()[..torn], 0).unwrap();
-            assert_eq!(draw(&file, 1, Path::new("token")).unwrap().1, Place::Both, "{torn}");
+            assert_eq!(draw(&file, 1, Path::new("token")).unwrap().1, Destination::Both, "{torn}");
         }
         take(&file, 1);
         assert_eq!(file.metadata().unwrap().len(), (SLOT * SLOTS) as u64);
@@ -163,7 +164,7 @@ mod tests {
             store(&file, place, token, File::sync_data).unwrap();
             place
         });
-        assert_eq!(places, [1, 0, 1].map(Place::Slot));
+        assert_eq!(places, [1, 0, 1].map(Destination::Slot));
     }
 
     #[test]
@@ -173,7 +174,7 @@ mod tests {
             slots[newest] = 11;
             let slot = 1 - newest;
             let (_, place) = draw(&file_with(slots), 0, Path::new("token")).unwrap();
-            assert_eq!(place, Place::Slot(slot));
+            assert_eq!(place, Destination::Slot(slot));
             for torn in 0..encode(12).len() {
                 let file = file_with(slots);
                 file.write_all_at(&encode(12).as_bytes()[..torn], (slot * SLOT) as u64).unwrap();
@@ -192,15 +193,15 @@ mod tests {
             let file = file_with(slots);
             for floor in [20, 30, 40] {
                 let (token, place) = draw(&file, floor, Path::new("token")).unwrap();
-                assert_eq!((token, place), (floor, Place::Slot(1 - last)));
+                assert_eq!((token, place), (floor, Destination::Slot(1 - last)));
                 assert!(store(&file, place, token, fails).is_err());
                 assert_eq!(load(&file).unwrap()[last], Some(11));
             }
             assert_eq!(take(&file, 0), 12);
         }
         let file = tempfile::tempfile().unwrap();
-        store(&file, Place::Both, 7, fails).unwrap_err();
-        assert_eq!(draw(&file, 8, Path::new("token")).unwrap(), (8, Place::Both));
+        store(&file, Destination::Both, 7, fails).unwrap_err();
+        assert_eq!(draw(&file, 8, Path::new("token")).unwrap(), (8, Destination::Both));
     }
 
     #[test]

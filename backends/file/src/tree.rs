@@ -9,9 +9,9 @@ use std::fs::File;
 
 use elect_api::{Error, ErrorKind, Leader};
 
+use crate::election_dir::{ElectionDir, TREE};
 use crate::entry::{self, Reading};
 use crate::fault::{failed, wrong};
-use crate::hall::{Hall, TREE};
 use crate::lock::{self, Held};
 use crate::queue::Predecessor;
 use crate::standstill;
@@ -24,10 +24,10 @@ pub(crate) struct Tree {
 
 impl Tree {
     /// Marks the file, if nothing is left of another leader; `Err` inside is that.
-    pub(crate) fn mark(hall: &Hall) -> Result<Result<Self, Predecessor>, Error> {
-        let path = hall.path_of(TREE);
-        let (file, id) = hall.file(TREE)?;
-        let Some((mark, _)) = hall.look(TREE)?.filter(|(_, found)| *found == id) else {
+    pub(crate) fn mark(dir: &ElectionDir) -> Result<Result<Self, Predecessor>, Error> {
+        let path = dir.path_of(TREE);
+        let (file, id) = dir.file(TREE)?;
+        let Some((mark, _)) = dir.look(TREE)?.filter(|(_, found)| *found == id) else {
             let what = "was replaced as we opened it: trying again helps";
             return Err(wrong(ErrorKind::Unreachable, &path, what));
         };
@@ -62,10 +62,10 @@ pub(crate) enum Remains {
 /// Who has the lock marks the tree as well, and says then that it is theirs. So a mark is of somebody else only if the lock
 /// was free before it was seen and after, and the tree said to be of the same one all the time.
 pub(crate) fn remains(
-    hall: &Hall,
+    dir: &ElectionDir,
     is_led: impl Fn() -> Result<bool, Error>,
 ) -> Result<Remains, Error> {
-    let Some((file, id)) = hall.look(TREE)? else { return Ok(Remains::Nothing) };
+    let Some((file, id)) = dir.look(TREE)? else { return Ok(Remains::Nothing) };
     let last = || match entry::read(&file, 0) {
         Some(Reading::Won(leader)) => Some(leader),
         _ => None,
@@ -74,7 +74,7 @@ pub(crate) fn remains(
     if is_led()? {
         return Ok(Remains::Unclear);
     }
-    if !lock::is_marked(&file).map_err(|errno| failed("examine", &hall.path_of(TREE), errno))? {
+    if !lock::is_marked(&file).map_err(|errno| failed("examine", &dir.path_of(TREE), errno))? {
         return Ok(Remains::Nothing);
     }
     let holders = standstill::holders(id);

@@ -19,7 +19,7 @@ pub(crate) struct Directory {
 
 /// An entry of ours that is there.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct OwnNode {
     /// The name of its node.
     pub(crate) node: String,
     /// The transaction that made it: the fencing token.
@@ -89,13 +89,13 @@ impl Directory {
         client: &Client,
         guid: Guid,
         data: &[u8],
-    ) -> Result<Place, Error> {
+    ) -> Result<OwnNode, Error> {
         let path = self.path_of(&self.prefix(guid));
         let options = CreateMode::EphemeralSequential.with_acls(self.settings.acls());
         match client.create(&path, data, options).await {
             Ok((stat, sequence)) => {
                 let node = format!("{}{sequence}", self.prefix(guid));
-                Ok(Place { node, czxid: stat.czxid })
+                Ok(OwnNode { node, czxid: stat.czxid })
             }
             Err(Zk::NoNode) => {
                 let what = format!("{} was removed as we came in: trying again helps", self.path);

@@ -33,7 +33,7 @@ const ASKED: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(24 * 6
 const OLDEST: (u32, u32) = (3, 5);
 
 /// A server that has answered.
-struct Patient {
+struct Respondent {
     answer: Answer,
     grants: Grants,
     /// How many servers of the ensemble have a vote, if that may be read.
@@ -52,15 +52,15 @@ pub(crate) async fn examine(settings: &Arc<Settings>, clock: Clock) -> Examinati
     }
     let mut visits = rounds.join_all().await;
     visits.sort_by_key(|(index, ..)| *index);
-    let patients: Vec<(&str, &Patient)> = visits
+    let respondents: Vec<(&str, &Respondent)> = visits
         .iter()
         .filter_map(|(_, address, visit)| Some((&**address, visit.as_ref().ok()?)))
         .collect();
     let mut findings: Vec<_> =
-        patients.iter().flat_map(|(address, patient)| misfits(address, patient)).collect();
-    findings.extend(unlike(&patients));
-    findings.extend(unnamed(&patients, settings.hosts.len()));
-    let grants = || patients.iter().map(|(_, patient)| patient.grants);
+        respondents.iter().flat_map(|(address, respondent)| misfits(address, respondent)).collect();
+    findings.extend(unlike(&respondents));
+    findings.extend(unnamed(&respondents, settings.hosts.len()));
+    let grants = || respondents.iter().map(|(_, respondent)| respondent.grants);
     Examination {
         grants: Grants {
             least: grants().filter_map(|grants| grants.least).max(),
@@ -72,13 +72,13 @@ pub(crate) async fn examine(settings: &Arc<Settings>, clock: Clock) -> Examinati
             .into_iter()
             .map(|(_, address, visit)| Endpoint {
                 address,
-                answer: visit.map(|patient| patient.answer),
+                answer: visit.map(|respondent| respondent.answer),
             })
             .collect(),
     }
 }
 
-async fn visit(settings: &Arc<Settings>, host: &Host, clock: &Clock) -> Result<Patient, Error> {
+async fn visit(settings: &Arc<Settings>, host: &Host, clock: &Clock) -> Result<Respondent, Error> {
     let look = timeout(LOOK_TIMEOUT, probe::examine(host, settings.security.as_ref()));
     let said = match look.await.unwrap_or(Diagnosis::Silent) {
         Diagnosis::Answers(said) => said,
@@ -112,7 +112,7 @@ async fn visit(settings: &Arc<Settings>, host: &Host, clock: &Clock) -> Result<P
         }
         Err(_) => None,
     };
-    Ok(Patient {
+    Ok(Respondent {
         answer: Answer {
             round_trip: middle(spans),
             version: version(&said),
@@ -184,9 +184,9 @@ fn version(said: &str) -> Option<String> {
     Some(text[..end].trim_end_matches('.').to_owned()).filter(|version| !version.is_empty())
 }
 
-fn misfits(address: &str, patient: &Patient) -> Vec<Finding> {
+fn misfits(address: &str, respondent: &Respondent) -> Vec<Finding> {
     let mut findings = Vec::new();
-    if let Some(version) = &patient.answer.version {
+    if let Some(version) = &respondent.answer.version {
         let mut numbers = version.split('.').map(|part| part.parse::<u32>().ok());
         let [major, minor] = [numbers.next().flatten(), numbers.next().flatten()];
         if major.zip(minor).is_some_and(|version| version < OLDEST) {
@@ -198,7 +198,7 @@ fn misfits(address: &str, patient: &Patient) -> Vec<Finding> {
             ));
         }
     }
-    if patient.answer.role.as_deref() == Some("read-only") {
+    if respondent.answer.role.as_deref() == Some("read-only") {
         findings.push(Finding::warning(
             format!("ZooKeeper at {address} has lost the others, and only shows what it knew"),
             "start the servers that are down, or mend the network between them: more than half must see each other",
@@ -208,14 +208,14 @@ fn misfits(address: &str, patient: &Patient) -> Vec<Finding> {
 }
 
 /// A session that moves to a server which grants less ends earlier than it was told.
-fn unlike(patients: &[(&str, &Patient)]) -> Option<Finding> {
-    let (_, first) = patients.first()?;
-    if patients.iter().all(|(_, patient)| patient.grants == first.grants) {
+fn unlike(respondents: &[(&str, &Respondent)]) -> Option<Finding> {
+    let (_, first) = respondents.first()?;
+    if respondents.iter().all(|(_, respondent)| respondent.grants == first.grants) {
         return None;
     }
-    let words: Vec<String> = patients
+    let words: Vec<String> = respondents
         .iter()
-        .map(|(address, Patient { grants, .. })| {
+        .map(|(address, Respondent { grants, .. })| {
             let [least, greatest] = [grants.least, grants.greatest]
                 .map(|span| span.map_or_else(|| "?".to_owned(), |span| format!("{span:?}")));
             format!("{address} from {least} to {greatest}")
@@ -231,8 +231,8 @@ fn unlike(patients: &[(&str, &Patient)]) -> Option<Finding> {
     ))
 }
 
-fn unnamed(patients: &[(&str, &Patient)], named: usize) -> Option<Finding> {
-    let voters = patients.iter().filter_map(|(_, patient)| patient.voters).max()?;
+fn unnamed(respondents: &[(&str, &Respondent)], named: usize) -> Option<Finding> {
+    let voters = respondents.iter().filter_map(|(_, respondent)| respondent.voters).max()?;
     (named < voters).then(|| {
         Finding::note(
             format!("the URL names {named} of the {voters} servers of the ensemble"),
@@ -251,8 +251,8 @@ mod tests {
     const SAID: &str = "Zookeeper version: 3.8.0-${mvngit.commit.id}, built on 2022-02-25 08:49 UTC\n\
                         Latency min/avg/max: 0/0.0/0\nMode: follower\nNode count: 5\n";
 
-    fn patient(version: &str, role: &str, greatest: u64) -> Patient {
-        Patient {
+    fn respondent(version: &str, role: &str, greatest: u64) -> Respondent {
+        Respondent {
             answer: Answer {
                 round_trip: Duration::ZERO,
                 version: Some(version.to_owned()),
@@ -275,7 +275,10 @@ mod tests {
     #[test]
     fn what_is_too_old_or_alone_is_found() {
         let severities = |version, role| -> Vec<Severity> {
-            misfits("a:1", &patient(version, role, 9)).iter().map(|found| found.severity).collect()
+            misfits("a:1", &respondent(version, role, 9))
+                .iter()
+                .map(|found| found.severity)
+                .collect()
         };
         assert_eq!(severities("3.4.14", "leader"), [Severity::Error]);
         assert_eq!(severities("3.5.0", "leader"), []);
@@ -286,9 +289,9 @@ mod tests {
     #[test]
     fn servers_that_grant_differently_are_found() {
         let (one, same, other) = (
-            patient("3.8.0", "leader", 40),
-            patient("3.8.0", "follower", 40),
-            patient("3.8.0", "follower", 9),
+            respondent("3.8.0", "leader", 40),
+            respondent("3.8.0", "follower", 40),
+            respondent("3.8.0", "follower", 9),
         );
         assert_eq!(unlike(&[("a:1", &one), ("b:1", &same)]), None);
         let found = unlike(&[("a:1", &one), ("b:1", &same), ("c:1", &other)]).expect("a finding");

@@ -10,9 +10,9 @@ use crate::dialer::no_session;
 use crate::directory::Directory;
 use crate::guid::Guid;
 use crate::look::Look;
-use crate::roll::Tenant;
+use crate::registry::Sharer;
 use crate::session::Session;
-use crate::sessions::{Household, Sessions};
+use crate::sessions::{Sessions, SharedSession};
 
 /// A seat's way to the servers: the session that it is in, which it shares with the other seats of its store.
 ///
@@ -20,7 +20,7 @@ use crate::sessions::{Household, Sessions};
 /// go: so what it proves is never the work of a session that took its place.
 pub(crate) struct Link {
     sessions: Arc<Sessions>,
-    household: Arc<Household>,
+    shared: Arc<SharedSession>,
     /// Which of the seats it is.
     number: u64,
     joined: Option<Joined>,
@@ -35,9 +35,9 @@ pub(crate) struct Joined {
 impl Link {
     pub(crate) fn new(sessions: Arc<Sessions>, timeout: Duration) -> Self {
         static SEATS: AtomicU64 = AtomicU64::new(0);
-        let household = sessions.household(timeout);
+        let shared = sessions.shared(timeout);
         let number = SEATS.fetch_add(1, Ordering::Relaxed);
-        Self { sessions, household, number, joined: None }
+        Self { sessions, shared, number, joined: None }
     }
 
     /// The session, as the call that began at `now` has it: made, if there is none.
@@ -46,7 +46,7 @@ impl Link {
     /// The attempt to get one goes on, and belongs to the next call.
     pub(crate) async fn session(&mut self, now: Boottime) -> Result<&mut Joined, Error> {
         if self.joined.is_none() {
-            let session = self.sessions.session(&self.household, now).await?;
+            let session = self.sessions.session(&self.shared, now).await?;
             self.joined = Some(Joined { session, calls: Calls::default() });
         }
         let joined = self.joined.as_mut().ok_or_else(no_session)?;
@@ -57,8 +57,8 @@ impl Link {
     /// Tells the other seats in the session what this one has in it, or may have.
     pub(crate) fn enrol(&self, client: &Client, asked: Boottime, at: &Directory, guids: Vec<Guid>) {
         if let Some(Joined { session, .. }) = &self.joined {
-            let tenant = Tenant { asked, directory: at.clone(), guids };
-            session.roll.enter(self.number, tenant, session.window, client);
+            let sharer = Sharer { asked, directory: at.clone(), guids };
+            session.registry.enter(self.number, sharer, session.window, client);
         }
     }
 
@@ -105,8 +105,8 @@ impl Link {
 
     fn strike(&self) {
         match &self.joined {
-            Some(Joined { session, .. }) => session.roll.strike(self.number),
-            None => self.household.hang_up(),
+            Some(Joined { session, .. }) => session.registry.strike(self.number),
+            None => self.shared.hang_up(),
         }
     }
 

@@ -14,7 +14,7 @@ use crate::client::Client;
 use crate::dial::{resume, shorter_grant};
 use crate::fault::ends_session;
 use crate::look::{Look, Lookers};
-use crate::roll::Roll;
+use crate::registry::Registry;
 use crate::settings::Settings;
 use crate::task::Task;
 
@@ -24,7 +24,7 @@ use crate::task::Task;
 /// engine that is stuck, a watchdog closes the session when no refresh was called for as long as the
 /// session may be silent, S: whoever does not ask loses the place as if the session had ended by
 /// itself. It never does so earlier than any proof says, as none counts from later than the last call. For
-/// one seat that does not ask while others do there is the [`Roll`].
+/// one seat that does not ask while others do there is the [`Registry`].
 ///
 /// Where the client falls over an answer another takes its place, and the session goes on with that: the server
 /// does not care, and what was proven still holds.
@@ -39,7 +39,7 @@ pub(crate) struct Session {
     audit: Mutex<Option<Task<()>>>,
     shortening: Arc<OnceLock<String>>,
     lookers: Arc<Lookers>,
-    pub(crate) roll: Roll,
+    pub(crate) registry: Registry,
     /// S, as the server granted it.
     pub(crate) window: Duration,
     /// What the nodes of this session have as their owner.
@@ -76,7 +76,7 @@ impl Session {
             audit: Mutex::default(),
             shortening: Arc::default(),
             lookers: Arc::default(),
-            roll: Roll::default(),
+            registry: Registry::default(),
             window,
             id,
         }
@@ -178,8 +178,8 @@ impl Session {
     /// # Cancellation
     /// It is closed all the same.
     pub(crate) async fn close(self) {
-        let Self { line, lookers, roll, .. } = self;
-        drop(roll);
+        let Self { line, lookers, registry, .. } = self;
+        drop(registry);
         let client = mem::replace(&mut lock(&line).client, Err(String::new()));
         if let Ok(client) = client
             && Arc::strong_count(&lookers) == 1

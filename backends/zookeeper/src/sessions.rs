@@ -17,13 +17,13 @@ const LOOKING: Duration = Duration::from_secs(10);
 /// too; and only where no seat has one, one that looks.
 pub(crate) struct Sessions {
     settings: Arc<Settings>,
-    households: Mutex<HashMap<Duration, Arc<Household>>>,
+    by_ttl: Mutex<HashMap<Duration, Arc<SharedSession>>>,
     glances: Dialer<()>,
     looking: Mutex<Option<Look>>,
 }
 
 /// What the seats have in common that ask for the same TTL.
-pub(crate) struct Household {
+pub(crate) struct SharedSession {
     dialer: Dialer<Boottime>,
     /// The last session. It is theirs: with the last seat that is in it, it ends.
     session: Mutex<Weak<Session>>,
@@ -32,7 +32,7 @@ pub(crate) struct Household {
 impl Sessions {
     pub(crate) fn new(settings: Arc<Settings>) -> Self {
         Self {
-            households: Mutex::default(),
+            by_ttl: Mutex::default(),
             glances: Dialer::new(Arc::clone(&settings), LOOKING),
             looking: Mutex::default(),
             settings,
@@ -40,31 +40,31 @@ impl Sessions {
     }
 
     /// That of the seats that ask for this TTL.
-    pub(crate) fn household(&self, ttl: Duration) -> Arc<Household> {
-        let new = || Household {
+    pub(crate) fn shared(&self, ttl: Duration) -> Arc<SharedSession> {
+        let new = || SharedSession {
             dialer: Dialer::new(Arc::clone(&self.settings), ttl),
             session: Mutex::default(),
         };
-        Arc::clone(lock(&self.households).entry(ttl).or_insert_with(|| Arc::new(new())))
+        Arc::clone(lock(&self.by_ttl).entry(ttl).or_insert_with(|| Arc::new(new())))
     }
 
-    /// The session of a household, as the call that began at `now` has it: made, if there is none.
+    /// The session that these seats share, as the call that began at `now` has it: made, if there is none.
     ///
     /// # Cancellation
     /// The attempt to get one goes on, and belongs to the next call.
     pub(crate) async fn session(
         &self,
-        household: &Household,
+        shared: &SharedSession,
         now: Boottime,
     ) -> Result<Arc<Session>, Error> {
         let make = |client, since| {
             let session = Arc::new(Session::new(Arc::clone(&self.settings), &client, since));
-            *lock(&household.session) = Arc::downgrade(&session);
+            *lock(&shared.session) = Arc::downgrade(&session);
             // It looks with this one from now on.
             lock(&self.looking).take();
             session
         };
-        household.dialer.get(now, || household.session(), make).await
+        shared.dialer.get(now, || shared.session(), make).await
     }
 
     /// For whoever looks.
@@ -86,12 +86,12 @@ impl Sessions {
     }
 
     fn look_by_seats(&self) -> Option<Look> {
-        let households = lock(&self.households);
-        households.values().find_map(|household| household.session()?.look().ok())
+        let by_ttl = lock(&self.by_ttl);
+        by_ttl.values().find_map(|shared| shared.session()?.look().ok())
     }
 }
 
-impl Household {
+impl SharedSession {
     /// The session that there is, if it will do for whoever comes.
     fn session(&self) -> Option<Arc<Session>> {
         lock(&self.session).upgrade().filter(|session| session.is_open())

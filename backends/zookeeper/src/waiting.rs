@@ -1,7 +1,7 @@
 use elect_api::{Error, Standing, awake};
 
 use crate::client::Client;
-use crate::directory::{Directory, Place};
+use crate::directory::{Directory, OwnNode};
 use crate::fault::{Action, fault};
 use crate::watch::Watch;
 
@@ -10,7 +10,7 @@ const EXACT: usize = 100;
 
 /// A place in the queue, and what wakes us.
 pub(crate) struct Waiting {
-    pub(crate) place: Place,
+    pub(crate) place: OwnNode,
     watch: Option<Watch>,
     /// How many were before us when we last counted.
     pub(crate) ahead: usize,
@@ -18,7 +18,7 @@ pub(crate) struct Waiting {
 
 impl Waiting {
     /// One that nobody has looked around from yet.
-    pub(crate) const fn at(place: Place) -> Self {
+    pub(crate) const fn at(place: OwnNode) -> Self {
         Self { place, watch: None, ahead: 0 }
     }
 

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use super::Hooks;
 use super::health::{Heard, Patient};
-use super::helper::{Helper, Hold};
+use super::hooks::{Helper, Hold};
 use crate::election::driver::{Inbox, Tree};
 use crate::election::machine::{Event, Interrupts};
 use crate::guard::{self, Deadlines, Order};

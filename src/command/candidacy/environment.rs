@@ -6,7 +6,7 @@ use elect_api::{Candidate, ElectionName};
 
 use crate::config::BackendUrl;
 use crate::config::nesting::{LEADER_BACKEND, LEADER_ELECTION, OF_ONE_RUN, variable};
-use crate::guard::HEIRLOOM;
+use crate::guard::HANDOFF;
 use crate::report::ServiceManager;
 
 /// It is elect that speaks with the service manager, which would take a sign of life of the command,
@@ -33,7 +33,7 @@ pub(in crate::command) fn for_redeemer(
     backend: &BackendUrl,
     election: &ElectionName,
 ) -> Vec<(OsString, OsString)> {
-    let replaced = ["ELECT_BACKEND", "ELECT_ELECTION", "ELECT_TICKET", HEIRLOOM];
+    let replaced = ["ELECT_BACKEND", "ELECT_ELECTION", "ELECT_TICKET", HANDOFF];
     let ours = env::vars_os().filter(|(name, _)| replaced.iter().all(|other| name != other));
     ours.chain([
         ("ELECT_BACKEND".into(), backend.with_secrets().into()),
@@ -44,7 +44,7 @@ pub(in crate::command) fn for_redeemer(
 
 /// The variables that only we are to find.
 fn ours_alone() -> impl Iterator<Item = String> {
-    let others = NOTIFYING.into_iter().chain([HEIRLOOM]).map(ToOwned::to_owned);
+    let others = NOTIFYING.into_iter().chain([HANDOFF]).map(ToOwned::to_owned);
     OF_ONE_RUN.into_iter().map(variable).chain(others)
 }
 

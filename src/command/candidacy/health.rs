@@ -9,7 +9,7 @@ use elect_api::Boottime;
 use tokio::sync::watch;
 use tokio::time::{Sleep, sleep};
 
-use super::{Checkup, Leave};
+use super::{HealthCheck, Leave};
 use crate::config::HealthPlan;
 use crate::election::machine::Event;
 use crate::guard::{self, Inherited, Order};
@@ -18,7 +18,7 @@ use crate::report::Log;
 /// Looks at the command again and again.
 pub(in crate::command) struct Health<'a> {
     plan: &'a HealthPlan,
-    checkup: Checkup<'a>,
+    check: HealthCheck<'a>,
     log: &'a Log,
     leave: watch::Receiver<Leave>,
     found: watch::Sender<Option<String>>,
@@ -66,8 +66,8 @@ pub(in crate::command) fn look_after<'a>(
     let (started, relapse) = (None, None);
     let patient =
         Patient { leave, found: finds, looks: looking, withheld: withholds, started, relapse };
-    let checkup = Checkup::new(plan, inherited, environment);
-    let health = Health { plan, checkup, log, leave: left, found, looks, withheld };
+    let check = HealthCheck::new(plan, inherited, environment);
+    let health = Health { plan, check, log, leave: left, found, looks, withheld };
     Some((patient, health))
 }
 
@@ -90,7 +90,7 @@ impl Health<'_> {
             if self.plan.command.is_some() {
                 self.has_the_ticket_withheld().await;
             }
-            let found = self.checkup.look(&mut self.leave).await;
+            let found = self.check.look(&mut self.leave).await;
             stuck.extend(found.stuck);
             self.looks.send_replace(!stuck.is_empty());
             let Err(why) = found.outcome else {

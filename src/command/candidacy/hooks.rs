@@ -1,18 +1,22 @@
-//! Hooks: what is run beside the command as leadership begins and when it is over, and on every change of leader.
+//! Hooks, and the commands that run for them and for health checks.
 
 use std::convert::Infallible;
 use std::ffi::OsString;
+use std::pin::Pin;
 use std::time::Duration;
 
-use elect_api::Token;
+use elect_api::{Boottime, Holds, Token};
+use tokio::time::{Sleep, sleep};
 
 use super::environment::{LEADER_ID, SLOT, TOKEN};
-use super::helper::{Errand, Helper, Hold};
-use crate::command::look::{Look, Lookout, Rhythm};
+use crate::command::look::{Look, Rhythm, Watcher};
 use crate::config::nesting::LEADER_ELECTION;
 use crate::config::{self, CampaignPlan, CommandLine, HookPlan};
 use crate::election::slots::Slot;
-use crate::guard::Inherited;
+use crate::guard::{
+    Deadlines, Enclosure, Ended, Forked, Guardian, Inherited, Leftover, Order, Report, Role,
+    Settings, Starts,
+};
 use crate::report::Log;
 
 /// What hooks need to be run.
@@ -61,9 +65,9 @@ impl Hooks<'_> {
         let mut environment = self.environment.clone();
         environment.retain(|(name, _)| variables.iter().all(|(other, _)| name != other));
         environment.extend(variables);
-        let errand = Errand { command, environment, limit: self.wanted().timeout, lease };
+        let spec = HelperSpec { command, environment, limit: self.wanted().timeout, lease };
         self.log.debug(format_args!("running the hook of {flag}"));
-        let started = Helper::start(errand, self.inherited);
+        let started = Helper::start(spec, self.inherited);
         started.map_err(|why| self.log.warn(format_args!("{flag}: {why}"))).ok()
     }
 
@@ -85,11 +89,11 @@ impl Hooks<'_> {
 
     async fn follow(&self, command: &CommandLine) -> anyhow::Result<()> {
         let store = config::connect(&self.plan.backend)?;
-        let mut lookout = Lookout::over(store, vec![self.plan.election.clone()], Rhythm::Calm)?;
+        let mut watcher = Watcher::over(store, vec![self.plan.election.clone()], Rhythm::Calm)?;
         let mut known = None;
         loop {
-            let Look::Seen(sight) = lookout.next().await? else { continue };
-            let leader = sight.into_only().leader;
+            let Look::Seen(snapshot) = watcher.next().await? else { continue };
+            let leader = snapshot.into_only().leader;
             let leader = leader.map(|leader| (leader.token, leader.entry.candidate.id));
             if known.as_ref() == Some(&leader) {
                 continue;
@@ -103,5 +107,161 @@ impl Hooks<'_> {
                 helper.dismiss();
             }
         }
+    }
+}
+
+/// What is to be run.
+pub(in crate::command) struct HelperSpec<'a> {
+    pub(in crate::command) command: &'a CommandLine,
+    pub(in crate::command) environment: Vec<(OsString, OsString)>,
+    /// How long it may take.
+    pub(in crate::command) limit: Duration,
+    /// What it must not outlive, if that is a lease.
+    pub(in crate::command) lease: Option<Hold<'a>>,
+}
+
+/// A lease.
+#[derive(Clone, Copy)]
+pub(in crate::command) struct Hold<'a> {
+    /// Where it ends by time.
+    pub(in crate::command) deadlines: Option<Deadlines>,
+    /// What holds it.
+    pub(in crate::command) holds: &'a Holds<'a>,
+}
+
+/// One that runs. Dropping it has it killed.
+pub(in crate::command) struct Helper {
+    name: String,
+    guardian: Guardian,
+    limit: Duration,
+    late: Pin<Box<Sleep>>,
+    is_late: bool,
+    /// It was asked to end, or killed, before its time was over: whatever its end is, it is no failure.
+    is_asked: bool,
+    guardian_is_dead: bool,
+    outcome: Option<Result<(), String>>,
+}
+
+impl Helper {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// What kept it from being started, for people.
+    pub(in crate::command) fn start(
+        spec: HelperSpec<'_>,
+        inherited: &Inherited,
+    ) -> Result<Self, String> {
+        let words = spec.command.words();
+        let name = words.first().map(|word| word.to_string_lossy().into_owned());
+        let name = name.unwrap_or_default();
+        let deadlines = spec.lease.and_then(|lease| lease.deadlines);
+        let start = || {
+            let forked = Forked::fork(Settings {
+                command: words,
+                role: Role::Helps,
+                environment: spec.environment,
+                whole: None,
+                gets_sockets: false,
+                starts: Starts::Once,
+                leftover: Leftover::Kill,
+                enclosure: Enclosure::unseen()?,
+                signal: libc::SIGTERM,
+                is_timed: deadlines.is_some(),
+                inherited,
+                redeem: None,
+            })?;
+            let mut guardian = forked.attach()?;
+            if let Some(deadlines) = deadlines {
+                guardian.obey(Order::Renewed(deadlines));
+            }
+            let nothing = Holds::default();
+            guardian.start(Token::new(0), spec.lease.map_or(&nothing, |lease| lease.holds))?;
+            Ok(guardian)
+        };
+        let refused = |error: std::io::Error| format!("cannot start {name}: {error}");
+        let guardian = start().map_err(refused)?;
+        let late = Box::pin(sleep(spec.limit));
+        let (limit, outcome) = (spec.limit, None);
+        let (is_late, is_asked, guardian_is_dead) = (false, false, false);
+        Ok(Self { name, guardian, limit, late, is_late, is_asked, guardian_is_dead, outcome })
+    }
+
+    /// Its lease was renewed.
+    pub(in crate::command) fn renewed(&mut self, deadlines: Deadlines) {
+        self.guardian.obey(Order::Renewed(deadlines));
+    }
+
+    /// Asks it to stop, once, and kills it at this instant.
+    pub(in crate::command) fn stop(&mut self, kill_at: Option<Boottime>) {
+        let is_asked = std::mem::replace(&mut self.is_asked, true);
+        let signal = if is_asked { libc::SIGCONT } else { libc::SIGTERM };
+        self.guardian.obey(Order::Signal { signal, resume: !is_asked, kill_at });
+    }
+
+    /// Kills it now.
+    pub(in crate::command) fn kill(&mut self) {
+        self.is_asked = true;
+        self.guardian.obey(Order::Kill);
+    }
+
+    /// Ends when nothing of it lives any more, which is soon after its limit; as long as the kernel cannot kill it,
+    /// it does not end. How it ended is said in words for people, unless it was asked to.
+    ///
+    /// # Cancellation
+    /// Nothing is lost.
+    pub(in crate::command) async fn over(&mut self) -> Result<(), String> {
+        while !self.is_empty().await {}
+        self.end(Err("was killed".to_owned()));
+        self.outcome.clone().unwrap_or(Ok(()))
+    }
+
+    /// What there is to say of one that is not over though its limit is.
+    pub(in crate::command) fn overdue(&self) -> String {
+        format!("{} did not end within {}", self.name, humantime::format_duration(self.limit))
+    }
+
+    /// Lets go of one that is over.
+    pub(in crate::command) fn dismiss(self) {
+        self.guardian.dismiss();
+    }
+
+    /// Waits for what comes next, and says whether that is the end.
+    async fn is_empty(&mut self) -> bool {
+        if self.guardian_is_dead {
+            self.guardian.sweep().await;
+            return true;
+        }
+        let report = tokio::select! {
+            report = self.guardian.next_report() => report,
+            () = self.late.as_mut(), if !self.is_late => {
+                self.is_late = true;
+                self.outcome.get_or_insert(Err(self.overdue()));
+                self.guardian.obey(Order::Kill);
+                return false;
+            }
+        };
+        match report {
+            Some(Report::Ended(Ended::Exited(0))) => self.end(Ok(())),
+            Some(Report::Ended(ended)) => self.end(Err(ended.to_string())),
+            Some(Report::NotStarted(errno)) => {
+                let why = nix::errno::Errno::from_raw(errno).desc();
+                self.end(Err(format!("cannot be executed: {why}")));
+            }
+            Some(Report::SoftPassed) => self.is_asked = true,
+            Some(Report::Empty) => return true,
+            Some(_) => {}
+            None => {
+                self.guardian_is_dead = true;
+                self.end(Err("was killed with its guardian".to_owned()));
+            }
+        }
+        false
+    }
+
+    /// What is said first counts.
+    fn end(&mut self, outcome: Result<(), String>) {
+        let (name, is_asked) = (&self.name, self.is_asked);
+        let outcome = if is_asked { Ok(()) } else { outcome };
+        self.outcome.get_or_insert_with(|| outcome.map_err(|why| format!("{name} {why}")));
     }
 }

@@ -1,4 +1,4 @@
-//! `--http`: from its address to the server.
+//! What `--http` shows of a candidacy, and what is counted for it.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,8 +10,10 @@ use elect_api::{Candidate, Lease, Profile};
 
 use super::surveyor::Surveyor;
 use crate::config::{self, CampaignPlan, ListenAddress};
-use crate::guard;
-use crate::report::http::{Board, Clocks, Identity, Listener, Server};
+use crate::election::machine::{Event, News};
+use crate::election::{Call, Called, Ending};
+use crate::guard::{self, Deadlines, Ended};
+use crate::report::http::{Clocks, Failure, HttpState, Identity, Listener, Reason, Server};
 use crate::report::wall_clock;
 
 /// Listens, before anything else is done: who cannot be asked does not take part. After a new start we
@@ -37,7 +39,7 @@ pub(in crate::command) fn listen(
 
 /// What is shown of a candidate, and what shows it once [`Page::serve`] is called.
 pub(in crate::command) struct Page {
-    pub(in crate::command) board: Arc<Board>,
+    pub(in crate::command) board: Arc<HttpState>,
     listener: Listener,
 }
 
@@ -57,7 +59,7 @@ impl Page {
             has_command: grace.is_none(),
             grace,
         };
-        let board = Board::new(identity, Clocks { now: guard::now, wall: wall_clock });
+        let board = HttpState::new(identity, Clocks { now: guard::now, wall: wall_clock });
         Self { board: Arc::new(board), listener }
     }
 
@@ -70,10 +72,10 @@ impl Page {
     ///
     /// # Errors
     /// When no descriptor is left.
-    pub(in crate::command) fn estate(&self) -> anyhow::Result<Estate> {
+    pub(in crate::command) fn kept(&self) -> anyhow::Result<HttpHandoff> {
         let socket = self.listener.as_fd().try_clone_to_owned();
         let socket = socket.context("cannot keep the socket of --http")?;
-        Ok(Estate { board: Arc::clone(&self.board), socket })
+        Ok(HttpHandoff { board: Arc::clone(&self.board), socket })
     }
 
     /// Begins to answer. The process has one more thread from here on.
@@ -89,13 +91,123 @@ impl Page {
 }
 
 /// The socket, which goes on listening, and what was counted so far.
-pub(in crate::command) struct Estate {
-    board: Arc<Board>,
+pub(in crate::command) struct HttpHandoff {
+    board: Arc<HttpState>,
     socket: OwnedFd,
 }
 
-impl Estate {
+impl HttpHandoff {
     pub(in crate::command) fn into_listener(self) -> (OwnedFd, String) {
         (self.socket, self.board.metrics().note())
+    }
+}
+
+pub(in crate::command) struct Feed<'a> {
+    board: &'a HttpState,
+    steps_down: bool,
+    /// Trouble has been told of, and not been over since.
+    in_trouble: bool,
+}
+
+impl<'a> Feed<'a> {
+    pub(in crate::command) const fn new(board: &'a HttpState) -> Self {
+        Self { board, steps_down: false, in_trouble: false }
+    }
+
+    pub(in crate::command) fn news(&mut self, news: &News) {
+        match news {
+            News::Waiting { ahead } => self.board.waiting(*ahead),
+            News::Leading(token) => self.board.won(*token),
+            News::Lost(why) => self.board.over(Reason::Lost, Some(why.clone())),
+            News::SteppingDown(why) => {
+                self.steps_down = true;
+                self.board.remark("stepping_down", Some(why.clone()));
+            }
+            News::Stopping(_) => self.board.remark("stopping", None),
+            News::Resting { pause, .. } => {
+                let pause = humantime::format_duration(*pause);
+                self.board
+                    .remark("resting", Some(format!("the command is started again in {pause}")));
+            }
+            News::Restarting(_) => {
+                self.board.metrics().restarted();
+                self.board.remark("restarting", None);
+            }
+            News::Emptied if self.steps_down => self.board.over(Reason::SteppedDown, None),
+            // What the command left running counts as it: nobody else leads before it is gone.
+            News::Emptied => self.board.over(Reason::Ended, None),
+            News::Leaving { .. } => self.board.leave(),
+            News::Paused(why) => {
+                self.board.waiting(0);
+                self.board.remark("paused", Some(why.clone()));
+            }
+            News::LookingOn(why) => {
+                self.board.waiting(0);
+                self.board.remark("looking_on", Some(why.clone()));
+            }
+            News::Delayed { left, .. } => {
+                self.board.waiting(0);
+                let left = humantime::format_duration(*left);
+                self.board.remark("delayed", Some(format!("nothing is started for {left}")));
+            }
+            News::Reprioritized(what) => self.board.remark("priority", Some(what.clone())),
+            News::StandingBack { id, .. } => {
+                self.board.remark("standing_back", Some(format!("for {id}")));
+            }
+            News::Trouble(error, _) => {
+                if !std::mem::replace(&mut self.in_trouble, true) {
+                    self.board.remark("trouble", Some(error.to_string()));
+                }
+            }
+            News::Recovered(_) => {
+                self.in_trouble = false;
+                self.board.remark("recovered", None);
+            }
+            News::Granted { .. }
+            | News::Holding(_)
+            | News::EntryLeft(_)
+            | News::MayNotSignal(_)
+            | News::Unrecorded(_)
+            | News::OrdersUnread(_)
+            | News::HistoryUnkept(_) => {}
+        }
+    }
+
+    pub(in crate::command) fn happened(&mut self, event: &Event) {
+        match *event {
+            Event::Ended(Ended::Exited(code)) | Event::EndedByKey(Ended::Exited(code)) => {
+                self.board.metrics().command_ended("exited", code.into());
+            }
+            Event::Ended(Ended::Signaled(signal)) | Event::EndedByKey(Ended::Signaled(signal)) => {
+                self.board.metrics().command_ended("signaled", signal.into());
+            }
+            Event::NotStarted(_) | Event::GuardianDied => self.board.over(Reason::Failed, None),
+            Event::Started => self.board.command_runs(true),
+            Event::Outlived | Event::Empty => self.board.command_runs(false),
+            _ => {}
+        }
+    }
+
+    pub(in crate::command) fn renewed(&mut self, deadlines: Deadlines) {
+        self.board.renewed(deadlines.soft, deadlines.hard);
+    }
+
+    pub(in crate::command) fn called(&mut self, called: &Called) {
+        let metrics = self.board.metrics();
+        let Called { call, took, ending } = called;
+        let outcome = match ending {
+            Ending::Proven | Ending::Answered => "answered",
+            Ending::Failed(kind) => Failure::Error(*kind).name(),
+            Ending::Abandoned => "abandoned",
+        };
+        metrics.called(call.name(), outcome);
+        if *call == Call::Refresh && self.board.has_won() {
+            match ending {
+                Ending::Proven => metrics.renewed(*took),
+                Ending::Failed(kind) => metrics.not_renewed(Failure::Error(*kind)),
+                Ending::Abandoned => metrics.not_renewed(Failure::Timeout),
+                Ending::Answered => {}
+            }
+        }
     }
 }

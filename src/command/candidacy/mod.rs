@@ -1,15 +1,13 @@
 //! What every command has that takes part in an election: how its candidacy is shown, told and posted.
 
-mod checkup;
+mod ancestry;
 mod clock;
 mod company;
 pub(super) mod environment;
-mod feed;
 mod health;
-mod helper;
+mod health_check;
 mod hooks;
 mod http;
-mod kin;
 mod observer;
 mod poster;
 mod service;
@@ -19,13 +17,13 @@ use elect_api::{Finding, Store};
 
 use crate::report::Log;
 
-pub(super) use checkup::{Checkup, Leave};
 pub(super) use clock::BootClock;
 pub(super) use company::Company;
-pub(super) use feed::Feed;
 pub(super) use health::{keep_looking, look_after};
+pub(super) use health_check::{HealthCheck, Leave};
 pub(super) use hooks::Hooks;
-pub(super) use http::{Estate, Page, listen};
+pub(super) use http::Feed;
+pub(super) use http::{HttpHandoff, Page, listen};
 pub(super) use observer::{Observer, Shared};
 pub(super) use poster::Poster;
 pub(super) use service::{Charge, Service, keep_in_touch};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use elect_api::{Boottime, Candidate, ElectionName, Entry, Survey, Token};
 
-use super::{Feed, Service, kin};
+use super::{Feed, Service, ancestry};
 use crate::election::machine::{Event, News};
 use crate::election::slots::Slot;
 use crate::election::{Called, driver};
@@ -70,7 +70,7 @@ pub(in crate::command) struct Observer<'a> {
     service: Option<&'a Service<'a>>,
     /// For `--http`.
     feed: Option<Feed<'a>>,
-    trouble: Trouble,
+    trouble: Outage,
     /// Whether something runs, or is about to, that a trouble may end.
     leads: bool,
     gives_way: bool,
@@ -80,14 +80,14 @@ pub(in crate::command) struct Observer<'a> {
 
 /// What the store fails with, if it does.
 #[derive(Default)]
-struct Trouble {
+struct Outage {
     /// What was told last: people need not read it twice.
     told: Option<(Level, String)>,
     /// Since when, without an answer in between.
     since: Option<Boottime>,
 }
 
-impl Trouble {
+impl Outage {
     /// How much it matters at `now` that the store fails with `text`; `None` if it was told as loudly before.
     fn again(&mut self, now: Boottime, leads: bool, text: &str) -> Option<Level> {
         let since = *self.since.get_or_insert(now);
@@ -117,7 +117,7 @@ impl<'a> Observer<'a> {
         service: Option<&'a Service<'a>>,
         feed: Option<Feed<'a>>,
     ) -> Self {
-        let trouble = Trouble { told: None, since: None };
+        let trouble = Outage { told: None, since: None };
         let (leads, gives_way) = (false, false);
         Self { log, shared, candidate, service, feed, trouble, leads, gives_way, slot: None }
     }
@@ -290,7 +290,7 @@ impl Observer<'_> {
         let leader = &leader.candidate;
         // Of several leaders another one may go.
         let is_only = self.candidate.division.parts() <= 1;
-        (is_only && kin::is_our_ancestor(leader, self.candidate)).then(|| {
+        (is_only && ancestry::is_our_ancestor(leader, self.candidate)).then(|| {
             Event::WaitsForUs(format!(
                 "this elect run is part of the command of {}, which leads: it would wait for itself; \
                  give it another election with -e",
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn what_is_ridden_out_before_anything_runs_is_told_to_those_who_ask_for_it() {
-        let mut trouble = Trouble::default();
+        let mut trouble = Outage::default();
         assert_eq!(trouble.again(at(0), false, "no"), Some(Level::Info));
         assert_eq!(trouble.again(at(1), false, "no"), None);
         assert_eq!(trouble.again(at(2), false, "not"), Some(Level::Info));
@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn what_lasts_is_told_to_all_and_once() {
-        let mut trouble = Trouble::default();
+        let mut trouble = Outage::default();
         assert_eq!(trouble.again(at(0), false, "no"), Some(Level::Info));
         assert_eq!(trouble.again(at(299), false, "no"), None);
         assert_eq!(trouble.again(at(300), false, "no"), Some(Level::Warn));
@@ -330,7 +330,7 @@ mod tests {
 
     #[test]
     fn what_may_end_a_leadership_is_told_at_once() {
-        let mut trouble = Trouble::default();
+        let mut trouble = Outage::default();
         assert_eq!(trouble.again(at(0), true, "no"), Some(Level::Warn));
         assert_eq!(trouble.again(at(9), true, "no"), None);
         assert_eq!(trouble.over(), Level::Warn);

@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 
 use crate::command::look::{FRESH, pace, see};
 use crate::guard;
-use crate::report::http::{Board, Lookout, Sight};
+use crate::report::http::{HttpState, Snapshot, Watcher};
 use crate::report::{Renewals, Suspicion};
 
 /// The least time between two questions to the store, however many clients ask.
@@ -31,7 +31,7 @@ pub(super) struct Surveyor {
 /// What is known so far.
 #[derive(Default)]
 struct Seen {
-    newest: Option<Sight>,
+    newest: Option<Snapshot>,
     renewals: Renewals,
     /// When somebody last wanted to know how suspicious the leader is.
     wanted: Option<Boottime>,
@@ -52,12 +52,12 @@ impl Surveyor {
     /// Asks, and says how soon to ask again where somebody watches; `None` if there is no answer.
     async fn survey(&self, at: Boottime, patience: Duration) -> Option<Duration> {
         let see = see(&*self.store, &self.election);
-        let sight = tokio::time::timeout(patience, see).await.ok()?.ok()?;
-        let leader = sight.survey.leader.as_ref();
+        let snapshot = tokio::time::timeout(patience, see).await.ok()?.ok()?;
+        let leader = snapshot.survey.leader.as_ref();
         let mut seen = self.seen();
         let suspicion = seen.renewals.take_in(leader, at, guard::now());
-        let status = sight.status(&self.store.profile());
-        seen.newest = Some(Sight { at, status, suspicion });
+        let status = snapshot.status(&self.store.profile());
+        seen.newest = Some(Snapshot { at, status, suspicion });
         Some(pace(leader.into_iter()))
     }
 
@@ -72,8 +72,8 @@ impl Surveyor {
 }
 
 #[async_trait]
-impl Lookout for Surveyor {
-    async fn look(&self) -> Option<Sight> {
+impl Watcher for Surveyor {
+    async fn look(&self) -> Option<Snapshot> {
         if let Ok(mut asked) = self.asked.try_lock() {
             let at = guard::now();
             if asked.is_none_or(|asked| asked + PAUSE <= at) {
@@ -89,11 +89,11 @@ impl Lookout for Surveyor {
         let mut seen = self.seen();
         seen.wanted = Some(now);
         self.interest.notify_one();
-        let newest = seen.newest.as_ref().filter(|sight| now.since(sight.at) < FRESH);
-        newest.and_then(|sight| sight.suspicion)
+        let newest = seen.newest.as_ref().filter(|snapshot| now.since(snapshot.at) < FRESH);
+        newest.and_then(|snapshot| snapshot.suspicion)
     }
 
-    async fn watch(&self, board: &Board) {
+    async fn watch(&self, board: &HttpState) {
         loop {
             self.interest.notified().await;
             while self.is_wanted() && board.view().is_next() {

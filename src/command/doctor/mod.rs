@@ -1,8 +1,8 @@
 //! `elect doctor`: what is wrong with this machine and this store, or will be.
 
 mod machine;
-mod prescription;
 mod trial;
+mod ttl_advice;
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use elect_api::{Answer, Called, Endpoint, ErrorKind, Examination, Finding, Store
 use self::machine::Machine;
 use self::trial::Trial;
 use super::runtime::block_on;
-use super::signals::{ended_by, interruption};
+use super::runtime::{ended_by, interruption};
 use crate::config::{self, DoctorPlan, OutputFormat};
 use crate::guard::{self, Incoming, Inherited};
 use crate::report::{self, DoctorReport, RightReport};
@@ -103,8 +103,8 @@ fn report(
     findings.extend(divided(&endpoints));
     findings.extend(machine.findings(profile.lease));
     findings.extend(trial.findings());
-    let prescription = prescription::prescribe(profile.lease, trial.renewal(), grants);
-    findings.extend(prescription.findings);
+    let ttl_advice = ttl_advice::prescribe(profile.lease, trial.renewal(), grants);
+    findings.extend(ttl_advice.findings);
     supplies.extend(machine.supplies);
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     DoctorReport {
@@ -113,8 +113,8 @@ fn report(
         well: findings.iter().all(|finding| finding.severity == elect_api::Severity::Note),
         endpoints: endpoints.iter().map(Into::into).collect(),
         rights: trial.rights().iter().map(RightReport::from).collect(),
-        renewal: prescription.renewal,
-        ttl: prescription.ttl,
+        renewal: ttl_advice.renewal,
+        ttl: ttl_advice.ttl,
         clock: machine.clock,
         containment: machine.containment,
         limits: supplies.iter().map(Into::into).collect(),

@@ -4,16 +4,14 @@
 //! Whoever looks on is woken by the store, and asks now and then in any case, as a wake may be lost. Each
 //! answer is as of the instant before its question was sent; while there is none, nothing is made up.
 
-mod lookout;
-mod pace;
-mod sight;
-mod until;
+mod snapshot;
+mod watcher;
 mod wishes;
 
-pub(super) use lookout::{Look, Lookout, Rhythm};
-pub(super) use pace::pace;
-pub(super) use sight::{FRESH, Reach, Seen, look, orders, see};
-pub(super) use until::{Until, until};
+pub(super) use snapshot::{FRESH, Reach, Seen, look, orders, see};
+pub(super) use watcher::pace;
+pub(super) use watcher::{Look, Rhythm, Watcher};
+pub(super) use watcher::{Until, until};
 pub(super) use wishes::{Wish, Wishes};
 #[cfg(test)]
-pub(super) use {lookout::Silence, sight::Sight};
+pub(super) use {snapshot::Snapshot, watcher::Silence};

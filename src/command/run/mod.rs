@@ -1,6 +1,5 @@
 //! `elect run`: a command as the only one of its kind.
 
-mod guarded;
 mod job;
 mod shards;
 mod terms;
@@ -20,18 +19,18 @@ use self::job::Job;
 use self::terms::Terms;
 use self::tree::Watched;
 use super::candidacy::{
-    BootClock, Company, Estate, Feed, Observer, Page, Poster, Service, Shared, keep_in_touch,
+    BootClock, Company, Feed, HttpHandoff, Observer, Page, Poster, Service, Shared, keep_in_touch,
     keep_looking, listen, look_after, warn_of,
 };
-use super::signals::forward;
+use super::runtime::forward;
 use super::steer::preempt;
 use super::unstarted::{hint, outcome_of};
 use crate::config::{self, AfterLoss, RunPlan, Wait};
 use crate::election::driver::{self, Clock as _, Inbox, Tree};
 use crate::election::machine::Verdict;
 use crate::election::slots::{Slot, Slots};
-use crate::guard::{self, Enclosure, Ended, Forked, Heirloom, Incoming, Inherited, Whom};
-use crate::report::http::{Board, Listener};
+use crate::guard::{self, Enclosure, Ended, ExecHandoff, Forked, Incoming, Inherited, Whom};
+use crate::report::http::{HttpState, Listener};
 use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
 
 /// Takes part in the election, runs the command while it leads, and says how that ended; or ends this
@@ -41,22 +40,22 @@ use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
 /// Whatever keeps it from taking part at all.
 pub(super) fn run(plan: &RunPlan, log: &Log) -> anyhow::Result<Outcome> {
     let mut inherited = Inherited::take().context("cannot block signals")?;
-    let heirloom = inherited.heirloom();
+    let handoff = inherited.handoff();
     let started = wall_clock();
     let outcome_file = plan.outcome.as_deref().map(open_outcome).transpose()?;
     let result = match plan.campaign.division {
         Division::Shards(shards) => {
-            shards::take_part(plan, log, &inherited, heirloom.is_some(), shards)
+            shards::take_part(plan, log, &inherited, handoff.is_some(), shards)
         }
-        Division::Whole | Division::Slots(_) => take_part(plan, log, &inherited, heirloom),
+        Division::Whole | Division::Slots(_) => take_part(plan, log, &inherited, handoff),
     };
     if let Some(file) = outcome_file {
         write_outcome(&file, plan, started, &result)?;
     }
-    let Past { outcome, may_campaign, heirloom, ended_by_key, .. } = result?;
+    let Finished { outcome, may_campaign, handoff, ended_by_key, .. } = result?;
     if may_campaign && plan.after_loss == AfterLoss::Campaign {
         // A guardian starts one command only, and is forked by a process that is fresh.
-        return Err(inherited.start_over(&heirloom)).context("cannot start over to campaign again");
+        return Err(inherited.start_over(&handoff)).context("cannot start over to campaign again");
     }
     if let Some(signal) = outcome.own_signal() {
         guard::end_by(signal, if ended_by_key { Whom::OurJob } else { Whom::Ourselves });
@@ -65,7 +64,7 @@ pub(super) fn run(plan: &RunPlan, log: &Log) -> anyhow::Result<Outcome> {
 }
 
 /// A candidacy that is over.
-struct Past {
+struct Finished {
     outcome: Outcome,
     reason: String,
     id: String,
@@ -75,7 +74,7 @@ struct Past {
     /// Leadership was lost or given up, and nobody wants us to end.
     may_campaign: bool,
     /// For that.
-    heirloom: Heirloom,
+    handoff: ExecHandoff,
     /// A key in the terminal ended the command, and nothing else of our job.
     ended_by_key: bool,
 }
@@ -84,10 +83,10 @@ fn take_part(
     plan: &RunPlan,
     log: &Log,
     inherited: &Inherited,
-    heirloom: Option<Heirloom>,
-) -> anyhow::Result<Past> {
-    let has_led = heirloom.is_some();
-    let Heirloom { pause, store, listener } = heirloom.unwrap_or_default();
+    handoff: Option<ExecHandoff>,
+) -> anyhow::Result<Finished> {
+    let has_led = handoff.is_some();
+    let ExecHandoff { pause, store, listener } = handoff.unwrap_or_default();
     let (socket, note) = listener.unzip();
     let (store, slot) = connect(plan, store.as_deref())?;
     let listener =
@@ -104,22 +103,22 @@ fn take_part(
         inherited.release().context("cannot let go of stdin")?;
     }
     let starts_over = plan.after_loss == AfterLoss::Campaign;
-    let estate = page.as_ref().filter(|_| starts_over).map(Page::estate).transpose()?;
+    let kept = page.as_ref().filter(|_| starts_over).map(Page::kept).transpose()?;
     let close = terms.campaign(guardian, inherited, page, pause)?;
-    let Close { verdict, token, told_to_end, ended_by_key, relapse } = close;
+    let CampaignEnd { verdict, token, told_to_end, ended_by_key, relapse } = close;
     let may_campaign =
         !told_to_end && matches!(verdict, Verdict::Lost(_) | Verdict::SteppedDown(_));
     let (outcome, reason) = judge(verdict, &store.profile().location);
     terms.tell(outcome, &reason);
     let pause = relapse.map(|ran| plan.relapses.next_pause(pause, Some(ran)));
-    let heirloom = Heirloom {
+    let handoff = ExecHandoff {
         pause: pause.unwrap_or_default(),
         store: store.profile().id.map(|id| id.to_string()),
-        listener: estate.map(Estate::into_listener),
+        listener: kept.map(HttpHandoff::into_listener),
     };
     let slot = terms.slot.as_ref().and_then(Slot::number);
     let id = terms.candidate.id;
-    Ok(Past { outcome, reason, id, token, slot, may_campaign, heirloom, ended_by_key })
+    Ok(Finished { outcome, reason, id, token, slot, may_campaign, handoff, ended_by_key })
 }
 
 /// The store, which is to be the one that we were in before, if any; and in which slot of the election there we lead, if
@@ -147,7 +146,7 @@ fn write_outcome(
     file: &OutcomeFile,
     plan: &RunPlan,
     started: SystemTime,
-    result: &anyhow::Result<Past>,
+    result: &anyhow::Result<Finished>,
 ) -> anyhow::Result<()> {
     let failure;
     let (outcome, reason) = match result {
@@ -191,7 +190,7 @@ impl Terms<'_> {
         inherited: &Inherited,
         page: Option<Page>,
         pause: Duration,
-    ) -> anyhow::Result<Close> {
+    ) -> anyhow::Result<CampaignEnd> {
         let board = page.as_ref().map(|page| Arc::clone(&page.board));
         let http = page.as_ref().map(Page::address);
         let server = page.map(|page| page.serve(&self.plan.campaign)).transpose()?;
@@ -209,14 +208,14 @@ impl Terms<'_> {
             let job = Some(Job::new());
             let tree = Watched::new(guardian, job, self.slot.clone(), poster);
             let shared = Shared::new(&self.log, clock.now());
-            let told = Told {
+            let told = Audience {
                 shared: &shared,
                 service: service.as_ref(),
                 board: board.as_deref(),
                 http,
                 gives_way: false,
             };
-            let Competed { verdict, told_to_end, relapse, tree } = tokio::select! {
+            let CandidacyEnd { verdict, told_to_end, relapse, tree } = tokio::select! {
                 past = self.compete(tree, &mut inbox, inherited, &clock, told, pause) => past,
                 never = forward(&incoming, &tell) => match never {},
                 never = preempt(&self.plan.campaign, &self.candidate, &self.log) => match never {},
@@ -226,7 +225,7 @@ impl Terms<'_> {
             let guardian = tree.into_guardian();
             guardian.send_off();
             let close =
-                Close { verdict, token: shared.token(), told_to_end, ended_by_key, relapse };
+                CampaignEnd { verdict, token: shared.token(), told_to_end, ended_by_key, relapse };
             anyhow::Ok((close, guardian))
         });
         if let Some(server) = server {
@@ -246,9 +245,9 @@ impl Terms<'_> {
         inbox: &mut Inbox,
         inherited: &Inherited,
         clock: &BootClock,
-        told: Told<'_>,
+        told: Audience<'_>,
         pause: Duration,
-    ) -> Competed<T> {
+    ) -> CandidacyEnd<T> {
         let environment = || self.environment_of_health();
         let looks = look_after(&self.plan.health, inherited, &self.log, environment);
         let (patient, health) = looks.unzip();
@@ -271,7 +270,7 @@ impl Terms<'_> {
         };
         told.shared.clear();
         let told_to_end = tree.see_out(inbox).await;
-        Competed { verdict, told_to_end, relapse: tree.relapse(), tree: tree.into_inner() }
+        CandidacyEnd { verdict, told_to_end, relapse: tree.relapse(), tree: tree.into_inner() }
     }
 
     /// Says how it ended, as loudly as it deserves.
@@ -300,17 +299,17 @@ impl Terms<'_> {
 }
 
 /// Who is told of a candidacy, and where.
-struct Told<'a> {
+struct Audience<'a> {
     shared: &'a Shared,
     service: Option<&'a Service<'a>>,
-    board: Option<&'a Board>,
+    board: Option<&'a HttpState>,
     http: Option<SocketAddr>,
     /// Whether to give leadership up is usual.
     gives_way: bool,
 }
 
 /// A candidacy that is over, and its tree, which is empty.
-struct Competed<T> {
+struct CandidacyEnd<T> {
     verdict: Verdict,
     /// Somebody wanted us to end when all that was left to do was to wait for a hook.
     told_to_end: bool,
@@ -320,7 +319,7 @@ struct Competed<T> {
 }
 
 /// How a campaign came to its end.
-struct Close {
+struct CampaignEnd {
     verdict: Verdict,
     token: Option<Token>,
     /// Somebody wanted us to end when all that was left to do was to wait for a hook.

@@ -1,5 +1,7 @@
+//! The candidates of a selftest, and what `/proc` shows of them.
+
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -7,11 +9,12 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use anyhow::Context;
 use elect_api::ElectionName;
 use nix::sys::memfd::{MFdFlags, memfd_create};
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use super::scratch::Scratch;
-use super::stamps::Stamps;
-use super::{OURSELVES, SUBCOMMAND, processes};
+use super::trace::Stamps;
+use super::{OURSELVES, SUBCOMMAND};
 use crate::command::candidacy;
 use crate::config::{self, BackendUrl};
 
@@ -86,7 +89,7 @@ impl Candidate {
     /// When `/proc` shows none.
     pub(super) fn guardian(&mut self) -> anyhow::Result<i32> {
         let wrapper = self.wrapper();
-        self.guardian = self.guardian.or_else(|| processes::guardian_of(wrapper));
+        self.guardian = self.guardian.or_else(|| guardian_of(wrapper));
         self.guardian.context("/proc does not show the guardian of an elect run")
     }
 
@@ -111,7 +114,7 @@ impl Drop for Candidate {
     fn drop(&mut self) {
         // In this order: the guardian outlives its wrapper, and nobody waits for its number before us.
         if let Some(guardian) = self.guardian.filter(|_| self.ended().is_none()) {
-            processes::signal(guardian, Signal::SIGCONT);
+            signal(guardian, Signal::SIGCONT);
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -131,4 +134,43 @@ fn environment(backend: &BackendUrl) -> Vec<(OsString, OsString)> {
         ("ELECT_CONFIG".into(), config::NO_FILE.into()),
     ])
     .collect()
+}
+
+/// The name that a guardian has.
+const GUARDIAN: &str = "elect-guardian";
+
+/// The guardian of this wrapper, if `/proc` shows one.
+pub(super) fn guardian_of(wrapper: i32) -> Option<i32> {
+    let processes = fs::read_dir("/proc").ok()?.flatten();
+    let mut pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.find(|&pid| {
+        Stat::of(pid).is_some_and(|stat| stat.parent == wrapper && stat.name == GUARDIAN)
+    })
+}
+
+/// Whether a process is stopped, as far as `/proc` tells.
+pub(super) fn is_stopped(pid: i32) -> bool {
+    Stat::of(pid).is_some_and(|stat| stat.state == 'T')
+}
+
+/// Signals a process that may be gone by now.
+pub(super) fn signal(pid: i32, signal: Signal) {
+    let _ = kill(Pid::from_raw(pid), signal);
+}
+
+struct Stat {
+    name: String,
+    state: char,
+    parent: i32,
+}
+
+impl Stat {
+    fn of(pid: i32) -> Option<Self> {
+        let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let (_, rest) = text.split_once('(')?;
+        let (name, rest) = rest.rsplit_once(") ")?;
+        let mut words = rest.split(' ');
+        let state = words.next()?.chars().next()?;
+        Some(Self { name: name.to_owned(), state, parent: words.next()?.parse().ok()? })
+    }
 }

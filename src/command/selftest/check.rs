@@ -4,8 +4,8 @@ use elect_api::{Candidate, Error, Standing, Validity};
 use nix::sys::signal::Signal;
 use tokio::time::sleep;
 
+use super::candidate::signal;
 use super::duel::{Duel, Setting, one_after_another, until};
-use super::processes::signal;
 use super::proxy::{Mode, Proxy};
 use super::scratch::Scratch;
 use crate::command::attempts;
@@ -67,7 +67,7 @@ pub(super) enum Finding {
 
 /// Why a check does not hold.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum Failure {
     /// It was tried, and this is what came of it.
     Broken(String),
     /// The leader lost its lease before anything was done to it.
@@ -76,7 +76,7 @@ pub(super) enum Trouble {
     Unable(anyhow::Error),
 }
 
-impl From<anyhow::Error> for Trouble {
+impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
         Self::Unable(error)
     }
@@ -99,7 +99,7 @@ impl Check {
         }
     }
 
-    pub(super) async fn make(self, scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
+    pub(super) async fn make(self, scratch: &Scratch<'_>) -> Result<Finding, Failure> {
         if matches!(self, Self::CutOff | Self::LateReply | Self::LostReplies) {
             if scratch.machines().is_empty() {
                 return Ok(Finding::Skipped("no network leads to this store"));
@@ -123,7 +123,7 @@ impl Check {
     }
 }
 
-async fn store(scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
+async fn store(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
     let election = scratch.nobodys().map_err(anyhow::Error::from)?;
     let ask = async || scratch.store.survey(&election).await;
     attempts::insist(&scratch.profile.location, ATTEMPTS, ask).await?;
@@ -151,7 +151,7 @@ async fn granted(scratch: &Scratch<'_>, ttl: Duration) -> Result<Option<Duration
     })
 }
 
-async fn hand_over(scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
+async fn hand_over(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
     let duel = Duel::start(scratch, Setting::PLAIN).await?;
     duel.end()?;
     let seen = if duel.containment == Containment::Group.name() {
@@ -165,8 +165,8 @@ async fn hand_over(scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
 /// Kills one process of the leader's.
 async fn killed(
     scratch: &Scratch<'_>,
-    victim: impl Fn(&mut Duel<'_>) -> Result<i32, Trouble>,
-) -> Result<Finding, Trouble> {
+    victim: impl Fn(&mut Duel<'_>) -> Result<i32, Failure>,
+) -> Result<Finding, Failure> {
     let mut duel = Duel::start(scratch, Setting::PLAIN).await?;
     let pid = victim(&mut duel)?;
     duel.expect_leading()?;
@@ -175,7 +175,7 @@ async fn killed(
     duel.follows(Some(at), "the command was dead before the next one led").await
 }
 
-async fn wrapper_stopped(scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
+async fn wrapper_stopped(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
     let mut duel = Duel::start(scratch, Setting::PLAIN).await?;
     let (wrapper, at) = (duel.leader.wrapper(), guard::now());
     duel.stop(wrapper).await?;
@@ -191,7 +191,7 @@ async fn wrapper_stopped(scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
 }
 
 /// Only the kernel is left to act.
-async fn both_stopped(scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
+async fn both_stopped(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
     let mut duel = Duel::start(scratch, Setting::PLAIN).await?;
     let (wrapper, guardian) = (duel.leader.wrapper(), duel.leader.guardian()?);
     let at = guard::now();
@@ -211,7 +211,7 @@ async fn both_stopped(scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
 }
 
 /// A process that leaves its session, and whose parent ends, dies with the others.
-async fn escape(scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
+async fn escape(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
     let setting = Setting { tree: "escaping-tree", processes: 3, ..Setting::PLAIN };
     let mut duel = Duel::start(scratch, setting).await?;
     if duel.containment == Containment::Group.name() {
@@ -227,7 +227,7 @@ async fn escape(scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
     duel.follows(Some(at), seen).await
 }
 
-async fn cut_off(scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
+async fn cut_off(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
     let mut duel = Duel::start(scratch, Setting { proxied: true, ..Setting::PLAIN }).await?;
     duel.expect_leading()?;
     let at = guard::now();
@@ -249,13 +249,13 @@ async fn silence(proxy: &Proxy, span: Duration) -> u64 {
 }
 
 /// Waits until the candidate is heard more often than that.
-async fn next_word(proxy: &Proxy, known: u64, patience: Duration) -> Result<(), Trouble> {
-    until(patience, || (proxy.heard() != known).then_some(())).await.ok_or(Trouble::Lost)
+async fn next_word(proxy: &Proxy, known: u64, patience: Duration) -> Result<(), Failure> {
+    until(patience, || (proxy.heard() != known).then_some(())).await.ok_or(Failure::Lost)
 }
 
 /// The last reply comes as late as it may. A lease that counted from then on, and not from its request,
 /// would be longer than the store's.
-async fn late_reply(scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
+async fn late_reply(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
     // A longer lease, by clocks that are taken for equal and without a grace: all that would hide it.
     let setting = Setting {
         proxied: true,
@@ -273,7 +273,7 @@ async fn late_reply(scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
         return Ok(Finding::Skipped("a reply is not waited for so long here that it could matter"));
     }
     let mut duel = Duel::start(scratch, setting).await?;
-    let Some(proxy) = &duel.proxy else { return Err(Trouble::Lost) };
+    let Some(proxy) = &duel.proxy else { return Err(Failure::Lost) };
     let span = timing.renew_interval / 8;
     // What breaks the first silence may be something that a leader begins late. What breaks the second is a renewal.
     let known = silence(proxy, span).await;

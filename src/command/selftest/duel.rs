@@ -5,12 +5,12 @@ use elect_api::{Boottime, ElectionName};
 use nix::sys::signal::Signal;
 use tokio::time::sleep;
 
+use super::candidate;
 use super::candidate::{Candidate, Role};
-use super::check::{Finding, Trouble};
-use super::processes;
+use super::check::{Failure, Finding};
 use super::proxy::Proxy;
 use super::scratch::Scratch;
-use super::stamps::{Promise, Stamps};
+use super::trace::{Promise, Stamps};
 use crate::election::timing::{Timing, Wishes};
 use crate::guard::{self, Containment};
 use crate::report::FAILED;
@@ -61,7 +61,7 @@ pub(super) struct Duel<'a> {
 }
 
 impl<'a> Duel<'a> {
-    pub(super) async fn start(scratch: &'a Scratch<'a>, setting: Setting) -> Result<Self, Trouble> {
+    pub(super) async fn start(scratch: &'a Scratch<'a>, setting: Setting) -> Result<Self, Failure> {
         let (election, stamps) = (election(scratch)?, memory()?);
         let proxy = if setting.proxied { Some(proxy(scratch, 0).await?) } else { None };
         let way = proxy.as_ref().and_then(|proxy| scratch.backend.through(proxy.addresses()));
@@ -88,15 +88,15 @@ impl<'a> Duel<'a> {
     }
 
     /// Stops a process, and waits until it is.
-    pub(super) async fn stop(&mut self, pid: i32) -> Result<(), Trouble> {
+    pub(super) async fn stop(&mut self, pid: i32) -> Result<(), Failure> {
         self.expect_leading()?;
-        processes::signal(pid, Signal::SIGSTOP);
-        let stopped = until(STOP, || processes::is_stopped(pid).then_some(())).await;
+        candidate::signal(pid, Signal::SIGSTOP);
+        let stopped = until(STOP, || candidate::is_stopped(pid).then_some(())).await;
         stopped.ok_or_else(|| unable("a process cannot be stopped"))
     }
 
     /// The leader still leads: nothing was done to it yet.
-    pub(super) fn expect_leading(&mut self) -> Result<(), Trouble> {
+    pub(super) fn expect_leading(&mut self) -> Result<(), Failure> {
         match self.leader.ended() {
             None => Ok(()),
             Some(_) => Err(early(&mut self.leader)),
@@ -104,30 +104,30 @@ impl<'a> Duel<'a> {
     }
 
     /// Has the leader's command end.
-    pub(super) fn end(&self) -> Result<(), Trouble> {
+    pub(super) fn end(&self) -> Result<(), Failure> {
         // Nobody finds what a command leaves behind there: all of it has to end by itself.
         let all = self.containment == Containment::Group.name();
-        self.stamps.end(LEADER, all).context("cannot have a command end").map_err(Trouble::Unable)
+        self.stamps.end(LEADER, all).context("cannot have a command end").map_err(Failure::Unable)
     }
 
     /// For so long the leader's tree runs on, and nobody follows.
-    pub(super) async fn expect_standstill(&self, span: Duration) -> Result<(), Trouble> {
+    pub(super) async fn expect_standstill(&self, span: Duration) -> Result<(), Failure> {
         let until = guard::now() + span;
         loop {
             if self.stamps.tree(NEXT).is_some() {
-                return Err(Trouble::Broken(
+                return Err(Failure::Broken(
                     "the next command was started though the first one may run on".into(),
                 ));
             }
             let Some(tree) = self.stamps.tree(LEADER).filter(|tree| tree.is_alive) else {
                 let why = "the command was killed though its lease has no limit of time";
-                return Err(Trouble::Broken(why.into()));
+                return Err(Failure::Broken(why.into()));
             };
             if tree.last >= until {
                 return Ok(());
             }
             if guard::now() > until + STOP {
-                return Err(Trouble::Broken("the command stands still".into()));
+                return Err(Failure::Broken("the command stands still".into()));
             }
             sleep(LOOK).await;
         }
@@ -139,7 +139,7 @@ impl<'a> Duel<'a> {
         mut self,
         since: Option<Boottime>,
         seen: impl Into<String>,
-    ) -> Result<Finding, Trouble> {
+    ) -> Result<Finding, Failure> {
         let patience = patience(self.scratch);
         let ended = until(patience, || self.next.ended()).await;
         match ended {
@@ -148,7 +148,7 @@ impl<'a> Duel<'a> {
             None => {
                 let why =
                     format!("nobody followed within {}", humantime::format_duration(patience));
-                return Err(Trouble::Broken(why));
+                return Err(Failure::Broken(why));
             }
         }
         verdict(&self.stamps, since, self.window, seen.into())
@@ -165,7 +165,7 @@ fn memory() -> anyhow::Result<Stamps> {
 }
 
 /// A way to each machine of the store.
-async fn proxy(scratch: &Scratch<'_>, fragile: u32) -> Result<Proxy, Trouble> {
+async fn proxy(scratch: &Scratch<'_>, fragile: u32) -> Result<Proxy, Failure> {
     let proxy = Proxy::start(&scratch.machines(), fragile).await;
     Ok(proxy.context("cannot listen on the loopback interface")?)
 }
@@ -175,7 +175,7 @@ async fn proxy(scratch: &Scratch<'_>, fragile: u32) -> Result<Proxy, Trouble> {
 pub(super) async fn one_after_another(
     scratch: &Scratch<'_>,
     fragile: u32,
-) -> Result<Finding, Trouble> {
+) -> Result<Finding, Failure> {
     let (election, stamps) = (election(scratch)?, memory()?);
     let proxy = proxy(scratch, fragile).await?;
     let way = scratch.backend.through(proxy.addresses());
@@ -192,14 +192,14 @@ pub(super) async fn one_after_another(
                 } else {
                     "a candidate whose replies were lost has left something that blocks the next"
                 };
-                return Err(Trouble::Broken(why.into()));
+                return Err(Failure::Broken(why.into()));
             }
         }
         if tag == LEADER {
             let survey = scratch.store.survey(&election).await.map_err(anyhow::Error::from)?;
             if survey.leader.is_some() || !survey.waiting.is_empty() {
                 let why = "a candidate whose replies were lost has left an entry behind";
-                return Err(Trouble::Broken(why.into()));
+                return Err(Failure::Broken(why.into()));
             }
         }
     }
@@ -214,8 +214,8 @@ fn verdict(
     since: Option<Boottime>,
     window: Option<Duration>,
     seen: String,
-) -> Result<Finding, Trouble> {
-    let broken = |why: String| Err(Trouble::Broken(why));
+) -> Result<Finding, Failure> {
+    let broken = |why: String| Err(Failure::Broken(why));
     let trees = stamps.tree(LEADER).zip(stamps.tree(NEXT));
     let Some((leader, next)) = trees else {
         return broken("a command has exited with code 0, and never ran".into());
@@ -271,7 +271,7 @@ async fn in_line(
     election: &ElectionName,
     leader: &mut Candidate,
     next: &mut Candidate,
-) -> Result<String, Trouble> {
+) -> Result<String, Failure> {
     let began = guard::now();
     loop {
         for candidate in [&mut *leader, &mut *next] {
@@ -289,7 +289,7 @@ async fn in_line(
                 }
             }
             Err(error) if waited > START => {
-                return Err(Trouble::Unable(anyhow::Error::from(error)));
+                return Err(Failure::Unable(anyhow::Error::from(error)));
             }
             Err(_) => {}
         }
@@ -301,18 +301,18 @@ async fn in_line(
 }
 
 /// Why a candidate has ended before its time.
-fn early(candidate: &mut Candidate) -> Trouble {
+fn early(candidate: &mut Candidate) -> Failure {
     let said = candidate.said();
     match candidate.ended().and_then(|status| status.code()) {
-        Some(code) if code == i32::from(FAILED) => Trouble::Unable(anyhow!("elect run: {said}")),
-        Some(code) if code == i32::from(crate::report::LOST) => Trouble::Lost,
-        Some(code) => Trouble::Broken(format!("elect run exited with code {code}: {said}")),
-        None => Trouble::Broken(format!("elect run was killed: {said}")),
+        Some(code) if code == i32::from(FAILED) => Failure::Unable(anyhow!("elect run: {said}")),
+        Some(code) if code == i32::from(crate::report::LOST) => Failure::Lost,
+        Some(code) => Failure::Broken(format!("elect run exited with code {code}: {said}")),
+        None => Failure::Broken(format!("elect run was killed: {said}")),
     }
 }
 
-fn unable(why: &'static str) -> Trouble {
-    Trouble::Unable(anyhow!(why))
+fn unable(why: &'static str) -> Failure {
+    Failure::Unable(anyhow!(why))
 }
 
 /// The first that `look` finds within `patience`.

@@ -6,11 +6,9 @@
 mod candidate;
 mod check;
 mod duel;
-mod processes;
 mod proxy;
 mod scratch;
-mod stamp;
-mod stamps;
+mod trace;
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -18,12 +16,12 @@ use std::convert::Infallible;
 use anyhow::Context;
 use elect_api::Boottime;
 
-use self::check::{CHECKS, Check, Finding, Trouble};
+use self::check::{CHECKS, Check, Failure, Finding};
 use self::scratch::Scratch;
 pub(super) use self::scratch::is_scratch;
-pub(super) use self::stamp::stamp;
+pub(super) use self::trace::stamp;
 use super::runtime::block_on;
-use super::signals::{ended_by, interruption};
+use super::runtime::{ended_by, interruption};
 use crate::config::{OutputFormat, SelftestPlan};
 use crate::guard::{self, Incoming, Inherited};
 use crate::report::{self, CheckReport, CheckResult, Line, Log, SelftestReport, age};
@@ -114,10 +112,10 @@ async fn check_all(scratch: &Scratch<'_>, stage: &Cell<Stage>) -> anyhow::Result
 }
 
 /// A machine that is busy may cost a leader its lease, or a candidate its patience: that is no answer.
-async fn insist(check: Check, scratch: &Scratch<'_>) -> Result<Finding, Trouble> {
+async fn insist(check: Check, scratch: &Scratch<'_>) -> Result<Finding, Failure> {
     let mut found = check.make(scratch).await;
     for _ in 1..TRIES {
-        if !matches!(found, Err(Trouble::Lost | Trouble::Unable(_))) {
+        if !matches!(found, Err(Failure::Lost | Failure::Unable(_))) {
             break;
         }
         scratch.settle().await;
@@ -128,7 +126,7 @@ async fn insist(check: Check, scratch: &Scratch<'_>) -> Result<Finding, Trouble>
 
 fn told(
     check: Check,
-    found: Result<Finding, Trouble>,
+    found: Result<Finding, Failure>,
     took: std::time::Duration,
 ) -> anyhow::Result<CheckReport> {
     let report = |result, seen| CheckReport {
@@ -146,15 +144,15 @@ fn told(
             ..report(CheckResult::Holds, seen)
         },
         Ok(Finding::Skipped(why)) => report(CheckResult::Skipped, why.to_owned()),
-        Err(Trouble::Broken(why)) => report(CheckResult::Fails, why),
-        Err(Trouble::Lost) => {
+        Err(Failure::Broken(why)) => report(CheckResult::Fails, why),
+        Err(Failure::Lost) => {
             let why = format!(
                 "the lease was lost {TRIES} times before anything was done: machine or store is \
                  too busy for it, a longer --ttl may help"
             );
             report(CheckResult::Fails, why)
         }
-        Err(Trouble::Unable(error)) => {
+        Err(Failure::Unable(error)) => {
             return Err(error.context(format!("the check \"{}\" cannot be made", check.name())));
         }
     })

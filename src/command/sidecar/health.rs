@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use crate::command::candidacy::{Checkup, Leave, environment};
+use crate::command::candidacy::{HealthCheck, Leave, environment};
 use crate::config::HealthPlan;
 use crate::guard::Inherited;
 use crate::report::Log;
@@ -23,7 +23,7 @@ pub(super) enum Fitness {
 
 pub(super) struct Health<'a> {
     plan: &'a HealthPlan,
-    checkup: Checkup<'a>,
+    check: HealthCheck<'a>,
     log: &'a Log,
     told: watch::Sender<Fitness>,
 }
@@ -35,8 +35,8 @@ impl<'a> Health<'a> {
         log: &'a Log,
         told: watch::Sender<Fitness>,
     ) -> Self {
-        let checkup = Checkup::new(plan, inherited, environment::for_helper);
-        Self { plan, checkup, log, told }
+        let check = HealthCheck::new(plan, inherited, environment::for_helper);
+        Self { plan, check, log, told }
     }
 
     /// Looks, and tells what changes.
@@ -50,7 +50,7 @@ impl<'a> Health<'a> {
         let (_unchanged, mut leave) = watch::channel(Leave::default());
         loop {
             let pause = sleep(self.plan.interval);
-            match self.checkup.look(&mut leave).await.outcome {
+            match self.check.look(&mut leave).await.outcome {
                 Ok(()) => {
                     failures = 0;
                     self.passed();

@@ -31,7 +31,7 @@ use crate::election::machine::{Event, Heeds, Machine, Rules, Settles, Verdict};
 use crate::election::timing::Timing;
 use crate::guard::{Incoming, Inherited};
 use crate::report::Log;
-use crate::report::http::Board;
+use crate::report::http::HttpState;
 
 /// How others see that nothing is contained here.
 const CONTAINMENT: &str = "none";
@@ -110,7 +110,7 @@ enum Next {
 /// Who else is told, where there is somebody.
 #[derive(Clone, Copy)]
 struct Others<'a> {
-    board: Option<&'a Board>,
+    board: Option<&'a HttpState>,
     service: Option<&'a Service<'a>>,
 }
 

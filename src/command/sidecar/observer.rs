@@ -7,14 +7,14 @@ use crate::election::machine::{Event, News};
 use crate::election::{Called, driver};
 use crate::guard::Deadlines;
 use crate::report::Log;
-use crate::report::http::{Board, Reason};
+use crate::report::http::{HttpState, Reason};
 
 /// Says in other words what another observer would say about a command, and at once that we do not lead
 /// when we begin to give leadership up.
 pub(super) struct Quiet<'a, O> {
     others: O,
     log: &'a Log,
-    board: Option<&'a Board>,
+    board: Option<&'a HttpState>,
     service: Option<&'a Service<'a>>,
 }
 
@@ -22,7 +22,7 @@ impl<'a, O> Quiet<'a, O> {
     pub(super) const fn new(
         others: O,
         log: &'a Log,
-        board: Option<&'a Board>,
+        board: Option<&'a HttpState>,
         service: Option<&'a Service<'a>>,
     ) -> Self {
         Self { others, log, board, service }

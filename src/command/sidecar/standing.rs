@@ -17,12 +17,12 @@ use crate::command::candidacy::Poster;
 use crate::election::driver::Tree;
 use crate::election::machine::Event;
 use crate::guard::{self, Alarm, Ended, Incoming, Order, Whom};
-use crate::report::http::{Board, Reason};
+use crate::report::http::{HttpState, Reason};
 
 /// Like a command that takes the whole of its grace to end once it is asked to.
 pub(super) struct Standing<'a> {
     poster: Poster,
-    board: Option<&'a Board>,
+    board: Option<&'a HttpState>,
     grace: Duration,
     alarm: Alarm,
     /// When the application is taken to have noticed the end.
@@ -33,7 +33,7 @@ pub(super) struct Standing<'a> {
 impl<'a> Standing<'a> {
     pub(super) fn new(
         poster: Poster,
-        board: Option<&'a Board>,
+        board: Option<&'a HttpState>,
         grace: Duration,
     ) -> anyhow::Result<Self> {
         let alarm = Alarm::new().context("cannot make a timer")?;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use anyhow::bail;
 use elect_api::{Candidate, Ending, Leader, Survey};
 
-use super::Desk;
-use super::desk::is_led_by;
+use super::ControlClient;
+use super::control_client::is_led_by;
 use crate::config::Force;
 use crate::guard;
 
@@ -23,20 +23,25 @@ const MARGIN: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// Its holder lives; or the store refuses us.
-pub(super) async fn see_off(desk: &Desk<'_>, leader: &Leader, force: Force) -> anyhow::Result<()> {
+pub(super) async fn see_off(
+    client: &ControlClient<'_>,
+    leader: &Leader,
+    force: Force,
+) -> anyhow::Result<()> {
     let (candidate, token) = (&leader.entry.candidate, leader.token);
-    let Some(ending) = desk.ending(token).await? else { return Ok(()) };
+    let Some(ending) = client.ending(token).await? else { return Ok(()) };
     let end = guard::now() + patience(ending, candidate);
-    let seen = desk.wait_until_by(end, |survey| !is_led_by(survey, token)).await?;
-    if seen.is_some() || desk.is_late() {
+    let seen = client.wait_until_by(end, |survey| !is_led_by(survey, token)).await?;
+    if seen.is_some() || client.is_late() {
         return Ok(());
     }
     let id = &candidate.id;
-    match (desk.ending(token).await?, force) {
+    match (client.ending(token).await?, force) {
         (None, _) => return Ok(()),
-        (Some(Ending::WithItsProcess), _) => bail!("{}", last_of(&desk.survey().await?, leader)),
+        (Some(Ending::WithItsProcess), _) => bail!("{}", last_of(&client.survey().await?, leader)),
         (Some(Ending::Never), _) => {
-            desk.log()
+            client
+                .log()
                 .warn(format_args!("the entry of {id} has no lease, and so no end: it is removed"));
         }
         (Some(Ending::Within(_)), Force::IfDead) => bail!(
@@ -44,7 +49,7 @@ pub(super) async fn see_off(desk: &Desk<'_>, leader: &Leader, force: Force) -> a
              --even-if-alive takes its entry all the same, and two may lead then",
             place(candidate),
         ),
-        (Some(Ending::Within(_)), Force::EvenIfAlive) => desk.log().warn(format_args!(
+        (Some(Ending::Within(_)), Force::EvenIfAlive) => client.log().warn(format_args!(
             "the promise is off: the entry of {id} is removed, which lives; {}",
             if candidate.is_foreign() {
                 "it is no elect, and leads on beside the next one unless it looks"
@@ -53,7 +58,7 @@ pub(super) async fn see_off(desk: &Desk<'_>, leader: &Leader, force: Force) -> a
             }
         )),
     }
-    desk.remove(token).await
+    client.remove(token).await
 }
 
 /// Which processes keep an entry that lasts as long as they do, and how they end.

@@ -1,14 +1,14 @@
 //! Steering: asking something of an election, and waiting until it is so. Asking is all that happens here; who
 //! takes part obeys. Only `--force` goes further, where somebody does not.
 
-mod desk;
+mod control_client;
 mod force;
 mod pause;
 mod preempt;
 mod priority;
 mod resign;
 
-use desk::Desk;
+use control_client::ControlClient;
 pub(super) use pause::{pause, resume};
 pub(super) use preempt::preempt;
 pub(super) use priority::priority;

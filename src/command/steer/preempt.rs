@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use elect_api::{Candidate, Leader, Survey, Token};
 
-use super::Desk;
+use super::ControlClient;
 use crate::command::candidacy::BootClock;
 use crate::config::CampaignPlan;
 use crate::election::driver::Clock as _;
@@ -41,11 +41,11 @@ pub(in crate::command) async fn preempt(
 }
 
 async fn ask_each(plan: &CampaignPlan, candidate: &Candidate, log: &Log) -> anyhow::Result<()> {
-    let desk = Desk::new(&plan.backend, &plan.election, None, log)?;
+    let client = ControlClient::new(&plan.backend, &plan.election, None, log)?;
     let mut asked = None;
     loop {
         let is_met = |survey: &Survey| lesser(survey, &candidate.id, asked).is_some();
-        let Some(survey) = desk.wait_until(is_met).await? else { return Ok(()) };
+        let Some(survey) = client.wait_until(is_met).await? else { return Ok(()) };
         let Some(Lesser { leader, priority }) = lesser(&survey, &candidate.id, asked) else {
             continue;
         };
@@ -57,7 +57,7 @@ async fn ask_each(plan: &CampaignPlan, candidate: &Candidate, log: &Log) -> anyh
         }
         let reason = format!("of priority {priority}");
         let request = Request::new(candidate.id.clone(), Some(reason));
-        desk.ask(|orders| asking(orders, leader.token, &request)).await?;
+        client.ask(|orders| asking(orders, leader.token, &request)).await?;
         asked = Some(leader.token);
     }
 }

@@ -3,8 +3,8 @@
 use anyhow::bail;
 use elect_api::{Candidate, Division, ElectionName, Survey};
 
-use super::Desk;
-use super::desk::{is_led_by, is_settled, request, say_who_leads};
+use super::ControlClient;
+use super::control_client::{is_led_by, is_settled, request, say_who_leads};
 use crate::command::runtime::block_on;
 use crate::config::{Preference, PriorityPlan, is_known_as};
 use crate::report::{Log, NOT_ACQUIRED};
@@ -17,54 +17,54 @@ use crate::report::{Log, NOT_ACQUIRED};
 pub(in crate::command) fn priority(plan: &PriorityPlan, log: &Log) -> anyhow::Result<u8> {
     block_on(async {
         let ask = &plan.ask;
-        let desk = Desk::new(&ask.backend, &ask.election, ask.timeout, log)?;
-        desk.queues("elect priority")?;
-        has_ranks(&desk, &ask.election).await?;
-        let survey = desk.survey().await?;
-        check(&survey, plan, desk.asked().await?.sets_priority_of(&plan.id))?;
+        let client =
+            ControlClient::new(&ask.target.backend, &ask.target.election, ask.timeout, log)?;
+        client.queues("elect priority")?;
+        has_ranks(&client, &ask.target.election).await?;
+        let survey = client.survey().await?;
+        check(&survey, plan, client.asked().await?.sets_priority_of(&plan.id))?;
         let priority = match plan.priority {
             Preference::Own => None,
             Preference::Set(priority) => Some(priority),
         };
         let request = request(ask.reason.as_deref());
         let is_gone = |who: &str| is_gone(&survey, who);
-        desk.ask(|orders| {
-            orders.without(is_gone).prioritizing(&plan.id, priority, request.clone())
-        })
-        .await?;
-        let division = desk.asked().await?.division();
+        client
+            .ask(|orders| orders.without(is_gone).prioritizing(&plan.id, priority, request.clone()))
+            .await?;
+        let division = client.asked().await?.division();
         if let (Division::Shards(_), Some(0)) = (division, priority) {
-            return until_drained(&desk, division, &plan.id).await;
+            return until_drained(&client, division, &plan.id).await;
         }
         let leader = survey.leader.filter(|leader| {
             priority == Some(0) && is_known_as(&leader.entry.candidate.id, &plan.id)
         });
         let Some(leader) = leader else {
             if priority == Some(0) {
-                warn_if_drained(&desk, &desk.survey().await?).await?;
+                warn_if_drained(&client, &client.survey().await?).await?;
             }
             return Ok(0);
         };
         let why = format!("{} was asked, and has not handed over yet", leader.entry.candidate.id);
-        let end = desk
+        let end = client
             .wait_until_seen(&why, |seen| {
                 !is_led_by(&seen.survey, leader.token) && is_settled(seen)
             })
             .await?;
         if let Some(seen) = end {
-            warn_if_drained(&desk, &seen.survey).await?;
+            warn_if_drained(&client, &seen.survey).await?;
             return say_who_leads(seen.survey.leader.as_ref());
         }
-        desk.log().warn(why);
+        client.log().warn(why);
         Ok(NOT_ACQUIRED)
     })
 }
 
 /// That it is no election of slots, and no slot of one: who comes first leads there.
-async fn has_ranks(desk: &Desk<'_>, election: &ElectionName) -> anyhow::Result<()> {
+async fn has_ranks(client: &ControlClient<'_>, election: &ElectionName) -> anyhow::Result<()> {
     let whole = Division::whole(election);
     for name in [Some(election), whole.as_ref()].into_iter().flatten() {
-        if !desk.at(name)?.slots().await?.is_empty() {
+        if !client.at(name)?.slots().await?.is_empty() {
             bail!(
                 "{name} has slots, and there are no priorities among those: who comes first leads"
             );
@@ -74,28 +74,32 @@ async fn has_ranks(desk: &Desk<'_>, election: &ElectionName) -> anyhow::Result<(
 }
 
 /// Waits until nobody of that name leads a shard.
-async fn until_drained(desk: &Desk<'_>, division: Division, name: &str) -> anyhow::Result<u8> {
+async fn until_drained(
+    client: &ControlClient<'_>,
+    division: Division,
+    name: &str,
+) -> anyhow::Result<u8> {
     let is_others = |survey: &Survey| {
         let leader = survey.leader.as_ref();
         leader.is_none_or(|leader| !is_known_as(&leader.entry.candidate.id, name))
     };
     let why = format!("{name} was asked, and has not handed over all shards yet");
-    if desk.wait_for_parts(division, &why, is_others).await? {
-        warn_if_drained(desk, &desk.survey().await?).await?;
+    if client.wait_for_parts(division, &why, is_others).await? {
+        warn_if_drained(client, &client.survey().await?).await?;
         return Ok(0);
     }
-    desk.log().warn(why);
+    client.log().warn(why);
     Ok(NOT_ACQUIRED)
 }
 
 /// Says that nobody is left who may lead, where the last one was made to look on: that may not be what was wanted.
-async fn warn_if_drained(desk: &Desk<'_>, survey: &Survey) -> anyhow::Result<()> {
-    let orders = desk.asked().await?;
+async fn warn_if_drained(client: &ControlClient<'_>, survey: &Survey) -> anyhow::Result<()> {
+    let orders = client.asked().await?;
     let may_lead = |candidate: &Candidate| {
         candidate.is_foreign() || orders.priority_of(&candidate.id, candidate.priority) > 0
     };
     if !survey.entries().any(|entry| may_lead(&entry.candidate)) {
-        desk.log().warn(
+        client.log().warn(
             "no candidate of a priority above 0 is left: nobody leads before one comes, or elect priority gives one back",
         );
     }
@@ -110,7 +114,7 @@ fn check(survey: &Survey, plan: &PriorityPlan, is_set: bool) -> anyhow::Result<(
         .filter(|candidate| is_known_as(&candidate.id, &plan.id))
         .collect();
     if known.is_empty() && !(is_set && plan.priority == Preference::Own) {
-        let (election, id) = (&plan.ask.election, &plan.id);
+        let (election, id) = (&plan.ask.target.election, &plan.id);
         bail!("nobody in {election} has the id or label {id}: elect status shows who is there");
     }
     match known.into_iter().find(|candidate| candidate.is_foreign()) {

@@ -3,8 +3,8 @@
 use anyhow::bail;
 use elect_api::Survey;
 
-use super::Desk;
-use super::desk::{is_led_by, is_settled, request, say_who_leads};
+use super::ControlClient;
+use super::control_client::{is_led_by, is_settled, request, say_who_leads};
 use super::force::see_off;
 use crate::command::runtime::block_on;
 use crate::config::{ResignPlan, is_known_as};
@@ -18,12 +18,13 @@ use crate::report::{Log, NOT_ACQUIRED};
 pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result<u8> {
     block_on(async {
         let ask = &plan.ask;
-        let desk = Desk::new(&ask.backend, &ask.election, ask.timeout, log)?;
+        let client =
+            ControlClient::new(&ask.target.backend, &ask.target.election, ask.timeout, log)?;
         if plan.to.is_some() {
-            desk.queues("--to")?;
+            client.queues("--to")?;
         }
-        desk.has_no_slots().await?;
-        let survey = desk.survey().await?;
+        client.has_no_slots().await?;
+        let survey = client.survey().await?;
         if let (Some(to), Some(leader)) = (&plan.to, &survey.leader)
             && is_known_as(&leader.entry.candidate.id, to)
         {
@@ -31,7 +32,7 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
         }
         let heir = plan.to.as_deref().map(|name| heir(&survey, name)).transpose()?;
         let Some(leader) = survey.leader else {
-            return nobody_leads(&desk, desk.asked().await?.pausing().is_some());
+            return nobody_leads(&client, client.asked().await?.pausing().is_some());
         };
         let (id, token) = (&leader.entry.candidate.id, leader.token);
         let is_foreign = leader.entry.candidate.is_foreign();
@@ -42,27 +43,27 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
         }
         let request = request(ask.reason.as_deref());
         if !is_foreign {
-            desk.ask(|orders| orders.handing_over(token, heir.clone(), request.clone())).await?;
+            client.ask(|orders| orders.handing_over(token, heir.clone(), request.clone())).await?;
         }
         if let Some(force) = plan.force {
-            see_off(&desk, &leader, force).await?;
+            see_off(&client, &leader, force).await?;
         }
         let was_asked = if is_foreign { "cannot be asked" } else { "was asked" };
         let why = format!("{id} {was_asked}, and has not handed over yet");
-        let end = desk
+        let end = client
             .wait_until_seen(&why, |seen| !is_led_by(&seen.survey, token) && is_settled(seen))
             .await?;
         match end {
             Some(seen) if seen.pause.is_some() && seen.survey.leader.is_none() => {
-                nobody_leads(&desk, true)
+                nobody_leads(&client, true)
             }
-            Some(seen) => said(&desk, &seen.survey, heir.as_deref()),
+            Some(seen) => said(&client, &seen.survey, heir.as_deref()),
             None if is_foreign || plan.force.is_some() => {
-                desk.log().warn(why);
+                client.log().warn(why);
                 Ok(NOT_ACQUIRED)
             }
             None => {
-                desk.log().warn(format_args!(
+                client.log().warn(format_args!(
                     "{why}: it will as soon as it can; --force is for one that does not answer"
                 ));
                 Ok(NOT_ACQUIRED)
@@ -71,9 +72,9 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
     })
 }
 
-fn nobody_leads(desk: &Desk<'_>, is_paused: bool) -> anyhow::Result<u8> {
+fn nobody_leads(client: &ControlClient<'_>, is_paused: bool) -> anyhow::Result<u8> {
     if is_paused {
-        desk.log().warn("the election is paused: nobody leads before elect resume");
+        client.log().warn("the election is paused: nobody leads before elect resume");
     }
     say_who_leads(None)
 }
@@ -101,13 +102,13 @@ fn heir(survey: &Survey, name: &str) -> anyhow::Result<String> {
 }
 
 /// Says who leads now, whether that is who was named or not.
-fn said(desk: &Desk<'_>, survey: &Survey, heir: Option<&str>) -> anyhow::Result<u8> {
+fn said(client: &ControlClient<'_>, survey: &Survey, heir: Option<&str>) -> anyhow::Result<u8> {
     let leader = survey.leader.as_ref();
     let code = say_who_leads(leader)?;
     let leads = leader.map(|leader| leader.entry.candidate.id.as_str());
     match heir.filter(|heir| leads != Some(*heir)) {
         Some(heir) => {
-            desk.log().warn(format_args!("{heir} was named, and did not come to lead"));
+            client.log().warn(format_args!("{heir} was named, and did not come to lead"));
             Ok(NOT_ACQUIRED)
         }
         None => Ok(code),

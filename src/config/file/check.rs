@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::document::{Document, Entry, PROFILES};
-use crate::cli::{self, Place, Setting};
+use crate::cli::{self, Position, Setting};
 use crate::config::ConfigError;
 use crate::config::spelling::nearest;
 
@@ -43,7 +43,11 @@ pub(super) fn refused(setting: &Setting, why: &str) -> ConfigError {
     ConfigError::file(&setting.place, format!("{shown} does not fit `{}`: {why}", setting.key))
 }
 
-fn unknown_key<'a>(place: &Place, key: &str, known: impl Iterator<Item = &'a str>) -> ConfigError {
+fn unknown_key<'a>(
+    place: &Position,
+    key: &str,
+    known: impl Iterator<Item = &'a str>,
+) -> ConfigError {
     let why = match key {
         "profile" | "config" => format!(
             "`{key}` has no meaning in the file itself: give --{key}, or {}",

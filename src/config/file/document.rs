@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_yaml::{Error, Spanned};
 
-use crate::cli::{Place, Setting};
+use crate::cli::{Position, Setting};
 use crate::config::ConfigError;
 
 /// The key that holds the profiles; all others are settings.
@@ -22,7 +22,7 @@ pub(super) struct Document {
 /// A setting, and where its key stands.
 #[derive(Debug)]
 pub(super) struct Entry {
-    pub(super) key_place: Place,
+    pub(super) key_place: Position,
     pub(super) setting: Setting,
 }
 
@@ -65,9 +65,9 @@ impl Document {
     }
 }
 
-fn place(path: &Path, location: Option<serde_yaml::Location>) -> Place {
+fn place(path: &Path, location: Option<serde_yaml::Location>) -> Position {
     let (line, column) = location.map_or((0, 0), |found| (found.line(), found.column()));
-    Place { file: path.to_owned(), line, column }
+    Position { file: path.to_owned(), line, column }
 }
 
 /// The parser's words, with the way out where it is not plain from them.

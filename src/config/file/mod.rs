@@ -11,7 +11,7 @@ use self::document::Document;
 pub use self::open::NO_FILE;
 pub use self::places::{Places, places};
 use super::{ConfigError, nesting};
-use crate::cli::{FileChoice, Given, Misfit, Place, Setting, Settings};
+use crate::cli::{FileChoice, Given, Misfit, Position, Setting, Settings};
 
 /// A configuration file that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub fn over_chosen(
     choice: &FileChoice,
 ) -> Result<Option<(Given, ConfigFile)>, ConfigError> {
     let Some(file) = read_file(choice)? else { return Ok(None) };
-    let whole = Place { file: file.path.clone(), line: 0, column: 0 };
+    let whole = Position { file: file.path.clone(), line: 0, column: 0 };
     let over = given.over(file.settings.clone()).map_err(|misfit| match misfit {
         Misfit::Rivals(rivals) => {
             let why = format!("{rivals}: keep one of them");

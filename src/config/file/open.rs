@@ -13,7 +13,7 @@ use nix::libc;
 use nix::sys::stat::{FileStat, Mode, fstat, fstatat, stat};
 use nix::unistd::Uid;
 
-use crate::cli::Place;
+use crate::cli::Position;
 use crate::config::ConfigError;
 
 /// The greatest size of a configuration file, in bytes.
@@ -140,7 +140,7 @@ fn read(file: OwnedFd, path: &Path) -> Result<String, ConfigError> {
         let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = 1 + valid.split(|&byte| byte == b'\n').skip(1).count() as u64;
         let column = 1 + valid.iter().rev().take_while(|&&byte| byte != b'\n').count() as u64;
-        let place = Place { file: path.to_owned(), line, column };
+        let place = Position { file: path.to_owned(), line, column };
         ConfigError::file(&place, "is not UTF-8 text: save the file as UTF-8".to_owned())
     })
 }

@@ -1,7 +1,7 @@
 //! The one loop: waits for whatever comes next, asks the [`Machine`], does what it says.
 
+mod ports;
 mod requests;
-mod surroundings;
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,7 +17,7 @@ use tokio::sync::Mutex;
 use crate::guard::Order;
 use crate::guard::switches::is_off;
 
-pub use surroundings::{Clock, Inbox, Observer, Tree, no_inbox};
+pub use ports::{Clock, Inbox, Observer, Tree, no_inbox};
 
 use self::requests::{Raw, Request, SharedSeat};
 use super::history::{History, Record};

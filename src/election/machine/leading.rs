@@ -6,13 +6,13 @@ use elect_api::{Boottime, Token, Validity};
 
 use super::restarting::Runs;
 use super::{Answer, Command, Event, Machine, News, Phase, Verdict};
-use crate::election::leadership::Leadership;
+use crate::election::call::Leadership;
 use crate::guard::switches::is_off;
 use crate::guard::{Ended, Order};
 
 /// A leadership and how far the command has come.
 #[derive(Clone, Debug)]
-pub(super) struct Tenure {
+pub(super) struct LeaderState {
     leadership: Leadership,
     started: Option<Boottime>,
     pub(super) stage: Stage,
@@ -47,7 +47,7 @@ pub(super) enum Stage {
     Holding(Boottime),
 }
 
-impl Tenure {
+impl LeaderState {
     /// From here on everything is being killed.
     pub(super) const fn kill(&mut self) {
         self.stage = Stage::Emptying;
@@ -115,7 +115,7 @@ impl Tenure {
 impl Machine {
     pub(super) fn begin_to_lead(&mut self, token: Token, validity: Validity) {
         self.hold = None;
-        self.phase = Phase::Leading(Tenure {
+        self.phase = Phase::Leading(LeaderState {
             leadership: Leadership { token, validity },
             started: None,
             stage: Stage::Running,
@@ -137,9 +137,9 @@ impl Machine {
         }
     }
 
-    pub(super) fn tenure_tick(&self, tenure: &Tenure) -> Option<Boottime> {
-        let deadlines = self.timing.deadlines(tenure.leadership.validity);
-        match tenure.stage {
+    pub(super) fn tenure_tick(&self, state: &LeaderState) -> Option<Boottime> {
+        let deadlines = self.timing.deadlines(state.leadership.validity);
+        match state.stage {
             Stage::Running | Stage::Lingering => deadlines.map(|deadlines| deadlines.soft),
             Stage::Resting(until) => {
                 deadlines.map(|deadlines| deadlines.soft).into_iter().chain(until).min()
@@ -147,7 +147,7 @@ impl Machine {
             Stage::Stopping | Stage::Emptying => None,
             Stage::Recording(until) => Some(until),
             Stage::Holding(until) => {
-                let end = self.timing.end(tenure.leadership.validity);
+                let end = self.timing.end(state.leadership.validity);
                 Some(end.map_or(until, |end| until.min(end)))
             }
         }
@@ -155,13 +155,13 @@ impl Machine {
 
     /// The store's answer to the proof that we still lead.
     pub(super) fn renewed(&mut self, now: Boottime, answer: Answer) {
-        let Phase::Leading(tenure) = &mut self.phase else { return };
+        let Phase::Leading(state) = &mut self.phase else { return };
         match answer {
             Answer::Leading { token, validity }
-                if token == tenure.leadership.token || is_off!(Token) =>
+                if token == state.leadership.token || is_off!(Token) =>
             {
-                tenure.leadership.renew(validity);
-                let validity = tenure.leadership.validity;
+                state.leadership.renew(validity);
+                let validity = state.leadership.validity;
                 self.announce_deadlines(validity);
             }
             Answer::Leading { token, .. } => {
@@ -187,32 +187,32 @@ impl Machine {
         if !is_off!(LossIsFinal) {
             self.request.forget();
         }
-        let Phase::Leading(tenure) = &mut self.phase else { return };
-        if tenure.is_resting() {
+        let Phase::Leading(state) = &mut self.phase else { return };
+        if state.is_resting() {
             return self.end_rest(now, Verdict::Lost(why), now);
         }
-        if tenure.is_empty() {
+        if state.is_empty() {
             return self.leave(now, Verdict::Lost(why));
         }
-        tenure.kill();
+        state.kill();
         self.say(Command::Order(Order::Kill));
         self.lose(why);
     }
 
     /// As long as the store has our entry nobody else can lead: the command may end in good order.
     pub(super) fn give_up(&mut self, now: Boottime, why: String) {
-        let Phase::Leading(tenure) = &self.phase else { return };
-        let known = self.timing.deadlines(tenure.leadership.validity);
+        let Phase::Leading(state) = &self.phase else { return };
+        let known = self.timing.deadlines(state.leadership.validity);
         let kill_at = now + self.timing.kill_grace;
         self.lost_with_grace(now, why, known.map_or(kill_at, |known| kill_at.min(known.hard)));
     }
 
     /// Nobody else can lead before `kill_at`: the command may end in good order until then.
     fn lost_with_grace(&mut self, now: Boottime, why: String, kill_at: Boottime) {
-        let Phase::Leading(tenure) = &mut self.phase else { return };
-        match tenure.stage {
+        let Phase::Leading(state) = &mut self.phase else { return };
+        match state.stage {
             Stage::Running | Stage::Lingering => {
-                tenure.stage = Stage::Stopping;
+                state.stage = Stage::Stopping;
                 self.say(Command::Order(Order::Stop { kill_at }));
                 self.lose(why);
             }
@@ -230,9 +230,9 @@ impl Machine {
     }
 
     pub(super) fn look_at_the_deadlines(&mut self, now: Boottime) {
-        let Phase::Leading(tenure) = &self.phase else { return };
-        let validity = tenure.leadership.validity;
-        match tenure.stage {
+        let Phase::Leading(state) = &self.phase else { return };
+        let validity = state.leadership.validity;
+        match state.stage {
             Stage::Running | Stage::Lingering | Stage::Resting(_)
                 if self.timing.deadlines(validity).is_some_and(|known| known.soft <= now) =>
             {
@@ -254,8 +254,8 @@ impl Machine {
     /// The guardian sees it by itself, as we may be stopped, and does not take it back: a renewal
     /// that comes later is too late.
     pub(super) fn soft_passed(&mut self, now: Boottime) {
-        let Phase::Leading(tenure) = &self.phase else { return };
-        let deadlines = self.timing.deadlines(tenure.leadership.validity);
+        let Phase::Leading(state) = &self.phase else { return };
+        let deadlines = self.timing.deadlines(state.leadership.validity);
         let hard = deadlines.map_or(now + self.timing.kill_grace, |deadlines| deadlines.hard);
         self.lost_with_grace(now, "the lease could not be renewed in time".into(), hard);
     }
@@ -266,18 +266,18 @@ impl Machine {
     }
 
     pub(super) fn tree_changed(&mut self, now: Boottime, event: &Event) {
-        let Phase::Leading(tenure) = &mut self.phase else { return };
+        let Phase::Leading(state) = &mut self.phase else { return };
         match *event {
             Event::Started => {
-                tenure.runs.started(now);
-                if tenure.started.is_none() {
-                    tenure.started = Some(now);
+                state.runs.started(now);
+                if state.started.is_none() {
+                    state.started = Some(now);
                     self.open_chapter(now);
                 }
             }
             Event::NotStarted(errno) => _ = self.verdict.get_or_insert(Verdict::NotStarted(errno)),
             Event::Ended(ended) | Event::EndedByKey(ended) => {
-                self.is_abrupt |= tenure.is_cut_short(ended);
+                self.is_abrupt |= state.is_cut_short(ended);
                 self.command_ended(ended, matches!(event, Event::EndedByKey(_)));
                 if is_off!(EmptyTree) {
                     self.emptied(now);
@@ -290,8 +290,8 @@ impl Machine {
     }
 
     fn note_haste(&mut self, now: Boottime) {
-        if let Phase::Leading(tenure) = &self.phase {
-            self.is_abrupt |= tenure.kill_at.is_some_and(|at| at <= now);
+        if let Phase::Leading(state) = &self.phase {
+            self.is_abrupt |= state.kill_at.is_some_and(|at| at <= now);
         }
     }
 
@@ -301,14 +301,14 @@ impl Machine {
             return self.rest_is_outlived();
         }
         let kill_at = self.last_of_the_grace(now);
-        let Phase::Leading(tenure) = &mut self.phase else { return };
-        match tenure.stage {
+        let Phase::Leading(state) = &mut self.phase else { return };
+        match state.stage {
             // Its guardian may not have heard of that.
             Stage::Emptying => self.say(Command::Order(Order::Kill)),
             // It was asked as the command was.
             Stage::Stopping => {}
             _ => {
-                tenure.stage = Stage::Stopping;
+                state.stage = Stage::Stopping;
                 self.say(Command::Order(Order::Stop { kill_at }));
             }
         }
@@ -321,8 +321,8 @@ impl Machine {
 
     /// When what runs beside the command is killed, which was asked to stop as the command was, or is now.
     pub(super) fn last_of_the_grace(&self, now: Boottime) -> Boottime {
-        let Phase::Leading(tenure) = &self.phase else { return now };
-        tenure.asked_at.unwrap_or(now) + self.stop_grace()
+        let Phase::Leading(state) = &self.phase else { return now };
+        state.asked_at.unwrap_or(now) + self.stop_grace()
     }
 
     fn emptied(&mut self, now: Boottime) {
@@ -338,11 +338,11 @@ impl Machine {
 
     /// Keeps the lease for as long as it is to be held, and resigns.
     pub(super) fn settle(&mut self, now: Boottime) {
-        let Phase::Leading(tenure) = &mut self.phase else { return };
-        let until = tenure.started.zip(self.rules.hold).map(|(started, hold)| started + hold);
-        match until.filter(|&until| until > now && !tenure.told_to_stop) {
+        let Phase::Leading(state) = &mut self.phase else { return };
+        let until = state.started.zip(self.rules.hold).map(|(started, hold)| started + hold);
+        match until.filter(|&until| until > now && !state.told_to_stop) {
             Some(until) if matches!(self.verdict, Some(Verdict::Ended(_))) => {
-                tenure.stage = Stage::Holding(until);
+                state.stage = Stage::Holding(until);
                 self.say(Command::Tell(News::Holding(until.since(now))));
             }
             _ => self.leave_with_verdict(now),
@@ -352,27 +352,27 @@ impl Machine {
     pub(super) fn signaled_as_leader(&mut self, now: Boottime, signal: i32, interrupts: bool) {
         // Many daemons reload on HUP: it is passed on, and starts no countdown.
         let stops = interrupts && signal != libc::SIGHUP;
-        let Phase::Leading(tenure) = &mut self.phase else { return };
-        tenure.told_to_stop |= stops;
+        let Phase::Leading(state) = &mut self.phase else { return };
+        state.told_to_stop |= stops;
         if signal == libc::SIGHUP {
-            tenure.runs.hang_up();
+            state.runs.hang_up();
         }
-        if tenure.is_resting() {
+        if state.is_resting() {
             if interrupts {
                 self.end_rest(now, Verdict::Interrupted(signal), self.last_of_the_grace(now));
             }
             return;
         }
-        if tenure.is_empty() {
+        if state.is_empty() {
             // It takes no longer to record what was done than the lease lasts.
-            if interrupts && !tenure.is_recording() {
+            if interrupts && !state.is_recording() {
                 self.leave_with_verdict(now);
             }
             return;
         }
         let kill_at = self.rules.stop_timeout.filter(|_| stops).map(|timeout| now + timeout);
         if stops {
-            tenure.ask(now, signal, kill_at);
+            state.ask(now, signal, kill_at);
             self.say(Command::Tell(News::Stopping(signal)));
         }
         self.say(Command::Order(Order::Signal { signal, resume: interrupts, kill_at }));
@@ -385,22 +385,22 @@ impl Machine {
         why: String,
         limit: Option<Duration>,
     ) {
-        let Phase::Leading(tenure) = &mut self.phase else { return };
-        tenure.told_to_stop = true;
-        if std::mem::replace(&mut tenure.steps_down, true) || tenure.is_recording() {
+        let Phase::Leading(state) = &mut self.phase else { return };
+        state.told_to_stop = true;
+        if std::mem::replace(&mut state.steps_down, true) || state.is_recording() {
             return;
         }
-        if tenure.is_resting() {
+        if state.is_resting() {
             self.say(Command::Tell(News::SteppingDown(why.clone())));
             return self.end_rest(now, Verdict::SteppedDown(why), self.last_of_the_grace(now));
         }
-        if tenure.is_empty() {
+        if state.is_empty() {
             self.say(Command::Tell(News::SteppingDown(why)));
             self.say(Command::Tell(News::Emptied));
             return self.leave_with_verdict(now);
         }
         let kill_at = limit.map(|limit| now + limit);
-        tenure.ask(now, self.rules.signal, kill_at);
+        state.ask(now, self.rules.signal, kill_at);
         self.say(Command::Tell(News::SteppingDown(why)));
         self.say(Command::Order(Order::Signal {
             signal: self.rules.signal,

@@ -2,7 +2,7 @@
 
 use elect_api::{Boottime, Error};
 
-use super::gates::{Heard, Place};
+use super::gates::{Notice, Place};
 use super::request::Request;
 use super::{Command, Machine, News, Phase, Verdict};
 
@@ -54,7 +54,7 @@ impl Machine {
         self.rejoins = false;
         self.forget_the_win();
         self.phase = Phase::Campaigning(Place::None);
-        self.tell_gates(now, &Heard::Rejoined);
+        self.tell_gates(now, &Notice::Rejoined);
         self.request = Request::due(now);
     }
 

@@ -1,35 +1,32 @@
 //! The pure machine: (state, now, event) to commands. It reads no clock and does nothing.
 
 mod gates;
-mod history;
 mod leading;
 mod leaving;
+mod messages;
 mod obeying;
-mod orders;
 mod patience;
 mod recording;
 mod request;
 mod restarting;
-mod signals;
 #[cfg(test)]
 mod tests;
-mod vocabulary;
 
 use std::time::Duration;
 
 use elect_api::{Boottime, Error, ErrorKind, Token, Validity};
 
-use self::gates::{Gates, Heard, Hold, Place, Ruling};
-use self::history::Chapter;
-use self::leading::Tenure;
+use self::gates::{Gates, Hold, Notice, Place, Ruling};
+use self::leading::LeaderState;
 use self::patience::Contact;
+use self::recording::HistoryProgress;
 use self::request::Request;
 use super::orders::Orders;
 use super::timing::Timing;
-use super::{Answer, Call, LastWords, Reply};
+use super::{Answer, Call, EndRecord, Reply};
 use crate::guard::switches::is_off;
-pub use signals::Interrupts;
-pub use vocabulary::{Command, Event, Heeds, News, Restarts, Rules, Settles, Verdict, Wait};
+pub use messages::{Command, Event, Heeds, News, Restarts, Rules, Settles, Verdict, Wait};
+pub use obeying::Interrupts;
 
 /// One candidacy, from joining to its verdict.
 #[derive(Clone, Debug)]
@@ -56,7 +53,7 @@ pub struct Machine {
     /// that goes first.
     rejoins: bool,
     /// How far we are with the history of the election.
-    chapter: Chapter,
+    progress: HistoryProgress,
     /// Whether something of our command may have been cut short: then our end is no mark for our successor.
     is_abrupt: bool,
     /// What people ask of the election, as last read.
@@ -76,7 +73,7 @@ enum Phase {
     /// There is a seat, and it does not lead.
     Campaigning(Place),
     /// We lead, or did, and the tree is not proven empty.
-    Leading(Tenure),
+    Leading(LeaderState),
     /// The tree is empty; our entry is being removed, with patience until this instant.
     Resigning(Boottime),
     Finished,
@@ -90,7 +87,7 @@ impl Machine {
             confirmed: None,
             hold: None,
             rejoins: false,
-            chapter: Chapter::Closed,
+            progress: HistoryProgress::Closed,
             is_abrupt: false,
             orders: Orders::default(),
             rules,
@@ -121,7 +118,7 @@ impl Machine {
     pub fn next_tick(&self) -> Option<Boottime> {
         let own = match &self.phase {
             Phase::Joining | Phase::Campaigning(_) => self.patience_ends(),
-            Phase::Leading(tenure) => self.tenure_tick(tenure),
+            Phase::Leading(state) => self.tenure_tick(state),
             Phase::Resigning(until) => Some(*until),
             Phase::Finished => None,
         };
@@ -148,7 +145,7 @@ impl Machine {
             Event::Replied(Err(error)) => self.refused(now, error),
             Event::Woken => self.request.hasten(now),
             Event::Noted => {
-                self.tell_gates(now, &Heard::Noted);
+                self.tell_gates(now, &Notice::Noted);
                 if matches!(self.phase, Phase::Campaigning(_)) {
                     self.request.hasten(now);
                 }
@@ -294,8 +291,8 @@ impl Machine {
             Phase::Joining => Call::Open,
             Phase::Campaigning(_) if self.rejoins => Call::Resign(self.last_words()),
             Phase::Campaigning(_) => self.next_of_gates(now).unwrap_or(Call::Refresh),
-            Phase::Leading(tenure) if tenure.is_recording() => Call::Record,
-            Phase::Leading(tenure) if is_off!(RenewToEnd) && tenure.is_ending() => {
+            Phase::Leading(state) if state.is_recording() => Call::Record,
+            Phase::Leading(state) if is_off!(RenewToEnd) && state.is_ending() => {
                 self.request.forget();
                 return;
             }
@@ -350,7 +347,7 @@ impl Machine {
         if matches!(place, Place::Behind(_)) {
             self.forget_the_win();
         }
-        self.tell_gates(now, &Heard::Placed);
+        self.tell_gates(now, &Notice::Placed);
         match (self.ruling(now), answer) {
             (Ruling::Pass, Answer::Leading { token, validity }) => self.won(now, token, validity),
             (Ruling::Pass, _) => {
@@ -418,14 +415,14 @@ impl Machine {
             "the guardian process was killed, or failed; the command was killed with it";
         match &mut self.phase {
             Phase::Joining | Phase::Campaigning(_) => self.leave(now, Verdict::Failed(WHY.into())),
-            Phase::Leading(tenure) if tenure.is_resting() => {
+            Phase::Leading(state) if state.is_resting() => {
                 const WHY: &str = "the guardian process was killed, or failed";
                 self.end_rest(now, Verdict::Failed(WHY.into()), self.last_of_the_grace(now));
             }
-            Phase::Leading(tenure) if !tenure.is_empty() => {
+            Phase::Leading(state) if !state.is_empty() => {
                 // Past the soft deadline it was the kernel, on our own behalf.
-                let deadlines = self.timing.deadlines(tenure.validity());
-                tenure.kill();
+                let deadlines = self.timing.deadlines(state.validity());
+                state.kill();
                 self.is_abrupt = true;
                 if deadlines.is_some_and(|known| known.soft <= now) {
                     if self.verdict.is_none() {

@@ -1,22 +1,25 @@
-//! How a candidate does what its gates say.
+//! What is asked of a candidate, by people and by signals.
+
+use std::time::Duration;
 
 use elect_api::{Boottime, Written};
 
-use super::gates::{Heard, Hold, Place, Ruling, Scene};
-use super::history::Chapter;
+use super::gates::{Hold, Notice, Place, Ruling, View};
+use super::recording::HistoryProgress;
 use super::request::Request;
-use super::{Call, Command, Machine, News, Phase, Reply};
+use super::{Call, Command, Heeds, Machine, News, Phase, Reply, Verdict};
+use crate::election::orders::Orders;
 
 impl Machine {
-    pub(super) fn tell_gates(&mut self, now: Boottime, heard: &Heard<'_>) {
+    pub(super) fn tell_gates(&mut self, now: Boottime, heard: &Notice<'_>) {
         let place = self.place();
         let Self { gates, rules, orders, timing, .. } = self;
-        gates.hear(&Scene { now, place, rules, orders, window: timing.window() }, heard);
+        gates.hear(&View { now, place, rules, orders, window: timing.window() }, heard);
     }
 
     pub(super) fn ruling(&self, now: Boottime) -> Ruling {
         let Self { gates, rules, orders, timing, .. } = self;
-        gates.rule(&Scene { now, place: self.place(), rules, orders, window: timing.window() })
+        gates.rule(&View { now, place: self.place(), rules, orders, window: timing.window() })
     }
 
     const fn place(&self) -> Place {
@@ -34,7 +37,7 @@ impl Machine {
         let Ruling::Ask(call) = self.ruling(now) else { return None };
         if matches!(call, Call::BeginHistory(_)) {
             // It may be written whatever we hear of it.
-            self.chapter = Chapter::Unsaid(now);
+            self.progress = HistoryProgress::Unsaid(now);
         }
         Some(call)
     }
@@ -43,7 +46,7 @@ impl Machine {
     pub(super) fn gate_answered(&mut self, now: Boottime, reply: &Reply) {
         if let Reply::Written(written) = reply {
             match written {
-                Written::Yes(_) => self.chapter = Chapter::Begun,
+                Written::Yes(_) => self.progress = HistoryProgress::Begun,
                 // The next refresh says more.
                 Written::Overtaken | Written::Gone(_) => {
                     self.confirmed = None;
@@ -52,7 +55,7 @@ impl Machine {
             }
         }
         self.heard();
-        self.tell_gates(now, &Heard::Replied(reply));
+        self.tell_gates(now, &Notice::Replied(reply));
         let is_woken = self.request.is_hastened();
         let renewal = self.confirmed.map_or(now, |sent| sent + self.timing.renew_interval);
         self.request = Request::due(now);
@@ -129,5 +132,102 @@ impl Machine {
             && !self.rejoins
             && matches!(self.phase, Phase::Campaigning(Place::First(_)))
             && !matches!(self.hold, Some(Hold::Pause(_) | Hold::Exclusion(_)))
+    }
+}
+
+impl Machine {
+    pub(super) fn ordered(&mut self, now: Boottime, orders: Orders) {
+        let orders = match self.rules.heeds {
+            Heeds::All => orders,
+            Heeds::Resigning => orders.about_the_leader(),
+        };
+        let old = std::mem::replace(&mut self.orders, orders);
+        let set = |orders: &Orders| orders.prioritization(&self.rules.id);
+        let (was, is) = (set(&old), set(&self.orders));
+        if was != is {
+            let own = || format!("priority {} again, as it was started", self.rules.priority);
+            let news = News::Reprioritized(is.unwrap_or_else(own));
+            self.say(Command::Tell(news));
+        }
+        self.tell_gates(now, &Notice::Ordered);
+        self.hurry_chapter(now);
+        let Phase::Leading(state) = &self.phase else { return };
+        let against = self.orders.against(state.token());
+        let against = against.or_else(|| self.exclusion());
+        if let Some(why) = against {
+            self.step_down(now, why);
+        }
+    }
+
+    /// Why we are never to lead, if so.
+    pub(super) fn exclusion(&self) -> Option<String> {
+        self.orders.exclusion(&self.rules.id, self.rules.priority)
+    }
+
+    /// A leader gives leadership up, in good order. Whoever does not lead has nothing to give up.
+    pub(super) fn step_down(&mut self, now: Boottime, why: String) {
+        if matches!(self.phase, Phase::Leading(_)) {
+            self.verdict.get_or_insert(Verdict::SteppedDown(why.clone()));
+            self.asked_to_step_down(now, why, self.rules.stop_timeout);
+        }
+    }
+
+    /// As if somebody had asked us to step down; but whoever is not well may be deaf as well.
+    pub(super) fn sick(&mut self, now: Boottime, why: &str) {
+        let why = format!("the command is not well: {why}");
+        // What is about to end need not be well.
+        if matches!(&self.phase, Phase::Leading(state) if !state.is_ending()) {
+            self.verdict.get_or_insert(Verdict::SteppedDown(why.clone()));
+            self.asked_to_step_down(now, why, Some(self.stop_grace()));
+        }
+    }
+}
+
+/// A repetition of the same INT or TERM within this time is the same request, delivered twice:
+/// `timeout(1)` signals its child and then the whole group.
+const SAME_INTERRUPT: Duration = Duration::from_secs(1);
+
+impl Machine {
+    pub(super) fn signaled(&mut self, now: Boottime, signal: i32) {
+        let interrupts =
+            matches!(signal, libc::SIGHUP | libc::SIGINT | libc::SIGQUIT | libc::SIGTERM);
+        if interrupts && signal != libc::SIGHUP && !self.interrupts.are_new(now, signal) {
+            return;
+        }
+        self.told_to_end |= match self.phase {
+            Phase::Leading(_) => interrupts && signal != libc::SIGHUP,
+            Phase::Resigning(_) => interrupts,
+            _ => false,
+        };
+        match &self.phase {
+            Phase::Joining | Phase::Campaigning(_) if interrupts => {
+                self.leave(now, Verdict::Interrupted(signal));
+            }
+            Phase::Leading(_) => self.signaled_as_leader(now, signal, interrupts),
+            // The tree is empty, and the store takes its time: the entry ends by itself.
+            Phase::Resigning(_) if interrupts => self.finish(),
+            _ => {}
+        }
+    }
+}
+
+/// The signals that asked for an end, and when each did last.
+#[derive(Clone, Debug, Default)]
+pub struct Interrupts(Vec<(i32, Boottime)>);
+
+impl Interrupts {
+    /// The one that came last.
+    pub(super) fn last(&self) -> Option<i32> {
+        self.0.last().map(|&(signal, _)| signal)
+    }
+
+    /// Takes in that `signal` came, and says whether that is not the same request again.
+    pub fn are_new(&mut self, now: Boottime, signal: i32) -> bool {
+        let is_new = !self.0.iter().any(|&(s, at)| s == signal && now.since(at) < SAME_INTERRUPT);
+        if is_new {
+            self.0.retain(|&(s, _)| s != signal);
+            self.0.push((signal, now));
+        }
+        is_new
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use elect_api::Boottime;
 
-use super::leading::{Stage, Tenure};
+use super::leading::{LeaderState, Stage};
 use super::request::Request;
 use super::{Command, Machine, News, Phase, Restarts, Verdict};
 use crate::guard::{Ended, Order};
@@ -57,51 +57,51 @@ impl Machine {
     /// The command itself has ended. `by_key` is whether a key in the terminal did it.
     pub(super) fn command_ended(&mut self, ended: Ended, by_key: bool) {
         let restarts = !by_key && self.is_to_restart(ended);
-        let Phase::Leading(tenure) = &mut self.phase else { return };
-        if restarts && !tenure.is_ending() {
-            tenure.runs.ended = Some(ended);
+        let Phase::Leading(state) = &mut self.phase else { return };
+        if restarts && !state.is_ending() {
+            state.runs.ended = Some(ended);
         } else {
             self.verdict.get_or_insert(Verdict::Ended(ended));
         }
-        if tenure.stage == Stage::Running {
-            tenure.enter(Stage::Lingering);
+        if state.stage == Stage::Running {
+            state.enter(Stage::Lingering);
         }
     }
 
     fn is_to_restart(&self, ended: Ended) -> bool {
-        let (Some(restarts), Phase::Leading(tenure)) = (&self.rules.restarts, &self.phase) else {
+        let (Some(restarts), Phase::Leading(state)) = (&self.rules.restarts, &self.phase) else {
             return false;
         };
         match ended {
             // What is to be done once is done.
             Ended::Exited(0) => restarts.after_success && !self.rules.once,
-            Ended::Signaled(signal) => !(tenure.runs.hung_up && i32::from(signal) == libc::SIGHUP),
+            Ended::Signaled(signal) => !(state.runs.hung_up && i32::from(signal) == libc::SIGHUP),
             Ended::Exited(_) => true,
         }
     }
 
     /// Whether the command, whose tree is empty, is to be started again: then it rests first.
     pub(super) fn begin_to_rest(&mut self, now: Boottime) -> bool {
-        let (Some(restarts), Phase::Leading(tenure)) = (&self.rules.restarts, &mut self.phase)
+        let (Some(restarts), Phase::Leading(state)) = (&self.rules.restarts, &mut self.phase)
         else {
             return false;
         };
-        let Some(ended) = tenure.runs.ended.take() else { return tenure.is_resting() };
+        let Some(ended) = state.runs.ended.take() else { return state.is_resting() };
         // What came after its end ends it for good.
-        if tenure.stage != Stage::Lingering || tenure.is_told_to_stop() || self.verdict.is_some() {
+        if state.stage != Stage::Lingering || state.is_told_to_stop() || self.verdict.is_some() {
             self.verdict.get_or_insert(Verdict::Ended(ended));
             return false;
         }
-        let pause = tenure.runs.next_pause(now, restarts);
-        tenure.enter(Stage::Resting(Some(now + pause)));
+        let pause = state.runs.next_pause(now, restarts);
+        state.enter(Stage::Resting(Some(now + pause)));
         self.say(Command::Tell(News::Resting { ended, pause }));
         true
     }
 
     /// Starts the command again once its time has come, if the lease leaves it the time that it was promised.
     pub(super) fn look_at_the_rest(&mut self, now: Boottime) {
-        let Phase::Leading(tenure) = &mut self.phase else { return };
-        let Stage::Resting(until) = tenure.stage else { return };
+        let Phase::Leading(state) = &mut self.phase else { return };
+        let Stage::Resting(until) = state.stage else { return };
         if until.is_some_and(|until| now < until) {
             return;
         }
@@ -109,30 +109,30 @@ impl Machine {
         let is_asked = matches!(self.request, Request::Sent { .. });
         // Where leases end by time, there may be little left of one that could not be renewed.
         let is_unsure = self.contact.failures > 0 && !self.timing.is_local();
-        if is_asked || is_unsure || !self.timing.leaves_grace(tenure.validity(), now) {
-            return tenure.enter(Stage::Resting(None));
+        if is_asked || is_unsure || !self.timing.leaves_grace(state.validity(), now) {
+            return state.enter(Stage::Resting(None));
         }
-        tenure.enter(Stage::Running);
-        tenure.runs.again += 1;
-        tenure.runs.outlived = false;
-        let (token, again) = (tenure.token(), tenure.runs.again);
+        state.enter(Stage::Running);
+        state.runs.again += 1;
+        state.runs.outlived = false;
+        let (token, again) = (state.token(), state.runs.again);
         self.say(Command::Tell(News::Restarting(again)));
         self.say(Command::Start(token));
     }
 
     /// Something lives beside the command that rests.
     pub(super) const fn rest_is_outlived(&mut self) {
-        if let Phase::Leading(tenure) = &mut self.phase {
-            tenure.runs.outlived = true;
+        if let Phase::Leading(state) = &mut self.phase {
+            state.runs.outlived = true;
         }
     }
 
     /// Nothing of the command runs and nothing is started again: leadership ends, for this reason. What lives beside
     /// it has until `kill_at`.
     pub(super) fn end_rest(&mut self, now: Boottime, verdict: Verdict, kill_at: Boottime) {
-        let Phase::Leading(tenure) = &mut self.phase else { return };
-        if tenure.runs.outlived {
-            tenure.enter(Stage::Stopping);
+        let Phase::Leading(state) = &mut self.phase else { return };
+        if state.runs.outlived {
+            state.enter(Stage::Stopping);
             self.say(Command::Order(if kill_at <= now {
                 Order::Kill
             } else {
@@ -152,7 +152,7 @@ impl Machine {
     }
 }
 
-impl Tenure {
+impl LeaderState {
     pub(super) const fn is_resting(&self) -> bool {
         matches!(self.stage, Stage::Resting(_))
     }

@@ -1,15 +1,17 @@
-//! The places that a candidate gives up while it goes on elsewhere.
+//! Leaving slots and the door, beside the calls of the seat.
 
-use std::sync::Arc;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::{self, Arc, MutexGuard, PoisonError};
+use std::task::Poll;
 
 use elect_api::{Cell, Error, Ticket, Wake};
 use futures_util::future::join_all;
 use tokio::sync::Mutex;
 
-use super::aside::Aside;
-use super::place::Place;
+use super::place::Standpoint;
 
-type Places = Arc<Mutex<Vec<Place>>>;
+type Places = Arc<Mutex<Vec<Standpoint>>>;
 
 #[derive(Default)]
 pub(super) struct Leaving {
@@ -22,7 +24,7 @@ pub(super) struct Leaving {
 impl Leaving {
     /// Begins to give up these as well, and all that is left of those of before. It goes on beside a wake of the seat,
     /// and beside its next calls.
-    pub(super) fn begin(&mut self, others: impl IntoIterator<Item = Place>) {
+    pub(super) fn begin(&mut self, others: impl IntoIterator<Item = Standpoint>) {
         self.add(others);
         if self.has_any() {
             let places = Arc::clone(&self.places);
@@ -34,13 +36,13 @@ impl Leaving {
     }
 
     /// These are to be given up as well. Nothing goes on any more.
-    pub(super) fn add(&mut self, others: impl IntoIterator<Item = Place>) {
+    pub(super) fn add(&mut self, others: impl IntoIterator<Item = Standpoint>) {
         self.aside.end();
         // Whoever else has it went on aside.
         let Ok(mut places) = self.places.try_lock() else { return };
         places.retain(|place| place.is_in);
         places.extend(others);
-        self.tickets = places.iter().filter_map(Place::ticket).collect();
+        self.tickets = places.iter().filter_map(Standpoint::ticket).collect();
     }
 
     fn has_any(&self) -> bool {
@@ -85,4 +87,45 @@ async fn leave(places: &Places, last: Option<(Cell<'_>, &[u8])>) -> Result<(), E
         }
     }
     outcome
+}
+
+type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Something that goes on whenever a wake of it is polled, and lasts when that is dropped.
+#[derive(Clone, Default)]
+pub(super) struct Aside(Arc<sync::Mutex<Option<Task>>>);
+
+impl Aside {
+    fn task(&self) -> MutexGuard<'_, Option<Task>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins with this, in place of what went on.
+    pub(super) fn begin(&self, task: impl Future<Output = ()> + Send + 'static) {
+        *self.task() = Some(Box::pin(task));
+    }
+
+    /// Drops what goes on.
+    pub(super) fn end(&self) {
+        *self.task() = None;
+    }
+
+    /// Whether it has not come to its end.
+    pub(super) fn goes_on(&self) -> bool {
+        self.task().is_some()
+    }
+
+    /// Ends when it has come to its end; never, if it has before.
+    pub(super) fn wake(&self) -> Wake {
+        let aside = self.clone();
+        Box::pin(poll_fn(move |context| {
+            let mut task = aside.task();
+            let is_over = task.as_mut().is_some_and(|task| task.as_mut().poll(context).is_ready());
+            if !is_over {
+                return Poll::Pending;
+            }
+            *task = None;
+            Poll::Ready(())
+        }))
+    }
 }

@@ -20,9 +20,8 @@
 //! To the engine this is one seat of one store. The token, the validity and the cells of a leader are those of its
 //! slot. What people ask of the election counts in every slot, and what they ask of a slot counts there.
 
-mod aside;
+mod control_watcher;
 mod leaving;
-mod outlook;
 mod place;
 mod seat;
 #[cfg(test)]
@@ -141,7 +140,7 @@ impl Store for Slots {
         if *election != self.whole {
             return Ok(door);
         }
-        let hall = seat::Hall {
+        let entrant = seat::Entrant {
             store: Arc::clone(&self.store),
             whole: self.whole.clone(),
             parts: Arc::clone(&self.parts),
@@ -150,7 +149,7 @@ impl Store for Slots {
             slot: self.slot.clone(),
             is_in_haste: self.is_in_haste,
         };
-        Ok(Box::new(seat::SlotsSeat::new(hall, door)))
+        Ok(Box::new(seat::SlotsSeat::new(entrant, door)))
     }
 
     async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {

@@ -4,7 +4,7 @@ use elect_api::{Boottime, Cell, Division, Error, ErrorKind, Seat, Standing, Tick
 
 use crate::election::orders::Orders;
 
-pub(super) struct Place {
+pub(super) struct Standpoint {
     /// The number of the slot; `None` at the door.
     pub(super) part: Option<u16>,
     pub(super) seat: Box<dyn Seat>,
@@ -14,7 +14,7 @@ pub(super) struct Place {
     pub(super) leads: bool,
 }
 
-impl Place {
+impl Standpoint {
     pub(super) const fn new(part: Option<u16>, seat: Box<dyn Seat>) -> Self {
         Self { part, seat, is_in: false, leads: false }
     }

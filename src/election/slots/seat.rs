@@ -12,14 +12,14 @@ use elect_api::{
 };
 use futures_util::future::{BoxFuture, join_all};
 
+use super::control_watcher::ControlWatcher;
 use super::leaving::Leaving;
-use super::outlook::Outlook;
-use super::place::Place;
+use super::place::Standpoint;
 use super::{Slot, survey, ticket};
 use crate::election::orders;
 
 /// Where somebody takes part, as whom.
-pub(super) struct Hall {
+pub(super) struct Entrant {
     pub(super) store: Arc<dyn Store>,
     pub(super) whole: ElectionName,
     pub(super) parts: Arc<[ElectionName]>,
@@ -29,15 +29,15 @@ pub(super) struct Hall {
     pub(super) is_in_haste: bool,
 }
 
-impl Hall {
+impl Entrant {
     async fn open(&self, election: &ElectionName) -> Result<Box<dyn Seat>, Error> {
         self.store.open(election, &self.candidate, self.ttl).await
     }
 
     /// A place in every slot, without an entry.
-    async fn open_parts(&self) -> Result<Vec<Place>, Error> {
+    async fn open_parts(&self) -> Result<Vec<Standpoint>, Error> {
         let seats = join_all(self.parts.iter().map(|part| self.open(part))).await;
-        let places = (0..).zip(seats).map(|(part, seat)| Ok(Place::new(Some(part), seat?)));
+        let places = (0..).zip(seats).map(|(part, seat)| Ok(Standpoint::new(Some(part), seat?)));
         places.collect()
     }
 
@@ -53,15 +53,15 @@ impl Hall {
 }
 
 pub(super) struct SlotsSeat {
-    hall: Hall,
+    entrant: Entrant,
     /// The place at the door, unless we lead.
-    door: Option<Place>,
+    door: Option<Standpoint>,
     /// Those in the slots. There are none before we are the head, and once we lead.
-    parts: Vec<Place>,
+    parts: Vec<Standpoint>,
     /// The one that leads.
-    leading: Option<Place>,
+    leading: Option<Standpoint>,
     leaving: Leaving,
-    outlook: Outlook,
+    control_watcher: ControlWatcher,
     /// What people ask of the whole election, as known last.
     asked: Versioned,
     /// What they ask of us.
@@ -69,14 +69,14 @@ pub(super) struct SlotsSeat {
 }
 
 impl SlotsSeat {
-    pub(super) fn new(hall: Hall, door: Box<dyn Seat>) -> Self {
+    pub(super) fn new(entrant: Entrant, door: Box<dyn Seat>) -> Self {
         Self {
-            hall,
-            door: Some(Place::new(None, door)),
+            entrant,
+            door: Some(Standpoint::new(None, door)),
             parts: Vec::new(),
             leading: None,
             leaving: Leaving::default(),
-            outlook: Outlook::default(),
+            control_watcher: ControlWatcher::default(),
             asked: Versioned::default(),
             control: Versioned::default(),
         }
@@ -84,7 +84,7 @@ impl SlotsSeat {
 
     async fn step(&mut self, now: Boottime) -> Result<Standing, Error> {
         // Of a call that was dropped.
-        if let Some(won) = self.parts.iter().position(Place::counts) {
+        if let Some(won) = self.parts.iter().position(Standpoint::counts) {
             self.lead_in(won);
         }
         if self.leading.is_some() {
@@ -95,8 +95,8 @@ impl SlotsSeat {
         }
         let Some(door) = &mut self.door else {
             self.leaving.finish(None).await?;
-            let door = self.hall.open(&self.hall.whole).await?;
-            self.door = Some(Place::new(None, door));
+            let door = self.entrant.open(&self.entrant.whole).await?;
+            self.door = Some(Standpoint::new(None, door));
             return Ok(Standing::Waiting { ahead: 0, wake: awake() });
         };
         let standing = door.refresh(now).await?;
@@ -110,7 +110,7 @@ impl SlotsSeat {
     /// The head enters one slot after the other, ever more at once, until it leads in one.
     async fn enter(&mut self, now: Boottime, wake: Wake) -> Result<Standing, Error> {
         if self.parts.is_empty() {
-            self.parts = self.hall.open_parts().await?;
+            self.parts = self.entrant.open_parts().await?;
             // No entry is made before its ticket is known.
             if self.parts.iter().any(|place| place.seat.ticket().is_some()) {
                 return Ok(Standing::Waiting { ahead: 0, wake: awake() });
@@ -165,7 +165,7 @@ impl SlotsSeat {
         for (number, outcome) in (first..).zip(outcomes) {
             match outcome {
                 Ok(Standing::Leading { token, validity, wake })
-                    if self.parts.get(number).is_some_and(Place::counts) =>
+                    if self.parts.get(number).is_some_and(Standpoint::counts) =>
                 {
                     self.lead_in(number);
                     let wake = self.beside(wake);
@@ -185,7 +185,7 @@ impl SlotsSeat {
     fn lead_in(&mut self, number: usize) {
         let won = self.parts.remove(number);
         if let Some(part) = won.part {
-            self.hall.slot.set(part);
+            self.entrant.slot.set(part);
         }
         self.leading = Some(won);
         let others = self.places();
@@ -194,14 +194,14 @@ impl SlotsSeat {
     }
 
     /// All places with an entry but the one that leads. From here on they are none of ours.
-    fn places(&mut self) -> Vec<Place> {
+    fn places(&mut self) -> Vec<Standpoint> {
         let places = self.parts.drain(..).chain(self.door.take()).filter(|place| place.is_in);
-        places.map(|place| Place { leads: false, ..place }).collect()
+        places.map(|place| Standpoint { leads: false, ..place }).collect()
     }
 
     fn look_out(&mut self) {
-        let Hall { store, whole, .. } = &self.hall;
-        if let Some(asked) = self.outlook.look(store, whole, self.asked.version) {
+        let Entrant { store, whole, .. } = &self.entrant;
+        if let Some(asked) = self.control_watcher.look(store, whole, self.asked.version) {
             self.asked = asked;
         }
     }
@@ -217,7 +217,7 @@ impl SlotsSeat {
             }
             Standing::Waiting { ahead, .. } => {
                 // It has not led, after all.
-                self.outlook.end();
+                self.control_watcher.end();
                 let place = self.leading.take();
                 self.leaving.begin(place);
                 Ok(Standing::Waiting { ahead, wake: awake() })
@@ -234,7 +234,7 @@ impl SlotsSeat {
             Standing::Waiting { ahead: 0, wake } => Ok(self.waiting(0, vec![wake])),
             Standing::Waiting { ahead, wake } => {
                 // A leader has to go as well as all at the door.
-                let may_be_next = self.hall.is_in_haste && self.hall.has_free_slot().await?;
+                let may_be_next = self.entrant.is_in_haste && self.entrant.has_free_slot().await?;
                 Ok(self.waiting(if may_be_next { 0 } else { ahead + 1 }, vec![wake]))
             }
             _ => {
@@ -253,7 +253,7 @@ impl SlotsSeat {
 
     /// The wake of a leader, beside which all else goes on.
     fn beside(&self, wake: Wake) -> Wake {
-        first_of(vec![wake, self.outlook.wake(), self.leaving.wake()])
+        first_of(vec![wake, self.control_watcher.wake(), self.leaving.wake()])
     }
 
     /// What is asked of us, as known by now.
@@ -266,7 +266,7 @@ impl SlotsSeat {
     }
 
     async fn give_up(&mut self, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error> {
-        self.outlook.end();
+        self.control_watcher.end();
         let others = self.places();
         self.leaving.add(self.leading.take().into_iter().chain(others));
         self.leaving.finish(last).await
@@ -280,7 +280,6 @@ impl SlotsSeat {
     }
 }
 
-/// What a place is told that is not there.
 /// What comes of a call; `other` goes on meanwhile.
 async fn beside<T>(mut other: Wake, call: impl Future<Output = T>) -> T {
     let mut call = pin!(call);
@@ -291,6 +290,7 @@ async fn beside<T>(mut other: Wake, call: impl Future<Output = T>) -> T {
     .await
 }
 
+/// What a place is told that is not there.
 fn lost() -> Standing {
     Standing::Gone("our entry is gone".to_owned())
 }
@@ -329,7 +329,7 @@ impl Seat for SlotsSeat {
 
     fn ticket(&self) -> Option<Ticket> {
         let places = self.leading.iter().chain(&self.door).chain(&self.parts);
-        ticket::join(places.filter_map(Place::ticket).chain(self.leaving.tickets()))
+        ticket::join(places.filter_map(Standpoint::ticket).chain(self.leaving.tickets()))
     }
 
     fn holds(&self) -> Holds<'_> {

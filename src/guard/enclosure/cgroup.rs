@@ -42,26 +42,26 @@ impl Cgroup {
     ///
     /// # Errors
     /// When there is none to be had.
-    pub(super) fn new() -> Result<Self, Trouble> {
+    pub(super) fn new() -> Result<Self, Unavailable> {
         let above = own()?;
         clean(&above);
         let mut attempts = 1..=ATTEMPTS;
         loop {
             match Self::make(&above) {
                 Ok(cgroup) => return cgroup.try_out(),
-                Err(Trouble { error, .. })
+                Err(Unavailable { error, .. })
                     if error.kind() == io::ErrorKind::NotFound && attempts.next().is_some() => {}
                 Err(trouble) => return Err(trouble),
             }
         }
     }
 
-    fn make(above: &Path) -> Result<Self, Trouble> {
+    fn make(above: &Path) -> Result<Self, Unavailable> {
         let name = format!("{PREFIX}{}-{:08x}", std::process::id(), fastrand::u32(..));
         let path = above.join(&name);
         let at = |path: &Path| {
             let path = path.to_owned();
-            move |error| Trouble { path, error }
+            move |error| Unavailable { path, error }
         };
         fs::create_dir(&path).map_err(at(&path))?;
         let made = || {
@@ -87,9 +87,11 @@ impl Cgroup {
         made().inspect_err(|_| _ = fs::remove_dir(&path))
     }
 
-    fn try_out(self) -> Result<Self, Trouble> {
-        let trouble =
-            |errno| Trouble { path: self.path.clone(), error: io::Error::from_raw_os_error(errno) };
+    fn try_out(self) -> Result<Self, Unavailable> {
+        let trouble = |errno| Unavailable {
+            path: self.path.clone(),
+            error: io::Error::from_raw_os_error(errno),
+        };
         match clone::child_in(&self.folder).map_err(trouble)? {
             // SAFETY: _exit has no preconditions.
             0 => unsafe { libc::_exit(0) },
@@ -184,11 +186,12 @@ fn is_locked(folder: &OwnedFd) -> bool {
 }
 
 /// The folder of the cgroup that we are in.
-fn own() -> Result<PathBuf, Trouble> {
-    let read =
-        |path: &str| fs::read_to_string(path).map_err(|error| Trouble { path: path.into(), error });
+fn own() -> Result<PathBuf, Unavailable> {
+    let read = |path: &str| {
+        fs::read_to_string(path).map_err(|error| Unavailable { path: path.into(), error })
+    };
     let (own, mounts) = (read("/proc/self/cgroup")?, read("/proc/self/mountinfo")?);
-    place(&own, &mounts).ok_or_else(|| Trouble {
+    place(&own, &mounts).ok_or_else(|| Unavailable {
         path: "/sys/fs/cgroup".into(),
         error: io::Error::other("version 2 of cgroups is not mounted, or not where elect is in it"),
     })
@@ -211,12 +214,12 @@ fn place(own: &str, mounts: &str) -> Option<PathBuf> {
 
 /// Why there is no cgroup to be had.
 #[derive(Debug)]
-pub(super) struct Trouble {
+pub(super) struct Unavailable {
     path: PathBuf,
     error: io::Error,
 }
 
-impl Display for Trouble {
+impl Display for Unavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { path, error } = self;
         write!(f, "{}: {error}; ", path.display())?;

@@ -7,7 +7,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 
 use crate::guard::children::{self, Waited};
-use crate::guard::death_pipe::Readers;
+use crate::guard::dead_man::Readers;
 use crate::guard::{descriptors, signals};
 
 /// The order to end as soon as no process is left. Any other byte is a signal for all that are.

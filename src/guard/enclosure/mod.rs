@@ -325,8 +325,8 @@ enum Refusal {
     Unlisted,
     Unkillable(io::Error),
     Unprepared(io::Error),
-    Cgroup(cgroup::Trouble),
-    Namespace(namespace::Trouble),
+    Cgroup(cgroup::Unavailable),
+    Namespace(namespace::Unavailable),
 }
 
 impl Display for Unavailable {

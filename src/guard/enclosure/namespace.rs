@@ -109,10 +109,10 @@ impl Namespace {
     ///
     /// # Errors
     /// When there is none to be had, as a process that went ahead has found out, or no descriptor.
-    pub(super) fn new() -> Result<Self, Trouble> {
+    pub(super) fn new() -> Result<Self, Unavailable> {
         let user = User::current();
         try_out(user.as_ref())?;
-        let (entrance, orders) = Entrance::new().map_err(|error| Trouble {
+        let (entrance, orders) = Entrance::new().map_err(|error| Unavailable {
             step: Step::Begin,
             errno: error.raw_os_error().unwrap_or(libc::EMFILE),
             is_root: user.is_none(),
@@ -292,8 +292,8 @@ fn give_up_capabilities() -> Result<(), i32> {
 }
 
 /// Sends a process ahead that tries it, and ends.
-fn try_out(user: Option<&User>) -> Result<(), Trouble> {
-    let begin = |errno| Trouble { step: Step::Begin, errno, is_root: user.is_none() };
+fn try_out(user: Option<&User>) -> Result<(), Unavailable> {
+    let begin = |errno| Unavailable { step: Step::Begin, errno, is_root: user.is_none() };
     let (read, write) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK).map_err(|e| begin(e as i32))?;
     // SAFETY: fork has no preconditions; the child keeps to system calls.
     let pid = unsafe { libc::fork() };
@@ -323,7 +323,11 @@ fn try_out(user: Option<&User>) -> Result<(), Trouble> {
             let Told { errno, init, .. } = Told::from(bytes);
             let step =
                 Step::ALL.into_iter().find(|&step| step as i32 == init).unwrap_or(Step::Begin);
-            if errno == 0 { Ok(()) } else { Err(Trouble { step, errno, is_root: user.is_none() }) }
+            if errno == 0 {
+                Ok(())
+            } else {
+                Err(Unavailable { step, errno, is_root: user.is_none() })
+            }
         }
         _ => Err(begin(libc::EAGAIN)),
     }
@@ -331,13 +335,13 @@ fn try_out(user: Option<&User>) -> Result<(), Trouble> {
 
 /// Why there is no pid namespace to be had.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Trouble {
+pub(super) struct Unavailable {
     step: Step,
     errno: i32,
     is_root: bool,
 }
 
-impl Display for Trouble {
+impl Display for Unavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.step {
             Step::Begin => "it cannot be tried",
@@ -353,7 +357,7 @@ impl Display for Trouble {
     }
 }
 
-impl Trouble {
+impl Unavailable {
     fn way_out(self, errno: Errno) -> &'static str {
         match (self.step, errno) {
             (_, Errno::ENOSPC) => {

@@ -8,8 +8,8 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{mpsc, watch};
 use tokio::time::MissedTickBehavior;
 
-use super::board::{Board, Change};
 use super::present::Present;
+use super::state::{Change, HttpState};
 
 /// How often there is a comment, so that both ends notice when the other is gone.
 const HEARTBEAT: Duration = Duration::from_secs(10);
@@ -19,14 +19,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Begins a stream. `stopping` is true once the server ends; `hang_up` is called for a client that does
 /// not read.
 pub(super) fn stream(
-    board: Arc<Board>,
+    state: Arc<HttpState>,
     mut stopping: watch::Receiver<bool>,
     hang_up: impl FnOnce() + Send + 'static,
 ) -> mpsc::Receiver<Bytes> {
     let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(async move {
         let end = tokio::select! {
-            end = write(&board, &sender, &mut stopping) => end,
+            end = write(&state, &sender, &mut stopping) => end,
             () = sender.closed() => return,
         };
         if end == End::Unread {
@@ -46,16 +46,16 @@ enum End {
 }
 
 async fn write(
-    board: &Board,
+    state: &HttpState,
     sender: &mpsc::Sender<Bytes>,
     stopping: &mut watch::Receiver<bool>,
 ) -> End {
-    let mut changes = board.subscribe();
-    let mut known = board.view().changes;
+    let mut changes = state.subscribe();
+    let mut known = state.view().changes;
     let mut beat = tokio::time::interval(HEARTBEAT);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     beat.reset();
-    let mut text = event(board, known, "present", None);
+    let mut text = event(state, known, "present", None);
     loop {
         let is_sent = tokio::time::timeout(PATIENCE, sender.send(text.into())).await;
         if !matches!(is_sent, Ok(Ok(()))) {
@@ -67,7 +67,7 @@ async fn write(
                 change = changes.recv() => match change {
                     Ok(Change { number, kind, reason }) if number > known => {
                         known = number;
-                        break event(board, number, kind, reason.as_deref());
+                        break event(state, number, kind, reason.as_deref());
                     }
                     // The first event has told of it.
                     Ok(_) => {}
@@ -81,8 +81,8 @@ async fn write(
     }
 }
 
-fn event(board: &Board, number: u64, kind: &str, reason: Option<&str>) -> String {
-    let present = Present::of(board).because(reason).json();
+fn event(state: &HttpState, number: u64, kind: &str, reason: Option<&str>) -> String {
+    let present = Present::of(state).because(reason).json();
     format!("id: {number}\nevent: {kind}\ndata: {present}\n\n")
 }
 
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
     use crate::report::http::{Clocks, Identity};
 
-    fn board() -> Arc<Board> {
+    fn state() -> Arc<HttpState> {
         let identity = Identity {
             election: "job".into(),
             id: "me-1".into(),
@@ -105,13 +105,13 @@ mod tests {
             grace: None,
         };
         let now = || Boottime::from_boot(Duration::from_secs(100));
-        Arc::new(Board::new(identity, Clocks { now, wall: || UNIX_EPOCH }))
+        Arc::new(HttpState::new(identity, Clocks { now, wall: || UNIX_EPOCH }))
     }
 
     #[tokio::test(start_paused = true)]
     async fn while_nothing_changes_there_are_signs_of_life() {
         let (_stop, stopping) = watch::channel(false);
-        let mut events = stream(board(), stopping, || {});
+        let mut events = stream(state(), stopping, || {});
         let present = events.recv().await.expect("how things are");
         assert!(present.starts_with(b"id: 0\nevent: present\n"), "{present:?}");
         for _ in 0..3 {
@@ -123,7 +123,7 @@ mod tests {
     async fn whoever_reads_nothing_is_hung_up_on() {
         let (_stop, stopping) = watch::channel(false);
         let (hung_up, hangs_up) = tokio::sync::oneshot::channel();
-        let _unread = stream(board(), stopping, || hung_up.send(()).expect("somebody waits"));
+        let _unread = stream(state(), stopping, || hung_up.send(()).expect("somebody waits"));
         hangs_up.await.expect("an end");
     }
 }

@@ -7,11 +7,10 @@ use async_trait::async_trait;
 use tokio::net::UnixStream;
 use tokio::sync::watch;
 
-use super::crowd::Crowd;
-use super::pace::Pace;
-use super::pages::Desk;
+use super::connections::{Connections, Pace};
+use super::pages::Pages;
 use super::server::Guest;
-use super::{Board, Clocks, Identity, Lookout, Sight};
+use super::{Clocks, HttpState, Identity, Snapshot, Watcher};
 use crate::report::Suspicion;
 
 /// What is sent in full: so much fits into the buffers.
@@ -68,19 +67,20 @@ fn guest() -> Guest {
     };
     let clocks = Clocks { now: crate::guard::now, wall: || SystemTime::UNIX_EPOCH };
     let (_, stopping) = watch::channel(false);
-    let board = Arc::new(Board::new(identity, clocks));
+    let state = Arc::new(HttpState::new(identity, clocks));
     let pace = Pace::new(clocks.now);
-    let lookout = Box::new(Blind);
-    let desk = Desk { is_local: false, board, lookout, crowd: Crowd::new(), pace, stopping };
-    Guest::new(Arc::new(desk), 0, None)
+    let watcher = Box::new(Blind);
+    let pages =
+        Pages { is_local: false, state, watcher, connections: Connections::new(), pace, stopping };
+    Guest::new(Arc::new(pages), 0, None)
 }
 
 /// Knows of nobody.
 struct Blind;
 
 #[async_trait]
-impl Lookout for Blind {
-    async fn look(&self) -> Option<Sight> {
+impl Watcher for Blind {
+    async fn look(&self) -> Option<Snapshot> {
         None
     }
 
@@ -88,7 +88,7 @@ impl Lookout for Blind {
         None
     }
 
-    async fn watch(&self, _: &Board) {
+    async fn watch(&self, _: &HttpState) {
         std::future::pending::<()>().await;
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! # Theory of operation
 //!
-//! The engine's side writes on a [`Board`], and never waits for anybody who reads it: a write copies a
+//! The engine's side writes on a [`HttpState`], and never waits for anybody who reads it: a write copies a
 //! few words under a lock that the server holds just as shortly. The [`Server`] has a thread and a
 //! runtime of its own, so nothing that a client does runs where leases are renewed. What clients can
 //! cost is bounded: the number of connections and of event streams, the length of a request's head and
@@ -13,25 +13,20 @@
 //! counts suspends. No word of the engine is needed to stop saying so: a wrapper that was stopped and
 //! goes on answers rightly before the engine has looked at the time.
 
-mod board;
-mod body;
 mod caller;
-mod crowd;
+mod connections;
 mod events;
 #[cfg(feature = "fuzzing")]
 mod fuzzing;
-mod listener;
-mod lookout;
 mod metrics;
-mod pace;
 mod pages;
 mod present;
 mod server;
+mod state;
 
-pub use board::{Board, Clocks, Identity, Leadership, Reason, View};
 #[cfg(feature = "fuzzing")]
 pub use fuzzing::fuzz;
-pub use listener::Listener;
-pub use lookout::{Lookout, Sight};
 pub use metrics::{Failure, Metrics};
-pub use server::Server;
+pub use present::{Snapshot, Watcher};
+pub use server::{Listener, Server};
+pub use state::{Clocks, HttpState, Identity, Leadership, Reason, View};

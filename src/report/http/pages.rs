@@ -1,20 +1,20 @@
-//! What is answered to which request.
+//! Which page answers which request.
 
+use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
-use hyper::body::{Body as _, Incoming};
+use hyper::body::{Body as HttpBody, Bytes, Frame, Incoming, SizeHint};
 use hyper::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
-use super::board::Board;
-use super::body::Body;
 use super::caller::{is_disguised, is_of_another_site};
-use super::crowd::Crowd;
+use super::connections::{Connections, Pace};
 use super::events;
-use super::lookout::Lookout;
-use super::pace::Pace;
-use super::present::Present;
+use super::present::{Present, Watcher};
+use super::state::HttpState;
 
 const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
@@ -29,17 +29,17 @@ const DISGUISED: &str =
 const OF_ANOTHER_SITE: &str = "pages of other sites get no answer here\n";
 
 /// What all answers are made of.
-pub(super) struct Desk {
+pub(super) struct Pages {
     /// Only this machine can connect.
     pub(super) is_local: bool,
-    pub(super) board: Arc<Board>,
-    pub(super) lookout: Box<dyn Lookout>,
-    pub(super) crowd: Crowd,
+    pub(super) state: Arc<HttpState>,
+    pub(super) watcher: Box<dyn Watcher>,
+    pub(super) connections: Connections,
     pub(super) pace: Pace,
     pub(super) stopping: watch::Receiver<bool>,
 }
 
-impl Desk {
+impl Pages {
     /// Answers a request that came over the connection of this number.
     pub(super) async fn answer(
         self: Arc<Self>,
@@ -65,17 +65,17 @@ impl Desk {
         match request.uri().path() {
             "/" => self.candidate().await,
             "/leader" => {
-                let leads = self.board.view().leadership.is_some();
+                let leads = self.state.view().leadership.is_some();
                 probe(leads, "leading\n", "not leading\n")
             }
             "/healthz" => page(StatusCode::OK, TEXT, "ok\n"),
             "/readyz" => {
-                let is_ready = self.board.view().is_ready;
+                let is_ready = self.state.view().is_ready;
                 probe(is_ready, "taking part\n", "not taking part\n")
             }
             "/metrics" => {
-                let suspicion = self.lookout.suspicion();
-                let text = self.board.metrics().text(&self.board.view(), suspicion);
+                let suspicion = self.watcher.suspicion();
+                let text = self.state.metrics().text(&self.state.view(), suspicion);
                 page(StatusCode::OK, PROMETHEUS, text)
             }
             "/events" => self.events(number),
@@ -84,16 +84,16 @@ impl Desk {
     }
 
     async fn candidate(&self) -> Response<Body> {
-        let sight = self.lookout.look().await;
+        let snapshot = self.watcher.look().await;
         // Whether we lead comes last: a store that takes its time does not make us lead for longer.
-        let present = Present::of(&self.board).among(sight.as_ref());
+        let present = Present::of(&self.state).among(snapshot.as_ref());
         page(StatusCode::OK, JSON, present.json() + "\n")
     }
 
     fn events(self: Arc<Self>, number: u64) -> Response<Body> {
-        self.crowd.reads_events(number);
-        let (board, stopping) = (Arc::clone(&self.board), self.stopping.clone());
-        let events = events::stream(board, stopping, move || self.crowd.leave(number));
+        self.connections.reads_events(number);
+        let (state, stopping) = (Arc::clone(&self.state), self.stopping.clone());
+        let events = events::stream(state, stopping, move || self.connections.leave(number));
         last(respond(StatusCode::OK, EVENTS, Body::Stream(events)))
     }
 }
@@ -123,4 +123,41 @@ fn respond(status: StatusCode, kind: &'static str, body: Body) -> Response<Body>
 fn last(mut response: Response<Body>) -> Response<Body> {
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
+}
+
+/// What is sent after the head of an answer.
+pub(super) enum Body {
+    /// A page, whole; taken when it is sent.
+    Page(Bytes),
+    /// Events, one after the other, as long as somebody writes them.
+    Stream(mpsc::Receiver<Bytes>),
+}
+
+impl HttpBody for Body {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match &mut *self {
+            Self::Page(page) if page.is_empty() => Poll::Ready(None),
+            Self::Page(page) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(page))))),
+            Self::Stream(events) => {
+                events.poll_recv(context).map(|event| event.map(|event| Ok(Frame::data(event))))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Self::Page(page) if page.is_empty())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Page(page) => SizeHint::with_exact(page.len() as u64),
+            Self::Stream(_) => SizeHint::default(),
+        }
+    }
 }

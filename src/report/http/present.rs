@@ -1,11 +1,13 @@
+//! An election as `/` shows it.
+
 use std::time::Duration;
 
+use async_trait::async_trait;
 use elect_api::Boottime;
 use serde::Serialize;
 
-use super::board::{Board, View};
-use super::lookout::Sight;
-use crate::report::{LeaderStatus, Suspicion, WaitingStatus, rfc3339};
+use super::state::{HttpState, View};
+use crate::report::{ElectionStatus, LeaderStatus, Suspicion, WaitingStatus, rfc3339};
 
 /// How things are, with stable keys; more may come.
 #[derive(Serialize)]
@@ -53,9 +55,9 @@ struct Candidates<'a> {
 
 impl<'a> Present<'a> {
     /// As it is now, without candidates.
-    pub(super) fn of(board: &'a Board) -> Self {
-        let identity = board.identity();
-        let View { at, leadership, place, command_runs, .. } = board.view();
+    pub(super) fn of(state: &'a HttpState) -> Self {
+        let identity = state.identity();
+        let View { at, leadership, place, command_runs, .. } = state.view();
         Self {
             at,
             name: &identity.election,
@@ -76,8 +78,8 @@ impl<'a> Present<'a> {
 
     /// With who else takes part, as far as it is known.
     #[must_use]
-    pub(super) fn among(self, sight: Option<&'a Sight>) -> Self {
-        let candidates = sight.map(|Sight { at, status, suspicion }| Candidates {
+    pub(super) fn among(self, snapshot: Option<&'a Snapshot>) -> Self {
+        let candidates = snapshot.map(|Snapshot { at, status, suspicion }| Candidates {
             age_ms: millis(self.at.since(*at)),
             leader: status.leader.as_ref(),
             suspicion: *suspicion,
@@ -100,4 +102,36 @@ impl<'a> Present<'a> {
 
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// An election, and when it looked like this.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// When it was asked for.
+    pub at: Boottime,
+    /// What was seen.
+    pub status: ElectionStatus,
+    /// How suspicious the leader was, for somebody who has seen enough of it.
+    pub suspicion: Option<Suspicion>,
+}
+
+/// Whoever knows who else takes part.
+#[async_trait]
+pub trait Watcher: Send + Sync {
+    /// The newest snapshot; asks for a newer one if it is time, and does not wait long for it.
+    ///
+    /// # Cancellation
+    /// May be dropped at any time.
+    async fn look(&self) -> Option<Snapshot>;
+
+    /// How suspicious the leader is at this moment, as far as that is known. To ask has it
+    /// [watched](Watcher::watch) for some time.
+    fn suspicion(&self) -> Option<Suspicion>;
+
+    /// Looks again and again at how the leader renews its lease, for as long as somebody wants to know, and it is
+    /// on `state` that we are the next to lead: one of us is enough. Never ends.
+    ///
+    /// # Cancellation
+    /// May be dropped at any time.
+    async fn watch(&self, state: &HttpState);
 }

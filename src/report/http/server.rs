@@ -1,5 +1,9 @@
+//! The socket of `--http` and the thread that serves it.
+
 use std::convert::Infallible;
 use std::io;
+use std::net::{self, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -7,14 +11,15 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use nix::sys::socket::{setsockopt, sockopt};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-use super::crowd::{Crowd, Place};
-use super::pace::Pace;
-use super::pages::Desk;
-use super::{Board, Listener, Lookout};
+use super::connections::{Connections, Pace, Permit};
+use super::pages::Pages;
+use super::{HttpState, Watcher};
+use crate::cli::ListenAddress;
 
 /// How long the head of a request may take, and how long a connection may be silent before the next.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
@@ -37,21 +42,28 @@ pub struct Server {
 }
 
 impl Server {
-    /// Answers whoever connects to `listener`. `lookout` knows who else takes part.
+    /// Answers whoever connects to `listener`. `watcher` knows who else takes part.
     ///
     /// # Errors
     /// When a thread, memory or a descriptor is refused.
     pub fn start(
         listener: Listener,
-        board: Arc<Board>,
-        lookout: Box<dyn Lookout>,
+        state: Arc<HttpState>,
+        watcher: Box<dyn Watcher>,
     ) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (stopping, watched) = watch::channel(false);
+        let (stopping, stops) = watch::channel(false);
         let (ending, ended) = mpsc::channel();
-        let pace = Pace::new(board.clocks().now);
+        let pace = Pace::new(state.clocks().now);
         let is_local = listener.address().ip().to_canonical().is_loopback();
-        let desk = Desk { is_local, board, lookout, crowd: Crowd::new(), pace, stopping: watched };
+        let pages = Pages {
+            is_local,
+            state,
+            watcher,
+            connections: Connections::new(),
+            pace,
+            stopping: stops,
+        };
         let socket = {
             let _context = runtime.enter();
             TcpListener::from_std(listener.into_socket())?
@@ -59,8 +71,8 @@ impl Server {
         thread::Builder::new().name("http".into()).spawn(move || {
             // Dropped last: so the end is seen.
             let _ending: mpsc::Sender<Infallible> = ending;
-            runtime.block_on(serve(&socket, &Arc::new(desk)));
-            // A resolver of the lookout's may keep a thread for minutes.
+            runtime.block_on(serve(&socket, &Arc::new(pages)));
+            // A resolver of the watcher's may keep a thread for minutes.
             runtime.shutdown_background();
         })?;
         Ok(Self { stopping, ended })
@@ -74,16 +86,16 @@ impl Server {
 }
 
 /// Ends a while after it was asked to stop.
-async fn serve(listener: &TcpListener, desk: &Arc<Desk>) {
-    let mut stopping = desk.stopping.clone();
+async fn serve(listener: &TcpListener, pages: &Arc<Pages>) {
+    let mut stopping = pages.stopping.clone();
     tokio::select! {
-        () = take_in(listener, desk) => {}
-        () = desk.lookout.watch(&desk.board) => {}
+        () = take_in(listener, pages) => {}
+        () = pages.watcher.watch(&pages.state) => {}
         _ = stopping.wait_for(|stopping| *stopping) => {}
     }
     let mut beat = tokio::time::interval(Duration::from_millis(2));
     let read = async {
-        while desk.crowd.has_readers() {
+        while pages.connections.has_readers() {
             beat.tick().await;
         }
     };
@@ -91,15 +103,15 @@ async fn serve(listener: &TcpListener, desk: &Arc<Desk>) {
 }
 
 /// Takes in connections, without end.
-async fn take_in(listener: &TcpListener, desk: &Arc<Desk>) {
+async fn take_in(listener: &TcpListener, pages: &Arc<Pages>) {
     for number in 0.. {
-        desk.pace.turn().await;
+        pages.pace.turn().await;
         match listener.accept().await {
             Ok((stream, _)) => {
-                let place = desk.crowd.place().await;
-                let guest = Guest::new(Arc::clone(desk), number, place);
+                let place = pages.connections.place().await;
+                let guest = Guest::new(Arc::clone(pages), number, place);
                 let task = tokio::spawn(async move { guest.attend(stream).await });
-                desk.crowd.enter(number, task.abort_handle());
+                pages.connections.enter(number, task.abort_handle());
             }
             // One that was gone before it was taken in is nobody's concern.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
@@ -110,14 +122,14 @@ async fn take_in(listener: &TcpListener, desk: &Arc<Desk>) {
 
 /// One connection, from its begin to its end.
 pub(super) struct Guest {
-    desk: Arc<Desk>,
+    pages: Arc<Pages>,
     number: u64,
-    _place: Option<Place>,
+    _place: Option<Permit>,
 }
 
 impl Guest {
-    pub(super) const fn new(desk: Arc<Desk>, number: u64, place: Option<Place>) -> Self {
-        Self { desk, number, _place: place }
+    pub(super) const fn new(pages: Arc<Pages>, number: u64, place: Option<Permit>) -> Self {
+        Self { pages, number, _place: place }
     }
 
     async fn attend(self, stream: TcpStream) {
@@ -133,7 +145,7 @@ impl Guest {
     ) {
         let number = self.number;
         let service = service_fn(|request| {
-            let answer = Arc::clone(&self.desk).answer(number, request);
+            let answer = Arc::clone(&self.pages).answer(number, request);
             async move { Ok::<_, Infallible>(answer.await) }
         });
         let connection = http1::Builder::new()
@@ -148,7 +160,7 @@ impl Guest {
         if tokio::time::timeout(LIFETIME, connection.as_mut()).await.is_ok() {
             return;
         }
-        if self.desk.crowd.is_reader(number) {
+        if self.pages.connections.is_reader(number) {
             let _ = connection.await;
         } else {
             // With the answer that is under way, if there is one.
@@ -160,6 +172,57 @@ impl Guest {
 
 impl Drop for Guest {
     fn drop(&mut self) {
-        self.desk.crowd.leave(self.number);
+        self.pages.connections.leave(self.number);
+    }
+}
+
+/// The most that the kernel keeps of an answer that nobody reads, in bytes, before it doubles it.
+/// Its own choice would be some megabytes for each connection, on the account of our memory limit.
+const SEND_BUFFER: usize = 32 * 1024;
+/// The same for requests.
+const RECEIVE_BUFFER: usize = 8 * 1024;
+
+/// A socket that listens, though nobody answers yet: whoever connects waits for the server.
+#[derive(Debug)]
+pub struct Listener {
+    socket: net::TcpListener,
+    address: SocketAddr,
+}
+
+impl Listener {
+    /// Listens at the first address of the host that can be had.
+    ///
+    /// # Errors
+    /// When none can: it is in use, or not ours, or the name has no address.
+    pub fn bind(address: &ListenAddress) -> io::Result<Self> {
+        Self::adopt(net::TcpListener::bind((address.host(), address.port()))?)
+    }
+
+    /// Takes over a socket that listens already.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn adopt(socket: net::TcpListener) -> io::Result<Self> {
+        let address = socket.local_addr()?;
+        socket.set_nonblocking(true)?;
+        // The connections inherit them.
+        setsockopt(&socket, sockopt::SndBuf, &SEND_BUFFER)?;
+        setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BUFFER)?;
+        Ok(Self { socket, address })
+    }
+
+    /// Where it listens, with the port that the kernel chose if it was to choose one.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(super) fn into_socket(self) -> net::TcpListener {
+        self.socket
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }

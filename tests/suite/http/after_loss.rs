@@ -67,7 +67,7 @@ fn who_connects_while_elect_starts_over_is_not_refused_and_nothing_is_forgotten(
         (sockets(elect.pid()).len() <= sockets_before).then_some(())
     });
     let variables = fs::read_to_string(ground.path().join("env")).unwrap();
-    assert!(!variables.contains("HEIRLOOM"), "{variables}");
+    assert!(!variables.contains("HANDOFF"), "{variables}");
     elect.signal(Signal::SIGTERM);
     elect.wait().exits(143);
 }

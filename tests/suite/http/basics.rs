@@ -188,7 +188,7 @@ fn nobody_inherits_the_socket_or_the_wish_for_it() {
     let mut elect = ground.job().env("ELECT_HTTP", server.to_string()).sh(script).spawn();
     let command: i32 = ground.said("started").parse().unwrap();
     let variables = std::fs::read_to_string(ground.path().join("env")).unwrap();
-    assert!(!variables.contains("ELECT_HTTP=") && !variables.contains("HEIRLOOM"), "{variables}");
+    assert!(!variables.contains("ELECT_HTTP=") && !variables.contains("HANDOFF"), "{variables}");
     let _events = Events::of(server);
     let ours = sockets(elect.pid());
     let guardian = elect.guardian();

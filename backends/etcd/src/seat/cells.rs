@@ -2,7 +2,7 @@
 
 use elect_api::{Cell, Error, ErrorKind, Note, Written, never};
 
-use super::{EtcdSeat, Stage, Trouble};
+use super::{EtcdSeat, Setback, Stage};
 use crate::cells::{self, Found};
 use crate::fault::{Doing, Failure};
 use crate::link::Attempt;
@@ -15,7 +15,7 @@ const TRIES: usize = 8;
 
 impl EtcdSeat {
     pub(super) async fn read_up(&mut self, cell: Cell<'_>) -> Result<Note, Error> {
-        let attempt = self.link.attempt(self.hall.above(cell)).await?;
+        let attempt = self.link.attempt(self.keyspace.above(cell)).await?;
         match self.look(&attempt, cell).await {
             Ok(note) => {
                 attempt.succeed();
@@ -37,15 +37,20 @@ impl EtcdSeat {
                 return Ok(Written::Gone("we do not lead".into()));
             }
         };
-        let attempt = self.link.attempt(self.hall.above(cell)).await?;
-        let key = self.hall.cell(cell);
+        let attempt = self.link.attempt(self.keyspace.above(cell)).await?;
+        let key = self.keyspace.cell(cell);
         // What an earlier call has sent, and was dropped since, may be carried out before this or not at all:
         // each takes the place of what was there when it was sent.
         for _ in 0..TRIES {
             let known = self.seen.get(&key).copied().unwrap_or(0);
             let ask = Ask::Cell { key: key.clone(), seen: known, text: bytes.to_vec() };
-            let txn =
-                queue::prove(&self.hall, self.mark(), revision, ask, (attempt.badge(), By::Read));
+            let txn = queue::prove(
+                &self.keyspace,
+                self.mark(),
+                revision,
+                ask,
+                (attempt.badge(), By::Read),
+            );
             let reply = match attempt.client().txn(txn).await.and_then(whole) {
                 Ok(reply) => reply,
                 Err(cause) => {
@@ -59,7 +64,7 @@ impl EtcdSeat {
                 self.seen.insert(key, written);
                 return Ok(Written::Yes(written.unsigned_abs()));
             }
-            if let Err(Trouble::Foreign(error)) = attempt.admit_missing(&reply) {
+            if let Err(Setback::Foreign(error)) = attempt.admit_missing(&reply) {
                 return Err(attempt.refuse(error));
             }
             let seen = queue::cell_seen(&reply);
@@ -76,8 +81,9 @@ impl EtcdSeat {
 
     /// What the store has under the key of a cell.
     async fn look(&mut self, attempt: &Attempt, cell: Cell<'_>) -> Result<Note, Failure> {
-        let Found { cell: found, seen } = cells::read(&attempt.client(), &self.hall, cell).await?;
-        let key = self.hall.cell(cell);
+        let Found { cell: found, seen } =
+            cells::read(&attempt.client(), &self.keyspace, cell).await?;
+        let key = self.keyspace.cell(cell);
         self.seen.insert(key.clone(), i64::try_from(found.version).unwrap_or(i64::MAX));
         let wake = if cell.is_watched() {
             let change = vec![Event::Change(key)];

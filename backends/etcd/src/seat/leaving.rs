@@ -24,7 +24,7 @@ enum Left {
 impl EtcdSeat {
     pub(super) async fn leave(&mut self) -> Result<(), Error> {
         let Some(left) = self.left() else { return Ok(()) };
-        let attempt = self.link.attempt(self.hall.prefix()).await?;
+        let attempt = self.link.attempt(self.keyspace.prefix()).await?;
         let client = attempt.client();
         let given_up = match left {
             Left::Lease(lease) => match client.lease_client().revoke(lease.get()).await {
@@ -34,7 +34,7 @@ impl EtcdSeat {
                 _ => Ok(()),
             },
             Left::Entry => {
-                Box::pin(withdraw(&client, &self.hall, self.mark(), self.may_come)).await
+                Box::pin(withdraw(&client, &self.keyspace, self.mark(), self.may_come)).await
             }
         };
         match given_up {
@@ -64,9 +64,9 @@ impl EtcdSeat {
         if let Stage::In(entry) = &self.stage
             && entry.leads()
         {
-            let cell = self.hall.cell(cell);
-            let txn = queue::leave(&self.hall, self.mark(), entry.revision(), cell, bytes);
-            let attempt = self.link.attempt(self.hall.prefix()).await?;
+            let cell = self.keyspace.cell(cell);
+            let txn = queue::leave(&self.keyspace, self.mark(), entry.revision(), cell, bytes);
+            let attempt = self.link.attempt(self.keyspace.prefix()).await?;
             match attempt.client().txn(txn).await.and_then(whole) {
                 Ok(reply) => {
                     attempt.succeed();
@@ -95,7 +95,7 @@ impl EtcdSeat {
         self.start_over();
         match share {
             Share::All => self.stale = Some(lease.id),
-            Share::Entry if may_come => lease.forsake(&self.hall, mark),
+            Share::Entry if may_come => lease.forsake(&self.keyspace, mark),
             Share::Entry => {}
         }
     }

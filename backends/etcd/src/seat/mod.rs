@@ -14,7 +14,7 @@ use etcd_client::{GetOptions, LeaseGrantOptions, TxnResponse};
 
 use crate::entry::Entry;
 use crate::fault::{Doing, Failure, is_lease_taken, is_lease_unknown, is_refused};
-use crate::layout::{Hall, LeaseId, Mark};
+use crate::layout::{Keyspace, LeaseId, Mark};
 use crate::lease::{self, Asked, Lease, Leases};
 use crate::link::{Attempt, Link};
 use crate::queue::{self, Ask, Before, By, Rival, Room, Unclear};
@@ -29,7 +29,7 @@ use crate::withdrawal::withdraw;
 /// Dropping it sends nothing: its entry ends with its lease, or when those who go on with that remove it.
 pub(crate) struct EtcdSeat {
     link: Arc<Link>,
-    hall: Hall,
+    keyspace: Keyspace,
     /// What we say of ourselves.
     value: Value,
     /// The TTL to ask for, in seconds.
@@ -69,7 +69,7 @@ enum Stage {
 }
 
 /// Why a step led nowhere.
-pub(crate) enum Trouble {
+pub(crate) enum Setback {
     /// A request failed.
     Failed(Failure),
     /// All were answered, and what the answers say does not fit.
@@ -78,22 +78,22 @@ pub(crate) enum Trouble {
     Foreign(Error),
 }
 
-impl From<Failure> for Trouble {
+impl From<Failure> for Setback {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
     }
 }
 
 /// Answers that do not fit, for now.
-pub(crate) fn odd(what: &str) -> Trouble {
-    Trouble::Odd(Error::new(ErrorKind::Unreachable, what))
+pub(crate) fn odd(what: &str) -> Setback {
+    Setback::Odd(Error::new(ErrorKind::Unreachable, what))
 }
 
 impl EtcdSeat {
     pub(crate) fn new(
         link: Arc<Link>,
         leases: Arc<Leases>,
-        hall: Hall,
+        keyspace: Keyspace,
         candidate: &Candidate,
         ttl: Duration,
     ) -> Self {
@@ -101,7 +101,7 @@ impl EtcdSeat {
         let ttl = i64::try_from(seconds).unwrap_or(i64::MAX).max(1);
         Self {
             link,
-            hall,
+            keyspace,
             value: Value::joining(candidate),
             ttl,
             leases,
@@ -144,8 +144,8 @@ impl EtcdSeat {
         self.stage = Stage::Out;
     }
 
-    async fn step(&mut self, attempt: &Attempt, now: Boottime) -> Result<Standing, Trouble> {
-        let may_enter = self.lease().use_for(&self.hall, self.mark(), now);
+    async fn step(&mut self, attempt: &Attempt, now: Boottime) -> Result<Standing, Setback> {
+        let may_enter = self.lease().use_for(&self.keyspace, self.mark(), now);
         if matches!(self.stage, Stage::Out) && !may_enter {
             return Err(self.too_late());
         }
@@ -163,11 +163,11 @@ impl EtcdSeat {
     /// Removes what is left of other seats under our lease.
     fn remove_late(&self, attempt: &Attempt, now: Boottime) {
         let Stage::In(entry) = &self.stage else { return };
-        for (hall, mark) in self.lease().take_late(now, entry.window()) {
+        for (keyspace, mark) in self.lease().take_late(now, entry.window()) {
             let (client, lease) = (attempt.client(), Arc::clone(self.lease()));
             tokio::spawn(async move {
-                if withdraw(&client, &hall, mark, true).await.is_err() {
-                    lease.forsake(&hall, mark);
+                if withdraw(&client, &keyspace, mark, true).await.is_err() {
+                    lease.forsake(&keyspace, mark);
                 }
             });
         }
@@ -179,10 +179,11 @@ impl EtcdSeat {
         &mut self,
         attempt: &Attempt,
         now: Boottime,
-    ) -> Result<Option<Standing>, Trouble> {
+    ) -> Result<Option<Standing>, Setback> {
         let (window, is_new) = self.grant(attempt).await?;
         let badge = attempt.badge();
-        let txn = queue::enter(&self.hall, self.mark(), self.value.to_bytes(), self.room, badge);
+        let txn =
+            queue::enter(&self.keyspace, self.mark(), self.value.to_bytes(), self.room, badge);
         let may_come = std::mem::replace(&mut self.may_come, true);
         let reply = match attempt.client().txn(txn).await.and_then(whole) {
             Ok(reply) => {
@@ -200,7 +201,7 @@ impl EtcdSeat {
             Err(cause) => return Err(Failure { doing: Doing::Enter, cause }.into()),
         };
         if let Some(badge) = badge {
-            badge.admit_entering(&attempt.member(), &reply).map_err(Trouble::Foreign)?;
+            badge.admit_entering(&attempt.member(), &reply).map_err(Setback::Foreign)?;
         }
         attempt.saw(&reply);
         self.heard = Heard::of(&reply);
@@ -210,14 +211,14 @@ impl EtcdSeat {
                 "our entry was given up, or is another's: trying again makes a new one",
             ));
         };
-        let own = Rival { key: self.hall.key(self.mark()), revision };
-        let entry = Entry::new(own, window, self.hall.cell(Cell::Control));
+        let own = Rival { key: self.keyspace.key(self.mark()), revision };
+        let entry = Entry::new(own, window, self.keyspace.cell(Cell::Control));
         self.control = queue::control_in(&reply);
         if !is_new || !reply.succeeded() {
             self.stage = Stage::In(entry);
             return Ok(None);
         }
-        let before = entry.read(&self.hall, self.room, &reply);
+        let before = entry.read(&self.keyspace, self.room, &reply);
         if before.as_ref().is_ok_and(|before| before.nearest().is_some()) {
             // Once it wins it is to be known.
             attempt.trusts_reads();
@@ -238,7 +239,7 @@ impl EtcdSeat {
     }
 
     /// Asks for our lease, if nobody who shares it has. Says how long it runs, and whether it was granted just now.
-    async fn grant(&mut self, attempt: &Attempt) -> Result<(Duration, bool), Trouble> {
+    async fn grant(&mut self, attempt: &Attempt) -> Result<(Duration, bool), Setback> {
         let lease = Arc::clone(self.lease());
         let mut asked = lease.asked.lock().await;
         if let Asked::Granted(window) = *asked {
@@ -272,7 +273,7 @@ impl EtcdSeat {
         Ok((window, is_new))
     }
 
-    fn too_late(&mut self) -> Trouble {
+    fn too_late(&mut self) -> Setback {
         self.lease().end();
         self.start_over();
         odd("our lease was over before we were in the election: trying again helps")
@@ -292,18 +293,18 @@ impl EtcdSeat {
 
     /// A waiter that was not answered keeps its lease only once something else is answered: where requests arrive and
     /// answers do not, its entry would stand before others for good. A leader ends its command, and resigns.
-    async fn hear(&self, attempt: &Attempt) -> Result<(), Trouble> {
+    async fn hear(&self, attempt: &Attempt) -> Result<(), Setback> {
         if matches!(&self.stage, Stage::In(entry) if !entry.leads()) {
             let ours = GetOptions::new().with_keys_only();
             let answer =
-                attempt.client().kv_client().get(self.hall.key(self.mark()), Some(ours)).await;
+                attempt.client().kv_client().get(self.keyspace.key(self.mark()), Some(ours)).await;
             answer.map_err(|cause| Failure { doing: Doing::Renew, cause })?;
         }
         Ok(())
     }
 
     /// Keeps our lease, and proves our entry: by a write where reads do not prove that we lead.
-    async fn renew(&mut self, attempt: &Attempt, now: Boottime) -> Result<Standing, Trouble> {
+    async fn renew(&mut self, attempt: &Attempt, now: Boottime) -> Result<Standing, Setback> {
         let leads = matches!(&self.stage, Stage::In(entry) if entry.leads());
         let mut by = if leads && !attempt.trusts_reads() { By::Write } else { By::Read };
         loop {
@@ -326,7 +327,7 @@ impl EtcdSeat {
         &mut self,
         attempt: &Attempt,
         by: By,
-    ) -> Result<Result<(TxnResponse, Result<Before, Unclear>), TxnResponse>, Trouble> {
+    ) -> Result<Result<(TxnResponse, Result<Before, Unclear>), TxnResponse>, Setback> {
         let mark = self.mark();
         let how = (attempt.badge(), by);
         let Stage::In(entry) = &mut self.stage else { return Err(odd("our entry is not there")) };
@@ -334,7 +335,7 @@ impl EtcdSeat {
         let mut rounds = 0;
         let mut reply = loop {
             let ask = entry.ask(&self.value, self.room);
-            let txn = queue::prove(&self.hall, mark, revision, ask, how);
+            let txn = queue::prove(&self.keyspace, mark, revision, ask, how);
             let newest = attempt.newest();
             let reply = match renew(attempt.client(), mark.lease().get(), txn).await? {
                 Proof::There(reply) => attempt.admit(newest, reply)?,
@@ -349,16 +350,16 @@ impl EtcdSeat {
                 return Err(odd("etcd changes its leader: trying again helps"));
             }
         };
-        let mut before = entry.read(&self.hall, self.room, &reply);
+        let mut before = entry.read(&self.keyspace, self.room, &reply);
         while let Err(Unclear(room)) = before {
             self.room = room;
-            let txn = queue::prove(&self.hall, mark, revision, Ask::Before(room), how);
+            let txn = queue::prove(&self.keyspace, mark, revision, Ask::Before(room), how);
             let answer = attempt.client().txn(txn).await.and_then(whole);
             reply = answer.map_err(|cause| Failure { doing: Doing::Renew, cause })?;
             if !reply.succeeded() {
                 return Ok(Err(reply));
             }
-            before = queue::first_listed(&self.hall, revision, &reply);
+            before = queue::first_listed(&self.keyspace, revision, &reply);
             if room == Room::Endless {
                 break;
             }
@@ -372,7 +373,7 @@ impl EtcdSeat {
         now: Boottime,
         reply: &TxnResponse,
         before: Result<Before, Unclear>,
-    ) -> Result<Standing, Trouble> {
+    ) -> Result<Standing, Setback> {
         match (&mut self.stage, before) {
             (Stage::In(entry), Ok(before)) => {
                 Ok(entry.stand(attempt, now, queue::revision_of(reply), before))
@@ -383,19 +384,19 @@ impl EtcdSeat {
 
     /// We led, and our entry is gone.
     fn lose(&mut self) -> String {
-        let key = self.hall.key(self.mark());
+        let key = self.keyspace.key(self.mark());
         let why = format!("our entry, {key}, is gone: its lease has ended, or it was removed");
         self.stage = Stage::Lost(why.clone());
         why
     }
 
     /// Our entry is gone: for a leader for good, for a waiter until it comes anew.
-    fn vanished(&mut self, attempt: &Attempt, reply: &TxnResponse) -> Result<Standing, Trouble> {
+    fn vanished(&mut self, attempt: &Attempt, reply: &TxnResponse) -> Result<Standing, Setback> {
         attempt.admit_missing(reply)?;
         if matches!(&self.stage, Stage::In(entry) if entry.leads()) {
             return Ok(Standing::Gone(self.lose()));
         }
-        let ahead = queue::gets(reply).front().map_or(0, |all| queue::count(&self.hall, all));
+        let ahead = queue::gets(reply).front().map_or(0, |all| queue::count(&self.keyspace, all));
         self.control = queue::control_in(reply);
         self.leave_behind();
         Ok(Standing::Waiting { ahead, wake: awake() })
@@ -408,7 +409,7 @@ impl Seat for EtcdSeat {
         if let Stage::Lost(why) = &self.stage {
             return Ok(Standing::Gone(why.clone()));
         }
-        let attempt = self.link.attempt(self.hall.prefix()).await?;
+        let attempt = self.link.attempt(self.keyspace.prefix()).await?;
         let was_unheard = std::mem::replace(&mut self.is_unheard, true);
         let heard = if was_unheard { self.hear(&attempt).await } else { Ok(()) };
         let step = match heard {
@@ -416,7 +417,7 @@ impl Seat for EtcdSeat {
             Err(trouble) => Err(trouble),
         };
         // One that is dropped was not answered either.
-        self.is_unheard = matches!(&step, Err(Trouble::Failed(_)));
+        self.is_unheard = matches!(&step, Err(Setback::Failed(_)));
         match step {
             Ok(standing) => {
                 attempt.succeed();
@@ -426,12 +427,12 @@ impl Seat for EtcdSeat {
                 }
                 Ok(standing)
             }
-            Err(Trouble::Failed(failure)) => Err(attempt.fail(&failure).await),
-            Err(Trouble::Odd(error)) => {
+            Err(Setback::Failed(failure)) => Err(attempt.fail(&failure).await),
+            Err(Setback::Odd(error)) => {
                 attempt.succeed();
                 Err(error)
             }
-            Err(Trouble::Foreign(error)) => Err(attempt.refuse(error)),
+            Err(Setback::Foreign(error)) => Err(attempt.refuse(error)),
         }
     }
 

@@ -4,7 +4,7 @@ use elect_api::{Boottime, Error, ErrorKind, Standing};
 
 use super::{State, ZkSeat, look_out};
 use crate::client::Client;
-use crate::directory::Place;
+use crate::directory::OwnNode;
 use crate::entry;
 use crate::identity;
 use crate::queue::{Position, Queue};
@@ -45,7 +45,7 @@ impl ZkSeat {
         client: &Client,
         now: Boottime,
         is_first_ever: bool,
-    ) -> Result<Place, Error> {
+    ) -> Result<OwnNode, Error> {
         if identity::is_open(self.directory.settings()) {
             identity::found(client, self.directory.settings()).await?;
         }
@@ -81,7 +81,7 @@ impl ZkSeat {
         &mut self,
         client: &Client,
         now: Boottime,
-        place: Place,
+        place: OwnNode,
     ) -> Result<Standing, Error> {
         let path = self.directory.path_of(&place.node);
         let look = look_out(client, &path, &place);
@@ -104,12 +104,12 @@ impl ZkSeat {
         client: &Client,
         owner: i64,
         queue: &Queue,
-    ) -> Result<Option<Place>, Error> {
+    ) -> Result<Option<OwnNode>, Error> {
         let mut found = None;
         for node in queue.beginning(&self.directory.prefix(self.guid)) {
             match self.directory.look(client, &node).await? {
                 Some(stat) if stat.ephemeral_owner == owner && found.is_none() => {
-                    found = Some(Place { node, czxid: stat.czxid });
+                    found = Some(OwnNode { node, czxid: stat.czxid });
                 }
                 Some(_) => self.directory.remove(client, &[node]).await?,
                 None => {}

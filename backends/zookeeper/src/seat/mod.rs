@@ -15,7 +15,7 @@ use elect_api::{
 use self::proof::{Proof, prove};
 use crate::cells::Cells;
 use crate::client::Client;
-use crate::directory::{Directory, Place};
+use crate::directory::{Directory, OwnNode};
 use crate::followed::Followed;
 use crate::guid::Guid;
 use crate::identity;
@@ -50,7 +50,7 @@ enum State {
     /// In the queue.
     Waiting(Waiting),
     /// Has won, and has not resigned since. The watch is on our own node.
-    Leading(Place, Option<Watch>),
+    Leading(OwnNode, Option<Watch>),
     /// Has led, and lost it.
     Gone(String),
 }
@@ -119,7 +119,7 @@ impl ZkSeat {
         }
     }
 
-    async fn renew(&mut self, now: Boottime, place: Place) -> Result<Standing, Error> {
+    async fn renew(&mut self, now: Boottime, place: OwnNode) -> Result<Standing, Error> {
         let client = match self.link.session(now).await?.client() {
             Ok(client) => client,
             Err(why) => return Ok(self.lost(&why)),
@@ -147,7 +147,7 @@ impl ZkSeat {
         &mut self,
         client: &Client,
         now: Boottime,
-        place: &Place,
+        place: &OwnNode,
     ) -> Result<Proof, Error> {
         let armed = match &mut self.state {
             State::Leading(_, watch) => watch.take().filter(Watch::is_armed),
@@ -172,7 +172,7 @@ impl ZkSeat {
         Ok(proof)
     }
 
-    fn leading(&mut self, now: Boottime, place: &Place) -> Standing {
+    fn leading(&mut self, now: Boottime, place: &OwnNode) -> Standing {
         let Some(session) = self.link.established() else {
             return self.lost("the session was closed");
         };
@@ -330,7 +330,7 @@ impl ZkSeat {
 }
 
 /// Has us told when our own node goes.
-async fn look_out(client: &Client, path: &str, place: &Place) -> Option<Watch> {
+async fn look_out(client: &Client, path: &str, place: &OwnNode) -> Option<Watch> {
     match client.check_and_watch_stat(path).await {
         Ok((Some(_), watcher)) => Some(Watch::new(client, place.node.clone(), watcher)),
         _ => None,

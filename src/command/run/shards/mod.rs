@@ -24,10 +24,10 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::yield_now;
 
 use self::coordinator::Coordinator;
-use self::roster::{Herald, Known, Roster};
+use self::roster::{Known, Roster, RosterObserver};
 use super::terms::Terms;
 use super::tree::Watched;
-use super::{Competed, Past, Told, judge};
+use super::{Audience, CandidacyEnd, Finished, judge};
 use crate::command::candidacy::{
     BootClock, Observer, Poster, Service, Shared, keep_in_touch, warn_of,
 };
@@ -36,7 +36,7 @@ use crate::config::{self, RunPlan};
 use crate::election::driver::{self, Clock as _, Inbox};
 use crate::election::machine::{Event, Machine, Verdict};
 use crate::election::orders::Orders;
-use crate::guard::{self, Enclosure, Ended, Forked, Heirloom, Incoming, Inherited, Whom};
+use crate::guard::{self, Enclosure, Ended, ExecHandoff, Forked, Incoming, Inherited, Whom};
 use crate::report::Log;
 
 /// Takes part as a member, to the end.
@@ -49,7 +49,7 @@ pub(super) fn take_part(
     inherited: &Inherited,
     has_led: bool,
     shards: u16,
-) -> anyhow::Result<Past> {
+) -> anyhow::Result<Finished> {
     let store = config::connect(&plan.campaign.backend)?;
     let enclosure = Enclosure::choose(plan.containment, plan.require_containment)?;
     let terms = Terms::new(plan, log, &*store, enclosure.containment())?;
@@ -64,14 +64,14 @@ pub(super) fn take_part(
     let (outcome, reason) = judge(verdict, &store.profile().location);
     terms.tell(outcome, &reason);
     let id = terms.candidate.id;
-    Ok(Past {
+    Ok(Finished {
         outcome,
         reason,
         id,
         token: None,
         slot: None,
         may_campaign,
-        heirloom: Heirloom::default(),
+        handoff: ExecHandoff::default(),
         ended_by_key: false,
     })
 }
@@ -91,7 +91,7 @@ async fn campaign(
     let (tell, mut inbox) = unbounded_channel();
     let mut roster = Roster::new(guardian, &told);
     let inner = Observer::new(&terms.log, &line, &terms.candidate, service.as_ref(), None);
-    let mut herald = Herald { inner, known: &told };
+    let mut observer = RosterObserver { inner, known: &told };
     let coordinator =
         Coordinator { store: terms.store, election: &terms.election, shards, log: &terms.log };
     let mut member = Member {
@@ -113,7 +113,7 @@ async fn campaign(
         let machine =
             Machine::new(terms.roster_rules(), terms.timing, clock.now(), fastrand::u64(..));
         let roster =
-            driver::drive(&candidacy, machine, &clock, &mut roster, &mut inbox, &mut herald);
+            driver::drive(&candidacy, machine, &clock, &mut roster, &mut inbox, &mut observer);
         let mut roster = Box::pin(roster.fuse());
         let mut is_in_roster = true;
         let work = coordinator.work(known.clone());
@@ -337,10 +337,10 @@ async fn lead(
     let guardian = guardian.attach().context("cannot watch the guardian")?;
     drop(turn);
     let line = Shared::new(&terms.log, clock.now());
-    let told = Told { shared: &line, service: None, board: None, http: None, gives_way: true };
+    let told = Audience { shared: &line, service: None, board: None, http: None, gives_way: true };
     let poster = Poster::of(&plan.campaign, None, &terms.log)?;
     let tree = Watched::new(guardian, None, None, poster);
-    let Competed { verdict, relapse, tree, .. } =
+    let CandidacyEnd { verdict, relapse, tree, .. } =
         terms.compete(tree, &mut inbox, inherited, &clock, told, pause).await;
     tree.into_guardian().dismiss();
     Ok((verdict, relapse))

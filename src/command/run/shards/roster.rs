@@ -8,7 +8,7 @@ use elect_api::{Boottime, Holds, Survey, Ticket, Token};
 use tokio::sync::watch;
 
 use crate::command::candidacy::Observer;
-use crate::command::run::guarded::{Guarded, Happened};
+use crate::command::run::tree::{Guarded, Happened};
 use crate::election::driver::{self, Tree};
 use crate::election::machine::{Event, News};
 use crate::election::orders::Orders;
@@ -92,12 +92,12 @@ impl Tree for Roster<'_> {
 }
 
 /// Passes on what a member needs to know, and to people what is not only the roster's.
-pub(super) struct Herald<'a> {
+pub(super) struct RosterObserver<'a> {
     pub(super) inner: Observer<'a>,
     pub(super) known: &'a watch::Sender<Known>,
 }
 
-impl driver::Observer for Herald<'_> {
+impl driver::Observer for RosterObserver<'_> {
     fn news(&mut self, news: News) {
         match news {
             News::Waiting { .. }

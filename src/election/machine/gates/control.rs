@@ -1,6 +1,6 @@
 //! What people ask of the election: that nobody leads for now, or that a leader gives it up.
 
-use super::{Gate, Heard, Hold, Place, Ruling, Scene};
+use super::{Gate, Hold, Notice, Place, Ruling, View};
 use crate::election::machine::News;
 
 /// While the election is paused a winner keeps its place, so that nobody leads who does not read orders; asked to give
@@ -9,13 +9,13 @@ use crate::election::machine::News;
 pub(super) struct ControlGate;
 
 impl Gate for ControlGate {
-    fn rule(&self, scene: &Scene<'_>) -> Ruling {
-        let Place::First(token) = scene.place else { return Ruling::Pass };
-        if let Some(why) = scene.orders.step_down(token) {
+    fn rule(&self, view: &View<'_>) -> Ruling {
+        let Place::First(token) = view.place else { return Ruling::Pass };
+        if let Some(why) = view.orders.step_down(token) {
             return Ruling::Rejoin(Some(News::SteppingDown(why)));
         }
-        scene.orders.pause().map_or(Ruling::Pass, |why| Ruling::Hold(Hold::Pause(why)))
+        view.orders.pause().map_or(Ruling::Pass, |why| Ruling::Hold(Hold::Pause(why)))
     }
 
-    fn hear(&mut self, _: &Scene<'_>, _: &Heard<'_>) {}
+    fn hear(&mut self, _: &View<'_>, _: &Notice<'_>) {}
 }

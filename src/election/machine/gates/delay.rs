@@ -7,7 +7,7 @@
 
 use elect_api::{Boottime, Token, Written};
 
-use super::{Gate, Heard, Hold, Place, Ruling, Scene};
+use super::{Gate, Hold, Notice, Place, Ruling, View};
 use crate::election::machine::{Call, Reply};
 
 #[derive(Clone, Debug, Default)]
@@ -36,11 +36,11 @@ enum Step {
 }
 
 impl Gate for DelayGate {
-    fn rule(&self, scene: &Scene<'_>) -> Ruling {
-        match (self.win, scene.place) {
+    fn rule(&self, view: &View<'_>) -> Ruling {
+        match (self.win, view.place) {
             (Some(Win { token, step, .. }), Place::First(_)) => match step {
                 Step::Unread => Ruling::Ask(Call::ReadHistory),
-                Step::Unsaid(until) if until > scene.now => {
+                Step::Unsaid(until) if until > view.now => {
                     Ruling::Hold(Hold::Delay { token, until })
                 }
                 Step::Unsaid(_) => Ruling::Ask(Call::BeginHistory(token)),
@@ -50,21 +50,21 @@ impl Gate for DelayGate {
         }
     }
 
-    fn hear(&mut self, scene: &Scene<'_>, heard: &Heard<'_>) {
-        let Some(length) = scene.rules.lock_delay else { return };
-        match (heard, scene.place) {
-            (Heard::Placed, Place::First(token)) => {
+    fn hear(&mut self, view: &View<'_>, heard: &Notice<'_>) {
+        let Some(length) = view.rules.lock_delay else { return };
+        match (heard, view.place) {
+            (Notice::Placed, Place::First(token)) => {
                 self.win = self.win.filter(|win| win.token == token);
-                self.win.get_or_insert(Win { token, at: scene.now, step: Step::Unread });
+                self.win.get_or_insert(Win { token, at: view.now, step: Step::Unread });
             }
-            (Heard::Placed | Heard::Rejoined, _) => self.win = None,
-            (Heard::Replied(Reply::EndedWell(has_ended_well)), _) => {
+            (Notice::Placed | Notice::Rejoined, _) => self.win = None,
+            (Notice::Replied(Reply::EndedWell(has_ended_well)), _) => {
                 if let Some(win) = &mut self.win {
                     let until = if *has_ended_well { win.at } else { win.at + length };
                     win.step = Step::Unsaid(until);
                 }
             }
-            (Heard::Replied(Reply::Written(Written::Yes(_))), _) => {
+            (Notice::Replied(Reply::Written(Written::Yes(_))), _) => {
                 if let Some(win) = &mut self.win {
                     win.step = Step::Said;
                 }

@@ -3,7 +3,7 @@
 //! Whoever divides it finds out before it joins. Anybody else makes no request for it, unless what people ask of the
 //! election shows another division; then nothing is started before that is settled.
 
-use super::{Gate, Heard, Place, Ruling, Scene};
+use super::{Gate, Notice, Place, Ruling, View};
 use crate::election::division::Agreement;
 use crate::election::machine::{Call, Reply, Settles, Verdict};
 
@@ -31,27 +31,27 @@ impl DivisionGate {
 }
 
 impl Gate for DivisionGate {
-    fn rule(&self, scene: &Scene<'_>) -> Ruling {
-        let is_shown = scene.orders.is_divided(scene.rules.division);
+    fn rule(&self, view: &View<'_>) -> Ruling {
+        let is_shown = view.orders.is_divided(view.rules.division);
         match self {
             Self::Disputed(why) => Ruling::Leave(Verdict::Failed(why.clone())),
-            Self::Unsettled if scene.place == Place::None || !is_shown => Ruling::Ask(Call::Settle),
+            Self::Unsettled if view.place == Place::None || !is_shown => Ruling::Ask(Call::Settle),
             Self::Unshown if !is_shown => Ruling::LookAgain,
             _ => Ruling::Pass,
         }
     }
 
-    fn hear(&mut self, scene: &Scene<'_>, heard: &Heard<'_>) {
-        let is_shown = scene.orders.is_divided(scene.rules.division);
+    fn hear(&mut self, view: &View<'_>, heard: &Notice<'_>) {
+        let is_shown = view.orders.is_divided(view.rules.division);
         match (heard, &self) {
-            (Heard::Replied(Reply::Agreement(Agreement::Ours)), _) => *self = Self::Told,
-            (Heard::Replied(Reply::Agreement(Agreement::Disputed(why))), _) => {
+            (Notice::Replied(Reply::Agreement(Agreement::Ours)), _) => *self = Self::Told,
+            (Notice::Replied(Reply::Agreement(Agreement::Disputed(why))), _) => {
                 *self = Self::Disputed(why.clone());
             }
-            (Heard::Placed, _) if is_shown => *self = Self::Settled,
-            (Heard::Placed, Self::Told | Self::Settled) => *self = Self::Unshown,
-            (Heard::Placed, Self::Unshown) => *self = Self::Unsettled,
-            (Heard::Ordered, _) if !is_shown => *self = Self::Unsettled,
+            (Notice::Placed, _) if is_shown => *self = Self::Settled,
+            (Notice::Placed, Self::Told | Self::Settled) => *self = Self::Unshown,
+            (Notice::Placed, Self::Unshown) => *self = Self::Unsettled,
+            (Notice::Ordered, _) if !is_shown => *self = Self::Unsettled,
             _ => {}
         }
     }

@@ -35,7 +35,7 @@ pub(super) enum Place {
 }
 
 /// What a gate sees.
-pub(super) struct Scene<'a> {
+pub(super) struct View<'a> {
     pub(super) now: Boottime,
     pub(super) place: Place,
     pub(super) rules: &'a Rules,
@@ -46,7 +46,7 @@ pub(super) struct Scene<'a> {
 }
 
 /// What happened.
-pub(super) enum Heard<'a> {
+pub(super) enum Notice<'a> {
     /// The store has said where we stand: we have joined, or our place is confirmed.
     Placed,
     /// People ask something else of the election.
@@ -91,9 +91,9 @@ pub(super) enum Hold {
 
 trait Gate {
     /// What it has to say by what it has heard.
-    fn rule(&self, scene: &Scene<'_>) -> Ruling;
+    fn rule(&self, view: &View<'_>) -> Ruling;
 
-    fn hear(&mut self, scene: &Scene<'_>, heard: &Heard<'_>);
+    fn hear(&mut self, view: &View<'_>, heard: &Notice<'_>);
 }
 
 /// All of them.
@@ -118,18 +118,18 @@ impl Gates {
     }
 
     /// What the first of them says that does not let pass.
-    pub(super) fn rule(&self, scene: &Scene<'_>) -> Ruling {
+    pub(super) fn rule(&self, view: &View<'_>) -> Ruling {
         let Self { division, once, control, ranking, delay } = self;
         let gates: [&dyn Gate; 5] = [division, once, control, ranking, delay];
-        let mut rulings = gates.into_iter().map(|gate| gate.rule(scene));
+        let mut rulings = gates.into_iter().map(|gate| gate.rule(view));
         rulings.find(|ruling| !matches!(ruling, Ruling::Pass)).unwrap_or(Ruling::Pass)
     }
 
-    pub(super) fn hear(&mut self, scene: &Scene<'_>, heard: &Heard<'_>) {
+    pub(super) fn hear(&mut self, view: &View<'_>, heard: &Notice<'_>) {
         let Self { division, once, control, ranking, delay } = self;
         let gates: [&mut dyn Gate; 5] = [division, once, control, ranking, delay];
         for gate in gates {
-            gate.hear(scene, heard);
+            gate.hear(view, heard);
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use elect_api::Token;
 
-use super::{Gate, Heard, Place, Ruling, Scene};
+use super::{Gate, Notice, Place, Ruling, View};
 use crate::election::machine::{Call, Reply, Verdict};
 
 #[derive(Clone, Debug, Default)]
@@ -18,9 +18,9 @@ pub(super) enum OnceGate {
 }
 
 impl Gate for OnceGate {
-    fn rule(&self, scene: &Scene<'_>) -> Ruling {
-        match (self, scene.place) {
-            _ if !scene.rules.once => Ruling::Pass,
+    fn rule(&self, view: &View<'_>) -> Ruling {
+        match (self, view.place) {
+            _ if !view.rules.once => Ruling::Pass,
             (Self::Done, _) => Ruling::Leave(Verdict::AlreadyDone),
             (Self::Clear(cleared), Place::First(token)) if *cleared == token => Ruling::Pass,
             (Self::Unasked, _) | (_, Place::First(_)) => Ruling::Ask(Call::Recall),
@@ -28,12 +28,14 @@ impl Gate for OnceGate {
         }
     }
 
-    fn hear(&mut self, scene: &Scene<'_>, heard: &Heard<'_>) {
-        match (heard, scene.place) {
-            (Heard::Replied(Reply::Done(true)), _) => *self = Self::Done,
-            (Heard::Replied(Reply::Done(false)), Place::First(token)) => *self = Self::Clear(token),
-            (Heard::Replied(Reply::Done(false)), _) => *self = Self::Open,
-            (Heard::Noted | Heard::Rejoined, _) => *self = Self::Unasked,
+    fn hear(&mut self, view: &View<'_>, heard: &Notice<'_>) {
+        match (heard, view.place) {
+            (Notice::Replied(Reply::Done(true)), _) => *self = Self::Done,
+            (Notice::Replied(Reply::Done(false)), Place::First(token)) => {
+                *self = Self::Clear(token);
+            }
+            (Notice::Replied(Reply::Done(false)), _) => *self = Self::Open,
+            (Notice::Noted | Notice::Rejoined, _) => *self = Self::Unasked,
             _ => {}
         }
     }

@@ -3,7 +3,7 @@
 
 use elect_api::{Boottime, Candidate, Token};
 
-use super::{Gate, Heard, Hold, Place, Ruling, Scene};
+use super::{Gate, Hold, Notice, Place, Ruling, View};
 use crate::election::machine::{Call, News, Reply, Wait};
 use crate::election::ranking::{Contest, Field, Rank};
 use crate::guard::switches::is_off;
@@ -57,18 +57,18 @@ struct Vacancy {
 }
 
 impl Gate for RankingGate {
-    fn rule(&self, scene: &Scene<'_>) -> Ruling {
-        let is_usual = scene.rules.priority == Candidate::USUAL_PRIORITY;
-        let is_ranked = scene.orders.are_ranked() || !is_usual;
-        let is_in_haste = scene.rules.wait == Wait::No && scene.orders.pausing().is_none();
-        let looks = match scene.place {
+    fn rule(&self, view: &View<'_>) -> Ruling {
+        let is_usual = view.rules.priority == Candidate::USUAL_PRIORITY;
+        let is_ranked = view.orders.are_ranked() || !is_usual;
+        let is_in_haste = view.rules.wait == Wait::No && view.orders.pausing().is_none();
+        let looks = match view.place {
             Place::None => return Ruling::Pass,
             Place::First(_) => is_ranked && !is_off!(Comparison),
             Place::Behind(ahead) => is_ranked && is_in_haste && ahead > 0,
         };
-        let has_to_announce = !is_usual && !scene.orders.are_ranked();
+        let has_to_announce = !is_usual && !view.orders.are_ranked();
         match &self.judgement {
-            _ if self.has_cleared(scene) => Ruling::Pass,
+            _ if self.has_cleared(view) => Ruling::Pass,
             _ if has_to_announce && self.announcement == Announcement::Unsaid => {
                 Ruling::Ask(Call::Announce)
             }
@@ -85,10 +85,10 @@ impl Gate for RankingGate {
         }
     }
 
-    fn hear(&mut self, scene: &Scene<'_>, heard: &Heard<'_>) {
+    fn hear(&mut self, view: &View<'_>, heard: &Notice<'_>) {
         match heard {
-            Heard::Placed => {
-                if !self.has_cleared(scene) {
+            Notice::Placed => {
+                if !self.has_cleared(view) {
                     self.judgement = Judgement::None;
                 }
                 self.announcement = match self.announcement {
@@ -97,26 +97,26 @@ impl Gate for RankingGate {
                 };
             }
             // Other orders may be another order of candidates.
-            Heard::Ordered | Heard::Rejoined => self.judgement = Judgement::None,
-            Heard::Replied(Reply::Announced) => self.announcement = Announcement::Said,
-            Heard::Replied(Reply::Field(field)) => self.judgement = self.judge(scene, field),
-            Heard::Noted | Heard::Replied(_) => {}
+            Notice::Ordered | Notice::Rejoined => self.judgement = Judgement::None,
+            Notice::Replied(Reply::Announced) => self.announcement = Announcement::Said,
+            Notice::Replied(Reply::Field(field)) => self.judgement = self.judge(view, field),
+            Notice::Noted | Notice::Replied(_) => {}
         }
     }
 }
 
 impl RankingGate {
     /// Whether nobody is to lead rather than we, who have won.
-    fn has_cleared(&self, scene: &Scene<'_>) -> bool {
-        matches!((&self.judgement, scene.place), (Judgement::Clear(cleared), Place::First(token)) if *cleared == token)
+    fn has_cleared(&self, view: &View<'_>) -> bool {
+        matches!((&self.judgement, view.place), (Judgement::Clear(cleared), Place::First(token)) if *cleared == token)
     }
 
-    fn judge(&mut self, scene: &Scene<'_>, field: &Field) -> Judgement {
-        let Scene { rules, orders, .. } = scene;
+    fn judge(&mut self, view: &View<'_>, field: &Field) -> Judgement {
+        let View { rules, orders, .. } = view;
         let exclusion = orders.exclusion(&rules.id, rules.priority);
         let contest = Contest::of(field, orders, &rules.id);
-        match (scene.place, contest, exclusion) {
-            (Place::First(token), Some(contest), None) => match self.better(scene, &contest) {
+        match (view.place, contest, exclusion) {
+            (Place::First(token), Some(contest), None) => match self.better(view, &contest) {
                 Some(better) => self.stand_back(&better),
                 None => Judgement::Clear(token),
             },
@@ -144,8 +144,8 @@ impl RankingGate {
 
     /// Who is to lead rather than we: the best of those for whom we have not stood back already. What they must
     /// have over us grows with the time that nobody leads.
-    fn better(&mut self, scene: &Scene<'_>, contest: &Contest) -> Option<Rank> {
-        let now = scene.now;
+    fn better(&mut self, view: &View<'_>, contest: &Contest) -> Option<Rank> {
+        let now = view.now;
         let vacancy = match &mut self.vacancy {
             Some(vacancy) if vacancy.after == contest.last => vacancy,
             outdated => outdated.insert(Vacancy {
@@ -154,7 +154,7 @@ impl RankingGate {
                 stood_back_for: Vec::new(),
             }),
         };
-        let mut slots = now.since(vacancy.began).as_nanos() / scene.window.as_nanos().max(1);
+        let mut slots = now.since(vacancy.began).as_nanos() / view.window.as_nanos().max(1);
         if is_off!(Sinking) {
             slots = 0;
         }

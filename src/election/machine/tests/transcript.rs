@@ -6,7 +6,7 @@ use elect_api::{Boottime, Cadence, Error, ErrorKind, Lease, Token, Validity};
 
 use crate::election::machine::{Command, Event, Heeds, Machine, Rules, Settles, Verdict, Wait};
 use crate::election::timing::{Timing, Wishes};
-use crate::election::{Answer, Call, LastWords, Reply};
+use crate::election::{Answer, Call, EndRecord, Reply};
 use crate::guard::Order;
 
 pub(super) const ETCD: Lease = Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8 });
@@ -76,7 +76,7 @@ impl Transcript {
 pub(super) fn word(command: &Command) -> Option<String> {
     Some(match command {
         Command::Ask(Call::BeginHistory(token)) => format!("begin history {token}"),
-        Command::Ask(Call::Resign(Some(LastWords { reason, is_abrupt }))) => {
+        Command::Ask(Call::Resign(Some(EndRecord { reason, is_abrupt }))) => {
             format!("resign{}: {reason}", if *is_abrupt { " abruptly" } else { "" })
         }
         Command::Ask(call) => call.name().replace('_', " "),

@@ -1,0 +1,291 @@
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use elect_api::path::is_regular;
+use elect_api::{ElectionName, Error, ErrorKind};
+use nix::dir::Dir;
+use nix::errno::Errno;
+use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, openat, renameat};
+use nix::sys::stat::{FileStat, Mode, fchmod, fstat, fstatat};
+use nix::unistd::{UnlinkatFlags, linkat, unlinkat};
+
+use crate::fault::{failed, wrong};
+use crate::root::Root;
+use crate::trust::{FileId, Policy};
+use crate::walk::{make_directory, sync_directory};
+
+/// The name of the file whose lock decides who leads.
+pub(crate) const LOCK: &str = "lock";
+/// The name of the file that the leader's tree marks: nobody leads as long as any of that lives. It says whose it is.
+pub(crate) const TREE: &str = "tree";
+/// The name of the file whose lock lets one newcomer in at a time.
+pub(crate) const ENTER: &str = "enter";
+/// The name of the file that keeps the newest fencing token.
+pub(crate) const TOKEN: &str = "token";
+/// The name of the file that says what people ask of the election.
+pub(crate) const ORDERS: &str = "orders";
+/// The name of the file whose lock lets one write that at a time.
+pub(crate) const ORDER: &str = "order";
+/// The name of the file whose lock lets one record the token of a resource at a time.
+pub(crate) const FENCE: &str = "fence";
+/// The name of the file whose lock lets one write a value at a time, and nobody begin to lead meanwhile.
+pub(crate) const VALUE: &str = "value";
+/// The name of the directory with the candidates' files.
+pub(crate) const QUEUE: &str = "queue";
+
+/// The directory of one election, held open.
+pub(crate) struct ElectionDir {
+    path: PathBuf,
+    pub(crate) directory: OwnedFd,
+    pub(crate) queue: Dir,
+    policy: Policy,
+}
+
+impl ElectionDir {
+    /// Opens the election's directory; what is missing is created.
+    pub(crate) fn create(root: &Root, election: &ElectionName) -> Result<Self, Error> {
+        Self::open(root, election, true)?.ok_or_else(|| {
+            wrong(ErrorKind::Unreachable, &root.path, "vanished while it was being opened")
+        })
+    }
+
+    /// Opens the election's directory for a look. `None` if it is not there.
+    pub(crate) fn visit(root: &Root, election: &ElectionName) -> Result<Option<Self>, Error> {
+        Self::open(root, election, false)
+    }
+
+    fn open(root: &Root, election: &ElectionName, create: bool) -> Result<Option<Self>, Error> {
+        let Some((top, policy)) = root.open(create)? else { return Ok(None) };
+        let path = root.path.join(election.as_str());
+        if create && is_missing(&top, election.as_str()) {
+            make(&top, election.as_str(), &path, policy)?;
+        }
+        let Some(directory) = subdirectory(&top, election.as_str(), &path, policy, create)? else {
+            return Ok(None);
+        };
+        let queue_path = path.join(QUEUE);
+        let Some(queue) = subdirectory(&directory, QUEUE, &queue_path, policy, create)? else {
+            return Ok(None);
+        };
+        let queue = Dir::from_fd(queue).map_err(|errno| failed("read", &queue_path, errno))?;
+        Ok(Some(Self { path, directory, queue, policy }))
+    }
+
+    /// Opens one of the election's own files to read and write, and creates it if need be.
+    pub(crate) fn file(&self, name: &str) -> Result<(File, FileId), Error> {
+        let path = self.path.join(name);
+        let flags = OFlag::O_RDWR | OFlag::O_CREAT | SAFELY;
+        if self.policy.is_shared() && is_missing(&self.directory, name) {
+            self.make_file(name);
+        }
+        let file = openat(&self.directory, name, flags, self.file_mode())
+            .map_err(|errno| opening(self.policy, "open", &path, errno))?;
+        let id = self.settle(&file, &path)?;
+        Ok((file.into(), id))
+    }
+
+    /// Makes a file that has its mode when it gets its name: whoever is killed in the middle of it leaves nothing there that
+    /// is closed to others. Not all file systems can, and somebody else may be first: then it is opened as any.
+    fn make_file(&self, name: &str) {
+        let flags = OFlag::O_RDWR | OFlag::O_TMPFILE | OFlag::O_CLOEXEC;
+        let Ok(file) = openat(&self.directory, ".", flags, self.file_mode()) else { return };
+        if fchmod(&file, self.file_mode()).is_ok() {
+            let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+            let follow = AtFlags::AT_SYMLINK_FOLLOW;
+            let _ = linkat(AT_FDCWD, path.as_str(), &self.directory, name, follow);
+        }
+    }
+
+    /// Gives a file that the umask kept from the group its mode, and refuses one not to be trusted.
+    pub(crate) fn settle(&self, file: &OwnedFd, path: &Path) -> Result<FileId, Error> {
+        let stat = fstat(file).map_err(|errno| failed("examine", path, errno))?;
+        let mode = self.policy.file_mode();
+        let lacks_rights = self.policy.lacks(&stat, mode);
+        // Judged as it will be: the rights of another file, to which somebody gave this name, stay as they are.
+        let mut settled = stat;
+        settled.st_mode |= if lacks_rights { mode } else { 0 };
+        self.policy.check_file(&settled, path)?;
+        if lacks_rights {
+            fchmod(file, Mode::from_bits_truncate(mode))
+                .map_err(|errno| failed("set the mode of", path, errno))?;
+        }
+        Ok(FileId::of(&stat))
+    }
+
+    /// Gives one of the election's own files another name, that of no other or of one to be replaced, for
+    /// good.
+    pub(crate) fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
+        let path = self.path.join(to);
+        renameat(&self.directory, from, &self.directory, to)
+            .map_err(|errno| failed("replace", &path, errno))
+    }
+
+    /// Has the name of a file outlast a power cut.
+    pub(crate) fn sync(&self, name: &str) -> Result<(), Error> {
+        sync_directory(&self.directory, &self.path.join(name))
+    }
+
+    /// Opens one of the election's own files for a look; `None` if there is no such regular file.
+    pub(crate) fn look(&self, name: &str) -> Result<Option<(File, FileId)>, Error> {
+        look(&self.directory, name, &self.path_of(name), self.policy)
+    }
+
+    /// Whether what has this name is a regular file; `None` if nothing has.
+    pub(crate) fn is_regular(&self, name: &str) -> Result<Option<bool>, Error> {
+        Ok(self.stat(name)?.map(|stat| is_regular(&stat)))
+    }
+
+    /// Which file has this name, of whatever kind it is.
+    pub(crate) fn id_of(&self, name: &str) -> Result<Option<FileId>, Error> {
+        Ok(self.stat(name)?.map(|stat| FileId::of(&stat)))
+    }
+
+    fn stat(&self, name: &str) -> Result<Option<FileStat>, Error> {
+        match fstatat(&self.directory, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(stat)),
+            Err(Errno::ENOENT) => Ok(None),
+            Err(errno) => Err(failed("examine", &self.path_of(name), errno)),
+        }
+    }
+
+    /// Opens an entry of the queue for a look; `None` if there is no such regular file.
+    pub(crate) fn look_in_queue(&self, name: &str) -> Result<Option<(File, FileId)>, Error> {
+        look(&self.queue, name, &self.path_in_queue(name), self.policy)
+    }
+
+    /// Whether a path still leads from the top to this very file: the directory may have been removed,
+    /// moved away or made anew while we had it open.
+    pub(crate) fn leads_to(&self, path: &Path, id: FileId) -> Result<bool, Error> {
+        match fstatat(&self.directory, path, AtFlags::AT_SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(FileId::of(&stat) == id),
+            Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) => Ok(false),
+            Err(errno) => Err(failed("examine", path, errno)),
+        }
+    }
+
+    /// What is wrong when a file cannot be made in the queue.
+    pub(crate) fn making_in_queue(&self, name: &str, errno: Errno) -> Error {
+        making(self.policy, "create", &self.path_in_queue(name), errno)
+    }
+
+    /// The mode of the files here.
+    pub(crate) const fn file_mode(&self) -> Mode {
+        Mode::from_bits_truncate(self.policy.file_mode())
+    }
+
+    /// The directory itself.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn path_of(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    pub(crate) fn path_in_queue(&self, name: &str) -> PathBuf {
+        self.path.join(QUEUE).join(name)
+    }
+}
+
+/// Never through a link, never stuck on a pipe or a terminal, never inherited unasked.
+pub(crate) const SAFELY: OFlag =
+    OFlag::O_NOFOLLOW.union(OFlag::O_NONBLOCK).union(OFlag::O_NOCTTY).union(OFlag::O_CLOEXEC);
+
+fn look(
+    directory: impl AsFd,
+    name: &str,
+    path: &Path,
+    policy: Policy,
+) -> Result<Option<(File, FileId)>, Error> {
+    let file = match openat(directory, name, OFlag::O_RDONLY | SAFELY, Mode::empty()) {
+        Ok(file) => file,
+        // Gone at this moment, or nothing that a candidate made.
+        Err(Errno::ENOENT | Errno::ELOOP | Errno::ENXIO) => return Ok(None),
+        Err(errno) => return Err(opening(policy, "open", path, errno)),
+    };
+    let stat = fstat(&file).map_err(|errno| failed("examine", path, errno))?;
+    Ok(is_regular(&stat).then(|| (file.into(), FileId::of(&stat))))
+}
+
+fn is_missing(parent: &OwnedFd, name: &str) -> bool {
+    fstatat(parent, name, AtFlags::AT_SYMLINK_NOFOLLOW) == Err(Errno::ENOENT)
+}
+
+/// Makes the directory of an election with all that others need to come in, and gives it its name only then: whoever is
+/// killed in the middle of it leaves nothing there that is closed to them. Of several who do so at once one is first,
+/// as nothing takes the place of a directory that is not empty.
+fn make(top: &OwnedFd, name: &str, path: &Path, policy: Policy) -> Result<(), Error> {
+    let unfinished = format!(".new-{:016x}", fastrand::u64(..));
+    let queue = format!("{unfinished}/{QUEUE}");
+    let mode = Mode::from_bits_truncate(policy.directory_mode());
+    let outcome = make_directory(top, unfinished.as_str(), mode)
+        .and_then(|()| make_directory(top, queue.as_str(), mode))
+        .and_then(|()| openat(top, unfinished.as_str(), FOLDER, Mode::empty()))
+        .map_err(|errno| making(policy, "create the directory", path, errno))
+        .and_then(|directory| sync_directory(directory, path))
+        .and_then(|()| match renameat(top, unfinished.as_str(), top, name) {
+            Err(Errno::EEXIST | Errno::ENOTEMPTY) => Ok(false),
+            renamed => renamed
+                .map(|()| true)
+                .map_err(|errno| making(policy, "create the directory", path, errno)),
+        });
+    if !matches!(outcome, Ok(true)) {
+        for left in [queue, unfinished] {
+            let _ = unlinkat(top, left.as_str(), UnlinkatFlags::RemoveDir);
+        }
+    }
+    if outcome? { sync_directory(top, path) } else { Ok(()) }
+}
+
+const FOLDER: OFlag =
+    OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
+
+fn subdirectory(
+    parent: &OwnedFd,
+    name: &str,
+    path: &Path,
+    policy: Policy,
+    create: bool,
+) -> Result<Option<OwnedFd>, Error> {
+    let mode = policy.directory_mode();
+    let opened = match openat(parent, name, FOLDER, Mode::empty()) {
+        Err(Errno::ENOENT) if create => {
+            make_directory(parent, name, Mode::from_bits_truncate(mode))
+                .map_err(|errno| making(policy, "create the directory", path, errno))?;
+            sync_directory(parent, path)?;
+            openat(parent, name, FOLDER, Mode::empty())
+        }
+        Err(Errno::ENOENT) => return Ok(None),
+        other => other,
+    };
+    let directory = opened.map_err(|errno| opening(policy, "open the directory", path, errno))?;
+    let stat = fstat(&directory).map_err(|errno| failed("examine", path, errno))?;
+    let lacks_rights = create && policy.lacks(&stat, mode);
+    let mut settled = stat;
+    settled.st_mode |= if lacks_rights { mode } else { 0 };
+    policy.check(&settled, path)?;
+    if lacks_rights {
+        fchmod(&directory, Mode::from_bits_truncate(mode))
+            .map_err(|errno| failed("set the mode of", path, errno))?;
+    }
+    Ok(Some(directory))
+}
+
+/// Where users share, another one may have created a file and not yet opened it to the group.
+fn opening(policy: Policy, deed: &str, path: &Path, errno: Errno) -> Error {
+    if policy.is_shared() && errno == Errno::EACCES {
+        let what = "is not open to its group, though its directory is shared: its owner has just made it, or has to \
+                    chmod g+rwX it; trying again may help";
+        return wrong(ErrorKind::Unreachable, path, what).because(errno);
+    }
+    failed(deed, path, errno)
+}
+
+/// The same, of a directory in which there is something to be made.
+fn making(policy: Policy, deed: &str, path: &Path, errno: Errno) -> Error {
+    match path.parent() {
+        Some(parent) if errno == Errno::EACCES => opening(policy, deed, parent, errno),
+        _ => failed(deed, path, errno),
+    }
+}

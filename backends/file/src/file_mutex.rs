@@ -1,0 +1,89 @@
+use std::fs::File;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use elect_api::{Error, ErrorKind};
+use tokio::sync::oneshot;
+
+use crate::election_dir::ElectionDir;
+use crate::fault::{failed, wrong};
+use crate::lock;
+use crate::trust::FileId;
+use crate::watch::spawn;
+
+/// The way in: the lock of `enter`, which newcomers hold for some system calls, or of `order`, `fence` or `value`, which
+/// those hold who write orders, fences or values.
+///
+/// Who holds it may be stopped or very slow. Then a thread sleeps on it, and the future of the caller
+/// may be dropped: the thread lets go of what nobody wants any more. There is never more than one.
+#[derive(Default)]
+pub(crate) struct FileMutex {
+    knocking: Option<(FileId, Arc<Mutex<Bell>>)>,
+}
+
+#[derive(Default)]
+struct Bell {
+    /// Who wants to get in at present.
+    wanted: Option<oneshot::Sender<Passed>>,
+    /// Whether the thread is through with it.
+    answered: bool,
+}
+
+type Passed = nix::Result<File>;
+
+impl FileMutex {
+    /// Returns the file of this name once its lock is ours, with the directory; closing it lets the next one in.
+    pub(crate) async fn enter(
+        &mut self,
+        dir: ElectionDir,
+        name: &str,
+    ) -> Result<(ElectionDir, File), Error> {
+        let path = dir.path_of(name);
+        let (file, id) = dir.file(name)?;
+        let passed = self.pass(file, id, &path).await?;
+        if dir.leads_to(&path, id)? {
+            return Ok((dir, passed));
+        }
+        let what = "was replaced as we came in: trying again helps";
+        Err(wrong(ErrorKind::Unreachable, &path, what))
+    }
+
+    async fn pass(&mut self, file: File, id: FileId, path: &Path) -> Result<File, Error> {
+        if lock::try_write(&file).map_err(|errno| failed("lock", path, errno))? {
+            return Ok(file);
+        }
+        let answer = self.knock(file, id)?.await;
+        let passed = answer.map_err(|_| {
+            wrong(ErrorKind::Unreachable, path, "was given up by the one who waited")
+        })?;
+        passed.map_err(|errno| failed("lock", path, errno))
+    }
+
+    fn knock(&mut self, file: File, id: FileId) -> Result<oneshot::Receiver<Passed>, Error> {
+        let (wanted, answer) = oneshot::channel();
+        if let Some((_, bell)) = self.knocking.as_ref().filter(|(known, _)| *known == id) {
+            let mut bell = ring(bell);
+            if !bell.answered {
+                bell.wanted = Some(wanted);
+                return Ok(answer);
+            }
+        }
+        let bell = Arc::new(Mutex::new(Bell { wanted: Some(wanted), answered: false }));
+        let shared = Arc::clone(&bell);
+        spawn("elect-enter", move || {
+            let passed = lock::wait_write(&file).map(|()| file);
+            let mut bell = ring(&shared);
+            bell.answered = true;
+            if let Some(wanted) = bell.wanted.take() {
+                // Comes back, and is closed, if the future was dropped.
+                let _ = wanted.send(passed);
+            }
+        })?;
+        self.knocking = Some((id, bell));
+        Ok(answer)
+    }
+}
+
+fn ring(bell: &Mutex<Bell>) -> MutexGuard<'_, Bell> {
+    bell.lock().unwrap_or_else(PoisonError::into_inner)
+}

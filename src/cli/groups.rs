@@ -1,0 +1,303 @@
+//! Groups of flags that several subcommands have.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::builder::BoolishValueParser;
+use clap::{Args, ValueHint};
+use elect_api::Candidate;
+use hyper::Uri;
+
+use super::backend_url::STORES;
+use super::help::GENERAL;
+use super::origin::{Layers, Overruled, Rivals};
+use super::run::COMMAND;
+use super::values::{
+    LogFormat, MAX_PRIORITY, Restart, parse_duration, parse_period, parse_share, parse_ttl, whole,
+};
+use super::{BackendUrl, CommandLine, ListenAddress};
+
+/// The headings of what all that leads has in common.
+pub(super) const ELECTION: &str = "Election";
+pub(super) const LEASE: &str = "Lease";
+const STANDING: &str = "Standing";
+
+/// Which election, and where it is kept: the arguments of all that asks, or looks at, one.
+#[derive(Args, Clone, Debug)]
+pub struct TargetArgs {
+    /// Where the election is kept
+    #[arg(short, long, env = "ELECT_BACKEND", value_name = "URL", value_hint = ValueHint::Url, default_value = "file:", long_help = STORES)]
+    pub backend: BackendUrl,
+
+    /// The election
+    #[arg(value_name = "ELECTION", required = true, value_hint = ValueHint::Other)]
+    pub election: Option<String>,
+}
+
+/// Who takes part in what: the arguments of all that leads.
+#[derive(Args, Clone, Debug)]
+pub struct CampaignArgs {
+    /// Where the election is kept
+    #[arg(short, long, env = "ELECT_BACKEND", value_name = "URL", value_hint = ValueHint::Url, default_value = "file:", long_help = STORES, help_heading = ELECTION)]
+    pub backend: BackendUrl,
+
+    /// Its name [default: the command's file name]
+    ///
+    /// 1 to 128 letters, digits and . _ - @ : + =, first a letter, a digit or _, and not digits only.
+    #[arg(short, long, env = "ELECT_ELECTION", value_name = "ELECTION", value_hint = ValueHint::Other, help_heading = ELECTION)]
+    pub election: Option<String>,
+
+    /// Label of this candidate [default: host name]
+    ///
+    /// 1 to 64 printable ASCII characters without spaces and /. elect adds a nonce to it.
+    #[arg(long, env = "ELECT_ID", value_name = "LABEL", value_hint = ValueHint::Other, help_heading = ELECTION)]
+    pub id: Option<String>,
+
+    /// The greatest leads next; 0 never
+    ///
+    /// 0 to 1000000. Of equals whoever joined first leads first. See elect priority.
+    #[arg(long, env = "ELECT_PRIORITY", value_name = "N", default_value_t = Candidate::USUAL_PRIORITY, value_parser = whole::<u32>(0..=MAX_PRIORITY.into()), help_heading = ELECTION)]
+    pub priority: u32,
+
+    /// Ask a leader of less priority to hand over
+    ///
+    /// To us, once we have waited for the time of --preempt-after. Not where programs other than elect take part.
+    #[arg(long, env = "ELECT_PREEMPT", value_parser = BoolishValueParser::new(), help_heading = ELECTION)]
+    pub preempt: bool,
+
+    /// Wait so long before that [default: 30s]
+    ///
+    /// 500ms, 15s, 2m; a bare number is seconds. It implies --preempt.
+    #[arg(long, env = "ELECT_PREEMPT_AFTER", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = ELECTION)]
+    pub preempt_after: Option<Duration>,
+
+    /// Length of the lease [default: 15s]
+    ///
+    /// A leader that is cut off is replaced after it. 1 s to 24 h; refused where leases have no limit.
+    #[arg(long, env = "ELECT_TTL", value_name = "DUR", value_parser = parse_ttl, allow_hyphen_values = true, help_heading = LEASE)]
+    pub ttl: Option<Duration>,
+
+    /// Clocks may differ by so much [default: 10%]
+    ///
+    /// By how much the clocks of this machine and of the store may differ in speed: 0.1 or 10%.
+    #[arg(long, env = "ELECT_MAX_CLOCK_DRIFT", value_name = "SHARE", value_parser = parse_share, allow_hyphen_values = true, help_heading = LEASE)]
+    pub max_clock_drift: Option<f64>,
+
+    /// Wait so long after a crash [default: 0]
+    ///
+    /// Counted from our win, unless the leader before us has said that it ended well. All candidates need it.
+    #[arg(long, env = "ELECT_LOCK_DELAY", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = LEASE)]
+    pub lock_delay: Option<Duration>,
+
+    /// Show over HTTP how things are
+    ///
+    /// Whether we lead, probes, events and metrics, at PORT (of this machine only) or HOST:PORT.
+    #[arg(long, env = "ELECT_HTTP", value_name = "ADDR", value_hint = ValueHint::Other, help_heading = STANDING)]
+    pub http: Option<ListenAddress>,
+
+    /// Keep there whether we lead
+    ///
+    /// For `elect check --lease-file` in other containers, and for others who share the folder.
+    #[arg(long, env = "ELECT_LEASE_FILE", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = STANDING)]
+    pub lease_file: Option<PathBuf>,
+
+    /// What is run beside, when leadership changes.
+    #[command(flatten)]
+    pub hooks: HookArgs,
+}
+
+/// Which configuration file counts, and what of it. A subcommand that has these flags takes its other
+/// flags from the file as well.
+#[derive(Args, Clone, Debug, Default)]
+pub struct FileArgs {
+    /// Configuration file, in place of the usual ones
+    ///
+    /// Without it, the first that exists of the places that `elect help run` lists counts, alone; with /dev/null,
+    /// none does.
+    #[arg(long, env = "ELECT_CONFIG", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
+
+    /// The profile in it to use
+    #[arg(long, env = "ELECT_PROFILE", value_name = "PROFILE", value_hint = ValueHint::Other)]
+    pub profile: Option<String>,
+}
+
+/// How a command, or an application beside us, is known to be well.
+#[derive(Args, Clone, Debug)]
+pub struct HealthArgs {
+    /// Lead only while it answers a GET with success
+    ///
+    /// That is a status of 200 to 299. Of http:// URLs only.
+    #[arg(long, env = "ELECT_HEALTH_HTTP", value_name = "URL", value_hint = ValueHint::Url, help_heading = HEALTH)]
+    pub health_http: Option<HealthUrl>,
+
+    /// Lead only while this exits with 0
+    ///
+    /// A command, whose words are split as a shell does it; it is executed without one.
+    #[arg(long, env = "ELECT_HEALTH_CMD", value_name = "CMD", value_hint = ValueHint::CommandString, allow_hyphen_values = true, help_heading = HEALTH)]
+    pub health_cmd: Option<CommandLine>,
+
+    /// How often to check
+    ///
+    /// From the start of one check to that of the next; 10 ms at least.
+    #[arg(long, env = "ELECT_HEALTH_INTERVAL", value_name = "DUR", value_parser = parse_period, allow_hyphen_values = true, default_value = "2s", help_heading = HEALTH)]
+    pub health_interval: Duration,
+
+    /// How long a check may take
+    ///
+    /// After that it has failed, and its command is killed; 10 ms at least.
+    #[arg(long, env = "ELECT_HEALTH_TIMEOUT", value_name = "DUR", value_parser = parse_period, allow_hyphen_values = true, default_value = "2s", help_heading = HEALTH)]
+    pub health_timeout: Duration,
+
+    /// How many have to fail in a row
+    ///
+    /// After so many failures leadership is given up.
+    #[arg(long, env = "ELECT_HEALTH_THRESHOLD", value_name = "N", value_parser = whole::<u32>(1..=u32::MAX.into()), default_value_t = 3, help_heading = HEALTH)]
+    pub health_threshold: u32,
+}
+
+const HEALTH: &str = "Health";
+
+/// What is asked whether the application is well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HealthUrl(Uri);
+
+impl HealthUrl {
+    /// The URL, which has the scheme `http` and a host.
+    pub const fn uri(&self) -> &Uri {
+        &self.0
+    }
+}
+
+impl fmt::Display for HealthUrl {
+    /// Without what stands behind `?`, which may be a secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let host = self.0.authority().map_or("", |authority| authority.as_str());
+        write!(f, "http://{host}{}", self.0.path())
+    }
+}
+
+impl FromStr for HealthUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let refuse = |why: &str| Err(format!("{why}; write http://127.0.0.1:8080/healthz"));
+        let Ok(uri) = text.parse::<Uri>() else { return refuse("not a URL") };
+        match (uri.scheme_str(), uri.authority()) {
+            (Some("http"), Some(authority)) if authority.as_str().contains('@') => {
+                refuse("a name or a password is not sent")
+            }
+            (Some("http"), Some(_)) => Ok(Self(uri)),
+            (Some("https"), _) => refuse("TLS is not spoken with an application of this machine"),
+            _ => refuse("not an http:// URL"),
+        }
+    }
+}
+
+const HOOKS: &str = "Hooks";
+
+/// What is run beside, when leadership changes.
+#[derive(Args, Clone, Debug)]
+pub struct HookArgs {
+    /// Run once we lead
+    ///
+    /// Beside the command, and dead before anybody else can lead. A command whose words are split as a shell does it;
+    /// it is executed without one.
+    #[arg(long, env = "ELECT_ON_ELECTED", value_name = "CMD", value_hint = ValueHint::CommandString, allow_hyphen_values = true, help_heading = HOOKS)]
+    pub on_elected: Option<CommandLine>,
+
+    /// Run once we do not any more
+    ///
+    /// When the command is dead, however that came. Another may lead by then.
+    #[arg(long, env = "ELECT_ON_LOST", value_name = "CMD", value_hint = ValueHint::CommandString, allow_hyphen_values = true, help_heading = HOOKS)]
+    pub on_lost: Option<CommandLine>,
+
+    /// Run when another leads, or nobody
+    ///
+    /// And at first. Its environment has the id and the token of whoever leads.
+    #[arg(long, env = "ELECT_ON_CHANGE", value_name = "CMD", value_hint = ValueHint::CommandString, allow_hyphen_values = true, help_heading = HOOKS)]
+    pub on_change: Option<CommandLine>,
+
+    /// Kill each of these after so long
+    #[arg(long, env = "ELECT_HOOK_TIMEOUT", value_name = "DUR", value_parser = parse_period, allow_hyphen_values = true, default_value = "10s", help_heading = HOOKS)]
+    pub hook_timeout: Duration,
+}
+
+/// How elect speaks.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct LogArgs {
+    /// Say nothing but errors
+    #[arg(short, long, env = "ELECT_QUIET", value_parser = BoolishValueParser::new(), help_heading = GENERAL)]
+    pub quiet: bool,
+
+    /// Say everything
+    ///
+    /// Without it, and off a terminal, elect says only what somebody has to know.
+    #[arg(short, long, env = "ELECT_VERBOSE", value_parser = BoolishValueParser::new(), help_heading = GENERAL)]
+    pub verbose: bool,
+
+    /// text or json, on stderr
+    #[arg(long, env = "ELECT_LOG_FORMAT", value_enum, value_name = "FORMAT", default_value_t = LogFormat::Text, help_heading = GENERAL)]
+    pub log_format: LogFormat,
+}
+
+impl LogArgs {
+    /// Drops the flag whose rival comes from a nearer layer, and says which.
+    pub(super) fn settle(&mut self, layers: Layers<'_>) -> Result<Option<Overruled>, Box<Rivals>> {
+        if !(self.quiet && self.verbose) {
+            return Ok(None);
+        }
+        let overruled = layers.settle("quiet", "verbose")?;
+        let dropped = if overruled.flag == "quiet" { &mut self.quiet } else { &mut self.verbose };
+        *dropped = false;
+        Ok(Some(overruled))
+    }
+}
+
+/// When a command that has ended is started again.
+#[derive(Args, Clone, Debug)]
+pub struct RestartArgs {
+    /// Start it again at its end
+    ///
+    /// While we lead, with the same token, once nothing of it is left. Not when somebody wanted it to end, when it
+    /// could not be executed, or when it has done what --once is for.
+    #[arg(long, env = "ELECT_RESTART", value_enum, value_name = "WHEN", default_value_t = Restart::Never, help_heading = COMMAND)]
+    pub restart: Restart,
+
+    /// How long after its end
+    ///
+    /// The pause doubles from one start to the next; 10 ms at least.
+    #[arg(long, env = "ELECT_RESTART_DELAY", value_name = "DUR", value_parser = parse_period, allow_hyphen_values = true, default_value = "1s", help_heading = COMMAND)]
+    pub restart_delay: Duration,
+
+    /// The longest such pause
+    ///
+    /// A command that has run for that long begins with --restart-delay again.
+    #[arg(long, env = "ELECT_RESTART_MAX_DELAY", value_name = "DUR", value_parser = parse_period, allow_hyphen_values = true, default_value = "1m", help_heading = COMMAND)]
+    pub restart_max_delay: Duration,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::HealthUrl;
+
+    #[test]
+    fn urls_of_an_application() {
+        for good in ["http://127.0.0.1:8080/healthz", "http://[::1]/", "http://localhost?full=1"] {
+            assert!(good.parse::<HealthUrl>().is_ok(), "{good}");
+        }
+        for bad in ["", "/healthz", "localhost:80", "https://a/", "ftp://a/", "http://me:pw@a/"] {
+            let why = bad.parse::<HealthUrl>().unwrap_err();
+            assert!(why.contains("http://127.0.0.1"), "{bad}: {why}");
+        }
+    }
+
+    #[test]
+    fn what_may_be_a_secret_is_not_shown() {
+        let url: HealthUrl = "http://127.0.0.1:8080/healthz?token=secret".parse().unwrap();
+        assert_eq!(url.to_string(), "http://127.0.0.1:8080/healthz");
+        assert_eq!(url.uri().query(), Some("token=secret"));
+    }
+}

@@ -1,0 +1,298 @@
+//! The arguments of what looks on: `check`, `history`, `observe`, `status` and `wait`.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::builder::BoolishValueParser;
+use clap::{Args, ValueHint};
+
+use super::backend_url::STORES;
+use super::origin::{Layers, Overruled, Rivals};
+use super::values::{OutputFormat, parse_duration, whole};
+use super::{BackendUrl, FileArgs, TargetArgs};
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  elect check && echo \"still leading\"
+  elect check --remaining 5s || exit    stop before the lease does
+  elect check --lease-file /run/lease   outside: in another container, say";
+
+const CHECK_MORE: &str = "\
+Exit codes:
+  0    we lead, and the lease runs on for at least --remaining; no time limit
+       counts as enough
+  1    it does not, or leadership has ended
+  125  there is no lease to look at: none is named, or its file cannot be read
+
+Use:
+  Run it inside a command that `elect run` started, which finds ELECT_LEASE, or
+  name the file of another elect's --lease-file. The store is not asked.";
+
+/// The arguments of `elect check`.
+#[derive(Args, Debug)]
+#[command(after_help = CHECK_EXAMPLES, after_long_help = CHECK_MORE)]
+pub struct CheckArgs {
+    /// How long it must still hold [default: 0]
+    ///
+    /// 500ms, 15s, 2m; a bare number is seconds.
+    #[arg(long, env = "ELECT_REMAINING", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true)]
+    pub remaining: Option<Duration>,
+
+    /// Whose lease it is [default: the command's own]
+    ///
+    /// The file that another elect of this machine keeps with its --lease-file.
+    #[arg(long, env = "ELECT_LEASE_FILE", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub lease_file: Option<PathBuf>,
+
+    /// Believe this user, too
+    ///
+    /// A number, as of the other container's runAsUser. Needed where others can write to the folder and that elect is
+    /// neither ours nor root's.
+    #[arg(long, env = "ELECT_LEASE_OWNER", value_name = "UID", value_parser = whole::<u32>(0..=u32::MAX.into()))]
+    pub lease_owner: Option<u32>,
+}
+
+/// What `elect wait` waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Goal {
+    /// Somebody leads.
+    Led,
+    /// Nobody leads.
+    Vacant,
+    /// The candidate of this id leads, or one whose `--id` this is.
+    LedBy(String),
+}
+
+impl FromStr for Goal {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(match text {
+            "" => return Err("it is empty: leader, vacant, or an ID"),
+            "leader" => Self::Led,
+            "vacant" => Self::Vacant,
+            id => Self::LedBy(id.to_owned()),
+        })
+    }
+}
+
+impl fmt::Display for Goal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Led => f.write_str("leader"),
+            Self::Vacant => f.write_str("vacant"),
+            Self::LedBy(id) => f.write_str(id),
+        }
+    }
+}
+
+const HISTORY_EXAMPLES: &str = "\
+Examples:
+  elect history nightly                 the last 50, the newest at the end
+  elect history -b etcd://a,b --last 1 nightly
+  elect history -o json nightly | jq -r '.leaderships[-1].reason'";
+
+const HISTORY_MORE: &str = "\
+Exit codes:
+  0    it was shown; also if nobody has led yet
+  125  failure: usage, configuration, the store
+
+Output:
+  JSON and YAML have one object, with the newest leadership at the end:
+  election:    its name
+  backend:     where it is kept
+  leaderships: [{token, id, start, end, reason}]
+  Times are RFC 3339 in UTC by the clock of the leader, and end and reason are
+  null as long as nobody has said how it ended: `elect status` tells whether it
+  lasts. What a leader did not live to say its successor says, with the time at
+  which it began itself.
+  A program that is no elect is not in it. Of a leader that was killed in the
+  first tenth of a second, or whose command ended before the store had answered
+  it once, nothing may be known.";
+
+/// The arguments of `elect history`.
+#[derive(Args, Debug)]
+#[command(after_help = HISTORY_EXAMPLES, after_long_help = HISTORY_MORE)]
+pub struct HistoryArgs {
+    /// Which election, and where it is kept.
+    #[command(flatten)]
+    pub target: TargetArgs,
+
+    /// table, json or yaml
+    #[arg(short, long, env = "ELECT_OUTPUT", value_enum, value_name = "FORMAT", default_value_t = OutputFormat::Table)]
+    pub output: OutputFormat,
+
+    /// Show only so many, the newest [default: all 50]
+    #[arg(long, env = "ELECT_LAST", value_name = "N", value_parser = whole::<NonZeroUsize>(1..=u32::MAX.into()))]
+    pub last: Option<NonZeroUsize>,
+
+    /// Which configuration file counts.
+    #[command(flatten)]
+    pub file: FileArgs,
+}
+
+const OBSERVE_EXAMPLES: &str = "\
+Examples:
+  elect observe nightly                 until Ctrl-C
+  elect observe -b etcd://a,b nightly
+  elect observe -o json nightly | jq -r 'select(.event == \"leader\").id'";
+
+const OBSERVE_MORE: &str = "\
+Exit codes:
+  0    INT, TERM, HUP or QUIT came, or nobody reads stdout any more
+  125  failure: usage, configuration, a store that refuses us
+
+Output:
+  First how it stands, then a line for each change, at once. JSON is one object a
+  line, YAML one document a change, with the same keys:
+  time:      when it was seen, RFC 3339 in UTC, by the clock of this machine
+  election:  its name
+  event:     leader     somebody else leads, or anew: with id and token
+             vacant     nobody leads
+             joined     a candidate waits: with id
+             left       a candidate is gone: with id
+             outage     the store has not answered for some seconds: with reason
+             recovered  it answers again
+  id, host, pid, command: the candidate, as `elect status` has it, or null
+  token:     the fencing token of a leader, else null
+  reason:    why the store does not answer, else null
+  Nothing is told that the store did not say: what changed while it did not answer,
+  or between two answers of it, is told as the difference. Tokens always rise.";
+
+/// The arguments of `elect observe`.
+#[derive(Args, Debug)]
+#[command(after_help = OBSERVE_EXAMPLES, after_long_help = OBSERVE_MORE)]
+pub struct ObserveArgs {
+    /// Which election, and where it is kept.
+    #[command(flatten)]
+    pub target: TargetArgs,
+
+    /// table (lines for people), json or yaml
+    #[arg(short, long, env = "ELECT_OUTPUT", value_enum, value_name = "FORMAT", default_value_t = OutputFormat::Table)]
+    pub output: OutputFormat,
+
+    /// Which configuration file counts.
+    #[command(flatten)]
+    pub file: FileArgs,
+}
+
+const STATUS_EXAMPLES: &str = "\
+Examples:
+  elect status                          all elections on this machine's disk
+  elect status -b etcd://a,b nightly    one election of another store
+  elect status --watch                  kept up to date, until Ctrl-C
+  elect status nightly && echo led      its exit code is 1 if nobody leads";
+
+const STATUS_MORE: &str = "\
+Exit codes:
+  0    every named election has a leader (of slots one, of shards each); or
+       none was named
+  1    a named election has no leader
+  125  failure: usage, configuration, the store
+
+Output:
+  JSON and YAML have one object for each election:
+  elections: [{election, backend, leader, waiting, paused}]
+  leader:    null or {id, host, pid, command, containment, priority, token,
+             since, joined, remaining_ms, stopped}
+  waiting:   [{place, id, host, pid, command, containment, priority, joined,
+             stopped}], those who came first before the others
+  An election with slots or shards has no leader itself; its waiting have no
+  slot, and it has one key more:
+  division:  {kind, parts: [{election, ...}], members: [{place, id, ...,
+             holds}]}
+  kind is slots or shards, parts are elections, members those over whom shards
+  are spread; holds is how many each of them leads.
+  Times are RFC 3339 in UTC; remaining_ms is null where leases do not end by
+  time.";
+
+/// The arguments of `elect status`.
+#[derive(Args, Debug)]
+#[command(after_help = STATUS_EXAMPLES, after_long_help = STATUS_MORE)]
+pub struct StatusArgs {
+    /// Where the elections are kept
+    #[arg(short, long, env = "ELECT_BACKEND", value_name = "URL", value_hint = ValueHint::Url, default_value = "file:", long_help = STORES)]
+    pub backend: BackendUrl,
+
+    /// table, json or yaml
+    #[arg(short, long, env = "ELECT_OUTPUT", value_enum, value_name = "FORMAT", default_value_t = OutputFormat::Table)]
+    pub output: OutputFormat,
+
+    /// Stay, and keep the table up to date
+    ///
+    /// On a terminal, until Ctrl-C, with exit code 0. While the store does not answer, it says how old what it
+    /// shows is; a leader is "unknown" once its lease could have ended. SUSPICION rises when a leader does not
+    /// renew its lease as it did before: about 8 says that it hardly will. For programs there is `elect observe`.
+    #[arg(long, env = "ELECT_WATCH", value_parser = BoolishValueParser::new())]
+    pub watch: bool,
+
+    /// Which configuration file counts.
+    #[command(flatten)]
+    pub file: FileArgs,
+
+    /// The elections to look at [default: all]
+    #[arg(value_name = "ELECTION", value_hint = ValueHint::Other)]
+    pub elections: Vec<String>,
+}
+
+impl StatusArgs {
+    /// Drops the flag whose rival comes from a nearer layer, and says which: what is kept up to date is a
+    /// table.
+    pub(super) fn settle(&mut self, layers: Layers<'_>) -> Result<Vec<Overruled>, Box<Rivals>> {
+        if !self.watch || self.output == OutputFormat::Table {
+            return Ok(Vec::new());
+        }
+        let overruled = layers.settle("output", "watch")?;
+        match overruled.flag {
+            "watch" => self.watch = false,
+            _ => self.output = OutputFormat::Table,
+        }
+        Ok(vec![overruled])
+    }
+}
+
+const WAIT_EXAMPLES: &str = "\
+Examples:
+  elect wait nightly                        until somebody leads
+  elect wait nightly --for vacant           until nobody does
+  elect wait web --for web2 --timeout 1m    until web2 leads";
+
+const WAIT_MORE: &str = "\
+Exit codes:
+  0    it is so
+  75   it was not so before the time of --timeout was over
+  125  failure: usage, configuration, the store; also if the store has not
+       answered once before the time was over
+
+Output:
+  None on stdout. A store that falls silent is asked until it answers; stderr
+  says so once.";
+
+/// The arguments of `elect wait`.
+#[derive(Args, Debug)]
+#[command(after_help = WAIT_EXAMPLES, after_long_help = WAIT_MORE)]
+pub struct WaitArgs {
+    /// Which election, and where it is kept.
+    #[command(flatten)]
+    pub target: TargetArgs,
+
+    /// leader, vacant, or who is to lead
+    ///
+    /// An ID is a whole one, as `elect status` shows it, or the label in front of its last part: what
+    /// --id said, or else the name of the host.
+    #[arg(id = "for", long, env = "ELECT_FOR", value_name = "leader|vacant|ID", value_hint = ValueHint::Other, default_value = "leader")]
+    pub goal: Goal,
+
+    /// Wait at most so long [default: without end]
+    ///
+    /// 500ms, 15s, 2m; a bare number is seconds. With 0 the store is asked once.
+    #[arg(long, env = "ELECT_TIMEOUT", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true)]
+    pub timeout: Option<Duration>,
+
+    /// Which configuration file counts.
+    #[command(flatten)]
+    pub file: FileArgs,
+}

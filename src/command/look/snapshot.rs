@@ -1,0 +1,357 @@
+use std::collections::BTreeSet;
+use std::iter;
+use std::time::Duration;
+
+use elect_api::{
+    Boottime, Cell, Division, ElectionName, Error, ErrorKind, Profile, Scope, Store, Survey,
+};
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+
+use crate::command::attempts::insist;
+use crate::election::history::last_led;
+use crate::election::orders::{Orders, Request};
+use crate::election::ranking::Field;
+use crate::guard;
+use crate::report::{ElectionStatus, PauseStatus, Suspicion};
+
+/// How old what is seen may be and count as the present. Whoever looks on has asked again by then, and waited
+/// for the answer.
+pub(in crate::command) const FRESH: Duration = Duration::from_secs(4);
+
+/// For how long a head that may be about to stand back is looked at again, before it counts as the leader, and the
+/// pause between two looks.
+const SETTLING: Duration = Duration::from_millis(700);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// How many parts are looked at at once.
+const ABREAST: usize = 16;
+
+/// How much of an election that is divided is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::command) enum Reach {
+    /// What all parts have in common.
+    Whole,
+    /// That, and each part. Where all elections are looked at, a part is not one more of them.
+    Parts,
+}
+
+/// What was seen of some elections.
+#[derive(Debug)]
+pub(in crate::command) struct Snapshot {
+    /// When the question was sent whose answer is the oldest here.
+    pub(in crate::command) at: Boottime,
+    /// Each election, in the order asked for.
+    pub(in crate::command) elections: Vec<Seen>,
+    /// Those that nobody asked for by name and of which nothing could be seen.
+    pub(in crate::command) left_out: Vec<(ElectionName, anyhow::Error)>,
+}
+
+/// What was seen of one election.
+#[derive(Debug)]
+pub(in crate::command) struct Seen {
+    pub(in crate::command) election: ElectionName,
+    /// Who leads and who waits. While the election is paused, whoever is next to lead waits.
+    pub(in crate::command) survey: Survey,
+    /// Who wants nobody to lead, if somebody does.
+    pub(in crate::command) pause: Option<Request>,
+    /// When the question was sent.
+    pub(in crate::command) asked: Boottime,
+    /// When the answer was there.
+    pub(in crate::command) answered: Boottime,
+    /// How suspicious the leader is, for somebody who has seen enough of it.
+    pub(in crate::command) suspicion: Option<Suspicion>,
+    /// Into what it is divided.
+    pub(in crate::command) division: Division,
+    /// Each of its parts, if they were looked at.
+    pub(in crate::command) parts: Vec<Self>,
+}
+
+impl Snapshot {
+    /// As a report shows it.
+    pub(in crate::command) fn statuses(&self, store: &Profile) -> Vec<ElectionStatus> {
+        self.elections.iter().map(|seen| seen.status(store)).collect()
+    }
+
+    /// The one that was asked for, where it was one.
+    pub(in crate::command) fn into_only(self) -> Survey {
+        self.elections.into_iter().next().map(|seen| seen.survey).unwrap_or_default()
+    }
+}
+
+impl Seen {
+    /// As a report shows it.
+    pub(in crate::command) fn status(&self, store: &Profile) -> ElectionStatus {
+        let pause = self.pause.as_ref();
+        let parts = self.parts.iter().map(|part| part.status(store)).collect();
+        ElectionStatus::new(&self.election, store, &self.survey)
+            .suspecting(self.suspicion)
+            .paused(pause.map(|it| PauseStatus::new(it.by(), it.at(), it.reason())))
+            .divided(self.division, &self.survey, parts)
+    }
+
+    /// It, and each of its parts.
+    pub(in crate::command) fn elections(&self) -> impl Iterator<Item = &Self> {
+        iter::once(self).chain(&self.parts)
+    }
+}
+
+/// Surveys the elections that are named, or else all, each in up to so many attempts.
+///
+/// # Errors
+/// The store does not answer, or refuses us; also if that is so for one election that is named.
+pub(in crate::command) async fn look(
+    store: &dyn Store,
+    named: &[ElectionName],
+    attempts: u32,
+    reach: Reach,
+) -> anyhow::Result<Snapshot> {
+    let asking = Asking { store, location: store.profile().location, attempts, reach };
+    let mut snapshot = Snapshot { at: guard::now(), elections: Vec::new(), left_out: Vec::new() };
+    let all = match named {
+        [] => asking.all().await?,
+        named => named.to_vec(),
+    };
+    let mut oldest = None;
+    // Those of what was seen already.
+    let mut parts = BTreeSet::new();
+    for name in all {
+        if named.is_empty() && parts.contains(&name) {
+            continue;
+        }
+        match asking.see(&name).await {
+            Ok(seen) => {
+                oldest.get_or_insert(seen.asked);
+                parts.extend(seen.parts.iter().map(|part| part.election.clone()));
+                snapshot.elections.push(seen);
+            }
+            // What is wrong with one election says nothing about the others.
+            Err(error) if named.is_empty() && (attempts > 1 || is_final(&error)) => {
+                snapshot.left_out.push((name, error));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    snapshot.at = oldest.unwrap_or(snapshot.at);
+    Ok(snapshot)
+}
+
+/// Whom to ask, and how.
+struct Asking<'a> {
+    store: &'a dyn Store,
+    location: String,
+    attempts: u32,
+    reach: Reach,
+}
+
+impl Asking<'_> {
+    async fn insist<T>(&self, ask: impl AsyncFnMut() -> Result<T, Error>) -> anyhow::Result<T> {
+        insist(&self.location, self.attempts, ask).await
+    }
+
+    /// All elections that there are, a whole before its parts, and all that are paused. A store may have none that
+    /// nobody is in, as is the whole while all who take part have a slot.
+    async fn all(&self) -> anyhow::Result<Vec<ElectionName>> {
+        let all = self.insist(async || self.store.list(Scope::Entered).await).await?;
+        let mut all = BTreeSet::from_iter(all);
+        let wholes: BTreeSet<_> = all.iter().filter_map(Division::whole).collect();
+        for name in self.insist(async || self.store.list(Scope::Asked).await).await? {
+            if all.contains(&name) {
+                continue;
+            }
+            let orders = match self.insist(async || orders(self.store, &name).await).await {
+                Ok(orders) => orders,
+                // Whoever looks at it says so.
+                Err(error) if is_final(&error) => {
+                    all.insert(name);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let is_whole_of_some = wholes.contains(&name) && !orders.division().is_whole();
+            if orders.pausing().is_some() || is_whole_of_some {
+                all.insert(name);
+            }
+        }
+        Ok(all.into_iter().collect())
+    }
+
+    /// One election, and its parts if those are wanted.
+    async fn see(&self, name: &ElectionName) -> anyhow::Result<Seen> {
+        let mut seen = self.insist(async || see(self.store, name).await).await?;
+        if self.reach == Reach::Parts {
+            let numbers = 0..seen.division.parts().min(Division::MOST_SHARDS);
+            let parts: Vec<_> =
+                numbers.filter_map(|number| Division::part(name, number).ok()).collect();
+            let looks = parts.iter().map(|part| self.insist(async || see(self.store, part).await));
+            seen.parts = stream::iter(looks).buffered(ABREAST).try_collect().await?;
+        }
+        Ok(seen)
+    }
+}
+
+/// What is asked of an election. What cannot be read is obeyed by nobody.
+///
+/// # Errors
+/// As the store has them.
+pub(in crate::command) async fn orders(
+    store: &dyn Store,
+    election: &ElectionName,
+) -> Result<Orders, Error> {
+    match store.read(election, Cell::Control).await {
+        Ok(asked) => Ok(Orders::read(asked.bytes.as_deref()).unwrap_or_default()),
+        Err(error) if error.kind() == ErrorKind::Unfit => Ok(Orders::default()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Looks at one election, once: who takes part, and what is asked of them.
+///
+/// # Errors
+/// As the store has them.
+pub(in crate::command) async fn see(
+    store: &dyn Store,
+    election: &ElectionName,
+) -> Result<Seen, Error> {
+    let patience = guard::now() + SETTLING;
+    let (asked, answered, orders, survey) = loop {
+        let asked = guard::now();
+        let survey = store.survey(election).await?;
+        let answered = guard::now();
+        let orders = orders(store, election).await?;
+        if !orders.are_ranked() || orders.pausing().is_some() {
+            break (asked, answered, orders, survey);
+        }
+        let field = Field { survey, last: last_led(store, election).await? };
+        if !field.is_unsettled(&orders) || patience <= answered {
+            let survey = field.settled(&orders);
+            break (asked, answered, orders, survey);
+        }
+        tokio::time::sleep(PAUSE).await;
+    };
+    Ok(Seen {
+        election: election.clone(),
+        survey: orders.obeyed(survey),
+        pause: orders.pausing().cloned(),
+        asked,
+        answered,
+        suspicion: None,
+        division: orders.division(),
+        parts: Vec::new(),
+    })
+}
+
+/// Whether asking again cannot help.
+pub(super) fn is_final(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| cause.downcast_ref::<Error>().is_some_and(Error::is_permanent))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use async_trait::async_trait;
+    use elect_api::{
+        Candidate, Cell, ElectionName, Entry, Error, ErrorKind, If, Leader, Lease, Order, Profile,
+        Removal, Scope, Seat, Store, Survey, Token, Versioned, Written,
+    };
+
+    use super::{Reach, look};
+    use crate::report::StatusReport;
+
+    /// A store with one election that is led and one that is not.
+    struct Fake;
+
+    #[async_trait]
+    impl Store for Fake {
+        fn profile(&self) -> Profile {
+            Profile::new("fake", "fake:here".to_owned(), Lease::Unlimited, Order::Queue)
+        }
+
+        async fn open(
+            &self,
+            _: &ElectionName,
+            _: &Candidate,
+            _: Duration,
+        ) -> Result<Box<dyn Seat>, Error> {
+            Err(Error::new(ErrorKind::Denied, "a status must not take part"))
+        }
+
+        async fn read(&self, election: &ElectionName, cell: Cell<'_>) -> Result<Versioned, Error> {
+            if election.as_str() == "closed" && cell == Cell::Control {
+                return Err(Error::new(ErrorKind::Denied, "not for you"));
+            }
+            Ok(Versioned::default())
+        }
+
+        async fn write(
+            &self,
+            _: &ElectionName,
+            _: Cell<'_>,
+            _: &[u8],
+            _: If,
+        ) -> Result<Written, Error> {
+            Err(Error::new(ErrorKind::Denied, "a status must not write"))
+        }
+
+        async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
+            if election.as_str() != "led" {
+                return Ok(Survey::default());
+            }
+            let candidate = Candidate {
+                id: "a".to_owned(),
+                host: "web".to_owned(),
+                pid: 1,
+                command: "job".to_owned(),
+                containment: "scan".to_owned(),
+                priority: Candidate::USUAL_PRIORITY,
+                division: elect_api::Division::Whole,
+            };
+            let entry = Entry::new(candidate, Some(UNIX_EPOCH), 0);
+            Ok(Survey {
+                leader: Some(Leader {
+                    entry,
+                    token: Token::new(1),
+                    since: Some(UNIX_EPOCH),
+                    remaining: None,
+                    renewed: None,
+                }),
+                waiting: Vec::new(),
+            })
+        }
+
+        async fn remove(&self, _: &ElectionName, _: Removal<'_>) -> Result<(), Error> {
+            Err(Error::new(ErrorKind::Denied, "a status must not remove anything"))
+        }
+
+        async fn list(&self, scope: Scope) -> Result<Vec<ElectionName>, Error> {
+            let names: &[&str] = match scope {
+                Scope::Entered => &["idle", "led"],
+                Scope::Asked => &["closed", "led", "resumed"],
+            };
+            Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
+        }
+    }
+
+    fn names_seen(named: &[&str]) -> (Vec<String>, bool) {
+        let named: Vec<ElectionName> = named.iter().map(|name| name.parse().unwrap()).collect();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let snapshot = runtime.block_on(look(&Fake, &named, 1, Reach::Parts)).unwrap();
+        let report = StatusReport { elections: snapshot.statuses(&Fake.profile()) };
+        assert!(report.elections.iter().all(|election| election.backend == "fake:here"));
+        let left_out: Vec<_> = snapshot.left_out.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(left_out, if named.is_empty() { vec!["closed"] } else { vec![] });
+        let led = report.is_led();
+        (report.elections.into_iter().map(|election| election.election).collect(), led)
+    }
+
+    #[test]
+    fn all_elections_if_none_is_named() {
+        assert_eq!(names_seen(&[]), (vec!["idle".to_owned(), "led".to_owned()], false));
+    }
+
+    #[test]
+    fn a_named_election_that_nobody_entered_has_no_leader() {
+        assert_eq!(names_seen(&["led"]), (vec!["led".to_owned()], true));
+        assert!(!names_seen(&["led", "unheard-of"]).1);
+    }
+}

@@ -1,0 +1,386 @@
+//! Who stamped when: the memory that all candidates of a selftest share, and the command that writes there.
+//!
+//! When which process ran, as the processes themselves say it.
+//!
+//! They write into memory of the self-test's, which they inherit by the number of a descriptor: whatever ends
+//! the self-test, nothing is left of it once they are dead. Its words are
+//!
+//! ```text
+//! 0       whose main process is to end, and whether all others are; locked as long as the self-test lives
+//! 7i + 2  what process i is for, its token, its first and its newest stamp, whether another tree was alive
+//!         when it started, when it saw the lease renewed, and for how long that was at most; locked as
+//!         long as it lives
+//! ```
+//!
+//! Stamps are nanoseconds of `CLOCK_BOOTTIME`.
+
+use std::env;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use anyhow::Context;
+use elect_api::Boottime;
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::signal::{SigSet, Signal};
+
+use super::{OURSELVES, SUBCOMMAND};
+use crate::cli::{StampArgs, Stamping};
+use crate::guard::lease::{self, Until};
+use crate::guard::{self, locks};
+
+const WORD: u64 = 8;
+/// The words of one process.
+const WORDS: usize = 7;
+/// More processes than any check starts.
+const MOST: u64 = 64;
+
+/// The memory that the stamps are in.
+#[derive(Debug)]
+pub(super) struct Stamps {
+    /// An open file of this process alone, so that locks are its own.
+    file: File,
+    /// What is inherited, if it is we who hand it on.
+    handoff: Option<File>,
+}
+
+/// What one process has left.
+#[derive(Clone, Debug)]
+struct Trace {
+    tag: u64,
+    token: u64,
+    first: Boottime,
+    last: Boottime,
+    is_alive: bool,
+    beside: bool,
+    promise: Option<Promise>,
+}
+
+/// What all processes of one tree have left.
+#[derive(Clone, Debug)]
+pub(super) struct Tree {
+    /// How many they are.
+    pub(super) processes: usize,
+    /// The first stamp of any of them.
+    pub(super) first: Boottime,
+    /// The newest stamp of any of them.
+    pub(super) last: Boottime,
+    /// Whether one of them lives.
+    pub(super) is_alive: bool,
+    /// Its fencing token.
+    pub(super) token: u64,
+    /// Whether a process of another tree was alive when one of them started.
+    pub(super) is_beside: bool,
+    /// What one of them has seen of the lease, where that has a limit.
+    pub(super) promise: Option<Promise>,
+}
+
+/// What a process has seen of the lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Promise {
+    /// When it saw it renewed last: the renewal was asked for before.
+    pub(super) seen: Boottime,
+    /// The longest time, counted from when a renewal was seen, that all was to be dead after.
+    pub(super) longest: Duration,
+}
+
+/// The place of this process.
+pub(super) struct Stamper<'a> {
+    stamps: &'a Stamps,
+    place: u64,
+}
+
+impl Stamps {
+    /// Memory for the stamps of all that inherit its [number](Self::number).
+    pub(super) fn new() -> io::Result<Self> {
+        let handoff = File::from(memfd_create(c"elect-stamps", MFdFlags::empty())?);
+        handoff.set_len(start_of(MOST) * WORD)?;
+        let ours = Self::join(handoff.as_raw_fd())?;
+        locks::lock(&ours.file, bytes(0, 1))?;
+        Ok(Self { handoff: Some(handoff), ..ours })
+    }
+
+    /// The memory that was inherited by this number.
+    pub(super) fn join(number: RawFd) -> io::Result<Self> {
+        let path = format!("/proc/self/fd/{number}");
+        Ok(Self { file: File::options().read(true).write(true).open(path)?, handoff: None })
+    }
+
+    /// By which number whoever is started inherits it.
+    pub(super) fn number(&self) -> RawFd {
+        self.handoff.as_ref().unwrap_or(&self.file).as_raw_fd()
+    }
+
+    /// Has the main process of the tree of this tag end, or all of them.
+    pub(super) fn end(&self, tag: &str, all: bool) -> io::Result<()> {
+        self.write(0, &[word(tag), u64::from(all)])
+    }
+
+    /// Whether the main process of the tree of this tag is to end, or another one.
+    pub(super) fn is_to_end(&self, tag: &str, is_main: bool) -> bool {
+        self.read(0).is_ok_and(|[end, all]| end == word(tag) && (is_main || all != 0))
+    }
+
+    /// Whether the self-test is gone.
+    pub(super) fn is_forgotten(&self) -> bool {
+        !locks::is_locked(&self.file, bytes(0, 1)).unwrap_or(false)
+    }
+
+    /// The tree of this tag, as far as it has come.
+    pub(super) fn tree(&self, tag: &str) -> Option<Tree> {
+        let traces: Vec<Trace> = self.traces().filter(|trace| trace.tag == word(tag)).collect();
+        Some(Tree {
+            processes: traces.len(),
+            first: traces.iter().map(|trace| trace.first).min()?,
+            last: traces.iter().map(|trace| trace.last).max()?,
+            is_alive: traces.iter().any(|trace| trace.is_alive),
+            token: traces.iter().map(|trace| trace.token).max()?,
+            is_beside: traces.iter().any(|trace| trace.beside),
+            promise: traces.iter().filter_map(|trace| trace.promise).reduce(|one, other| Promise {
+                seen: one.seen.max(other.seen),
+                longest: one.longest.max(other.longest),
+            }),
+        })
+    }
+
+    fn traces(&self) -> impl Iterator<Item = Trace> {
+        (0..MOST).filter_map(|place| {
+            // In this order: the newest stamp of a process that is seen dead is its very last.
+            let is_alive = self.is_locked(place);
+            let [tag, token, first, last, beside, seen, longest] =
+                self.read(start_of(place)).ok()?;
+            (first != 0).then(|| Trace {
+                tag,
+                token,
+                first: instant(first),
+                last: instant(last),
+                is_alive,
+                beside: beside != 0,
+                promise: (seen != 0).then(|| Promise {
+                    seen: instant(seen),
+                    longest: Duration::from_nanos(longest),
+                }),
+            })
+        })
+    }
+
+    /// Makes the first stamp of this process, which is one of the tree with this tag and token.
+    pub(super) fn start(&self, tag: &str, token: u64) -> io::Result<Stamper<'_>> {
+        let place = self.take_place()?;
+        let now = nanos();
+        // From here on others see it: of two that start at once at least one sees the other.
+        self.write(start_of(place), &[word(tag), token, now, now])?;
+        if self.traces().any(|other| other.is_alive && other.token != token) {
+            self.write(start_of(place) + 4, &[1])?;
+        }
+        Ok(Stamper { stamps: self, place })
+    }
+
+    /// Takes the first place that nobody has or had.
+    fn take_place(&self) -> io::Result<u64> {
+        let was_taken = |place| self.read::<WORDS>(start_of(place)).map(|words| words[2] != 0);
+        for place in 0..MOST {
+            if was_taken(place)? || !locks::lock(&self.file, all_of(place))? {
+                continue;
+            }
+            if !was_taken(place)? {
+                return Ok(place);
+            }
+            locks::unlock(&self.file, all_of(place))?;
+        }
+        Err(io::Error::other("there are too many processes"))
+    }
+
+    fn is_locked(&self, place: u64) -> bool {
+        locks::is_locked(&self.file, all_of(place)).unwrap_or(false)
+    }
+
+    fn read<const N: usize>(&self, from: u64) -> io::Result<[u64; N]> {
+        let mut words = [0; N];
+        let mut buffer = [0; WORDS * size_of::<u64>()];
+        let buffer = &mut buffer[..size_of_val(&words)];
+        self.file.read_exact_at(buffer, from * WORD)?;
+        for (word, bytes) in words.iter_mut().zip(buffer.as_chunks().0) {
+            *word = u64::from_ne_bytes(*bytes);
+        }
+        Ok(words)
+    }
+
+    fn write(&self, from: u64, words: &[u64]) -> io::Result<()> {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        self.file.write_all_at(&bytes, from * WORD)
+    }
+}
+
+impl Stamper<'_> {
+    /// Makes a stamp.
+    pub(super) fn stamp(&self) -> io::Result<()> {
+        self.stamps.write(start_of(self.place) + 3, &[nanos()])
+    }
+
+    /// Notes that the lease was renewed, as is seen now: all is to be dead at `until`.
+    pub(super) fn note_renewal(&self, until: Boottime) -> io::Result<()> {
+        let from = start_of(self.place) + 5;
+        let [_, known] = self.stamps.read(from)?;
+        let (now, until) = (nanos(), nanos_of(until));
+        self.stamps.write(from, &[now, known.max(until.saturating_sub(now))])
+    }
+}
+
+/// The first word of a place.
+const fn start_of(place: u64) -> u64 {
+    2 + place * WORDS as u64
+}
+
+fn all_of(place: u64) -> Range<i64> {
+    bytes(start_of(place), start_of(place + 1))
+}
+
+fn bytes(from: u64, to: u64) -> Range<i64> {
+    let offset = |word: u64| i64::try_from(word * WORD).unwrap_or(i64::MAX);
+    offset(from)..offset(to)
+}
+
+/// A tag of up to eight letters, as a number.
+fn word(tag: &str) -> u64 {
+    tag.bytes().fold(0, |word, byte| word << 8 | u64::from(byte))
+}
+
+fn instant(nanos: u64) -> Boottime {
+    Boottime::from_boot(Duration::from_nanos(nanos))
+}
+
+fn nanos() -> u64 {
+    nanos_of(guard::now())
+}
+
+fn nanos_of(instant: Boottime) -> u64 {
+    u64::try_from(instant.since_boot().as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// From one stamp to the next.
+const BEAT: Duration = Duration::from_millis(1);
+/// How long a brief one lasts.
+const BRIEF: Duration = Duration::from_millis(30);
+/// Whoever is still there after this is forgotten, and ends.
+const FORGOTTEN: Duration = Duration::from_secs(600);
+
+/// Stamps until it is told to end, or killed. It does not listen to requests to stop.
+///
+/// # Errors
+/// When it cannot stamp.
+pub(in crate::command) fn stamp(args: &StampArgs) -> anyhow::Result<u8> {
+    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
+        SigSet::from(signal).thread_block().context("cannot block a signal")?;
+    }
+    if args.what == Stamping::Escapee {
+        nix::unistd::setsid().context("cannot leave the session")?;
+        start(args, "leaf")?;
+        return Ok(0);
+    }
+    let stamps = Stamps::join(args.stamps).context("cannot open the memory for the stamps")?;
+    let lease = env::var_os("ELECT_LEASE").map(PathBuf::from);
+    let token = env::var("ELECT_TOKEN").ok().and_then(|token| token.parse().ok());
+    let stamper =
+        stamps.start(&args.tag, token.unwrap_or(0)).context("cannot make the first stamp")?;
+    let mut children = Vec::new();
+    if matches!(args.what, Stamping::Tree | Stamping::EscapingTree) {
+        children.push(start(args, "leaf")?);
+    }
+    if args.what == Stamping::EscapingTree {
+        start(args, "escapee")?.wait().context("cannot wait for the one that escapes")?;
+    }
+    let began = guard::now();
+    let mut known = None;
+    loop {
+        stamper.stamp().context("cannot stamp")?;
+        if let Some(until) = lease.as_deref().and_then(until).filter(|until| Some(*until) > known) {
+            stamper.note_renewal(until).context("cannot stamp")?;
+            known = Some(until);
+        }
+        let lasted = guard::now().since(began);
+        let is_over = match args.what {
+            Stamping::Brief => lasted >= BRIEF,
+            Stamping::Tree | Stamping::EscapingTree => stamps.is_to_end(&args.tag, true),
+            Stamping::Leaf | Stamping::Escapee => stamps.is_to_end(&args.tag, false),
+        };
+        if is_over || lasted >= FORGOTTEN || stamps.is_forgotten() {
+            return Ok(0);
+        }
+        sleep(BEAT);
+    }
+}
+
+/// Until when the lease lasts, if it has a limit.
+fn until(lease: &Path) -> Option<Boottime> {
+    match lease::read(lease, None).ok()??.until {
+        Until::Instant(until) => Some(until),
+        Until::Unlimited | Until::Over | Until::NotYet => None,
+    }
+}
+
+fn start(args: &StampArgs, what: &str) -> anyhow::Result<Child> {
+    let mut command = Command::new(OURSELVES);
+    command.arg0("elect").arg(SUBCOMMAND).arg(args.stamps.to_string()).args([&args.tag, what]);
+    command.stdin(Stdio::null()).spawn().context("cannot start a process that stamps")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsRawFd;
+    use std::time::Duration;
+
+    use super::Stamps;
+
+    #[test]
+    fn a_tree_is_what_its_processes_have_left() {
+        let stamps = Stamps::new().unwrap();
+        assert!(stamps.tree("A").is_none());
+        let one = Stamps::join(stamps.number()).unwrap();
+        let stamper = one.start("A", 7).unwrap();
+        stamper.stamp().unwrap();
+        let tree = stamps.tree("A").unwrap();
+        assert_eq!((tree.processes, tree.token, tree.is_beside), (1, 7, false));
+        assert!(tree.is_alive && tree.first <= tree.last && tree.promise.is_none());
+        for seconds in [5, 3] {
+            stamper.note_renewal(tree.last + Duration::from_secs(seconds)).unwrap();
+        }
+        let promise = stamps.tree("A").unwrap().promise.unwrap();
+        assert!(promise.seen >= tree.last && promise.longest > Duration::from_secs(3));
+        drop(one);
+        assert!(!stamps.tree("A").unwrap().is_alive);
+    }
+
+    #[test]
+    fn who_starts_beside_the_living_is_known() {
+        let stamps = Stamps::new().unwrap();
+        let [a, b, c] = [(); 3].map(|()| Stamps::join(stamps.number()).unwrap());
+        a.start("A", 7).unwrap();
+        b.start("B", 8).unwrap();
+        assert!(stamps.tree("B").unwrap().is_beside && !stamps.tree("A").unwrap().is_beside);
+        drop((a, b));
+        c.start("C", 9).unwrap();
+        assert!(!stamps.tree("C").unwrap().is_beside);
+    }
+
+    #[test]
+    fn those_who_stamp_see_what_is_wanted_of_them() {
+        let stamps = Stamps::new().unwrap();
+        let handoff = stamps.handoff.as_ref().unwrap().try_clone().unwrap();
+        let one = Stamps::join(handoff.as_raw_fd()).unwrap();
+        assert!(!one.is_to_end("A", true) && !one.is_forgotten());
+        stamps.end("A", false).unwrap();
+        assert!(one.is_to_end("A", true) && !one.is_to_end("A", false));
+        stamps.end("A", true).unwrap();
+        assert!(one.is_to_end("A", false) && !one.is_to_end("B", true));
+        drop(stamps);
+        assert!(one.is_forgotten());
+    }
+}

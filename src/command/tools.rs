@@ -1,0 +1,188 @@
+//! What is made from the grammar and the configuration file: `elect completions`, `config show`, `dashboard`, `help`, `man`
+//! and `names`.
+//!
+//! `elect names`: what a shell completes where a profile or an election is to be named.
+//!
+//! Somebody waits at a prompt: whatever is wrong, there is simply nothing to offer.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use elect_api::Scope;
+
+use super::explain;
+use super::runtime::block_on;
+use crate::cli::{
+    self, CompletionsArgs, Dashboard, FileChoice, Given, HelpArgs, ManArgs, Named, NamesArgs,
+    OutputFormat, ShowArgs,
+};
+use crate::config::{self, BackendUrl};
+use crate::report::{self, ConfigReport, FAILED};
+
+/// Reports on stdout. The exit code is 0, or 125 for words that the subcommand does not understand.
+///
+/// # Errors
+/// The configuration file cannot be used, or stdout cannot be written.
+pub(super) fn show(args: &ShowArgs, choice: FileChoice) -> anyhow::Result<u8> {
+    let words = match args.words.as_slice() {
+        [] => vec![OsString::from("run")],
+        words => words.to_vec(),
+    };
+    let asked = match cli::parse_part([OsString::from("elect")].into_iter().chain(words)) {
+        Ok(asked) => asked,
+        Err(said) => {
+            explain(&said);
+            return Ok(if said.use_stderr() { FAILED } else { 0 });
+        }
+    };
+    let choice = asked.origins.file().map(|nearer| nearer.or(choice));
+    let places = choice.as_ref().map(|choice| config::places(choice.named()));
+    let over = choice.map_or(Ok(None), |choice| config::over_chosen(&asked, &choice))?;
+    let (given, file) = match over {
+        Some((given, file)) => (given, Some(file)),
+        None => (asked, None),
+    };
+    let report = ConfigReport::new(&given.origins, file, places);
+    let text = match args.output {
+        OutputFormat::Table => report.table(),
+        OutputFormat::Json => serde_json::to_string_pretty(&report)? + "\n",
+        OutputFormat::Yaml => serde_yaml::to_string(&report)?,
+    };
+    report::print(&text).context("cannot write to stdout")?;
+    Ok(0)
+}
+
+/// Prints it on stdout.
+///
+/// # Errors
+/// When that cannot be written.
+pub(super) fn dashboard(what: Dashboard) -> anyhow::Result<u8> {
+    let printed = match what {
+        Dashboard::Alerts { lasting } => report::print(&report::dashboard::alerts(lasting)),
+        Dashboard::Grafana => report::print(report::dashboard::grafana()),
+    };
+    printed.context("cannot write to stdout")?;
+    Ok(0)
+}
+
+/// Prints the script of one shell, or writes those of all to a folder. The exit code is 0.
+///
+/// # Errors
+/// The folder, or stdout, cannot be written.
+pub(super) fn completions(args: &CompletionsArgs) -> anyhow::Result<u8> {
+    if let Some(shell) = args.shell {
+        say(&report::completions(shell, cli::manual()))?;
+    }
+    if let Some(dir) = &args.dir {
+        let scripts = report::SHELLS.map(|shell| {
+            let name = report::completion_file(shell).to_owned();
+            (name, report::completions(shell, cli::manual()))
+        });
+        write_all(dir, &scripts)?;
+    }
+    Ok(0)
+}
+
+/// Prints one page of the manual, or writes all to a folder. The exit code is 0.
+///
+/// # Errors
+/// There is no such subcommand; the folder, or stdout, cannot be written.
+pub(super) fn man(args: &ManArgs) -> anyhow::Result<u8> {
+    if let Some(dir) = &args.dir {
+        write_all(dir, &report::manual_pages(cli::manual())?)?;
+        return Ok(0);
+    }
+    match report::manual_page(cli::manual(), &args.words)? {
+        Some(page) => say(&page),
+        None => no_such(&args.words),
+    }
+}
+
+/// Explains a subcommand in full. The exit code is 0.
+///
+/// # Errors
+/// There is no such subcommand, or stdout cannot be written.
+pub(super) fn help(args: &HelpArgs) -> anyhow::Result<u8> {
+    match report::explanation(cli::manual(), &args.words) {
+        Some(text) => say(&text),
+        None => no_such(&args.words),
+    }
+}
+
+fn say(text: &str) -> anyhow::Result<u8> {
+    report::print(text).context("cannot write to stdout")?;
+    Ok(0)
+}
+
+fn no_such(words: &[String]) -> anyhow::Result<u8> {
+    bail!("there is no subcommand {:?}: `elect help` lists them", words.join(" "))
+}
+
+fn write_all(dir: &Path, files: &[(String, String)]) -> anyhow::Result<()> {
+    for (name, text) in files {
+        let path = dir.join(name);
+        elect_api::path::write(&path, text.as_bytes())
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// How long a prompt may wait.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Prints one name a line. The exit code is 0.
+pub(super) fn names(args: &NamesArgs) -> u8 {
+    let (send, receive) = mpsc::channel();
+    let (what, words) = (args.what, args.words.clone());
+    // A store may hang where nothing can interrupt it; the end of the process does.
+    thread::spawn(move || send.send(find(what, &words).unwrap_or_default()));
+    let names = receive.recv_timeout(PATIENCE).unwrap_or_default();
+    let lines = names.into_iter().filter(|name| is_plain(name)).map(|name| name + "\n");
+    // Nobody reads it if this fails.
+    let _ = report::print(&lines.collect::<String>());
+    0
+}
+
+fn find(what: Named, words: &[OsString]) -> Option<Vec<String>> {
+    let given = understand(words)?;
+    let choice = given.origins.file()?;
+    match what {
+        Named::Profiles => {
+            // The profile that stands there is the one to be completed.
+            let choice = FileChoice { profile: None, ..choice };
+            Some(config::read_file(&choice).ok()??.profiles)
+        }
+        Named::Elections => {
+            let over = config::over_chosen(&given, &choice).ok()?;
+            elections(over.map_or(given, |(given, _)| given).origins.backend()?)
+        }
+    }
+}
+
+/// The words as far as they go: the last may be a flag that waits for its value.
+fn understand(words: &[OsString]) -> Option<Given> {
+    let parse = |words: &[OsString]| {
+        let elect = OsString::from("elect");
+        cli::parse_part([elect].into_iter().chain(words.iter().cloned())).ok()
+    };
+    parse(words).or_else(|| parse(words.split_last()?.1))
+}
+
+fn elections(backend: &BackendUrl) -> Option<Vec<String>> {
+    let store = config::connect(backend).ok()?;
+    let look = async { Ok((store.list(Scope::Entered).await?, store.list(Scope::Asked).await)) };
+    let (there, asked) = block_on(look).ok()?;
+    // Those that nobody is in may be paused.
+    let names: BTreeSet<_> = there.into_iter().chain(asked.unwrap_or_default()).collect();
+    Some(names.into_iter().map(|name| name.as_str().to_owned()).collect())
+}
+
+/// Whether a shell may have it on its line as it is.
+fn is_plain(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "._-@:+=".contains(c))
+}

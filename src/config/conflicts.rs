@@ -1,0 +1,112 @@
+//! Which flags go together, and which do not, wherever their values come from.
+//!
+//! Some flags are a part of what another one asks for. On the command line they mean something only together. A variable or a key may be there for all the commands of
+//! a machine, and has no effect on those that do not ask for the whole.
+
+use elect_api::{Candidate, Division};
+
+use super::ConfigError;
+use crate::cli::{
+    AfterLoss, HealthArgs, HookArgs, Origin, Origins, Restart, RestartArgs, RunArgs, SidecarArgs,
+};
+
+/// What `elect run` is to divide its election into.
+///
+/// # Errors
+/// [`ConfigError::Undivided`] for what there is only in an election that is not divided, or not like this.
+pub(super) fn division(args: &RunArgs) -> Result<Division, ConfigError> {
+    let campaign = &args.campaign;
+    let of_one_leader = [
+        ("--once", args.once.is_some()),
+        ("--preempt", campaign.preempt),
+        ("--preempt-after", campaign.preempt_after.is_some()),
+        ("--http", campaign.http.is_some()),
+        ("--on-change", campaign.hooks.on_change.is_some()),
+    ];
+    let (division, with, others): (_, _, &[_]) = match (args.slots, args.shards) {
+        (None, None) => return Ok(Division::Whole),
+        (Some(slots), shards) => {
+            let is_ranked = campaign.priority != Candidate::USUAL_PRIORITY;
+            (
+                Division::Slots(slots),
+                "--slots",
+                &[("--shards", shards.is_some()), ("--priority", is_ranked)],
+            )
+        }
+        (None, Some(shards)) => (
+            Division::Shards(shards),
+            "--shards",
+            &[
+                ("--no-wait", args.no_wait),
+                ("--wait", args.wait.is_some()),
+                ("--hold", args.hold.is_some()),
+                ("--lease-file", campaign.lease_file.is_some()),
+            ],
+        ),
+    };
+    let mut given = others.iter().chain(&of_one_leader).filter(|(_, is_given)| *is_given);
+    given.next().map_or(Ok(division), |&(flag, _)| Err(ConfigError::Undivided { flag, with }))
+}
+
+/// Some parts, whether the whole is asked for, and what would ask for it.
+type Parts<'a> = (&'a [&'static str], bool, &'static str);
+
+/// Checks what was asked of `elect run`, and settles how long its pauses are.
+///
+/// # Errors
+/// [`ConfigError::Alone`], or [`ConfigError::Delays`].
+pub fn settle_run(args: &mut RunArgs, origins: &Origins) -> Result<(), ConfigError> {
+    let of_health = of_health(&args.health);
+    // Who was not well waits before it takes part again, too.
+    let comes_again = args.after_loss == AfterLoss::Campaign || args.shards.is_some();
+    let has_relapses = of_health.1 && comes_again;
+    let has_pauses = args.restart.restart != Restart::Never || has_relapses;
+    let of_pauses: Parts = (&["--restart-delay", "--restart-max-delay"], has_pauses, "--restart");
+    check(origins, &[of_hooks(&args.campaign.hooks), of_health, of_pauses])?;
+    if has_pauses { settle_delays(&mut args.restart, origins) } else { Ok(()) }
+}
+
+/// Checks what was asked of `elect sidecar`.
+///
+/// # Errors
+/// [`ConfigError::Alone`].
+pub fn settle_sidecar(args: &SidecarArgs, origins: &Origins) -> Result<(), ConfigError> {
+    check(origins, &[of_hooks(&args.campaign.hooks), of_health(&args.health)])
+}
+
+const fn of_hooks(args: &HookArgs) -> Parts<'static> {
+    let has_any = args.on_elected.is_some() || args.on_lost.is_some() || args.on_change.is_some();
+    (&["--hook-timeout"], has_any, "--on-elected, --on-lost or --on-change")
+}
+
+const fn of_health(args: &HealthArgs) -> Parts<'static> {
+    let has_any = args.health_cmd.is_some() || args.health_http.is_some();
+    let parts = &["--health-interval", "--health-timeout", "--health-threshold"];
+    (parts, has_any, "--health-cmd or --health-http")
+}
+
+fn check(origins: &Origins, all: &[Parts]) -> Result<(), ConfigError> {
+    let mut alone =
+        all.iter().filter(|(_, has_whole, _)| !has_whole).flat_map(|&(parts, _, with)| {
+            parts
+                .iter()
+                .filter(|flag| origins.is_on_command_line(flag))
+                .map(move |flag| (flag, with))
+        });
+    alone.next().map_or(Ok(()), |(flag, with)| Err(ConfigError::Alone { flag, with }))
+}
+
+/// Of two that do not go together, the one that nobody has asked for gives way.
+fn settle_delays(args: &mut RestartArgs, origins: &Origins) -> Result<(), ConfigError> {
+    let (delay, longest) = (args.restart_delay, args.restart_max_delay);
+    if delay > longest {
+        if origins.of("restart-max-delay") == Origin::Default {
+            args.restart_max_delay = delay;
+        } else if origins.of("restart-delay") == Origin::Default {
+            args.restart_delay = longest;
+        } else {
+            return Err(ConfigError::Delays { delay, longest });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,397 @@
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use elect_api::{Boottime, Token};
+use tokio::sync::broadcast;
+
+use super::metrics::Metrics;
+
+/// How many changes may wait for a reader of events before it is hung up on.
+const CHANGES_KEPT: usize = 64;
+/// The longest text that an event carries, in bytes.
+const REASON_MAX: usize = 1024;
+
+/// The kind of the change when we come to lead.
+const LEADING: &str = "leading";
+
+/// What is read by whom: `now` counts suspends and decides; `wall` is for people.
+#[derive(Clone, Copy, Debug)]
+pub struct Clocks {
+    /// The present instant.
+    pub now: fn() -> Boottime,
+    /// The wall clock.
+    pub wall: fn() -> SystemTime,
+}
+
+/// Who we are.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// The election's name.
+    pub election: String,
+    /// The candidate's id.
+    pub id: String,
+    /// The scheme of the store's URL.
+    pub store: &'static str,
+    /// Whether leases end by time: then nobody leads without deadlines.
+    pub is_timed: bool,
+    /// Whether it runs a command.
+    pub has_command: bool,
+    /// Where a leadership may end at any time: how long after its end, as shown, nobody else leads.
+    pub grace: Option<Duration>,
+}
+
+/// What the engine's side writes and the server reads.
+///
+/// No method waits for a client.
+#[derive(Debug)]
+pub struct HttpState {
+    identity: Identity,
+    clocks: Clocks,
+    facts: Mutex<Facts>,
+    changes: broadcast::Sender<Change>,
+    metrics: Metrics,
+}
+
+/// Why a leadership ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The command, and whatever it left running, has ended.
+    Ended,
+    /// The same, after we were asked to step down.
+    SteppedDown,
+    /// It could not be proven in time, or the store says that it is over.
+    Lost,
+    /// The command could not be started, or its guardian died.
+    Failed,
+}
+
+impl Reason {
+    /// Its name as a label and as the kind of an event; stable.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ended => "ended",
+            Self::SteppedDown => "stepped_down",
+            Self::Lost => "lost",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// All there is to know; copied as a whole.
+#[derive(Clone, Copy, Debug)]
+struct Facts {
+    phase: Phase,
+    /// When we joined.
+    joined: Boottime,
+    /// Whether anything of our command lives.
+    command_runs: bool,
+    /// How many changes there were.
+    changes: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// The store has not answered yet.
+    Joining,
+    /// We wait, with so many before us.
+    Waiting(usize),
+    Leading {
+        token: Token,
+        since: SystemTime,
+        limit: Limit,
+    },
+    /// It is over, and with it our candidacy.
+    Over,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Limit {
+    /// The deadlines are still to come.
+    Unknown,
+    None,
+    Deadlines {
+        soft: Boottime,
+        hard: Boottime,
+    },
+}
+
+/// Something changed.
+#[derive(Clone, Debug)]
+pub(super) struct Change {
+    /// The first is 1.
+    pub(super) number: u64,
+    pub(super) kind: &'static str,
+    /// In words, if there are any.
+    pub(super) reason: Option<String>,
+}
+
+/// How things are at one instant. It is as old as the answer that is made of it, and no older.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct View {
+    /// That instant.
+    pub at: Boottime,
+    /// The token, the begin and what is left of our leadership; `None` where we do not lead.
+    pub leadership: Option<Leadership>,
+    /// How many are before us: 0 for a leader, `None` where the store has not said.
+    pub place: Option<usize>,
+    /// Whether we take part: the store has answered, and our candidacy is not over.
+    pub is_ready: bool,
+    /// Whether anything of our command lives; `None` where there is none to be run.
+    pub command_runs: Option<bool>,
+    /// How many changes there were.
+    pub changes: u64,
+}
+
+/// A leadership at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leadership {
+    /// Its token.
+    pub token: Token,
+    /// Since when, by our wall clock.
+    pub since: SystemTime,
+    /// How long it can be counted on without a further renewal: to the soft deadline, or for the grace.
+    /// `None` is without end.
+    pub left: Option<Duration>,
+    /// The time to the hard deadline. `None` where there is none.
+    pub to_hard: Option<Duration>,
+}
+
+impl View {
+    /// Whether we are the next to lead: only the leader is before us.
+    pub fn is_next(&self) -> bool {
+        self.place == Some(1)
+    }
+}
+
+impl HttpState {
+    /// For a candidate that joins now.
+    pub fn new(identity: Identity, clocks: Clocks) -> Self {
+        let metrics = Metrics::new(&identity);
+        let (phase, joined) = (Phase::Joining, (clocks.now)());
+        let facts = Facts { phase, joined, command_runs: false, changes: 0 };
+        let (changes, _) = broadcast::channel(CHANGES_KEPT);
+        Self { identity, clocks, facts: Mutex::new(facts), changes, metrics }
+    }
+
+    /// Who we are.
+    pub const fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// What is counted and measured.
+    pub const fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// We join, or join again.
+    pub fn joins(&self) {
+        let mut facts = self.facts();
+        (facts.phase, facts.joined) = (Phase::Joining, (self.clocks.now)());
+    }
+
+    /// We wait, with so many before us.
+    pub fn waiting(&self, ahead: usize) {
+        self.change("waiting", None, |facts| facts.phase = Phase::Waiting(ahead));
+    }
+
+    /// We have won. Where leases end by time, we lead from the first [`HttpState::renewed`] on.
+    pub fn won(&self, token: Token) {
+        let (now, since) = ((self.clocks.now)(), (self.clocks.wall)());
+        self.metrics.won(now.since(self.facts().joined));
+        if self.identity.is_timed {
+            self.facts().phase = Phase::Leading { token, since, limit: Limit::Unknown };
+        } else {
+            let phase = Phase::Leading { token, since, limit: Limit::None };
+            self.change(LEADING, None, |facts| facts.phase = phase);
+        }
+    }
+
+    /// These are the deadlines from now on. A leader's never go back.
+    pub fn renewed(&self, soft: Boottime, hard: Boottime) {
+        let Phase::Leading { token, since, limit } = self.facts().phase else { return };
+        let phase = Phase::Leading { token, since, limit: Limit::Deadlines { soft, hard } };
+        if matches!(limit, Limit::Unknown) {
+            self.change(LEADING, None, |facts| facts.phase = phase);
+        } else {
+            self.facts().phase = phase;
+        }
+    }
+
+    /// Our command runs, or nothing of it does any more.
+    pub fn command_runs(&self, runs: bool) {
+        self.facts().command_runs = runs;
+    }
+
+    /// Our leadership is over, if we had one.
+    pub fn over(&self, reason: Reason, words: Option<String>) {
+        if matches!(self.facts().phase, Phase::Leading { .. }) {
+            self.metrics.over(reason);
+            self.change(reason.name(), words, |facts| facts.phase = Phase::Over);
+        }
+    }
+
+    /// We take part no more, whether we led or not.
+    pub fn leave(&self) {
+        if self.has_won() {
+            self.over(Reason::Ended, None);
+        } else if self.view().is_ready {
+            self.change("leaving", None, |facts| facts.phase = Phase::Over);
+        }
+    }
+
+    /// Something else that people may want to know at once; nothing changes by it.
+    pub fn remark(&self, kind: &'static str, words: Option<String>) {
+        self.change(kind, words, |_| ());
+    }
+
+    /// Whether our leadership has begun and not been ended, deadlines aside.
+    pub fn has_won(&self) -> bool {
+        matches!(self.facts().phase, Phase::Leading { .. })
+    }
+
+    /// How things are now.
+    pub fn view(&self) -> View {
+        let Facts { phase, command_runs, changes, .. } = *self.facts();
+        // After the copy, so that no delay in between makes us lead for longer.
+        let now = (self.clocks.now)();
+        let (leadership, place) = match phase {
+            Phase::Leading { token, since, limit } => {
+                let (leads, left, to_hard) = match limit {
+                    Limit::Unknown => (false, None, None),
+                    Limit::None => (true, None, None),
+                    Limit::Deadlines { soft, hard } => {
+                        (now < soft, Some(soft.since(now)), Some(hard.since(now)))
+                    }
+                };
+                let (leads, left) = match self.identity.grace {
+                    Some(grace) => (leads && to_hard.is_none_or(|hard| grace <= hard), Some(grace)),
+                    None => (leads, left),
+                };
+                (leads.then_some(Leadership { token, since, left, to_hard }), Some(0))
+            }
+            Phase::Waiting(ahead) => (None, Some(ahead)),
+            Phase::Joining | Phase::Over => (None, None),
+        };
+        let is_ready = matches!(phase, Phase::Waiting(_) | Phase::Leading { .. });
+        let command_runs = self.identity.has_command.then_some(command_runs);
+        View { at: now, leadership, place, is_ready, command_runs, changes }
+    }
+
+    pub(super) const fn clocks(&self) -> Clocks {
+        self.clocks
+    }
+
+    /// The changes from here on.
+    pub(super) fn subscribe(&self) -> broadcast::Receiver<Change> {
+        self.changes.subscribe()
+    }
+
+    fn change(&self, kind: &'static str, reason: Option<String>, change: impl FnOnce(&mut Facts)) {
+        let number = {
+            let mut facts = self.facts();
+            change(&mut facts);
+            facts.changes += 1;
+            facts.changes
+        };
+        // Without readers there is nobody to tell.
+        let _ = self.changes.send(Change { number, kind, reason: reason.map(shorten) });
+    }
+
+    fn facts(&self) -> MutexGuard<'_, Facts> {
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn shorten(mut text: String) -> String {
+    let cut = (0..=REASON_MAX.min(text.len())).rev().find(|&at| text.is_char_boundary(at));
+    text.truncate(cut.unwrap_or(0));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::UNIX_EPOCH;
+
+    use super::*;
+
+    fn identity(is_timed: bool) -> Identity {
+        Identity {
+            election: "job".into(),
+            id: "me-1".into(),
+            store: "test",
+            is_timed,
+            has_command: true,
+            grace: None,
+        }
+    }
+
+    const fn at(seconds: u64) -> Boottime {
+        Boottime::from_boot(Duration::from_secs(seconds))
+    }
+
+    #[test]
+    fn nobody_leads_past_the_soft_deadline_whatever_the_engine_says() {
+        static NOW: AtomicU64 = AtomicU64::new(100);
+        let now = || at(NOW.load(Ordering::Relaxed));
+        let state = HttpState::new(identity(true), Clocks { now, wall: || UNIX_EPOCH });
+        assert!(!state.view().is_ready);
+        state.waiting(1);
+        assert_eq!((state.view().place, state.view().is_ready), (Some(1), true));
+        state.won(Token::new(7));
+        assert_eq!(state.view().leadership, None, "no deadlines yet");
+        assert_eq!(state.view().changes, 1, "whoever is told that we lead is to see it");
+        state.renewed(at(105), at(109));
+        state.renewed(at(110), at(114));
+        assert_eq!(state.view().changes, 2);
+        let leadership = state.view().leadership.unwrap();
+        assert_eq!(leadership.left, Some(Duration::from_secs(10)));
+        assert_eq!(leadership.to_hard, Some(Duration::from_secs(14)));
+        NOW.store(109, Ordering::Relaxed);
+        assert!(state.view().leadership.is_some());
+        NOW.store(110, Ordering::Relaxed);
+        assert_eq!(state.view().leadership, None);
+    }
+
+    #[test]
+    fn a_leadership_without_limit_ends_when_it_is_said() {
+        let now = || at(100);
+        let state = HttpState::new(identity(false), Clocks { now, wall: || UNIX_EPOCH });
+        state.over(Reason::Ended, None);
+        assert_eq!(state.view().changes, 0, "there was none");
+        state.won(Token::new(7));
+        assert_eq!(state.view().leadership.unwrap().left, None);
+        state.over(Reason::Lost, Some("why".into()));
+        state.over(Reason::Ended, None);
+        let view = state.view();
+        assert_eq!((view.leadership, view.place, view.is_ready), (None, None, false));
+        assert_eq!(view.changes, 2);
+    }
+
+    #[test]
+    fn a_leadership_that_may_end_at_any_time_is_counted_on_for_its_grace() {
+        let now = || at(100);
+        let grace = Some(Duration::from_secs(4));
+        let identity = Identity { grace, ..identity(true) };
+        let state = HttpState::new(identity, Clocks { now, wall: || UNIX_EPOCH });
+        state.won(Token::new(7));
+        state.renewed(at(102), at(103));
+        assert_eq!(state.view().leadership, None, "a lease that was granted for too short");
+        state.renewed(at(110), at(114));
+        assert_eq!(state.view().leadership.unwrap().left, grace);
+        state.over(Reason::SteppedDown, None);
+        state.leave();
+        assert_eq!((state.view().leadership, state.view().changes), (None, 2));
+        state.joins();
+        state.waiting(1);
+        assert!(state.view().is_ready);
+        state.leave();
+        assert!(!state.view().is_ready);
+    }
+
+    #[test]
+    fn long_words_are_cut_between_characters() {
+        assert_eq!(shorten("ä".repeat(1000)).len(), REASON_MAX);
+        assert_eq!(shorten(String::new()), "");
+    }
+}

@@ -5,13 +5,12 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory};
 
-use super::{Cli, RunArgs, Settings, VARIABLES, help};
+use super::help::{self, TOKEN, reads_file};
+use super::{Cli, RunArgs, Settings, VARIABLES};
 
 /// The flags that say which configuration file counts: what is said in one cannot be said in it. And a token is
 /// another one with each leader.
 const NEVER_IN_THE_FILE: [&str; 3] = ["config", "profile", TOKEN];
-
-const TOKEN: &str = "token";
 
 /// The whole grammar as `--help` and errors show it.
 pub fn grammar() -> Command {
@@ -137,16 +136,6 @@ pub(super) fn refusal(error: &clap::Error) -> String {
         }
         _ => error.kind().as_str().unwrap_or("not a value that the flag takes").to_owned(),
     }
-}
-
-/// Whether a subcommand takes flags from a configuration file.
-pub(super) fn reads_file(command: &Command) -> bool {
-    command.get_arguments().any(|arg| arg.get_long() == Some("config"))
-}
-
-/// Whether one of a command's flags is a token.
-pub(super) fn takes_token(command: &Command) -> bool {
-    command.get_arguments().any(|arg| arg.get_long() == Some(TOKEN))
 }
 
 /// The subcommand that was given, however deep, and what it was given.

@@ -13,7 +13,6 @@ use hyper::Uri;
 use super::backend_url::STORES;
 use super::help::GENERAL;
 use super::origin::{Layers, Overruled, Rivals};
-use super::run::COMMAND;
 use super::values::{
     LogFormat, MAX_PRIORITY, Restart, parse_duration, parse_period, parse_share, parse_ttl, whole,
 };
@@ -21,6 +20,7 @@ use super::{BackendUrl, CommandLine, ListenAddress};
 
 /// The headings of what all that leads has in common.
 pub(super) const ELECTION: &str = "Election";
+pub(super) const COMMAND: &str = "Command";
 pub(super) const LEASE: &str = "Lease";
 const STANDING: &str = "Standing";
 

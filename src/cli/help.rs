@@ -5,6 +5,9 @@ use clap::{Arg, ArgAction, Command};
 /// The heading below which a subcommand with groups of flags lists those about elect itself.
 pub(super) const GENERAL: &str = "General";
 
+/// The flag that no configuration file has.
+pub(super) const TOKEN: &str = "token";
+
 /// Subcommands that brief help only names, lest it outgrow a screen.
 const SELDOM: [&str; 9] =
     ["fence", "put", "get", "priority", "dashboard", "config", "completions", "man", "help"];
@@ -125,10 +128,20 @@ fn further(command: &Command, path: &str) -> String {
     if !has_variables {
         return rest;
     }
-    let file = match (super::grammar::reads_file(command), super::grammar::takes_token(command)) {
+    let file = match (reads_file(command), takes_token(command)) {
         (false, _) => "",
         (true, false) => "\nand the key some-flag of the configuration file",
         (true, true) => "\nand, but for --token, the key some-flag of the configuration file",
     };
     format!("Each flag --some-flag is also the variable ELECT_SOME_FLAG{file}.\n{rest}")
+}
+
+/// Whether a subcommand takes flags from a configuration file.
+pub(super) fn reads_file(command: &Command) -> bool {
+    command.get_arguments().any(|arg| arg.get_long() == Some("config"))
+}
+
+/// Whether one of a command's flags is a token.
+fn takes_token(command: &Command) -> bool {
+    command.get_arguments().any(|arg| arg.get_long() == Some(TOKEN))
 }

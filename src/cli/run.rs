@@ -7,7 +7,7 @@ use clap::{Args, ValueHint};
 use elect_api::Division;
 use nix::sys::signal::Signal;
 
-use super::groups::{ELECTION, LEASE};
+use super::groups::{COMMAND, ELECTION, LEASE};
 use super::help::GENERAL;
 use super::origin::{Layers, Overruled, Rivals};
 use super::values::{
@@ -15,8 +15,6 @@ use super::values::{
     whole,
 };
 use super::{CampaignArgs, FileArgs, HealthArgs, LogArgs, RestartArgs};
-
-pub(super) const COMMAND: &str = "Command";
 
 const EXAMPLES: &str = "\
 Examples:

@@ -7,8 +7,7 @@ use anyhow::{Context, anyhow};
 use elect_api::path::{Cause, Doubt};
 
 use crate::config::CheckPlan;
-use crate::guard::lease::{self, Until};
-use crate::guard::now;
+use crate::guard::{Until, lease, now};
 use crate::report;
 
 /// How much of a leadership is left.

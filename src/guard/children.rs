@@ -12,14 +12,26 @@ use nix::errno::Errno;
 use super::numbers;
 use super::wire::Ended;
 
-/// Whether a process is stopped, by a signal or a debugger. Allocates: for the wrapper only.
+/// Whether a process is stopped by a signal. One that stands before a tracer is not: `strace` lets it go on after each
+/// system call, and what it holds for longer is like one that is slow. Allocates: for the wrapper only.
 ///
 /// # Errors
 /// When `/proc` does not tell.
 pub(super) fn is_stopped(pid: i32) -> io::Result<bool> {
+    Ok(state_of(pid)? == Some('T'))
+}
+
+/// Whether a process is stopped, or stands before a tracer at this moment. Allocates: for the wrapper only.
+///
+/// # Errors
+/// When `/proc` does not tell.
+pub(super) fn stands_still(pid: i32) -> io::Result<bool> {
+    Ok(matches!(state_of(pid)?, Some('T' | 't')))
+}
+
+fn state_of(pid: i32) -> io::Result<Option<char>> {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", numbers::of(pid)))?;
-    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
-    Ok(matches!(state, Some('T' | 't')))
+    Ok(stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()))
 }
 
 /// Whether this child has ended, or is none of ours. It is not reaped.
@@ -107,6 +119,18 @@ pub(super) fn wait() -> Waited {
 /// everybody's orphans.
 pub fn reap() {
     while matches!(wait(), Waited::Ended(..) | Waited::Stopped(..)) {}
+}
+
+/// Waits for the end of a child, and reaps it.
+pub(super) fn wait_for(child: i32) {
+    loop {
+        let mut status = 0;
+        // SAFETY: status is a valid place for the kernel to write to.
+        let reaped = unsafe { libc::waitpid(child, &raw mut status, libc::__WALL) };
+        if reaped == child || Errno::last_raw() != libc::EINTR {
+            return;
+        }
+    }
 }
 
 /// What the kernel packs into eight bits.

@@ -12,8 +12,7 @@ use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, poll};
 use nix::unistd::pipe2;
 
-use super::descriptors::out_of_the_way;
-use super::signals::{F_SETSIG, read_now};
+use super::descriptors::{F_SETSIG, out_of_the_way, read_now};
 
 /// Carries one signal at a time.
 pub(super) struct Courier {
@@ -109,6 +108,6 @@ pub(super) fn try_out() -> io::Result<()> {
         poll(&mut gone, PATIENCE) == Ok(1)
     };
     drop(end);
-    super::enclosure::wait_for(child);
+    super::children::wait_for(child);
     if is_killed { Ok(()) } else { Err(Errno::EPERM.into()) }
 }

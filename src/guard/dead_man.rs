@@ -29,8 +29,7 @@ use nix::fcntl::OFlag;
 use nix::sys::time::TimeSpec;
 use nix::unistd::pipe2;
 
-use super::descriptors::out_of_the_way;
-use super::signals::{F_SETSIG, read_now};
+use super::descriptors::{F_SETSIG, out_of_the_way, read_now};
 use super::switches::is_off;
 
 /// A timer of this process on `CLOCK_BOOTTIME` that sends it KILL.

@@ -4,10 +4,14 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 
+use nix::errno::Errno;
 use tokio::io::unix::AsyncFd;
 
 /// Where our descriptors go, so that a script's `exec 3>file` does not close one of them.
 const OUT_OF_THE_WAY: RawFd = 100;
+
+/// `F_SETSIG` of `fcntl(2)`, which the libc crate does not name.
+pub(super) const F_SETSIG: libc::c_int = 10;
 
 /// The same open file under a high number, closed on exec; under any number where that is not to be had.
 pub(super) fn out_of_the_way(fd: OwnedFd) -> io::Result<OwnedFd> {
@@ -109,5 +113,14 @@ pub(super) fn silence(null: &OwnedFd, places: &[RawFd]) {
         // SAFETY: dup2 has no memory preconditions; Rust's standard streams keep working on the
         // same numbers.
         unsafe { libc::dup2(null.as_raw_fd(), place) };
+    }
+}
+
+/// Reads `fd` once without waiting; `None` when nothing is there.
+pub(super) fn read_now(fd: &OwnedFd, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    match nix::unistd::read(fd, buffer) {
+        Ok(count) => Ok(Some(count)),
+        Err(Errno::EAGAIN) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }

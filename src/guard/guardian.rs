@@ -11,20 +11,18 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::SignalFd;
 use nix::sys::timerfd::TimerFd;
 
+use super::birth::{self, Birth, Launch, Role};
 use super::bound::adopt_orphans;
-use super::channel::Outbox;
-use super::channel::{self, MOST_HOLDS, Received};
+use super::channel::{self, MOST_HOLDS, Outbox, Received};
 use super::children::{self, Waited};
 use super::containment::Containment;
-use super::dead_man::DeadMan;
+use super::dead_man::{self, DeadMan};
 use super::enclosure::Enclosure;
 use super::hunt::Hunt;
 use super::ladder::{Action, Event, Ladder};
 use super::redeemer::Redeemer;
-use super::spawn::Role;
-use super::spawn::{self, Birth, Launch};
 use super::wire::{Ended, Message, Report, Request, TicketText, nanos};
-use super::{clock, dead_man, descriptors, lease, no_alloc, priority, signals};
+use super::{clock, descriptors, lease, no_alloc, priority};
 
 /// How many are reaped before the time is looked at: the members of a tree may die faster than they are reaped.
 const MOST_REAPED: u32 = 256;
@@ -277,7 +275,7 @@ impl Guardian {
             // SAFETY: getpid has no preconditions.
             guardian: unsafe { libc::getpid() },
         };
-        match spawn::spawn(birth, &mut self.parts.enclosure) {
+        match self.parts.enclosure.spawn(birth) {
             Ok(pid) => {
                 self.command = Some(pid);
                 if self.parts.lasting.is_none() {
@@ -293,7 +291,7 @@ impl Guardian {
         if self.parts.launch.failure_write.is_some() {
             return Ok(());
         }
-        let (read, write) = spawn::failure_pipe()?;
+        let (read, write) = birth::failure_pipe()?;
         self.parts.failure_read = read;
         self.parts.launch.failure_write = Some(write);
         self.launched = false;
@@ -354,7 +352,7 @@ impl Guardian {
     fn learn_of_launch(&mut self) {
         let (Some(group), false) = (self.command, self.launched) else { return };
         let mut errno = [0; size_of::<i32>()];
-        match signals::read_now(&self.parts.failure_read, &mut errno) {
+        match descriptors::read_now(&self.parts.failure_read, &mut errno) {
             Ok(None) => {}
             Ok(Some(0)) | Err(_) => {
                 self.launched = true;

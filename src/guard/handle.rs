@@ -9,8 +9,8 @@ use elect_api::{Holds, Ticket, Token};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use super::channel::Unsent;
-use super::channel::{self, MOST_HOLDS, Received};
+use super::birth::{self, Launch, Role};
+use super::channel::{self, MOST_HOLDS, Received, Unsent};
 use super::children::{self, Waited};
 use super::descendants::Spared;
 use super::enclosure::Enclosure;
@@ -22,8 +22,6 @@ use super::priority::Turn;
 use super::redeemer::{Redeem, Redeemer};
 use super::self_check::{self, cannot};
 use super::signals::{self, Inherited};
-use super::spawn::Role;
-use super::spawn::{self, Launch};
 use super::switches::is_off;
 use super::takeover::{Conclusion, Takeover};
 use super::wire::{Message, Report, Request};
@@ -80,7 +78,7 @@ impl Pulse {
     /// Whether it runs: it is neither dead nor stopped. Ask before it is dismissed.
     pub fn beats(self) -> bool {
         // Where it cannot be told whether it is stopped, it is not said to be.
-        !children::is_dead(self.0) && !children::is_stopped(self.0).unwrap_or(false)
+        !children::is_dead(self.0) && !children::stands_still(self.0).unwrap_or(false)
     }
 }
 
@@ -151,7 +149,7 @@ impl Forked {
 fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
     let (socket, theirs) = channel::pair()?;
     let (death_readers, death_writers) = dead_man::new()?;
-    let (failure_read, failure_write) = spawn::failure_pipe()?;
+    let (failure_read, failure_write) = birth::failure_pipe()?;
     let lease = lease::Writer::new()?;
     let mut environment = settings.environment;
     environment.retain(|(name, _)| name != "ELECT_LEASE");

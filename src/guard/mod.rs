@@ -35,6 +35,7 @@
 
 #[cfg(all(not(debug_assertions), target_env = "musl"))]
 mod allocator;
+mod birth;
 mod bound;
 mod channel;
 mod children;
@@ -55,6 +56,7 @@ mod image;
 pub mod ladder;
 pub mod lease;
 mod lease_file;
+mod lease_view;
 pub(crate) mod locks;
 mod no_alloc;
 mod numbers;
@@ -63,7 +65,6 @@ mod proc;
 mod redeemer;
 mod self_check;
 mod signals;
-mod spawn;
 pub(crate) mod switches;
 mod takeover;
 mod terminal;
@@ -72,6 +73,7 @@ mod words;
 
 #[cfg(all(not(debug_assertions), target_env = "musl"))]
 pub use allocator::{Allocator, let_forks_allocate};
+pub use birth::Role;
 pub use bound::{adopt_orphans, has_children, kill_descendants};
 pub use children::reap;
 pub use clock::{Alarm, now, rate};
@@ -83,10 +85,10 @@ pub use exec_handoff::{ExecHandoff, HANDOFF};
 pub use handle::{Forked, Guardian, Pulse, Settings, Starts};
 pub use ladder::{Deadlines, Leftover, Order};
 pub use lease_file::LeaseFile;
+pub use lease_view::{Until, View};
 pub use no_alloc::NoAlloc;
 pub use redeemer::Redeem;
 pub use signals::{Incoming, Inherited, Whom, end_by, stop};
-pub use spawn::Role;
 pub use terminal::Terminal;
 #[cfg(feature = "fuzzing")]
 pub use wire::fuzz as fuzz_wire;

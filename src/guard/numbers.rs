@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
 
-use super::signals::read_now;
+use super::descriptors::read_now;
 
 /// What it calls this process; `None` where it is not mounted, or knows nothing of us. Allocates.
 pub(super) fn own() -> Option<u32> {

@@ -3,7 +3,7 @@
 
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::ffi::OsStringExt;
 
 use nix::errno::Errno;
@@ -15,9 +15,6 @@ use super::courier::Courier;
 use super::descriptors;
 use super::dispositions::{Dispositions, is_ignored};
 use super::exec_handoff::{ExecHandoff, HANDOFF};
-
-/// `F_SETSIG` of `fcntl(2)`, which the libc crate does not name.
-pub(super) const F_SETSIG: libc::c_int = 10;
 
 /// What the wrapper reads instead of letting the kernel act: what is passed on to the command, news of
 /// children, and the terminal's stop. TTOU and TTIN are blocked only, so that a word on the terminal
@@ -232,13 +229,4 @@ pub(super) fn signal_child(pid: i32, signal: i32, courier: Option<&Courier>) -> 
         return true;
     }
     courier.is_some_and(|courier| courier.send(pid, signal))
-}
-
-/// Reads `fd` once without waiting; `None` when nothing is there.
-pub(super) fn read_now(fd: &OwnedFd, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-    match nix::unistd::read(fd, buffer) {
-        Ok(count) => Ok(Some(count)),
-        Err(Errno::EAGAIN) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use elect::guard::lease::{self, Until};
+use elect::guard::{Until, lease};
 use elect_api::Boottime;
 use elect_testkit::fault::{Cgroup, TcpProxy};
 use elect_testkit::oracle::{Oracle, Stamper};

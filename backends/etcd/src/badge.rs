@@ -10,9 +10,9 @@ use etcd_client::{
     TxnOpResponse, TxnResponse,
 };
 
-use crate::fault::{Doing, Failure, is_refused};
+use crate::error::{Doing, Failure, is_refused};
 use crate::layout::store_id;
-use crate::queue::{gets, revision_of};
+use crate::reply::{gets, revision_of};
 
 /// The id of the store, as requests ask for it, and the newest revision that it has shown.
 pub(crate) struct Badge {

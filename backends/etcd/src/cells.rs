@@ -4,11 +4,9 @@
 use elect_api::{Cell, If, Token, Versioned, Written};
 use etcd_client::{Client, Compare, CompareOp, GetOptions, KeyValue, ResponseHeader, Txn, TxnOp};
 
-use crate::fault::{Doing, Failure};
+use crate::error::{Doing, Failure, Setback, odd};
 use crate::layout::Keyspace;
-use crate::queue::{candidates, gets, revision_of};
-use crate::seat::{Setback, odd};
-use crate::whole::whole;
+use crate::reply::{candidates, cell_of, gets, revision_of, whole};
 
 /// More than the writers that one leader has at once.
 const TRIES: usize = 8;
@@ -21,14 +19,6 @@ pub(crate) struct Found {
     pub(crate) seen: i64,
 }
 
-/// What the key says; nothing where it is not.
-pub(crate) fn of(kv: Option<KeyValue>) -> Versioned {
-    kv.map_or_else(Versioned::default, |kv| {
-        let version = kv.mod_revision().unsigned_abs();
-        Versioned::found(kv.into_key_value().1, version)
-    })
-}
-
 pub(crate) async fn read(
     client: &Client,
     keyspace: &Keyspace,
@@ -37,7 +27,7 @@ pub(crate) async fn read(
     let reply = client.kv_client().get(keyspace.cell(cell), None).await;
     let mut reply = reply.map_err(|cause| Failure { doing: Doing::Look, cause })?;
     let seen = reply.header().map_or(0, ResponseHeader::revision);
-    Ok(Found { cell: of(reply.take_kvs().pop()), seen })
+    Ok(Found { cell: cell_of(reply.take_kvs().pop()), seen })
 }
 
 /// Writes a cell if the condition holds.

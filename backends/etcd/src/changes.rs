@@ -1,7 +1,7 @@
 use elect_api::{Wake, awake, never};
 use etcd_client::{Client, WatchOptions, WatchResponse, WatchStream};
 
-use crate::fault::{Doing, Failure};
+use crate::error::{Doing, Failure};
 use crate::layout::Keyspace;
 
 /// Looks out over the candidates, and the cells of an election. Ends with the first change, or when the

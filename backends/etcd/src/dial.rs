@@ -1,5 +1,6 @@
 //! Connections of our own making, so that what is wrong with one can be told in words.
 
+use std::error::Error as StdError;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -46,7 +47,7 @@ pub(crate) enum DialError {
 impl Member {
     pub(crate) fn new(host: Host, tls: Option<&Tls>) -> Result<Self, Error> {
         let unfit = |what: &str, error: tonic::transport::Error| {
-            let text = crate::fault::chain_of(&error);
+            let text = chain_of(&error);
             Error::new(ErrorKind::Unfit, format!("{what} for {host}")).because(text)
         };
         let scheme = if tls.is_some() { "https" } else { "http" };
@@ -135,6 +136,21 @@ fn without_zone(host: &Host) -> Host {
     Host { name, port: host.port }
 }
 
+/// The words of an error and of all its causes.
+pub(crate) fn chain_of(error: &dyn StdError) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(error) = next {
+        let words = error.to_string();
+        // Wrappers repeat what they wrap.
+        if !text.ends_with(&words) {
+            text = format!("{text}: {words}");
+        }
+        next = error.source();
+    }
+    text
+}
+
 impl fmt::Display for DialError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -143,4 +159,4 @@ impl fmt::Display for DialError {
     }
 }
 
-impl std::error::Error for DialError {}
+impl StdError for DialError {}

@@ -11,12 +11,11 @@ use etcd_client::{Client, LeaseGrantOptions, StatusResponse};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::fault::{Doing, Failure};
-use crate::faults;
+use crate::error::{Doing, Failure};
 use crate::first_bytes::FirstBytes;
 use crate::layout::LeaseId;
-use crate::lease;
 use crate::link::Link;
+use crate::{advisories, lease};
 
 /// For a connection, and the login over it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(6);
@@ -53,12 +52,12 @@ pub(crate) async fn examine(link: &Arc<Link>, clock: Clock) -> Examination {
     let mut examination = Examination::default();
     if let Some((_, respondent)) = respondents.first() {
         let named = link.count();
-        let voters = voters(&respondent.client).await;
+        let voters = advisories::voters(&respondent.client).await;
         let versions: Vec<_> = respondents
             .iter()
             .map(|(address, respondent)| (address.clone(), respondent.status.version().to_owned()))
             .collect();
-        examination.findings = faults::known(&versions, voters.unwrap_or(named) == 1);
+        examination.findings = advisories::known(&versions, voters.unwrap_or(named) == 1);
         examination.findings.extend(unnamed(voters, named));
         examination.grants =
             Grants { least: least_grant(&respondent.client).await, greatest: None };
@@ -125,22 +124,6 @@ fn answer(respondent: &Respondent) -> Answer {
         role: Some(role.to_owned()),
         store: respondent.store.clone(),
     }
-}
-
-/// How many members of the cluster have a vote, if it says so in time.
-async fn voters(client: &Client) -> Option<usize> {
-    let list = timeout(ANSWER_TIMEOUT, client.cluster_client().member_list()).await.ok()?.ok()?;
-    Some(list.members().iter().filter(|member| !member.is_learner()).count())
-}
-
-/// Whether linearizable reads of a member are that: not of every version, where others can go on without it. `None`
-/// if it does not say in time.
-pub(crate) async fn reads_are_sound(client: &Client) -> Option<bool> {
-    let mut maintenance = client.maintenance_client();
-    let (status, voters) =
-        tokio::join!(timeout(ANSWER_TIMEOUT, maintenance.status()), voters(client));
-    let status = status.ok()?.ok()?;
-    Some(voters == Some(1) || !faults::may_read_stale(status.version()))
 }
 
 fn unnamed(voters: Option<usize>, named: usize) -> Option<Finding> {

@@ -86,15 +86,15 @@
 //! its successor has prolonged, before etcd 3.4.31 and 3.5.13 (etcd-io/etcd#15247).
 
 mod address;
+mod advisories;
 mod badge;
 mod cells;
 mod changes;
 mod channel;
 mod dial;
 mod entry;
+mod error;
 mod examine;
-mod fault;
-mod faults;
 mod first_bytes;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -107,12 +107,12 @@ mod probe;
 mod queue;
 mod removal;
 mod renewal;
+mod reply;
 mod seat;
 mod store;
 mod survey;
 mod value;
 mod watch;
-mod whole;
 mod withdrawal;
 
 use elect_api::{Error, Store};

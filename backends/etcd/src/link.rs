@@ -8,14 +8,13 @@ use etcd_client::{Client, ConnectOptions, TxnResponse};
 use tokio::sync::OnceCell;
 
 use crate::address::Address;
+use crate::advisories;
 use crate::badge::{Badge, Unusable};
 use crate::channel::watched;
 use crate::dial::Member;
-use crate::examine;
-use crate::fault::{self, Circumstances, Doing, Failure, Then};
+use crate::error::{self, Circumstances, Doing, Failure, Setback, Then};
 use crate::first_bytes::FirstBytes;
 use crate::probe::{self, Language};
-use crate::seat::Setback;
 
 /// The way to the cluster: a connection to one member at a time.
 ///
@@ -197,7 +196,7 @@ impl Link {
         let with_user = options.clone().with_user(user, password.reveal());
         match Client::from_channel(channel.clone(), Some(with_user)).await {
             // A cluster that asks nobody for a name lets in whoever has one, as it does with Go's client.
-            Err(cause) if fault::is_login_unknown(&cause) => {
+            Err(cause) if error::is_login_unknown(&cause) => {
                 Client::from_channel(channel, Some(options)).await
             }
             outcome => outcome,
@@ -231,7 +230,7 @@ impl Link {
             keys,
             user: self.credentials.as_ref().map(|credentials| credentials.user.as_str()),
         };
-        fault::judge(failure, &circumstances)
+        error::judge(failure, &circumstances)
     }
 
     /// Whether a server that hung up on us without a word would have talked to others.
@@ -323,7 +322,7 @@ impl Attempt {
         if !trust.is_asked.swap(true, Ordering::Relaxed) {
             let (client, trust) = (self.client(), Arc::clone(trust));
             tokio::spawn(async move {
-                match examine::reads_are_sound(&client).await {
+                match advisories::reads_are_sound(&client).await {
                     Some(sound) => trust.is_given.store(sound, Ordering::Relaxed),
                     None => trust.is_asked.store(false, Ordering::Relaxed),
                 }

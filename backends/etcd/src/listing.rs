@@ -3,7 +3,7 @@
 use etcd_client::{Client, Error as Cause, GetOptions, KeyValue, ResponseHeader};
 use tonic::{Code, Status};
 
-use crate::fault::{Doing, Failure};
+use crate::error::{Doing, Failure};
 
 /// How many keys are asked for at once.
 const MANY: i64 = 1024;

@@ -1,16 +1,16 @@
 //! What the queue is asked, and what it answers: all linearizable.
 
-use std::collections::VecDeque;
 use std::slice;
 
 use elect_api::{Cell, Versioned};
 use etcd_client::{
     Compare, CompareOp, GetOptions, GetResponse, KeyValue, PutOptions, SortOrder, SortTarget, Txn,
-    TxnOp, TxnOpResponse, TxnResponse,
+    TxnOp, TxnResponse,
 };
 
 use crate::badge::Badge;
 use crate::layout::{Keyspace, Mark};
+use crate::reply::{candidates, cell_of, gets};
 
 /// How many candidates are listed: up to so many before us are counted exactly.
 const LISTED: usize = 101;
@@ -132,7 +132,7 @@ fn control(keyspace: &Keyspace) -> TxnOp {
 /// What people ask, by a transaction that got it too.
 pub(crate) fn control_in(reply: &TxnResponse) -> Versioned {
     let answer = gets(reply).pop_back();
-    crate::cells::of(answer.and_then(|mut answer| answer.take_kvs().pop()))
+    cell_of(answer.and_then(|mut answer| answer.take_kvs().pop()))
 }
 
 /// Makes our entry unless it is there, or has a tomb, and lists the queue. If it is there it is got instead. What
@@ -266,26 +266,6 @@ pub(crate) fn withdraw(keyspace: &Keyspace, mark: Mark, with_tomb: bool) -> Txn 
     Txn::new().and_then(operations)
 }
 
-/// The answers to the gets of a transaction, in their order. It is [`whole`](crate::whole::whole).
-pub(crate) fn gets(reply: &TxnResponse) -> VecDeque<GetResponse> {
-    let gets = reply.op_responses().into_iter().filter_map(|answer| match answer {
-        TxnOpResponse::Get(get) => Some(get),
-        _ => None,
-    });
-    gets.collect()
-}
-
-/// The revision at which a cell was changed last, by a transaction that did not write it; 0 if never.
-pub(crate) fn cell_seen(reply: &TxnResponse) -> i64 {
-    let note = gets(reply).pop_back();
-    note.and_then(|note| note.kvs().first().map(KeyValue::mod_revision)).unwrap_or(0)
-}
-
-/// The revision of the store at which a transaction was answered.
-pub(crate) fn revision_of(reply: &TxnResponse) -> i64 {
-    reply.header().map_or(0, etcd_client::ResponseHeader::revision)
-}
-
 /// Reads who came before `revision` out of a listing.
 pub(crate) fn before(
     keyspace: &Keyspace,
@@ -328,13 +308,6 @@ pub(crate) fn count(keyspace: &Keyspace, listing: &GetResponse) -> usize {
 /// Whether the answer about a rival shows it.
 fn is_there(rival: &Rival, answer: &GetResponse) -> bool {
     answer.kvs().iter().any(|kv| kv.create_revision() == rival.revision)
-}
-
-pub(crate) fn candidates<'l>(
-    keyspace: &'l Keyspace,
-    listing: &'l GetResponse,
-) -> impl Iterator<Item = &'l KeyValue> {
-    listing.kvs().iter().filter(|kv| keyspace.number_of(kv.key()).is_some())
 }
 
 fn rival(kv: &KeyValue) -> Option<Rival> {

@@ -6,9 +6,9 @@ use std::time::Duration;
 use elect_api::{Ending, Token};
 use etcd_client::{Client, Compare, CompareOp, GetOptions, KeyValue, Txn, TxnOp};
 
-use crate::fault::{Doing, Failure, is_lease_unknown};
+use crate::error::{Doing, Failure, is_lease_unknown};
 use crate::layout::Keyspace;
-use crate::whole::whole;
+use crate::reply::whole;
 
 /// etcd tells what is left of a lease in whole seconds, rounded down, and looks twice a second for those that
 /// are over.

@@ -2,9 +2,8 @@ use std::pin::pin;
 
 use etcd_client::{Client, Error as Cause, Txn, TxnResponse};
 
-use crate::fault::{Doing, Failure};
-use crate::seat::{Setback, odd};
-use crate::whole::whole;
+use crate::error::{Doing, Failure, Setback, odd};
+use crate::reply::whole;
 
 /// What a renewal has shown of our entry.
 pub(crate) enum Proof {

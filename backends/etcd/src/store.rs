@@ -9,10 +9,11 @@ use elect_api::{
 };
 
 use crate::address::Address;
+use crate::error::Setback;
 use crate::layout::{Keyspace, Mark};
 use crate::lease::Leases;
 use crate::link::{Attempt, Link};
-use crate::seat::{EtcdSeat, Setback};
+use crate::seat::EtcdSeat;
 use crate::withdrawal::withdraw;
 use crate::{cells, changes, examine, removal, survey};
 

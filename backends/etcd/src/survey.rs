@@ -4,11 +4,11 @@ use std::time::{Duration, SystemTime};
 use elect_api::{Cell, ElectionName, Entry, Leader, Renewed, Scope, Survey, Token};
 use etcd_client::{Client, DeleteOptions, KeyValue, Txn, TxnOp};
 
-use crate::fault::{Doing, Failure};
+use crate::error::{Doing, Failure};
 use crate::layout::{self, Keyspace};
 use crate::listing::{Part, list};
+use crate::reply::whole;
 use crate::value::{self, Value};
-use crate::whole::whole;
 
 /// Looks at one election.
 pub(crate) async fn survey(client: &Client, keyspace: &Keyspace) -> Result<Survey, Failure> {

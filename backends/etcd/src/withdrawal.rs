@@ -2,10 +2,10 @@
 
 use etcd_client::Client;
 
-use crate::fault::{Doing, Failure, is_lease_unknown, is_refused};
+use crate::error::{Doing, Failure, is_lease_unknown, is_refused};
 use crate::layout::{Keyspace, Mark};
 use crate::queue;
-use crate::whole::whole;
+use crate::reply::whole;
 
 /// Removes an entry, and sees to it that it is not made any more if it `may_come`: somebody may have asked for it
 /// who has not heard the answer. Whoever may write no notes can leave no tomb; then it ends with its lease.

@@ -15,16 +15,15 @@ use elect_api::{
 };
 
 use crate::election_dir::{ElectionDir, FENCE, ORDER, ORDERS, VALUE};
-use crate::fault::{failed, wrong};
+use crate::error::{failed, wrong};
 use crate::file_mutex::FileMutex;
 use crate::lock::{self, Held};
 use crate::queue::Predecessor;
 use crate::root::Root;
 use crate::sheet::{self, LookOut};
-use crate::slate;
-use crate::survey;
 use crate::token::floor;
 use crate::trust::FileId;
+use crate::{slate, survey};
 
 /// The digits of the greatest version and the end of their line.
 const HEAD: usize = 21;

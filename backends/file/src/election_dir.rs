@@ -10,7 +10,7 @@ use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, openat, renameat};
 use nix::sys::stat::{FileStat, Mode, fchmod, fstat, fstatat};
 use nix::unistd::{UnlinkatFlags, linkat, unlinkat};
 
-use crate::fault::{failed, wrong};
+use crate::error::{failed, wrong};
 use crate::root::Root;
 use crate::trust::{FileId, Policy};
 use crate::walk::{make_directory, sync_directory};

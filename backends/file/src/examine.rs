@@ -13,10 +13,9 @@ use nix::sys::statfs::fstatfs;
 use nix::sys::statvfs::{Statvfs, fstatvfs};
 
 use crate::election_dir::TREE;
-use crate::fault::{errno_of, failed};
-use crate::network;
+use crate::error::{errno_of, failed};
 use crate::root::{self, Root};
-use crate::survey;
+use crate::{network, survey};
 
 /// How often it is looked at.
 const LOOKS: usize = 5;

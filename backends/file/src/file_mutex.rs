@@ -6,7 +6,7 @@ use elect_api::{Error, ErrorKind};
 use tokio::sync::oneshot;
 
 use crate::election_dir::ElectionDir;
-use crate::fault::{failed, wrong};
+use crate::error::{failed, wrong};
 use crate::lock;
 use crate::trust::FileId;
 use crate::watch::spawn;

@@ -9,7 +9,7 @@ use nix::sys::stat::Mode;
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
 use crate::election_dir::{ENTER, ElectionDir, FENCE, LOCK, ORDER, QUEUE, TREE, VALUE};
-use crate::fault::{failed, wrong};
+use crate::error::{failed, wrong};
 use crate::root::Root;
 use crate::{lock, queue};
 

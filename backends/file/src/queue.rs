@@ -17,7 +17,7 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 
 use crate::election_dir::{ElectionDir, SAFELY};
 use crate::entry;
-use crate::fault::{errno_of, failed, wrong};
+use crate::error::{errno_of, failed, wrong};
 use crate::lock::{self, Held};
 use crate::trust::FileId;
 

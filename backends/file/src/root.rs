@@ -9,7 +9,7 @@ use nix::sys::stat::fstat;
 use nix::sys::statfs::{Statfs, fstatfs};
 use nix::unistd::{AccessFlags, Uid, faccessat};
 
-use crate::fault::{failed, wrong};
+use crate::error::{failed, wrong};
 use crate::network;
 use crate::trust::Policy;
 use crate::url::{self, Address};

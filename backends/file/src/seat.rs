@@ -9,7 +9,7 @@ use elect_api::{
 };
 
 use crate::election_dir::{ENTER, ElectionDir, LOCK};
-use crate::fault::{failed, wrong};
+use crate::error::{failed, wrong};
 use crate::file_mutex::FileMutex;
 use crate::followed::Followed;
 use crate::lock::{self, Held};

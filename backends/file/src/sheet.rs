@@ -11,7 +11,7 @@ use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use tokio::sync::watch;
 
 use crate::election_dir::ElectionDir;
-use crate::fault::{errno_of, failed, wrong};
+use crate::error::{errno_of, failed, wrong};
 use crate::trust::FileId;
 use crate::watch::spawn;
 

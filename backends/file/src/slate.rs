@@ -14,7 +14,7 @@ use std::os::unix::fs::FileExt;
 use elect_api::{Cell, Error, ErrorKind};
 
 use crate::election_dir::ElectionDir;
-use crate::fault::{errno_of, failed, wrong};
+use crate::error::{errno_of, failed, wrong};
 use crate::reading::read_up_to;
 use crate::sheet;
 

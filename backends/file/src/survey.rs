@@ -7,7 +7,7 @@ use nix::sys::stat::fstatat;
 
 use crate::election_dir::{ENTER, ElectionDir, LOCK, ORDERS};
 use crate::entry::{self, Reading};
-use crate::fault::{failed, wrong};
+use crate::error::{failed, wrong};
 use crate::root::Root;
 use crate::tree::{self, Remains};
 use crate::trust::FileId;

@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use elect_api::{Error, ErrorKind, Token};
 
 use crate::election_dir::{ElectionDir, TOKEN};
-use crate::fault::{errno_of, failed, wrong};
+use crate::error::{errno_of, failed, wrong};
 use crate::reading::read_up_to;
 use crate::walk::sync_directory;
 

@@ -11,7 +11,7 @@ use elect_api::{Error, ErrorKind, Leader};
 
 use crate::election_dir::{ElectionDir, TREE};
 use crate::entry::{self, Reading};
-use crate::fault::{failed, wrong};
+use crate::error::{failed, wrong};
 use crate::lock::{self, Held};
 use crate::queue::Predecessor;
 use crate::standstill;

@@ -5,7 +5,7 @@ use elect_api::{Error, ErrorKind};
 use nix::libc;
 use nix::sys::stat::FileStat;
 
-use crate::fault::wrong;
+use crate::error::wrong;
 
 /// A file, whatever its name: the same as long as it is open somewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

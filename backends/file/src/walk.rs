@@ -9,7 +9,7 @@ use nix::sys::stat::{FchmodatFlags, FileStat, Mode, fchmodat, fstat, fstatat, mk
 use nix::unistd::{fsync, geteuid};
 use nix::{NixPath, libc};
 
-use crate::fault::{failed, wrong};
+use crate::error::{failed, wrong};
 use crate::trust::check_way;
 
 const SEARCH: OFlag =

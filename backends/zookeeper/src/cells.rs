@@ -7,7 +7,7 @@ use zookeeper_client::{CheckWriteError, CreateMode, Error as Zk, MultiWriteError
 
 use crate::client::{Client, Step};
 use crate::directory::{Directory, make_above};
-use crate::fault::{Action, fault};
+use crate::error::{Action, fault};
 use crate::settings::Settings;
 use crate::watch::Watch;
 

@@ -2,7 +2,7 @@ use elect_api::{Error, Wake, awake, first_of};
 use zookeeper_client::{Error as Zk, OneshotWatcher, StateWatcher};
 
 use crate::client::Client;
-use crate::fault::{Action, fault};
+use crate::error::{Action, fault};
 use crate::look::Look;
 
 /// Looks out over the candidates below `queue` and over these cells, whether they are there or not. Ends with

@@ -4,7 +4,7 @@ use elect_api::{ElectionName, Error, ErrorKind};
 use zookeeper_client::{CreateMode, Error as Zk, Stat};
 
 use crate::client::Client;
-use crate::fault::{Action, fault};
+use crate::error::{Action, fault};
 use crate::guid::Guid;
 use crate::queue::Queue;
 use crate::settings::Settings;

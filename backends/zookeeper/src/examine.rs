@@ -14,7 +14,7 @@ use zookeeper_client::Error as Zk;
 use crate::client::Client;
 use crate::probe::{self, Diagnosis};
 use crate::settings::Settings;
-use crate::{dial, identity, session};
+use crate::{connect, identity};
 
 /// For what a server says without a session.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(4);
@@ -125,7 +125,7 @@ async fn visit(settings: &Arc<Settings>, host: &Host, clock: &Clock) -> Result<R
 }
 
 async fn open(settings: &Arc<Settings>, host: &Host, span: Duration) -> Result<Client, Error> {
-    let opened = timeout(SESSION_TIMEOUT, dial::connect(settings, settings.spell(host), span));
+    let opened = timeout(SESSION_TIMEOUT, connect::connect(settings, settings.spell(host), span));
     match opened.await {
         Ok(Ok(client)) => Ok(client),
         Ok(Err(error @ Zk::AuthFailed)) => {
@@ -145,7 +145,7 @@ async fn open(settings: &Arc<Settings>, host: &Host, span: Duration) -> Result<C
 
 /// A session that does not hear of its end is none that anybody waits for.
 async fn close(client: Client) {
-    let _ = timeout(ANSWER_TIMEOUT, session::close(client)).await;
+    let _ = timeout(ANSWER_TIMEOUT, connect::close(client)).await;
 }
 
 /// How long answers take that the leader of the ensemble has a part in; `None` if there is none. No rights are

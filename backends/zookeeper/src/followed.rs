@@ -5,7 +5,7 @@ use zookeeper_client::{Error as Zk, SessionId};
 
 use crate::cells::{self, Watched};
 use crate::client::Client;
-use crate::fault::{Action, fault, loses_connection};
+use crate::error::{Action, fault, loses_connection};
 use crate::watch::Watch;
 
 /// The control cell of an election, as a seat has it.

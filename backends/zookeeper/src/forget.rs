@@ -2,7 +2,7 @@ use elect_api::{ElectionName, Error, ErrorKind};
 use zookeeper_client::Error as Zk;
 
 use crate::client::Client;
-use crate::fault::{Action, fault};
+use crate::error::{Action, fault};
 use crate::settings::Settings;
 
 /// Removes the node of an election that nobody is in, and its cells. One request after another.

@@ -15,11 +15,10 @@ use zookeeper_client::{CreateMode, Error as Zk};
 
 use crate::cells;
 use crate::client::Client;
-use crate::dial::connect;
+use crate::connect::{close, connect};
 use crate::directory::make;
-use crate::fault::{Action, fault};
+use crate::error::{Action, fault};
 use crate::probe::{Diagnosis, examine};
-use crate::session::close;
 use crate::settings::Settings;
 
 /// Whether we belong to no store yet, and may ask.

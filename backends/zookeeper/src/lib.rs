@@ -134,12 +134,13 @@ mod anchor;
 mod cells;
 mod changes;
 mod client;
+mod connect;
 mod dial;
 mod dialer;
 mod directory;
 mod entry;
+mod error;
 mod examine;
-mod fault;
 mod followed;
 mod forget;
 #[cfg(feature = "fuzzing")]

@@ -9,9 +9,9 @@ use tokio::time::timeout;
 use zookeeper_client::Stat;
 
 use crate::client::Client;
+use crate::connect;
 use crate::directory::Directory;
 use crate::settings::Settings;
-use crate::{dial, session};
 
 /// Longer than servers grant that are set up as usual.
 const ENDLESS: Duration = Duration::from_secs(24 * 60 * 60);
@@ -38,7 +38,7 @@ pub(crate) async fn ending(
 
 /// Nobody is told how long another's session lasts without a word, and no session lasts longer than this.
 async fn longest_session(settings: &Arc<Settings>) -> Result<Duration, Error> {
-    let open = dial::connect(settings, settings.cluster(), ENDLESS);
+    let open = connect::connect(settings, settings.cluster(), ENDLESS);
     let what = || format!("{} grants no session", settings.location);
     let client = match timeout(PATIENCE, open).await {
         Ok(Ok(client)) => client,
@@ -46,7 +46,7 @@ async fn longest_session(settings: &Arc<Settings>) -> Result<Duration, Error> {
         Err(_) => return Err(Error::new(ErrorKind::Unreachable, what() + " in time")),
     };
     let longest = client.session_timeout();
-    let _ = timeout(PATIENCE, session::close(client)).await;
+    let _ = timeout(PATIENCE, connect::close(client)).await;
     Ok(longest)
 }
 

@@ -11,8 +11,8 @@ use zookeeper_client::{SessionInfo, SessionState, StateWatcher};
 
 use crate::anchor::{Anchors, Calls};
 use crate::client::Client;
-use crate::dial::{resume, shorter_grant};
-use crate::fault::ends_session;
+use crate::connect::{close, resume, shorter_grant};
+use crate::error::ends_session;
 use crate::look::{Look, Lookers};
 use crate::registry::Registry;
 use crate::settings::Settings;
@@ -191,25 +191,6 @@ impl Session {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Closes the session of a client that nobody else has. One without a connection ends by itself.
-///
-/// # Cancellation
-/// It is closed all the same, if the runtime goes on.
-pub(crate) async fn close(client: Client) {
-    let (mut states, falls) = (client.state_watcher(), client.falls());
-    let mut state = client.state();
-    drop(client);
-    let closed = async {
-        while state == SessionState::SyncConnected {
-            state = states.changed().await;
-        }
-    };
-    tokio::select! {
-        () = closed => {}
-        () = falls => {}
-    }
 }
 
 /// Goes on with a session, for as long as it lasts without.

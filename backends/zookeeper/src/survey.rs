@@ -4,7 +4,7 @@ use zookeeper_client::{Error as Zk, Stat};
 use crate::client::Client;
 use crate::directory::Directory;
 use crate::entry;
-use crate::fault::{Action, fault};
+use crate::error::{Action, fault};
 use crate::settings::Settings;
 
 /// No entry of a candidate is longer, in bytes: others are shown by their names. Anybody may write there.

@@ -2,7 +2,7 @@ use elect_api::{Error, Standing, awake};
 
 use crate::client::Client;
 use crate::directory::{Directory, OwnNode};
-use crate::fault::{Action, fault};
+use crate::error::{Action, fault};
 use crate::watch::Watch;
 
 /// Up to this many ahead of us we count them at every refresh; beyond it only now and then.

@@ -6,10 +6,9 @@ use elect_api::{
 };
 use tokio::time::{sleep, timeout};
 
-use crate::config;
 use crate::election::timing::Wishes;
-use crate::guard;
 use crate::report::{self, RightReport};
+use crate::{config, guard};
 
 /// What the name of the election begins with.
 const PREFIX: &str = "elect-doctor-";

@@ -5,7 +5,7 @@ use nix::sys::signal::Signal;
 use tokio::time::sleep;
 
 use super::candidate::signal;
-use super::duel::{Duel, Setting, one_after_another, until};
+use super::duel::{Duel, Failure, Finding, Setting, one_after_another, until};
 use super::proxy::{Mode, Proxy};
 use super::scratch::Scratch;
 use crate::command::attempts;
@@ -48,39 +48,6 @@ pub(super) const CHECKS: &[Check] = &[
     Check::LateReply,
     Check::LostReplies,
 ];
-
-/// What a check has found.
-#[derive(Debug)]
-pub(super) enum Finding {
-    /// It is as it has to be.
-    Holds {
-        /// From what was done to the leader to the next one's command.
-        handover: Option<Duration>,
-        /// From the end of the leader's tree to the next one's command.
-        slack: Option<Duration>,
-        /// What was seen, in words.
-        seen: String,
-    },
-    /// It cannot be tried here, for this reason.
-    Skipped(&'static str),
-}
-
-/// Why a check does not hold.
-#[derive(Debug)]
-pub(super) enum Failure {
-    /// It was tried, and this is what came of it.
-    Broken(String),
-    /// The leader lost its lease before anything was done to it.
-    Lost,
-    /// It cannot be tried.
-    Unable(anyhow::Error),
-}
-
-impl From<anyhow::Error> for Failure {
-    fn from(error: anyhow::Error) -> Self {
-        Self::Unable(error)
-    }
-}
 
 impl Check {
     /// What people know it by.

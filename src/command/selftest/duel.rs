@@ -7,7 +7,6 @@ use tokio::time::sleep;
 
 use super::candidate;
 use super::candidate::{Candidate, Role};
-use super::check::{Failure, Finding};
 use super::proxy::Proxy;
 use super::scratch::Scratch;
 use super::trace::{Promise, Stamps};
@@ -25,6 +24,39 @@ const START: Duration = Duration::from_secs(30);
 const STOP: Duration = Duration::from_secs(5);
 /// From one look at the stamps to the next.
 const LOOK: Duration = Duration::from_millis(2);
+
+/// What a check has found.
+#[derive(Debug)]
+pub(super) enum Finding {
+    /// It is as it has to be.
+    Holds {
+        /// From what was done to the leader to the next one's command.
+        handover: Option<Duration>,
+        /// From the end of the leader's tree to the next one's command.
+        slack: Option<Duration>,
+        /// What was seen, in words.
+        seen: String,
+    },
+    /// It cannot be tried here, for this reason.
+    Skipped(&'static str),
+}
+
+/// Why a check does not hold.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// It was tried, and this is what came of it.
+    Broken(String),
+    /// The leader lost its lease before anything was done to it.
+    Lost,
+    /// It cannot be tried.
+    Unable(anyhow::Error),
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Unable(error)
+    }
+}
 
 /// How a duel is set up.
 #[derive(Clone, Copy)]

@@ -1,7 +1,7 @@
 //! `elect selftest`: whether elect keeps its promise on this machine and store.
 //!
 //! It has no machinery of its own: what is tried are real runs of this very program, as processes that are
-//! stopped, killed and cut off from outside. Only their [stamps](stamps) count.
+//! stopped, killed and cut off from outside. Only their [stamps](trace) count.
 
 mod candidate;
 mod check;
@@ -16,7 +16,8 @@ use std::convert::Infallible;
 use anyhow::Context;
 use elect_api::Boottime;
 
-use self::check::{CHECKS, Check, Failure, Finding};
+use self::check::{CHECKS, Check};
+use self::duel::{Failure, Finding};
 use self::scratch::Scratch;
 pub(super) use self::scratch::is_scratch;
 pub(super) use self::trace::stamp;

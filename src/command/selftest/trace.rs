@@ -33,8 +33,7 @@ use nix::sys::signal::{SigSet, Signal};
 
 use super::{OURSELVES, SUBCOMMAND};
 use crate::cli::{StampArgs, Stamping};
-use crate::guard::lease::{self, Until};
-use crate::guard::{self, locks};
+use crate::guard::{self, Until, lease, locks};
 
 const WORD: u64 = 8;
 /// The words of one process.

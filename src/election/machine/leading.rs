@@ -4,113 +4,11 @@ use std::time::Duration;
 
 use elect_api::{Boottime, Token, Validity};
 
-use super::restarting::Runs;
+use super::leader_state::{LeaderState, Runs, Stage};
 use super::{Answer, Command, Event, Machine, News, Phase, Verdict};
 use crate::election::call::Leadership;
+use crate::guard::Order;
 use crate::guard::switches::is_off;
-use crate::guard::{Ended, Order};
-
-/// A leadership and how far the command has come.
-#[derive(Clone, Debug)]
-pub(super) struct LeaderState {
-    leadership: Leadership,
-    started: Option<Boottime>,
-    pub(super) stage: Stage,
-    pub(super) runs: Runs,
-    /// Whether somebody wants us to end: the lease is not kept for longer than the command runs.
-    told_to_stop: bool,
-    /// The signals that asked the command to stop, and came through us.
-    asked: Vec<i32>,
-    /// When the first of them came.
-    asked_at: Option<Boottime>,
-    /// When what is left of a command that was asked to stop is killed.
-    kill_at: Option<Boottime>,
-    /// Whether we were asked to give leadership up: that is asked of the command once.
-    steps_down: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
-    /// The command is being started, or runs.
-    Running,
-    /// It was asked to stop as leadership is lost; the guardian kills it when its time is over.
-    Stopping,
-    /// It has ended; others of the tree may live, and may go on doing so for long.
-    Lingering,
-    /// Everything is being killed.
-    Emptying,
-    /// The tree is empty; the command is started again at this instant, or as soon as the lease leaves it its grace.
-    Resting(Option<Boottime>),
-    /// The tree is empty; that the command has succeeded is recorded, with patience until this instant.
-    Recording(Boottime),
-    /// The tree is empty; the lease is kept until this instant.
-    Holding(Boottime),
-}
-
-impl LeaderState {
-    /// From here on everything is being killed.
-    pub(super) const fn kill(&mut self) {
-        self.stage = Stage::Emptying;
-    }
-
-    pub(super) const fn token(&self) -> Token {
-        self.leadership.token
-    }
-
-    pub(super) const fn validity(&self) -> Validity {
-        self.leadership.validity
-    }
-
-    pub(super) const fn enter(&mut self, stage: Stage) {
-        self.stage = stage;
-    }
-
-    /// When the command was started first, if it was.
-    pub(super) const fn started(&self) -> Option<Boottime> {
-        self.started
-    }
-
-    pub(super) const fn is_empty(&self) -> bool {
-        self.is_over() || (self.is_resting() && !self.runs.are_outlived())
-    }
-
-    /// Whether it is empty for good.
-    pub(super) const fn is_over(&self) -> bool {
-        matches!(self.stage, Stage::Recording(_) | Stage::Holding(_))
-    }
-
-    pub(super) const fn is_told_to_stop(&self) -> bool {
-        self.told_to_stop
-    }
-
-    /// Whether the command is on its way out.
-    pub(super) const fn is_ending(&self) -> bool {
-        self.told_to_stop || !matches!(self.stage, Stage::Running)
-    }
-
-    pub(super) const fn is_recording(&self) -> bool {
-        matches!(self.stage, Stage::Recording(_))
-    }
-
-    fn ask(&mut self, now: Boottime, signal: i32, kill_at: Option<Boottime>) {
-        self.asked_at.get_or_insert(now);
-        if !self.asked.contains(&signal) {
-            self.asked.push(signal);
-        }
-        self.kill_at = self.kill_at.into_iter().chain(kill_at).min();
-    }
-
-    /// Whether a command that has ended like this was killed, or was ended by what we know nothing of.
-    fn is_cut_short(&self, ended: Ended) -> bool {
-        match ended {
-            Ended::Exited(_) => false,
-            Ended::Signaled(signal) => {
-                let signal = i32::from(signal);
-                signal == libc::SIGKILL || !self.asked.contains(&signal)
-            }
-        }
-    }
-}
 
 impl Machine {
     pub(super) fn begin_to_lead(&mut self, token: Token, validity: Validity) {

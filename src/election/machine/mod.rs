@@ -1,6 +1,7 @@
 //! The pure machine: (state, now, event) to commands. It reads no clock and does nothing.
 
 mod gates;
+mod leader_state;
 mod leading;
 mod leaving;
 mod messages;
@@ -17,7 +18,7 @@ use std::time::Duration;
 use elect_api::{Boottime, Error, ErrorKind, Token, Validity};
 
 use self::gates::{Gates, Hold, Notice, Place, Ruling};
-use self::leading::LeaderState;
+use self::leader_state::LeaderState;
 use self::patience::Contact;
 use self::recording::HistoryProgress;
 use self::request::Request;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use elect_api::{Boottime, Error, ErrorKind, Written};
 use nix::sys::signal::Signal;
 
-use super::leading::Stage;
+use super::leader_state::Stage;
 use super::request::Request;
 use super::{Call, Command, EndRecord, Machine, News, Phase, Verdict};
 use crate::guard::Ended;

@@ -7,51 +7,12 @@
 //! While it rests the lease is renewed, and whatever would stop a command ends the leadership at once. A hook that
 //! belongs to the leadership may live on meanwhile: then it is asked to stop first.
 
-use std::time::Duration;
-
 use elect_api::Boottime;
 
-use super::leading::{LeaderState, Stage};
+use super::leader_state::Stage;
 use super::request::Request;
-use super::{Command, Machine, News, Phase, Restarts, Verdict};
+use super::{Command, Machine, News, Phase, Verdict};
 use crate::guard::{Ended, Order};
-
-/// How a leader's command has fared so far.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Runs {
-    /// When it was started last.
-    last: Option<Boottime>,
-    /// How it has ended, if it is to be started again.
-    ended: Option<Ended>,
-    /// The pause before it was started last.
-    pause: Duration,
-    /// How often it was started again.
-    again: u32,
-    /// Whether a HUP was passed on to it: one that dies of it has not failed.
-    hung_up: bool,
-    /// Whether what runs beside it lives, or did, when the last one was gone.
-    outlived: bool,
-}
-
-impl Runs {
-    pub(super) const fn started(&mut self, now: Boottime) {
-        self.last = Some(now);
-    }
-
-    pub(super) const fn hang_up(&mut self) {
-        self.hung_up = true;
-    }
-
-    pub(super) const fn are_outlived(&self) -> bool {
-        self.outlived
-    }
-
-    /// The pause before the next start.
-    fn next_pause(&mut self, now: Boottime, restarts: &Restarts) -> Duration {
-        self.pause = restarts.next_pause(self.pause, self.last.map(|last| now.since(last)));
-        self.pause
-    }
-}
 
 impl Machine {
     /// The command itself has ended. `by_key` is whether a key in the terminal did it.
@@ -149,11 +110,5 @@ impl Machine {
             _ => News::Emptied,
         }));
         self.leave(now, verdict);
-    }
-}
-
-impl LeaderState {
-    pub(super) const fn is_resting(&self) -> bool {
-        matches!(self.stage, Stage::Resting(_))
     }
 }

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
 use super::clone;
+use crate::guard::children::wait_for;
 use crate::guard::descriptors::out_of_the_way;
 
 /// What the names of ours begin with.
@@ -95,7 +96,7 @@ impl Cgroup {
         match clone::child_in(&self.folder).map_err(trouble)? {
             // SAFETY: _exit has no preconditions.
             0 => unsafe { libc::_exit(0) },
-            pid => super::wait_for(pid),
+            pid => wait_for(pid),
         }
         Ok(self)
     }

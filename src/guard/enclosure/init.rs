@@ -58,7 +58,7 @@ fn obey(orders: &OwnedFd) -> bool {
     let mut leaves = false;
     let mut order = [LEAVE];
     loop {
-        match signals::read_now(orders, &mut order) {
+        match descriptors::read_now(orders, &mut order) {
             // The guardian is gone.
             Ok(Some(0)) | Err(_) => end(),
             Ok(None) => return leaves,

@@ -21,12 +21,12 @@ use nix::errno::Errno;
 
 use self::cgroup::Cgroup;
 use self::namespace::Namespace;
+use super::birth::Birth;
 use super::children;
 use super::containment::Containment;
 use super::courier::{self, Courier};
 use super::descendants::{Descendants, Found, Kill, Spared};
-use super::signals;
-use super::spawn::Birth;
+use super::{Terminal, signals};
 
 /// What holds the descendants of one command.
 pub struct Enclosure {
@@ -152,11 +152,22 @@ impl Enclosure {
         Ok(())
     }
 
-    /// Forks the command into it.
+    /// Forks the command into it. Its process id is also the id of its group, which exists when this returns.
     ///
     /// # Errors
     /// The `errno` of what failed; then nothing of the command's own has run.
-    pub(super) fn start(&mut self, birth: &mut Birth<'_>) -> Result<i32, i32> {
+    pub(super) fn spawn(&mut self, mut birth: Birth<'_>) -> Result<i32, i32> {
+        birth.launch.in_front = birth.launch.terminal.as_ref().is_some_and(Terminal::is_due);
+        let pid = self.start(&mut birth)?;
+        // Here and in the child: whoever comes first, the group exists before it is needed.
+        // SAFETY: setpgid has no preconditions.
+        unsafe { libc::setpgid(pid, pid) };
+        // Ours must not keep the exec from being seen.
+        birth.launch.failure_write = None;
+        Ok(pid)
+    }
+
+    fn start(&mut self, birth: &mut Birth<'_>) -> Result<i32, i32> {
         let pid = match &mut self.walls {
             Walls::Namespace(namespace) => return namespace.start(birth),
             Walls::Cgroup(cgroup) => cgroup.fork()?,
@@ -297,18 +308,6 @@ impl Enclosure {
         let courier = self.couriers.as_ref().map(|[_, courier]| courier);
         let descendants = self.descendants.as_mut()?;
         Some(descendants.kill_below(guardian, &Kill { spare, courier }))
-    }
-}
-
-/// Waits for the end of a child, and reaps it.
-pub(super) fn wait_for(child: i32) {
-    loop {
-        let mut status = 0;
-        // SAFETY: status is a valid place for the kernel to write to.
-        let reaped = unsafe { libc::waitpid(child, &raw mut status, libc::__WALL) };
-        if reaped == child || Errno::last_raw() != libc::EINTR {
-            return;
-        }
     }
 }
 

@@ -22,11 +22,12 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::unistd::pipe2;
 
+use super::clone;
 use super::init::{self, Kept, LEAVE};
-use super::{clone, wait_for};
+use crate::guard::birth::Birth;
+use crate::guard::children::wait_for;
 use crate::guard::descriptors::out_of_the_way;
-use crate::guard::spawn::Birth;
-use crate::guard::{numbers, signals};
+use crate::guard::{descriptors, numbers};
 
 /// What the guardian has of it.
 pub(super) struct Namespace {
@@ -141,7 +142,7 @@ impl Namespace {
             door => wait_for(door),
         }
         let mut bytes = [0; Told::SIZE];
-        let told = match signals::read_now(&entrance.told, &mut bytes) {
+        let told = match descriptors::read_now(&entrance.told, &mut bytes) {
             Ok(Some(Told::SIZE)) => Told::from(bytes),
             // It was killed, and what it has forked is not known: with the guardian the kernel ends that,
             // too, and the wrapper sees to the rest.
@@ -318,7 +319,7 @@ fn try_out(user: Option<&User>) -> Result<(), Unavailable> {
     }
     wait_for(pid);
     let mut bytes = [0; Told::SIZE];
-    match signals::read_now(&read, &mut bytes) {
+    match descriptors::read_now(&read, &mut bytes) {
         Ok(Some(Told::SIZE)) => {
             let Told { errno, init, .. } = Told::from(bytes);
             let step =

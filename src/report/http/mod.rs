@@ -23,10 +23,12 @@ mod pages;
 mod present;
 mod server;
 mod state;
+mod view;
 
 #[cfg(feature = "fuzzing")]
 pub use fuzzing::fuzz;
 pub use metrics::{Failure, Metrics};
 pub use present::{Snapshot, Watcher};
 pub use server::{Listener, Server};
-pub use state::{Clocks, HttpState, Identity, Leadership, Reason, View};
+pub use state::{Clocks, HttpState};
+pub use view::{Identity, Leadership, Reason, View};

@@ -6,7 +6,8 @@ use async_trait::async_trait;
 use elect_api::Boottime;
 use serde::Serialize;
 
-use super::state::{HttpState, View};
+use super::state::HttpState;
+use super::view::View;
 use crate::report::{ElectionStatus, LeaderStatus, Suspicion, WaitingStatus, rfc3339};
 
 /// How things are, with stable keys; more may come.

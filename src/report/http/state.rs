@@ -1,10 +1,11 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use elect_api::{Boottime, Token};
 use tokio::sync::broadcast;
 
 use super::metrics::Metrics;
+use super::view::{Identity, Leadership, Reason, View};
 
 /// How many changes may wait for a reader of events before it is hung up on.
 const CHANGES_KEPT: usize = 64;
@@ -23,23 +24,6 @@ pub struct Clocks {
     pub wall: fn() -> SystemTime,
 }
 
-/// Who we are.
-#[derive(Clone, Debug)]
-pub struct Identity {
-    /// The election's name.
-    pub election: String,
-    /// The candidate's id.
-    pub id: String,
-    /// The scheme of the store's URL.
-    pub store: &'static str,
-    /// Whether leases end by time: then nobody leads without deadlines.
-    pub is_timed: bool,
-    /// Whether it runs a command.
-    pub has_command: bool,
-    /// Where a leadership may end at any time: how long after its end, as shown, nobody else leads.
-    pub grace: Option<Duration>,
-}
-
 /// What the engine's side writes and the server reads.
 ///
 /// No method waits for a client.
@@ -50,31 +34,6 @@ pub struct HttpState {
     facts: Mutex<Facts>,
     changes: broadcast::Sender<Change>,
     metrics: Metrics,
-}
-
-/// Why a leadership ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
-    /// The command, and whatever it left running, has ended.
-    Ended,
-    /// The same, after we were asked to step down.
-    SteppedDown,
-    /// It could not be proven in time, or the store says that it is over.
-    Lost,
-    /// The command could not be started, or its guardian died.
-    Failed,
-}
-
-impl Reason {
-    /// Its name as a label and as the kind of an event; stable.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Ended => "ended",
-            Self::SteppedDown => "stepped_down",
-            Self::Lost => "lost",
-            Self::Failed => "failed",
-        }
-    }
 }
 
 /// All there is to know; copied as a whole.
@@ -123,44 +82,6 @@ pub(super) struct Change {
     pub(super) kind: &'static str,
     /// In words, if there are any.
     pub(super) reason: Option<String>,
-}
-
-/// How things are at one instant. It is as old as the answer that is made of it, and no older.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct View {
-    /// That instant.
-    pub at: Boottime,
-    /// The token, the begin and what is left of our leadership; `None` where we do not lead.
-    pub leadership: Option<Leadership>,
-    /// How many are before us: 0 for a leader, `None` where the store has not said.
-    pub place: Option<usize>,
-    /// Whether we take part: the store has answered, and our candidacy is not over.
-    pub is_ready: bool,
-    /// Whether anything of our command lives; `None` where there is none to be run.
-    pub command_runs: Option<bool>,
-    /// How many changes there were.
-    pub changes: u64,
-}
-
-/// A leadership at one instant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Leadership {
-    /// Its token.
-    pub token: Token,
-    /// Since when, by our wall clock.
-    pub since: SystemTime,
-    /// How long it can be counted on without a further renewal: to the soft deadline, or for the grace.
-    /// `None` is without end.
-    pub left: Option<Duration>,
-    /// The time to the hard deadline. `None` where there is none.
-    pub to_hard: Option<Duration>,
-}
-
-impl View {
-    /// Whether we are the next to lead: only the leader is before us.
-    pub fn is_next(&self) -> bool {
-        self.place == Some(1)
-    }
 }
 
 impl HttpState {
@@ -312,6 +233,8 @@ fn shorten(mut text: String) -> String {
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::time::UNIX_EPOCH;
+
+    use std::time::Duration;
 
     use super::*;
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use elect::guard::lease::{self, Until};
+use elect::guard::{Until, lease};
 use elect_api::Boottime;
 use elect_testkit::program::{Elect, Running, eventually, line_of};
 use elect_testkit::servers::Etcd;

@@ -2,13 +2,13 @@
 
 use elect_api::{Cell, Error, ErrorKind, Note, Written, never};
 
-use super::{EtcdSeat, Setback, Stage};
+use super::{EtcdSeat, Stage};
 use crate::cells::{self, Found};
-use crate::fault::{Doing, Failure};
+use crate::error::{Doing, Failure, Setback};
 use crate::link::Attempt;
 use crate::queue::{self, Ask, By};
+use crate::reply::{self, whole};
 use crate::watch::{self, Event, Stand};
-use crate::whole::whole;
 
 /// More than the writes that a seat may have under way.
 const TRIES: usize = 8;
@@ -60,14 +60,14 @@ impl EtcdSeat {
             };
             if reply.succeeded() {
                 attempt.succeed();
-                let written = queue::revision_of(&reply);
+                let written = reply::revision_of(&reply);
                 self.seen.insert(key, written);
                 return Ok(Written::Yes(written.unsigned_abs()));
             }
             if let Err(Setback::Foreign(error)) = attempt.admit_missing(&reply) {
                 return Err(attempt.refuse(error));
             }
-            let seen = queue::cell_seen(&reply);
+            let seen = reply::cell_seen(&reply);
             if seen == known {
                 attempt.succeed();
                 return Ok(Written::Gone(self.lose()));

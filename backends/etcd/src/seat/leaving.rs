@@ -6,11 +6,11 @@ use elect_api::{Cell, Error, ErrorKind};
 use etcd_client::Client;
 
 use super::{EtcdSeat, Stage};
-use crate::fault::{Doing, Failure, is_lease_unknown};
+use crate::error::{Doing, Failure, is_lease_unknown};
 use crate::layout::LeaseId;
 use crate::lease::Share;
 use crate::queue;
-use crate::whole::whole;
+use crate::reply::whole;
 use crate::withdrawal::withdraw;
 
 /// What there is to give up.

@@ -7,21 +7,21 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, Cell, Durability, Error, ErrorKind, Note, Seat, Standing, Ticket,
-    Versioned, Written, awake,
+    Boottime, Candidate, Cell, Durability, Error, Note, Seat, Standing, Ticket, Versioned, Written,
+    awake,
 };
 use etcd_client::{GetOptions, LeaseGrantOptions, TxnResponse};
 
 use crate::entry::Entry;
-use crate::fault::{Doing, Failure, is_lease_taken, is_lease_unknown, is_refused};
+use crate::error::{Doing, Failure, Setback, is_lease_taken, is_lease_unknown, is_refused, odd};
 use crate::layout::{Keyspace, LeaseId, Mark};
 use crate::lease::{self, Asked, Lease, Leases};
 use crate::link::{Attempt, Link};
 use crate::queue::{self, Ask, Before, By, Rival, Room, Unclear};
 use crate::renewal::{Heard, Proof, renew};
+use crate::reply::{self, whole};
 use crate::value::Value;
 use crate::watch::Watch;
-use crate::whole::whole;
 use crate::withdrawal::withdraw;
 
 /// One candidate's place in one election.
@@ -66,27 +66,6 @@ enum Stage {
     In(Entry),
     /// We led, and have lost our entry since.
     Lost(String),
-}
-
-/// Why a step led nowhere.
-pub(crate) enum Setback {
-    /// A request failed.
-    Failed(Failure),
-    /// All were answered, and what the answers say does not fit.
-    Odd(Error),
-    /// What answered is not our store.
-    Foreign(Error),
-}
-
-impl From<Failure> for Setback {
-    fn from(failure: Failure) -> Self {
-        Self::Failed(failure)
-    }
-}
-
-/// Answers that do not fit, for now.
-pub(crate) fn odd(what: &str) -> Setback {
-    Setback::Odd(Error::new(ErrorKind::Unreachable, what))
 }
 
 impl EtcdSeat {
@@ -225,7 +204,7 @@ impl EtcdSeat {
         }
         let Stage::In(entry) = self.seated(entry) else { return Ok(None) };
         match before {
-            Ok(before) => Ok(Some(entry.stand(attempt, now, queue::revision_of(&reply), before))),
+            Ok(before) => Ok(Some(entry.stand(attempt, now, reply::revision_of(&reply), before))),
             Err(Unclear(room)) => {
                 self.room = room;
                 Ok(None)
@@ -282,9 +261,9 @@ impl EtcdSeat {
     /// The revision of our entry, which a transaction has made or found. `None` if it is not ours.
     fn revision_in(&self, reply: &TxnResponse) -> Option<i64> {
         if reply.succeeded() {
-            return Some(queue::revision_of(reply));
+            return Some(reply::revision_of(reply));
         }
-        let found = queue::gets(reply).pop_front()?;
+        let found = reply::gets(reply).pop_front()?;
         let kv = found.kvs().first()?;
         let id = Value::read(kv.value())?.candidate.id;
         let is_ours = kv.lease() == self.lease().id.get() && id == self.value.candidate.id;
@@ -376,7 +355,7 @@ impl EtcdSeat {
     ) -> Result<Standing, Setback> {
         match (&mut self.stage, before) {
             (Stage::In(entry), Ok(before)) => {
-                Ok(entry.stand(attempt, now, queue::revision_of(reply), before))
+                Ok(entry.stand(attempt, now, reply::revision_of(reply), before))
             }
             _ => Err(odd("the answer does not say who is before us")),
         }
@@ -396,7 +375,7 @@ impl EtcdSeat {
         if matches!(&self.stage, Stage::In(entry) if entry.leads()) {
             return Ok(Standing::Gone(self.lose()));
         }
-        let ahead = queue::gets(reply).front().map_or(0, |all| queue::count(&self.keyspace, all));
+        let ahead = reply::gets(reply).front().map_or(0, |all| queue::count(&self.keyspace, all));
         self.control = queue::control_in(reply);
         self.leave_behind();
         Ok(Standing::Waiting { ahead, wake: awake() })

@@ -5,10 +5,9 @@ use elect_api::{Boottime, Error, ErrorKind, Standing};
 use super::{State, ZkSeat, look_out};
 use crate::client::Client;
 use crate::directory::OwnNode;
-use crate::entry;
-use crate::identity;
 use crate::queue::{Position, Queue};
 use crate::waiting::Waiting;
+use crate::{entry, identity};
 
 impl ZkSeat {
     pub(super) async fn enter(

@@ -4,7 +4,7 @@ use elect_api::{Boottime, Error};
 use zookeeper_client::{CheckWriteError, Error as Zk};
 
 use crate::client::{Client, Step};
-use crate::fault::{Action, ends_session, fault, loses_connection};
+use crate::error::{Action, ends_session, fault, loses_connection};
 use crate::link::Link;
 
 /// What a quorum says of our node.

@@ -6,7 +6,7 @@ use elect_api::{Cell, Error, ErrorKind};
 use etcd_client::Error as Cause;
 use tonic::{Code, Status};
 
-use crate::dial::DialError;
+use crate::dial::{DialError, chain_of};
 use crate::probe::Language;
 
 /// A request that failed: what it was for, and what came back.
@@ -53,6 +53,27 @@ pub(crate) struct Circumstances<'a> {
     pub(crate) keys: &'a str,
     /// Who we are to etcd.
     pub(crate) user: Option<&'a str>,
+}
+
+/// Why a step led nowhere.
+pub(crate) enum Setback {
+    /// A request failed.
+    Failed(Failure),
+    /// All were answered, and what the answers say does not fit.
+    Odd(Error),
+    /// What answered is not our store.
+    Foreign(Error),
+}
+
+impl From<Failure> for Setback {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+/// Answers that do not fit, for now.
+pub(crate) fn odd(what: &str) -> Setback {
+    Setback::Odd(Error::new(ErrorKind::Unreachable, what))
 }
 
 impl Failure {
@@ -319,21 +340,6 @@ fn in_full(cause: &Cause) -> String {
         },
         other => other.to_string(),
     }
-}
-
-/// The words of an error and of all its causes.
-pub(crate) fn chain_of(error: &dyn StdError) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(error) = next {
-        let words = error.to_string();
-        // Wrappers repeat what they wrap.
-        if !text.ends_with(&words) {
-            text = format!("{text}: {words}");
-        }
-        next = error.source();
-    }
-    text
 }
 
 /// Whether etcd says that there is no such lease.

@@ -1,4 +1,4 @@
-//! How processes are started, and what each is.
+//! What a process needs to become the command, and how it does.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -10,7 +10,6 @@ use nix::unistd::pipe2;
 
 use super::descriptors::{inherit, out_of_the_way};
 use super::dispositions::Dispositions;
-use super::enclosure::Enclosure;
 use super::image::{Image, Pointers};
 use super::priority::Before;
 use super::{Terminal, dead_man};
@@ -53,22 +52,6 @@ pub(super) struct Birth<'a> {
 pub(super) fn failure_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (read, write) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
     Ok((out_of_the_way(read)?, out_of_the_way(write)?))
-}
-
-/// Forks the command into `enclosure`. Its process id is also the id of its group, which exists when this
-/// returns.
-///
-/// # Errors
-/// The `errno` of what failed; then nothing of the command's own has run.
-pub(super) fn spawn(mut birth: Birth<'_>, enclosure: &mut Enclosure) -> Result<i32, i32> {
-    birth.launch.in_front = birth.launch.terminal.as_ref().is_some_and(Terminal::is_due);
-    let pid = enclosure.start(&mut birth)?;
-    // Here and in the child: whoever comes first, the group exists before it is needed.
-    // SAFETY: setpgid has no preconditions.
-    unsafe { libc::setpgid(pid, pid) };
-    // Ours must not keep the exec from being seen.
-    birth.launch.failure_write = None;
-    Ok(pid)
 }
 
 impl Birth<'_> {

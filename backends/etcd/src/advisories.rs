@@ -1,6 +1,13 @@
 //! What is known to be wrong with versions of etcd, as far as elections suffer from it.
 
+use std::time::Duration;
+
 use elect_api::Finding;
+use etcd_client::Client;
+use tokio::time::timeout;
+
+/// For one answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// A version as etcd writes it, without what follows its three numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,6 +91,22 @@ pub(crate) fn known(members: &[(String, String)], is_alone: bool) -> Vec<Finding
         });
     }
     findings
+}
+
+/// How many members of the cluster have a vote, if it says so in time.
+pub(crate) async fn voters(client: &Client) -> Option<usize> {
+    let list = timeout(ANSWER_TIMEOUT, client.cluster_client().member_list()).await.ok()?.ok()?;
+    Some(list.members().iter().filter(|member| !member.is_learner()).count())
+}
+
+/// Whether linearizable reads of a member are that: not of every version, where others can go on without it. `None`
+/// if it does not say in time.
+pub(crate) async fn reads_are_sound(client: &Client) -> Option<bool> {
+    let mut maintenance = client.maintenance_client();
+    let (status, voters) =
+        tokio::join!(timeout(ANSWER_TIMEOUT, maintenance.status()), voters(client));
+    let status = status.ok()?.ok()?;
+    Some(voters == Some(1) || !may_read_stale(status.version()))
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ fn is_whole(reply: &PbTxnResponse) -> bool {
     })
 }
 
-/// The answers to the gets of a transaction, in their order. It is [`whole`](whole).
+/// The answers to the gets of a transaction, in their order. It is [`whole`].
 pub(crate) fn gets(reply: &TxnResponse) -> VecDeque<GetResponse> {
     let gets = reply.op_responses().into_iter().filter_map(|answer| match answer {
         TxnOpResponse::Get(get) => Some(get),

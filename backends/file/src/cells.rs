@@ -1,5 +1,5 @@
-//! Cells: a file each, beside the queue. What leaders leave about themselves is a [slate](crate::slate), all others are
-//! [sheets](crate::sheet): what people ask below a line with its version, the greatest token of a resource in decimal
+//! Cells: a file each, beside the queue. What leaders leave about themselves is a [two-place file](crate::two_place_file), all others are
+//! [atomic files](crate::atomic_file): what people ask below a line with its version, the greatest token of a resource in decimal
 //! digits, which are its version, and whatever leaders keep.
 //!
 //! Whoever writes a value for a leader holds the lock of `value` from before it looks who leads until the value is
@@ -14,16 +14,16 @@ use elect_api::{
     token_in,
 };
 
+use crate::atomic_file::{self, LookOut};
 use crate::election_dir::{ElectionDir, FENCE, ORDER, ORDERS, VALUE};
 use crate::error::{failed, wrong};
 use crate::file_mutex::FileMutex;
 use crate::lock::{self, Held};
 use crate::queue::Predecessor;
 use crate::root::Root;
-use crate::sheet::{self, LookOut};
 use crate::token::floor;
 use crate::trust::FileId;
-use crate::{slate, survey};
+use crate::{survey, two_place_file};
 
 /// The digits of the greatest version and the end of their line.
 const HEAD: usize = 21;
@@ -53,24 +53,26 @@ pub(crate) fn read(
     open(&dir, cell).map(|(found, _)| found)
 }
 
-/// What a cell says, and the file that says it, if it is a sheet.
+/// What a cell says, and the file that says it, if it is an atomic file.
 pub(crate) fn open(
     dir: &ElectionDir,
     cell: Cell<'_>,
 ) -> Result<(Versioned, Option<(File, FileId)>), Error> {
     let name = file_of(cell);
     if cell == Cell::History {
-        return Ok((Versioned { bytes: slate::read(dir, &name)?, version: 0 }, None));
+        return Ok((Versioned { bytes: two_place_file::read(dir, &name)?, version: 0 }, None));
     }
-    let Some(found) = sheet::open(dir, &name)? else { return Ok((Versioned::default(), None)) };
+    let Some(found) = atomic_file::open(dir, &name)? else {
+        return Ok((Versioned::default(), None));
+    };
     let path = dir.path_of(&name);
     let head = if cell == Cell::Control { HEAD } else { 0 };
-    let bytes = sheet::read(&found.0, Cell::LONGEST + head, &path)?;
+    let bytes = atomic_file::read(&found.0, Cell::LONGEST + head, &path)?;
     let says = decode(cell, bytes).map_err(|what| wrong(ErrorKind::Unfit, &path, what))?;
     Ok((says, Some(found)))
 }
 
-/// What the bytes of a sheet say, or what is wrong with them. Who can write there can write anything: what is no token
+/// What the bytes of an atomic file say, or what is wrong with them. Who can write there can write anything: what is no token
 /// lets nobody pass.
 fn decode(cell: Cell<'_>, bytes: Vec<u8>) -> Result<Versioned, &'static str> {
     match cell {
@@ -132,9 +134,11 @@ pub(crate) fn write_as_leader(
 ) -> Result<(), Error> {
     let name = file_of(cell);
     match cell {
-        Cell::Once => sheet::replace(dir, &name, bytes),
-        Cell::History if durability.lasts(cell) => slate::replace_for_good(dir, &name, bytes),
-        Cell::History => slate::replace(dir, &name, bytes),
+        Cell::Once => atomic_file::replace(dir, &name, bytes),
+        Cell::History if durability.lasts(cell) => {
+            two_place_file::replace_for_good(dir, &name, bytes)
+        }
+        Cell::History => two_place_file::replace(dir, &name, bytes),
         Cell::Control | Cell::Fence(_) | Cell::Value(_) => {
             Err(wrong(ErrorKind::Unfit, &dir.path_of(&name), "is not written by a leader's seat"))
         }
@@ -182,7 +186,7 @@ async fn write_over(
         .map_err(|_| wrong(ErrorKind::Unfit, &dir.path_of(&name), "would not hold a token"))?;
     // The same token again is no other text.
     if says != found {
-        sheet::replace(&dir, &name, &text)?;
+        atomic_file::replace(&dir, &name, &text)?;
     }
     Ok(Written::Yes(says.version))
 }
@@ -210,7 +214,7 @@ async fn write_for(
     if !leads()? {
         return Ok(gone());
     }
-    sheet::replace(&dir, &file_of(cell), bytes)?;
+    atomic_file::replace(&dir, &file_of(cell), bytes)?;
     Ok(Written::Yes(0))
 }
 

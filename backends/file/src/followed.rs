@@ -7,10 +7,10 @@ use std::time::Duration;
 use elect_api::{Cell, ElectionName, Error, ErrorKind, Versioned, Wake, never};
 use tokio::time::sleep;
 
+use crate::atomic_file::LookOut;
 use crate::cells;
 use crate::election_dir::{ElectionDir, ORDERS};
 use crate::root::Root;
-use crate::sheet::LookOut;
 use crate::trust::FileId;
 
 /// How long there has to be nothing to do before a look-out is started: to be rid of one costs more time than

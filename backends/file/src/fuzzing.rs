@@ -2,7 +2,7 @@
 
 use std::str;
 
-use crate::{entry, queue, slate, token, url};
+use crate::{entry, queue, token, two_place_file, url};
 
 /// A reader: it panics where it does not hold what it promises.
 pub type Reader = fn(&[u8]);
@@ -11,7 +11,7 @@ pub type Reader = fn(&[u8]);
 pub const TARGETS: &[(&str, Reader)] = &[
     ("file-entry", entry),
     ("file-queue", queue),
-    ("file-slate", slate::fuzz),
+    ("file-slate", two_place_file::fuzz),
     ("file-token", token),
     ("file-url", url),
 ];

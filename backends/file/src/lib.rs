@@ -68,6 +68,7 @@
 //! able to replace a directory on the way there either. No link is followed below the root, and no file
 //! with a second name is written.
 
+mod atomic_file;
 mod cells;
 mod changes;
 mod election_dir;
@@ -85,14 +86,13 @@ mod queue;
 mod reading;
 mod root;
 mod seat;
-mod sheet;
-mod slate;
 mod standstill;
 mod store;
 mod survey;
 mod token;
 mod tree;
 mod trust;
+mod two_place_file;
 mod url;
 mod walk;
 mod watch;

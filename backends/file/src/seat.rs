@@ -8,6 +8,7 @@ use elect_api::{
     Standing, Token, Validity, Versioned, Written, first_of, never,
 };
 
+use crate::atomic_file::LookOut;
 use crate::election_dir::{ENTER, ElectionDir, LOCK};
 use crate::error::{failed, wrong};
 use crate::file_mutex::FileMutex;
@@ -15,7 +16,6 @@ use crate::followed::Followed;
 use crate::lock::{self, Held};
 use crate::queue::{OwnFile, Predecessor};
 use crate::root::Root;
-use crate::sheet::LookOut;
 use crate::tree::Tree;
 use crate::trust::FileId;
 use crate::watch::Watch;

@@ -1,4 +1,4 @@
-//! Sheets: small files beside the queue that are replaced as a whole, so that a power cut leaves the old one or
+//! Atomic files: small files beside the queue that are replaced as a whole, so that a power cut leaves the old one or
 //! the new, and the new once it is said to be written. All cells but the history are such.
 
 use std::fs::File;
@@ -27,7 +27,7 @@ pub(crate) fn replace(dir: &ElectionDir, name: &str, text: &[u8]) -> Result<(), 
     dir.sync(name)
 }
 
-/// What the file of this name is called before it is there. No sheet has a name that begins with a dot: one that
+/// What the file of this name is called before it is there. No atomic file has a name that begins with a dot: one that
 /// ends like this could be another's.
 pub(crate) fn unfinished(name: &str) -> String {
     format!(".new-{name}")
@@ -62,7 +62,7 @@ pub(crate) fn read(file: &File, longest: usize, path: &Path) -> Result<Vec<u8>, 
     Ok(text)
 }
 
-/// A thread that sleeps until a sheet is replaced, or its directory goes.
+/// A thread that sleeps until an atomic file is replaced, or its directory goes.
 ///
 /// It is detached, and ends with the process or with the change that it waits for. To close what it has from
 /// the kernel can take tens of milliseconds: nobody waits for that but the end of the process.

@@ -1,8 +1,8 @@
-//! Slates: small files beside the queue that need not outlast a power cut, which may leave an older text, the new one
-//! or none. For readers they are replaced as a whole, as [sheets](crate::sheet) are.
+//! Two-place files: small files beside the queue that need not outlast a power cut, which may leave an older text, the new one
+//! or none. For readers they are replaced as a whole, as [atomic files](crate::atomic_file) are.
 //!
 //! Leaders write as they leave, when somebody waits for them. To make, rename or remove a file is dear then, and wakes
-//! whoever looks out for another one beside it. So a slate is one file with two places, each of which holds a number, a
+//! whoever looks out for another one beside it. So a two-place file is one file with two places, each of which holds a number, a
 //! text and their checksum: the greatest number counts, and the next text goes to the other place. The places have
 //! every other block of the file. Whoever reads takes no lock: where something is being written the checksum is
 //! wrong, and it looks again.
@@ -13,10 +13,10 @@ use std::os::unix::fs::FileExt;
 
 use elect_api::{Cell, Error, ErrorKind};
 
+use crate::atomic_file;
 use crate::election_dir::ElectionDir;
 use crate::error::{errno_of, failed, wrong};
 use crate::reading::read_up_to;
-use crate::sheet;
 
 /// The longest text in bytes.
 const LONGEST: usize = Cell::LONGEST;
@@ -30,7 +30,7 @@ const HEAD: usize = MAGIC.len() + 38;
 /// As far as a file is read.
 const MOST: usize = PLACES * (HEAD + LONGEST).next_multiple_of(BLOCK);
 
-/// How often a slate is looked at that is being written each time.
+/// How often a two-place file is looked at that is being written each time.
 const LOOKS: usize = 1000;
 
 /// What there is at a place.
@@ -54,7 +54,7 @@ impl Found {
     }
 }
 
-/// Puts a text in the place of what the slate of this name says. One at a time may do so.
+/// Puts a text in the place of what the two-place file of this name says. One at a time may do so.
 pub(crate) fn replace(dir: &ElectionDir, name: &str, text: &[u8]) -> Result<(), Error> {
     let (file, _) = dir.file(name)?;
     write(dir, name, &file, text)
@@ -74,7 +74,7 @@ pub(crate) fn replace_for_good(dir: &ElectionDir, name: &str, text: &[u8]) -> Re
 /// Reads the newest text; `None` if nothing was ever written. Where no text is whole, all that there is: it is for
 /// others to say that they cannot read it.
 pub(crate) fn read(dir: &ElectionDir, name: &str) -> Result<Option<Vec<u8>>, Error> {
-    let Some((file, _)) = sheet::open(dir, name)? else { return Ok(None) };
+    let Some((file, _)) = atomic_file::open(dir, name)? else { return Ok(None) };
     let path = dir.path_of(name);
     let look = || read_up_to(&file, MOST).map_err(|error| failed("read", &path, errno_of(&error)));
     let bytes = settled(look)?.ok_or_else(|| {
@@ -243,7 +243,7 @@ mod tests {
         }
         assert_eq!(number(), first);
         let names = std::fs::read_dir(dir.path()).expect("a directory");
-        assert_eq!(names.count(), 2, "the slate, and the queue");
+        assert_eq!(names.count(), 2, "the file, and the queue");
     }
 
     /// Puts bytes where a write would put them.
@@ -312,7 +312,7 @@ mod tests {
         writes(&dir, "next");
     }
 
-    /// Whoever reads is not to take it for the slate of an election that nobody ever led.
+    /// Whoever reads is not to take it for the two-place file of an election that nobody ever led.
     #[test]
     fn what_nobody_wrote_is_shown_as_it_is() {
         let (_folder, dir) = dir();

@@ -12,7 +12,7 @@ use super::validity::Told;
 use super::work::Work;
 use crate::election::Called;
 use crate::election::driver::{self, Candidacy, Clock as _};
-use crate::election::machine::{Event, Heeds, Machine, News, Rules, Settles, Verdict, Wait};
+use crate::election::machine::{Event, Machine, News, Rules, Settles, Verdict, Wait};
 use crate::election::timing::Timing;
 use crate::guard::Deadlines;
 
@@ -66,20 +66,9 @@ impl Candidature {
     fn rules(&self) -> Rules {
         Rules {
             wait: self.wait,
-            // Nobody gets it: work is told in its own way.
-            signal: libc::SIGTERM,
-            stop_timeout: None,
-            hold: None,
-            restarts: None,
-            insists: false,
-            once: false,
             division: self.candidate.division,
             settles: Settles::of(self.candidate.division, &self.election),
-            id: self.candidate.id.clone(),
-            priority: self.candidate.priority,
-            heeds: Heeds::All,
-            keeps_history: true,
-            lock_delay: None,
+            ..Rules::of(&self.candidate.id, self.candidate.priority)
         }
     }
 }

@@ -137,18 +137,9 @@ impl<'a> Feed<'a> {
             // What the command left running counts as it: nobody else leads before it is gone.
             News::Emptied => self.board.over(Reason::Ended, None),
             News::Leaving { .. } => self.board.leave(),
-            News::Paused(why) => {
+            News::Held(hold) => {
                 self.board.waiting(0);
-                self.board.remark("paused", Some(why.clone()));
-            }
-            News::LookingOn(why) => {
-                self.board.waiting(0);
-                self.board.remark("looking_on", Some(why.clone()));
-            }
-            News::Delayed { left, .. } => {
-                self.board.waiting(0);
-                let left = humantime::format_duration(*left);
-                self.board.remark("delayed", Some(format!("nothing is started for {left}")));
+                self.board.remark(hold.name(), Some(hold.why()));
             }
             News::Reprioritized(what) => self.board.remark("priority", Some(what.clone())),
             News::StandingBack { id, .. } => {

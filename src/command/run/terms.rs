@@ -235,11 +235,9 @@ impl<'a> Terms<'a> {
             once: self.plan.once.is_some(),
             division,
             settles,
-            id: self.candidate.id.clone(),
-            priority,
-            heeds: Heeds::All,
             keeps_history: !is_scratch(&self.election),
             lock_delay: self.plan.campaign.lock_delay,
+            ..Rules::of(&self.candidate.id, priority)
         }
     }
 

@@ -25,9 +25,9 @@ use super::candidacy::{
 };
 use super::runtime::block_on;
 use super::steer::preempt;
-use crate::config::{self, AfterLoss, SidecarPlan, Wait};
+use crate::config::{self, AfterLoss, SidecarPlan};
 use crate::election::driver::{self, Candidacy, Clock as _, Inbox};
-use crate::election::machine::{Event, Heeds, Machine, Rules, Settles, Verdict};
+use crate::election::machine::{Event, Machine, Rules, Settles, Verdict};
 use crate::election::timing::Timing;
 use crate::guard::{Incoming, Inherited};
 use crate::report::Log;
@@ -235,19 +235,10 @@ impl Sidecar<'_> {
 
 fn rules(election: &ElectionName, candidate: &Candidate, lock_delay: Option<Duration>) -> Rules {
     Rules {
-        wait: Wait::Forever,
-        signal: libc::SIGTERM,
-        stop_timeout: None,
-        hold: None,
-        restarts: None,
         insists: true,
-        once: false,
         division: candidate.division,
         settles: Settles::of(candidate.division, election),
-        id: candidate.id.clone(),
-        priority: candidate.priority,
-        heeds: Heeds::All,
-        keeps_history: true,
         lock_delay,
+        ..Rules::of(&candidate.id, candidate.priority)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use elect_api::{Division, ElectionName, Error, Token};
+use elect_api::{Boottime, Division, ElectionName, Error, Token};
 
 use crate::election::orders::Orders;
 use crate::election::{Call, Reply};
@@ -40,6 +40,29 @@ pub struct Rules {
     /// From a win to the start, unless the last leadership that is known has ended well. With `None` a start waits
     /// for no history.
     pub lock_delay: Option<Duration>,
+}
+
+impl Rules {
+    /// Those of a candidate of a whole election that waits for as long as it takes, and runs a command once, for as
+    /// long as that takes.
+    pub fn of(id: &str, priority: u32) -> Self {
+        Self {
+            wait: Wait::Forever,
+            signal: libc::SIGTERM,
+            stop_timeout: None,
+            hold: None,
+            restarts: None,
+            insists: false,
+            once: false,
+            division: Division::Whole,
+            settles: Settles::IfShown,
+            id: id.to_owned(),
+            priority,
+            heeds: Heeds::All,
+            keeps_history: true,
+            lock_delay: None,
+        }
+    }
 }
 
 /// When a candidate settles what an election is divided into.
@@ -195,8 +218,8 @@ pub enum News {
     Recovered(u32),
     /// Leadership is lost.
     Lost(String),
-    /// Leadership is ours, and nothing is started: the election is paused, for this reason.
-    Paused(String),
+    /// Leadership is ours, and nothing is started: why.
+    Held(Hold),
     /// Leadership is ours, and we stand back for somebody better.
     StandingBack {
         /// Its id.
@@ -206,19 +229,10 @@ pub enum News {
     },
     /// Our priority was set, or is our own again: which it is, and who wants that.
     Reprioritized(String),
-    /// Leadership is ours, and nothing is started: we are never to lead, for this reason.
-    LookingOn(String),
     /// What people ask of the election cannot be read, and is not done.
     OrdersUnread(Error),
     /// Our leadership is not in the election's history, as the store refuses that.
     HistoryUnkept(Error),
-    /// Leadership is ours, and nothing is started for this long: whoever led before did not say that it ended well.
-    Delayed {
-        /// The token of our leadership.
-        token: Token,
-        /// How long.
-        left: Duration,
-    },
     /// We were asked to give leadership up.
     SteppingDown(String),
     /// This signal, which asks the command to stop, was passed on to it.
@@ -245,6 +259,45 @@ pub enum News {
     EntryLeft(Error),
     /// This process of the tree may not be signalled by us, so that its end is awaited.
     MayNotSignal(i32),
+}
+
+/// Why a winner keeps its place, and starts nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// The election is paused, for this reason.
+    Pause(String),
+    /// We are never to lead, for this reason, and nobody else is there.
+    Exclusion(String),
+    /// Whoever led before did not say that it ended well.
+    Delay {
+        /// The token of our leadership.
+        token: Token,
+        /// Until then.
+        until: Boottime,
+        /// How long that is.
+        left: Duration,
+    },
+}
+
+impl Hold {
+    /// Its name among the changes that people and programs hear of; stable.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Pause(_) => "paused",
+            Self::Exclusion(_) => "looking_on",
+            Self::Delay { .. } => "delayed",
+        }
+    }
+
+    /// In words.
+    pub fn why(&self) -> String {
+        match self {
+            Self::Pause(why) | Self::Exclusion(why) => why.clone(),
+            Self::Delay { left, .. } => {
+                format!("nothing is started for {}", humantime::format_duration(*left))
+            }
+        }
+    }
 }
 
 /// How a candidacy ended.

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use elect_api::{Boottime, Error, ErrorKind, Token, Validity};
 
-use self::gates::{Gates, Hold, Notice, Place, Ruling};
+use self::gates::{Gates, Notice, Place, Ruling};
 use self::leader_state::LeaderState;
 use self::patience::Contact;
 use self::recording::HistoryProgress;
@@ -26,7 +26,7 @@ use super::orders::Orders;
 use super::timing::Timing;
 use super::{Answer, Call, EndRecord, Reply};
 use crate::guard::switches::is_off;
-pub use messages::{Command, Event, Heeds, News, Restarts, Rules, Settles, Verdict, Wait};
+pub use messages::{Command, Event, Heeds, Hold, News, Restarts, Rules, Settles, Verdict, Wait};
 pub use obeying::Interrupts;
 
 /// One candidacy, from joining to its verdict.

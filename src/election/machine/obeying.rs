@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use elect_api::{Boottime, Written};
 
-use super::gates::{Hold, Notice, Place, Ruling, View};
+use super::gates::{Notice, Place, Ruling, View};
 use super::recording::HistoryProgress;
 use super::request::Request;
-use super::{Call, Command, Heeds, Machine, News, Phase, Reply, Verdict};
+use super::{Call, Command, Heeds, Hold, Machine, News, Phase, Reply, Verdict};
 use crate::election::orders::Orders;
 
 impl Machine {
@@ -103,13 +103,8 @@ impl Machine {
         self.misfits = 0;
         let is_new =
             self.hold.as_ref().map(std::mem::discriminant) != Some(std::mem::discriminant(&hold));
-        let news = match &hold {
-            Hold::Pause(why) => News::Paused(why.clone()),
-            Hold::Exclusion(why) => News::LookingOn(why.clone()),
-            Hold::Delay { token, until } => News::Delayed { token: *token, left: until.since(now) },
-        };
         if is_new {
-            self.say(Command::Tell(news));
+            self.say(Command::Tell(News::Held(hold.clone())));
         }
         match hold {
             Hold::Delay { until, .. } => self.request.hasten(until),

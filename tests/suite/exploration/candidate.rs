@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use elect::election::machine::{Command, Event, Heeds, Machine, Rules, Settles, Wait};
+use elect::election::machine::{Command, Event, Machine, Rules};
 use elect::election::orders::Orders;
 use elect::election::ranking::Field;
 use elect::election::timing::{Timing, Wishes};
@@ -98,22 +98,7 @@ impl Candidate {
         ttl: Duration,
         now: Boottime,
     ) -> Self {
-        let rules = Rules {
-            wait: Wait::Forever,
-            signal: libc::SIGTERM,
-            stop_timeout: None,
-            hold: None,
-            restarts: None,
-            insists: true,
-            once: false,
-            division: elect_api::Division::Whole,
-            settles: Settles::IfShown,
-            id: name(id),
-            priority,
-            heeds: Heeds::All,
-            keeps_history: false,
-            lock_delay: None,
-        };
+        let rules = Rules { insists: true, keeps_history: false, ..Rules::of(&name(id), priority) };
         let lease = Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8 });
         let timing =
             Timing::new(&Wishes { ttl, ..Wishes::default() }, lease).expect("the defaults fit");

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use elect::election::Called;
 use elect::election::driver::{self, Candidacy};
-use elect::election::machine::{Event, Heeds, Machine, News, Rules, Settles, Verdict, Wait};
+use elect::election::machine::{Event, Machine, News, Rules, Verdict};
 use elect::election::timing::{Timing, Wishes};
 use elect::guard::Deadlines;
 use elect_api::{Candidate, Removal, Store, Survey, Ticket};
@@ -183,22 +183,7 @@ async fn campaign(
     let wishes = Wishes { ttl: game.plan.ttl, ..Wishes::default() };
     let timing =
         Timing::new(&wishes, store.profile().lease).expect("the default grace fits every TTL");
-    let rules = Rules {
-        wait: Wait::Forever,
-        signal: libc::SIGTERM,
-        stop_timeout: None,
-        hold: None,
-        restarts: game.plan.restarts,
-        insists: true,
-        once: false,
-        division: elect_api::Division::Whole,
-        settles: Settles::IfShown,
-        id: id.clone(),
-        priority,
-        heeds: Heeds::All,
-        keeps_history: true,
-        lock_delay: None,
-    };
+    let rules = Rules { restarts: game.plan.restarts, insists: true, ..Rules::of(&id, priority) };
     let mut narrator = Narrator {
         id: id.clone(),
         host: Arc::clone(&host),

@@ -41,7 +41,7 @@ impl Gate for DelayGate {
             (Some(Win { token, step, .. }), Place::First(_)) => match step {
                 Step::Unread => Ruling::Ask(Call::ReadHistory),
                 Step::Unsaid(until) if until > view.now => {
-                    Ruling::Hold(Hold::Delay { token, until })
+                    Ruling::Hold(Hold::Delay { token, until, left: until.since(view.now) })
                 }
                 Step::Unsaid(_) => Ruling::Ask(Call::BeginHistory(token)),
                 Step::Said => Ruling::Pass,

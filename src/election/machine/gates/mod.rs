@@ -20,7 +20,7 @@ use self::delay::DelayGate;
 use self::division::DivisionGate;
 use self::once::OnceGate;
 use self::ranking::RankingGate;
-use super::{Call, News, Reply, Rules, Verdict};
+use super::{Call, Hold, News, Reply, Rules, Verdict};
 use crate::election::orders::Orders;
 
 /// Where a candidate stands that does not lead.
@@ -76,17 +76,6 @@ pub(super) enum Ruling {
     Outdone,
     /// We are to leave.
     Leave(Verdict),
-}
-
-/// Why a winner keeps its place, and starts nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Hold {
-    /// The election is paused, for this reason.
-    Pause(String),
-    /// We are never to lead, for this reason, and nobody else is there.
-    Exclusion(String),
-    /// Whoever led before did not say that it ended well: until this instant.
-    Delay { token: Token, until: Boottime },
 }
 
 trait Gate {

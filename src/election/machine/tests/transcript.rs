@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use elect_api::{Boottime, Cadence, Error, ErrorKind, Lease, Token, Validity};
 
-use crate::election::machine::{Command, Event, Heeds, Machine, Rules, Settles, Verdict, Wait};
+use crate::election::machine::{Command, Event, Machine, Rules, Verdict};
 use crate::election::timing::{Timing, Wishes};
 use crate::election::{Answer, Call, EndRecord, Reply};
 use crate::guard::Order;
@@ -115,22 +115,7 @@ pub(super) fn word(command: &Command) -> Option<String> {
 }
 
 pub(super) fn rules() -> Rules {
-    Rules {
-        wait: Wait::Forever,
-        signal: TERM,
-        stop_timeout: None,
-        hold: None,
-        restarts: None,
-        insists: false,
-        once: false,
-        division: elect_api::Division::Whole,
-        settles: Settles::IfShown,
-        id: "us".into(),
-        priority: elect_api::Candidate::USUAL_PRIORITY,
-        heeds: Heeds::All,
-        keeps_history: false,
-        lock_delay: None,
-    }
+    Rules { keeps_history: false, ..Rules::of("us", elect_api::Candidate::USUAL_PRIORITY) }
 }
 
 pub(super) fn waiting(ahead: usize) -> Event {

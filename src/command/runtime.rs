@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use anyhow::Context;
 use nix::sys::signal::Signal;
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::task::yield_now;
 
 use crate::election::machine::Event;
 use crate::guard::{self, Incoming, Whom};
@@ -39,12 +40,14 @@ pub(super) async fn interruption(incoming: &Incoming) -> i32 {
     }
 }
 
-/// Passes all of them on.
+/// Passes all of them on. Whoever reads them has to read what is left at the end: to the kernel they are delivered.
 pub(super) async fn forward(incoming: &Incoming, inbox: &UnboundedSender<Event>) -> Infallible {
     // The descriptor cannot fail; if it does, there are none.
     while let Ok(signal) = incoming.next().await {
         // Whoever reads it ends only with all of us.
         let _ = inbox.send(Event::Signal(signal));
+        // However many come, they are acted on in between.
+        yield_now().await;
     }
     std::future::pending().await
 }

@@ -74,7 +74,7 @@ impl<'a, T: Tree> Company<'a, T> {
     }
 
     /// Waits for the hook of `--on-lost`, if there is one, for as long as it may take. Says whether a signal that
-    /// wants us to end came meanwhile, which is passed on to it.
+    /// wants us to end came meanwhile, or was not read before: it is passed on to the hook.
     pub(in crate::command) async fn see_out(&mut self, inbox: &mut Inbox) -> bool {
         self.resigns();
         self.start_lost();
@@ -86,16 +86,19 @@ impl<'a, T: Tree> Company<'a, T> {
                 biased;
                 () = &mut patience => self.lost = None,
                 outcome = over(&mut self.lost) => self.lost_is_over(outcome),
-                Some(event) = inbox.recv() => {
-                    if let Event::Signal(signal) = event
-                        && let Some(signal) = self.tree.signaled(signal)
-                    {
-                        is_told_to_end |= self.interrupts_lost(signal);
-                    }
-                }
+                Some(event) = inbox.recv() => is_told_to_end |= self.tells_to_end(event),
             }
         }
+        // Nobody reads it after this, and what is in it is not pending for whatever comes next.
+        while let Ok(event) = inbox.try_recv() {
+            is_told_to_end |= self.tells_to_end(event);
+        }
         is_told_to_end
+    }
+
+    fn tells_to_end(&mut self, event: Event) -> bool {
+        let Event::Signal(signal) = event else { return false };
+        self.tree.signaled(signal).is_some_and(|signal| self.interrupts_lost(signal))
     }
 
     fn start_lost(&mut self) {

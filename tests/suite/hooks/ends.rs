@@ -1,14 +1,21 @@
 //! A hook that is to end is asked to first, and what elect has asked for is nothing to warn of.
 
+use std::path::Path;
+
 use elect_testkit::program::{Elect, Ended, Running, eventually};
 use nix::sys::signal::Signal;
 
 use super::{HANG, lines};
 use crate::see::{Arena, Ground};
+use crate::stage::stop;
 
 /// Says when it is asked to stop, and fails.
 const LISTEN: &str = r#"sh -c 'trap "echo asked >>\"$RECORD.hook\"; exit 3" TERM
     echo ready >>"$RECORD.hook"; while :; do sleep 0.02; done'"#;
+
+/// Lives until it is told otherwise, by a file.
+const UNTIL: &str =
+    r#"sh -c 'echo $$ >"$RECORD.hook"; until [ -e "$RECORD.end" ]; do sleep 0.02; done'"#;
 
 const STAYS: &str = "echo \"$ELECT_TOKEN $ELECT_LEADER_ID\" >>\"$RECORD\"; exec sleep 3600";
 /// Until a hook is ready.
@@ -101,6 +108,29 @@ fn the_last_hook_is_killed_if_it_does_not_listen_and_nobody_campaigns_after_that
     elect.signal(Signal::SIGTERM);
     elect.wait().exits(124);
     assert_eq!(arena.record().len(), 1);
+}
+
+/// The two are seen at once by a wrapper that has stood still meanwhile: then either may be looked at first.
+#[test]
+fn a_signal_that_comes_as_the_last_hook_ends_is_not_lost() {
+    const ROUNDS: usize = 8;
+    for _ in 0..ROUNDS {
+        let arena = Arena::on(Ground::File);
+        let mut elect = run(&arena, &["--on-lost", UNTIL, "--after-loss", "campaign"], STAYS);
+        arena.wait_for_leader("us");
+        arena.elect("resign").arg("job").run().exits(0);
+        wait_until_ready(&arena);
+        stop(elect.pid());
+        std::fs::write(arena.path("record.end"), "").expect("a file");
+        let hook = format!("/proc/{}", lines(&arena, "hook")[0]);
+        eventually("the end of the hook", || (!Path::new(&hook).exists()).then_some(()));
+        elect.signal(Signal::SIGTERM);
+        elect.signal(Signal::SIGCONT);
+        eventually("an end", || {
+            assert_eq!(arena.record().len(), 1, "it campaigns on");
+            (!elect.is_running()).then_some(())
+        });
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use hyper::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue}
 use hyper::{Method, Request, Response, StatusCode};
 use tokio::sync::{mpsc, watch};
 
-use super::caller::{is_disguised, is_of_another_site};
+use super::caller::{is_disguised, is_of_another_origin};
 use super::connections::{Connections, Pace};
 use super::events;
 use super::present::{Present, Watcher};
@@ -26,7 +26,7 @@ const UNKNOWN: &str =
 
 const DISGUISED: &str =
     "here only requests to an address by its number, or to localhost, are answered\n";
-const OF_ANOTHER_SITE: &str = "pages of other sites get no answer here\n";
+const OF_ANOTHER_ORIGIN: &str = "pages of other origins get no answer here\n";
 
 /// What all answers are made of.
 pub(super) struct Pages {
@@ -50,8 +50,8 @@ impl Pages {
         if self.is_local && is_disguised(request.uri(), request.headers()) {
             return last(page(StatusCode::MISDIRECTED_REQUEST, TEXT, DISGUISED));
         }
-        if self.is_local && is_of_another_site(request.headers()) {
-            return last(page(StatusCode::FORBIDDEN, TEXT, OF_ANOTHER_SITE));
+        if self.is_local && is_of_another_origin(request.headers()) {
+            return last(page(StatusCode::FORBIDDEN, TEXT, OF_ANOTHER_ORIGIN));
         }
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             let mut refusal =

@@ -119,6 +119,7 @@ fn a_page_of_another_name_reads_nothing_on_the_loopback_interface() {
         (mapped, "evil.example".to_owned(), 421),
         (local, format!("evil.example:{port}"), 421),
         (local, "evil.example".to_owned(), 421),
+        (local, format!("0.0.0.0:{port}"), 421),
         (local, format!("127.0.0.1:{port}"), 200),
         (local, format!("LOCALHOST:{port}"), 200),
         (through, "evil.example".to_owned(), 200),
@@ -131,7 +132,7 @@ fn a_page_of_another_name_reads_nothing_on_the_loopback_interface() {
 
 /// It would learn who leads by whether a script can be loaded from there.
 #[test]
-fn a_page_of_another_site_cannot_tell_who_leads() {
+fn a_page_of_another_origin_cannot_tell_who_leads() {
     let ground = Ground::new();
     let (one, two) = (address(), address());
     let _leader = leader(&ground, one);
@@ -139,9 +140,15 @@ fn a_page_of_another_site_cannot_tell_who_leads() {
     eventually("a waiter", || try_get(two, "/readyz").filter(|answer| answer.code == 200));
     let script = "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: no-cors\r\nSec-Fetch-Dest: script";
     let link = "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document";
-    for (server, by, code) in
-        [(one, script, 403), (two, script, 403), (one, link, 200), (two, link, 503)]
-    {
+    let neighbour = "Sec-Fetch-Site: same-site\r\nOrigin: http://localhost:1";
+    for (server, by, code) in [
+        (one, script, 403),
+        (two, script, 403),
+        (one, neighbour, 403),
+        (two, neighbour, 403),
+        (one, link, 200),
+        (two, link, 503),
+    ] {
         let request =
             format!("GET /leader HTTP/1.1\r\nHost: localhost\r\n{by}\r\nConnection: close\r\n\r\n");
         let answer = exchange(server, request.as_bytes()).expect("an answer");

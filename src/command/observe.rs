@@ -34,7 +34,7 @@ async fn look_on(plan: &ObservePlan, inherited: &Inherited) -> anyhow::Result<()
         let look = tokio::select! {
             look = watcher.next() => look?,
             wish = paper.wishes.next() => {
-                if paper.grant(wish?) == Next::End {
+                if paper.grant(wish) == Next::End {
                     return Ok(());
                 }
                 continue;
@@ -102,7 +102,7 @@ impl Paper<'_> {
         while !report::can_print() {
             tokio::select! {
                 wish = self.wishes.next() => {
-                    if self.grant(wish?) == Next::End {
+                    if self.grant(wish) == Next::End {
                         return Ok(Next::End);
                     }
                 }

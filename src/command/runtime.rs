@@ -29,27 +29,22 @@ pub(super) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyh
 /// May be dropped at any time.
 pub(super) async fn interruption(incoming: &Incoming) -> i32 {
     loop {
-        match incoming.next().await {
-            Ok(signal @ (libc::SIGHUP | libc::SIGINT | libc::SIGQUIT | libc::SIGTERM)) => {
-                return signal;
-            }
-            Ok(_) => {}
-            // The descriptor cannot fail; if it does, there is none.
-            Err(_) => std::future::pending().await,
+        let signal = incoming.next().await;
+        if matches!(signal, libc::SIGHUP | libc::SIGINT | libc::SIGQUIT | libc::SIGTERM) {
+            return signal;
         }
     }
 }
 
 /// Passes all of them on. Whoever reads them has to read what is left at the end: to the kernel they are delivered.
 pub(super) async fn forward(incoming: &Incoming, inbox: &UnboundedSender<Event>) -> Infallible {
-    // The descriptor cannot fail; if it does, there are none.
-    while let Ok(signal) = incoming.next().await {
+    loop {
+        let signal = incoming.next().await;
         // Whoever reads it ends only with all of us.
         let _ = inbox.send(Event::Signal(signal));
         // However many come, they are acted on in between.
         yield_now().await;
     }
-    std::future::pending().await
 }
 
 /// Ends by a signal from the terminal, so that a shell knows what ended the loop around us; else the exit code is

@@ -46,7 +46,7 @@ async fn look_on(
         let _ = screen.draw(&scene.lines(now, wall_clock()));
         tokio::select! {
             look = watcher.next() => scene.take_in(look?),
-            wish = wishes.next() => match wish? {
+            wish = wishes.next() => match wish {
                 Wish::End => return Ok(()),
                 Wish::Pause => {
                     screen.leave();

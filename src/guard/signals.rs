@@ -136,18 +136,19 @@ impl Incoming {
         Ok(Self(unsafe { descriptors::watch(source) }?))
     }
 
-    /// The next signal's number.
+    /// The next signal's number. The descriptor cannot fail; if it does, there is none.
     ///
     /// # Cancellation
     /// No signal is lost.
-    pub async fn next(&self) -> io::Result<i32> {
-        loop {
-            let mut ready = self.0.readable().await?;
-            match self.0.get_ref().0.read_signal()? {
-                Some(info) => return Ok(info.ssi_signo.cast_signed()),
-                None => ready.clear_ready(),
+    pub async fn next(&self) -> i32 {
+        while let Ok(mut ready) = self.0.readable().await {
+            match self.0.get_ref().0.read_signal() {
+                Ok(Some(info)) => return info.ssi_signo.cast_signed(),
+                Ok(None) => ready.clear_ready(),
+                Err(_) => break,
             }
         }
+        std::future::pending().await
     }
 }
 

@@ -86,19 +86,19 @@ impl<'a, T: Tree> Company<'a, T> {
                 biased;
                 () = &mut patience => self.lost = None,
                 outcome = over(&mut self.lost) => self.lost_is_over(outcome),
-                Some(event) = inbox.recv() => is_told_to_end |= self.tells_to_end(event),
+                Some(event) = inbox.recv() => is_told_to_end |= self.tells_to_end(&event),
             }
         }
         // Nobody reads it after this, and what is in it is not pending for whatever comes next.
         while let Ok(event) = inbox.try_recv() {
-            is_told_to_end |= self.tells_to_end(event);
+            is_told_to_end |= self.tells_to_end(&event);
         }
         is_told_to_end
     }
 
-    fn tells_to_end(&mut self, event: Event) -> bool {
+    fn tells_to_end(&mut self, event: &Event) -> bool {
         let Event::Signal(signal) = event else { return false };
-        self.tree.signaled(signal).is_some_and(|signal| self.interrupts_lost(signal))
+        self.tree.signaled(*signal).is_some_and(|signal| self.interrupts_lost(signal))
     }
 
     fn start_lost(&mut self) {

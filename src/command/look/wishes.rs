@@ -27,19 +27,14 @@ impl Wishes {
 
     /// The next one.
     ///
-    /// # Errors
-    /// When signals cannot be read.
-    ///
     /// # Cancellation
     /// No signal is lost.
-    pub(in crate::command) async fn next(&self) -> anyhow::Result<Wish> {
+    pub(in crate::command) async fn next(&self) -> Wish {
         loop {
-            match self.0.next().await.context("cannot read signals")? {
-                libc::SIGHUP | libc::SIGINT | libc::SIGQUIT | libc::SIGTERM => {
-                    return Ok(Wish::End);
-                }
-                libc::SIGTSTP => return Ok(Wish::Pause),
-                libc::SIGWINCH | libc::SIGCONT => return Ok(Wish::Redraw),
+            match self.0.next().await {
+                libc::SIGHUP | libc::SIGINT | libc::SIGQUIT | libc::SIGTERM => return Wish::End,
+                libc::SIGTSTP => return Wish::Pause,
+                libc::SIGWINCH | libc::SIGCONT => return Wish::Redraw,
                 _ => {}
             }
         }

@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use elect_api::{Boottime, Holds, Ticket, Token};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
+use tokio::task::yield_now;
 
 use super::health::Fitness;
 use crate::command::candidacy::Poster;
@@ -102,28 +103,37 @@ pub(super) async fn forward(
 ) -> Infallible {
     loop {
         let event = tokio::select! {
-            signal = incoming.next() => match signal {
-                Ok(libc::SIGCHLD) => {
-                    guard::reap();
-                    continue;
-                }
-                Ok(libc::SIGTSTP) => {
-                    guard::stop(Whom::Ourselves);
-                    continue;
-                }
-                // There is no daemon that would reload.
-                Ok(libc::SIGHUP) => Event::Signal(libc::SIGTERM),
-                Ok(signal @ (libc::SIGINT | libc::SIGQUIT | libc::SIGTERM)) => Event::Signal(signal),
-                Ok(_) => continue,
-                // The descriptor cannot fail.
-                Err(_) => std::future::pending().await,
-            },
+            signal = incoming.next() => signaled(signal),
             Ok(()) = fitness.changed() => match &*fitness.borrow_and_update() {
-                Fitness::Unfit(why) => Event::Withdraw(format!("the application is not well: {why}")),
-                Fitness::Fit | Fitness::Unknown => Event::Tick,
+                Fitness::Unfit(why) => {
+                    Some(Event::Withdraw(format!("the application is not well: {why}")))
+                }
+                Fitness::Fit | Fitness::Unknown => Some(Event::Tick),
             },
         };
-        // Whoever reads it ends only with all of us.
-        let _ = inbox.send(event);
+        if let Some(event) = event {
+            // Whoever reads it ends only with all of us.
+            let _ = inbox.send(event);
+        }
+        // However many come, they are acted on in between.
+        yield_now().await;
+    }
+}
+
+/// What a signal is to the driver, if it is anything.
+fn signaled(signal: i32) -> Option<Event> {
+    match signal {
+        // There is no daemon that would reload.
+        libc::SIGHUP => Some(Event::Signal(libc::SIGTERM)),
+        libc::SIGINT | libc::SIGQUIT | libc::SIGTERM => Some(Event::Signal(signal)),
+        libc::SIGCHLD => {
+            guard::reap();
+            None
+        }
+        libc::SIGTSTP => {
+            guard::stop(Whom::Ourselves);
+            None
+        }
+        _ => None,
     }
 }

@@ -131,7 +131,7 @@ async fn campaign(
                     is_in_roster = false;
                     member.end(verdict, "the roster was left");
                 }
-                signal = incoming.next() => if let Ok(signal) = signal { member.signaled(signal) },
+                signal = incoming.next() => member.signaled(signal),
                 Ok(()) = known.changed() => member.follow(&known.borrow_and_update()),
                 never = &mut beside => match never {},
             }

@@ -36,6 +36,19 @@ mod etcd {
             super::Torrent::Dense,
         );
     }
+
+    #[test]
+    fn a_look_at_a_flood_of_interim_answers_stays_small() {
+        super::a_look_at_a_flood_stays_small(super::Brand::Etcd, super::Torrent::Interim);
+    }
+
+    #[test]
+    fn a_leader_in_a_flood_of_interim_answers_stays_small_and_leads_on() {
+        super::a_leader_in_a_flood_stays_small_and_leads_on(
+            super::Brand::Etcd,
+            super::Torrent::Interim,
+        );
+    }
 }
 
 mod zookeeper {

@@ -9,6 +9,10 @@ use tokio::net::TcpStream;
 /// What is kept of the first words of a server: enough to know its kind.
 const KEPT: usize = 16;
 
+/// How many bytes are read before others get their turn. Whoever makes frames of them keeps each until somebody takes
+/// it: the shortest, of nine bytes, as some hundreds.
+const BREATH: usize = 64 << 10;
+
 /// The first bytes that came over the newest connection.
 #[derive(Clone, Default)]
 pub(crate) struct FirstBytes(Arc<Mutex<Vec<u8>>>);
@@ -21,12 +25,14 @@ pub(crate) struct Listener {
     stream: TcpStream,
     first_bytes: FirstBytes,
     hung_up: bool,
+    /// How many bytes may be read until the next breath.
+    left: usize,
 }
 
 impl Listener {
     pub(crate) fn new(stream: TcpStream, first_bytes: FirstBytes) -> Self {
         first_bytes.clear();
-        Self { stream, first_bytes, hung_up: false }
+        Self { stream, first_bytes, hung_up: false, left: BREATH }
     }
 
     fn written<T>(&mut self, outcome: Poll<io::Result<T>>, if_lost: T) -> Poll<io::Result<T>> {
@@ -51,9 +57,17 @@ impl AsyncRead for Listener {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if self.left == 0 {
+            self.left = BREATH;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         let before = buffer.filled().len();
         let outcome = Pin::new(&mut self.stream).poll_read(context, buffer);
-        self.first_bytes.add(&buffer.filled()[before..]);
+        let new = &buffer.filled()[before..];
+        self.first_bytes.add(new);
+        let left = self.left.saturating_sub(new.len());
+        self.left = if outcome.is_pending() { BREATH } else { left };
         outcome
     }
 }
@@ -111,5 +125,68 @@ impl FirstBytes {
 
     pub(crate) fn bytes(&self) -> Vec<u8> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// As a connection does that is full of frames.
+    #[tokio::test]
+    async fn who_reads_all_that_comes_takes_a_breath() {
+        const ALL: usize = 4 * BREATH + 1;
+        let server = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = server.local_addr().expect("an address");
+        let send = async {
+            let (mut stream, _) = server.accept().await.expect("a client");
+            stream.write_all(&vec![7; ALL]).await.expect("room");
+        };
+        let read = async {
+            let stream = TcpStream::connect(address).await.expect("a server");
+            let mut listener = Listener::new(stream, FirstBytes::default());
+            let (mut all, mut longest) = (0, 0);
+            let mut buffer = [0; 4096];
+            while all < ALL {
+                let mut at_once = 0;
+                std::future::poll_fn(|context| {
+                    let mut room = ReadBuf::new(&mut buffer);
+                    while Pin::new(&mut listener).poll_read(context, &mut room).is_ready() {
+                        at_once += room.filled().len();
+                        room.clear();
+                    }
+                    Poll::Ready(())
+                })
+                .await;
+                all += at_once;
+                longest = longest.max(at_once);
+                tokio::task::yield_now().await;
+            }
+            assert_eq!(listener.first_bytes.bytes(), [7; KEPT]);
+            longest
+        };
+        let ((), longest) = tokio::join!(send, read);
+        assert!((1..=BREATH).contains(&longest), "{longest}");
+    }
+
+    #[tokio::test]
+    async fn after_a_breath_it_goes_on() {
+        let server = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = server.local_addr().expect("an address");
+        let send = async {
+            let (mut stream, _) = server.accept().await.expect("a client");
+            stream.write_all(&vec![7; 3 * BREATH]).await.expect("room");
+        };
+        let read = async {
+            let stream = TcpStream::connect(address).await.expect("a server");
+            let mut all = Vec::new();
+            let mut listener = Listener::new(stream, FirstBytes::default());
+            listener.read_to_end(&mut all).await.expect("all");
+            all.len()
+        };
+        assert_eq!(tokio::join!(send, read).1, 3 * BREATH);
     }
 }

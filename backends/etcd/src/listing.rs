@@ -10,8 +10,9 @@ const MANY: i64 = 1024;
 /// The longest answer that is read, in bytes: more than the largest key that etcd takes if it is set up as usual.
 const LONGEST: usize = 2 << 20;
 
-/// How many keys are kept of a listing.
+/// How many keys are kept of a listing, and how many with what is in them.
 const MOST: usize = 100_000;
+const MOST_WHOLE: usize = 1 << 15;
 /// How many bytes are taken of one: some 30,000 candidates have as many. Of a value no more than [`HELD`] count.
 const MOST_BYTES: usize = 8 << 20;
 /// How many bytes are kept of a value at most: as many as the texts of a candidate may have, and more.
@@ -36,6 +37,7 @@ pub(crate) async fn list<T>(
     part: Part,
     mut keep: impl FnMut(&KeyValue) -> Option<T>,
 ) -> Result<Vec<T>, Failure> {
+    let most = if part == Part::Whole { MOST_WHOLE } else { MOST };
     let mut kv = client.kv_client().max_decoding_message_size(LONGEST);
     let end = end_of(prefix);
     let mut from = if prefix.is_empty() { vec![0] } else { prefix.as_bytes().to_vec() };
@@ -62,8 +64,8 @@ pub(crate) async fn list<T>(
         }
         kept.extend(reply.kvs().iter().filter_map(&mut keep));
         bytes += reply.kvs().iter().map(size).sum::<usize>();
-        if kept.len() > MOST {
-            return Err(odd(&format!("there are more than {MOST} keys below {prefix:?}")));
+        if kept.len() > most {
+            return Err(odd(&format!("there are more than {most} keys below {prefix:?}")));
         }
         if bytes > MOST_BYTES {
             return Err(odd(&format!("there are more than {MOST_BYTES} bytes below {prefix:?}")));

@@ -150,6 +150,9 @@ impl Drop for Watch {
     }
 }
 
+/// How many replies that say nothing are read of a look-out: etcd sends none that nobody asked for.
+const IDLE: usize = 16;
+
 enum End {
     Came,
     BrokeOff,
@@ -167,7 +170,8 @@ async fn listen(mut client: Client, events: &[Event], from: i64) -> End {
         }
     }
     let mut standing = 0;
-    while let Ok(Some(reply)) = stream.message().await {
+    for _ in 0..events.len() + IDLE {
+        let Ok(Some(reply)) = stream.message().await else { break };
         if !reply.events().is_empty() {
             return End::Came;
         }

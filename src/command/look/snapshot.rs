@@ -24,7 +24,11 @@ const SETTLING: Duration = Duration::from_millis(700);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// How many parts are looked at at once.
-const ABREAST: usize = 16;
+const ABREAST: usize = 4;
+
+/// How many candidates are seen at most: whoever may write to the store may write as many as it takes, in as many
+/// elections.
+const MOST: usize = 1 << 16;
 
 /// How much of an election that is divided is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,14 +102,16 @@ impl Seen {
 /// Surveys the elections that are named, or else all, each in up to so many attempts.
 ///
 /// # Errors
-/// The store does not answer, or refuses us; also if that is so for one election that is named.
+/// The store does not answer, or refuses us; also if that is so for one election that is named. There are more than
+/// [`MOST`] candidates.
 pub(in crate::command) async fn look(
     store: &dyn Store,
     named: &[ElectionName],
     attempts: u32,
     reach: Reach,
 ) -> anyhow::Result<Snapshot> {
-    let asking = Asking { store, location: store.profile().location, attempts, reach };
+    let location = store.profile().location;
+    let mut asking = Asking { store, location, attempts, reach, seen: 0 };
     let mut snapshot = Snapshot { at: guard::now(), elections: Vec::new(), left_out: Vec::new() };
     let all = match named {
         [] => asking.all().await?,
@@ -141,6 +147,8 @@ struct Asking<'a> {
     location: String,
     attempts: u32,
     reach: Reach,
+    /// How many candidates were seen.
+    seen: usize,
 }
 
 impl Asking<'_> {
@@ -176,17 +184,40 @@ impl Asking<'_> {
     }
 
     /// One election, and its parts if those are wanted.
-    async fn see(&self, name: &ElectionName) -> anyhow::Result<Seen> {
-        let mut seen = self.insist(async || see(self.store, name).await).await?;
+    async fn see(&mut self, name: &ElectionName) -> anyhow::Result<Seen> {
+        let mut whole = self.insist(async || see(self.store, name).await).await?;
+        let mut all = count(self.seen, &whole)?;
         if self.reach == Reach::Parts {
-            let numbers = 0..seen.division.parts().min(Division::MOST_SHARDS);
+            let numbers = 0..whole.division.parts().min(Division::MOST_SHARDS);
             let parts: Vec<_> =
                 numbers.filter_map(|number| Division::part(name, number).ok()).collect();
             let looks = parts.iter().map(|part| self.insist(async || see(self.store, part).await));
-            seen.parts = stream::iter(looks).buffered(ABREAST).try_collect().await?;
+            let mut looks = stream::iter(looks).buffered(ABREAST);
+            while let Some(part) = looks.try_next().await? {
+                all = count(all, &part)?;
+                whole.parts.push(part);
+            }
         }
-        Ok(seen)
+        self.seen = all;
+        Ok(whole)
     }
+}
+
+/// How many candidates were seen with these.
+///
+/// # Errors
+/// [`ErrorKind::Unfit`] if they are more than [`MOST`].
+fn count(before: usize, seen: &Seen) -> Result<usize, Error> {
+    let all = before + seen.survey.entries().count();
+    if all <= MOST {
+        return Ok(all);
+    }
+    let one = Division::whole(&seen.election);
+    let one = one.as_ref().unwrap_or(&seen.election);
+    let what = format!(
+        "there are more than {MOST} candidates in all: name one election, or one part of it, as {one}:0"
+    );
+    Err(Error::new(ErrorKind::Unfit, what))
 }
 
 /// What is asked of an election. What cannot be read is obeyed by nobody.
@@ -251,11 +282,12 @@ mod tests {
 
     use async_trait::async_trait;
     use elect_api::{
-        Candidate, Cell, ElectionName, Entry, Error, ErrorKind, If, Leader, Lease, Order, Profile,
-        Removal, Scope, Seat, Store, Survey, Token, Versioned, Written,
+        Candidate, Cell, Division, ElectionName, Entry, Error, ErrorKind, If, Leader, Lease, Order,
+        Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned, Written,
     };
 
-    use super::{Reach, look};
+    use super::{MOST, Reach, Snapshot, look};
+    use crate::election::orders::Orders;
     use crate::report::StatusReport;
 
     /// A store with one election that is led and one that is not.
@@ -280,7 +312,11 @@ mod tests {
             if election.as_str() == "closed" && cell == Cell::Control {
                 return Err(Error::new(ErrorKind::Denied, "not for you"));
             }
-            Ok(Versioned::default())
+            let mut asked = Versioned::default();
+            if election.as_str() == "crowd" && cell == Cell::Control {
+                asked.bytes = Some(Orders::default().divided(Division::Shards(3)).to_bytes());
+            }
+            Ok(asked)
         }
 
         async fn write(
@@ -294,7 +330,7 @@ mod tests {
         }
 
         async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
-            if election.as_str() != "led" {
+            if !matches!(election.as_str(), "led" | "crowd:0" | "crowd:2") {
                 return Ok(Survey::default());
             }
             let candidate = Candidate {
@@ -304,10 +340,12 @@ mod tests {
                 command: "job".to_owned(),
                 containment: "scan".to_owned(),
                 priority: Candidate::USUAL_PRIORITY,
-                division: elect_api::Division::Whole,
+                division: Division::Whole,
             };
             let entry = Entry::new(candidate, Some(UNIX_EPOCH), 0);
+            let waiting = if election.as_str() == "led" { 0 } else { MOST / 2 - 1 };
             Ok(Survey {
+                waiting: vec![entry.clone(); waiting],
                 leader: Some(Leader {
                     entry,
                     token: Token::new(1),
@@ -315,7 +353,6 @@ mod tests {
                     remaining: None,
                     renewed: None,
                 }),
-                waiting: Vec::new(),
             })
         }
 
@@ -332,10 +369,14 @@ mod tests {
         }
     }
 
-    fn names_seen(named: &[&str]) -> (Vec<String>, bool) {
+    fn seen(named: &[&str], reach: Reach) -> anyhow::Result<Snapshot> {
         let named: Vec<ElectionName> = named.iter().map(|name| name.parse().unwrap()).collect();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        let snapshot = runtime.block_on(look(&Fake, &named, 1, Reach::Parts)).unwrap();
+        runtime.block_on(look(&Fake, &named, 1, reach))
+    }
+
+    fn names_seen(named: &[&str]) -> (Vec<String>, bool) {
+        let snapshot = seen(named, Reach::Parts).unwrap();
         let report = StatusReport { elections: snapshot.statuses(&Fake.profile()) };
         assert!(report.elections.iter().all(|election| election.backend == "fake:here"));
         let left_out: Vec<_> = snapshot.left_out.iter().map(|(name, _)| name.as_str()).collect();
@@ -353,5 +394,14 @@ mod tests {
     fn a_named_election_that_nobody_entered_has_no_leader() {
         assert_eq!(names_seen(&["led"]), (vec!["led".to_owned()], true));
         assert!(!names_seen(&["led", "unheard-of"]).1);
+    }
+
+    #[test]
+    fn no_more_candidates_are_seen_than_there_is_room_for() {
+        let snapshot = seen(&["crowd"], Reach::Parts).expect("just as many as there may be");
+        assert_eq!(snapshot.elections[0].parts.len(), 3);
+        let refusal = seen(&["led", "crowd"], Reach::Parts).expect_err("one more").to_string();
+        assert!(refusal.contains("name one election, or one part of it, as crowd:0"), "{refusal}");
+        seen(&["led", "crowd"], Reach::Whole).expect("the parts are not looked at");
     }
 }

@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use elect_api::{Cell, ElectionName, Entry, Store, Survey};
+use elect_api::{Cell, ElectionName, Entry, Scope, Store, Survey};
 use elect_testkit::program::peak_memory;
 use elect_testkit::run;
 use elect_testkit::servers::Etcd;
-use etcd_client::{Client, Txn, TxnOp};
+use etcd_client::{Client, DeleteOptions, Txn, TxnOp};
 
 use crate::support::Runner;
 
@@ -115,11 +115,16 @@ fn more_keys_than_any_election_has_are_refused() {
                 some.iter().map(|key| TxnOp::put(key.as_str(), "x", None)).collect();
             client.txn(Txn::new().and_then(puts)).await.expect("keys");
         }
-        let refused = store(&etcd).survey(&election()).await.expect_err("too many");
+        let store = store(&etcd);
+        let refused = store.list(Scope::Entered).await.expect_err("too many");
         assert!(refused.to_string().contains("more than 100000 keys"), "{refused}");
+        let refused = store.survey(&election()).await.expect_err("too many");
+        assert!(refused.to_string().contains("more than 32768 keys"), "{refused}");
         client.delete(keys[7].as_str(), None).await.expect("one fewer");
-        let survey = store(&etcd).survey(&election()).await.expect("a survey");
-        assert_eq!(survey.entries().count(), 100_000);
+        assert_eq!(store.list(Scope::Entered).await.expect("names"), [election()]);
+        let rest = DeleteOptions::new().with_range(key(100_001));
+        client.delete(keys[32_769].as_str(), Some(rest)).await.expect("fewer");
+        assert_eq!(store.survey(&election()).await.expect("a survey").entries().count(), 32_768);
     });
 }
 

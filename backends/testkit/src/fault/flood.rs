@@ -2,12 +2,13 @@
 
 use std::io::{self, Write};
 use std::iter;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use super::Frames;
+use super::frames::KIND;
 use crate::program::PATIENCE;
 
 /// What is announced, in bytes.
@@ -16,6 +17,8 @@ const ANNOUNCED: usize = 500_000_000;
 const FRAME: usize = 1 << 14;
 /// How long a dense reply is, in bytes: less than the 2 MiB that clients have room for on a stream.
 const DENSE: usize = 122 * FRAME;
+/// How long many interim answers are, in bytes: ten for each.
+const INTERIM: usize = 2_000_000;
 
 /// What comes in the place of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +28,8 @@ pub enum Torrent {
     /// 2 MB with nothing in them but the last list that the message has, of things that say nothing: a message of gRPC
     /// takes two bytes for each. One that has no list passes.
     Dense,
+    /// 2 MB of interim answers of HTTP (103), and no answer. Of HTTP/2 only.
+    Interim,
 }
 
 type Shared = Arc<Mutex<Option<Torrent>>>;
@@ -103,10 +108,9 @@ fn relay(
     }
     while let Ok(frame) = frames.read(&mut server) {
         let torrent = *now.lock().unwrap_or_else(PoisonError::into_inner);
-        let content = frames.content(&frame).map(|begins| &frame[begins..]);
-        let flood = torrent.zip(content).and_then(|(torrent, content)| torrent.after(content));
-        if let Some(flood) = flood {
-            let _ = tell.send(pour(flood, frames, &frame, &mut client));
+        if let Some(flood) = torrent.and_then(|torrent| torrent.in_the_place_of(&frame, frames)) {
+            let _ = tell.send(flood.pour(&mut client));
+            let _ = client.shutdown(Shutdown::Write);
             return;
         }
         if client.write_all(&frame).is_err() {
@@ -115,17 +119,63 @@ fn relay(
     }
 }
 
-/// How long a message is said to be, in bytes, and what it is full of.
-type Content = (usize, [u8; 2]);
+/// What is sent: once, and then so often.
+struct Pieces {
+    first: Vec<u8>,
+    next: Vec<u8>,
+    times: usize,
+}
 
 impl Torrent {
-    /// What comes in the place of this message, if anything does.
-    fn after(self, message: &[u8]) -> Option<Content> {
+    /// What comes in the place of this frame, if anything does.
+    fn in_the_place_of(self, frame: &[u8], frames: Frames) -> Option<Pieces> {
+        let content = frames.content(frame).map(|begins| &frame[begins..]);
         match self {
-            Self::Endless => Some((ANNOUNCED, [0; 2])),
-            Self::Dense => Some((DENSE, [last_list(message)?, 0])),
+            Self::Endless => content.map(|_| message(ANNOUNCED, [0; 2], frames, frame)),
+            Self::Dense => Some(message(DENSE, [last_list(content?)?, 0], frames, frame)),
+            Self::Interim => interim(frame).filter(|_| frames == Frames::Grpc),
         }
     }
+}
+
+/// A message that is said to be so long, in bytes, and what it is full of. On the stream of `reply`, and not at its end.
+fn message(announced: usize, pair: [u8; 2], frames: Frames, reply: &[u8]) -> Pieces {
+    let length = u32::try_from(announced).expect("what can be announced").to_be_bytes();
+    let (first, head) = match frames {
+        Frames::Lengths => (length.to_vec(), Vec::new()),
+        Frames::Grpc => {
+            let message = [&[0], &length[..]].concat();
+            let head = |payload| http2(payload, [DATA, 0], reply);
+            ([&head(message.len())[..], &message].concat(), head(FRAME))
+        }
+    };
+    let next = [&head[..], &pair.repeat(FRAME / 2)].concat();
+    Pieces { first, next, times: announced / FRAME }
+}
+
+/// Answers with the status 103 in the place of the first headers of an answer. The first one puts the status into the
+/// table of HPACK, at 62; the others refer to that.
+fn interim(frame: &[u8]) -> Option<Pieces> {
+    const STATUS: &[u8] = b"\x48\x03103";
+    const SAME: &[u8] = b"\xbe";
+    if frame[KIND] != HEADERS {
+        return None;
+    }
+    let head = |payload| http2(payload, [HEADERS, END_HEADERS], frame);
+    let first = [&head(STATUS.len())[..], STATUS].concat();
+    let next = [&head(SAME.len())[..], SAME].concat().repeat(FRAME / 10);
+    Some(Pieces { times: INTERIM / next.len(), first, next })
+}
+
+/// The kinds of frames of HTTP/2, and a flag.
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const END_HEADERS: u8 = 4;
+
+/// What comes before so many bytes of a frame on the stream of another.
+fn http2(payload: usize, kind_and_flags: [u8; 2], other: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload).expect("a frame").to_be_bytes();
+    [&length[1..], &kind_and_flags, &other[KIND + 2..Frames::Grpc.head()]].concat()
 }
 
 /// How the last field begins that has bytes of its own. The first one is the header that all replies of etcd have.
@@ -143,25 +193,12 @@ fn last_list(mut message: &[u8]) -> Option<u8> {
     last
 }
 
-/// Sends the flood in the place of this reply, as long as somebody takes it. Says how much that was.
-fn pour((announced, pair): Content, frames: Frames, reply: &[u8], client: &mut TcpStream) -> u64 {
-    let length = u32::try_from(announced).expect("what can be announced").to_be_bytes();
-    let content = pair.repeat(FRAME / 2);
-    let (first, head) = match frames {
-        Frames::Lengths => (length.to_vec(), Vec::new()),
-        // On the same stream, and not at its end.
-        Frames::Grpc => {
-            let head = |payload: usize| {
-                let length = u32::try_from(payload).expect("a frame").to_be_bytes();
-                [&length[1..], &[0, 0], &reply[5..frames.head()]].concat()
-            };
-            let message = [&[0], &length[..]].concat();
-            ([&head(message.len())[..], &message].concat(), head(FRAME))
-        }
-    };
-    let frame = [&head[..], &content].concat();
-    let all = iter::once(first).chain(iter::repeat_n(frame, announced / FRAME));
-    all.take_while(|next| client.write_all(next).is_ok()).map(|next| next.len() as u64).sum()
+impl Pieces {
+    /// Sends them, as long as somebody takes them. Says how many bytes that was.
+    fn pour(self, client: &mut TcpStream) -> u64 {
+        let all = iter::once(self.first).chain(iter::repeat_n(self.next, self.times));
+        all.take_while(|next| client.write_all(next).is_ok()).map(|next| next.len() as u64).sum()
+    }
 }
 
 fn set(now: &Shared, torrent: Option<Torrent>) {

@@ -13,7 +13,7 @@ pub enum Frames {
 
 /// In a frame of HTTP/2, what comes before its payload, and where it says what it is: 0 is data.
 const HTTP2: usize = 9;
-const KIND: usize = 3;
+pub(super) const KIND: usize = 3;
 /// What comes before the content of a message of gRPC.
 const GRPC: usize = 5;
 

@@ -58,7 +58,8 @@
 //!
 //! **From words to a plan.** `cli` reads arguments and does no I/O. `config` finds the configuration
 //! file, whose values become the defaults of the one grammar in which the words are then read again, and
-//! turns the result into a plan that needs no further checks. `command` carries it out; `main` only
+//! turns the result into a plan that contradicts itself nowhere; what only the store can tell, as how long its leases
+//! may be, is checked once it is open. `command` carries it out; `main` only
 //! maps the result to an exit code.
 //!
 //! **The candidacy.** `election` is the engine. Its machine (`election::machine`) is a pure function

@@ -55,9 +55,9 @@ pub struct CampaignArgs {
     #[arg(long, env = "ELECT_ID", value_name = "LABEL", value_hint = ValueHint::Other, help_heading = ELECTION)]
     pub id: Option<String>,
 
-    /// The greatest leads next; 0 never
+    /// The greatest leads next; 0 never leads
     ///
-    /// 0 to 1000000. Of equals whoever joined first leads first. See elect priority.
+    /// 0 to 1000000. Among equals, whoever joined first leads first. `elect priority` changes it while it waits.
     #[arg(long, env = "ELECT_PRIORITY", value_name = "N", default_value_t = Candidate::USUAL_PRIORITY, value_parser = whole::<u32>(0..=MAX_PRIORITY.into()), help_heading = ELECTION)]
     pub priority: u32,
 
@@ -214,9 +214,9 @@ pub struct HookArgs {
     #[arg(long, env = "ELECT_ON_LOST", value_name = "CMD", value_hint = ValueHint::CommandString, allow_hyphen_values = true, help_heading = HOOKS)]
     pub on_lost: Option<CommandLine>,
 
-    /// Run when another leads, or nobody
+    /// Run when somebody else leads, or nobody
     ///
-    /// And at first. Its environment has the id and the token of whoever leads.
+    /// It also runs once at the start. Its environment has the leader's id and token.
     #[arg(long, env = "ELECT_ON_CHANGE", value_name = "CMD", value_hint = ValueHint::CommandString, allow_hyphen_values = true, help_heading = HOOKS)]
     pub on_change: Option<CommandLine>,
 

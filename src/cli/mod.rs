@@ -21,6 +21,7 @@ mod settings;
 mod sidecar;
 mod steering;
 mod tools;
+mod trials;
 mod values;
 
 use clap::{Parser, Subcommand};
@@ -42,9 +43,10 @@ pub use settings::{Position, Setting, Settings, Value};
 pub use sidecar::SidecarArgs;
 pub use steering::{AskArgs, PauseArgs, Preference, PriorityArgs, ResignArgs, ResumeArgs};
 pub use tools::{
-    CompletionsArgs, ConfigArgs, ConfigCommand, Dashboard, DashboardArgs, DoctorArgs, HelpArgs,
-    ManArgs, SelftestArgs, Shell, ShowArgs,
+    CompletionsArgs, ConfigArgs, ConfigCommand, Dashboard, DashboardArgs, HelpArgs, ManArgs, Shell,
+    ShowArgs,
 };
+pub use trials::{DoctorArgs, SelftestArgs};
 pub use values::{
     AfterLoss, Containment, ContainmentChoice, LONGEST_TTL, Leftover, LogFormat, OutputFormat,
     Restart, parse_duration, parse_signal,

@@ -1,4 +1,5 @@
-//! One file for each subcommand, and what they share: from arguments to a plan to an exit code.
+//! What each subcommand does, and what they share: from arguments to a plan to an exit code. Those that are one thing
+//! seen twice are in one file: what writes and reads values and fences in `kv`, what is made from the grammar in `tools`.
 
 mod attempts;
 mod candidacy;

@@ -1,9 +1,8 @@
 //! What is made from the grammar and the configuration file: `elect completions`, `config show`, `dashboard`, `help`, `man`
 //! and `names`.
 //!
-//! `elect names`: what a shell completes where a profile or an election is to be named.
-//!
-//! Somebody waits at a prompt: whatever is wrong, there is simply nothing to offer.
+//! `names` is what a shell asks to complete the name of a profile or an election. Somebody waits at a prompt: whatever is
+//! wrong, there is simply nothing to offer.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

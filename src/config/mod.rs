@@ -1,7 +1,7 @@
 //! From arguments to one validated plan for each subcommand.
 //!
-//! The environment, the configuration file and the host's name are read here; no store is opened and
-//! nothing is written.
+//! The environment, the configuration file and the host's name are read here, and URLs are turned into stores, which
+//! asks nobody anything. Nothing is written.
 
 mod beside;
 mod campaign;
@@ -18,7 +18,7 @@ mod sidecar;
 mod spelling;
 mod steering;
 mod stores;
-mod tools;
+mod trials;
 
 pub use crate::cli::{
     AfterLoss, BackendUrl, CommandLine, Containment, Goal, HealthUrl, LONGEST_TTL, Leftover,
@@ -41,4 +41,4 @@ pub use sidecar::SidecarPlan;
 pub use spelling::misspelt_variables;
 pub use steering::{AskPlan, Force, PriorityPlan, ResignPlan};
 pub use stores::{connect, schemes};
-pub use tools::{DoctorPlan, SelftestPlan};
+pub use trials::{DoctorPlan, SelftestPlan};

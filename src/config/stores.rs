@@ -5,7 +5,7 @@ use super::{BackendUrl, ConfigError};
 /// Opens a store by its URL.
 type Connect = fn(&str) -> Result<Box<dyn Store>, elect_api::Error>;
 
-/// Every store of this build by the scheme of its URLs. A further one is one more line.
+/// Every store of this build by the scheme of its URLs. What people are told of a scheme is in `cli::backend_url`.
 const STORES: &[(&str, Connect)] = &[
     #[cfg(feature = "file")]
     ("file", elect_file::connect),

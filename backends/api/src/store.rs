@@ -49,7 +49,8 @@ pub trait Store: Send + Sync {
     /// cannot rule that out in full says so in its documentation.
     ///
     /// # Errors
-    /// As [`Store::open`]; damaged entries are left out, not reported.
+    /// As [`Store::open`]; damaged entries are left out, not reported. More than [`Survey::MOST`] may be refused: a store
+    /// that others can write to refuses them.
     async fn survey(&self, election: &ElectionName) -> Result<Survey, Error>;
 
     /// How the entry of the leader that has this token ends, if its holder does nothing for it any more (law

@@ -12,6 +12,10 @@ pub struct Survey {
 }
 
 impl Survey {
+    /// How many candidates a survey has at most: whoever may write to a store may write as many as it takes, and each
+    /// takes some kilobytes until it is shown.
+    pub const MOST: usize = 1 << 15;
+
     /// All who are there: who leads, then who waits.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.leader.iter().map(|leader| &leader.entry).chain(&self.waiting)

@@ -1,5 +1,6 @@
 //! Listings of keys, read in parts: whoever may write keys may write many, and large ones.
 
+use elect_api::Survey;
 use etcd_client::{Client, Error as Cause, GetOptions, KeyValue, ResponseHeader};
 use tonic::{Code, Status};
 
@@ -10,9 +11,8 @@ const MANY: i64 = 1024;
 /// The longest answer that is read, in bytes: more than the largest key that etcd takes if it is set up as usual.
 const LONGEST: usize = 2 << 20;
 
-/// How many keys are kept of a listing, and how many with what is in them.
+/// How many keys are kept of a listing. With what is in them they are candidates.
 const MOST: usize = 100_000;
-const MOST_WHOLE: usize = 1 << 15;
 /// How many bytes are taken of one: some 30,000 candidates have as many. Of a value no more than [`HELD`] count.
 const MOST_BYTES: usize = 8 << 20;
 /// How many bytes are kept of a value at most: as many as the texts of a candidate may have, and more.
@@ -37,7 +37,7 @@ pub(crate) async fn list<T>(
     part: Part,
     mut keep: impl FnMut(&KeyValue) -> Option<T>,
 ) -> Result<Vec<T>, Failure> {
-    let most = if part == Part::Whole { MOST_WHOLE } else { MOST };
+    let most = if part == Part::Whole { Survey::MOST } else { MOST };
     let mut kv = client.kv_client().max_decoding_message_size(LONGEST);
     let end = end_of(prefix);
     let mut from = if prefix.is_empty() { vec![0] } else { prefix.as_bytes().to_vec() };

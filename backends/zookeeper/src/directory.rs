@@ -1,3 +1,5 @@
+use std::fmt;
+
 use std::sync::Arc;
 
 use elect_api::{ElectionName, Error, ErrorKind};
@@ -67,9 +69,9 @@ impl Directory {
         queue.check(&self.path, self.settings.layout)
     }
 
-    /// That entries have more bytes than anybody reads.
-    pub(crate) fn overfull(&self, most: usize) -> Error {
-        let what = format!("the entries in {} have more than {most} bytes", self.path);
+    /// That entries are more than anybody reads.
+    pub(crate) fn overfull(&self, most: fmt::Arguments<'_>) -> Error {
+        let what = format!("the entries in {} are more than {most}", self.path);
         Error::new(ErrorKind::Unreachable, what)
     }
 

@@ -21,11 +21,14 @@ pub(crate) async fn survey(client: &Client, directory: &Directory) -> Result<Sur
     directory.check(&queue)?;
     let nodes: Vec<(&str, String)> =
         queue.names().map(|node| (node, directory.path_of(node))).collect();
+    if nodes.len() > Survey::MOST {
+        return Err(directory.overfull(format_args!("{} candidates", Survey::MOST)));
+    }
     let (mut found, mut bytes) = (Vec::new(), 0);
     for some in nodes.chunks(AT_ONCE) {
         found.extend(entries(client, some, &mut bytes).await?);
         if bytes > MOST_BYTES {
-            return Err(directory.overfull(MOST_BYTES));
+            return Err(directory.overfull(format_args!("{MOST_BYTES} bytes")));
         }
     }
     Ok(in_order(found))

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use super::Hooks;
 use super::health::{Heard, Patient};
-use super::hooks::{Helper, Hold};
+use super::hooks::{HeldLease, Helper};
 use crate::election::driver::{Inbox, Tree};
 use crate::election::machine::{Event, Interrupts};
 use crate::guard::{self, Deadlines, Order};
@@ -213,7 +213,7 @@ impl<T: Tree> Tree for Company<'_, T> {
         }
         self.led = Some(token);
         if let Some(command) = command {
-            let lease = Hold { deadlines: self.deadlines, holds };
+            let lease = HeldLease { deadlines: self.deadlines, holds };
             self.elected = self.hooks.start("--on-elected", command, token, Some(lease));
             if self.elected.is_none() {
                 self.hand_over_ticket();

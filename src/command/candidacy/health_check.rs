@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::hooks::{Helper, HelperSpec, Hold};
+use super::hooks::{HeldLease, Helper, HelperSpec};
 use crate::config::{CommandLine, HealthPlan, HealthUrl};
 use crate::guard::{Deadlines, Inherited};
 
@@ -80,9 +80,9 @@ impl<'a> HealthCheck<'a> {
         let limit = self.plan.timeout;
         let deadlines = leave.borrow_and_update().deadlines;
         let nothing = Holds::default();
-        let hold = deadlines.map(|_| Hold { deadlines, holds: &nothing });
+        let held = deadlines.map(|_| HeldLease { deadlines, holds: &nothing });
         let environment = (self.environment)();
-        let spec = HelperSpec { command, environment, limit, lease: hold };
+        let spec = HelperSpec { command, environment, limit, lease: held };
         let mut helper = match Helper::start(spec, self.inherited) {
             Ok(helper) => helper,
             Err(why) => return Finding { outcome: Err(why), stuck: None },

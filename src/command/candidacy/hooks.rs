@@ -43,7 +43,7 @@ impl Hooks<'_> {
         flag: &str,
         command: &CommandLine,
         token: Token,
-        lease: Option<Hold<'_>>,
+        lease: Option<HeldLease<'_>>,
     ) -> Option<Helper> {
         let mut variables = vec![(TOKEN.into(), token.to_string().into())];
         if let Some(number) = self.slot.as_ref().and_then(Slot::number) {
@@ -60,7 +60,7 @@ impl Hooks<'_> {
         flag: &str,
         command: &CommandLine,
         variables: Vec<(OsString, OsString)>,
-        lease: Option<Hold<'_>>,
+        lease: Option<HeldLease<'_>>,
     ) -> Option<Helper> {
         let mut environment = self.environment.clone();
         environment.retain(|(name, _)| variables.iter().all(|(other, _)| name != other));
@@ -117,12 +117,12 @@ pub(in crate::command) struct HelperSpec<'a> {
     /// How long it may take.
     pub(in crate::command) limit: Duration,
     /// What it must not outlive, if that is a lease.
-    pub(in crate::command) lease: Option<Hold<'a>>,
+    pub(in crate::command) lease: Option<HeldLease<'a>>,
 }
 
 /// A lease.
 #[derive(Clone, Copy)]
-pub(in crate::command) struct Hold<'a> {
+pub(in crate::command) struct HeldLease<'a> {
     /// Where it ends by time.
     pub(in crate::command) deadlines: Option<Deadlines>,
     /// What holds it.

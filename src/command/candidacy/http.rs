@@ -137,9 +137,9 @@ impl<'a> Feed<'a> {
             // What the command left running counts as it: nobody else leads before it is gone.
             News::Emptied => self.board.over(Reason::Ended, None),
             News::Leaving { .. } => self.board.leave(),
-            News::Held(hold) => {
+            News::Blocked(block) => {
                 self.board.waiting(0);
-                self.board.remark(hold.name(), Some(hold.why()));
+                self.board.remark(block.name(), Some(block.why()));
             }
             News::Reprioritized(what) => self.board.remark("priority", Some(what.clone())),
             News::StandingBack { id, .. } => {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use elect_api::{Boottime, Candidate, ElectionName, Entry, Survey, Token};
 
 use super::{Feed, Service, ancestry};
-use crate::election::machine::{Event, Hold, News};
+use crate::election::machine::{Block, Event, News};
 use crate::election::slots::Slot;
 use crate::election::{Called, driver};
 use crate::guard::{self, Deadlines, Ended};
@@ -206,7 +206,7 @@ impl driver::Observer for Observer<'_> {
             News::Lost(why) => {
                 self.log.error(format_args!("leadership is lost, stopping the command: {why}"));
             }
-            News::Held(Hold::Delay { token, left, .. }) => {
+            News::Blocked(Block::Delay { token, left, .. }) => {
                 let left = humantime::format_duration(Duration::from_millis(
                     u64::try_from(left.as_millis()).unwrap_or(u64::MAX),
                 ));
@@ -216,8 +216,8 @@ impl driver::Observer for Observer<'_> {
                      ended well"
                 ));
             }
-            News::Held(hold) => {
-                self.log.info(format_args!("next to lead, and starting nothing: {}", hold.why()));
+            News::Blocked(block) => {
+                self.log.info(format_args!("next to lead, and starting nothing: {}", block.why()));
             }
             News::Reprioritized(what) => self.log.info(what),
             News::StandingBack { id, priority } => {

@@ -11,7 +11,7 @@ use nix::sys::signal::Signal;
 use tokio::sync::Notify;
 
 use crate::config::AfterLoss;
-use crate::election::machine::{Hold, News};
+use crate::election::machine::{Block, News};
 use crate::election::slots::Slot;
 use crate::guard::{self, Pulse};
 use crate::report::{Log, ServiceManager, chain, escape, rfc3339, wall_clock};
@@ -103,18 +103,18 @@ impl<'a> Service<'a> {
             News::Waiting { ahead } => {
                 self.tell(self.ready(), format_args!("waiting for {election}, {ahead} ahead"));
             }
-            News::Held(Hold::Delay { token, left, .. }) => {
+            News::Blocked(Block::Delay { token, left, .. }) => {
                 let until = rfc3339(wall_clock() + *left);
                 let text = format_args!(
                     "leading {election}, token {token}, and starting nothing until {until}"
                 );
                 self.tell(self.ready(), text);
             }
-            News::Held(Hold::Exclusion(why)) => {
+            News::Blocked(Block::Exclusion(why)) => {
                 self.tell(self.ready(), format_args!("looking on at {election}: {why}"));
             }
-            News::Held(hold) => {
-                self.tell(self.ready(), format_args!("next to lead {election}, {}", hold.why()));
+            News::Blocked(block) => {
+                self.tell(self.ready(), format_args!("next to lead {election}, {}", block.why()));
             }
             News::Leading(token) => {
                 let since = rfc3339(wall_clock());

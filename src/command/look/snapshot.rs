@@ -26,10 +26,6 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// How many parts are looked at at once.
 const ABREAST: usize = 4;
 
-/// How many candidates are seen at most: whoever may write to the store may write as many as it takes, in as many
-/// elections.
-const MOST: usize = 1 << 16;
-
 /// How much of an election that is divided is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::command) enum Reach {
@@ -103,7 +99,7 @@ impl Seen {
 ///
 /// # Errors
 /// The store does not answer, or refuses us; also if that is so for one election that is named. There are more than
-/// [`MOST`] candidates.
+/// [`Survey::MOST`] candidates.
 pub(in crate::command) async fn look(
     store: &dyn Store,
     named: &[ElectionName],
@@ -206,16 +202,17 @@ impl Asking<'_> {
 /// How many candidates were seen with these.
 ///
 /// # Errors
-/// [`ErrorKind::Unfit`] if they are more than [`MOST`].
+/// [`ErrorKind::Unfit`] if they are more than [`Survey::MOST`].
 fn count(before: usize, seen: &Seen) -> Result<usize, Error> {
     let all = before + seen.survey.entries().count();
-    if all <= MOST {
+    if all <= Survey::MOST {
         return Ok(all);
     }
     let one = Division::whole(&seen.election);
     let one = one.as_ref().unwrap_or(&seen.election);
     let what = format!(
-        "there are more than {MOST} candidates in all: name one election, or one part of it, as {one}:0"
+        "there are more than {} candidates in all: name one election, or one part of it, as {one}:0",
+        Survey::MOST
     );
     Err(Error::new(ErrorKind::Unfit, what))
 }
@@ -286,7 +283,7 @@ mod tests {
         Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned, Written,
     };
 
-    use super::{MOST, Reach, Snapshot, look};
+    use super::{Reach, Snapshot, look};
     use crate::election::orders::Orders;
     use crate::report::StatusReport;
 
@@ -343,7 +340,7 @@ mod tests {
                 division: Division::Whole,
             };
             let entry = Entry::new(candidate, Some(UNIX_EPOCH), 0);
-            let waiting = if election.as_str() == "led" { 0 } else { MOST / 2 - 1 };
+            let waiting = if election.as_str() == "led" { 0 } else { Survey::MOST / 2 - 1 };
             Ok(Survey {
                 waiting: vec![entry.clone(); waiting],
                 leader: Some(Leader {

@@ -21,7 +21,7 @@ pub use ports::{Clock, Inbox, Observer, Tree, no_inbox};
 
 use self::requests::{Raw, Request, SharedSeat};
 use super::history::{History, Record};
-use super::machine::{Command, Event, Hold, Machine, News, Verdict};
+use super::machine::{Command, Event, Machine, News, Verdict};
 use super::once::Done;
 use super::orders::Orders;
 use super::{Answer, Call, Called, Ending, Reply};
@@ -173,10 +173,11 @@ impl<'a> Driver<'a> {
             }
             Command::Sweep => self.tree.sweep(),
             Command::Tell(news) => {
-                let is_of_place = matches!(
-                    news,
-                    News::Waiting { .. } | News::Held(Hold::Pause(_) | Hold::Exclusion(_))
-                );
+                let is_of_place = match &news {
+                    News::Waiting { .. } => true,
+                    News::Blocked(block) => block.is_lifted_by_people(),
+                    _ => false,
+                };
                 if is_of_place && (!self.has_looked || self.observer.wants_surveys()) {
                     self.look(now);
                 }

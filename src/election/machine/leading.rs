@@ -12,7 +12,7 @@ use crate::guard::switches::is_off;
 
 impl Machine {
     pub(super) fn begin_to_lead(&mut self, token: Token, validity: Validity) {
-        self.hold = None;
+        self.block = None;
         self.phase = Phase::Leading(LeaderState {
             leadership: Leadership { token, validity },
             started: None,

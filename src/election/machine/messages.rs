@@ -219,7 +219,7 @@ pub enum News {
     /// Leadership is lost.
     Lost(String),
     /// Leadership is ours, and nothing is started: why.
-    Held(Hold),
+    Blocked(Block),
     /// Leadership is ours, and we stand back for somebody better.
     StandingBack {
         /// Its id.
@@ -261,9 +261,9 @@ pub enum News {
     MayNotSignal(i32),
 }
 
-/// Why a winner keeps its place, and starts nothing.
+/// What keeps a winner from starting anything: it keeps its place meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Hold {
+pub enum Block {
     /// The election is paused, for this reason.
     Pause(String),
     /// We are never to lead, for this reason, and nobody else is there.
@@ -279,13 +279,21 @@ pub enum Hold {
     },
 }
 
-impl Hold {
+impl Block {
     /// Its name among the changes that people and programs hear of; stable.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Pause(_) => "paused",
             Self::Exclusion(_) => "looking_on",
             Self::Delay { .. } => "delayed",
+        }
+    }
+
+    /// Whether it stays until people ask for something else; a delay is over by itself.
+    pub const fn is_lifted_by_people(&self) -> bool {
+        match self {
+            Self::Pause(_) | Self::Exclusion(_) => true,
+            Self::Delay { .. } => false,
         }
     }
 

@@ -26,7 +26,7 @@ use super::orders::Orders;
 use super::timing::Timing;
 use super::{Answer, Call, EndRecord, Reply};
 use crate::guard::switches::is_off;
-pub use messages::{Command, Event, Heeds, Hold, News, Restarts, Rules, Settles, Verdict, Wait};
+pub use messages::{Block, Command, Event, Heeds, News, Restarts, Rules, Settles, Verdict, Wait};
 pub use obeying::Interrupts;
 
 /// One candidacy, from joining to its verdict.
@@ -49,7 +49,7 @@ pub struct Machine {
     /// When the store was asked for our place, as it said last. `None` if that is to be looked after before a gate asks.
     confirmed: Option<Boottime>,
     /// Why nothing is started, though we have won.
-    hold: Option<Hold>,
+    block: Option<Block>,
     /// We won, and lost it before the command could start or are to give it up: what the seat still has of
     /// that goes first.
     rejoins: bool,
@@ -86,7 +86,7 @@ impl Machine {
         Self {
             gates: Gates::new(&rules),
             confirmed: None,
-            hold: None,
+            block: None,
             rejoins: false,
             progress: HistoryProgress::Closed,
             is_abrupt: false,
@@ -371,7 +371,7 @@ impl Machine {
 
     /// What we had won is given up.
     fn forget_the_win(&mut self) {
-        self.hold = None;
+        self.block = None;
         self.contact.lose_first();
         self.close_chapter();
     }

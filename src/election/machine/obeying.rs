@@ -7,7 +7,7 @@ use elect_api::{Boottime, Written};
 use super::gates::{Notice, Place, Ruling, View};
 use super::recording::HistoryProgress;
 use super::request::Request;
-use super::{Call, Command, Heeds, Hold, Machine, News, Phase, Reply, Verdict};
+use super::{Block, Call, Command, Heeds, Machine, News, Phase, Reply, Verdict};
 use crate::election::orders::Orders;
 
 impl Machine {
@@ -65,8 +65,8 @@ impl Machine {
         }
         match self.ruling(now) {
             // It may be another by now.
-            Ruling::Hold(_) | Ruling::Rejoin(_) | Ruling::Outdone if is_woken => {}
-            ruling @ Ruling::Hold(_) => {
+            Ruling::Block(_) | Ruling::Rejoin(_) | Ruling::Outdone if is_woken => {}
+            ruling @ Ruling::Block(_) => {
                 self.request = Request::due(renewal);
                 self.obey(now, ruling);
             }
@@ -80,12 +80,12 @@ impl Machine {
             Ruling::Ask(call) => {
                 // Whoever comes as far as the history is kept from it by nothing before.
                 if call.is_of_history() {
-                    self.hold = None;
+                    self.block = None;
                 }
                 self.request = Request::due(now);
             }
             Ruling::LookAgain => self.ask_again(now),
-            Ruling::Hold(hold) => self.hold(now, hold),
+            Ruling::Block(block) => self.start_nothing(now, block),
             Ruling::Rejoin(news) => {
                 if let Some(news) = news {
                     self.say(Command::Tell(news));
@@ -99,34 +99,34 @@ impl Machine {
     }
 
     /// Keeps the place that we have won, and starts nothing.
-    fn hold(&mut self, now: Boottime, hold: Hold) {
+    fn start_nothing(&mut self, now: Boottime, block: Block) {
         self.misfits = 0;
         let is_new =
-            self.hold.as_ref().map(std::mem::discriminant) != Some(std::mem::discriminant(&hold));
+            self.block.as_ref().map(std::mem::discriminant) != Some(std::mem::discriminant(&block));
         if is_new {
-            self.say(Command::Tell(News::Held(hold.clone())));
+            self.say(Command::Tell(News::Blocked(block.clone())));
         }
-        match hold {
-            Hold::Delay { until, .. } => self.request.hasten(until),
-            Hold::Pause(_) => {}
-            Hold::Exclusion(_) => {
+        match block {
+            Block::Delay { until, .. } => self.request.hasten(until),
+            Block::Pause(_) => {}
+            Block::Exclusion(_) => {
                 self.request = Request::due(now + self.timing.renew_interval);
                 self.say(Command::LookOut);
             }
         }
-        let is_delayed = matches!(hold, Hold::Delay { .. });
-        self.hold = Some(hold);
-        if !is_delayed {
+        let is_lifted_by_people = block.is_lifted_by_people();
+        self.block = Some(block);
+        if is_lifted_by_people {
             self.leave_if_impatient(now, true);
         }
     }
 
     /// Whether leadership is ours, and only not used yet: nobody's patience ends over that.
-    pub(super) const fn is_delayed(&self) -> bool {
+    pub(super) fn is_delayed(&self) -> bool {
         self.rules.lock_delay.is_some()
             && !self.rejoins
             && matches!(self.phase, Phase::Campaigning(Place::First(_)))
-            && !matches!(self.hold, Some(Hold::Pause(_) | Hold::Exclusion(_)))
+            && !self.block.as_ref().is_some_and(Block::is_lifted_by_people)
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) struct Contact {
     trouble: Option<Error>,
     /// Whether it ever answered.
     has_answered: bool,
-    place: Place,
+    place: LastPlace,
     /// Whether another candidate of this machine keeps us from one: that is no fault of the store's.
     is_blocked: bool,
     /// Since when it has not taken what the first has to write before a start, though it confirms the place.
@@ -46,7 +46,7 @@ enum Asked {
 
 /// Our place, as last answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum LastPlace {
     /// There never was one.
     Never,
     /// Somebody is before us, or we have given our place up.
@@ -63,7 +63,7 @@ impl Contact {
             in_vain: 0,
             trouble: None,
             has_answered: false,
-            place: Place::Never,
+            place: LastPlace::Never,
             is_blocked: false,
             refuses: None,
         }
@@ -97,13 +97,13 @@ impl Contact {
 
     /// Our place, as answered: the first, or behind somebody.
     pub(super) const fn place(&mut self, is_first: bool) {
-        self.place = if is_first { Place::First } else { Place::Behind };
+        self.place = if is_first { LastPlace::First } else { LastPlace::Behind };
     }
 
     /// It is not the first any more, or is given up.
     pub(super) const fn lose_first(&mut self) {
-        if matches!(self.place, Place::First) {
-            self.place = Place::Behind;
+        if matches!(self.place, LastPlace::First) {
+            self.place = LastPlace::Behind;
         }
     }
 
@@ -151,7 +151,7 @@ impl Machine {
         let contact = &mut self.contact;
         contact.fails();
         contact.trouble = Some(error.clone());
-        if contact.place == Place::First && contact.asked == Asked::Mark {
+        if contact.place == LastPlace::First && contact.asked == Asked::Mark {
             contact.refuses.get_or_insert(now);
         } else {
             contact.refuses = None;
@@ -180,7 +180,7 @@ impl Machine {
     /// somebody rides it out.
     fn is_in_trouble(&self) -> bool {
         let Contact { place, is_blocked, .. } = self.contact;
-        !is_blocked && (place != Place::Behind || self.rules.wait == Wait::No)
+        !is_blocked && (place != LastPlace::Behind || self.rules.wait == Wait::No)
     }
 
     /// Leadership is not to be had at once, as was seen: whoever does not wait, or has waited long enough,
@@ -207,7 +207,7 @@ impl Machine {
             Wait::Forever => None,
         };
         let answers_well = self.contact.has_answered && self.contact.trouble.is_none();
-        let has_place = self.contact.place != Place::Never || self.contact.is_blocked;
+        let has_place = self.contact.place != LastPlace::Never || self.contact.is_blocked;
         match (has_place, wait) {
             (true, wait) => wait,
             // The store's first word on our place is waited for, as it decides.
@@ -225,7 +225,7 @@ impl Machine {
             (_, Some(why)) => Verdict::Unwanted(why),
             (Some(_), None) if self.contact.is_blocked => Verdict::NotAcquired(BLOCKED),
             (Some(_), None) => Verdict::NotAcquired(UNHEARD),
-            (None, None) if self.contact.place == Place::Behind => Verdict::NotAcquired(LED),
+            (None, None) if self.contact.place == LastPlace::Behind => Verdict::NotAcquired(LED),
             (None, None) if self.contact.has_answered => Verdict::NotAcquired(UNSETTLED),
             (None, None) => Verdict::Unreached,
         };

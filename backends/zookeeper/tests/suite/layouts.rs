@@ -1,6 +1,6 @@
 //! Elections that are shared with other programs, as far as that is safe.
 
-use elect_api::{ErrorKind, Seat, Standing};
+use elect_api::{ErrorKind, Seat, Standing, Survey};
 use elect_testkit::servers::{ZooKeeper, ZooKeeperSetup};
 use elect_testkit::{election, run};
 
@@ -71,6 +71,32 @@ fn more_bytes_than_any_election_has_are_refused() {
         other.delete(&path, None).await.expect("it was there");
         let survey = store.survey(&election()).await.expect("a survey");
         assert_eq!(survey.entries().count(), 512);
+    });
+}
+
+#[test]
+fn more_candidates_than_any_election_has_are_refused() {
+    run("overfull", async {
+        let servers = ZooKeeper::one();
+        let other = raw(&[servers.address(0)]).await;
+        let path = |number| format!("{}/latch-{number:010}", path_of(&election()));
+        plant(&other, "latch-0000000000", b"").await;
+        let kept = zookeeper_client::CreateMode::Persistent
+            .with_acls(zookeeper_client::Acls::anyone_all());
+        let numbers: Vec<usize> = (1..=Survey::MOST).collect();
+        for some in numbers.chunks(1024) {
+            let mut all = other.new_multi_writer();
+            for &number in some {
+                all.add_create(&path(number), b"", &kept).expect("a path");
+            }
+            all.commit().await.expect("nodes");
+        }
+        let store = elect_zookeeper::connect(&servers.url()).expect("a good URL");
+        let refused = store.survey(&election()).await.expect_err("too many");
+        assert!(refused.to_string().contains("more than 32768 candidates"), "{refused}");
+        other.delete(&path(7), None).await.expect("it was there");
+        let survey = store.survey(&election()).await.expect("a survey");
+        assert_eq!(survey.entries().count(), Survey::MOST);
     });
 }
 

@@ -1,6 +1,6 @@
 //! What people ask of the election: that nobody leads for now, or that a leader gives it up.
 
-use super::{Gate, Hold, Notice, Place, Ruling, View};
+use super::{Block, Gate, Notice, Place, Ruling, View};
 use crate::election::machine::News;
 
 /// While the election is paused a winner keeps its place, so that nobody leads who does not read orders; asked to give
@@ -14,7 +14,7 @@ impl Gate for ControlGate {
         if let Some(why) = view.orders.step_down(token) {
             return Ruling::Rejoin(Some(News::SteppingDown(why)));
         }
-        view.orders.pause().map_or(Ruling::Pass, |why| Ruling::Hold(Hold::Pause(why)))
+        view.orders.pause().map_or(Ruling::Pass, |why| Ruling::Block(Block::Pause(why)))
     }
 
     fn hear(&mut self, _: &View<'_>, _: &Notice<'_>) {}

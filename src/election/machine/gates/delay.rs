@@ -7,7 +7,7 @@
 
 use elect_api::{Boottime, Token, Written};
 
-use super::{Gate, Hold, Notice, Place, Ruling, View};
+use super::{Block, Gate, Notice, Place, Ruling, View};
 use crate::election::machine::{Call, Reply};
 
 #[derive(Clone, Debug, Default)]
@@ -41,7 +41,7 @@ impl Gate for DelayGate {
             (Some(Win { token, step, .. }), Place::First(_)) => match step {
                 Step::Unread => Ruling::Ask(Call::ReadHistory),
                 Step::Unsaid(until) if until > view.now => {
-                    Ruling::Hold(Hold::Delay { token, until, left: until.since(view.now) })
+                    Ruling::Block(Block::Delay { token, until, left: until.since(view.now) })
                 }
                 Step::Unsaid(_) => Ruling::Ask(Call::BeginHistory(token)),
                 Step::Said => Ruling::Pass,

@@ -20,7 +20,7 @@ use self::delay::DelayGate;
 use self::division::DivisionGate;
 use self::once::OnceGate;
 use self::ranking::RankingGate;
-use super::{Call, Hold, News, Reply, Rules, Verdict};
+use super::{Block, Call, News, Reply, Rules, Verdict};
 use crate::election::orders::Orders;
 
 /// Where a candidate stands that does not lead.
@@ -69,7 +69,7 @@ pub(super) enum Ruling {
     /// What the store shows is nothing to go by, yet: look again after a pause.
     LookAgain,
     /// Nothing is to be started.
-    Hold(Hold),
+    Block(Block),
     /// Our place is to be given up, and we are to come again behind all others.
     Rejoin(Option<News>),
     /// It is another who leads, or is to: whoever does not wait leaves.
@@ -106,7 +106,8 @@ impl Gates {
         }
     }
 
-    /// What the first of them says that does not let pass.
+    /// What the first of them says that does not let pass. The delay is the last: it is over by itself, and nobody is to
+    /// be told that something will be started which another gate keeps from that.
     pub(super) fn rule(&self, view: &View<'_>) -> Ruling {
         let Self { division, once, control, ranking, delay } = self;
         let gates: [&dyn Gate; 5] = [division, once, control, ranking, delay];

@@ -3,7 +3,7 @@
 
 use elect_api::{Boottime, Candidate, Token};
 
-use super::{Gate, Hold, Notice, Place, Ruling, View};
+use super::{Block, Gate, Notice, Place, Ruling, View};
 use crate::election::machine::{Call, News, Reply, Wait};
 use crate::election::ranking::{Contest, Field, Rank};
 use crate::guard::switches::is_off;
@@ -79,7 +79,7 @@ impl Gate for RankingGate {
                 Ruling::Rejoin(Some(news))
             }
             Judgement::GiveWay => Ruling::Rejoin(None),
-            Judgement::LookOn(why) => Ruling::Hold(Hold::Exclusion(why.clone())),
+            Judgement::LookOn(why) => Ruling::Block(Block::Exclusion(why.clone())),
             Judgement::Outdone => Ruling::Outdone,
             Judgement::Unclear => Ruling::LookAgain,
         }

@@ -1,7 +1,7 @@
 use elect_api::{Error, ErrorKind, Lease, Written};
 
 use super::{ETCD, TERM, Transcript, after, at, gone, leading, rules, unreachable, waiting};
-use crate::election::machine::{Command, Event, Hold, News, Restarts, Rules, Wait};
+use crate::election::machine::{Block, Command, Event, News, Restarts, Rules, Wait};
 use crate::election::orders::Orders;
 use crate::election::{Call, Reply};
 use crate::guard::Ended;
@@ -70,7 +70,7 @@ fn it_is_told_how_long_that_takes() {
     assert!(
         told.iter().any(|command| matches!(
             command,
-            Command::Tell(News::Held(Hold::Delay { left, .. })) if *left == after(19.5)
+            Command::Tell(News::Blocked(Block::Delay { left, .. })) if *left == after(19.5)
         )),
         "{told:?}"
     );

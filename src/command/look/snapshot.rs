@@ -3,7 +3,8 @@ use std::iter;
 use std::time::Duration;
 
 use elect_api::{
-    Boottime, Cell, Division, ElectionName, Error, ErrorKind, Profile, Scope, Store, Survey,
+    Boottime, Candidate, Cell, Division, ElectionName, Entry, Error, ErrorKind, Profile, Scope,
+    Store, Survey,
 };
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 
@@ -25,6 +26,11 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// How many parts are looked at at once.
 const ABREAST: usize = 4;
+
+/// How much is seen at most, in bytes of texts; each candidate takes some hundreds besides. Some 30,000 of the usual kind
+/// have as many.
+const ROOM: usize = 20 << 20;
+const BESIDES: usize = 512;
 
 /// How much of an election that is divided is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,8 +104,8 @@ impl Seen {
 /// Surveys the elections that are named, or else all, each in up to so many attempts.
 ///
 /// # Errors
-/// The store does not answer, or refuses us; also if that is so for one election that is named. There are more than
-/// [`Survey::MOST`] candidates.
+/// The store does not answer, or refuses us; also if that is so for one election that is named. There are more
+/// candidates than there is room for.
 pub(in crate::command) async fn look(
     store: &dyn Store,
     named: &[ElectionName],
@@ -143,7 +149,7 @@ struct Asking<'a> {
     location: String,
     attempts: u32,
     reach: Reach,
-    /// How many candidates were seen.
+    /// How much room they take that were seen, in bytes.
     seen: usize,
 }
 
@@ -182,7 +188,7 @@ impl Asking<'_> {
     /// One election, and its parts if those are wanted.
     async fn see(&mut self, name: &ElectionName) -> anyhow::Result<Seen> {
         let mut whole = self.insist(async || see(self.store, name).await).await?;
-        let mut all = count(self.seen, &whole)?;
+        let mut all = room_with(self.seen, &whole)?;
         if self.reach == Reach::Parts {
             let numbers = 0..whole.division.parts().min(Division::MOST_SHARDS);
             let parts: Vec<_> =
@@ -190,7 +196,7 @@ impl Asking<'_> {
             let looks = parts.iter().map(|part| self.insist(async || see(self.store, part).await));
             let mut looks = stream::iter(looks).buffered(ABREAST);
             while let Some(part) = looks.try_next().await? {
-                all = count(all, &part)?;
+                all = room_with(all, &part)?;
                 whole.parts.push(part);
             }
         }
@@ -199,20 +205,24 @@ impl Asking<'_> {
     }
 }
 
-/// How many candidates were seen with these.
+/// How much room is taken with these, in bytes. Whoever may write to the store may write as many as it takes, in as many
+/// elections.
 ///
 /// # Errors
-/// [`ErrorKind::Unfit`] if they are more than [`Survey::MOST`].
-fn count(before: usize, seen: &Seen) -> Result<usize, Error> {
-    let all = before + seen.survey.entries().count();
-    if all <= Survey::MOST {
+/// [`ErrorKind::Unfit`] if there is less.
+fn room_with(before: usize, seen: &Seen) -> Result<usize, Error> {
+    let each = |entry: &Entry| {
+        let Candidate { id, host, command, containment, .. } = &entry.candidate;
+        BESIDES + id.len() + host.len() + command.len() + containment.len()
+    };
+    let all = before + seen.survey.entries().map(each).sum::<usize>();
+    if all <= ROOM {
         return Ok(all);
     }
     let one = Division::whole(&seen.election);
     let one = one.as_ref().unwrap_or(&seen.election);
     let what = format!(
-        "there are more than {} candidates in all: name one election, or one part of it, as {one}:0",
-        Survey::MOST
+        "there are more candidates than are shown at once: name one election, or one part of it, as {one}:0"
     );
     Err(Error::new(ErrorKind::Unfit, what))
 }
@@ -283,9 +293,12 @@ mod tests {
         Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned, Written,
     };
 
-    use super::{Reach, Snapshot, look};
+    use super::{BESIDES, ROOM, Reach, Snapshot, look};
     use crate::election::orders::Orders;
     use crate::report::StatusReport;
+
+    /// How many candidates are in each of two parts.
+    const SOME: usize = ROOM / 2 / (BESIDES + "awebjobscan".len());
 
     /// A store with one election that is led and one that is not.
     struct Fake;
@@ -340,7 +353,7 @@ mod tests {
                 division: Division::Whole,
             };
             let entry = Entry::new(candidate, Some(UNIX_EPOCH), 0);
-            let waiting = if election.as_str() == "led" { 0 } else { Survey::MOST / 2 - 1 };
+            let waiting = if election.as_str() == "led" { 0 } else { SOME - 1 };
             Ok(Survey {
                 waiting: vec![entry.clone(); waiting],
                 leader: Some(Leader {

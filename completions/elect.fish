@@ -50,7 +50,7 @@ complete -c elect -n "__fish_elect_needs_command" -f -a "help" -d 'Explain a sub
 complete -c elect -n "__fish_elect_using_subcommand run" -s b -l backend -d 'Where the election is kept' -r -f
 complete -c elect -n "__fish_elect_using_subcommand run" -s e -l election -d 'Its name [default: the command\'s file name]' -r -f -a "(__elect_names elections)"
 complete -c elect -n "__fish_elect_using_subcommand run" -l id -d 'Label of this candidate [default: host name]' -r -f
-complete -c elect -n "__fish_elect_using_subcommand run" -l priority -d 'The greatest leads next; 0 never' -r
+complete -c elect -n "__fish_elect_using_subcommand run" -l priority -d 'The greatest leads next; 0 never leads' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l preempt-after -d 'Wait so long before that [default: 30s]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l ttl -d 'Length of the lease [default: 15s]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l max-clock-drift -d 'Clocks may differ by so much [default: 10%]' -r
@@ -59,7 +59,7 @@ complete -c elect -n "__fish_elect_using_subcommand run" -l http -d 'Show over H
 complete -c elect -n "__fish_elect_using_subcommand run" -l lease-file -d 'Keep there whether we lead' -r -F
 complete -c elect -n "__fish_elect_using_subcommand run" -l on-elected -d 'Run once we lead' -r -f -a "(__fish_complete_command)"
 complete -c elect -n "__fish_elect_using_subcommand run" -l on-lost -d 'Run once we do not any more' -r -f -a "(__fish_complete_command)"
-complete -c elect -n "__fish_elect_using_subcommand run" -l on-change -d 'Run when another leads, or nobody' -r -f -a "(__fish_complete_command)"
+complete -c elect -n "__fish_elect_using_subcommand run" -l on-change -d 'Run when somebody else leads, or nobody' -r -f -a "(__fish_complete_command)"
 complete -c elect -n "__fish_elect_using_subcommand run" -l hook-timeout -d 'Kill each of these after so long' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -s w -l wait -d 'Wait at most so long [default: without end]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -s E -l conflict-exit-code -d 'Exit code if not acquired' -r
@@ -105,7 +105,7 @@ complete -c elect -n "__fish_elect_using_subcommand run" -s v -l verbose -d 'Say
 complete -c elect -n "__fish_elect_using_subcommand run" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -s b -l backend -d 'Where the election is kept' -r -f
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l id -d 'Label of this candidate [default: host name]' -r -f
-complete -c elect -n "__fish_elect_using_subcommand sidecar" -l priority -d 'The greatest leads next; 0 never' -r
+complete -c elect -n "__fish_elect_using_subcommand sidecar" -l priority -d 'The greatest leads next; 0 never leads' -r
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l preempt-after -d 'Wait so long before that [default: 30s]' -r
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l ttl -d 'Length of the lease [default: 15s]' -r
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l max-clock-drift -d 'Clocks may differ by so much [default: 10%]' -r
@@ -114,7 +114,7 @@ complete -c elect -n "__fish_elect_using_subcommand sidecar" -l http -d 'Show ov
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l lease-file -d 'Keep there whether we lead' -r -F
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l on-elected -d 'Run once we lead' -r -f -a "(__fish_complete_command)"
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l on-lost -d 'Run once we do not any more' -r -f -a "(__fish_complete_command)"
-complete -c elect -n "__fish_elect_using_subcommand sidecar" -l on-change -d 'Run when another leads, or nobody' -r -f -a "(__fish_complete_command)"
+complete -c elect -n "__fish_elect_using_subcommand sidecar" -l on-change -d 'Run when somebody else leads, or nobody' -r -f -a "(__fish_complete_command)"
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l hook-timeout -d 'Kill each of these after so long' -r
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l grace -d 'From our last yes to the next leader [default: 4/15 of TTL]' -r
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l health-http -d 'Lead only while it answers a GET with success' -r -f

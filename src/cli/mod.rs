@@ -6,19 +6,13 @@
 //! [`Settings`] to [`Given::over`].
 
 mod backend_url;
-mod command_line;
 mod given;
 mod grammar;
 mod groups;
 mod help;
-mod internal;
 mod kv;
-mod listen_address;
 mod looking;
-mod origin;
 mod run;
-mod settings;
-mod sidecar;
 mod steering;
 mod tools;
 mod trials;
@@ -27,26 +21,26 @@ mod values;
 use clap::{Parser, Subcommand};
 
 pub use backend_url::BackendUrl;
-pub use command_line::CommandLine;
+pub use backend_url::ListenAddress;
 pub use given::{Choice, FileChoice, Given, Misfit, Origins, parse, parse_part};
+pub use given::{Origin, Rivals};
+pub use grammar::{Position, Setting, Settings, Value};
 pub use grammar::{grammar, keys, manual, try_value, variables};
 pub use groups::{
     CampaignArgs, FileArgs, HealthArgs, HealthUrl, HookArgs, LogArgs, RestartArgs, TargetArgs,
 };
-pub use internal::{Named, NamesArgs, RedeemArgs, StampArgs, Stamping};
 pub use kv::{FenceArgs, GetArgs, KeptArgs, PutArgs};
-pub use listen_address::ListenAddress;
 pub use looking::{CheckArgs, Goal, HistoryArgs, ObserveArgs, StatusArgs, WaitArgs};
-pub use origin::{Origin, Rivals};
 pub use run::RunArgs;
-pub use settings::{Position, Setting, Settings, Value};
-pub use sidecar::SidecarArgs;
+pub use run::SidecarArgs;
 pub use steering::{AskArgs, PauseArgs, Preference, PriorityArgs, ResignArgs, ResumeArgs};
 pub use tools::{
     CompletionsArgs, ConfigArgs, ConfigCommand, Dashboard, DashboardArgs, HelpArgs, ManArgs, Shell,
     ShowArgs,
 };
+pub use tools::{Named, NamesArgs, RedeemArgs, StampArgs, Stamping};
 pub use trials::{DoctorArgs, SelftestArgs};
+pub use values::CommandLine;
 pub use values::{
     AfterLoss, Containment, ContainmentChoice, LONGEST_TTL, Leftover, LogFormat, OutputFormat,
     Restart, parse_duration, parse_signal,

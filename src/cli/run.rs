@@ -1,15 +1,17 @@
+//! The arguments of what takes part in an election: `run` and `sidecar`.
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
-use clap::{Args, ValueHint};
+use clap::{Arg, Args, ValueHint};
 use elect_api::Division;
 use nix::sys::signal::Signal;
 
+use super::given::{Layers, Overruled, Rivals};
 use super::groups::{COMMAND, ELECTION, LEASE};
 use super::help::GENERAL;
-use super::origin::{Layers, Overruled, Rivals};
 use super::values::{
     AfterLoss, Containment, ContainmentChoice, Leftover, parse_duration, parse_once, parse_signal,
     whole,
@@ -203,4 +205,61 @@ impl RunArgs {
         all.extend(self.log.settle(layers)?);
         Ok(all)
     }
+}
+
+const SIDECAR_EXAMPLES: &str = "\
+Examples:
+  elect sidecar -e web --lease-file /run/web/lease --http 9090
+  elect sidecar -e web --health-http http://127.0.0.1:8080/healthz";
+
+const SIDECAR_MORE: &str = "\
+Exit codes:
+  0    told to end by HUP, INT, QUIT or TERM; leadership was given up
+  125  elect itself failed: usage, configuration, the store refuses
+  It goes on for ever otherwise: after a loss, and while the store is away.
+
+Truth:
+  While it says that it leads, nobody else does, nor for the grace after that.
+  An application that asks again within the grace, and stops when we do not lead
+  any more, is never active beside another leader's. Nothing is killed.";
+
+/// There is no command whose file name it could be.
+fn without_default(election: Arg) -> Arg {
+    const NAME: &str = "Its name";
+    let more = election.get_long_help().map(ToString::to_string).unwrap_or_default();
+    let more = more.split_once('\n').map_or("", |(_, more)| more);
+    let more = format!("{NAME}\n{more}");
+    election.help(NAME).long_help(more)
+}
+
+/// The arguments of `elect sidecar`.
+#[derive(Args, Debug)]
+#[command(
+    override_usage = "elect sidecar -e ELECTION [FLAGS]",
+    after_help = SIDECAR_EXAMPLES,
+    after_long_help = SIDECAR_MORE,
+    mut_arg("election", without_default)
+)]
+pub struct SidecarArgs {
+    /// Who takes part in what.
+    #[command(flatten)]
+    pub campaign: CampaignArgs,
+
+    /// From our last yes to the next leader [default: 4/15 of TTL]
+    ///
+    /// How long nobody else leads after we have stopped saying that we do.
+    #[arg(long, env = "ELECT_GRACE", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = LEASE)]
+    pub grace: Option<Duration>,
+
+    /// How the application is known to be well.
+    #[command(flatten)]
+    pub health: HealthArgs,
+
+    /// How elect speaks.
+    #[command(flatten)]
+    pub log: LogArgs,
+
+    /// Which configuration file counts.
+    #[command(flatten, next_help_heading = GENERAL)]
+    pub file: FileArgs,
 }

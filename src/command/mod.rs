@@ -3,22 +3,19 @@
 
 mod attempts;
 mod candidacy;
-mod check;
 mod doctor;
-mod history;
 mod kv;
 mod look;
+mod looking;
 mod observe;
 mod redeem;
 mod run;
 mod runtime;
 mod selftest;
 mod sidecar;
-mod status;
 mod steer;
 mod tools;
 mod unstarted;
-mod wait;
 mod watch;
 
 use std::io::{self, Write as _};
@@ -34,7 +31,7 @@ use crate::config::{
 };
 use crate::report::{FAILED, Log, wall_clock};
 
-pub use check::Left;
+pub use looking::Left;
 
 /// Does what the command line asks for, over the configuration file. The exit code is elect's.
 pub fn dispatch(given: Given) -> ExitCode {
@@ -72,8 +69,8 @@ fn carry_out(command: Command, origins: &Origins, log: &Log) -> anyhow::Result<u
         }
         Command::Status(args) => status(args, log),
         Command::Observe(args) => observe::observe(&ObservePlan::new(args)?),
-        Command::History(args) => history::history(&HistoryPlan::new(args)?, log),
-        Command::Wait(args) => wait::wait(&WaitPlan::new(args)?, log),
+        Command::History(args) => looking::history(&HistoryPlan::new(args)?, log),
+        Command::Wait(args) => looking::wait(&WaitPlan::new(args)?, log),
         Command::Resign(args) => steer::resign(&ResignPlan::new(args)?, log),
         Command::Pause(args) => steer::pause(&AskPlan::new(args.ask)?, log),
         Command::Resume(args) => steer::resume(&Target::new(args.target)?, log),
@@ -81,7 +78,7 @@ fn carry_out(command: Command, origins: &Origins, log: &Log) -> anyhow::Result<u
         Command::Fence(args) => kv::fence(&FencePlan::new(args, origins)?, log),
         Command::Put(args) => kv::put(&PutPlan::new(args, origins)?, log),
         Command::Get(args) => kv::get(&GetPlan::new(args, origins)?),
-        Command::Check(args) => check::check(&CheckPlan::new(&args)?, check::read),
+        Command::Check(args) => looking::check(&CheckPlan::new(&args)?, looking::read),
         Command::Selftest(args) => selftest::selftest(&SelftestPlan::new(args)?, log),
         Command::Doctor(args) => doctor::doctor(&DoctorPlan::new(args)?),
         Command::Config(ConfigArgs { command: ConfigCommand::Show(args) }) => {
@@ -120,7 +117,7 @@ fn run(mut args: RunArgs, origins: &Origins, log: &Log) -> anyhow::Result<u8> {
 
 fn status(args: StatusArgs, log: &Log) -> anyhow::Result<u8> {
     let plan = StatusPlan::new(args)?;
-    if plan.watch { watch::watch(&plan) } else { status::status(&plan, log, wall_clock()) }
+    if plan.watch { watch::watch(&plan) } else { looking::status(&plan, log, wall_clock()) }
 }
 
 fn log_of(command: &Command) -> Log {

@@ -6,8 +6,8 @@ use anyhow::Context;
 use elect_api::Survey;
 
 use super::candidacy::BootClock;
-use super::look::{Look, Rhythm, Watcher, Wish, Wishes};
-use super::runtime::block_on;
+use super::look::{Look, Rhythm, Watcher};
+use super::runtime::{Wish, Wishes, block_on};
 use crate::config::{self, ObservePlan, OutputFormat};
 use crate::election::driver::Clock as _;
 use crate::guard::{self, Inherited};

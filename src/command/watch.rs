@@ -6,8 +6,8 @@ use anyhow::{Context, bail};
 use elect_api::{Boottime, Profile};
 
 use super::candidacy::BootClock;
-use super::look::{FRESH, Look, Rhythm, Watcher, Wish, Wishes};
-use super::runtime::block_on;
+use super::look::{FRESH, Look, Rhythm, Watcher};
+use super::runtime::{Wish, Wishes, block_on};
 use crate::config::{self, StatusPlan};
 use crate::election::driver::Clock as _;
 use crate::guard::{self, Inherited};

@@ -1,13 +1,17 @@
+//! The plans of what takes part in an election: what `run` and `sidecar` have in common, what runs beside either, and
+//! `sidecar`.
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use elect_api::{Candidate, Division, ElectionName, Lease, Order, Profile};
 
-use super::identity::{self, host_name};
-use super::{
-    BackendUrl, ConfigError, HookPlan, ListenAddress, LogFormat, Verbosity, candidate_id, stores,
+use super::naming::{self, host_name};
+use super::plan::parse_election;
+use super::{BackendUrl, ConfigError, ListenAddress, LogFormat, Verbosity, candidate_id, stores};
+use crate::cli::{
+    CampaignArgs, CommandLine, HealthArgs, HealthUrl, HookArgs, LogArgs, SidecarArgs,
 };
-use crate::cli::{CampaignArgs, LogArgs};
 use crate::election::timing::Wishes;
 
 /// How long a leader of less priority is left alone.
@@ -79,8 +83,8 @@ impl CampaignPlan {
     ) -> Result<Self, ConfigError> {
         let host = host_name();
         let label = match args.id {
-            Some(label) => identity::label(label)?,
-            None => identity::label_of_host(&host),
+            Some(label) => naming::label(label)?,
+            None => naming::label_of_host(&host),
         };
         stores::check(&args.backend)?;
         Ok(Self {
@@ -146,5 +150,129 @@ impl CampaignPlan {
             division: self.division,
         }
         .cleaned()
+    }
+}
+
+/// How others see a candidate that runs no command.
+const COMMAND: &str = "elect sidecar";
+
+/// What `elect sidecar` is to do, checked as far as it can be without opening anything.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SidecarPlan {
+    /// Who takes part in what.
+    pub campaign: CampaignPlan,
+    /// How the application is known to be well.
+    pub health: HealthPlan,
+}
+
+impl SidecarPlan {
+    /// The plan that these arguments ask for.
+    ///
+    /// # Errors
+    /// What is wrong with them, with a hint.
+    pub fn new(args: SidecarArgs) -> Result<Self, ConfigError> {
+        let election = args.campaign.election.as_deref().ok_or(ConfigError::Unnamed)?;
+        let election = parse_election(election)?;
+        let command = COMMAND.to_owned();
+        let campaign = CampaignPlan::new(args.campaign, args.log, election, args.grace, command)?;
+        Ok(Self { campaign, health: HealthPlan::new(args.health) })
+    }
+}
+
+#[cfg(all(test, feature = "file"))]
+mod tests {
+    use std::time::Duration;
+
+    use super::{ConfigError, SidecarPlan};
+    use crate::cli::{Command, parse};
+
+    fn sidecar(args: &[&str]) -> Result<SidecarPlan, ConfigError> {
+        match parse(["elect", "sidecar"].iter().chain(args)).unwrap().command {
+            Command::Sidecar(args) => SidecarPlan::new(*args),
+            other => panic!("read as {other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_default_plan() {
+        let plan = sidecar(&["-e", "web"]).unwrap();
+        assert_eq!((plan.health.interval, plan.health.threshold), (Duration::from_secs(2), 3));
+        assert_eq!((plan.health.url, plan.health.command), (None, None));
+        assert_eq!(plan.campaign.candidate(7, "none").command, "elect sidecar");
+    }
+
+    #[test]
+    fn an_election_has_to_be_named() {
+        let refusal = sidecar(&[]).unwrap_err();
+        assert_eq!((&refusal, refusal.hint()), (&ConfigError::Unnamed, Some("use -e NAME")));
+    }
+
+    #[test]
+    fn what_concerns_a_command_is_not_offered() {
+        for flag in ["--after-loss=exit", "--hold=1s", "-s=TERM", "-n", "-w=1", "job"] {
+            assert!(parse(["elect", "sidecar", "-e", "web", flag]).is_err(), "{flag}");
+        }
+    }
+}
+
+/// How something is known to be well. Without URL and command it always is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HealthPlan {
+    /// What has to answer a GET with a status of 200 to 299.
+    pub url: Option<HealthUrl>,
+    /// What has to exit with 0.
+    pub command: Option<CommandLine>,
+    /// From the start of one check to that of the next; 10 ms at least.
+    pub interval: Duration,
+    /// How long a check may take; 10 ms at least.
+    pub timeout: Duration,
+    /// How many checks have to fail in a row; 1 at least.
+    pub threshold: u32,
+}
+
+impl HealthPlan {
+    /// The plan that these arguments ask for.
+    pub(super) fn new(args: HealthArgs) -> Self {
+        Self {
+            url: args.health_http,
+            command: args.health_cmd,
+            interval: args.health_interval,
+            timeout: args.health_timeout,
+            threshold: args.health_threshold,
+        }
+    }
+
+    /// Whether there is anything to look at.
+    pub const fn looks(&self) -> bool {
+        self.url.is_some() || self.command.is_some()
+    }
+}
+
+/// What is run beside, when leadership changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HookPlan {
+    /// As we begin to lead; dead before anybody else can.
+    pub elected: Option<CommandLine>,
+    /// When our leadership is over, and its command dead.
+    pub lost: Option<CommandLine>,
+    /// When another leads than was seen before, or nobody.
+    pub change: Option<CommandLine>,
+    /// How long each may take; 10 ms at least. Default 10 s.
+    pub timeout: Duration,
+}
+
+impl HookPlan {
+    /// Whether there is any.
+    pub const fn has_any(&self) -> bool {
+        self.elected.is_some() || self.lost.is_some() || self.change.is_some()
+    }
+
+    pub(super) fn new(args: HookArgs) -> Self {
+        Self {
+            elected: args.on_elected,
+            lost: args.on_lost,
+            change: args.on_change,
+            timeout: args.hook_timeout,
+        }
     }
 }

@@ -3,18 +3,15 @@
 //! The environment, the configuration file and the host's name are read here, and URLs are turned into stores, which
 //! asks nobody anything. Nothing is written.
 
-mod beside;
 mod campaign;
 mod conflicts;
 mod error;
 mod file;
-mod identity;
 mod kv;
 mod looking;
 mod naming;
 pub mod nesting;
 mod plan;
-mod sidecar;
 mod spelling;
 mod steering;
 mod stores;
@@ -24,20 +21,20 @@ pub use crate::cli::{
     AfterLoss, BackendUrl, CommandLine, Containment, Goal, HealthUrl, LONGEST_TTL, Leftover,
     ListenAddress, LogFormat, OutputFormat, Preference,
 };
-pub use beside::{HealthPlan, HookPlan};
+pub use campaign::SidecarPlan;
 pub use campaign::{CampaignPlan, queues};
+pub use campaign::{HealthPlan, HookPlan};
 pub use conflicts::{settle_run, settle_sidecar};
 pub use error::ConfigError;
 #[cfg(feature = "fuzzing")]
 pub use file::check_text;
 pub use file::{ConfigFile, NO_FILE, Places, over_chosen, over_file, places, read_file};
-pub use identity::{candidate_id, host_name, is_known_as};
-pub(crate) use identity::{label, label_of_host};
 pub use kv::{FencePlan, GetPlan, PutPlan};
 pub use looking::{HistoryPlan, ObservePlan, StatusPlan, Target, WaitPlan};
+pub use naming::{candidate_id, host_name, is_known_as};
+pub(crate) use naming::{label, label_of_host};
 pub(crate) use plan::parse_election;
 pub use plan::{CheckPlan, RedeemPlan, RunPlan, Verbosity, Wait};
-pub use sidecar::SidecarPlan;
 pub use spelling::misspelt_variables;
 pub use steering::{AskPlan, Force, PriorityPlan, ResignPlan};
 pub use stores::{connect, schemes};

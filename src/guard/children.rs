@@ -9,7 +9,7 @@ use std::os::fd::{OwnedFd, RawFd};
 
 use nix::errno::Errno;
 
-use super::numbers;
+use super::proc;
 use super::wire::Ended;
 
 /// Whether a process is stopped by a signal. One that stands before a tracer is not: `strace` lets it go on after each
@@ -30,7 +30,7 @@ pub(super) fn stands_still(pid: i32) -> io::Result<bool> {
 }
 
 fn state_of(pid: i32) -> io::Result<Option<char>> {
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", numbers::of(pid)))?;
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", proc::number_of(pid)))?;
     Ok(stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()))
 }
 
@@ -141,7 +141,7 @@ const fn low_byte(number: i32) -> u8 {
 /// Whether `/proc` lists children, by the numbers that they have for us. A `/proc` that was mounted
 /// for another pid namespace lists numbers that are strangers' here.
 pub(super) fn are_listed() -> bool {
-    numbers::own() == Some(std::process::id())
+    proc::own_number() == Some(std::process::id())
         && std::path::Path::new("/proc/thread-self/children").exists()
 }
 

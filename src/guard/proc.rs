@@ -2,13 +2,15 @@
 
 use std::ffi::CStr;
 use std::io::Write as _;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
 use elect_api::Boottime;
 use nix::errno::Errno;
-use nix::fcntl::{OFlag, openat};
+use nix::fcntl::{OFlag, open, openat};
 use nix::sys::stat::Mode;
+
+use super::descriptors::read_now;
 
 /// The folder of a process.
 pub(super) fn folder_of(proc: &OwnedFd, pid: i32) -> Result<OwnedFd, Errno> {
@@ -101,6 +103,43 @@ impl Stat {
     }
 }
 
+/// What `/proc` calls this process; `None` where it is not mounted, or knows nothing of us. Allocates.
+///
+/// Where it was mounted for a pid namespace around ours, that is not what processes are called here: by our numbers it
+/// would show strangers, and what they have open.
+pub(super) fn own_number() -> Option<u32> {
+    // The link is quick. A filter may refuse it that lets files be read.
+    if let Ok(link) = std::fs::read_link("/proc/self") {
+        return link.to_str()?.parse().ok();
+    }
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    stat.split(' ').next()?.parse().ok()
+}
+
+/// What it calls the process that is `pid` to us; `pid` where that cannot be found out. Allocates nothing.
+pub(super) fn number_of(pid: i32) -> i32 {
+    told_of(pid).filter(|&number| number > 0).unwrap_or(pid)
+}
+
+/// What `/proc` has to say of a descriptor of the process.
+fn told_of(pid: i32) -> Option<i32> {
+    // SAFETY: pidfd_open has no memory preconditions.
+    let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    let descriptor = i32::try_from(descriptor).ok().filter(|&descriptor| descriptor >= 0)?;
+    // SAFETY: it was opened just now, and nobody else has it.
+    let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
+    let mut path = [0; 48];
+    write!(&mut path[..], "/proc/self/fdinfo/{}", descriptor.as_raw_fd()).ok()?;
+    let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
+    let path = CStr::from_bytes_until_nul(&path).ok()?;
+    let info = open(path, flags, Mode::empty()).ok()?;
+    let mut text = [0; 512];
+    let length = read_now(&info, &mut text).ok()??;
+    let mut lines = text[..length].split(|&byte| byte == b'\n');
+    let number = lines.find_map(|line| line.strip_prefix(b"Pid:"))?;
+    std::str::from_utf8(number).ok()?.trim().parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,5 +155,18 @@ mod tests {
         let zombie = zombie.replace(" 0 3 0 ", " 0 1 0 ");
         assert!(Stat::parse(zombie.as_bytes()).expect("a process").is_dead);
         assert_eq!(Stat::parse(b"17 (a"), None);
+    }
+}
+
+#[cfg(test)]
+mod numbers_tests {
+    use super::{number_of, own_number};
+
+    #[test]
+    fn where_it_is_ours_its_numbers_are_ours() {
+        let pid = std::process::id();
+        assert_eq!(own_number(), Some(pid));
+        assert_eq!(number_of(pid.cast_signed()), pid.cast_signed());
+        assert_eq!(number_of(i32::MAX), i32::MAX, "there is no such process");
     }
 }

@@ -7,8 +7,8 @@ use tokio::sync::{oneshot, watch};
 
 use super::candidature::Candidature;
 use super::engine::Engine;
-use super::stores::store_of;
-use super::validity::Told;
+use super::leadership::Told;
+use super::store_of;
 use super::work::Work;
 use super::{Error, Leadership, Validity};
 use crate::config::{self, LONGEST_TTL};

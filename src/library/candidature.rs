@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::Error;
 use super::engine::Engine;
-use super::validity::Told;
+use super::leadership::Told;
 use super::work::Work;
 use crate::election::Called;
 use crate::election::driver::{self, Candidacy, Clock as _};

@@ -8,7 +8,7 @@ use elect_api::{Boottime, Holds, Ticket, Token};
 use tokio::sync::{oneshot, watch};
 
 use super::engine::Engine;
-use super::validity::Told;
+use super::leadership::Told;
 use crate::election::driver::{Clock as _, Tree};
 use crate::election::machine::Event;
 use crate::guard::{self, Ended, Order};

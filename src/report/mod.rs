@@ -5,8 +5,6 @@
 mod config;
 pub mod dashboard;
 mod doctor;
-mod exit;
-mod history;
 pub mod http;
 mod log;
 mod manual;
@@ -18,9 +16,7 @@ mod screen;
 mod selftest;
 mod service_manager;
 mod status;
-mod suspicion;
 mod table;
-mod time;
 
 pub use config::{ConfigReport, SettingReport};
 pub use doctor::{
@@ -28,14 +24,15 @@ pub use doctor::{
     RenewalReport, RightReport, TtlReport,
 };
 pub use elect_api::text::escape;
-pub use exit::{FAILED, LOST, NOT_ACQUIRED, NOT_EXECUTABLE, NOT_FOUND, Outcome};
-pub use history::{HistoryReport, LeadershipReport};
 pub use log::{Level, Log, chain};
 pub use manual::{SHELLS, completion_file, completions, explanation, manual_page, manual_pages};
 pub use observation::{Change, Observation};
+pub use observation::{HistoryReport, LeadershipReport};
+pub use outcome::{FAILED, LOST, NOT_ACQUIRED, NOT_EXECUTABLE, NOT_FOUND, Outcome};
 pub use outcome::{OutcomeFile, OutcomeRecord};
 pub use progress::{Line, Waiting};
 pub use renewals::Renewals;
+pub use renewals::Suspicion;
 pub use screen::{Screen, can_print, has_reader, offer, print, write_out};
 pub use selftest::{CheckReport, CheckResult, SelftestReport, milliseconds};
 pub use service_manager::ServiceManager;
@@ -43,6 +40,5 @@ pub use status::{
     DivisionStatus, ElectionStatus, LeaderStatus, MemberStatus, PartKind, PauseStatus,
     StatusReport, WaitingStatus,
 };
-pub use suspicion::Suspicion;
 pub use table::Table;
-pub use time::{age, rfc3339, wall_clock};
+pub use table::{age, rfc3339, wall_clock};

@@ -1,11 +1,9 @@
 //! What every command has that takes part in an election: how its candidacy is shown, told and posted.
 
-mod ancestry;
 mod clock;
 mod company;
 pub(super) mod environment;
 mod health;
-mod health_check;
 mod hooks;
 mod http;
 mod observer;
@@ -19,8 +17,8 @@ use crate::report::Log;
 
 pub(super) use clock::BootClock;
 pub(super) use company::Company;
+pub(super) use health::{HealthCheck, Leave};
 pub(super) use health::{keep_looking, look_after};
-pub(super) use health_check::{HealthCheck, Leave};
 pub(super) use hooks::Hooks;
 pub(super) use http::Feed;
 pub(super) use http::{HttpHandoff, Page, listen};

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use elect_api::{Boottime, Candidate, ElectionName, Entry, Survey, Token};
 
-use super::{Feed, Service, ancestry};
+use super::environment::is_our_ancestor;
+use super::{Feed, Service};
 use crate::election::machine::{Block, Event, News};
 use crate::election::slots::Slot;
 use crate::election::{Called, driver};
@@ -290,7 +291,7 @@ impl Observer<'_> {
         let leader = &leader.candidate;
         // Of several leaders another one may go.
         let is_only = self.candidate.division.parts() <= 1;
-        (is_only && ancestry::is_our_ancestor(leader, self.candidate)).then(|| {
+        (is_only && is_our_ancestor(leader, self.candidate)).then(|| {
             Event::WaitsForUs(format!(
                 "this elect run is part of the command of {}, which leads: it would wait for itself; \
                  give it another election with -e",

@@ -6,12 +6,10 @@
 
 mod snapshot;
 mod watcher;
-mod wishes;
 
 pub(super) use snapshot::{FRESH, Reach, Seen, look, orders, see};
 pub(super) use watcher::pace;
 pub(super) use watcher::{Look, Rhythm, Watcher};
 pub(super) use watcher::{Until, until};
-pub(super) use wishes::{Wish, Wishes};
 #[cfg(test)]
 pub(super) use {snapshot::Snapshot, watcher::Silence};

@@ -1,6 +1,5 @@
 //! `elect run`: a command as the only one of its kind.
 
-mod job;
 mod shards;
 mod terms;
 mod tree;
@@ -15,8 +14,8 @@ use elect_api::remote::StoreId;
 use elect_api::{Division, Store, Token};
 use tokio::sync::mpsc::unbounded_channel;
 
-use self::job::Job;
 use self::terms::Terms;
+use self::tree::Job;
 use self::tree::Watched;
 use super::candidacy::{
     BootClock, Company, Feed, HttpHandoff, Observer, Page, Poster, Service, Shared, keep_in_touch,

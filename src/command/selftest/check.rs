@@ -4,10 +4,10 @@ use elect_api::{Candidate, Error, Standing, Validity};
 use nix::sys::signal::Signal;
 use tokio::time::sleep;
 
+use super::candidate::Scratch;
 use super::candidate::signal;
 use super::duel::{Duel, Failure, Finding, Setting, one_after_another, until};
 use super::proxy::{Mode, Proxy};
-use super::scratch::Scratch;
 use crate::command::attempts;
 use crate::election::timing::{Timing, Wishes};
 use crate::guard::{self, Containment};

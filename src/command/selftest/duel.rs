@@ -6,9 +6,9 @@ use nix::sys::signal::Signal;
 use tokio::time::sleep;
 
 use super::candidate;
+use super::candidate::Scratch;
 use super::candidate::{Candidate, Role};
 use super::proxy::Proxy;
-use super::scratch::Scratch;
 use super::trace::{Promise, Stamps};
 use crate::election::timing::{Timing, Wishes};
 use crate::guard::{self, Containment};

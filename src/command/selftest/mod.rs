@@ -7,7 +7,6 @@ mod candidate;
 mod check;
 mod duel;
 mod proxy;
-mod scratch;
 mod trace;
 
 use std::cell::Cell;
@@ -16,10 +15,10 @@ use std::convert::Infallible;
 use anyhow::Context;
 use elect_api::Boottime;
 
+use self::candidate::Scratch;
+pub(super) use self::candidate::is_scratch;
 use self::check::{CHECKS, Check};
 use self::duel::{Failure, Finding};
-use self::scratch::Scratch;
-pub(super) use self::scratch::is_scratch;
 pub(super) use self::trace::stamp;
 use super::runtime::block_on;
 use super::runtime::{ended_by, interruption};

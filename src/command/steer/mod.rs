@@ -2,14 +2,12 @@
 //! takes part obeys. Only `--force` goes further, where somebody does not.
 
 mod control_client;
-mod force;
 mod pause;
-mod preempt;
 mod priority;
 mod resign;
 
 use control_client::ControlClient;
 pub(super) use pause::{pause, resume};
-pub(super) use preempt::preempt;
+pub(super) use priority::preempt;
 pub(super) use priority::priority;
 pub(super) use resign::resign;

@@ -1,15 +1,13 @@
 //! The configuration file: which one counts, whether it can be trusted, and what it says.
 
-mod check;
 mod document;
 mod open;
-mod places;
 
 use std::path::PathBuf;
 
 use self::document::Document;
 pub use self::open::NO_FILE;
-pub use self::places::{Places, places};
+pub use self::open::{Places, places};
 use super::{ConfigError, nesting};
 use crate::cli::{FileChoice, Given, Misfit, Position, Setting, Settings};
 
@@ -52,7 +50,7 @@ pub fn over_chosen(
             ConfigError::file(rivals.place().unwrap_or(&whole), why)
         }
         Misfit::Value { flag, why } => match flag.and_then(|flag| file.settings.get(&flag)) {
-            Some(setting) => check::refused(setting, &why),
+            Some(setting) => document::refused(setting, &why),
             None => ConfigError::file(&whole, why),
         },
     })?;
@@ -65,7 +63,7 @@ pub fn over_chosen(
 /// The first mistake, with its place and the way out.
 #[cfg(feature = "fuzzing")]
 pub fn check_text(path: &std::path::Path, text: &str) -> Result<(), ConfigError> {
-    check::check(&Document::parse(path, text)?)
+    document::check(&Document::parse(path, text)?)
 }
 
 /// The configuration file that counts; `None` if there is none.
@@ -75,7 +73,7 @@ pub fn check_text(path: &std::path::Path, text: &str) -> Result<(), ConfigError>
 pub fn read_file(choice: &FileChoice) -> Result<Option<ConfigFile>, ConfigError> {
     let profile = choice.profile.as_ref().map(|profile| profile.value.as_str());
     let places = places(choice.named());
-    let Some(source) = places::first(&places)? else {
+    let Some(source) = open::first(&places)? else {
         return match profile {
             Some(name) => Err(ConfigError::NoProfile {
                 name: name.to_owned(),
@@ -87,13 +85,13 @@ pub fn read_file(choice: &FileChoice) -> Result<Option<ConfigFile>, ConfigError>
         };
     };
     let document = Document::parse(&source.path, &source.text)?;
-    check::check(&document)?;
+    document::check(&document)?;
     let Document { entries, profiles } = document;
     let all: Vec<Setting> = entries.into_iter().map(|entry| entry.setting).collect();
     if let Some(name) = profile
         && !profiles.iter().any(|known| known == name)
     {
-        return Err(check::no_profile(&source.path, name, &profiles));
+        return Err(document::no_profile(&source.path, name, &profiles));
     }
     let mut warnings = Vec::new();
     if source.is_readable_by_all

@@ -1,10 +1,13 @@
-//! How a candidacy ends, and how a place is given up to come again.
+//! What comes after a command, or in the place of one: it is started again, the candidacy ends, or a place is given up to
+//! come again.
 
 use elect_api::{Boottime, Error};
 
 use super::gates::{Notice, Place};
-use super::request::Request;
+use super::leader_state::Stage;
+use super::patience::Request;
 use super::{Command, Machine, News, Phase, Verdict};
+use crate::guard::{Ended, Order};
 
 impl Machine {
     /// With nothing running, or nothing left running: removes our entry, if there may be one.
@@ -89,5 +92,112 @@ impl Machine {
         if let Some(verdict) = verdict {
             self.say(Command::Finish(verdict));
         }
+    }
+}
+
+/// A command that has ended is started again, under the same leadership.
+///
+/// ```text
+/// Running ──ended by itself──> Lingering ──tree empty──> Resting ──pause over, lease good──> Running
+/// ```
+///
+/// While it rests the lease is renewed, and whatever would stop a command ends the leadership at once. A hook that
+/// belongs to the leadership may live on meanwhile: then it is asked to stop first.
+impl Machine {
+    /// The command itself has ended. `by_key` is whether a key in the terminal did it.
+    pub(super) fn command_ended(&mut self, ended: Ended, by_key: bool) {
+        let restarts = !by_key && self.is_to_restart(ended);
+        let Phase::Leading(state) = &mut self.phase else { return };
+        if restarts && !state.is_ending() {
+            state.runs.ended = Some(ended);
+        } else {
+            self.verdict.get_or_insert(Verdict::Ended(ended));
+        }
+        if state.stage == Stage::Running {
+            state.enter(Stage::Lingering);
+        }
+    }
+
+    fn is_to_restart(&self, ended: Ended) -> bool {
+        let (Some(restarts), Phase::Leading(state)) = (&self.rules.restarts, &self.phase) else {
+            return false;
+        };
+        match ended {
+            // What is to be done once is done.
+            Ended::Exited(0) => restarts.after_success && !self.rules.once,
+            Ended::Signaled(signal) => !(state.runs.hung_up && i32::from(signal) == libc::SIGHUP),
+            Ended::Exited(_) => true,
+        }
+    }
+
+    /// Whether the command, whose tree is empty, is to be started again: then it rests first.
+    pub(super) fn begin_to_rest(&mut self, now: Boottime) -> bool {
+        let (Some(restarts), Phase::Leading(state)) = (&self.rules.restarts, &mut self.phase)
+        else {
+            return false;
+        };
+        let Some(ended) = state.runs.ended.take() else { return state.is_resting() };
+        // What came after its end ends it for good.
+        if state.stage != Stage::Lingering || state.is_told_to_stop() || self.verdict.is_some() {
+            self.verdict.get_or_insert(Verdict::Ended(ended));
+            return false;
+        }
+        let pause = state.runs.next_pause(now, restarts);
+        state.enter(Stage::Resting(Some(now + pause)));
+        self.say(Command::Tell(News::Resting { ended, pause }));
+        true
+    }
+
+    /// Starts the command again once its time has come, if the lease leaves it the time that it was promised.
+    pub(super) fn look_at_the_rest(&mut self, now: Boottime) {
+        let Phase::Leading(state) = &mut self.phase else { return };
+        let Stage::Resting(until) = state.stage else { return };
+        if until.is_some_and(|until| now < until) {
+            return;
+        }
+        // The seat has what holds the lease, and cannot give it while it is asked something.
+        let is_asked = matches!(self.request, Request::Sent { .. });
+        // Where leases end by time, there may be little left of one that could not be renewed.
+        let is_unsure = self.contact.failures > 0 && !self.timing.is_local();
+        if is_asked || is_unsure || !self.timing.leaves_grace(state.validity(), now) {
+            return state.enter(Stage::Resting(None));
+        }
+        state.enter(Stage::Running);
+        state.runs.again += 1;
+        state.runs.outlived = false;
+        let (token, again) = (state.token(), state.runs.again);
+        self.say(Command::Tell(News::Restarting(again)));
+        self.say(Command::Start(token));
+    }
+
+    /// Something lives beside the command that rests.
+    pub(super) const fn rest_is_outlived(&mut self) {
+        if let Phase::Leading(state) = &mut self.phase {
+            state.runs.outlived = true;
+        }
+    }
+
+    /// Nothing of the command runs and nothing is started again: leadership ends, for this reason. What lives beside
+    /// it has until `kill_at`.
+    pub(super) fn end_rest(&mut self, now: Boottime, verdict: Verdict, kill_at: Boottime) {
+        let Phase::Leading(state) = &mut self.phase else { return };
+        if state.runs.outlived {
+            state.enter(Stage::Stopping);
+            self.say(Command::Order(if kill_at <= now {
+                Order::Kill
+            } else {
+                Order::Stop { kill_at }
+            }));
+            return match verdict {
+                Verdict::Lost(why) => self.lose(why),
+                verdict => _ = self.verdict.get_or_insert(verdict),
+            };
+        }
+        self.is_abrupt |= matches!(verdict, Verdict::Lost(_));
+        self.say(Command::Tell(match &verdict {
+            Verdict::Lost(why) => News::Lost(why.clone()),
+            _ => News::Emptied,
+        }));
+        self.leave(now, verdict);
     }
 }

@@ -8,8 +8,6 @@ mod messages;
 mod obeying;
 mod patience;
 mod recording;
-mod request;
-mod restarting;
 #[cfg(test)]
 mod tests;
 
@@ -20,8 +18,8 @@ use elect_api::{Boottime, Error, ErrorKind, Token, Validity};
 use self::gates::{Gates, Notice, Place, Ruling};
 use self::leader_state::LeaderState;
 use self::patience::Contact;
+use self::patience::Request;
 use self::recording::HistoryProgress;
-use self::request::Request;
 use super::orders::Orders;
 use super::timing::Timing;
 use super::{Answer, Call, EndRecord, Reply};

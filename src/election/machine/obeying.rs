@@ -5,8 +5,8 @@ use std::time::Duration;
 use elect_api::{Boottime, Written};
 
 use super::gates::{Notice, Place, Ruling, View};
+use super::patience::Request;
 use super::recording::HistoryProgress;
-use super::request::Request;
 use super::{Block, Call, Command, Heeds, Machine, News, Phase, Reply, Verdict};
 use crate::election::orders::Orders;
 

@@ -6,7 +6,7 @@ use elect_api::{Boottime, Error, ErrorKind, Written};
 use nix::sys::signal::Signal;
 
 use super::leader_state::Stage;
-use super::request::Request;
+use super::patience::Request;
 use super::{Call, Command, EndRecord, Machine, News, Phase, Verdict};
 use crate::guard::Ended;
 

@@ -1,6 +1,16 @@
-//! A seat at the door, or in one slot.
+//! A seat at the door, or in one slot: its ticket, and how it is given up beside the others.
 
-use elect_api::{Boottime, Cell, Division, Error, ErrorKind, Seat, Standing, Ticket, awake};
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::{self, Arc, MutexGuard, PoisonError};
+use std::task::Poll;
+
+use elect_api::{
+    Boottime, Cell, Division, ElectionName, Error, ErrorKind, Removal, Seat, Standing, Store,
+    Ticket, Wake, awake,
+};
+use futures_util::future::join_all;
+use tokio::sync::Mutex;
 
 use crate::election::orders::Orders;
 
@@ -72,5 +82,218 @@ impl Standpoint {
 
     pub(super) fn ticket(&self) -> Option<(Option<u16>, Ticket)> {
         Some((self.part, self.seat.ticket()?))
+    }
+}
+
+/// What such a ticket begins with; no store's does.
+const PREFIX: &str = "slots:";
+/// Between two tickets; none has it.
+const BETWEEN: char = ',';
+
+/// One ticket for all places of a candidate.
+///
+/// One ticket for these of the door (`None`) and of slots. Those that have no room in it come last: such an entry ends
+/// by itself.
+pub(super) fn join_tickets(tickets: impl Iterator<Item = (Option<u16>, Ticket)>) -> Option<Ticket> {
+    let mut text = PREFIX.to_owned();
+    for (part, ticket) in tickets {
+        let part = part.map(|part| part.to_string()).unwrap_or_default();
+        let between = if text.len() > PREFIX.len() { BETWEEN.to_string() } else { String::new() };
+        let one = format!("{between}{part}={ticket}");
+        if text.len() + one.len() > Ticket::MAX_LEN || ticket.as_str().contains(BETWEEN) {
+            continue;
+        }
+        text.push_str(&one);
+    }
+    text.parse().ok().filter(|_| text.len() > PREFIX.len())
+}
+
+/// The tickets in one, with the election that each is for. A store's own is one.
+fn split(whole: &ElectionName, ticket: &Ticket) -> Option<Vec<(ElectionName, Ticket)>> {
+    let Some(tickets) = ticket.as_str().strip_prefix(PREFIX) else {
+        return Some(vec![(whole.clone(), ticket.clone())]);
+    };
+    let one = |text: &str| {
+        let (part, ticket) = text.split_once('=')?;
+        let election = match part {
+            "" => whole.clone(),
+            number => Division::part(whole, number.parse().ok()?).ok()?,
+        };
+        Some((election, ticket.parse().ok()?))
+    };
+    tickets.split(BETWEEN).map(one).collect()
+}
+
+/// Gives up all entries that a ticket stands for, one of a candidate for slots or of any other.
+///
+/// # Errors
+/// As [`Store::remove`]; and `Unfit` if it is no ticket. Some of the entries may be given up by then.
+///
+/// # Cancellation
+/// As [`Store::remove`].
+pub async fn redeem(
+    store: &dyn Store,
+    election: &ElectionName,
+    ticket: &Ticket,
+) -> Result<(), Error> {
+    let tickets = split(election, ticket).ok_or_else(|| {
+        Error::new(ErrorKind::Unfit, format!("{ticket} is no ticket of an election of slots"))
+    })?;
+    let redeeming =
+        tickets.iter().map(|(election, ticket)| store.remove(election, Removal::Crashed(ticket)));
+    // All of them are tried, whatever comes of one.
+    join_all(redeeming).await.into_iter().collect()
+}
+
+type Places = Arc<Mutex<Vec<Standpoint>>>;
+
+/// Leaving slots and the door, beside the calls of the seat.
+#[derive(Default)]
+pub(super) struct Leaving {
+    places: Places,
+    /// Of those places, and of some that are given up by now.
+    tickets: Vec<(Option<u16>, Ticket)>,
+    aside: Aside,
+}
+
+impl Leaving {
+    /// Begins to give up these as well, and all that is left of those of before. It goes on beside a wake of the seat,
+    /// and beside its next calls.
+    pub(super) fn begin(&mut self, others: impl IntoIterator<Item = Standpoint>) {
+        self.add(others);
+        if self.has_any() {
+            let places = Arc::clone(&self.places);
+            self.aside.begin(async move {
+                // What is left is tried again with the next refresh.
+                let _ = leave(&places, None).await;
+            });
+        }
+    }
+
+    /// These are to be given up as well. Nothing goes on any more.
+    pub(super) fn add(&mut self, others: impl IntoIterator<Item = Standpoint>) {
+        self.aside.end();
+        // Whoever else has it went on aside.
+        let Ok(mut places) = self.places.try_lock() else { return };
+        places.retain(|place| place.is_in);
+        places.extend(others);
+        self.tickets = places.iter().filter_map(Standpoint::ticket).collect();
+    }
+
+    fn has_any(&self) -> bool {
+        self.places.try_lock().is_ok_and(|places| places.iter().any(|place| place.is_in))
+    }
+
+    /// Gives up all of them.
+    ///
+    /// # Cancellation
+    /// What is left is given up by the next call.
+    pub(super) async fn finish(&mut self, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error> {
+        self.aside.end();
+        leave(&self.places, last).await?;
+        self.tickets.clear();
+        Ok(())
+    }
+
+    /// Keeps it going on whenever it is polled. It ends never.
+    pub(super) fn wake(&self) -> Wake {
+        let aside = self.aside.wake();
+        Box::pin(async move {
+            aside.await;
+            std::future::pending::<()>().await;
+        })
+    }
+
+    pub(super) fn tickets(&self) -> impl Iterator<Item = (Option<u16>, Ticket)> {
+        self.tickets.iter().cloned()
+    }
+}
+
+/// Gives up the slots, at once, and then the door, whatever came of those.
+async fn leave(places: &Places, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error> {
+    let mut places = places.lock().await;
+    let (doors, slots): (Vec<_>, Vec<_>) =
+        places.iter_mut().filter(|place| place.is_in).partition(|place| place.part.is_none());
+    let mut outcome = Ok(());
+    for some in [slots, doors] {
+        let resigning = some.into_iter().map(|place| place.resign(last));
+        for resigned in join_all(resigning).await {
+            outcome = outcome.and(resigned);
+        }
+    }
+    outcome
+}
+
+type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Something that goes on whenever a wake of it is polled, and lasts when that is dropped.
+#[derive(Clone, Default)]
+pub(super) struct Aside(Arc<sync::Mutex<Option<Task>>>);
+
+impl Aside {
+    fn task(&self) -> MutexGuard<'_, Option<Task>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins with this, in place of what went on.
+    pub(super) fn begin(&self, task: impl Future<Output = ()> + Send + 'static) {
+        *self.task() = Some(Box::pin(task));
+    }
+
+    /// Drops what goes on.
+    pub(super) fn end(&self) {
+        *self.task() = None;
+    }
+
+    /// Whether it has not come to its end.
+    pub(super) fn goes_on(&self) -> bool {
+        self.task().is_some()
+    }
+
+    /// Ends when it has come to its end; never, if it has before.
+    pub(super) fn wake(&self) -> Wake {
+        let aside = self.clone();
+        Box::pin(poll_fn(move |context| {
+            let mut task = aside.task();
+            let is_over = task.as_mut().is_some_and(|task| task.as_mut().poll(context).is_ready());
+            if !is_over {
+                return Poll::Pending;
+            }
+            *task = None;
+            Poll::Ready(())
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ticket(text: &str) -> Ticket {
+        text.parse().expect("a ticket")
+    }
+
+    #[test]
+    fn many_tickets_go_through_one() {
+        let whole: ElectionName = "jobs".parse().expect("a name");
+        let all = [(None, ticket("a=b")), (Some(0), ticket("x")), (Some(63), ticket("y-1"))];
+        let joined = join_tickets(all.into_iter()).expect("one ticket");
+        assert_eq!(joined.as_str(), "slots:=a=b,0=x,63=y-1");
+        let split_up = split(&whole, &joined).expect("three");
+        let names: Vec<_> = split_up.iter().map(|(name, one)| format!("{name} {one}")).collect();
+        assert_eq!(names, ["jobs a=b", "jobs:0 x", "jobs:63 y-1"]);
+        assert_eq!(split(&whole, &ticket("abc")), Some(vec![(whole.clone(), ticket("abc"))]));
+        for bad in ["slots:", "slots:x", "slots:x=y", "slots:70000=y", "slots:1="] {
+            assert_eq!(split(&whole, &ticket(bad)), None, "{bad}");
+        }
+        assert_eq!(join_tickets(std::iter::empty()), None);
+    }
+
+    #[test]
+    fn there_is_room_for_the_tickets_of_every_slot() {
+        let long = ticket(&"x".repeat(55));
+        let all = [None].into_iter().chain((0..Division::MOST_SLOTS).map(Some));
+        let joined = join_tickets(all.map(|part| (part, long.clone()))).expect("one ticket");
+        assert_eq!(joined.as_str().split(BETWEEN).count(), 65);
     }
 }

@@ -12,10 +12,8 @@ use elect_api::{
 };
 use futures_util::future::{BoxFuture, join_all};
 
-use super::control_watcher::ControlWatcher;
-use super::leaving::Leaving;
-use super::place::Standpoint;
-use super::{Slot, survey, ticket};
+use super::place::{Leaving, Standpoint, join_tickets};
+use super::{ControlWatcher, Slot, survey};
 use crate::election::orders;
 
 /// Where somebody takes part, as whom.
@@ -329,7 +327,7 @@ impl Seat for SlotsSeat {
 
     fn ticket(&self) -> Option<Ticket> {
         let places = self.leading.iter().chain(&self.door).chain(&self.parts);
-        ticket::join(places.filter_map(Standpoint::ticket).chain(self.leaving.tickets()))
+        join_tickets(places.filter_map(Standpoint::ticket).chain(self.leaving.tickets()))
     }
 
     fn holds(&self) -> Holds<'_> {

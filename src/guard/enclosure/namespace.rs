@@ -27,7 +27,7 @@ use super::init::{self, Kept, LEAVE};
 use crate::guard::birth::Birth;
 use crate::guard::children::wait_for;
 use crate::guard::descriptors::out_of_the_way;
-use crate::guard::{descriptors, numbers};
+use crate::guard::{descriptors, proc};
 
 /// What the guardian has of it.
 pub(super) struct Namespace {
@@ -229,7 +229,7 @@ fn go_ahead(user: Option<&User>, entrance: &Entrance, birth: &mut Birth<'_>) -> 
     // Else a stop of the command's soon after its exec would be taken for one before it.
     let _ = nix::unistd::read(&it_let_go, &mut [0]);
     drop(it_let_go);
-    birth.launch.image.set_lease(numbers::of(told.init), birth.lease.as_raw_fd());
+    birth.launch.image.set_lease(proc::number_of(told.init), birth.lease.as_raw_fd());
     // What its parent is called cannot be seen from within.
     birth.guardian = 0;
     match clone::sibling() {

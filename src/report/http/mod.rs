@@ -13,7 +13,6 @@
 //! counts suspends. No word of the engine is needed to stop saying so: a wrapper that was stopped and
 //! goes on answers rightly before the engine has looked at the time.
 
-mod caller;
 mod connections;
 mod events;
 #[cfg(feature = "fuzzing")]
@@ -23,7 +22,6 @@ mod pages;
 mod present;
 mod server;
 mod state;
-mod view;
 
 #[cfg(feature = "fuzzing")]
 pub use fuzzing::fuzz;
@@ -31,4 +29,4 @@ pub use metrics::{Failure, Metrics};
 pub use present::{Snapshot, Watcher};
 pub use server::{Listener, Server};
 pub use state::{Clocks, HttpState};
-pub use view::{Identity, Leadership, Reason, View};
+pub use state::{Identity, Leadership, Reason, View};

@@ -7,7 +7,7 @@ use elect_api::Boottime;
 use serde::Serialize;
 
 use super::state::HttpState;
-use super::view::View;
+use super::state::View;
 use crate::report::{ElectionStatus, LeaderStatus, Suspicion, WaitingStatus, rfc3339};
 
 /// How things are, with stable keys; more may come.

@@ -8,7 +8,6 @@
 //!
 //! Whoever leaves does so from the roster first: others wait for its shards while their commands are being stopped.
 
-mod coordinator;
 mod roster;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +22,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::yield_now;
 
-use self::coordinator::Coordinator;
+use self::roster::Coordinator;
 use self::roster::{Known, Roster, RosterObserver};
 use super::terms::Terms;
 use super::tree::Watched;

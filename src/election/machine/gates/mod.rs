@@ -5,22 +5,15 @@
 //! at all of them at each answer of the store. Nothing is started before all have let pass at the proof of a win. Some
 //! rule on whoever is about to join, or waits, as well.
 
-mod control;
-mod delay;
-mod division;
-mod once;
 mod ranking;
 
 use std::time::Duration;
 
-use elect_api::{Boottime, Token};
+use elect_api::{Boottime, Token, Written};
 
-use self::control::ControlGate;
-use self::delay::DelayGate;
-use self::division::DivisionGate;
-use self::once::OnceGate;
 use self::ranking::RankingGate;
-use super::{Block, Call, News, Reply, Rules, Verdict};
+use super::{Block, Call, News, Reply, Rules, Settles, Verdict};
+use crate::election::division::Agreement;
 use crate::election::orders::Orders;
 
 /// Where a candidate stands that does not lead.
@@ -120,6 +113,186 @@ impl Gates {
         let gates: [&mut dyn Gate; 5] = [division, once, control, ranking, delay];
         for gate in gates {
             gate.hear(view, heard);
+        }
+    }
+}
+
+/// What people ask of the election: that nobody leads for now, or that a leader gives it up.
+///
+/// While the election is paused a winner keeps its place, so that nobody leads who does not read orders; asked to give
+/// it up it comes again as a newcomer.
+#[derive(Clone, Debug)]
+pub(super) struct ControlGate;
+
+impl Gate for ControlGate {
+    fn rule(&self, view: &View<'_>) -> Ruling {
+        let Place::First(token) = view.place else { return Ruling::Pass };
+        if let Some(why) = view.orders.step_down(token) {
+            return Ruling::Rejoin(Some(News::SteppingDown(why)));
+        }
+        view.orders.pause().map_or(Ruling::Pass, |why| Ruling::Block(Block::Pause(why)))
+    }
+
+    fn hear(&mut self, _: &View<'_>, _: &Notice<'_>) {}
+}
+
+/// Whether what is to be done once is done already. It is asked before we join, whenever the note changes, and again
+/// since we won: from then on nobody else can do it.
+#[derive(Clone, Debug, Default)]
+pub(super) enum OnceGate {
+    #[default]
+    Unasked,
+    /// It was not done when we asked.
+    Open,
+    /// It was not done since we won with this token, and without us it will not be.
+    Clear(Token),
+    Done,
+}
+
+impl Gate for OnceGate {
+    fn rule(&self, view: &View<'_>) -> Ruling {
+        match (self, view.place) {
+            _ if !view.rules.once => Ruling::Pass,
+            (Self::Done, _) => Ruling::Leave(Verdict::AlreadyDone),
+            (Self::Clear(cleared), Place::First(token)) if *cleared == token => Ruling::Pass,
+            (Self::Unasked, _) | (_, Place::First(_)) => Ruling::Ask(Call::Recall),
+            (Self::Open | Self::Clear(_), _) => Ruling::Pass,
+        }
+    }
+
+    fn hear(&mut self, view: &View<'_>, heard: &Notice<'_>) {
+        match (heard, view.place) {
+            (Notice::Replied(Reply::Done(true)), _) => *self = Self::Done,
+            (Notice::Replied(Reply::Done(false)), Place::First(token)) => {
+                *self = Self::Clear(token);
+            }
+            (Notice::Replied(Reply::Done(false)), _) => *self = Self::Open,
+            (Notice::Noted | Notice::Rejoined, _) => *self = Self::Unasked,
+            _ => {}
+        }
+    }
+}
+
+/// Whether all who take part agree on what the election is divided into.
+///
+/// Whoever divides it finds out before it joins. Anybody else makes no request for it, unless what people ask of the
+/// election shows another division; then nothing is started before that is settled.
+#[derive(Clone, Debug)]
+pub(super) enum DivisionGate {
+    /// It is to be found out.
+    Unsettled,
+    /// All agree, as the store has said and is to show.
+    Told,
+    /// It does not: somebody has undone it, or the store does not show it yet.
+    Unshown,
+    /// As far as we know nobody disagrees.
+    Settled,
+    /// Others divide it otherwise, in these words.
+    Disputed(String),
+}
+
+impl DivisionGate {
+    pub(super) const fn new(settles: Settles) -> Self {
+        match settles {
+            Settles::First => Self::Unsettled,
+            Settles::IfShown => Self::Settled,
+        }
+    }
+}
+
+impl Gate for DivisionGate {
+    fn rule(&self, view: &View<'_>) -> Ruling {
+        let is_shown = view.orders.is_divided(view.rules.division);
+        match self {
+            Self::Disputed(why) => Ruling::Leave(Verdict::Failed(why.clone())),
+            Self::Unsettled if view.place == Place::None || !is_shown => Ruling::Ask(Call::Settle),
+            Self::Unshown if !is_shown => Ruling::LookAgain,
+            _ => Ruling::Pass,
+        }
+    }
+
+    fn hear(&mut self, view: &View<'_>, heard: &Notice<'_>) {
+        let is_shown = view.orders.is_divided(view.rules.division);
+        match (heard, &self) {
+            (Notice::Replied(Reply::Agreement(Agreement::Ours)), _) => *self = Self::Told,
+            (Notice::Replied(Reply::Agreement(Agreement::Disputed(why))), _) => {
+                *self = Self::Disputed(why.clone());
+            }
+            (Notice::Placed, _) if is_shown => *self = Self::Settled,
+            (Notice::Placed, Self::Told | Self::Settled) => *self = Self::Unshown,
+            (Notice::Placed, Self::Unshown) => *self = Self::Unsettled,
+            (Notice::Ordered, _) if !is_shown => *self = Self::Unsettled,
+            _ => {}
+        }
+    }
+}
+
+/// The lock delay: whoever wins says in the history that it begins before it starts anything, and starts nothing for
+/// a while where the leader before it has not said there that it ended well.
+///
+/// So whoever finds the last leadership of the history ended well knows that nobody has started anything since:
+/// a leader that was never in the history has started nothing either. One that only waits here says nothing, as what
+/// it waits for is no better for its end.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DelayGate {
+    /// Our win, if there is one.
+    win: Option<Win>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Win {
+    token: Token,
+    /// The delay counts from here.
+    at: Boottime,
+    step: Step,
+}
+
+/// How far a winner is with what comes before a start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// How the leader before us has ended is to be found out.
+    Unread,
+    /// It is to be said that we begin, at this instant or later.
+    Unsaid(Boottime),
+    /// That is said.
+    Said,
+}
+
+impl Gate for DelayGate {
+    fn rule(&self, view: &View<'_>) -> Ruling {
+        match (self.win, view.place) {
+            (Some(Win { token, step, .. }), Place::First(_)) => match step {
+                Step::Unread => Ruling::Ask(Call::ReadHistory),
+                Step::Unsaid(until) if until > view.now => {
+                    Ruling::Block(Block::Delay { token, until, left: until.since(view.now) })
+                }
+                Step::Unsaid(_) => Ruling::Ask(Call::BeginHistory(token)),
+                Step::Said => Ruling::Pass,
+            },
+            _ => Ruling::Pass,
+        }
+    }
+
+    fn hear(&mut self, view: &View<'_>, heard: &Notice<'_>) {
+        let Some(length) = view.rules.lock_delay else { return };
+        match (heard, view.place) {
+            (Notice::Placed, Place::First(token)) => {
+                self.win = self.win.filter(|win| win.token == token);
+                self.win.get_or_insert(Win { token, at: view.now, step: Step::Unread });
+            }
+            (Notice::Placed | Notice::Rejoined, _) => self.win = None,
+            (Notice::Replied(Reply::EndedWell(has_ended_well)), _) => {
+                if let Some(win) = &mut self.win {
+                    let until = if *has_ended_well { win.at } else { win.at + length };
+                    win.step = Step::Unsaid(until);
+                }
+            }
+            (Notice::Replied(Reply::Written(Written::Yes(_))), _) => {
+                if let Some(win) = &mut self.win {
+                    win.step = Step::Said;
+                }
+            }
+            _ => {}
         }
     }
 }

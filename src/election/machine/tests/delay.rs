@@ -261,7 +261,7 @@ fn leadership_is_acquired_already_whoever_waits_for_it() {
 fn a_pause_takes_effect_and_what_was_waited_for_counts() {
     held_back(LOCAL, delaying())
         .tell(1.0, Event::Woken, &["refresh"])
-        .tell(1.0, super::orders::paused(), &[])
+        .tell(1.0, super::gates::paused(), &[])
         .tell(1.0, leading(LOCAL, 1.0), &[])
         .pass(6.0, &["refresh"])
         .tell(19.0, leading(LOCAL, 6.0), &["refresh"])

@@ -1,16 +1,13 @@
 //! Every row of "what happens when", as a transcript: what the machine is told, at which second,
 //! and what it says.
 
-mod clocks;
 mod delay;
 mod gates;
 mod history;
 mod once;
-mod orders;
 mod patience;
 mod ranking;
 mod restarting;
-mod settling;
 mod transcript;
 mod wishes;
 

@@ -1,0 +1,286 @@
+//! Looking once, at elections or at the leadership that a command runs under: `elect status`, `history`, `wait` and `check`.
+
+use std::io;
+use std::num::NonZeroUsize;
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context, anyhow, bail};
+use elect_api::path::{Cause, Doubt};
+use elect_api::{Cell, Division, ElectionName, Store, Survey};
+
+use super::attempts::{aloud, insist};
+use super::look::{FRESH, Reach, Rhythm, Seen, Until, Watcher, look, orders, until};
+use super::runtime::block_on;
+use crate::config::{
+    self, CheckPlan, Goal, HistoryPlan, OutputFormat, StatusPlan, WaitPlan, is_known_as,
+};
+use crate::election::history::History;
+use crate::election::orders::Orders;
+use crate::guard::{self, lease};
+use crate::report::{self, HistoryReport, LeadershipReport, Log, NOT_ACQUIRED, StatusReport};
+
+/// How often a store is asked.
+const ATTEMPTS: u32 = 5;
+
+/// Reports on the elections of a plan. The exit code is 0 if every named one is led, else 1.
+///
+/// # Errors
+/// The store cannot be reached or read, or stdout cannot be written.
+pub(super) fn status(plan: &StatusPlan, log: &Log, now: SystemTime) -> anyhow::Result<u8> {
+    let store = config::connect(&plan.backend)?;
+    let profile = store.profile();
+    let looking = look(&*store, &plan.elections, ATTEMPTS, Reach::Parts);
+    let snapshot = block_on(aloud(log, &profile.location, looking))?;
+    for (name, error) in &snapshot.left_out {
+        log.warn(format_args!("{name} is left out: {error:#}"));
+    }
+    let location = &profile.location;
+    let report = StatusReport { elections: snapshot.statuses(&profile) };
+    if report.elections.is_empty() {
+        log.warn(format_args!("there are no elections at {location}; `elect run` makes one"));
+    }
+    let age = guard::now().since(snapshot.at);
+    if age >= FRESH {
+        log.warn(format_args!(
+            "some of this is {} old: the store answers slowly",
+            report::age(age)
+        ));
+    }
+    let text = match plan.output {
+        OutputFormat::Table => {
+            format!("backend: {}\n{}", report::escape(location), report.table(now))
+        }
+        OutputFormat::Json => serde_json::to_string_pretty(&report)? + "\n",
+        OutputFormat::Yaml => serde_yaml::to_string(&report)?,
+    };
+    report::print(&text).context("cannot write to stdout")?;
+    Ok(u8::from(!plan.elections.is_empty() && !report.is_led()))
+}
+
+/// Reports on the last leaderships. The exit code is 0.
+///
+/// # Errors
+/// The store cannot be reached or read, or stdout cannot be written.
+pub(super) fn history(plan: &HistoryPlan, log: &Log) -> anyhow::Result<u8> {
+    let store = config::connect(&plan.target.backend)?;
+    let location = store.profile().location;
+    let store = &*store;
+    let ask = async || {
+        let found = store.read(&plan.target.election, Cell::History).await?;
+        // They make for a hint only.
+        Ok((found.bytes, orders(store, &plan.target.election).await.unwrap_or_default()))
+    };
+    let (bytes, orders) = block_on(aloud(log, &location, insist(&location, ATTEMPTS, ask)))?;
+    let history = History::read(bytes.as_deref())?;
+    if let (false, Ok(part)) =
+        (orders.division().is_whole(), Division::part(&plan.target.election, 0))
+    {
+        log.warn(format_args!(
+            "{} has {}, each with a history of its own: see {part}",
+            plan.target.election,
+            orders.division()
+        ));
+    } else if history.records().is_empty() {
+        log.warn(format_args!(
+            "nobody is known to have led {} at {location}; `elect run` does",
+            plan.target.election
+        ));
+    }
+    let report = reported(plan, &location, &history);
+    let text = match plan.output {
+        OutputFormat::Table => {
+            format!("backend: {}\n{}", report::escape(&location), report.table())
+        }
+        OutputFormat::Json => serde_json::to_string_pretty(&report)? + "\n",
+        OutputFormat::Yaml => serde_yaml::to_string(&report)?,
+    };
+    report::print(&text).context("cannot write to stdout")?;
+    Ok(0)
+}
+
+fn reported(plan: &HistoryPlan, location: &str, history: &History) -> HistoryReport {
+    let records = history.records();
+    let older = records.len().saturating_sub(plan.last.map_or(usize::MAX, NonZeroUsize::get));
+    let leaderships = records[older..].iter().map(|record| LeadershipReport {
+        token: record.token().get(),
+        id: record.id().to_owned(),
+        start: record.start().map(report::rfc3339),
+        end: record.end().map(report::rfc3339),
+        reason: record.reason().map(ToOwned::to_owned),
+    });
+    HistoryReport {
+        election: plan.target.election.as_str().to_owned(),
+        backend: location.to_owned(),
+        leaderships: leaderships.collect(),
+    }
+}
+
+/// Waits. The exit code is 0 when it is so, and [`NOT_ACQUIRED`] when the time was over before.
+///
+/// # Errors
+/// The store refuses us, or has not answered once before the time was over.
+pub(super) fn wait(plan: &WaitPlan, log: &Log) -> anyhow::Result<u8> {
+    block_on(look_on(plan, &log.about(&plan.target.election)))
+}
+
+async fn look_on(plan: &WaitPlan, log: &Log) -> anyhow::Result<u8> {
+    let end = plan.timeout.map(|timeout| guard::now() + timeout);
+    let store = config::connect(&plan.target.backend)?;
+    expect_one(store.as_ref(), &plan.target.election).await?;
+    let watcher = Watcher::over(store, vec![plan.target.election.clone()], Rhythm::Calm)?;
+    let limit = humantime::format_duration(plan.timeout.unwrap_or_default());
+    match until(watcher, end, log, |seen| is_met(&plan.goal, &seen.survey)).await? {
+        Until::So(_) => Ok(0),
+        Until::NotSo(seen) => {
+            log.warn(format_args!("not so within {limit}: {}", in_words(&seen)));
+            Ok(NOT_ACQUIRED)
+        }
+        Until::Unknown(reason) => bail!("no answer within {limit}: {reason}"),
+    }
+}
+
+/// That the election is one. What cannot be known now is waited for.
+async fn expect_one(store: &dyn Store, election: &ElectionName) -> anyhow::Result<()> {
+    let location = store.profile().location;
+    let asked = insist(&location, 1, async || store.read(election, Cell::Control).await);
+    let Ok(kept) = asked.await else { return Ok(()) };
+    let division = Orders::read(kept.bytes.as_deref()).unwrap_or_default().division();
+    if division.is_whole() {
+        return Ok(());
+    }
+    bail!("{election} has {division}: name one of them, such as {}", Division::part(election, 0)?);
+}
+
+fn is_met(goal: &Goal, survey: &Survey) -> bool {
+    let leader = survey.leader.as_ref().map(|leader| leader.entry.candidate.id.as_str());
+    match goal {
+        Goal::Led => leader.is_some(),
+        Goal::Vacant => leader.is_none(),
+        Goal::LedBy(text) => leader.is_some_and(|id| is_known_as(id, text)),
+    }
+}
+
+fn in_words(seen: &Seen) -> String {
+    match (&seen.survey.leader, &seen.pause) {
+        (Some(leader), _) => format!("{} leads", leader.entry.candidate.id),
+        (None, Some(pause)) => {
+            format!("nobody leads, the election is {}", pause.in_words("paused"))
+        }
+        (None, None) => "nobody leads".to_owned(),
+    }
+}
+
+/// How much of a leadership is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// Nothing: it has ended, or can no longer be proven.
+    Nothing,
+    /// Nothing: it has not begun.
+    NotYet,
+    /// This much, unless it is renewed.
+    For(Duration),
+    /// Its lease does not end by time.
+    NoLimit,
+}
+
+/// Says on stdout what is left. The exit code is 0 if it is enough, else 1.
+///
+/// `read` looks at the lease that `elect run` left.
+///
+/// # Errors
+/// The lease cannot be read, or stdout cannot be written.
+pub(super) fn check<R>(plan: &CheckPlan, read: R) -> anyhow::Result<u8>
+where
+    R: FnOnce(&CheckPlan) -> anyhow::Result<Left>,
+{
+    let left =
+        read(plan).with_context(|| format!("cannot read the lease {}", plan.lease.display()))?;
+    report::print(&words(left)).context("cannot write to stdout")?;
+    Ok(u8::from(!is_enough(left, plan.remaining)))
+}
+
+/// Looks at the lease that `elect run` left.
+///
+/// # Errors
+/// There is none, it cannot be read, or a stranger may have put it there.
+pub(super) fn read(plan: &CheckPlan) -> anyhow::Result<Left> {
+    let view = lease::read(&plan.lease, plan.owner).map_err(|error| match doubt(&error) {
+        Some(Doubt { cause: Cause::Owner(owner), .. }) => {
+            anyhow!("{error}, or say with --lease-owner {owner} that you trust them")
+        }
+        _ => error.into(),
+    })?;
+    let view = view.context("it is no lease of elect's")?;
+    let left = match view.until {
+        guard::Until::Unlimited => None,
+        guard::Until::Over => return Ok(Left::Nothing),
+        guard::Until::NotYet => return Ok(Left::NotYet),
+        guard::Until::Instant(end) => {
+            let now = guard::now();
+            if end <= now {
+                return Ok(Left::Nothing);
+            }
+            Some(end.since(now))
+        }
+    };
+    Ok(match (left, view.grace) {
+        (left, None) => left.map_or(Left::NoLimit, Left::For),
+        // The end may come at any time, and nobody is killed: the grace is what can be counted on.
+        (Some(left), Some(grace)) if left < grace => Left::Nothing,
+        (_, Some(grace)) => Left::For(grace),
+    })
+}
+
+fn doubt(error: &io::Error) -> Option<&Doubt> {
+    error.get_ref()?.downcast_ref()
+}
+
+const fn is_enough(left: Left, wanted: Duration) -> bool {
+    match left {
+        Left::Nothing | Left::NotYet => false,
+        Left::For(left) => left.as_nanos() >= wanted.as_nanos(),
+        Left::NoLimit => true,
+    }
+}
+
+fn words(left: Left) -> String {
+    match left {
+        Left::Nothing => "leadership has ended\n".to_owned(),
+        Left::NotYet => "not leading\n".to_owned(),
+        Left::For(left) => {
+            format!("leading, {}.{:03}s left\n", left.as_secs(), left.subsec_millis())
+        }
+        Left::NoLimit => "leading, no time limit\n".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{CheckPlan, Left, check, is_enough, words};
+
+    #[test]
+    fn enough_is_at_least_what_was_asked_for() {
+        let second = Duration::from_secs(1);
+        assert!(is_enough(Left::NoLimit, Duration::MAX));
+        assert!(is_enough(Left::For(second), second));
+        assert!(!is_enough(Left::For(Duration::from_nanos(999_999_999)), second));
+        assert!(is_enough(Left::For(Duration::ZERO), Duration::ZERO));
+        assert!(!is_enough(Left::Nothing, Duration::ZERO));
+    }
+
+    #[test]
+    fn what_is_said() {
+        assert_eq!(words(Left::Nothing), "leadership has ended\n");
+        assert_eq!(words(Left::For(Duration::from_millis(1_050))), "leading, 1.050s left\n");
+        assert_eq!(words(Left::NoLimit), "leading, no time limit\n");
+    }
+
+    #[test]
+    fn a_lease_that_cannot_be_read_is_named() {
+        let plan = CheckPlan { remaining: Duration::ZERO, lease: "/no/such".into(), owner: None };
+        let error = check(&plan, |_| Err(anyhow::anyhow!("gone"))).unwrap_err();
+        assert_eq!(format!("{error:#}"), "cannot read the lease /no/such: gone");
+    }
+}

@@ -70,8 +70,9 @@
 //! who leads.
 //!
 //! **What comes in.** The driver hears of three: the store, by the answer to the one call that is under way and by wakes;
-//! the tree, which runs the command (`election::driver::Tree`); and the inbox, in which signals to elect stand, and what
-//! whoever drives the candidacy wants. A signal goes by the tree first: what it does to a job, or to a child, ends there.
+//! the tree, which runs the command (`election::driver::Tree`), or a duty in its place where no process is to be killed
+//! (`election::driver::Duty`); and the inbox, in which signals to elect stand, and what whoever drives the candidacy
+//! wants. A signal goes by the tree first: what it does to a job, or to a child, ends there.
 //!
 //! **The win.** When a refresh says that we lead, the engine has the guardian start the command, and
 //! hands over the descriptors that hold the lease, where the store has any (a local lock). The guardian has them;

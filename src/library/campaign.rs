@@ -121,8 +121,7 @@ impl Campaign {
         let (tell, won) = oneshot::channel();
         let (release, released) = oneshot::channel();
         let (end, ended) = oneshot::channel();
-        let grace = candidature.timing.kill_grace;
-        let work = Work::new(Arc::clone(&engine), grace, Arc::clone(&told), tell, released);
+        let work = Work::new(Arc::clone(&told), tell, released);
         let task = candidature.take_part(Arc::clone(&engine), work, told);
         engine.spawn(async {
             let _ = end.send(task.await);

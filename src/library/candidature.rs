@@ -11,7 +11,7 @@ use super::engine::Engine;
 use super::leadership::Told;
 use super::work::Work;
 use crate::election::Called;
-use crate::election::driver::{self, Candidacy, Clock as _};
+use crate::election::driver::{self, Candidacy, Clock as _, OnDuty};
 use crate::election::machine::{Event, Machine, News, Rules, Settles, Verdict, Wait};
 use crate::election::timing::Timing;
 use crate::guard::Deadlines;
@@ -31,7 +31,7 @@ impl Candidature {
     pub(super) async fn take_part(
         self,
         engine: Arc<Engine>,
-        mut work: Work,
+        work: Work,
         told: Arc<watch::Sender<Told>>,
     ) -> Result<(), Error> {
         let candidacy = Candidacy {
@@ -42,6 +42,7 @@ impl Candidature {
             once: None,
         };
         let mut observer = Observer::new(told);
+        let mut work = OnDuty::new(work, &*engine, Some(self.timing.kill_grace));
         let machine = Machine::new(self.rules(), self.timing, engine.now(), fastrand::u64(..));
         let verdict = driver::drive(
             &candidacy,

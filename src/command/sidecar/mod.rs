@@ -4,9 +4,9 @@
 //! it: after the end of a leadership, as told, our entry stays for the grace. Whoever asks at least that
 //! often, and stops when we do not lead any more, is never active beside another leader's application.
 
+mod application;
 mod health;
 mod observer;
-mod standing;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,9 +16,9 @@ use elect_api::{Candidate, ElectionName};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::watch;
 
+use self::application::{Application, forward};
 use self::health::{Fitness, Health};
 use self::observer::Quiet;
-use self::standing::{Standing, forward};
 use super::candidacy::{
     BootClock, Charge, Company, Feed, Hooks, Observer, Page, Poster, Service, Shared, environment,
     keep_in_touch, listen, warn_of,
@@ -26,7 +26,7 @@ use super::candidacy::{
 use super::runtime::block_on;
 use super::steer::preempt;
 use crate::config::{self, AfterLoss, SidecarPlan};
-use crate::election::driver::{self, Candidacy, Clock as _, Inbox};
+use crate::election::driver::{self, Candidacy, Clock as _, Inbox, OnDuty};
 use crate::election::machine::{Event, Machine, Rules, Settles, Verdict};
 use crate::election::timing::Timing;
 use crate::guard::{Incoming, Inherited};
@@ -68,13 +68,15 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
     let incoming = Incoming::new(inherited).context("cannot read signals")?;
     let (told, fitness) = watch::channel(Fitness::Unknown);
     let (tell, inbox) = unbounded_channel();
-    let standing = Standing::new(poster, board.as_deref(), grace)?;
+    let clock = BootClock::new()?;
+    let application = Application { poster, board: board.as_deref() };
+    let application = OnDuty::new(application, &clock, Some(grace));
     let known = plan.campaign.backend.for_others(&profile.location);
     let environment =
         environment::for_command(&plan.campaign.election, &candidate, &known, address);
     let hooks = Hooks { plan: &plan.campaign, environment, slot: None, inherited, grace, log };
     let changes = hooks.clone();
-    let standing = Company::new(standing, hooks, None);
+    let application = Company::new(application, hooks, None);
     let charge = Charge {
         election: &plan.campaign.election,
         slot: None,
@@ -83,10 +85,16 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
     };
     let service = Service::new(charge, None, log);
     let others = Others { board: board.as_deref(), service: service.as_ref() };
-    let clock = BootClock::new()?;
-    let (standing, known) = (standing, fitness.clone());
-    let mut sidecar =
-        Sidecar { plan, log, candidate, others, clock, standing, inbox, fitness: known };
+    let mut sidecar = Sidecar {
+        plan,
+        log,
+        candidate,
+        others,
+        clock: &clock,
+        application,
+        inbox,
+        fitness: fitness.clone(),
+    };
     let health = Health::new(&plan.health, inherited, log, told);
     let outcome = tokio::select! {
         outcome = sidecar.campaign() => outcome,
@@ -133,8 +141,8 @@ struct Sidecar<'a> {
     log: &'a Log,
     candidate: Candidate,
     others: Others<'a>,
-    clock: BootClock,
-    standing: Company<'a, Standing<'a>>,
+    clock: &'a BootClock,
+    application: Company<'a, OnDuty<'a, Application<'a>>>,
     /// The signals that want us to end, and whether the application is well by now.
     inbox: Inbox,
     fitness: watch::Receiver<Fitness>,
@@ -194,14 +202,14 @@ impl Sidecar<'_> {
         let mut observer = Quiet::new(observer, self.log, board, service);
         let rules = rules(&campaign.election, candidate, campaign.lock_delay);
         let machine = Machine::new(rules, timing, self.clock.now(), fastrand::u64(..));
-        let (tree, inbox) = (&mut self.standing, &mut self.inbox);
-        let drive = driver::drive(&candidacy, machine, &self.clock, tree, inbox, &mut observer);
+        let (tree, inbox) = (&mut self.application, &mut self.inbox);
+        let drive = driver::drive(&candidacy, machine, self.clock, tree, inbox, &mut observer);
         let verdict = tokio::select! {
             verdict = drive => verdict,
             never = preempt(campaign, candidate, self.log) => match never {},
             never = shared.keep_drawing() => match never {},
         };
-        let told_to_end = self.standing.see_out(&mut self.inbox).await;
+        let told_to_end = self.application.see_out(&mut self.inbox).await;
         shared.clear();
         let next = self.judge(verdict, &profile.location)?;
         Ok(if told_to_end { Next::End } else { next })

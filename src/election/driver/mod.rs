@@ -1,5 +1,6 @@
 //! The one loop: waits for whatever comes next, asks the [`Machine`], does what it says.
 
+mod duty;
 mod ports;
 mod requests;
 
@@ -17,6 +18,7 @@ use tokio::sync::Mutex;
 use crate::guard::Order;
 use crate::guard::switches::is_off;
 
+pub use duty::{Duty, OnDuty};
 pub use ports::{Clock, Inbox, Observer, Tree, no_inbox};
 
 use self::requests::{Raw, Request, SharedSeat};

@@ -25,14 +25,14 @@ use tokio::task::yield_now;
 use self::roster::Coordinator;
 use self::roster::{Known, Roster, RosterObserver};
 use super::terms::Terms;
-use super::tree::Watched;
+use super::tree::{Guarded, Watched};
 use super::{Audience, CandidacyEnd, Finished, judge};
 use crate::command::candidacy::{
     BootClock, Observer, Poster, Service, Shared, keep_in_touch, warn_of,
 };
 use crate::command::runtime;
 use crate::config::{self, RunPlan};
-use crate::election::driver::{self, Clock as _, Inbox};
+use crate::election::driver::{self, Clock as _, Inbox, OnDuty};
 use crate::election::machine::{Event, Machine, Verdict};
 use crate::election::orders::Orders;
 use crate::guard::{self, Enclosure, Ended, ExecHandoff, Forked, Incoming, Inherited, Whom};
@@ -88,7 +88,8 @@ async fn campaign(
     let line = Shared::new(&terms.log, clock.now());
     let (told, mut known) = watch::channel(Known::default());
     let (tell, mut inbox) = unbounded_channel();
-    let mut roster = Roster::new(guardian, &told);
+    let mut roster =
+        OnDuty::new(Roster { guarded: Guarded::new(guardian), known: &told }, &clock, None);
     let inner = Observer::new(&terms.log, &line, &terms.candidate, service.as_ref(), None);
     let mut observer = RosterObserver { inner, known: &told };
     let coordinator =
@@ -136,7 +137,7 @@ async fn campaign(
             }
         }
     }
-    roster.into_guardian().dismiss();
+    roster.duty.guarded.into_guardian().dismiss();
     Ok(member.into_verdict())
 }
 

@@ -1,13 +1,11 @@
 //! The candidacy that makes us a member, for which nothing runs, and what whoever leads in it does: it coordinates.
 
-use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::io;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Cell, Division, ElectionName, Error, Holds, If, Store, Survey, Ticket, Token, Wake,
+    Boottime, Cell, Division, ElectionName, Error, If, Store, Survey, Ticket, Token, Wake,
     first_of, never,
 };
 use tokio::sync::watch;
@@ -15,12 +13,12 @@ use tokio::time::{sleep, timeout};
 
 use crate::command::candidacy::Observer;
 use crate::command::run::tree::{Guarded, Happened};
-use crate::election::driver::{self, Tree};
+use crate::election::driver::{self, Duty};
 use crate::election::machine::{Event, News};
 use crate::election::orders::Orders;
 use crate::election::spread::{Member, Spread};
 use crate::election::{Called, Reply};
-use crate::guard::{Deadlines, Ended, Guardian, Order};
+use crate::guard::Deadlines;
 use crate::report::Log;
 
 /// What a member knows of the roster.
@@ -32,68 +30,31 @@ pub(super) struct Known {
     pub(super) leads: Option<Token>,
 }
 
-/// In the place of a command tree: it is empty as soon as it is asked to be. Its guardian, which starts nothing, gives
-/// our entry up if we crash.
+/// A member's part in the roster, which it ends as soon as it is asked to. Its guardian, which starts nothing, gives our
+/// entry up if we crash.
 pub(super) struct Roster<'a> {
-    guarded: Guarded,
-    known: &'a watch::Sender<Known>,
-    runs: bool,
-    pending: VecDeque<Event>,
-}
-
-impl<'a> Roster<'a> {
-    pub(super) fn new(guardian: Guardian, known: &'a watch::Sender<Known>) -> Self {
-        let (guarded, pending) = (Guarded::new(guardian), VecDeque::new());
-        Self { guarded, known, runs: false, pending }
-    }
-
-    pub(super) fn into_guardian(self) -> Guardian {
-        self.guarded.into_guardian()
-    }
-
-    fn end(&mut self) {
-        self.known.send_modify(|known| known.leads = None);
-        if std::mem::take(&mut self.runs) {
-            self.pending.extend([Event::Ended(Ended::Exited(0)), Event::Empty]);
-        }
-    }
+    pub(super) guarded: Guarded,
+    pub(super) known: &'a watch::Sender<Known>,
 }
 
 #[async_trait]
-impl Tree for Roster<'_> {
-    fn start(&mut self, token: Token, _: &Holds<'_>) -> io::Result<()> {
-        self.runs = true;
-        self.pending.push_back(Event::Started);
+impl Duty for Roster<'_> {
+    fn begins(&mut self, token: Token) {
         self.known.send_modify(|known| known.leads = Some(token));
-        Ok(())
     }
 
     /// Whoever coordinates without leading any more gives advice, and no more.
-    fn obey(&mut self, order: Order) {
-        if !matches!(order, Order::Renewed(_)) {
-            self.end();
-        }
+    fn renewed(&mut self, _: Deadlines) {}
+
+    fn ends(&mut self, _: Boottime, _: bool) {
+        self.known.send_modify(|known| known.leads = None);
     }
 
     fn keep(&mut self, ticket: Option<&Ticket>) {
         self.guarded.guardian().keep(ticket);
     }
 
-    fn resigns(&mut self) {}
-
-    fn sweep(&mut self) {
-        self.end();
-    }
-
-    /// The member passes none on.
-    fn signaled(&mut self, signal: i32) -> Option<i32> {
-        Some(signal)
-    }
-
     async fn next_event(&mut self) -> Event {
-        if let Some(event) = self.pending.pop_front() {
-            return event;
-        }
         while !matches!(self.guarded.next().await, Happened::Died) {}
         Event::GuardianDied
     }

@@ -11,8 +11,8 @@ use elect_api::Candidate;
 use hyper::Uri;
 
 use super::backend_url::STORES;
-use super::given::{Layers, Overruled, Rivals};
 use super::help::GENERAL;
+use super::settings::{Layers, Overruled, Rivals};
 use super::values::{
     LogFormat, MAX_PRIORITY, Restart, parse_duration, parse_period, parse_share, parse_ttl, whole,
 };

@@ -10,7 +10,7 @@ use clap::builder::BoolishValueParser;
 use clap::{Args, ValueHint};
 
 use super::backend_url::STORES;
-use super::given::{Layers, Overruled, Rivals};
+use super::settings::{Layers, Overruled, Rivals};
 use super::values::{OutputFormat, parse_duration, whole};
 use super::{BackendUrl, FileArgs, TargetArgs};
 

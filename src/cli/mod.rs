@@ -13,6 +13,7 @@ mod help;
 mod kv;
 mod looking;
 mod run;
+mod settings;
 mod steering;
 mod tools;
 mod trials;
@@ -23,8 +24,6 @@ use clap::{Parser, Subcommand};
 pub use backend_url::BackendUrl;
 pub use backend_url::ListenAddress;
 pub use given::{Choice, FileChoice, Given, Misfit, Origins, parse, parse_part};
-pub use given::{Origin, Rivals};
-pub use grammar::{Position, Setting, Settings, Value};
 pub use grammar::{grammar, keys, manual, try_value, variables};
 pub use groups::{
     CampaignArgs, FileArgs, HealthArgs, HealthUrl, HookArgs, LogArgs, RestartArgs, TargetArgs,
@@ -33,6 +32,8 @@ pub use kv::{FenceArgs, GetArgs, KeptArgs, PutArgs};
 pub use looking::{CheckArgs, Goal, HistoryArgs, ObserveArgs, StatusArgs, WaitArgs};
 pub use run::RunArgs;
 pub use run::SidecarArgs;
+pub use settings::{Origin, Rivals};
+pub use settings::{Position, Setting, Settings, Value};
 pub use steering::{AskArgs, PauseArgs, Preference, PriorityArgs, ResignArgs, ResumeArgs};
 pub use tools::{
     CompletionsArgs, ConfigArgs, ConfigCommand, Dashboard, DashboardArgs, HelpArgs, ManArgs, Shell,
@@ -217,7 +218,7 @@ mod tests {
         for (command, arg) in all {
             let long = arg.get_long().unwrap();
             let variable = arg.get_env().and_then(std::ffi::OsStr::to_str);
-            let expected = crate::config::nesting::variable(long);
+            let expected = crate::config::variables::variable(long);
             assert_eq!(variable, Some(expected.as_str()), "elect {command} --{long}");
         }
     }

@@ -9,9 +9,9 @@ use clap::{Arg, Args, ValueHint};
 use elect_api::Division;
 use nix::sys::signal::Signal;
 
-use super::given::{Layers, Overruled, Rivals};
 use super::groups::{COMMAND, ELECTION, LEASE};
 use super::help::GENERAL;
+use super::settings::{Layers, Overruled, Rivals};
 use super::values::{
     AfterLoss, Containment, ContainmentChoice, Leftover, parse_duration, parse_once, parse_signal,
     whole,

@@ -10,10 +10,9 @@ use elect_api::{Cell, Fenced, If, Store};
 
 use super::attempts::insist;
 use super::runtime::block_on;
-use super::unstarted::{hint, outcome_of};
 use crate::config::{self, BackendUrl, FencePlan, GetPlan, PutPlan};
 use crate::guard::become_command;
-use crate::report::{self, LOST, Log, NOT_ACQUIRED};
+use crate::report::{self, LOST, Log, NOT_ACQUIRED, Outcome};
 
 /// How often a store is asked before it counts as out of reach.
 const ATTEMPTS: u32 = 5;
@@ -62,8 +61,8 @@ fn start(command: &[OsString], token: &str, log: &Log) -> u8 {
     let environment: Vec<_> = others.chain([(TOKEN.into(), token.into())]).collect();
     let error: io::Error = become_command(command, &environment);
     let program = command.first().map(|program| program.to_string_lossy()).unwrap_or_default();
-    let outcome = outcome_of(error.raw_os_error().unwrap_or(libc::EINVAL));
-    log.error(format_args!("cannot execute {program}: {error}{}", hint(&program, outcome)));
+    let outcome = Outcome::not_started(error.raw_os_error().unwrap_or(libc::EINVAL));
+    log.error(format_args!("cannot execute {program}: {error}{}", outcome.hint(&program)));
     outcome.exit_code(NOT_ACQUIRED)
 }
 

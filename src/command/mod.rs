@@ -15,7 +15,6 @@ mod selftest;
 mod sidecar;
 mod steer;
 mod tools;
-mod unstarted;
 mod watch;
 
 use std::io::{self, Write as _};

@@ -10,12 +10,11 @@ mod file;
 mod kv;
 mod looking;
 mod naming;
-pub mod nesting;
 mod plan;
-mod spelling;
 mod steering;
 mod stores;
 mod trials;
+pub mod variables;
 
 pub use crate::cli::{
     AfterLoss, BackendUrl, CommandLine, Containment, Goal, HealthUrl, LONGEST_TTL, Leftover,
@@ -35,7 +34,7 @@ pub use naming::{candidate_id, host_name, is_known_as};
 pub(crate) use naming::{label, label_of_host};
 pub(crate) use plan::parse_election;
 pub use plan::{CheckPlan, RedeemPlan, RunPlan, Verbosity, Wait};
-pub use spelling::misspelt_variables;
 pub use steering::{AskPlan, Force, PriorityPlan, ResignPlan};
 pub use stores::{connect, schemes};
 pub use trials::{DoctorPlan, SelftestPlan};
+pub use variables::misspelt_variables;

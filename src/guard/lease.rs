@@ -14,6 +14,7 @@ use elect_api::{Boottime, Token, path};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use super::descriptors::out_of_the_way;
+use super::lease_view::{Until, View};
 use super::{lease_file, proc};
 
 /// Marks the page as ours: "elect", and the version of the layout.
@@ -129,31 +130,6 @@ pub fn read(path: &Path, owner: Option<u32>) -> io::Result<Option<View>> {
         _ => return Ok(None),
     };
     Ok(Some(View { token: Token::new(word(2)), until, grace: None }))
-}
-
-/// What is told of a leadership, in memory that a command inherits or in the file of `--lease-file`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct View {
-    /// The token of the leadership that the command was started with.
-    pub token: Token,
-    /// Until when it may count on it.
-    pub until: Until,
-    /// How long after the end of the leadership, as told, nobody else leads; `None` where `until` is the
-    /// end of what leads, as a command is killed.
-    pub grace: Option<Duration>,
-}
-
-/// Until when a command may count on its leadership.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Until {
-    /// As long as it runs.
-    Unlimited,
-    /// Until this instant, unless it is renewed.
-    Instant(Boottime),
-    /// No more.
-    Over,
-    /// It has not begun.
-    NotYet,
 }
 
 #[cfg(test)]

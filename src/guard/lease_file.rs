@@ -35,7 +35,7 @@ use nix::fcntl::{OFlag, renameat};
 use nix::sys::stat::{Mode, fchmod, fstat};
 use nix::unistd::{Gid, UnlinkatFlags, fchown, geteuid, unlinkat};
 
-use super::lease::{Until, View};
+use super::lease_view::{Until, View};
 use super::locks;
 use super::wire::nanos;
 

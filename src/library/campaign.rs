@@ -6,10 +6,10 @@ use elect_api::{Candidate, Division, ElectionName, Store};
 use tokio::sync::{oneshot, watch};
 
 use super::candidature::Candidature;
+use super::candidature::Work;
 use super::engine::Engine;
 use super::leadership::Told;
 use super::store_of;
-use super::work::Work;
 use super::{Error, Leadership, Validity};
 use crate::config::{self, LONGEST_TTL};
 use crate::election::machine::Wait;

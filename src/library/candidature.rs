@@ -3,18 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use elect_api::{Boottime, Candidate, ElectionName, Store, Survey};
-use tokio::sync::watch;
+use async_trait::async_trait;
+use elect_api::{Boottime, Candidate, ElectionName, Store, Survey, Ticket, Token};
+use tokio::sync::{oneshot, watch};
 
 use super::Error;
 use super::engine::Engine;
 use super::leadership::Told;
-use super::work::Work;
 use crate::election::Called;
-use crate::election::driver::{self, Candidacy, Clock as _, OnDuty};
+use crate::election::driver::{self, Candidacy, Clock as _, Duty, OnDuty};
 use crate::election::machine::{Event, Machine, News, Rules, Settles, Verdict, Wait};
 use crate::election::timing::Timing;
-use crate::guard::Deadlines;
+use crate::guard::{self, Deadlines};
 
 /// One candidacy with all that it needs.
 pub(super) struct Candidature {
@@ -112,5 +112,65 @@ impl driver::Observer for Observer {
 
     fn survey(&mut self, _: &Survey, _: Option<&str>) -> Option<Event> {
         None
+    }
+}
+
+/// What a program does as the leader. It is over when the program says so, by dropping its end of `released`, or at the
+/// deadline that it was told.
+pub(super) struct Work {
+    told: Arc<watch::Sender<Told>>,
+    /// For whoever waits for the win.
+    won: Option<oneshot::Sender<Token>>,
+    /// `None` once it has come.
+    released: Option<oneshot::Receiver<()>>,
+}
+
+impl Work {
+    pub(super) const fn new(
+        told: Arc<watch::Sender<Told>>,
+        won: oneshot::Sender<Token>,
+        released: oneshot::Receiver<()>,
+    ) -> Self {
+        Self { told, won: Some(won), released: Some(released) }
+    }
+}
+
+#[async_trait]
+impl Duty for Work {
+    fn begins(&mut self, token: Token) {
+        if let Some(won) = self.won.take() {
+            // Whoever does not wait any more has let go of `released` as well.
+            let _ = won.send(token);
+        }
+    }
+
+    fn renewed(&mut self, deadlines: Deadlines) {
+        self.told.send_modify(|told| told.proven = Some(deadlines.hard));
+    }
+
+    fn ends(&mut self, at: Boottime, _: bool) {
+        self.told.send_modify(|told| told.ends = Some(told.ends.map_or(at, |ends| ends.min(at))));
+    }
+
+    /// There is nobody to give the entry up if we crash.
+    fn keep(&mut self, _: Option<&Ticket>) {}
+
+    async fn next_event(&mut self) -> Event {
+        match &mut self.released {
+            Some(released) => _ = released.await,
+            None => std::future::pending().await,
+        }
+        self.released = None;
+        Event::Withdraw("its program has resigned".to_owned())
+    }
+}
+
+/// Whatever ended the candidacy: it says nothing good any more.
+impl Drop for Work {
+    fn drop(&mut self) {
+        self.ends(guard::now(), false);
+        self.told.send_modify(|told| {
+            told.why.get_or_insert_with(|| "it is over".to_owned());
+        });
     }
 }

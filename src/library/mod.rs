@@ -1,6 +1,6 @@
 //! The engine for programs in Rust: what the crate shows to others, and nothing else.
 //!
-//! To the engine a program's own [`Work`](work::Work) is like a command that takes the whole of its grace to end,
+//! To the engine a program's own [`Work`](candidature::Work) is like a command that takes the whole of its grace to end,
 //! as nobody can kill it. All campaigns of a process share one [`Engine`](engine::Engine), a thread, and those with
 //! the same URL one store.
 
@@ -8,7 +8,6 @@ mod campaign;
 mod candidature;
 mod engine;
 mod leadership;
-mod work;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};

@@ -201,6 +201,28 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// What it comes to that a command could not be started, for this errno of its execution.
+    pub const fn not_started(errno: i32) -> Self {
+        match errno {
+            // The guardian got its order too late.
+            libc::ETIME => Self::Lost,
+            libc::ENOENT | libc::ENOTDIR => Self::NotFound,
+            libc::EAGAIN | libc::ENOMEM | libc::EMFILE | libc::ENFILE => Self::Failed,
+            _ => Self::NotExecutable,
+        }
+    }
+
+    /// What is behind an errno of a program's execution that people take for something else.
+    pub fn hint(self, program: &str) -> &'static str {
+        match self {
+            Self::NotFound if !program.contains('/') => " (in no folder of PATH)",
+            Self::NotFound if Path::new(program).exists() => {
+                " (the file is there; what its first line names to run it is not)"
+            }
+            _ => "",
+        }
+    }
+
     /// The exit code of elect, where `conflict` is what `-E` says about [`Outcome::NotAcquired`].
     pub fn exit_code(self, conflict: u8) -> u8 {
         match self {

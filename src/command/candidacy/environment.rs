@@ -6,7 +6,7 @@ use std::{env, fs};
 use elect_api::{Candidate, ElectionName};
 
 use crate::config::BackendUrl;
-use crate::config::nesting::{LEADER_BACKEND, LEADER_ELECTION, OF_ONE_RUN, variable};
+use crate::config::variables::{LEADER_BACKEND, LEADER_ELECTION, OF_ONE_RUN, variable};
 use crate::guard::HANDOFF;
 use crate::report::ServiceManager;
 

@@ -10,7 +10,7 @@ use tokio::time::{Sleep, sleep};
 
 use super::environment::{LEADER_ID, SLOT, TOKEN};
 use crate::command::look::{Look, Rhythm, Watcher};
-use crate::config::nesting::LEADER_ELECTION;
+use crate::config::variables::LEADER_ELECTION;
 use crate::config::{self, CampaignPlan, CommandLine, HookPlan};
 use crate::election::slots::Slot;
 use crate::guard::{

@@ -23,7 +23,6 @@ use super::candidacy::{
 };
 use super::runtime::forward;
 use super::steer::preempt;
-use super::unstarted::{hint, outcome_of};
 use crate::config::{self, AfterLoss, RunPlan, Wait};
 use crate::election::driver::{self, Clock as _, Inbox, Tree};
 use crate::election::machine::Verdict;
@@ -283,7 +282,7 @@ impl Terms<'_> {
                     Outcome::Failed => self.log.error(reason),
                     _ => self.log.error(format_args!(
                         "cannot execute {program}: {reason}{}",
-                        hint(program, outcome)
+                        outcome.hint(program)
                     )),
                 }
             }
@@ -338,7 +337,7 @@ fn judge(verdict: Verdict, location: &str) -> (Outcome, String) {
             (Outcome::Signaled(signal.into()), format!("signal {signal} ended the command"))
         }
         Verdict::NotStarted(errno) => {
-            let outcome = outcome_of(errno);
+            let outcome = Outcome::not_started(errno);
             let why = nix::errno::Errno::from_raw(errno).desc();
             let what = if outcome == Outcome::Failed { "cannot start the command: " } else { "" };
             (outcome, format!("{what}{why}"))

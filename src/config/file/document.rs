@@ -9,7 +9,7 @@ use serde_yaml::{Error, Spanned};
 
 use crate::cli::{self, Position, Setting};
 use crate::config::ConfigError;
-use crate::config::spelling::nearest;
+use crate::config::variables::nearest;
 
 /// The key that holds the profiles; all others are settings.
 pub(super) const PROFILES: &str = "profiles";
@@ -215,7 +215,7 @@ fn unknown_key<'a>(
     let why = match key {
         "profile" | "config" => format!(
             "`{key}` has no meaning in the file itself: give --{key}, or {}",
-            crate::config::nesting::variable(key)
+            crate::config::variables::variable(key)
         ),
         _ => {
             let plain = key.replace('_', "-").to_lowercase();

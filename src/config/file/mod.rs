@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use self::document::Document;
 pub use self::open::NO_FILE;
 pub use self::open::{Places, places};
-use super::{ConfigError, nesting};
+use super::{ConfigError, variables};
 use crate::cli::{FileChoice, Given, Misfit, Position, Setting, Settings};
 
 /// A configuration file that was read.
@@ -103,7 +103,7 @@ pub fn read_file(choice: &FileChoice) -> Result<Option<ConfigFile>, ConfigError>
              name a file with the URL's option password-file"
         ));
     }
-    let is_nested = nesting::is_nested();
+    let is_nested = variables::is_nested();
     let counts = all.into_iter().filter(|setting| {
         let is_chosen = setting.profile.is_none() || setting.profile.as_deref() == profile;
         // Whoever names the file, or the profile, at this very call means what it says.
@@ -111,7 +111,7 @@ pub fn read_file(choice: &FileChoice) -> Result<Option<ConfigFile>, ConfigError>
             || (setting.profile.is_some()
                 && choice.profile.as_ref().is_some_and(|profile| profile.by_flag));
         let is_inherited =
-            is_nested && !is_meant && nesting::OF_ONE_RUN.contains(&setting.key.as_str());
+            is_nested && !is_meant && variables::OF_ONE_RUN.contains(&setting.key.as_str());
         is_chosen && !is_inherited
     });
     let settings = Settings::merge(counts);

@@ -22,6 +22,7 @@ mod pages;
 mod present;
 mod server;
 mod state;
+mod view;
 
 #[cfg(feature = "fuzzing")]
 pub use fuzzing::fuzz;
@@ -29,4 +30,4 @@ pub use metrics::{Failure, Metrics};
 pub use present::{Snapshot, Watcher};
 pub use server::{Listener, Server};
 pub use state::{Clocks, HttpState};
-pub use state::{Identity, Leadership, Reason, View};
+pub use view::{Identity, Leadership, Reason, View};

@@ -7,7 +7,7 @@ use elect_api::Boottime;
 use serde::Serialize;
 
 use super::state::HttpState;
-use super::state::View;
+use super::view::View;
 use crate::report::{ElectionStatus, LeaderStatus, Suspicion, WaitingStatus, rfc3339};
 
 /// How things are, with stable keys; more may come.

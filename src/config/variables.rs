@@ -1,10 +1,46 @@
-//! What somebody meant who wrote a name that there is not.
+//! The variables of elect: which of them count for an `elect` inside another one's command, and which are misspelt.
 
 use std::env;
 
-use super::nesting::{LEADER_BACKEND, LEADER_ELECTION};
 use crate::cli::{self, Origins, VARIABLES};
 use crate::guard::HANDOFF;
+
+/// What tells a command who leads.
+pub const LEADER_ELECTION: &str = "ELECT_LEADER_ELECTION";
+
+/// What tells a command where that is: see [`crate::cli::BackendUrl::for_others`].
+pub const LEADER_BACKEND: &str = "ELECT_LEADER_BACKEND";
+
+/// The flags that belong to one run. An `elect` in its command has neither their variables nor their
+/// keys: it would take part in its parent's election, overwrite its parent's outcome or lease, take its
+/// parent's work for its own, run its parent's hooks, look whether its parent's
+/// command is well, never end as its parent does not, or want its parent's port.
+pub const OF_ONE_RUN: [&str; 14] = [
+    "election",
+    "health-cmd",
+    "health-http",
+    "http",
+    "id",
+    "lease-file",
+    "on-change",
+    "on-elected",
+    "on-lost",
+    "once",
+    "outcome",
+    "restart",
+    "shards",
+    "slots",
+];
+
+/// The variable of the flag of this long name.
+pub fn variable(flag: &str) -> String {
+    format!("{VARIABLES}{}", flag.replace('-', "_").to_uppercase())
+}
+
+/// Whether we run inside the command of an `elect run`.
+pub(super) fn is_nested() -> bool {
+    env::var_os(LEADER_ELECTION).is_some_and(|election| !election.is_empty())
+}
 
 /// How alike two names must be for one to be meant by the other: 1 is equal.
 const ALIKE: f64 = 0.7;
@@ -28,6 +64,8 @@ const WITHOUT_FLAG: [&str; 12] = [
     HANDOFF,
 ];
 
+/// What somebody may have meant by a name that there is not.
+///
 /// The name that is most like this one, if one is like it.
 pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     nearest_of(ALIKE, name, known)

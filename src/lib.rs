@@ -190,7 +190,18 @@
 //! Time is `CLOCK_BOOTTIME`, read in `guard/clock.rs` alone; everything else gets it as an argument. Where
 //! leases end by time, so does the clock's rate: a candidate whose clock is slewed further than its leases
 //! allow for does not lead.
-//! Wall clocks are shown to people, and are never compared.
+//! Wall clocks are shown to people, and those of two machines are never compared. On the local disk alone no token is less
+//! than what the wall clock says, so that tokens rise also after the files were removed.
+//!
+//! # Where to add something
+//!
+//! | what | where |
+//! |---|---|
+//! | a flag of `run` | `cli/run.rs`, or `cli/groups.rs` if a sidecar has it too; its value in `config/plan.rs`, or `config/campaign.rs`; what the engine is to know in `Rules` (`command/run/terms.rs`). What few need is named in `cli/help.rs`, what belongs to one run in `config/variables.rs` |
+//! | a condition of a start | a gate in `election/machine/gates`; what people are told of it is a variant of `Block` in `election/machine/messages.rs` |
+//! | what `status` shows | `report/status`; it is seen in `command/look/snapshot.rs` |
+//! | a subcommand | its arguments in `cli`, its plan in `config`, what it does in `command`, and a line in the `mod.rs` of each |
+//! | a store | a crate in `backends` that passes the laws (`elect_testkit::conformance!`), a feature in `Cargo.toml`, and its scheme in `config/stores.rs` and `cli/backend_url.rs` |
 
 #[cfg(not(target_os = "linux"))]
 compile_error!(

@@ -10,6 +10,7 @@ use elect_api::{Cell, Fenced, If, Store};
 
 use super::attempts::insist;
 use super::runtime::block_on;
+use crate::config::variables::TOKEN;
 use crate::config::{self, BackendUrl, FencePlan, GetPlan, PutPlan};
 use crate::guard::become_command;
 use crate::report::{self, LOST, Log, NOT_ACQUIRED, Outcome};
@@ -26,9 +27,6 @@ fn with_store<T>(
     let location = store.profile().location;
     block_on(work(store.as_ref(), &location))
 }
-
-/// What tells a command its token.
-const TOKEN: &str = "ELECT_TOKEN";
 
 /// Records the token, and becomes the command. Returns only if it does not: [`LOST`] if the token is stale.
 ///

@@ -5,6 +5,17 @@ use std::env;
 use crate::cli::{self, Origins, VARIABLES};
 use crate::guard::HANDOFF;
 
+/// What tells a command the fencing token of its leadership. The guardian sets it, as it is known when the lease is won.
+pub const TOKEN: &str = "ELECT_TOKEN";
+/// In which slot it leads, if the election has any.
+pub const SLOT: &str = "ELECT_SLOT";
+/// In which shard.
+pub const SHARD: &str = "ELECT_SHARD";
+/// Who leads, by id.
+pub const LEADER_ID: &str = "ELECT_LEADER_ID";
+/// Where `--http` listens.
+pub const HTTP_ADDRESS: &str = "ELECT_HTTP_ADDRESS";
+
 /// What tells a command who leads.
 pub const LEADER_ELECTION: &str = "ELECT_LEADER_ELECTION";
 
@@ -50,12 +61,12 @@ const VERY_ALIKE: f64 = 0.85;
 
 /// What a command finds in its environment, and what stands in for parts of a URL.
 const WITHOUT_FLAG: [&str; 12] = [
-    "ELECT_TOKEN",
-    "ELECT_SLOT",
-    "ELECT_SHARD",
-    "ELECT_LEADER_ID",
+    TOKEN,
+    SLOT,
+    SHARD,
+    LEADER_ID,
     "ELECT_LEASE",
-    "ELECT_HTTP_ADDRESS",
+    HTTP_ADDRESS,
     "ELECT_USER",
     "ELECT_PASSWORD",
     "ELECT_PASSWORD_FILE",

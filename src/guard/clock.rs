@@ -1,4 +1,4 @@
-//! The one place that reads a clock.
+//! The one place that reads the clock that counts suspends.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};

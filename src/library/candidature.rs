@@ -40,6 +40,7 @@ impl Candidature {
             candidate: &self.candidate,
             ttl: self.ttl,
             once: None,
+            surveys: None,
         };
         let mut observer = Observer::new(told);
         let mut work = OnDuty::new(work, &*engine, Some(self.timing.kill_grace));

@@ -70,7 +70,7 @@ fn shown(cell: &str, max: usize) -> String {
 }
 
 /// The wall clock, for people to look at; nothing is ever decided by it.
-#[expect(clippy::disallowed_methods, reason = "the one place that reads it, for show")]
+#[expect(clippy::disallowed_methods, reason = "for show")]
 pub fn wall_clock() -> SystemTime {
     SystemTime::now()
 }

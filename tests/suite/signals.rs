@@ -5,6 +5,7 @@ use std::fs;
 use elect_testkit::program::{Elect, Ended, Running, eventually};
 use nix::sys::signal::Signal;
 
+use crate::stage::tell;
 use crate::support::Ground;
 
 const ENDS: [(Signal, &str, i32); 4] = [
@@ -49,8 +50,9 @@ fn a_waiter_takes_no_notice_of_other_signals() {
     let leader = ground.leader();
     let mut waiter = ground.job().sh("echo ran").spawn();
     ground.awaits(1);
+    // Whatever comes once it leads is for its command.
     for signal in [Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIGWINCH, Signal::SIGCONT] {
-        waiter.signal(signal);
+        tell(waiter.pid(), signal);
     }
     drop(leader);
     waiter.wait().exits(0).prints("ran\n");

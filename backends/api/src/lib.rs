@@ -10,8 +10,8 @@
 //!
 //! The conformance suite in `elect-testkit` proves each of them for every store.
 //!
-//! 1. **Bounded.** One call is one bounded attempt: no hidden retry, no reading of clocks, no
-//!    renewal behind the engine's back. Time comes in as an argument.
+//! 1. **Bounded.** One call is one bounded attempt: no hidden retry, no clock that decides
+//!    anything but the least number of a token, no renewal behind the engine's back. Time comes in as an argument.
 //! 2. **Idempotent proof.** `refresh` may be called at any time, any number of times. It keeps our
 //!    place, tries to win, and re-proves leadership by a linearizable check of *our own entry*.
 //! 3. **Ambiguity is a kind of its own.** A request that was sent and whose reply was lost, or whose

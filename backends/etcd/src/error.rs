@@ -171,6 +171,9 @@ fn from_etcd(doing: Doing, status: &Status, circumstances: &Circumstances<'_>) -
         ("no leader" | "not capable" | "too many requests" | "server stopped", _) => {
             (ErrorKind::Unreachable, "it cannot serve now, though another member may", Then::MoveOn)
         }
+        (_, Code::ResourceExhausted) => {
+            (doing.unknown(), "it has more to tell than is read", Then::MoveOn)
+        }
         _ => (doing.unknown(), "it failed, though another member may serve", Then::MoveOn),
     };
     Verdict { kind, why: format!("{why} (it says: {message})"), then }

@@ -65,10 +65,10 @@ pub(crate) async fn list<T>(
         kept.extend(reply.kvs().iter().filter_map(&mut keep));
         bytes += reply.kvs().iter().map(size).sum::<usize>();
         if kept.len() > most {
-            return Err(odd(&format!("there are more than {most} keys below {prefix:?}")));
+            return Err(too_many(&format!("{most} keys below {prefix:?}")));
         }
         if bytes > MOST_BYTES {
-            return Err(odd(&format!("there are more than {MOST_BYTES} bytes below {prefix:?}")));
+            return Err(too_many(&format!("{MOST_BYTES} bytes below {prefix:?}")));
         }
         let Some(last) = reply.kvs().last().filter(|_| reply.more()) else { return Ok(kept) };
         from = [last.key(), &[0]].concat();
@@ -86,6 +86,12 @@ fn size(pair: &KeyValue) -> usize {
 fn rise<'a>(from: &'a [u8], mut keys: impl Iterator<Item = &'a [u8]>) -> bool {
     let Some(first) = keys.next() else { return true };
     first >= from && std::iter::once(first).chain(keys).is_sorted_by(|one, next| one < next)
+}
+
+/// No election has as many.
+fn too_many(what: &str) -> Failure {
+    let cause = Status::resource_exhausted(format!("there are more than {what}"));
+    Failure { doing: Doing::Look, cause: Cause::GRpcStatus(cause) }
 }
 
 /// No store that elect can be used with answers like this.

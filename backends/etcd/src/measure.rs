@@ -84,7 +84,7 @@ enum Odd {
 impl From<Odd> for Status {
     fn from(odd: Odd) -> Self {
         match odd {
-            Odd::Crowded => Self::data_loss(format!("a reply has more than {MOST} parts")),
+            Odd::Crowded => Self::resource_exhausted(format!("a reply has more than {MOST} parts")),
             Odd::Malformed => Self::internal("a reply cannot be decoded"),
         }
     }

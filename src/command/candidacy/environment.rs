@@ -6,7 +6,9 @@ use std::{env, fs};
 use elect_api::{Candidate, ElectionName};
 
 use crate::config::BackendUrl;
-use crate::config::variables::{LEADER_BACKEND, LEADER_ELECTION, OF_ONE_RUN, variable};
+use crate::config::variables::{
+    HTTP_ADDRESS, LEADER_BACKEND, LEADER_ELECTION, LEADER_ID, OF_ONE_RUN, SHARD, SLOT, variable,
+};
 use crate::guard::HANDOFF;
 use crate::report::ServiceManager;
 
@@ -17,17 +19,6 @@ const NOTIFYING: [&str; 3] =
 
 /// Whom sockets from the service manager are for: by number, and by a number that is never used again.
 const LISTENER: [&str; 2] = ["LISTEN_PID", "LISTEN_PIDFDID"];
-
-/// What tells the command who leads. An enclosing `elect run` has set them for itself.
-pub(super) const LEADER_ID: &str = "ELECT_LEADER_ID";
-/// The fencing token of that leadership; the command gets it from its guardian.
-pub(super) const TOKEN: &str = "ELECT_TOKEN";
-/// In which slot that is, if the election has any.
-pub(in crate::command) const SLOT: &str = "ELECT_SLOT";
-/// The number of its shard.
-pub(in crate::command) const SHARD: &str = "ELECT_SHARD";
-/// Where `--http` listens.
-const HTTP_ADDRESS: &str = "ELECT_HTTP_ADDRESS";
 
 /// Our own environment as `elect redeem` gets it, credentials included.
 pub(in crate::command) fn for_redeemer(

@@ -8,9 +8,8 @@ use std::time::Duration;
 use elect_api::{Boottime, Holds, Token};
 use tokio::time::{Sleep, sleep};
 
-use super::environment::{LEADER_ID, SLOT, TOKEN};
 use crate::command::look::{Look, Rhythm, Watcher};
-use crate::config::variables::LEADER_ELECTION;
+use crate::config::variables::{LEADER_ELECTION, LEADER_ID, SLOT, TOKEN};
 use crate::config::{self, CampaignPlan, CommandLine, HookPlan};
 use crate::election::slots::Slot;
 use crate::guard::{

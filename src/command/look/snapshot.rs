@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
-use std::iter;
 use std::time::Duration;
+use std::{fmt, iter};
 
 use elect_api::{
     Boottime, Candidate, Cell, Division, ElectionName, Entry, Error, ErrorKind, Profile, Scope,
@@ -27,10 +27,12 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// How many parts are looked at at once.
 const ABREAST: usize = 4;
 
-/// How much is seen at most, in bytes of texts; each candidate takes some hundreds besides. Some 30,000 of the usual kind
+/// How much is seen at most, in bytes of texts; each candidate takes some hundreds besides. Some 25,000 of the usual kind
 /// have as many.
-const ROOM: usize = 20 << 20;
+const ROOM: usize = 16 << 20;
 const BESIDES: usize = 512;
+/// For how many elections there may be no room before no others are looked at.
+const FULL: usize = 8;
 
 /// How much of an election that is divided is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +115,7 @@ pub(in crate::command) async fn look(
     reach: Reach,
 ) -> anyhow::Result<Snapshot> {
     let location = store.profile().location;
-    let mut asking = Asking { store, location, attempts, reach, seen: 0 };
+    let mut asking = Asking { store, location, attempts, reach, seen: 0, refused: 0 };
     let mut snapshot = Snapshot { at: guard::now(), elections: Vec::new(), left_out: Vec::new() };
     let all = match named {
         [] => asking.all().await?,
@@ -131,6 +133,11 @@ pub(in crate::command) async fn look(
                 oldest.get_or_insert(seen.asked);
                 parts.extend(seen.parts.iter().map(|part| part.election.clone()));
                 snapshot.elections.push(seen);
+            }
+            Err(error) if named.is_empty() && asking.refused > FULL => {
+                let why = "there is no room for it, nor for those after it";
+                snapshot.left_out.push((name, error.context(why)));
+                break;
             }
             // What is wrong with one election says nothing about the others.
             Err(error) if named.is_empty() && (attempts > 1 || is_final(&error)) => {
@@ -151,6 +158,8 @@ struct Asking<'a> {
     reach: Reach,
     /// How much room they take that were seen, in bytes.
     seen: usize,
+    /// For how many there was no room.
+    refused: usize,
 }
 
 impl Asking<'_> {
@@ -187,6 +196,13 @@ impl Asking<'_> {
 
     /// One election, and its parts if those are wanted.
     async fn see(&mut self, name: &ElectionName) -> anyhow::Result<Seen> {
+        let seen = self.see_within(name).await;
+        let is_full = seen.as_ref().is_err_and(anyhow::Error::is::<NoRoom>);
+        self.refused += usize::from(is_full);
+        seen
+    }
+
+    async fn see_within(&mut self, name: &ElectionName) -> anyhow::Result<Seen> {
         let mut whole = self.insist(async || see(self.store, name).await).await?;
         let mut all = room_with(self.seen, &whole)?;
         if self.reach == Reach::Parts {
@@ -205,26 +221,34 @@ impl Asking<'_> {
     }
 }
 
-/// How much room is taken with these, in bytes. Whoever may write to the store may write as many as it takes, in as many
+/// How much room is taken with this one, in bytes. Whoever may write to the store may write as many as it takes, in as many
 /// elections.
-///
-/// # Errors
-/// [`ErrorKind::Unfit`] if there is less.
-fn room_with(before: usize, seen: &Seen) -> Result<usize, Error> {
+fn room_with(before: usize, seen: &Seen) -> Result<usize, NoRoom> {
     let each = |entry: &Entry| {
         let Candidate { id, host, command, containment, .. } = &entry.candidate;
         BESIDES + id.len() + host.len() + command.len() + containment.len()
     };
-    let all = before + seen.survey.entries().map(each).sum::<usize>();
-    if all <= ROOM {
-        return Ok(all);
+    let pause = seen.pause.as_ref();
+    let texts = pause.map_or(0, |it| it.by().len() + it.reason().map_or(0, str::len));
+    let all = before + BESIDES + texts + seen.survey.entries().map(each).sum::<usize>();
+    if all <= ROOM { Ok(all) } else { Err(NoRoom(seen.election.clone())) }
+}
+
+/// There are more candidates than are shown at once; this election is among them.
+#[derive(Debug)]
+struct NoRoom(ElectionName);
+
+impl std::error::Error for NoRoom {}
+
+impl fmt::Display for NoRoom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let one = Division::whole(&self.0);
+        let one = one.as_ref().unwrap_or(&self.0);
+        write!(
+            f,
+            "there are more candidates than are shown at once: name one election, or one part of it, as {one}:0"
+        )
     }
-    let one = Division::whole(&seen.election);
-    let one = one.as_ref().unwrap_or(&seen.election);
-    let what = format!(
-        "there are more candidates than are shown at once: name one election, or one part of it, as {one}:0"
-    );
-    Err(Error::new(ErrorKind::Unfit, what))
 }
 
 /// What is asked of an election. What cannot be read is obeyed by nobody.
@@ -280,7 +304,8 @@ pub(in crate::command) async fn see(
 
 /// Whether asking again cannot help.
 pub(super) fn is_final(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| cause.downcast_ref::<Error>().is_some_and(Error::is_permanent))
+    error.is::<NoRoom>()
+        || error.chain().any(|cause| cause.downcast_ref::<Error>().is_some_and(Error::is_permanent))
 }
 
 #[cfg(test)]
@@ -293,12 +318,12 @@ mod tests {
         Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned, Written,
     };
 
-    use super::{BESIDES, ROOM, Reach, Snapshot, look};
-    use crate::election::orders::Orders;
+    use super::{BESIDES, FULL, ROOM, Reach, Snapshot, look};
+    use crate::election::orders::{Orders, Request};
     use crate::report::StatusReport;
 
     /// How many candidates are in each of two parts.
-    const SOME: usize = ROOM / 2 / (BESIDES + "awebjobscan".len());
+    const SOME: usize = (ROOM - 4 * BESIDES) / 2 / (BESIDES + "awebjobscan".len());
 
     /// A store with one election that is led and one that is not.
     struct Fake;
@@ -379,10 +404,63 @@ mod tests {
         }
     }
 
+    /// A store with more paused elections than anybody can look at.
+    struct Paused;
+
+    #[async_trait]
+    impl Store for Paused {
+        fn profile(&self) -> Profile {
+            Fake.profile()
+        }
+
+        async fn open(
+            &self,
+            election: &ElectionName,
+            candidate: &Candidate,
+            ttl: Duration,
+        ) -> Result<Box<dyn Seat>, Error> {
+            Fake.open(election, candidate, ttl).await
+        }
+
+        async fn survey(&self, _: &ElectionName) -> Result<Survey, Error> {
+            Ok(Survey::default())
+        }
+
+        async fn read(&self, _: &ElectionName, _: Cell<'_>) -> Result<Versioned, Error> {
+            let long = |bytes: usize| "\u{1f600}".repeat(bytes / 4);
+            let request = Request::new(long(1 << 12), Some(long(1 << 12)));
+            let bytes = Some(Orders::default().paused(Some(request)).to_bytes());
+            Ok(Versioned { bytes, version: 1 })
+        }
+
+        async fn write(
+            &self,
+            election: &ElectionName,
+            cell: Cell<'_>,
+            bytes: &[u8],
+            condition: If,
+        ) -> Result<Written, Error> {
+            Fake.write(election, cell, bytes, condition).await
+        }
+
+        async fn remove(&self, election: &ElectionName, what: Removal<'_>) -> Result<(), Error> {
+            Fake.remove(election, what).await
+        }
+
+        async fn list(&self, scope: Scope) -> Result<Vec<ElectionName>, Error> {
+            let number = if scope == Scope::Asked { 3000 } else { 0 };
+            Ok((0..number).filter_map(|number| format!("p{number}").parse().ok()).collect())
+        }
+    }
+
     fn seen(named: &[&str], reach: Reach) -> anyhow::Result<Snapshot> {
+        seen_in(&Fake, named, reach)
+    }
+
+    fn seen_in(store: &dyn Store, named: &[&str], reach: Reach) -> anyhow::Result<Snapshot> {
         let named: Vec<ElectionName> = named.iter().map(|name| name.parse().unwrap()).collect();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        runtime.block_on(look(&Fake, &named, 1, reach))
+        runtime.block_on(look(store, &named, 1, reach))
     }
 
     fn names_seen(named: &[&str]) -> (Vec<String>, bool) {
@@ -410,8 +488,20 @@ mod tests {
     fn no_more_candidates_are_seen_than_there_is_room_for() {
         let snapshot = seen(&["crowd"], Reach::Parts).expect("just as many as there may be");
         assert_eq!(snapshot.elections[0].parts.len(), 3);
-        let refusal = seen(&["led", "crowd"], Reach::Parts).expect_err("one more").to_string();
+        let refusal =
+            seen(&["led", "led", "led", "crowd"], Reach::Parts).expect_err("more").to_string();
         assert!(refusal.contains("name one election, or one part of it, as crowd:0"), "{refusal}");
         seen(&["led", "crowd"], Reach::Whole).expect("the parts are not looked at");
+    }
+
+    /// Nobody is in them, and each reason is as long as one may be.
+    #[test]
+    fn pauses_take_room_as_well() {
+        let snapshot = seen_in(&Paused, &[], Reach::Whole).expect("as many as there is room for");
+        let (seen, left_out) = (snapshot.elections.len(), snapshot.left_out.len());
+        assert!(seen > 1000 && seen < ROOM / (1 << 13), "{seen}");
+        assert_eq!(left_out, FULL + 1, "the others are not looked at");
+        let last = format!("{:#}", snapshot.left_out[FULL].1);
+        assert!(last.starts_with("there is no room for it, nor for those after it"), "{last}");
     }
 }

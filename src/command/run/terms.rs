@@ -2,14 +2,16 @@
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use elect_api::{Boottime, Candidate, Division, ElectionName, Lease, Store};
+use tokio::sync::Semaphore;
 
 use crate::command::candidacy::{Charge, Hooks, environment};
 use crate::command::selftest::is_scratch;
-use crate::config::{BackendUrl, RunPlan};
+use crate::config::{BackendUrl, RunPlan, variables};
 use crate::election::driver::Candidacy;
 use crate::election::machine::{Heeds, Machine, Rules, Settles};
 use crate::election::slots::Slot;
@@ -32,7 +34,12 @@ pub(super) struct Terms<'a> {
     pub(super) slot: Option<Slot>,
     /// Whether this process has led before, and lost it.
     pub(super) has_led: bool,
+    /// For all candidacies of this process: see [`Candidacy::surveys`].
+    surveys: Arc<Semaphore>,
 }
+
+/// How many surveys are under way at once.
+const SURVEYS: usize = 2;
 
 impl<'a> Terms<'a> {
     /// Those of the election that the plan names.
@@ -71,6 +78,7 @@ impl<'a> Terms<'a> {
             shard: None,
             slot: None,
             has_led: false,
+            surveys: Arc::new(Semaphore::new(SURVEYS)),
         })
     }
 
@@ -101,6 +109,7 @@ impl<'a> Terms<'a> {
             shard: Some(shard),
             slot: None,
             has_led: self.has_led,
+            surveys: Arc::clone(&self.surveys),
         })
     }
 
@@ -150,9 +159,9 @@ impl<'a> Terms<'a> {
     }
 
     fn tell_part(&self, environment: &mut Vec<(OsString, OsString)>) {
-        let shard = self.shard.map(|number| (environment::SHARD, number));
+        let shard = self.shard.map(|number| (variables::SHARD, number));
         let slot =
-            self.slot.as_ref().and_then(Slot::number).map(|number| (environment::SLOT, number));
+            self.slot.as_ref().and_then(Slot::number).map(|number| (variables::SLOT, number));
         for (name, number) in shard.into_iter().chain(slot) {
             environment.retain(|(other, _)| other != name);
             environment.push((name.into(), number.to_string().into()));
@@ -203,6 +212,7 @@ impl<'a> Terms<'a> {
             candidate: &self.candidate,
             ttl: self.wishes.ttl,
             once: self.plan.once.as_deref(),
+            surveys: Some(&self.surveys),
         }
     }
 

@@ -195,6 +195,7 @@ impl Sidecar<'_> {
             candidate,
             ttl: wishes.ttl,
             once: None,
+            surveys: None,
         };
         let shared = Shared::new(self.log, self.clock.now());
         let Others { board, service } = self.others;

@@ -13,7 +13,7 @@ use elect_api::{
     Boottime, Candidate, Cell, Durability, ElectionName, Error, Note, Standing, Store, Survey,
     Ticket, Token, Validity, Wake, stamp,
 };
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
 
 use crate::guard::Order;
 use crate::guard::switches::is_off;
@@ -29,6 +29,7 @@ use super::orders::Orders;
 use super::{Answer, Call, Called, Ending, Reply};
 
 /// One candidacy: who runs for what, where.
+#[derive(Clone, Copy)]
 pub struct Candidacy<'a> {
     /// The store.
     pub store: &'a dyn Store,
@@ -40,6 +41,27 @@ pub struct Candidacy<'a> {
     pub ttl: Duration,
     /// What is to be done once: the key that it is known by. As long as the machine's rules have it.
     pub once: Option<&'a str>,
+    /// How many surveys are under way at once, where this process has many candidacies: each may be large.
+    pub surveys: Option<&'a Semaphore>,
+}
+
+impl Candidacy<'_> {
+    /// Who takes part, once it is our turn to ask.
+    ///
+    /// # Cancellation
+    /// May be dropped at any time.
+    async fn survey(self) -> Result<Survey, Error> {
+        in_turn(self.surveys, self.store.survey(self.election)).await
+    }
+}
+
+/// Begins the work once it is its turn, which ends with it.
+async fn in_turn<T>(turns: Option<&Semaphore>, work: impl Future<Output = T>) -> T {
+    let _turn = match turns {
+        Some(turns) => turns.acquire().await.ok(),
+        None => None,
+    };
+    work.await
 }
 
 type Look<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Survey, Error>> + Send + 'a>>;
@@ -242,7 +264,7 @@ impl<'a> Driver<'a> {
     fn look(&mut self, now: Boottime) {
         self.has_looked = true;
         self.looked = now;
-        self.look = Some(self.candidacy.store.survey(self.candidacy.election));
+        self.look = Some(Box::pin((*self.candidacy).survey()));
     }
 
     /// Tells the observer of the survey that was under way.
@@ -289,17 +311,18 @@ impl<'a> Driver<'a> {
         loop {
             tokio::select! {
                 biased;
+                // What has come before a win counts before it: nothing is started that is asked to end already.
+                Some(event) = self.inbox.recv() => {
+                    if let Some(event) = self.received(event) {
+                        return event;
+                    }
+                }
                 answer = ready(&mut self.request) => {
                     self.request = None;
                     let call = self.call_ended(requests::ending(&answer));
                     return self.answered(call.as_ref(), answer);
                 }
                 event = self.tree.next_event() => return event,
-                Some(event) = self.inbox.recv() => {
-                    if let Some(event) = self.received(event) {
-                        return event;
-                    }
-                }
                 () = ready(&mut self.wake) => {
                     self.wake = None;
                     return Event::Woken;
@@ -437,5 +460,38 @@ async fn ready<F: Future + Unpin>(slot: &mut Option<F>) -> F::Output {
     match slot {
         Some(future) => future.await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures_util::future::join_all;
+    use tokio::task::yield_now;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn no_more_work_goes_on_at_once_than_has_a_turn() {
+        let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let work = || async {
+            most.fetch_max(now.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+            yield_now().await;
+            now.fetch_sub(1, Ordering::Relaxed);
+        };
+        let turns = Semaphore::new(2);
+        join_all((0..8).map(|_| in_turn(Some(&turns), work()))).await;
+        assert_eq!(most.swap(0, Ordering::Relaxed), 2);
+        join_all((0..8).map(|_| in_turn(None, work()))).await;
+        assert_eq!(most.into_inner(), 8, "nobody else has to wait");
+        // Whoever gives up its turn, or its wait for one, keeps nobody else from it.
+        let held = in_turn(Some(&turns), std::future::pending::<()>());
+        tokio::select! {
+            biased;
+            () = held => {}
+            () = yield_now() => {}
+        }
+        assert_eq!(turns.available_permits(), 2);
     }
 }

@@ -64,10 +64,10 @@ pub(super) fn announce<'a>(candidacy: &Candidacy<'a>) -> Request<'a> {
 }
 
 pub(super) fn compare<'a>(candidacy: &Candidacy<'a>) -> Request<'a> {
-    let Candidacy { store, election, .. } = *candidacy;
+    let candidacy = *candidacy;
     Box::pin(async move {
-        let survey = store.survey(election).await?;
-        let last = last_led(store, election).await?;
+        let survey = candidacy.survey().await?;
+        let last = last_led(candidacy.store, candidacy.election).await?;
         Ok(Raw::Plain(Reply::Field(Box::new(Field { survey, last }))))
     })
 }

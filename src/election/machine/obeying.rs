@@ -1,4 +1,4 @@
-//! What is asked of a candidate, by people and by signals.
+//! What gates, people and signals ask of a candidate.
 
 use std::time::Duration;
 

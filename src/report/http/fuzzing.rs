@@ -8,7 +8,7 @@ use tokio::net::UnixStream;
 use tokio::sync::watch;
 
 use super::connections::{Connections, Pace};
-use super::pages::Pages;
+use super::pages::{Pages, Room};
 use super::server::Guest;
 use super::{Clocks, HttpState, Identity, Snapshot, Watcher};
 use crate::report::Suspicion;
@@ -70,8 +70,15 @@ fn guest() -> Guest {
     let state = Arc::new(HttpState::new(identity, clocks));
     let pace = Pace::new(clocks.now);
     let watcher = Box::new(Blind);
-    let pages =
-        Pages { is_local: false, state, watcher, connections: Connections::new(), pace, stopping };
+    let pages = Pages {
+        is_local: false,
+        state,
+        watcher,
+        connections: Connections::new(),
+        pace,
+        stopping,
+        room: Room::default(),
+    };
     Guest::new(Arc::new(pages), 0, None)
 }
 

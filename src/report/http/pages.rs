@@ -10,7 +10,7 @@ use hyper::body::{Body as HttpBody, Bytes, Frame, Incoming, SizeHint};
 use hyper::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HOST, HeaderValue, ORIGIN};
 use hyper::http::uri::Authority;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode, Uri};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 
 use super::connections::{Connections, Pace};
 use super::events;
@@ -28,6 +28,13 @@ const UNKNOWN: &str =
 const DISGUISED: &str =
     "here only requests to an address by its number, or to localhost, are answered\n";
 const OF_ANOTHER_ORIGIN: &str = "pages of other origins get no answer here\n";
+const CROWDED: &str = "others read long pages, and there is no room for one more: try again\n";
+
+/// How much is sent at a time, in bytes. A page that is no longer takes no room of long ones.
+const PIECE: usize = 64 << 10;
+/// How many pieces of long pages wait to be sent, of all connections: some entries of the store may be long, and some
+/// clients may not read.
+const PIECES: usize = 256;
 
 /// What all answers are made of.
 pub(super) struct Pages {
@@ -38,6 +45,7 @@ pub(super) struct Pages {
     pub(super) connections: Connections,
     pub(super) pace: Pace,
     pub(super) stopping: watch::Receiver<bool>,
+    pub(super) room: Room,
 }
 
 impl Pages {
@@ -88,7 +96,10 @@ impl Pages {
         let snapshot = self.watcher.look().await;
         // Whether we lead comes last: a store that takes its time does not make us lead for longer.
         let present = Present::of(&self.state).among(snapshot.as_ref());
-        page(StatusCode::OK, JSON, present.json() + "\n")
+        match self.room.admit(present.json() + "\n") {
+            Some(body) => respond(StatusCode::OK, JSON, body),
+            None => last(page(StatusCode::SERVICE_UNAVAILABLE, TEXT, CROWDED)),
+        }
     }
 
     fn events(self: Arc<Self>, number: u64) -> Response<Body> {
@@ -108,7 +119,7 @@ fn probe(yes: bool, if_so: &'static str, if_not: &'static str) -> Response<Body>
 }
 
 fn page(status: StatusCode, kind: &'static str, text: impl Into<String>) -> Response<Body> {
-    respond(status, kind, Body::Page(text.into().into()))
+    respond(status, kind, Body::Page(text.into().into(), None))
 }
 
 fn respond(status: StatusCode, kind: &'static str, body: Body) -> Response<Body> {
@@ -126,10 +137,32 @@ fn last(mut response: Response<Body>) -> Response<Body> {
     response
 }
 
+/// The room for long pages.
+pub(super) struct Room(Arc<Semaphore>);
+
+impl Default for Room {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(PIECES)))
+    }
+}
+
+impl Room {
+    /// The body with this text, if there is room for it. The longest has all of the room.
+    fn admit(&self, text: String) -> Option<Body> {
+        let pieces = text.len().div_ceil(PIECE).min(PIECES);
+        if pieces <= 1 {
+            return Some(Body::Page(text.into(), None));
+        }
+        let pieces = u32::try_from(pieces).ok()?;
+        let room = Arc::clone(&self.0).try_acquire_many_owned(pieces).ok()?;
+        Some(Body::Page(text.into(), Some(room)))
+    }
+}
+
 /// What is sent after the head of an answer.
 pub(super) enum Body {
-    /// A page, whole; taken when it is sent.
-    Page(Bytes),
+    /// A page, as far as it is not sent yet, and the room that a long one takes.
+    Page(Bytes, Option<OwnedSemaphorePermit>),
     /// Events, one after the other, as long as somebody writes them.
     Stream(mpsc::Receiver<Bytes>),
 }
@@ -143,8 +176,13 @@ impl HttpBody for Body {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match &mut *self {
-            Self::Page(page) if page.is_empty() => Poll::Ready(None),
-            Self::Page(page) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(page))))),
+            Self::Page(page, _) if page.is_empty() => Poll::Ready(None),
+            Self::Page(page, None) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(page))))),
+            Self::Page(page, Some(_)) => {
+                let piece = page.split_to(PIECE.min(page.len()));
+                // A copy: what is under way does not keep the whole page.
+                Poll::Ready(Some(Ok(Frame::data(Bytes::copy_from_slice(&piece)))))
+            }
             Self::Stream(events) => {
                 events.poll_recv(context).map(|event| event.map(|event| Ok(Frame::data(event))))
             }
@@ -152,12 +190,12 @@ impl HttpBody for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self, Self::Page(page) if page.is_empty())
+        matches!(self, Self::Page(page, _) if page.is_empty())
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
-            Self::Page(page) => SizeHint::with_exact(page.len() as u64),
+            Self::Page(page, _) => SizeHint::with_exact(page.len() as u64),
             Self::Stream(_) => SizeHint::default(),
         }
     }
@@ -208,15 +246,20 @@ fn all_said<'a>(headers: &'a HeaderMap, name: &'static str) -> impl Iterator<Ite
     said.flat_map(|value| value.split(',')).map(str::trim)
 }
 
-/// Browsers take the unspecified address for this machine, and let pages ask it that they keep from the others.
+/// Browsers take the unspecified address for this machine, and let pages ask it that they keep from the others; and not
+/// all of them take an address of IPv4 in one of IPv6 for this machine's, of which they would say which page asks.
 fn is_plain(authority: &Authority) -> bool {
     if authority.as_str().contains('@') {
         return false;
     }
     let host = authority.host();
     let number = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    number.parse::<IpAddr>().is_ok_and(|it| !it.to_canonical().is_unspecified())
-        || host.eq_ignore_ascii_case("localhost")
+    let is_number = match number.parse() {
+        Ok(IpAddr::V4(number)) => !number.is_unspecified(),
+        Ok(IpAddr::V6(number)) => number.is_loopback() || number.to_ipv4().is_none(),
+        Err(_) => false,
+    };
+    is_number || host.eq_ignore_ascii_case("localhost")
 }
 
 #[cfg(test)]
@@ -224,6 +267,35 @@ mod tests {
     use hyper::header::HeaderName;
 
     use super::*;
+
+    #[test]
+    fn long_pages_share_their_room() {
+        let pages = Room::default();
+        let long = || pages.admit("x".repeat(PIECES / 2 * PIECE));
+        let (one, two) = (long(), long());
+        assert!(one.is_some() && two.is_some());
+        assert!(long().is_none() && pages.admit("x".repeat(PIECE + 1)).is_none());
+        assert!(pages.admit("x".repeat(PIECE)).is_some(), "a short one takes none");
+        drop(one);
+        assert!(long().is_some() && pages.admit("x".repeat(2 * PIECES * PIECE)).is_none());
+        drop(two);
+        assert!(pages.admit("x".repeat(2 * PIECES * PIECE)).is_some());
+    }
+
+    #[test]
+    fn a_long_page_is_sent_in_pieces() {
+        let text = "0123456789".repeat(PIECE / 4);
+        let mut body = Room::default().admit(text.clone()).expect("room");
+        assert_eq!(body.size_hint().exact(), Some(text.len() as u64));
+        let mut sent = Vec::new();
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        while let Poll::Ready(Some(Ok(frame))) = Pin::new(&mut body).poll_frame(&mut context) {
+            let piece = frame.into_data().expect("data");
+            assert!(piece.len() <= PIECE);
+            sent.extend(piece);
+        }
+        assert!(sent == text.as_bytes() && body.is_end_stream());
+    }
 
     #[test]
     fn only_numbers_and_localhost_are_plain() {
@@ -245,6 +317,8 @@ mod tests {
             "0.0.0.0",
             "[::]:80",
             "[::ffff:0.0.0.0]",
+            "[::ffff:127.0.0.1]:80",
+            "[::127.0.0.1]",
             "evil.example@127.0.0.1",
         ] {
             assert!(is_disguised_by(host), "{host}");

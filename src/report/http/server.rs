@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
 use super::connections::{Connections, Pace, Permit};
-use super::pages::Pages;
+use super::pages::{Pages, Room};
 use super::{HttpState, Watcher};
 use crate::cli::ListenAddress;
 
@@ -63,6 +63,7 @@ impl Server {
             connections: Connections::new(),
             pace,
             stopping: stops,
+            room: Room::default(),
         };
         let socket = {
             let _context = runtime.enter();

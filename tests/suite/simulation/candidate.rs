@@ -204,6 +204,7 @@ async fn campaign(
         candidate: &candidate,
         ttl: game.plan.ttl,
         once: None,
+        surveys: None,
     };
     let machine = Machine::new(rules, timing, host.now(), seed);
     let clock = EngineClock(host);

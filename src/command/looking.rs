@@ -86,7 +86,7 @@ pub(super) fn history(plan: &HistoryPlan, log: &Log) -> anyhow::Result<u8> {
             plan.target.election
         ));
     }
-    let report = reported(plan, &location, &history);
+    let report = history_report(plan, &location, &history);
     let text = match plan.output {
         OutputFormat::Table => {
             format!("backend: {}\n{}", report::escape(&location), report.table())
@@ -98,7 +98,7 @@ pub(super) fn history(plan: &HistoryPlan, log: &Log) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-fn reported(plan: &HistoryPlan, location: &str, history: &History) -> HistoryReport {
+fn history_report(plan: &HistoryPlan, location: &str, history: &History) -> HistoryReport {
     let records = history.records();
     let older = records.len().saturating_sub(plan.last.map_or(usize::MAX, NonZeroUsize::get));
     let leaderships = records[older..].iter().map(|record| LeadershipReport {
@@ -132,7 +132,7 @@ async fn look_on(plan: &WaitPlan, log: &Log) -> anyhow::Result<u8> {
     match until(watcher, end, log, |seen| is_met(&plan.goal, &seen.survey)).await? {
         Until::So(_) => Ok(0),
         Until::NotSo(seen) => {
-            log.warn(format_args!("not so within {limit}: {}", in_words(&seen)));
+            log.warn(format_args!("not so within {limit}: {}", leader_in_words(&seen)));
             Ok(NOT_ACQUIRED)
         }
         Until::Unknown(reason) => bail!("no answer within {limit}: {reason}"),
@@ -160,7 +160,7 @@ fn is_met(goal: &Goal, survey: &Survey) -> bool {
     }
 }
 
-fn in_words(seen: &Seen) -> String {
+fn leader_in_words(seen: &Seen) -> String {
     match (&seen.survey.leader, &seen.pause) {
         (Some(leader), _) => format!("{} leads", leader.entry.candidate.id),
         (None, Some(pause)) => {
@@ -195,7 +195,7 @@ where
 {
     let left =
         read(plan).with_context(|| format!("cannot read the lease {}", plan.lease.display()))?;
-    report::print(&words(left)).context("cannot write to stdout")?;
+    report::print(&left_in_words(left)).context("cannot write to stdout")?;
     Ok(u8::from(!is_enough(left, plan.remaining)))
 }
 
@@ -203,7 +203,7 @@ where
 ///
 /// # Errors
 /// There is none, it cannot be read, or a stranger may have put it there.
-pub(super) fn read(plan: &CheckPlan) -> anyhow::Result<Left> {
+pub(super) fn read_lease(plan: &CheckPlan) -> anyhow::Result<Left> {
     let view = lease::read(&plan.lease, plan.owner).map_err(|error| match doubt(&error) {
         Some(Doubt { cause: Cause::Owner(owner), .. }) => {
             anyhow!("{error}, or say with --lease-owner {owner} that you trust them")
@@ -243,7 +243,7 @@ const fn is_enough(left: Left, wanted: Duration) -> bool {
     }
 }
 
-fn words(left: Left) -> String {
+fn left_in_words(left: Left) -> String {
     match left {
         Left::Nothing => "leadership has ended\n".to_owned(),
         Left::NotYet => "not leading\n".to_owned(),
@@ -258,7 +258,7 @@ fn words(left: Left) -> String {
 mod tests {
     use std::time::Duration;
 
-    use super::{CheckPlan, Left, check, is_enough, words};
+    use super::{CheckPlan, Left, check, is_enough, left_in_words};
 
     #[test]
     fn enough_is_at_least_what_was_asked_for() {
@@ -272,9 +272,12 @@ mod tests {
 
     #[test]
     fn what_is_said() {
-        assert_eq!(words(Left::Nothing), "leadership has ended\n");
-        assert_eq!(words(Left::For(Duration::from_millis(1_050))), "leading, 1.050s left\n");
-        assert_eq!(words(Left::NoLimit), "leading, no time limit\n");
+        assert_eq!(left_in_words(Left::Nothing), "leadership has ended\n");
+        assert_eq!(
+            left_in_words(Left::For(Duration::from_millis(1_050))),
+            "leading, 1.050s left\n"
+        );
+        assert_eq!(left_in_words(Left::NoLimit), "leading, no time limit\n");
     }
 
     #[test]

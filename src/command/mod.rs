@@ -77,7 +77,7 @@ fn carry_out(command: Command, origins: &Origins, log: &Log) -> anyhow::Result<u
         Command::Fence(args) => kv::fence(&FencePlan::new(args, origins)?, log),
         Command::Put(args) => kv::put(&PutPlan::new(args, origins)?, log),
         Command::Get(args) => kv::get(&GetPlan::new(args, origins)?),
-        Command::Check(args) => looking::check(&CheckPlan::new(&args)?, looking::read),
+        Command::Check(args) => looking::check(&CheckPlan::new(&args)?, looking::read_lease),
         Command::Selftest(args) => selftest::selftest(&SelftestPlan::new(args)?, log),
         Command::Doctor(args) => doctor::doctor(&DoctorPlan::new(args)?),
         Command::Config(ConfigArgs { command: ConfigCommand::Show(args) }) => {

@@ -179,42 +179,6 @@ impl SidecarPlan {
     }
 }
 
-#[cfg(all(test, feature = "file"))]
-mod tests {
-    use std::time::Duration;
-
-    use super::{ConfigError, SidecarPlan};
-    use crate::cli::{Command, parse};
-
-    fn sidecar(args: &[&str]) -> Result<SidecarPlan, ConfigError> {
-        match parse(["elect", "sidecar"].iter().chain(args)).unwrap().command {
-            Command::Sidecar(args) => SidecarPlan::new(*args),
-            other => panic!("read as {other:?}"),
-        }
-    }
-
-    #[test]
-    fn the_default_plan() {
-        let plan = sidecar(&["-e", "web"]).unwrap();
-        assert_eq!((plan.health.interval, plan.health.threshold), (Duration::from_secs(2), 3));
-        assert_eq!((plan.health.url, plan.health.command), (None, None));
-        assert_eq!(plan.campaign.candidate(7, "none").command, "elect sidecar");
-    }
-
-    #[test]
-    fn an_election_has_to_be_named() {
-        let refusal = sidecar(&[]).unwrap_err();
-        assert_eq!((&refusal, refusal.hint()), (&ConfigError::Unnamed, Some("use -e NAME")));
-    }
-
-    #[test]
-    fn what_concerns_a_command_is_not_offered() {
-        for flag in ["--after-loss=exit", "--hold=1s", "-s=TERM", "-n", "-w=1", "job"] {
-            assert!(parse(["elect", "sidecar", "-e", "web", flag]).is_err(), "{flag}");
-        }
-    }
-}
-
 /// How something is known to be well. Without URL and command it always is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HealthPlan {
@@ -273,6 +237,42 @@ impl HookPlan {
             lost: args.on_lost,
             change: args.on_change,
             timeout: args.hook_timeout,
+        }
+    }
+}
+
+#[cfg(all(test, feature = "file"))]
+mod tests {
+    use std::time::Duration;
+
+    use super::{ConfigError, SidecarPlan};
+    use crate::cli::{Command, parse};
+
+    fn sidecar(args: &[&str]) -> Result<SidecarPlan, ConfigError> {
+        match parse(["elect", "sidecar"].iter().chain(args)).unwrap().command {
+            Command::Sidecar(args) => SidecarPlan::new(*args),
+            other => panic!("read as {other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_default_plan() {
+        let plan = sidecar(&["-e", "web"]).unwrap();
+        assert_eq!((plan.health.interval, plan.health.threshold), (Duration::from_secs(2), 3));
+        assert_eq!((plan.health.url, plan.health.command), (None, None));
+        assert_eq!(plan.campaign.candidate(7, "none").command, "elect sidecar");
+    }
+
+    #[test]
+    fn an_election_has_to_be_named() {
+        let refusal = sidecar(&[]).unwrap_err();
+        assert_eq!((&refusal, refusal.hint()), (&ConfigError::Unnamed, Some("use -e NAME")));
+    }
+
+    #[test]
+    fn what_concerns_a_command_is_not_offered() {
+        for flag in ["--after-loss=exit", "--hold=1s", "-s=TERM", "-n", "-w=1", "job"] {
+            assert!(parse(["elect", "sidecar", "-e", "web", flag]).is_err(), "{flag}");
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::guard::switches::is_off;
 pub use duty::{Duty, OnDuty};
 pub use ports::{Clock, Inbox, Observer, Tree, no_inbox};
 
-use self::requests::{Raw, Request, SharedSeat};
+use self::requests::{PendingCall, Raw, SharedSeat};
 use super::history::{History, Record};
 use super::machine::{Command, Event, Machine, News, Verdict};
 use super::once::Done;
@@ -73,7 +73,7 @@ struct Driver<'a> {
     inbox: &'a mut Inbox,
     observer: &'a mut dyn Observer,
     seat: Option<SharedSeat>,
-    request: Option<Request<'a>>,
+    request: Option<PendingCall<'a>>,
     /// What the request is for, and when it was sent.
     sent: Option<(Call, Boottime)>,
     look: Option<Look<'a>>,
@@ -212,7 +212,7 @@ impl<'a> Driver<'a> {
     }
 
     /// Sends what the call asks for. Without a seat nothing is asked of one.
-    fn ask(&mut self, now: Boottime, call: &Call) -> Option<Request<'a>> {
+    fn ask(&mut self, now: Boottime, call: &Call) -> Option<PendingCall<'a>> {
         let candidacy = self.candidacy;
         Some(match call {
             Call::Open => requests::open(candidacy),

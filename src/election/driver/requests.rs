@@ -14,7 +14,7 @@ use crate::election::ranking::Field;
 use crate::election::{Ending, Reply};
 
 /// A call that is under way.
-pub(super) type Request<'a> = Pin<Box<dyn Future<Output = Result<Raw, Error>> + Send + 'a>>;
+pub(super) type PendingCall<'a> = Pin<Box<dyn Future<Output = Result<Raw, Error>> + Send + 'a>>;
 
 /// The seat is with the call that is under way; there is one.
 pub(super) type SharedSeat = Arc<Mutex<Box<dyn Seat>>>;
@@ -36,12 +36,12 @@ pub(super) const fn ending(answer: &Result<Raw, Error>) -> Ending {
     }
 }
 
-pub(super) fn open<'a>(candidacy: &Candidacy<'a>) -> Request<'a> {
+pub(super) fn open<'a>(candidacy: &Candidacy<'a>) -> PendingCall<'a> {
     let Candidacy { store, election, candidate, ttl, .. } = *candidacy;
     Box::pin(async move { store.open(election, candidate, ttl).await.map(Raw::Seat) })
 }
 
-pub(super) fn settle<'a>(candidacy: &Candidacy<'a>) -> Request<'a> {
+pub(super) fn settle<'a>(candidacy: &Candidacy<'a>) -> PendingCall<'a> {
     let Candidacy { store, election, candidate, .. } = *candidacy;
     Box::pin(async move {
         let agreement = division::settle(store, election, candidate).await?;
@@ -50,7 +50,7 @@ pub(super) fn settle<'a>(candidacy: &Candidacy<'a>) -> Request<'a> {
 }
 
 /// Of two who write at once one is overtaken, and finds it done or tries again.
-pub(super) fn announce<'a>(candidacy: &Candidacy<'a>) -> Request<'a> {
+pub(super) fn announce<'a>(candidacy: &Candidacy<'a>) -> PendingCall<'a> {
     let Candidacy { store, election, .. } = *candidacy;
     Box::pin(async move {
         let Versioned { bytes, version } = store.read(election, Cell::Control).await?;
@@ -63,7 +63,7 @@ pub(super) fn announce<'a>(candidacy: &Candidacy<'a>) -> Request<'a> {
     })
 }
 
-pub(super) fn compare<'a>(candidacy: &Candidacy<'a>) -> Request<'a> {
+pub(super) fn compare<'a>(candidacy: &Candidacy<'a>) -> PendingCall<'a> {
     let candidacy = *candidacy;
     Box::pin(async move {
         let survey = candidacy.survey().await?;
@@ -72,11 +72,11 @@ pub(super) fn compare<'a>(candidacy: &Candidacy<'a>) -> Request<'a> {
     })
 }
 
-pub(super) fn refresh<'a>(seat: SharedSeat, now: Boottime) -> Request<'a> {
+pub(super) fn refresh<'a>(seat: SharedSeat, now: Boottime) -> PendingCall<'a> {
     Box::pin(async move { seat.lock().await.refresh(now).await.map(Raw::Standing) })
 }
 
-pub(super) fn read(seat: SharedSeat, now: Boottime, cell: Cell<'_>) -> Request<'_> {
+pub(super) fn read(seat: SharedSeat, now: Boottime, cell: Cell<'_>) -> PendingCall<'_> {
     Box::pin(async move { seat.lock().await.read(now, cell).await.map(Raw::Note) })
 }
 
@@ -85,14 +85,14 @@ pub(super) fn write(
     now: Boottime,
     (cell, durability): (Cell<'_>, Durability),
     bytes: Vec<u8>,
-) -> Request<'_> {
+) -> PendingCall<'_> {
     Box::pin(async move {
         let written = seat.lock().await.write(now, cell, &bytes, durability).await?;
         Ok(Raw::Plain(Reply::Written(written)))
     })
 }
 
-pub(super) fn resign<'a>(seat: SharedSeat, history: Option<Vec<u8>>) -> Request<'a> {
+pub(super) fn resign<'a>(seat: SharedSeat, history: Option<Vec<u8>>) -> PendingCall<'a> {
     Box::pin(async move {
         let last = history.as_deref().map(|history| (Cell::History, history));
         seat.lock().await.resign(last).await?;

@@ -5,7 +5,7 @@ use elect_api::{Boottime, Error};
 
 use super::gates::{Notice, Place};
 use super::leader_state::Stage;
-use super::patience::Request;
+use super::patience::CallState;
 use super::{Command, Machine, News, Phase, Verdict};
 use crate::guard::{Ended, Order};
 
@@ -29,7 +29,7 @@ impl Machine {
         self.contact.forget_failures();
         self.phase = Phase::Resigning(now + self.timing.entry_timeout * 2);
         if !finishes {
-            self.request = Request::due(now);
+            self.request = CallState::due(now);
         }
     }
 
@@ -58,7 +58,7 @@ impl Machine {
         self.forget_the_win();
         self.phase = Phase::Campaigning(Place::None);
         self.tell_gates(now, &Notice::Rejoined);
-        self.request = Request::due(now);
+        self.request = CallState::due(now);
     }
 
     pub(super) fn resigned(&mut self, now: Boottime) {
@@ -156,7 +156,7 @@ impl Machine {
             return;
         }
         // The seat has what holds the lease, and cannot give it while it is asked something.
-        let is_asked = matches!(self.request, Request::Sent { .. });
+        let is_asked = matches!(self.request, CallState::Sent { .. });
         // Where leases end by time, there may be little left of one that could not be renewed.
         let is_unsure = self.contact.failures > 0 && !self.timing.is_local();
         if is_asked || is_unsure || !self.timing.leaves_grace(state.validity(), now) {

@@ -17,8 +17,8 @@ use elect_api::{Boottime, Error, ErrorKind, Token, Validity};
 
 use self::gates::{Gates, Notice, Place, Ruling};
 use self::leader_state::LeaderState;
+use self::patience::CallState;
 use self::patience::Contact;
-use self::patience::Request;
 use self::recording::HistoryProgress;
 use super::orders::Orders;
 use super::timing::Timing;
@@ -38,7 +38,7 @@ pub struct Machine {
     chance: fastrand::Rng,
     began: Boottime,
     phase: Phase,
-    request: Request,
+    request: CallState,
     contact: Contact,
     /// Answers since the last that had us wait or lead.
     misfits: u32,
@@ -95,7 +95,7 @@ impl Machine {
             chance: fastrand::Rng::with_seed(seed),
             began: now,
             phase: Phase::Joining,
-            request: Request::due(now),
+            request: CallState::due(now),
             contact: Contact::none(),
             misfits: 0,
             verdict: None,
@@ -109,7 +109,7 @@ impl Machine {
     #[must_use]
     pub fn after(mut self, pause: Duration) -> Self {
         self.began = self.began + pause;
-        self.request = Request::due(self.began);
+        self.request = CallState::due(self.began);
         self
     }
 
@@ -219,7 +219,7 @@ impl Machine {
         match reply {
             Reply::Opened => {
                 self.phase = Phase::Campaigning(Place::None);
-                self.request = Request::due(now);
+                self.request = CallState::due(now);
             }
             Reply::Standing(answer) => self.answered(now, answer),
             Reply::Resigned => self.resigned(now),
@@ -231,7 +231,7 @@ impl Machine {
             Reply::EndedWell(_) => self.history_read(now),
             // Nobody waits for it any more.
             Reply::Agreement(_) | Reply::Done(_) | Reply::Announced | Reply::Field(_) => {
-                self.request = Request::due(now);
+                self.request = CallState::due(now);
             }
         }
     }
@@ -309,7 +309,7 @@ impl Machine {
     /// Calls the store. The answer is waited for for so long.
     fn ask(&mut self, now: Boottime, call: Call, timeout: Duration) {
         self.contact.asks(&call);
-        self.request = Request::sent(call.clone(), now, timeout);
+        self.request = CallState::sent(call.clone(), now, timeout);
         self.say(Command::Ask(call));
     }
 
@@ -317,7 +317,7 @@ impl Machine {
         let sent = self.request.when_sent().unwrap_or(now);
         self.heard();
         let woken = self.request.is_hastened();
-        self.request = Request::due(if woken { now } else { sent + self.timing.renew_interval });
+        self.request = CallState::due(if woken { now } else { sent + self.timing.renew_interval });
         match self.phase {
             Phase::Leading(_) => self.renewed(now, answer),
             Phase::Campaigning(known) => self.placed(now, answer, known, sent),
@@ -406,7 +406,7 @@ impl Machine {
     fn ask_again(&mut self, now: Boottime) {
         self.misfits += 1;
         let pause = self.timing.backoff(self.misfits, self.chance.f64());
-        self.request = Request::due(now + pause);
+        self.request = CallState::due(now + pause);
     }
 
     fn guardian_died(&mut self, now: Boottime) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use elect_api::{Boottime, Written};
 
 use super::gates::{Notice, Place, Ruling, View};
-use super::patience::Request;
+use super::patience::CallState;
 use super::recording::HistoryProgress;
 use super::{Block, Call, Command, Heeds, Machine, News, Phase, Reply, Verdict};
 use crate::election::orders::Orders;
@@ -58,7 +58,7 @@ impl Machine {
         self.tell_gates(now, &Notice::Replied(reply));
         let is_woken = self.request.is_hastened();
         let renewal = self.confirmed.map_or(now, |sent| sent + self.timing.renew_interval);
-        self.request = Request::due(now);
+        self.request = CallState::due(now);
         if is_woken || renewal <= now {
             // Our place is looked after before anything else is asked.
             self.confirmed = None;
@@ -67,7 +67,7 @@ impl Machine {
             // It may be another by now.
             Ruling::Block(_) | Ruling::Rejoin(_) | Ruling::Outdone if is_woken => {}
             ruling @ Ruling::Block(_) => {
-                self.request = Request::due(renewal);
+                self.request = CallState::due(renewal);
                 self.obey(now, ruling);
             }
             ruling => self.obey(now, ruling),
@@ -82,7 +82,7 @@ impl Machine {
                 if call.is_of_history() {
                     self.block = None;
                 }
-                self.request = Request::due(now);
+                self.request = CallState::due(now);
             }
             Ruling::LookAgain => self.ask_again(now),
             Ruling::Block(block) => self.start_nothing(now, block),
@@ -91,7 +91,7 @@ impl Machine {
                     self.say(Command::Tell(news));
                 }
                 self.rejoins = true;
-                self.request = Request::due(now);
+                self.request = CallState::due(now);
             }
             Ruling::Outdone => self.lose_patience(now),
             Ruling::Leave(verdict) => self.leave(now, verdict),
@@ -110,7 +110,7 @@ impl Machine {
             Block::Delay { until, .. } => self.request.hasten(until),
             Block::Pause(_) => {}
             Block::Exclusion(_) => {
-                self.request = Request::due(now + self.timing.renew_interval);
+                self.request = CallState::due(now + self.timing.renew_interval);
                 self.say(Command::LookOut);
             }
         }

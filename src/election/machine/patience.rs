@@ -160,7 +160,7 @@ impl Machine {
             contact.refuses = None;
         }
         let pause = self.timing.backoff(self.contact.failures, self.chance.f64());
-        self.request = Request::due(now + pause);
+        self.request = CallState::due(now + pause);
         match self.phase {
             Phase::Joining | Phase::Campaigning(_)
                 if error.is_permanent() || self.has_tried_enough(now + pause) =>
@@ -247,7 +247,7 @@ impl Machine {
 
 /// The one call to the store that may be under way, or when the next is due.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Request {
+pub(super) enum CallState {
     /// None is under way; the next is due at this instant.
     Due(Boottime),
     Sent {
@@ -260,7 +260,7 @@ pub(super) enum Request {
     Never,
 }
 
-impl Request {
+impl CallState {
     pub(super) const fn due(at: Boottime) -> Self {
         Self::Due(at)
     }

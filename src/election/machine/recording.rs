@@ -6,7 +6,7 @@ use elect_api::{Boottime, Error, ErrorKind, Written};
 use nix::sys::signal::Signal;
 
 use super::leader_state::Stage;
-use super::patience::Request;
+use super::patience::CallState;
 use super::{Call, Command, EndRecord, Machine, News, Phase, Verdict};
 use crate::guard::Ended;
 
@@ -23,12 +23,12 @@ impl Machine {
         state.enter(Stage::Recording(until));
         self.abandon_request();
         self.contact.begin_anew();
-        self.request = Request::due(now);
+        self.request = CallState::due(now);
         true
     }
 
     pub(super) fn recorded(&mut self, now: Boottime, written: &Written) {
-        self.request = Request::due(now);
+        self.request = CallState::due(now);
         match written.why_not() {
             None => {
                 self.heard();
@@ -42,7 +42,7 @@ impl Machine {
         if !error.is_permanent() {
             return self.failed(now, error);
         }
-        self.request = Request::due(now);
+        self.request = CallState::due(now);
         let why = format!("{SUCCEEDED}: {error:#}");
         self.verdict = None;
         self.leave(now, Verdict::Failed(why));
@@ -95,7 +95,7 @@ impl Machine {
     /// What is to be asked next, when, and by when there has to be an answer: nothing of this keeps a renewal waiting.
     fn next_of_history(&self) -> Option<(Call, Boottime, Boottime)> {
         let Phase::Leading(state) = &self.phase else { return None };
-        let Request::Due(renewal) = self.request else { return None };
+        let CallState::Due(renewal) = self.request else { return None };
         let (call, due) = match self.progress {
             HistoryProgress::Unread(due) => (Call::ReadHistory, due),
             HistoryProgress::Unsaid(due) => (Call::WriteHistory, due),
@@ -140,14 +140,14 @@ impl Machine {
     /// The renewal that was due is due again: at its time, or at once if there was a wake.
     fn back_to_renewals(&mut self, now: Boottime) {
         let renewal = match self.request {
-            Request::Sent { overdue, hastened: false, .. }
+            CallState::Sent { overdue, hastened: false, .. }
                 if matches!(self.phase, Phase::Leading(_)) =>
             {
                 overdue
             }
             _ => now,
         };
-        self.request = Request::due(renewal);
+        self.request = CallState::due(renewal);
     }
 
     pub(super) fn history_read(&mut self, now: Boottime) {
@@ -185,7 +185,7 @@ impl Machine {
     /// Whether what is under way is waited for before we resign, so that our end can be told. It is not for long.
     pub(super) fn finishes_the_chapter(&mut self, now: Boottime) -> bool {
         match &mut self.request {
-            Request::Sent { call, overdue, .. }
+            CallState::Sent { call, overdue, .. }
                 if call.is_of_history() && self.progress != HistoryProgress::Closed =>
             {
                 *overdue = (*overdue).min(now + LAST_PATIENCE);

@@ -234,7 +234,7 @@ fn room_with(before: usize, seen: &Seen) -> Result<usize, NoRoom> {
     if all <= ROOM { Ok(all) } else { Err(NoRoom(seen.election.clone())) }
 }
 
-/// There are more candidates than are shown at once; this election is among them.
+/// There is more than is shown at once; this election is a part of it.
 #[derive(Debug)]
 struct NoRoom(ElectionName);
 
@@ -246,7 +246,7 @@ impl fmt::Display for NoRoom {
         let one = one.as_ref().unwrap_or(&self.0);
         write!(
             f,
-            "there are more candidates than are shown at once: name one election, or one part of it, as {one}:0"
+            "there is more than is shown at once: name one election, or one part of it, as {one}:0"
         )
     }
 }

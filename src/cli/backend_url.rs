@@ -170,7 +170,7 @@ pub struct ListenAddress {
     port: u16,
 }
 
-/// Whoever is to be heard from elsewhere says so.
+/// The host where none is named. To be reached from other machines takes naming one.
 const LOOPBACK: &str = "127.0.0.1";
 const EXAMPLES: &str = "write 9090, 127.0.0.1:9090, [::1]:9090 or 0.0.0.0:9090";
 

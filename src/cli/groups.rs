@@ -57,7 +57,7 @@ pub struct CampaignArgs {
 
     /// The greatest leads next; 0 never leads
     ///
-    /// 0 to 1000000. Among equals, whoever joined first leads first. `elect priority` changes it while it waits.
+    /// From 0 to 1000000. Candidates of equal priority lead in the order in which they joined. `elect priority` changes it later.
     #[arg(long, env = "ELECT_PRIORITY", value_name = "N", default_value_t = Candidate::USUAL_PRIORITY, value_parser = whole::<u32>(0..=MAX_PRIORITY.into()), help_heading = ELECTION)]
     pub priority: u32,
 

@@ -143,7 +143,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// Whoever is nearer to the user beats who is farther away.
+    /// The least one counts: a flag beats a variable, and a variable beats the file.
     const fn distance(&self) -> u8 {
         match self {
             Self::Flag => 0,

@@ -325,8 +325,11 @@ mod tests {
     /// How many candidates are in each of two parts.
     const SOME: usize = (ROOM - 4 * BESIDES) / 2 / (BESIDES + "awebjobscan".len());
 
-    /// A store with one election that is led and one that is not.
-    struct Fake;
+    /// A store with one election that is led and one that is not; or with so many that are paused.
+    #[derive(Default)]
+    struct Fake {
+        paused: usize,
+    }
 
     #[async_trait]
     impl Store for Fake {
@@ -348,6 +351,11 @@ mod tests {
                 return Err(Error::new(ErrorKind::Denied, "not for you"));
             }
             let mut asked = Versioned::default();
+            if self.paused > 0 {
+                let long = |bytes: usize| "\u{1f600}".repeat(bytes / 4);
+                let request = Request::new(long(1 << 12), Some(long(1 << 12)));
+                asked.bytes = Some(Orders::default().paused(Some(request)).to_bytes());
+            }
             if election.as_str() == "crowd" && cell == Cell::Control {
                 asked.bytes = Some(Orders::default().divided(Division::Shards(3)).to_bytes());
             }
@@ -396,6 +404,12 @@ mod tests {
         }
 
         async fn list(&self, scope: Scope) -> Result<Vec<ElectionName>, Error> {
+            if self.paused > 0 {
+                let all = if scope == Scope::Asked { self.paused } else { 0 };
+                return Ok((0..all)
+                    .filter_map(|number| format!("p{number}").parse().ok())
+                    .collect());
+            }
             let names: &[&str] = match scope {
                 Scope::Entered => &["idle", "led"],
                 Scope::Asked => &["closed", "led", "resumed"],
@@ -404,60 +418,11 @@ mod tests {
         }
     }
 
-    /// A store with more paused elections than anybody can look at.
-    struct Paused;
-
-    #[async_trait]
-    impl Store for Paused {
-        fn profile(&self) -> Profile {
-            Fake.profile()
-        }
-
-        async fn open(
-            &self,
-            election: &ElectionName,
-            candidate: &Candidate,
-            ttl: Duration,
-        ) -> Result<Box<dyn Seat>, Error> {
-            Fake.open(election, candidate, ttl).await
-        }
-
-        async fn survey(&self, _: &ElectionName) -> Result<Survey, Error> {
-            Ok(Survey::default())
-        }
-
-        async fn read(&self, _: &ElectionName, _: Cell<'_>) -> Result<Versioned, Error> {
-            let long = |bytes: usize| "\u{1f600}".repeat(bytes / 4);
-            let request = Request::new(long(1 << 12), Some(long(1 << 12)));
-            let bytes = Some(Orders::default().paused(Some(request)).to_bytes());
-            Ok(Versioned { bytes, version: 1 })
-        }
-
-        async fn write(
-            &self,
-            election: &ElectionName,
-            cell: Cell<'_>,
-            bytes: &[u8],
-            condition: If,
-        ) -> Result<Written, Error> {
-            Fake.write(election, cell, bytes, condition).await
-        }
-
-        async fn remove(&self, election: &ElectionName, what: Removal<'_>) -> Result<(), Error> {
-            Fake.remove(election, what).await
-        }
-
-        async fn list(&self, scope: Scope) -> Result<Vec<ElectionName>, Error> {
-            let number = if scope == Scope::Asked { 3000 } else { 0 };
-            Ok((0..number).filter_map(|number| format!("p{number}").parse().ok()).collect())
-        }
-    }
-
     fn seen(named: &[&str], reach: Reach) -> anyhow::Result<Snapshot> {
-        seen_in(&Fake, named, reach)
+        seen_in(&Fake::default(), named, reach)
     }
 
-    fn seen_in(store: &dyn Store, named: &[&str], reach: Reach) -> anyhow::Result<Snapshot> {
+    fn seen_in(store: &Fake, named: &[&str], reach: Reach) -> anyhow::Result<Snapshot> {
         let named: Vec<ElectionName> = named.iter().map(|name| name.parse().unwrap()).collect();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(look(store, &named, 1, reach))
@@ -465,7 +430,7 @@ mod tests {
 
     fn names_seen(named: &[&str]) -> (Vec<String>, bool) {
         let snapshot = seen(named, Reach::Parts).unwrap();
-        let report = StatusReport { elections: snapshot.statuses(&Fake.profile()) };
+        let report = StatusReport { elections: snapshot.statuses(&Fake::default().profile()) };
         assert!(report.elections.iter().all(|election| election.backend == "fake:here"));
         let left_out: Vec<_> = snapshot.left_out.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(left_out, if named.is_empty() { vec!["closed"] } else { vec![] });
@@ -497,7 +462,8 @@ mod tests {
     /// Nobody is in them, and each reason is as long as one may be.
     #[test]
     fn pauses_take_room_as_well() {
-        let snapshot = seen_in(&Paused, &[], Reach::Whole).expect("as many as there is room for");
+        let snapshot = seen_in(&Fake { paused: 3000 }, &[], Reach::Whole)
+            .expect("as many as there is room for");
         let (seen, left_out) = (snapshot.elections.len(), snapshot.left_out.len());
         assert!(seen > 1000 && seen < ROOM / (1 << 13), "{seen}");
         assert_eq!(left_out, FULL + 1, "the others are not looked at");

@@ -45,7 +45,7 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('config', 'config', [CompletionResultType]::ParameterValue, 'Look at the configuration')
             [CompletionResult]::new('completions', 'completions', [CompletionResultType]::ParameterValue, 'Print a shell''s script that completes what is typed')
             [CompletionResult]::new('man', 'man', [CompletionResultType]::ParameterValue, 'Print a page of the manual')
-            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Explain a subcommand in full')
+            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Explain a subcommand or a topic, or find a word')
             break
         }
         'elect;run' {
@@ -338,7 +338,7 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             break
         }
         'elect;man' {
-            [CompletionResult]::new('--dir', '--dir', [CompletionResultType]::ParameterName, 'Write all pages to this folder')
+            [CompletionResult]::new('--dir', '--dir', [CompletionResultType]::ParameterName, 'Write all pages to man1 and man7 in this folder')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
             break

@@ -42,7 +42,7 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand config 'Look at the configuration'
             cand completions 'Print a shell''s script that completes what is typed'
             cand man 'Print a page of the manual'
-            cand help 'Explain a subcommand in full'
+            cand help 'Explain a subcommand or a topic, or find a word'
         }
         &'elect;run'= {
             cand -b 'Where the election is kept'
@@ -312,7 +312,7 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand --help 'Print this help'
         }
         &'elect;man'= {
-            cand --dir 'Write all pages to this folder'
+            cand --dir 'Write all pages to man1 and man7 in this folder'
             cand -h 'Print this help'
             cand --help 'Print this help'
         }

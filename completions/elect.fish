@@ -46,7 +46,7 @@ complete -c elect -n "__fish_elect_needs_command" -f -a "dashboard" -d 'Print al
 complete -c elect -n "__fish_elect_needs_command" -f -a "config" -d 'Look at the configuration'
 complete -c elect -n "__fish_elect_needs_command" -f -a "completions" -d 'Print a shell\'s script that completes what is typed'
 complete -c elect -n "__fish_elect_needs_command" -f -a "man" -d 'Print a page of the manual'
-complete -c elect -n "__fish_elect_needs_command" -f -a "help" -d 'Explain a subcommand in full'
+complete -c elect -n "__fish_elect_needs_command" -f -a "help" -d 'Explain a subcommand or a topic, or find a word'
 complete -c elect -n "__fish_elect_using_subcommand run" -s b -l backend -d 'Where the election is kept' -r -f
 complete -c elect -n "__fish_elect_using_subcommand run" -s e -l election -d 'Its name [default: the command\'s file name]' -r -f -a "(__elect_names elections)"
 complete -c elect -n "__fish_elect_using_subcommand run" -l id -d 'Label of this candidate [default: host name]' -r -f
@@ -242,7 +242,7 @@ complete -c elect -n "__fish_elect_using_subcommand config; and __fish_seen_subc
 complete -c elect -n "__fish_elect_using_subcommand config; and __fish_seen_subcommand_from show" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand completions" -l dir -d 'Write the scripts of all shells to this folder' -r -f -a "(__fish_complete_directories)"
 complete -c elect -n "__fish_elect_using_subcommand completions" -s h -l help -d 'Print this help'
-complete -c elect -n "__fish_elect_using_subcommand man" -l dir -d 'Write all pages to this folder' -r -f -a "(__fish_complete_directories)"
+complete -c elect -n "__fish_elect_using_subcommand man" -l dir -d 'Write all pages to man1 and man7 in this folder' -r -f -a "(__fish_complete_directories)"
 complete -c elect -n "__fish_elect_using_subcommand man" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand help" -s h -l help -d 'Print this help'
 

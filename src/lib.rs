@@ -32,7 +32,7 @@
 //!
 //! What there is to know about it:
 //!
-//! - **At most one leads**, under the conditions that README gives for commands, provided that the program has
+//! - **At most one leads**, under the conditions that the manual gives for commands, provided that the program has
 //!   stopped its work by the [deadline](Validity::deadline). Nothing of it can be killed: whoever goes on beyond that
 //!   may do so beside the next leader. [`Validity::lost`] ends in time, with the [grace](Campaign::grace) left.
 //! - **Work in a `select!` as above ends where it awaits**, which it has to do at least once within the grace. Work on
@@ -200,6 +200,7 @@
 //! | a flag of `run` | `cli/run.rs`, or `cli/groups.rs` if a sidecar has it too; its value in `config/plan.rs`, or `config/campaign.rs`; what the engine is to know in `Rules` (`command/run/terms.rs`). What few need is named in `cli/help.rs`, what belongs to one run in `config/variables.rs` |
 //! | a condition of a start | a gate in `election/machine/gates`; what people are told of it is a variant of `Block` in `election/machine/messages.rs` |
 //! | what `status` shows | `report/status`; it is seen in `command/look/snapshot.rs` |
+//! | a page of the manual | `manual/TOPIC.md`, and its name in `manual/mod.rs`; that of a store is `manual.md` beside its code |
 //! | a subcommand | its arguments in `cli`, its plan in `config`, what it does in `command`, and a line in the `mod.rs` of each |
 //! | a store | a crate in `backends` that passes the laws (`elect_testkit::conformance!`), a feature in `Cargo.toml`, and its scheme in `config/stores.rs` and `cli/backend_url.rs` |
 
@@ -222,6 +223,8 @@ pub mod fuzzing;
 #[doc(hidden)]
 pub mod guard;
 mod library;
+#[doc(hidden)]
+pub mod manual;
 #[doc(hidden)]
 pub mod report;
 

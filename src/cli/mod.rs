@@ -112,7 +112,7 @@ pub enum Command {
     Completions(CompletionsArgs),
     /// Print a page of the manual
     Man(ManArgs),
-    /// Explain a subcommand in full
+    /// Explain a subcommand or a topic, or find a word
     Help(HelpArgs),
     /// List names for a shell to complete
     #[command(hide = true)]

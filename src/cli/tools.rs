@@ -143,26 +143,28 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = MAN_EXAMPLES)]
 pub struct ManArgs {
-    /// Write all pages to this folder
+    /// Write all pages to man1 and man7 in this folder
     #[arg(long, env = "ELECT_DIR", value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub dir: Option<PathBuf>,
 
-    /// The subcommand to print the page of; all of elect's if none
-    #[arg(value_name = "SUBCOMMAND")]
+    /// The subcommand or topic of the page; elect as a whole if none
+    #[arg(value_name = "SUBCOMMAND|TOPIC")]
     pub words: Vec<String>,
 }
 
 const HELP_EXAMPLES: &str = "\
 Examples:
-  elect help run
-  elect help config show";
+  elect help                 all subcommands, and all topics of the manual
+  elect help run             every flag of a subcommand
+  elect help cron            a topic of the manual
+  elect help maintenance     where the manual has this word";
 
 /// The arguments of `elect help`.
 #[derive(Args, Debug)]
 #[command(after_help = HELP_EXAMPLES)]
 pub struct HelpArgs {
-    /// The subcommand to explain; elect as a whole if none
-    #[arg(value_name = "SUBCOMMAND")]
+    /// A subcommand, a topic of the manual, or words to look for
+    #[arg(value_name = "WORD", allow_hyphen_values = true)]
     pub words: Vec<String>,
 }
 

@@ -21,6 +21,7 @@ use crate::cli::{
     OutputFormat, ShowArgs,
 };
 use crate::config::{self, BackendUrl};
+use crate::manual::{self, Topic};
 use crate::report::{self, ConfigReport, FAILED};
 
 /// Reports on stdout. The exit code is 0, or 125 for words that the subcommand does not understand.
@@ -87,39 +88,93 @@ pub(super) fn completions(args: &CompletionsArgs) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// Prints one page of the manual, or writes all to a folder. The exit code is 0.
+/// Prints one page of the manual, or writes all below a folder. The exit code is 0.
 ///
 /// # Errors
-/// There is no such subcommand; the folder, or stdout, cannot be written.
+/// There is no such page; the folder, or stdout, cannot be written.
 pub(super) fn man(args: &ManArgs) -> anyhow::Result<u8> {
     if let Some(dir) = &args.dir {
         write_all(dir, &report::manual_pages(cli::manual())?)?;
+        let topics = manual::topics()
+            .map(|topic| (format!("man7/elect-{}.7", topic.name), topic.man_page()));
+        write_all(dir, &topics.collect::<Vec<_>>())?;
         return Ok(0);
     }
     match report::manual_page(cli::manual(), &args.words)? {
         Some(page) => say(&page),
-        None => no_such(&args.words),
+        None => match topic(&args.words) {
+            Some(topic) => say(&topic.man_page()),
+            None => bail!("there is no page {:?}: `elect help` lists them", args.words.join(" ")),
+        },
     }
 }
 
-/// Explains a subcommand in full. The exit code is 0.
+/// Explains a subcommand, a topic of the manual, or both where they have one name; shows where the manual has other words.
+/// The exit code is 0.
 ///
 /// # Errors
-/// There is no such subcommand, or stdout cannot be written.
+/// Nothing in the manual has these words, or stdout cannot be written.
 pub(super) fn help(args: &HelpArgs) -> anyhow::Result<u8> {
-    match report::explanation(cli::manual(), &args.words) {
-        Some(text) => say(&text),
-        None => no_such(&args.words),
+    let (width, has_style) = report::shape_of_stdout();
+    let mut parts: Vec<String> =
+        report::explanation(cli::manual(), &args.words).into_iter().collect();
+    if args.words.is_empty() {
+        parts.push(contents());
     }
+    parts.extend(topic(&args.words).map(|topic| topic.for_terminal(width, has_style)));
+    if parts.is_empty() {
+        parts.push(found(&args.words)?);
+    }
+    report::print_paged(&parts.join("\n")).context("cannot write to stdout")?;
+    Ok(0)
+}
+
+fn topic(words: &[String]) -> Option<Topic> {
+    let [name] = words else { return None };
+    manual::topic(name)
+}
+
+/// All topics, a line each.
+fn contents() -> String {
+    let widest = manual::topics().map(|topic| topic.name.len()).max().unwrap_or(0);
+    let lines =
+        manual::topics().map(|topic| format!("  {:widest$}  {}\n", topic.name, topic.summary()));
+    let lines: String = lines.collect();
+    format!(
+        "Topics of the manual (`elect help TOPIC`, or `man elect-TOPIC`):\n{lines}\n`elect help WORD` finds a word in all of it.\n"
+    )
+}
+
+/// How many places are shown that have the words.
+const MOST_PLACES: usize = 20;
+
+/// Where the manual has these words.
+fn found(words: &[String]) -> anyhow::Result<String> {
+    let manual = cli::manual();
+    let flags = words.iter().flat_map(|word| report::flags(&manual, word.trim_start_matches('-')));
+    let flags: Vec<String> = flags.map(|flag| flag + "\n").collect();
+    let places = manual::search(words);
+    let words = words.join(" ");
+    if flags.is_empty() && places.is_empty() {
+        let names = manual::topics().map(|topic| topic.name);
+        let names = names.chain(manual.get_subcommands().map(clap::Command::get_name));
+        let near = names
+            .max_by(|one, other| strsim::jaro(&words, one).total_cmp(&strsim::jaro(&words, other)));
+        let near = near.filter(|name| strsim::jaro(&words, name) > 0.8);
+        let near = near.map(|name| format!(" (did you mean {name:?}?)")).unwrap_or_default();
+        bail!("the manual has nothing about {words:?}{near}; `elect help` lists its topics");
+    }
+    let more = places.len().saturating_sub(MOST_PLACES);
+    let shown = places.into_iter().take(MOST_PLACES).map(|place| {
+        format!("elect help {}, \"{}\":\n    {}\n", place.topic, place.heading, place.excerpt)
+    });
+    let more = (more > 0).then(|| format!("and {more} more places\n"));
+    Ok(flags.into_iter().chain(shown).chain(more).collect())
 }
 
 fn say(text: &str) -> anyhow::Result<u8> {
     report::print(text).context("cannot write to stdout")?;
     Ok(0)
-}
-
-fn no_such(words: &[String]) -> anyhow::Result<u8> {
-    bail!("there is no subcommand {:?}: `elect help` lists them", words.join(" "))
 }
 
 fn write_all(dir: &Path, files: &[(String, String)]) -> anyhow::Result<()> {

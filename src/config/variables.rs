@@ -16,6 +16,9 @@ pub const LEADER_ID: &str = "ELECT_LEADER_ID";
 /// Where `--http` listens.
 pub const HTTP_ADDRESS: &str = "ELECT_HTTP_ADDRESS";
 
+/// What tells a hook of `--on-lost` how the command ended, as a shell shows it.
+pub const EXIT_CODE: &str = "ELECT_EXIT_CODE";
+
 /// What tells a command who leads.
 pub const LEADER_ELECTION: &str = "ELECT_LEADER_ELECTION";
 
@@ -60,8 +63,9 @@ const ALIKE: f64 = 0.7;
 const VERY_ALIKE: f64 = 0.85;
 
 /// What a command finds in its environment, and what stands in for parts of a URL.
-const WITHOUT_FLAG: [&str; 12] = [
+const WITHOUT_FLAG: [&str; 13] = [
     TOKEN,
+    EXIT_CODE,
     SLOT,
     SHARD,
     LEADER_ID,

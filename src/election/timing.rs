@@ -365,7 +365,7 @@ mod tests {
         assert_eq!(timing.regrant(Validity::Unlimited), Ok(timing));
     }
 
-    /// The table in README, as the checks above have it.
+    /// The tables of the manual, as the checks above have it.
     fn table() -> String {
         use std::fmt::Write as _;
         let cadence = |lease| match lease {
@@ -397,16 +397,16 @@ mod tests {
     }
 
     #[test]
-    fn the_readme_has_the_table_that_holds() {
-        let readme = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md"));
-        assert!(readme.contains(&table()), "the table in README is to be:\n{}", table());
+    fn the_manual_has_the_table_that_holds() {
+        let manual = include_str!("../manual/leases.md");
+        assert!(manual.contains(&table()), "its tables have to be:\n{}", table());
     }
 
     /// The command is asked to stop at the soft deadline of the last proof, which is as old as the anchor
     /// lags behind, and up to one renewal older.
     #[test]
-    fn the_readme_says_how_long_a_store_may_be_silent() {
-        let readme = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md"));
+    fn the_manual_says_how_long_a_store_may_be_silent() {
+        let manual = include_str!("../manual/leases.md");
         for (store, lease) in [("etcd", ETCD), ("ZooKeeper", ZOOKEEPER)] {
             let timing = Timing::new(&Wishes::default(), lease).expect("defaults hold");
             let Lease::Timed(cadence) = lease else { unreachable!("it ends by time") };
@@ -420,7 +420,7 @@ mod tests {
                 shortest.as_secs_f64(),
                 longest.as_secs_f64()
             );
-            assert!(readme.replace('\n', " ").contains(&said), "README is to say: {said}");
+            assert!(manual.replace('\n', " ").contains(&said), "it has to say: {said}");
         }
     }
 

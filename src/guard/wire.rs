@@ -128,6 +128,16 @@ pub enum Ended {
     Signaled(u8),
 }
 
+impl Ended {
+    /// The code by which a shell shows it: 128 and the number of a signal.
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Exited(code) => code,
+            Self::Signaled(signal) => signal.saturating_add(128),
+        }
+    }
+}
+
 impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

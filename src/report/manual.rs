@@ -2,7 +2,7 @@
 
 use std::io;
 
-use clap::Command;
+use clap::{Arg, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
@@ -26,7 +26,7 @@ pub fn manual_page(mut manual: Command, words: &[String]) -> io::Result<Option<S
     find(&manual, words).map(page).transpose()
 }
 
-/// All pages, by the names of their files.
+/// The pages of all subcommands, by the names of their files.
 ///
 /// # Errors
 /// As [`manual_page`].
@@ -34,8 +34,22 @@ pub fn manual_pages(mut manual: Command) -> io::Result<Vec<(String, String)>> {
     manual.build();
     all(&manual)
         .into_iter()
-        .map(|command| Ok((format!("{}.{SECTION}", name(command)), page(command)?)))
+        .map(|command| Ok((format!("man{SECTION}/{}.{SECTION}", name(command)), page(command)?)))
         .collect()
+}
+
+/// The flags whose names have this word in them, each with the subcommand that has it and what it is for.
+pub fn flags(manual: &Command, word: &str) -> Vec<String> {
+    let is_meant = |arg: &&Arg| arg.get_long().is_some_and(|long| long.contains(word));
+    let of = |command: &Command| -> Vec<String> {
+        let found = command.get_arguments().filter(is_meant);
+        let line = |arg: &Arg| {
+            let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+            format!("elect {} --{}: {help}", command.get_name(), arg.get_long().unwrap_or_default())
+        };
+        found.map(line).collect()
+    };
+    manual.get_subcommands().flat_map(of).collect()
 }
 
 fn find<'a>(command: &'a Command, words: &[String]) -> Option<&'a Command> {

@@ -25,7 +25,9 @@ pub use doctor::{
 };
 pub use elect_api::text::escape;
 pub use log::{Level, Log, chain};
-pub use manual::{SHELLS, completion_file, completions, explanation, manual_page, manual_pages};
+pub use manual::{
+    SHELLS, completion_file, completions, explanation, flags, manual_page, manual_pages,
+};
 pub use observation::{Change, Observation};
 pub use observation::{HistoryReport, LeadershipReport};
 pub use outcome::{FAILED, LOST, NOT_ACQUIRED, NOT_EXECUTABLE, NOT_FOUND, Outcome};
@@ -33,7 +35,9 @@ pub use outcome::{OutcomeFile, OutcomeRecord};
 pub use progress::{Line, Waiting};
 pub use renewals::Renewals;
 pub use renewals::Suspicion;
-pub use screen::{Screen, can_print, has_reader, offer, print, write_out};
+pub use screen::{
+    Screen, can_print, has_reader, offer, print, print_paged, shape_of_stdout, write_out,
+};
 pub use selftest::{CheckReport, CheckResult, SelftestReport, milliseconds};
 pub use service_manager::ServiceManager;
 pub use status::{

@@ -1,9 +1,15 @@
 //! What is written to a terminal, and to stdout.
 
-use std::io::{self, ErrorKind, IsTerminal as _, Write};
+use std::env;
+use std::fs::File;
+use std::io::{self, ErrorKind, IsTerminal as _, Seek as _, Write};
 use std::os::fd::AsFd as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
 
+use anstream::{AutoStream, ColorChoice};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
 use nix::unistd::write;
 use terminal_size::{Height, Width, terminal_size_of};
@@ -127,6 +133,51 @@ pub fn print(text: &str) -> io::Result<()> {
 /// As [`print()`].
 pub fn offer(text: &str) -> io::Result<bool> {
     offer_bytes(text.as_bytes())
+}
+
+/// How wide the terminal on stdout is, in columns, and whether what is written there may have styles.
+pub fn shape_of_stdout() -> (usize, bool) {
+    let stdout = io::stdout();
+    let columns = terminal_size_of(&stdout).map_or(USUAL.1, |(Width(columns), _)| columns.into());
+    (columns, AutoStream::choice(&stdout) != ColorChoice::Never)
+}
+
+/// Writes to stdout; where that is a terminal with less lines, this process becomes the pager that shows it: the one of
+/// `PAGER`, or `less`. An empty `PAGER`, and one that cannot be executed, is none.
+///
+/// # Errors
+/// As [`print()`].
+pub fn print_paged(text: &str) -> io::Result<()> {
+    let stdout = io::stdout();
+    let size = terminal_size_of(&stdout);
+    let rows = size.map_or(USUAL.0, |(_, Height(rows))| rows.into());
+    if stdout.is_terminal() && text.lines().count() >= rows {
+        become_pager(text);
+    }
+    print(text)
+}
+
+/// Does not come back if there is a pager.
+fn become_pager(text: &str) {
+    let pager = env::var("PAGER").unwrap_or_else(|_| "less".to_owned());
+    let words = shlex::split(&pager).unwrap_or_default();
+    let (Some((program, words)), Ok(file)) = (words.split_first(), in_memory(text)) else { return };
+    let mut command = Command::new(program);
+    command.args(words).stdin(file);
+    if env::var_os("LESS").is_none() {
+        // Styles as they are; what fits is left where it is.
+        command.env("LESS", "FRX");
+    }
+    // Who has no such program reads it without.
+    let _: io::Error = command.exec();
+}
+
+/// A file with this text, to be read from its beginning.
+fn in_memory(text: &str) -> io::Result<File> {
+    let mut file = File::from(memfd_create("help", MFdFlags::MFD_CLOEXEC)?);
+    file.write_all(text.as_bytes())?;
+    file.rewind()?;
+    Ok(file)
 }
 
 /// Writes bytes to stdout, as they are. As with [`print()`], a reader that has gone away is no error.

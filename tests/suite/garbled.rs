@@ -1,5 +1,5 @@
 //! A store whose answers are garbled on their way: whatever it says ends no process of ours, and once it is sound again
-//! so is the election. Meanwhile it may have two lead, as README says of whoever can change its answers: that is counted.
+//! so is the election. Meanwhile it may have two lead, as the manual says of whoever can change its answers: that is counted.
 
 use std::time::Duration;
 

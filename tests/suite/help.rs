@@ -7,10 +7,12 @@ use std::process::Command;
 
 use clap::Command as Grammar;
 use elect::cli;
-use elect_testkit::program::Elect;
+use elect::manual;
+use elect_testkit::program::{Elect, eventually};
 use tempfile::TempDir;
 
-use crate::support::installed;
+use crate::support::{Ground, installed};
+use crate::terminal::{does, shell};
 
 const ELECT: &str = env!("CARGO_BIN_EXE_elect");
 
@@ -68,14 +70,14 @@ fn help_of_each_subcommand_fits_a_screen_and_shows_an_example() {
 fn every_flag_is_in_the_full_help_and_in_the_manual() {
     let folder = TempDir::new().unwrap();
     Elect::new(ELECT).args(["man", "--dir"]).arg(folder.path()).run().exits(0).is_silent();
-    let pages = fs::read_dir(folder.path()).unwrap().count();
+    let pages = fs::read_dir(folder.path().join("man1")).unwrap().count();
     assert_eq!(pages, all().len());
     for (words, command) in all() {
         let name = ["elect".to_owned()].iter().chain(&words).cloned().collect::<Vec<_>>().join("-");
-        let page = fs::read_to_string(folder.path().join(format!("{name}.1"))).unwrap();
+        let page = fs::read_to_string(folder.path().join(format!("man1/{name}.1"))).unwrap();
         let alone = Elect::new(ELECT).arg("man").args(&words).run().exits(0).is_quiet().stdout;
         assert_eq!(page, alone, "{words:?}");
-        let rendered = rendered(&folder.path().join(format!("{name}.1")));
+        let rendered = rendered(&folder.path().join(format!("man1/{name}.1")));
         let full = Elect::new(ELECT).arg("help").args(&words).run().exits(0).is_quiet().stdout;
         for text in [&rendered, &full] {
             for flag in long_flags(&command) {
@@ -87,8 +89,75 @@ fn every_flag_is_in_the_full_help_and_in_the_manual() {
             assert!(text.to_uppercase().contains("EXAMPLES"), "{words:?}: {text}");
         }
     }
-    let ended = Elect::new(ELECT).args(["help", "nonsense"]).run().exits(125);
-    ended.says("`elect help` lists them").prints("");
+}
+
+#[test]
+fn every_topic_is_a_page_of_help_and_of_the_manual() {
+    let folder = TempDir::new().unwrap();
+    Elect::new(ELECT).args(["man", "--dir"]).arg(folder.path()).run().exits(0).is_silent();
+    let contents = said(&[], "help");
+    let mut count = 0;
+    for topic in manual::topics() {
+        count += 1;
+        let name = topic.name;
+        assert!(
+            contents.contains(&format!("\n  {name:13}  {}\n", topic.summary())),
+            "{name}: {contents}"
+        );
+        let page = folder.path().join(format!("man7/elect-{name}.7"));
+        let alone = Elect::new(ELECT).args(["man", name]).run().exits(0).is_quiet().stdout;
+        // One that has the name of a subcommand is the second page of that name.
+        let is_both = all().iter().any(|(words, _)| *words == [name]);
+        assert_eq!(fs::read_to_string(&page).unwrap() == alone, !is_both, "{name}");
+        let (rendered, help) = (rendered(&page), said(&["help".to_owned()], name));
+        assert!(rendered.contains(&format!("elect-{name} - {}", topic.summary())), "{rendered}");
+        for heading in topic.text.lines().filter_map(|line| line.strip_prefix("## ")) {
+            let heading = heading.replace('`', "");
+            assert!(rendered.contains(&heading.to_uppercase()), "{name}: {heading}");
+            assert!(help.contains(&format!("\n{heading}\n")), "{name}: {heading}");
+        }
+        assert!(!help.contains('\u{1b}'), "styles are for terminals");
+    }
+    assert_eq!(fs::read_dir(folder.path().join("man7")).unwrap().count(), count);
+}
+
+#[test]
+fn help_finds_words() {
+    let help = |words: &[&str]| Elect::new(ELECT).arg("help").args(words).run();
+    let found = help(&["Maintenance"]).exits(0).is_quiet().stdout;
+    assert!(found.contains("elect help operating, \""), "{found}");
+    let flags = help(&["--lock-delay"]).exits(0).is_quiet().stdout;
+    assert!(flags.starts_with("elect run --lock-delay: "), "{flags}");
+    assert!(flags.contains("elect help fencing, \"After a crash\":\n"), "{flags}");
+    help(&["zookeper"]).exits(125).says("did you mean \"zookeeper\"").prints("");
+    help(&["nonsense"]).exits(125).says("`elect help` lists its topics").prints("");
+}
+
+#[test]
+fn a_long_page_is_shown_by_the_pager_of_a_terminal() {
+    let ground = Ground::new();
+    let mut terminal = shell(&ground);
+    // As a pager is: it reads the page from stdin, and keys from the terminal.
+    let pager = "sh -c \"grep -c . >$D/lines; read key </dev/tty; echo paged \\$key\"";
+    terminal.types(&format!(
+        "export PAGER='{}'\r",
+        pager.replace("$D", &ground.path().display().to_string())
+    ));
+    terminal.shows("READY> ");
+    terminal.types("$E help run\r");
+    eventually("the pager", || {
+        fs::read_to_string(ground.path().join("lines")).ok().filter(|it| !it.is_empty())
+    });
+    terminal.types("q\r");
+    terminal.shows("paged q");
+    terminal.shows("READY> ");
+    // What fits needs none, and neither does who has none.
+    let shown = does(&mut terminal, "PAGER='echo paged' $E help resume | cat");
+    assert!(!shown.contains("paged") && shown.contains("status=0"), "{shown}");
+    for none in ["", "/nonexistent/pager"] {
+        let shown = does(&mut terminal, &format!("PAGER='{none}' $E help signals"));
+        assert!(shown.contains("Which signals") && shown.contains("status=0"), "{shown}");
+    }
 }
 
 /// A page as people read it; `man` has nothing to complain about.

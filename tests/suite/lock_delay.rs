@@ -11,7 +11,7 @@ use elect_testkit::oracle::now;
 use elect_testkit::program::{Elect, eventually};
 use nix::sys::signal::Signal;
 
-use crate::readme;
+use crate::manual;
 use crate::see::{Arena, Ground, on_each_cluster, on_each_store};
 use crate::stage::send;
 
@@ -124,13 +124,13 @@ fn who_waits_is_leader_for_others_and_leaves_the_wait_to_the_next(arena: &Arena)
 }
 
 #[test]
-fn the_readme_shows_a_call_that_works() {
+fn the_manual_shows_a_call_that_works() {
     let arena = Arena::on(Ground::File);
     let bin = arena.path("bin");
     fs::create_dir(&bin).expect("a folder");
     symlink(env!("CARGO_BIN_EXE_elect"), bin.join("elect")).expect("a link");
     symlink("/bin/true", arena.path("import")).expect("a link");
-    let typed = readme::commands(&readme::block("After a crash", "console"));
+    let typed = manual::commands(&manual::block("fencing", "After a crash", "console"));
     let path = std::env::var("PATH").expect("a path");
     let bash = Elect::new("bash").args(["-c", &format!("cd \"$D\"; {typed}")]);
     let bash = bash.env("PATH", format!("{}:{path}", bin.display())).env("D", arena.path(""));

@@ -295,8 +295,11 @@ fn pages_and_scripts_replace_links_and_do_not_follow_them() {
     let town = Town::new();
     let victim = town.path("victim");
     fs::write(&victim, "precious").unwrap();
-    for (subcommand, name) in [("man", "elect.1"), ("completions", "_elect")] {
+    for (subcommand, name) in [("man", "man1/elect.1"), ("completions", "_elect")] {
         let folder = town.folder(subcommand, 0, 0o777);
+        if subcommand == "man" {
+            town.folder("man/man1", 0, 0o777);
+        }
         let elect = || Elect::new(ELECT).args([subcommand, "--dir"]);
         town.link(&format!("{subcommand}/{name}"), &victim, town.stranger.id);
         elect().arg(&folder).run().exits(0).is_silent();

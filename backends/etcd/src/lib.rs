@@ -115,6 +115,9 @@ mod value;
 mod watch;
 mod withdrawal;
 
+/// The page of the manual about this store, in Markdown.
+pub const MANUAL: &str = include_str!("manual.md");
+
 use elect_api::{Error, Store};
 
 /// The scheme of this store's URLs; with TLS it is `etcd+tls`.

@@ -97,6 +97,9 @@ mod url;
 mod walk;
 mod watch;
 
+/// The page of the manual about this store, in Markdown.
+pub const MANUAL: &str = include_str!("manual.md");
+
 use elect_api::{Error, Store};
 
 /// The scheme of this store's URLs.

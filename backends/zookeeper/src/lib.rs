@@ -167,6 +167,9 @@ mod task;
 mod waiting;
 mod watch;
 
+/// The page of the manual about this store, in Markdown.
+pub const MANUAL: &str = include_str!("manual.md");
+
 pub use anchor::{Anchors, Calls};
 use elect_api::{Error, Store};
 

@@ -11,9 +11,10 @@ use tokio::time::sleep;
 use super::Hooks;
 use super::health::{Heard, Patient};
 use super::hooks::{HeldLease, Helper};
+use crate::config::variables::EXIT_CODE;
 use crate::election::driver::{Inbox, Tree};
 use crate::election::machine::{Event, Interrupts};
-use crate::guard::{self, Deadlines, Order};
+use crate::guard::{self, Deadlines, Ended, Order};
 
 /// A command tree and its company, which the tree's guardian knows nothing of.
 ///
@@ -38,6 +39,8 @@ pub(in crate::command) struct Company<'a, T> {
     is_to_end: bool,
     /// The hook of `--on-lost` is to be run, of the leadership with this token.
     over: Option<Token>,
+    /// How the command ended last.
+    ended: Option<Ended>,
     lost: Option<Helper>,
     interrupts: Interrupts,
     /// What came of a start at once.
@@ -58,6 +61,7 @@ impl<'a, T: Tree> Company<'a, T> {
             is_outlived: false,
             is_to_end: false,
             over: None,
+            ended: None,
             lost: None,
             interrupts: Interrupts::default(),
             pending: VecDeque::new(),
@@ -103,7 +107,10 @@ impl<'a, T: Tree> Company<'a, T> {
 
     fn start_lost(&mut self) {
         if let (Some(token), Some(command)) = (self.over.take(), &self.hooks.wanted().lost) {
-            self.lost = self.hooks.start("--on-lost", command, token, None);
+            // Empty if elect did not see it end.
+            let code = self.ended.take().map(|ended| ended.code().to_string());
+            let variables = vec![(EXIT_CODE.into(), code.unwrap_or_default().into())];
+            self.lost = self.hooks.start("--on-lost", command, token, variables, None);
         }
     }
 
@@ -139,6 +146,11 @@ impl<'a, T: Tree> Company<'a, T> {
 
     /// Takes in what happened to the tree. What is to be known later is nothing now.
     fn happened(&mut self, event: Event) -> Option<Event> {
+        match event {
+            Event::Started => self.ended = None,
+            Event::Ended(ended) | Event::EndedByKey(ended) => self.ended = Some(ended),
+            _ => {}
+        }
         if let Some(patient) = &mut self.patient {
             patient.happened(&event);
             if matches!(event, Event::Empty) && patient.is_looked_at() {
@@ -214,7 +226,8 @@ impl<T: Tree> Tree for Company<'_, T> {
         self.led = Some(token);
         if let Some(command) = command {
             let lease = HeldLease { deadlines: self.deadlines, holds };
-            self.elected = self.hooks.start("--on-elected", command, token, Some(lease));
+            self.elected =
+                self.hooks.start("--on-elected", command, token, Vec::new(), Some(lease));
             if self.elected.is_none() {
                 self.hand_over_ticket();
             }

@@ -42,9 +42,10 @@ impl Hooks<'_> {
         flag: &str,
         command: &CommandLine,
         token: Token,
+        mut variables: Vec<(OsString, OsString)>,
         lease: Option<HeldLease<'_>>,
     ) -> Option<Helper> {
-        let mut variables = vec![(TOKEN.into(), token.to_string().into())];
+        variables.push((TOKEN.into(), token.to_string().into()));
         if let Some(number) = self.slot.as_ref().and_then(Slot::number) {
             let part = format!("{}:{number}", self.plan.election);
             variables.push((SLOT.into(), number.to_string().into()));

@@ -189,12 +189,12 @@ impl<'a> Trial<'a> {
             .map(|(name, error)| {
                 let way_out = match (error.kind(), name) {
                     (ErrorKind::Denied, "write notes") => {
-                        "give it this right, or do without --once: README says which rights elect needs"
+                        "give it this right, or do without --once: `elect help rights` names the rights that elect needs"
                     }
                     (ErrorKind::Denied, _) => {
-                        "give it this right, or credentials that have it: README says which rights elect needs"
+                        "give it this right, or credentials that have it: `elect help rights` names the rights that elect needs"
                     }
-                    (ErrorKind::Unfit, _) => "see the chapter of README about this store",
+                    (ErrorKind::Unfit, _) => "`elect help` has a page about this store",
                     (ErrorKind::Unreachable | ErrorKind::Ambiguous, _) => {
                         "see what the endpoints say of themselves, and try again"
                     }

@@ -3,7 +3,7 @@ use std::fs;
 use elect_testkit::program::Elect;
 
 use super::{ELECT, elect, shown, value};
-use crate::readme;
+use crate::manual;
 use crate::support::Ground;
 
 const LAYERS: &str = "\
@@ -162,10 +162,10 @@ fn a_broken_file_leaves_no_old_outcome_and_keeps_nobody_from_help() {
 }
 
 #[test]
-fn the_readme_shows_a_file_and_calls_that_work() {
+fn the_manual_shows_a_file_and_calls_that_work() {
     let ground = Ground::new();
-    let config = ground.configure(&readme::block("Configuration", "yaml"));
-    let calls = readme::commands(&readme::block("Configuration", "console"));
+    let config = ground.configure(&manual::block("configuration", "Configuration", "yaml"));
+    let calls = manual::commands(&manual::block("configuration", "Configuration", "console"));
     let calls: Vec<_> = calls.lines().filter(|call| call.contains("config show")).collect();
     let shown = |call: &str| {
         let words = call.split(" #").next().unwrap_or_default().split_whitespace().skip(1);

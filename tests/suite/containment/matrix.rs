@@ -1,4 +1,4 @@
-//! Each containment against each kind of escaper, whoever dies: what is killed, and what lives on. README
+//! Each containment against each kind of escaper, whoever dies: what is killed, and what lives on. The manual
 //! has the table.
 
 use std::ffi::OsString;
@@ -105,7 +105,7 @@ fn is_held(tier: &str, escaper: Escaper, act: Act) -> bool {
     }
 }
 
-/// The table in README, as the cells below have it.
+/// The table of the manual, as the cells below have it.
 fn table() -> String {
     let mut table =
         String::from("| what the command starts | `group` | `scan` | `cgroup` | `pidns` |\n");
@@ -130,10 +130,9 @@ fn table() -> String {
 }
 
 #[test]
-fn the_readme_has_the_table_that_holds() {
-    let readme =
-        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
-    assert!(readme.contains(&table()), "the table in README is to be:\n{}", table());
+fn the_manual_has_the_table_that_holds() {
+    let manual = crate::manual::page("containment");
+    assert!(manual.contains(&table()), "its table has to be:\n{}", table());
 }
 
 /// What a run needs that lives as long as it.

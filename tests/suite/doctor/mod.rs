@@ -3,8 +3,8 @@
 mod healthy;
 mod ill;
 mod machine;
+mod manual;
 mod members;
-mod readme;
 mod rights;
 
 use elect_testkit::program::{Elect, Ended};

@@ -26,7 +26,7 @@ fn on_etcd() {
     let with = |user: &str, password: &str| {
         doctor(&etcd.url()).env("ELECT_USER", user).env("ELECT_PASSWORD", password)
     };
-    // As README has it, and no more.
+    // As the manual has it, and no more.
     let found = report(&with("me", "hush"), 0);
     assert_eq!(granted(&found), RIGHTS);
     let found = report(&with("onlooker", "hush"), 1);

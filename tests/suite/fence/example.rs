@@ -1,4 +1,4 @@
-//! What README shows in a section: a script, and what is typed where it lies.
+//! What the manual shows in a section: a script, and what is typed where it lies.
 
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use elect_testkit::program::Elect;
 
-use crate::readme;
+use crate::manual;
 
 /// A section's script, as it is written, in a folder.
 pub(super) struct Example {
@@ -19,7 +19,7 @@ pub(super) struct Example {
 impl Example {
     /// Puts the section's first block of this language there, with a folder of programs.
     pub(super) fn new(section: &'static str, language: &str, script: PathBuf) -> Self {
-        fs::write(&script, readme::block(section, language)).expect("a file");
+        fs::write(&script, manual::block("fencing", section, language)).expect("a file");
         fs::set_permissions(&script, Permissions::from_mode(0o755)).expect("our own");
         let bin = script.with_file_name("bin");
         fs::create_dir(&bin).expect("a folder");
@@ -67,8 +67,8 @@ impl Example {
 
     /// Types what the section has people type: they see what it shows.
     pub(super) fn does_as_shown(&self) {
-        let block = readme::block(self.section, "console");
-        let script = format!("cd \"$D\"; exec 2>&1; {}", readme::commands(&block));
+        let block = manual::block("fencing", self.section, "console");
+        let script = format!("cd \"$D\"; exec 2>&1; {}", manual::commands(&block));
         let state = format!("file://{}", self.folder().join("state").display());
         let bash = self.around(Elect::new("bash")).args(["-c", &script]);
         let seen = bash.env("ELECT_BACKEND", state).env("D", self.folder()).run().stdout;

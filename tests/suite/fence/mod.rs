@@ -1,12 +1,12 @@
-//! `elect fence`, `elect put` and `elect get`, on each store, and what README has others do with tokens.
+//! `elect fence`, `elect put` and `elect get`, on each store, and what the manual has others do with tokens.
 
 mod escapee;
 mod example;
 mod inside;
+mod manual;
 mod object_storage;
 mod one_machine;
 mod postgresql;
-mod readme;
 mod resource;
 mod stale;
 mod stopped;

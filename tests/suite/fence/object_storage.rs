@@ -1,4 +1,4 @@
-//! README's program that writes to an object storage.
+//! The manual's program that writes to an object storage.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -19,7 +19,7 @@ on_each_store! {
 const SECTION: &str = "In an object storage";
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/suite/fence/object_storage.py");
 
-/// A server with README's bucket.
+/// A server with the manual's bucket.
 struct ObjectStorage {
     _process: Process,
     address: String,

@@ -1,4 +1,4 @@
-//! README's script that writes to `PostgreSQL`.
+//! The manual's script that writes to `PostgreSQL`.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::example::Example;
 use super::resource::{self, Resource, SENDS};
 use super::stopping::Stopped;
-use crate::readme;
+use crate::manual;
 use crate::see::{Arena, Ground, on_each_cluster, on_each_store};
 
 on_each_store! {
@@ -18,7 +18,7 @@ on_each_store! {
 
 const SECTION: &str = "In PostgreSQL";
 
-/// A database with README's table.
+/// A database with the manual's table.
 struct Database {
     server: Postgres,
     example: Example,
@@ -32,13 +32,13 @@ impl Database {
         for (name, value) in server.environment() {
             example.set(name, value);
         }
-        let schema = readme::block(SECTION, "sql");
+        let schema = manual::block("fencing", SECTION, "sql");
         fs::write(folder.path().join("report.sql"), schema).expect("a file");
         Self { server, example, folder }
     }
 
     fn with_table(self) -> Self {
-        self.server.ask(&readme::block(SECTION, "sql"));
+        self.server.ask(&manual::block("fencing", SECTION, "sql"));
         self
     }
 }

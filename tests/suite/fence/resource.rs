@@ -1,4 +1,4 @@
-//! What README shows of resources that compare tokens themselves, with leaders that stand still.
+//! What the manual shows of resources that compare tokens themselves, with leaders that stand still.
 
 use super::escapee::{Escapee, Successor};
 use super::example::Example;

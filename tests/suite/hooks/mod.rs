@@ -9,7 +9,7 @@ use elect_testkit::fault::Traced;
 use elect_testkit::program::{Elect, Running, children, eventually, name};
 use nix::sys::signal::Signal;
 
-use crate::readme;
+use crate::manual;
 use crate::see::{Arena, Ground, on_each_cluster, on_each_store};
 use crate::stage::{send, send_if_alive, stop};
 
@@ -65,6 +65,17 @@ fn hooks_are_told_who_leads(arena: &Arena) {
     let nested = nested.env("RECORD", arena.path("record")).env("E", env!("CARGO_BIN_EXE_elect"));
     nested.sh("exec \"$E\" run -b \"$ELECT_LEADER_BACKEND\" true").run().exits(0);
     assert_eq!(lines(arena, "nested").len(), 1);
+    // How the command ended is told, to the last hook alone.
+    let run =
+        arena.elect("run").args(["-e", "ends", "--on-lost", "sh -c 'echo $ELECT_EXIT_CODE >&2'"]);
+    run.args(["sh", "-c", "kill -9 $$"]).run().exits(137).says("137");
+    let run = arena.elect("run").args([
+        "-e",
+        "ends",
+        "--on-lost",
+        "sh -c 'echo code $ELECT_EXIT_CODE >&2'",
+    ]);
+    run.args(["sh", "-c", "exit 7"]).run().exits(7).says("code 7");
     // Whoever fails is told of, and changes nothing.
     let run =
         arena.elect("run").args(["-e", "other", "--on-elected", "false", "--on-lost", "/none"]);
@@ -222,7 +233,7 @@ fn a_sidecar_has_hooks(arena: &Arena) {
 }
 
 #[test]
-fn the_readme_shows_calls_that_work() {
+fn the_manual_shows_calls_that_work() {
     let arena = Arena::on(Ground::File);
     let bin = arena.path("bin");
     fs::create_dir(&bin).expect("a folder");
@@ -237,7 +248,7 @@ fn the_readme_shows_calls_that_work() {
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         fs::set_permissions(program, mode).expect("mine");
     }
-    let typed = readme::commands(&readme::block("Hooks", "console"));
+    let typed = manual::commands(&manual::block("hooks", "Hooks", "console"));
     let path = std::env::var("PATH").expect("a path");
     let bash = Elect::new("bash").args(["-ec", &format!("cd \"$D\"; {typed}")]);
     let bash = bash.env("PATH", format!("{}:{path}", bin.display())).env("D", arena.path(""));

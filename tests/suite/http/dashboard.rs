@@ -1,4 +1,4 @@
-//! What `elect dashboard` prints, what README says, and what there is.
+//! What `elect dashboard` prints, what the manual says, and what there is.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -97,12 +97,12 @@ fn all_that_is_mentioned_exists_and_all_that_exists_is_documented() {
         promtool(&["check", "metrics"], &page);
     }
     let (alerts, grafana) = (dashboard(&["alerts"]), dashboard(&["grafana"]));
-    let readme = crate::readme::README;
-    for (what, text) in [("alerts", &*alerts), ("grafana", &*grafana), ("README", readme)] {
+    let manual = crate::manual::page("metrics");
+    for (what, text) in [("alerts", &*alerts), ("grafana", &*grafana), ("the manual", &*manual)] {
         let unknown: Vec<String> = mentioned(text).difference(&there).cloned().collect();
         assert_eq!(unknown, [""; 0], "{what}");
     }
-    assert_eq!(mentioned(readme), there);
+    assert_eq!(mentioned(&manual), there);
     assert_eq!(mentioned(&grafana), there, "each has its panel");
 }
 

@@ -7,6 +7,6 @@ mod change;
 pub(crate) mod client;
 mod dashboard;
 mod hostile;
+mod manual;
 mod prometheus;
-mod readme;
 mod truth;

@@ -5,7 +5,7 @@ use serde_json::Value;
 /// A container: what it runs, and with which variables.
 pub(crate) struct Container(Value);
 
-/// A Deployment of README.
+/// A Deployment of the manual.
 pub(crate) struct Manifest(Value);
 
 impl Manifest {

@@ -1,4 +1,4 @@
-//! README's manifests: they fit Kubernetes' schemas, and what they run works as it is written there, in
+//! The manual's manifests: they fit Kubernetes' schemas, and what they run works as it is written there, in
 //! containers of a sort.
 
 mod manifest;
@@ -15,7 +15,7 @@ use nix::unistd::Pid;
 use tempfile::TempDir;
 
 use self::manifest::{Container, Manifest, words};
-use crate::readme::block;
+use crate::manual::block;
 use crate::web::{Application, BUSY, WELL, get};
 
 const ELECT: &str = env!("CARGO_BIN_EXE_elect");
@@ -24,7 +24,8 @@ const VERSIONS: [&str; 2] = ["1.29.1", "1.37.0"];
 const SETUP: &str = "run `tests/run setup` once, which installs it";
 
 fn manifests() -> [String; 2] {
-    ["In front of the entrypoint", "Beside an application"].map(|heading| block(heading, "yaml"))
+    ["In front of the entrypoint", "Beside an application"]
+        .map(|heading| block("kubernetes", heading, "yaml"))
 }
 
 fn fits(manifest: &str, version: &str) -> Result<(), String> {

@@ -4,8 +4,8 @@ mod blocked;
 mod crowd;
 mod example;
 mod lost;
+mod manual;
 mod queue;
-mod readme;
 mod turns;
 
 use std::time::Duration;

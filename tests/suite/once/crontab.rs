@@ -1,11 +1,11 @@
-//! README's crontab, as cron runs it: on three hosts, in the same minute.
+//! The manual's crontab, as cron runs it: on three hosts, in the same minute.
 
 use std::process::{Command, Stdio};
 
 use elect_testkit::program::{Elect, Running};
 
 use super::{Brand, Scene};
-use crate::readme;
+use crate::manual;
 
 /// A line of `/etc/cron.d`: its settings, and what it has a shell do.
 struct Crontab {
@@ -35,12 +35,12 @@ impl Crontab {
         }
     }
 
-    /// That of README, on hosts that have elect in their path.
-    fn of_readme(scene: &Scene) -> Self {
+    /// That of the manual, on hosts that have elect in their path.
+    fn of_manual(scene: &Scene) -> Self {
         let bin = scene.folder.path().join("bin");
         std::fs::create_dir(&bin).expect("a folder");
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_elect"), bin.join("elect")).expect("a link");
-        Self::read(&readme::block("Once a day, among many crontabs", "crontab"))
+        Self::read(&manual::block("cron", "Once a day, among many crontabs", "crontab"))
     }
 
     /// On a host on which the job is `job`.
@@ -65,7 +65,7 @@ impl Crontab {
 #[test]
 fn three_crontabs_do_it_once_and_send_no_mail() {
     let scene = Scene::new(Some(Brand::Etcd));
-    let crontab = Crontab::of_readme(&scene);
+    let crontab = Crontab::of_manual(&scene);
     let job = "sh -c 'echo ran >>$D/word; sleep 0.1'";
     for _ in ["this minute", "a clock that was late"] {
         let hosts = [(); 3].map(|()| crontab.start(&scene, job));
@@ -80,7 +80,7 @@ fn three_crontabs_do_it_once_and_send_no_mail() {
 #[test]
 fn the_next_host_does_what_the_first_one_could_not() {
     let scene = Scene::new(Some(Brand::Etcd));
-    let crontab = Crontab::of_readme(&scene);
+    let crontab = Crontab::of_manual(&scene);
     let sick = crontab.start(
         &scene,
         &format!(

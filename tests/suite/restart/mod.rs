@@ -2,6 +2,6 @@
 
 mod inherited;
 mod leadership;
+mod manual;
 mod pauses;
-mod readme;
 mod tiers;

@@ -2,9 +2,9 @@
 
 mod arena;
 mod divided;
+mod manual;
 mod observe;
 mod observer;
-mod readme;
 mod record;
 mod suspicion;
 mod truth;

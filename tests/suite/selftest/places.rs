@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::chown;
 
 use super::{CHECKS, selftest};
-use crate::readme;
+use crate::manual;
 use crate::support::Ground;
 use crate::usage::as_nobody;
 
@@ -28,11 +28,11 @@ fn as_an_ordinary_user() {
     assert!(!fs::exists(ground.path().join(".local/state/elect")).expect("an answer"));
 }
 
-/// What README has people type, as it stands there.
+/// What the manual has people type, as it stands there.
 #[test]
-fn readme_shows_how_to_try_it() {
-    let block = readme::block("Is it true here?", "console");
-    let said = readme::typed(&block);
+fn the_manual_shows_how_to_try_it() {
+    let block = manual::block("selftest", "Try it", "console");
+    let said = manual::typed(&block);
     // It prints what is shown there, but for times.
     let words = |text: &str| {
         let lines = text.lines().filter(|line| CHECKS.iter().any(|check| line.starts_with(check)));

@@ -42,7 +42,7 @@ fn all_holds_in_each_containment() {
     assert!(seen.starts_with("containment pidns: "), "{seen}");
 }
 
-/// As a user with the rights that README names.
+/// As a user with the rights that the manual names.
 #[test]
 fn all_holds_on_etcd() {
     let etcd = Etcd::start(1);

@@ -1,4 +1,4 @@
-//! The units that elect shows, in README and beside it.
+//! The units that elect shows, in the manual and beside it.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use super::LONG;
 use super::manager::Manager;
 use super::unit_file::{UnitFile, at_home, shown};
-use crate::readme;
+use crate::manual;
 use crate::support::{Ground, installed};
 use crate::usage::as_nobody;
 
@@ -24,7 +24,7 @@ fn program(path: &Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// A machine with the server that README speaks of, `/etc/elect`, and a `systemctl` that only writes down
+/// A machine with the server that the manual speaks of, `/etc/elect`, and a `systemctl` that only writes down
 /// what it was told.
 fn machine() -> Ground {
     let ground = Ground::new();
@@ -35,7 +35,7 @@ fn machine() -> Ground {
     ground
 }
 
-/// Types the commands of a block of README.
+/// Types the commands of a block of the manual.
 #[track_caller]
 fn type_in(ground: &Ground, block: &str) {
     let path = std::env::join_paths(
@@ -44,7 +44,7 @@ fn type_in(ground: &Ground, block: &str) {
             .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
     );
     let mut bash = Command::new("bash");
-    bash.args(["-euc", &at_home(ground, &readme::commands(block))]);
+    bash.args(["-euc", &at_home(ground, &manual::commands(block))]);
     bash.env("PATH", path.unwrap()).env("D", ground.path());
     assert!(bash.status().unwrap().success(), "{block}");
 }
@@ -84,9 +84,9 @@ fn serves_under(ground: &Ground, unit: &UnitFile, confine: impl Fn(Elect) -> Ele
 }
 
 #[test]
-fn the_unit_of_readme_works() {
+fn the_unit_of_the_manual_works() {
     let ground = machine();
-    let text = at_home(&ground, &readme::block("systemd", "ini"));
+    let text = at_home(&ground, &manual::block("systemd", "systemd", "ini"));
     serves(&ground, &UnitFile::read(&text, ""));
     let terms = fs::read_to_string(ground.path().join("terms")).unwrap();
     assert!((1..=2).contains(&terms.lines().count()), "each is told once: {terms}");
@@ -94,9 +94,9 @@ fn the_unit_of_readme_works() {
 }
 
 #[test]
-fn the_units_that_are_shipped_work_as_readme_has_it() {
+fn the_units_that_are_shipped_work_as_the_manual_has_it() {
     let ground = machine();
-    let blocks = readme::blocks("systemd", "console");
+    let blocks = manual::blocks("systemd", "systemd", "console");
     let [service, timer] = &blocks[..] else { panic!("two blocks of commands") };
     type_in(&ground, service);
     let server = at_home(&ground, &shown_unit("elect@.service"));
@@ -181,7 +181,7 @@ fn the_units_expose_less_than_half_of_the_machine() {
 #[test]
 fn elect_does_with_what_the_units_leave_it() {
     let ground = machine();
-    type_in(&ground, &readme::blocks("systemd", "console")[0]);
+    type_in(&ground, &manual::blocks("systemd", "systemd", "console")[0]);
     let text = with(&at_home(&ground, &shown_unit("elect@.service")), "hardened");
     let unit = UnitFile::read(&text, "server");
     let withheld: Vec<String> = unit

@@ -1,4 +1,4 @@
-//! What `elect sidecar` refuses, how README shows it, and the files of `--lease-file` that others keep.
+//! What `elect sidecar` refuses, how the manual shows it, and the files of `--lease-file` that others keep.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use elect_testkit::servers::free_port;
 use nix::sys::signal::Signal;
 
 use super::application::{ELECT, Pods};
-use crate::readme::blocks;
+use crate::manual::blocks;
 use crate::web::{Application, WELL};
 
 #[test]
@@ -117,11 +117,11 @@ fn a_lease_file_has_the_deadline_of_the_kill() {
 }
 
 #[test]
-fn it_works_as_readme_shows_it() {
+fn it_works_as_the_manual_shows_it() {
     let pods = Pods::on_disk();
     let application = Application::start(WELL);
     let port = free_port().to_string();
-    let shown: Vec<String> = blocks("Sidecar", "console");
+    let shown: Vec<String> = blocks("sidecar", "Sidecar", "console");
     let here = |line: &str| {
         let line = line.replace("/run/web", &pods.path().display().to_string());
         let line = line.replace("127.0.0.1:8080", &application.address().to_string());

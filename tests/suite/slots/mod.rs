@@ -4,7 +4,7 @@ mod agreement;
 mod hall;
 mod inside;
 mod kills;
-mod readme;
+mod manual;
 mod steering;
 mod turns;
 mod usage;

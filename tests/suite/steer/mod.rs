@@ -2,8 +2,8 @@
 
 mod force;
 mod foreign;
+mod manual;
 mod pause;
 mod priority;
-mod readme;
 mod resign;
 mod sidecar;

@@ -27,7 +27,7 @@ async fn others(client: &mut Client, count: usize) -> Vec<String> {
 
 /// An etcd with so many candidates that other programs might have made, and ours, which comes after them.
 async fn behind(count: usize) -> (Etcd, Client, Vec<String>, Runner) {
-    // README allows for no less.
+    // The manual allows for no less.
     let etcd = Etcd::start_with(1, &["--max-txn-ops=33"]);
     let mut client = client(&etcd).await;
     let keys = others(&mut client, count).await;

@@ -206,7 +206,7 @@ fn a_store_that_was_restored_from_an_older_snapshot_is_refused_by_who_has_seen_m
         }
         let is_said = |error: &String| error.contains("has gone back to revision");
         assert!(words.iter().any(is_said), "{words:?}");
-        // Who has seen nothing newer cannot know: README says so.
+        // Who has seen nothing newer cannot know: the manual says so.
         assert!(Runner::new(&etcd.url(), "fresh").await.lead().await < token);
     });
 }

@@ -1,4 +1,4 @@
-//! README's words about stale leaders, as they are written.
+//! The manual's words about stale leaders, as they are written.
 
 use tempfile::TempDir;
 

@@ -1,4 +1,4 @@
-//! The blocks of README's section on `--http`, run as they are written.
+//! The blocks of the manual's section on `--http`, run as they are written.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,17 +9,17 @@ use std::process::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::readme::{self, README};
+use crate::manual;
 
 /// The commands of each block of the section.
 fn blocks() -> Vec<Vec<String>> {
     let of = |block: &String| {
         block.lines().filter_map(|line| Some(line.strip_prefix("$ ")?.to_owned())).collect()
     };
-    readme::blocks("Watch it", "console").iter().map(of).collect()
+    manual::blocks("metrics", "Watch it over HTTP", "console").iter().map(of).collect()
 }
 
-/// The keys that a line of README shows, and those of the answer.
+/// The keys that a line of the manual shows, and those of the answer.
 fn keys(object: &Value) -> BTreeSet<String> {
     object.as_object().expect("an object").keys().cloned().collect()
 }
@@ -58,7 +58,8 @@ fn the_blocks_work_as_they_are_written() {
 
     let text = |name: &str| fs::read_to_string(folder.path().join(name)).expect(name);
     let page: Value = serde_json::from_str(&text("page")).expect("JSON");
-    let shown = README.lines().find(|line| line.starts_with("{\"name\"")).expect("an example");
+    let shown = manual::page("metrics");
+    let shown = shown.lines().find(|line| line.starts_with("{\"name\"")).expect("an example");
     let shown: Value = serde_json::from_str(&shown.replace("{...}", "{}")).expect("JSON");
     assert_eq!((keys(&page), &page["name"]), (keys(&shown), &shown["name"]));
     assert_eq!(text("leader"), "leading\n");

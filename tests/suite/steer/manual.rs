@@ -1,9 +1,9 @@
-//! README's words about moving leadership, as they are written.
+//! The manual's words about moving leadership, as they are written.
 
 use elect_testkit::program::Elect;
 use tempfile::TempDir;
 
-use crate::readme;
+use crate::manual;
 
 /// Two servers, each as its supervisor starts it.
 const SERVERS: &str = r#"
@@ -30,7 +30,7 @@ wait
 /// What is printed by the first block of this section, and who has led, when two servers take part.
 fn typed(heading: &str, end: &str) -> (Vec<String>, Vec<String>) {
     let folder = TempDir::new().unwrap();
-    let commands = readme::commands(&readme::block(heading, "console"));
+    let commands = manual::commands(&manual::block("operating", heading, "console"));
     let script = format!("set -e\n{SERVERS}\n{commands}\n{end}");
     let bash = Elect::new("bash").args(["-c", &script]).env("E", env!("CARGO_BIN_EXE_elect"));
     let state = format!("file://{}", folder.path().join("state").display());
@@ -57,7 +57,7 @@ fn its_force_moves_leadership_as_it_is_written() {
     assert_eq!(led, ["one", "two"]);
 }
 
-/// One server that leads, and what README starts beside it.
+/// One server that leads, and what the manual starts beside it.
 const RANKED: &str = r#"
 trap 'kill $(jobs -p) 2>>log || :; wait' EXIT
 cd "$D"
@@ -81,7 +81,7 @@ while ! elect status -o json web | grep -q '"priority": 200'; do :; done
 #[test]
 fn its_commands_choose_who_leads_as_they_are_written() {
     let folder = TempDir::new().unwrap();
-    let commands = readme::commands(&readme::block("Who leads rather than whom", "console"));
+    let commands = manual::commands(&manual::block("priorities", "Choose who leads", "console"));
     let (first, rest) = commands.split_once('\n').expect("more than one command");
     let first = first.split_once(" #").map_or(first, |(command, _)| command);
     let rest = rest.replace("elect resign ", THERE);

@@ -1,8 +1,8 @@
-//! README's words about looking on, as they are written.
+//! The manual's words about looking on, as they are written.
 
 use super::arena::{Arena, Ground};
 use super::watch::{end, shell, start_line};
-use crate::readme;
+use crate::manual;
 use crate::terminal::does;
 
 #[test]
@@ -10,7 +10,7 @@ fn its_commands_look_on_as_they_are_written() {
     let arena = Arena::on(Ground::File);
     let mut terminal = shell(&arena);
     does(&mut terminal, "elect() { \"$E\" \"$@\"; }");
-    let commands = readme::commands(&readme::block("Look at it", "console"));
+    let commands = manual::commands(&manual::block("operating", "Look at it", "console"));
     let commands: Vec<&str> = commands.lines().collect();
     let [status, observe, wait, history] = commands[..] else { panic!("{commands:?}") };
     start_line(&mut terminal, status);

@@ -1,11 +1,11 @@
-//! What README has people type, as it stands there.
+//! What the manual has people type, as it stands there.
 
-use crate::readme;
+use crate::manual;
 
 #[test]
-fn readme_shows_how_to_examine_it() {
-    let block = readme::block("Is all well here?", "console");
-    let said = readme::typed(&block);
+fn the_manual_shows_how_to_examine_it() {
+    let block = manual::block("doctor", "Check this machine", "console");
+    let said = manual::typed(&block);
     // It prints the lines that are shown there, but for numbers and what is to be had on this machine.
     let beginnings = |text: &str| -> Vec<String> {
         let lines = text.lines().filter(|line| !line.starts_with("$ "));

@@ -1,0 +1,196 @@
+//! The manual: a page for each topic, in Markdown, which `elect help` shows in a terminal, `elect man` as a man page, and
+//! the web as it is. The page of a store lies beside the store's code.
+//!
+//! A page begins with `# Title: summary`. Its links to other pages are relative, as the web wants them.
+
+mod markdown;
+mod roff;
+mod terminal;
+
+use std::cmp::Reverse;
+
+use markdown::{Block, blocks, links, plain};
+
+/// A page of the manual.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Topic {
+    /// The word that it is asked for by.
+    pub name: &'static str,
+    /// Its Markdown.
+    pub text: &'static str,
+}
+
+/// The pages that lie here.
+macro_rules! topics {
+    ($($name:literal),* $(,)?) => {
+        [$(Topic { name: $name, text: include_str!(concat!($name, ".md")) }),*]
+    };
+}
+
+const TOPICS: &[Topic] = &topics![
+    "install",
+    "basics",
+    "cron",
+    "once",
+    "daemon",
+    "health",
+    "divisions",
+    "signals",
+    "hooks",
+    "exit-codes",
+    "environment",
+    "configuration",
+    "operating",
+    "priorities",
+    "status",
+    "monitors",
+    "metrics",
+    "systemd",
+    "kubernetes",
+    "sidecar",
+    "library",
+    "guarantee",
+    "containment",
+    "leases",
+    "fencing",
+    "doctor",
+    "selftest",
+    "security",
+    "credentials",
+    "stores",
+    "performance",
+];
+
+/// The pages of the stores that this build has.
+const STORES: &[Topic] = &[
+    #[cfg(feature = "file")]
+    Topic { name: "file", text: elect_file::MANUAL },
+    #[cfg(feature = "etcd")]
+    Topic { name: "etcd", text: elect_etcd::MANUAL },
+    #[cfg(feature = "zookeeper")]
+    Topic { name: "zookeeper", text: elect_zookeeper::MANUAL },
+];
+
+/// All pages, in the order in which somebody reads them who is new.
+pub fn topics() -> impl Iterator<Item = Topic> {
+    TOPICS.iter().chain(STORES).copied()
+}
+
+/// The page of this name.
+pub fn topic(name: &str) -> Option<Topic> {
+    topics().find(|topic| topic.name == name)
+}
+
+/// Where these words stand in the manual: the page, the heading, and the sentence. Case does not matter; all words have to
+/// stand in one section. Sections with the words in their heading come first.
+pub fn search(words: &[String]) -> Vec<Place> {
+    let words: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
+    let mut places: Vec<(bool, Place)> =
+        topics().flat_map(Topic::sections).filter_map(|section| section.find(&words)).collect();
+    places.sort_by_key(|(is_in_heading, _)| !is_in_heading);
+    places.into_iter().map(|(_, place)| place).collect()
+}
+
+/// Where something stands in the manual.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The page.
+    pub topic: &'static str,
+    /// The heading above it.
+    pub heading: String,
+    /// The text around it.
+    pub excerpt: String,
+}
+
+/// What stands below a heading, each block without style.
+struct Section {
+    topic: &'static str,
+    heading: String,
+    texts: Vec<String>,
+}
+
+impl Section {
+    fn find(self, words: &[String]) -> Option<(bool, Place)> {
+        let has = |text: &str| {
+            let text = text.to_lowercase();
+            move |word: &&String| text.contains(word.as_str())
+        };
+        let whole = format!("{} {}", self.heading, self.texts.join(" "));
+        if !words.iter().all(|word| has(&whole)(&word)) {
+            return None;
+        }
+        let is_in_heading = words.iter().all(|word| has(&self.heading)(&word));
+        let lines = self.texts.iter().flat_map(|text| text.lines());
+        let sentences = lines.flat_map(|text| text.split_inclusive(". ")).enumerate();
+        // Of equals the first one.
+        let best = sentences.max_by_key(|(number, sentence)| {
+            (words.iter().filter(|word| has(sentence)(word)).count(), Reverse(*number))
+        });
+        let excerpt = best.map_or("", |(_, sentence)| sentence.trim()).to_owned();
+        Some((is_in_heading, Place { topic: self.topic, heading: self.heading, excerpt }))
+    }
+}
+
+impl Topic {
+    /// What it is about, for a list of all.
+    pub fn summary(self) -> &'static str {
+        self.title().1
+    }
+
+    /// Its title, and its summary.
+    fn title(self) -> (&'static str, &'static str) {
+        let line = self.text.lines().next().unwrap_or_default().trim_start_matches("# ");
+        line.split_once(": ").unwrap_or((line, ""))
+    }
+
+    /// The page for a terminal of so many columns, with styles or without.
+    pub fn for_terminal(self, width: usize, has_style: bool) -> String {
+        let mut page = terminal::page(&self.blocks(), width, has_style);
+        let others = self.others();
+        if !others.is_empty() {
+            let others: Vec<String> =
+                others.iter().map(|other| format!("`elect help {other}`")).collect();
+            let more = format!("## See also\n\n{}\n", others.join(", "));
+            page.push('\n');
+            page.push_str(&terminal::page(&blocks(&more), width, has_style));
+        }
+        page
+    }
+
+    /// The page as a man page, `elect-NAME(7)`.
+    pub fn man_page(self) -> String {
+        roff::page(self.name, self.summary(), &self.blocks(), &self.others())
+    }
+
+    /// The blocks, but for its own list of other pages: terminals and man pages are given one of all links.
+    fn blocks(self) -> Vec<Block> {
+        let mut blocks = blocks(self.text);
+        blocks.retain(|block| !matches!(block, Block::Paragraph(words) if plain(words).starts_with("See also:")));
+        blocks
+    }
+
+    /// The other pages that it links to.
+    fn others(self) -> Vec<String> {
+        let mut others = links(self.text);
+        others.retain(|other| *other != self.name);
+        others
+    }
+
+    fn sections(self) -> Vec<Section> {
+        let mut sections: Vec<Section> = Vec::new();
+        for block in self.blocks() {
+            match (&block, sections.last_mut()) {
+                (Block::Heading { words, .. }, _) => {
+                    sections.push(Section {
+                        topic: self.name,
+                        heading: plain(words),
+                        texts: Vec::new(),
+                    });
+                }
+                (_, Some(section)) => section.texts.push(block.plain()),
+                (_, None) => {}
+            }
+        }
+        sections
+    }
+}

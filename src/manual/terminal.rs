@@ -1,0 +1,239 @@
+//! A page of the manual as a terminal shows it.
+
+use std::fmt::Write as _;
+
+use super::markdown::{Block, Span, Style};
+
+/// What stands below a heading is moved by so much, in columns, and what is shown as it is by so much more.
+const INDENT: usize = 4;
+
+/// Lines longer than this are hard to read, in columns.
+const WIDEST: usize = 100;
+
+/// Narrower than this nothing is set, in columns.
+const NARROWEST: usize = 40;
+
+const BOLD: &str = "\u{1b}[1m";
+const NORMAL: &str = "\u{1b}[0m";
+
+/// The blocks in lines of at most so many columns, in bold where `has_style`. Code keeps its lines, however long.
+pub(super) fn page(blocks: &[Block], width: usize, has_style: bool) -> String {
+    let setter = Setter { width: width.clamp(NARROWEST, WIDEST) - INDENT, has_style };
+    let mut text = String::new();
+    let mut last: Option<&Block> = None;
+    for block in blocks {
+        let is_list_going_on =
+            matches!((last, block), (Some(Block::Item { .. }), Block::Item { .. }));
+        if last.is_some() && !is_list_going_on {
+            text.push('\n');
+        }
+        setter.set(block, &mut text);
+        last = Some(block);
+    }
+    text
+}
+
+/// The lines of a table, each without what moves it to the right.
+pub(super) fn table(rows: &[Vec<Vec<Span>>], width: usize) -> Vec<String> {
+    Setter { width, has_style: false }.table(rows)
+}
+
+struct Setter {
+    /// The columns of a line.
+    width: usize,
+    has_style: bool,
+}
+
+impl Setter {
+    fn set(&self, block: &Block, text: &mut String) {
+        match block {
+            Block::Heading { level, words } => {
+                let strong: Vec<Span> = words
+                    .iter()
+                    .map(|span| Span { style: Style::Strong, ..span.clone() })
+                    .collect();
+                let indent = if *level > 2 { INDENT / 2 } else { 0 };
+                add(text, indent, &self.wrap(&strong, self.width));
+            }
+            Block::Paragraph(words) => add(text, INDENT, &self.wrap(words, self.width)),
+            Block::Item { mark, words } => {
+                let hang = mark.len() + 1;
+                let mut lines = self.wrap(words, self.width - hang);
+                for (number, line) in lines.iter_mut().enumerate() {
+                    let before = if number == 0 { mark.as_str() } else { "" };
+                    *line = format!("{before:<hang$}{line}");
+                }
+                add(text, INDENT, &lines);
+            }
+            Block::Code(code) => {
+                let lines: Vec<String> = code.lines().map(str::to_owned).collect();
+                add(text, 2 * INDENT, &lines);
+            }
+            Block::Table(rows) => add(text, INDENT, &self.table(rows)),
+        }
+    }
+
+    fn table(&self, rows: &[Vec<Vec<Span>>]) -> Vec<String> {
+        let widths = widths(rows, self.width);
+        let is_tight = |row: &Vec<Vec<String>>| row.iter().all(|cell| cell.len() <= 1);
+        let set: Vec<Vec<Vec<String>>> = rows
+            .iter()
+            .map(|row| {
+                row.iter().zip(&widths).map(|(cell, width)| self.wrap(cell, *width)).collect()
+            })
+            .collect();
+        // Rows of several lines are told apart by an empty one.
+        let is_spaced = !set.iter().all(is_tight);
+        let mut lines = Vec::new();
+        for (number, row) in set.iter().enumerate() {
+            if is_spaced && number > 0 {
+                lines.push(String::new());
+            }
+            let height = row.iter().map(Vec::len).max().unwrap_or(0);
+            for part in 0..height {
+                let mut line = String::new();
+                for (cell, width) in row.iter().zip(&widths) {
+                    let piece = cell.get(part).map_or("", String::as_str);
+                    let rest = width - columns(piece).min(*width);
+                    // Writing to a String cannot fail.
+                    let _ = write!(line, "{piece}{:rest$}  ", "");
+                }
+                line.truncate(line.trim_end().len());
+                lines.push(line);
+            }
+        }
+        lines
+    }
+
+    /// The words in lines of at most so many columns; a word that is longer has a line of its own.
+    fn wrap(&self, spans: &[Span], width: usize) -> Vec<String> {
+        let mut lines = Vec::new();
+        let (mut line, mut taken) = (String::new(), 0);
+        for word in words(spans) {
+            let long: usize = word.iter().map(|span| span.text.chars().count()).sum();
+            if taken > 0 && taken + 1 + long > width {
+                lines.push(std::mem::take(&mut line));
+                taken = 0;
+            }
+            if taken > 0 {
+                line.push(' ');
+                taken += 1;
+            }
+            for span in &word {
+                self.style(span, &mut line);
+            }
+            taken += long;
+        }
+        if taken > 0 {
+            lines.push(line);
+        }
+        // Words of one style are set off together.
+        let between = format!("{NORMAL} {BOLD}");
+        lines.iter().map(|line| line.replace(&between, " ")).collect()
+    }
+
+    fn style(&self, span: &Span, line: &mut String) {
+        if self.has_style && span.style != Style::Plain {
+            line.extend([BOLD, &span.text, NORMAL]);
+        } else {
+            line.push_str(&span.text);
+        }
+    }
+}
+
+/// What stands between spaces, each in the pieces of its styles.
+fn words(spans: &[Span]) -> Vec<Vec<Span>> {
+    let mut words: Vec<Vec<Span>> = Vec::new();
+    let mut is_inside = false;
+    for span in spans {
+        for (number, piece) in span.text.split([' ', '\n']).enumerate() {
+            is_inside &= number == 0;
+            if piece.is_empty() {
+                continue;
+            }
+            let piece = Span { text: piece.to_owned(), style: span.style };
+            match words.last_mut() {
+                Some(word) if is_inside => word.push(piece),
+                _ => words.push(vec![piece]),
+            }
+            is_inside = true;
+        }
+    }
+    words
+}
+
+/// The width of each column: as wide as its cells, and where that is too wide the widest are narrowed.
+fn widths(rows: &[Vec<Vec<Span>>], width: usize) -> Vec<usize> {
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let of = |measure: fn(&[Span]) -> usize| -> Vec<usize> {
+        let widest = |column: usize| {
+            rows.iter().filter_map(|row| row.get(column)).map(|cell| measure(cell)).max()
+        };
+        (0..count).map(|column| widest(column).unwrap_or(0)).collect()
+    };
+    let natural = of(|cell| cell.iter().map(|span| span.text.chars().count()).sum());
+    let least = of(|cell| {
+        let long = |word: &Vec<Span>| word.iter().map(|span| span.text.chars().count()).sum();
+        words(cell).iter().map(long).max().unwrap_or(0)
+    });
+    let room = width.saturating_sub(2 * count.saturating_sub(1));
+    let capped = |cap: usize| -> Vec<usize> {
+        natural.iter().zip(&least).map(|(natural, least)| (*natural).min(cap).max(*least)).collect()
+    };
+    let fits = |cap: &usize| capped(*cap).iter().sum::<usize>() <= room;
+    capped((1..=width).rev().find(fits).unwrap_or(1))
+}
+
+/// How many columns a piece takes that may have styles in it.
+fn columns(piece: &str) -> usize {
+    piece.replace(BOLD, "").replace(NORMAL, "").chars().count()
+}
+
+fn add(text: &mut String, indent: usize, lines: &[String]) {
+    for line in lines {
+        if !line.is_empty() {
+            text.extend(std::iter::repeat_n(' ', indent));
+            text.push_str(line);
+        }
+        text.push('\n');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::markdown::blocks;
+    use super::*;
+
+    #[test]
+    fn no_line_but_code_is_wider_than_the_terminal() {
+        let text = "# T: a\n\nsome words that go on and on until they need a second line of their own\n\n- an item that \
+                    goes on as well, for longer than a line\n\n| a | b |\n|---|---|\n| `--flag` | what it does, in more \
+                    words than fit beside it on such a narrow terminal |\n\n```sh\nelect run --with words -- that are kept as they are\n```\n";
+        let page = page(&blocks(text), 50, false);
+        for line in page.lines().filter(|line| !line.starts_with("        ")) {
+            assert!(line.chars().count() <= 50, "{line:?}");
+        }
+        assert!(
+            page.contains("        elect run --with words -- that are kept as they are\n"),
+            "{page}"
+        );
+        assert!(
+            page.contains("    - an item that goes on as well, for longer\n      than a line\n"),
+            "{page}"
+        );
+        assert!(
+            page.contains("    a       b\n\n    --flag  what it does, in more words than fit\n"),
+            "{page}"
+        );
+    }
+
+    #[test]
+    fn styles_are_for_terminals() {
+        let blocks = blocks("Say **it** with `-v`.");
+        assert_eq!(page(&blocks, 80, false), "    Say it with -v.\n");
+        assert_eq!(
+            page(&blocks, 80, true),
+            "    Say \u{1b}[1mit\u{1b}[0m with \u{1b}[1m-v\u{1b}[0m.\n"
+        );
+    }
+}

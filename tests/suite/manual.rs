@@ -1,0 +1,158 @@
+//! README and the pages of the manual, and their blocks that are run as they are written.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use elect_testkit::program::Elect;
+
+use crate::support::Ground;
+
+/// The whole text of a page; that of no topic is README.
+pub(crate) fn page(topic: &str) -> String {
+    let path = path(topic);
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(&path)).expect(&path)
+}
+
+/// Where it lies.
+fn path(topic: &str) -> String {
+    match topic {
+        "README" => "README.md".to_owned(),
+        "file" | "etcd" | "zookeeper" => format!("backends/{topic}/src/manual.md"),
+        _ => format!("src/manual/{topic}.md"),
+    }
+}
+
+/// The texts of all blocks of this language in the section of this topic with this heading.
+pub(crate) fn blocks(topic: &str, heading: &str, language: &str) -> Vec<String> {
+    let page = page(topic);
+    let (mut is_in_section, mut blocks) = (false, Vec::new());
+    // The language of the block that we are in, and what it has so far.
+    let mut open: Option<(&str, String)> = None;
+    for line in page.lines() {
+        match (&mut open, line.strip_prefix("```")) {
+            (None, Some(language)) => open = Some((language, String::new())),
+            (Some((found, text)), Some(_)) => {
+                if is_in_section && *found == language {
+                    blocks.push(std::mem::take(text));
+                }
+                open = None;
+            }
+            (Some((_, text)), None) => {
+                text.push_str(line);
+                text.push('\n');
+            }
+            (None, None) if line.starts_with('#') => {
+                is_in_section = line.trim_start_matches('#').trim() == heading;
+            }
+            (None, None) => {}
+        }
+    }
+    blocks
+}
+
+/// The text of the first of them.
+///
+/// # Panics
+/// When there is none.
+#[track_caller]
+pub(crate) fn block(topic: &str, heading: &str, language: &str) -> String {
+    let mut blocks = blocks(topic, heading, language).into_iter();
+    blocks.next().unwrap_or_else(|| panic!("{topic} has no block of {language} under {heading:?}"))
+}
+
+/// What is typed in a block of a terminal's words: what stands behind `$ `.
+pub(crate) fn commands(block: &str) -> String {
+    let commands = block.lines().filter_map(|line| line.strip_prefix("$ "));
+    commands.flat_map(|line| [line, "\n"]).collect()
+}
+
+/// What is printed by what a block has people type, as it stands there: with this `elect`, on a state directory
+/// of its own.
+///
+/// # Panics
+/// When it fails.
+#[track_caller]
+pub(crate) fn typed(block: &str) -> String {
+    let ground = Ground::new();
+    let bin = ground.path().join("bin");
+    fs::create_dir(&bin).expect("a folder");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_elect"), bin.join("elect")).expect("a link");
+    let path = std::env::var("PATH").expect("a path");
+    let mut bash: Command = Elect::new("bash").args(["-euc", &commands(block)]).command();
+    bash.env("PATH", format!("{}:{path}", bin.display()));
+    bash.env("STATE_DIRECTORY", ground.state());
+    let output = bash.output().expect("bash");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    said.into_owned()
+}
+
+/// All pages, each behind the path of its file.
+fn pages() -> Vec<(String, String)> {
+    let topics = elect::manual::topics().map(|topic| topic.name);
+    ["README"].into_iter().chain(topics).map(|topic| (path(topic), page(topic))).collect()
+}
+
+/// What stands outside of blocks.
+fn prose(page: &str) -> String {
+    let mut is_code = false;
+    let lines = page.lines().filter(|line| {
+        let is_fence = line.starts_with("```");
+        is_code ^= is_fence;
+        !is_code && !is_fence
+    });
+    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
+/// The names by which the web knows its headings.
+fn anchors(page: &str) -> Vec<String> {
+    let of = |heading: &str| {
+        let heading = heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
+        heading.chars().filter(|c| c.is_alphanumeric() || ['-', '_'].contains(c)).collect()
+    };
+    prose(page).lines().filter(|line| line.starts_with('#')).map(of).collect()
+}
+
+#[test]
+fn pages_are_short_and_say_in_a_line_what_they_are_about() {
+    let pages = pages();
+    assert!(pages.len() > 30, "{}", pages.len());
+    for (path, text) in pages {
+        let count = text.lines().count();
+        assert!(count <= 250, "{path} has {count} lines");
+        for line in prose(&text).lines().filter(|line| !line.starts_with('|')) {
+            assert!(line.chars().count() <= 120, "{path}: {line}");
+        }
+        if path != "README.md" {
+            let title = text.lines().next().and_then(|line| line.strip_prefix("# "));
+            let (_, summary) = title.and_then(|title| title.split_once(": ")).expect("a title");
+            assert!(summary.chars().count() <= 60, "{path}: {summary}");
+        }
+    }
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for (path, text) in pages() {
+        let folder = root.join(&path);
+        let folder = folder.parent().expect("a folder");
+        let prose = prose(&text);
+        let links = prose.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        for link in links.filter(|link| !link.contains("://")) {
+            let (file, section) = link.split_once('#').unwrap_or((link, ""));
+            let target = match file.strip_prefix('/') {
+                Some(file) => root.join(file),
+                None if file.is_empty() => root.join(&path),
+                None => folder.join(file),
+            };
+            assert!(target.exists(), "{path}: {link}");
+            let leads = section.is_empty() || {
+                let page = fs::read_to_string(&target).expect("a page");
+                anchors(&page).iter().any(|anchor| anchor == section)
+            };
+            assert!(leads, "{path}: there is no section {link}");
+        }
+    }
+}

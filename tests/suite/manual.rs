@@ -1,6 +1,8 @@
 //! README and the pages of the manual, and their blocks that are run as they are written.
 
+use std::ffi::OsString;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -74,12 +76,18 @@ pub(crate) fn commands(block: &str) -> String {
 /// When it fails.
 #[track_caller]
 pub(crate) fn typed(block: &str) -> String {
-    let ground = Ground::new();
+    types(&Ground::new(), &commands(block))
+}
+
+/// What these lines print, here.
+#[track_caller]
+fn types(ground: &Ground, lines: &str) -> String {
     let bin = ground.path().join("bin");
-    fs::create_dir(&bin).expect("a folder");
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_elect"), bin.join("elect")).expect("a link");
+    fs::create_dir_all(&bin).expect("a folder");
+    // It may be there already.
+    let _ = std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_elect"), bin.join("elect"));
     let path = std::env::var("PATH").expect("a path");
-    let mut bash: Command = Elect::new("bash").args(["-euc", &commands(block)]).command();
+    let mut bash: Command = Elect::new("bash").args(["-euc", lines]).command();
     bash.env("PATH", format!("{}:{path}", bin.display()));
     bash.env("STATE_DIRECTORY", ground.state());
     let output = bash.output().expect("bash");
@@ -130,6 +138,51 @@ fn pages_are_short_and_say_in_a_line_what_they_are_about() {
             assert!(summary.chars().count() <= 60, "{path}: {summary}");
         }
     }
+}
+
+/// What people type who begin.
+#[test]
+fn everyday_lines_work_as_they_are_written() {
+    let ground = Ground::new();
+    for program in ["cron-job", "server", "bin/a", "bin/b"] {
+        let path = ground.path().join(program);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        fs::write(&path, "#!/bin/sh\necho ran\n").expect("written");
+        fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("mine");
+    }
+    let shown = [("README", "One machine: no second run"), ("basics", "Everyday lines")];
+    for (page, heading) in shown {
+        let typed = commands(&block(page, heading, "console"));
+        let lines = typed.lines().count();
+        // Nobody has to wait for it.
+        let typed = typed.replace("--hold 1m", "--hold 100ms");
+        let said = types(&ground, &format!("cd {}\n{typed}", ground.path().display()));
+        let printed = if typed.contains("a && b") { lines + 1 } else { lines };
+        assert_eq!(said, "ran\n".repeat(printed), "{page}");
+    }
+}
+
+/// A line that shows elect is one that elect understands.
+#[test]
+fn every_line_with_elect_is_in_order() {
+    let mut count = 0;
+    for (path, text) in pages() {
+        let lines = text.lines().filter_map(|line| line.strip_prefix("$ ")).chain(text.lines());
+        for line in lines.filter(|line| line.starts_with("elect ")) {
+            let ends = [" | ", "; ", " >", " &"].into_iter().filter_map(|end| line.find(end));
+            let quoted = line.find('\'').unwrap_or(line.len());
+            let end = ends.filter(|end| *end < quoted).min().unwrap_or(line.len());
+            let Some(words) = shlex::split(&line[..end]) else { continue };
+            // A sentence that begins so is none.
+            if elect::cli::manual().find_subcommand(&words[1]).is_none() {
+                continue;
+            }
+            let parsed = elect::cli::parse(words.iter().map(OsString::from));
+            assert!(parsed.is_ok(), "{path}: {line:?}: {parsed:?}");
+            count += 1;
+        }
+    }
+    assert!(count > 50, "{count}");
 }
 
 #[test]

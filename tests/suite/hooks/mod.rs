@@ -12,6 +12,7 @@ use nix::sys::signal::Signal;
 use crate::manual;
 use crate::see::{Arena, Ground, on_each_cluster, on_each_store};
 use crate::stage::{send, send_if_alive, stop};
+use crate::web::{Application, WELL};
 
 on_each_store! {
     hooks_are_told_who_leads
@@ -254,4 +255,37 @@ fn the_manual_shows_calls_that_work() {
     let bash = bash.env("PATH", format!("{}:{path}", bin.display())).env("D", arena.path(""));
     let ended = bash.env("ELECT_BACKEND", arena.url()).run().exits(0);
     ended.says("ip addr add 10.0.0.9/24").says("ip addr del 10.0.0.9/24").says("led by ");
+}
+
+/// A monitor is told of the start and of the end, also of one that was a failure.
+#[test]
+fn a_monitor_is_told_as_the_manual_has_it() {
+    let arena = Arena::on(Ground::File);
+    let monitor = Application::start(WELL);
+    let programs = [
+        ("ping", manual::block("monitors", "Ping a monitor", "sh")),
+        (
+            "nightly",
+            "#!/bin/sh\nuntil [ -e \"end$CODE\" ]; do sleep 0.01; done\nexit $CODE\n".to_owned(),
+        ),
+    ];
+    for (name, text) in programs {
+        fs::write(arena.path(name), text).expect("a program");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(arena.path(name), mode).expect("mine");
+    }
+    let typed = manual::commands(&manual::block("monitors", "Ping a monitor", "console"));
+    let line = typed.replace("elect run", "\"$E\" run");
+    for code in [0, 7] {
+        let bash = Elect::new("bash").args(["-ec", &format!("cd \"$D\"; {line}")]);
+        let bash = bash.env("D", arena.path("")).env("E", env!("CARGO_BIN_EXE_elect"));
+        let bash = bash.env("ELECT_BACKEND", arena.url()).env("CODE", code.to_string());
+        let bash = bash.env("MONITOR", format!("http://{}", monitor.address())).spawn();
+        let told =
+            |word: String| monitor.asked().starts_with(&format!("GET /{word} ")).then_some(());
+        eventually("word of the start", || told("start".to_owned()));
+        fs::write(arena.path(&format!("end{code}")), "").expect("a file");
+        bash.wait().exits(code);
+        assert_eq!(told(code.to_string()), Some(()), "{}", monitor.asked());
+    }
 }

@@ -35,12 +35,12 @@ impl Crontab {
         }
     }
 
-    /// That of the manual, on hosts that have elect in their path.
-    fn of_manual(scene: &Scene) -> Self {
+    /// That of this page, on hosts that have elect in their path.
+    fn of(page: &str, heading: &str, scene: &Scene) -> Self {
         let bin = scene.folder.path().join("bin");
         std::fs::create_dir(&bin).expect("a folder");
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_elect"), bin.join("elect")).expect("a link");
-        Self::read(&manual::block("cron", "Once a day, among many crontabs", "crontab"))
+        Self::read(&manual::block(page, heading, "crontab"))
     }
 
     /// On a host on which the job is `job`.
@@ -64,23 +64,27 @@ impl Crontab {
 
 #[test]
 fn three_crontabs_do_it_once_and_send_no_mail() {
-    let scene = Scene::new(Some(Brand::Etcd));
-    let crontab = Crontab::of_manual(&scene);
-    let job = "sh -c 'echo ran >>$D/word; sleep 0.1'";
-    for _ in ["this minute", "a clock that was late"] {
-        let hosts = [(); 3].map(|()| crontab.start(&scene, job));
-        for host in hosts {
-            host.wait().exits(0).is_silent();
+    let shown =
+        [("README", "Many machines: a nightly job"), ("cron", "Once a day, among many crontabs")];
+    for (page, heading) in shown {
+        let scene = Scene::new(Some(Brand::Etcd));
+        let crontab = Crontab::of(page, heading, &scene);
+        let job = "sh -c 'echo ran >>$D/word; sleep 0.1'";
+        for _ in ["this minute", "a clock that was late"] {
+            let hosts = [(); 3].map(|()| crontab.start(&scene, job));
+            for host in hosts {
+                host.wait().exits(0).is_silent();
+            }
         }
+        assert_eq!(scene.word(), "ran\n", "{page}");
     }
-    assert_eq!(scene.word(), "ran\n");
 }
 
 /// The host that runs it fails: another one does it, and only the one whose command failed sends mail.
 #[test]
 fn the_next_host_does_what_the_first_one_could_not() {
     let scene = Scene::new(Some(Brand::Etcd));
-    let crontab = Crontab::of_manual(&scene);
+    let crontab = Crontab::of("cron", "Once a day, among many crontabs", &scene);
     let sick = crontab.start(
         &scene,
         &format!(

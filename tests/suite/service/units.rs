@@ -86,7 +86,9 @@ fn serves_under(ground: &Ground, unit: &UnitFile, confine: impl Fn(Elect) -> Ele
 #[test]
 fn the_unit_of_the_manual_works() {
     let ground = machine();
-    let text = at_home(&ground, &manual::block("systemd", "systemd", "ini"));
+    let shown = manual::block("systemd", "systemd", "ini");
+    assert_eq!(manual::block("README", "Many machines: a daemon with a standby", "ini"), shown);
+    let text = at_home(&ground, &shown);
     serves(&ground, &UnitFile::read(&text, ""));
     let terms = fs::read_to_string(ground.path().join("terms")).unwrap();
     assert!((1..=2).contains(&terms.lines().count()), "each is told once: {terms}");

@@ -18,6 +18,8 @@ use crate::walk::sync_directory;
 const SLOT: usize = 4096;
 const SLOTS: usize = 2;
 const MAGIC: &str = "elect token";
+/// The length of what counts in a slot, in bytes, the end of the line included: see [`encode`].
+const LINE: usize = MAGIC.len() + 1 + 20 + 1 + 8 + 1;
 
 /// Draws the next token and makes it durable. Only who holds the election's lock may call this.
 ///
@@ -114,7 +116,9 @@ pub(crate) fn encode(token: u64) -> String {
 
 /// The token in a slot; `None` if it holds none, or was torn.
 pub(crate) fn decode(block: &[u8]) -> Option<u64> {
-    let line = block.split(|&byte| byte == b'\n').next()?;
+    // The rest of the slot, which is zeros, need not be searched.
+    let start = block.get(..LINE).unwrap_or(block);
+    let line = start.split(|&byte| byte == b'\n').next()?;
     let number = line.get(MAGIC.len() + 1..MAGIC.len() + 21)?;
     let token = std::str::from_utf8(number).ok()?.parse().ok()?;
     // What does not read back to the letter was torn or is foreign.

@@ -1,6 +1,7 @@
 //! The variables of elect: which of them count for an `elect` inside another one's command, and which are misspelt.
 
 use std::env;
+use std::ffi::OsStr;
 
 use crate::cli::{self, Origins, VARIABLES};
 use crate::guard::HANDOFF;
@@ -49,6 +50,14 @@ pub const OF_ONE_RUN: [&str; 14] = [
 /// The variable of the flag of this long name.
 pub fn variable(flag: &str) -> String {
     format!("{VARIABLES}{}", flag.replace('-', "_").to_uppercase())
+}
+
+/// Whether this is the variable of one of the flags that [belong to one run](OF_ONE_RUN).
+pub fn is_of_one_run(name: &OsStr) -> bool {
+    let letter = |byte: u8| if byte == b'-' { b'_' } else { byte.to_ascii_uppercase() };
+    name.as_encoded_bytes().strip_prefix(VARIABLES.as_bytes()).is_some_and(|tail| {
+        OF_ONE_RUN.iter().any(|flag| flag.bytes().map(letter).eq(tail.iter().copied()))
+    })
 }
 
 /// Whether we run inside the command of an `elect run`.
@@ -121,7 +130,20 @@ fn complaint(name: &str, known: &[String]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::complaint;
+    use std::ffi::OsStr;
+
+    use super::{OF_ONE_RUN, complaint, is_of_one_run, variable};
+
+    #[test]
+    fn what_belongs_to_one_run_is_known_by_its_variable() {
+        for flag in OF_ONE_RUN {
+            let name = variable(flag);
+            assert!(is_of_one_run(OsStr::new(&name)), "{name}");
+        }
+        for name in ["", "ELECT_", "ELECT_BACKEND", "ELECT_ONCE_", "ELECT_lease-file", "ONCE"] {
+            assert!(!is_of_one_run(OsStr::new(name)), "{name}");
+        }
+    }
 
     #[test]
     fn only_what_is_nearly_right_is_complained_of() {

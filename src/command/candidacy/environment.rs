@@ -7,7 +7,7 @@ use elect_api::{Candidate, ElectionName};
 
 use crate::config::BackendUrl;
 use crate::config::variables::{
-    HTTP_ADDRESS, LEADER_BACKEND, LEADER_ELECTION, LEADER_ID, OF_ONE_RUN, SHARD, SLOT, variable,
+    HTTP_ADDRESS, LEADER_BACKEND, LEADER_ELECTION, LEADER_ID, SHARD, SLOT, is_of_one_run,
 };
 use crate::guard::HANDOFF;
 use crate::report::ServiceManager;
@@ -34,16 +34,16 @@ pub(in crate::command) fn for_redeemer(
     .collect()
 }
 
-/// The variables that only we are to find.
-fn ours_alone() -> impl Iterator<Item = String> {
-    let others = NOTIFYING.into_iter().chain([HANDOFF]).map(ToOwned::to_owned);
-    OF_ONE_RUN.into_iter().map(variable).chain(others)
+/// Our own environment without what only we are to find.
+fn without_ours() -> impl Iterator<Item = (OsString, OsString)> {
+    let others = NOTIFYING.into_iter().chain([HANDOFF]);
+    env::vars_os()
+        .filter(move |(name, _)| !is_of_one_run(name) && others.clone().all(|other| name != other))
 }
 
 /// Our own environment as a program gets it that helps us, and takes part in nothing.
 pub(in crate::command) fn for_helper() -> Vec<(OsString, OsString)> {
-    let withheld: Vec<String> = ours_alone().collect();
-    env::vars_os().filter(|(name, _)| withheld.iter().all(|other| name != other.as_str())).collect()
+    without_ours().collect()
 }
 
 /// Whether the service manager has handed sockets over to us. They are the command's.
@@ -61,10 +61,8 @@ pub(in crate::command) fn for_command(
 ) -> Vec<(OsString, OsString)> {
     let listener: &[&str] = if has_sockets() { &LISTENER } else { &[] };
     let replaced = [LEADER_ELECTION, LEADER_BACKEND, LEADER_ID, HTTP_ADDRESS, SLOT, SHARD];
-    let replaced = replaced.iter().chain(listener).map(ToString::to_string);
-    let withheld: Vec<String> = ours_alone().chain(replaced).collect();
-    let ours =
-        env::vars_os().filter(|(name, _)| withheld.iter().all(|other| name != other.as_str()));
+    let replaced = replaced.iter().chain(listener);
+    let ours = without_ours().filter(|(name, _)| replaced.clone().all(|other| name != other));
     ours.chain([
         (LEADER_ELECTION.into(), election.as_str().into()),
         (LEADER_BACKEND.into(), backend.with_secrets().into()),

@@ -112,19 +112,25 @@ where
 }
 
 fn read(words: Vec<OsString>, extent: Extent) -> Result<Given, clap::Error> {
-    let mut grammar = extent.of(bare(&words));
+    let mut grammar = kept(extent.of(bare(&words)));
     let matches = if let Ok(matches) = grammar.try_get_matches_from_mut(&words) {
         matches
     } else {
-        grammar = extent.of(self::grammar());
+        grammar = kept(extent.of(self::grammar()));
         let again = grammar.try_get_matches_from_mut(&words);
-        again.map_err(|error| blame_variable(&grammar, error))?
+        again.map_err(|error| blame_variable(grammar, error))?
     };
     let mut command = Cli::from_arg_matches(&matches)?.command;
     let settings = Settings::default();
-    let overruled = settle(&mut command, &grammar, &matches, &settings)
+    let overruled = settle(&mut command, grammar, &matches, &settings)
         .map_err(|rivals| usage_error(&mut self::grammar(), &matches, &rivals))?;
     Ok(Given { command, origins: Origins { words, extent, matches, settings, overruled } })
+}
+
+/// Keeps a grammar for as long as the process lives, which reads its words once: to free it, part by part, would be a
+/// twentieth of all that a start costs.
+fn kept(grammar: ClapCommand) -> &'static mut ClapCommand {
+    Box::leak(Box::new(grammar))
 }
 
 impl Extent {

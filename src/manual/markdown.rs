@@ -1,6 +1,7 @@
 //! The Markdown of the manual's pages, read as the blocks that a terminal and a man page show.
-
-use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+//!
+//! Pages use a small part of Markdown, and this reads that part alone: a library that reads all of it would be a twentieth
+//! of the program, and of each start. A test reads all pages with such a library as well.
 
 /// What stands below the other on a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,19 +66,14 @@ pub(super) fn plain(words: &[Span]) -> String {
 
 /// The blocks of a page.
 pub(super) fn blocks(page: &str) -> Vec<Block> {
-    let mut reader = Reader::default();
-    for event in Parser::new_ext(page, Options::ENABLE_TABLES) {
-        reader.read(event);
-    }
-    reader.blocks
+    read(page).0
 }
 
 /// The topics that a page links to, in order, each once.
 pub(super) fn links(page: &str) -> Vec<String> {
-    let mut topics = Vec::new();
-    for event in Parser::new_ext(page, Options::ENABLE_TABLES) {
-        let Event::Start(Tag::Link { dest_url, .. }) = event else { continue };
-        let topic = topic_of(&dest_url).map(str::to_owned);
+    let mut topics: Vec<String> = Vec::new();
+    for link in read(page).1 {
+        let topic = topic_of(&link).map(str::to_owned);
         topics.extend(topic.filter(|topic| !topics.contains(topic)));
     }
     topics
@@ -94,116 +90,109 @@ pub(super) fn topic_of(link: &str) -> Option<&str> {
     (!topic.contains('/')).then_some(topic)
 }
 
-#[derive(Debug, Default)]
-struct Reader {
-    blocks: Vec<Block>,
-    /// The words of the block, or the cell, that has begun.
-    words: Vec<Span>,
-    style: Style,
-    /// Where the link leads in which we are, if that is worth to be shown.
-    address: Option<String>,
-    /// The number of the next item of each list in which we are; `None` where items have dashes.
-    lists: Vec<Option<u64>>,
-    mark: Option<String>,
-    is_code: bool,
-    row: Vec<Vec<Span>>,
-    rows: Vec<Vec<Vec<Span>>>,
-}
-
-impl Reader {
-    fn read(&mut self, event: Event<'_>) {
-        match event {
-            Event::Start(tag) => self.begin(tag),
-            Event::End(tag) => self.end(tag),
-            Event::Text(text) => self.say(&text, self.style),
-            Event::Code(text) => self.say(&text, Style::Code),
-            Event::SoftBreak | Event::HardBreak => self.say(" ", self.style),
-            _ => {}
+/// The blocks of a page, and where its links lead.
+fn read(page: &str) -> (Vec<Block>, Vec<String>) {
+    let (mut blocks, mut targets) = (Vec::new(), Vec::new());
+    let mut lines = page.lines().peekable();
+    while let Some(line) = lines.next() {
+        let mut inline = |text: &str| words(text, Style::Plain, &mut targets);
+        if line.trim().is_empty() {
+            continue;
         }
-    }
-
-    fn begin(&mut self, tag: Tag<'_>) {
-        match tag {
-            Tag::Strong => self.style = Style::Strong,
-            Tag::CodeBlock(_) => self.is_code = true,
-            Tag::List(first) => {
-                self.flush();
-                self.lists.push(first);
+        blocks.push(if line.starts_with(FENCE) {
+            let code = lines.by_ref().take_while(|line| !line.starts_with(FENCE));
+            Block::Code(code.flat_map(|line| [line, "\n"]).collect())
+        } else if line.starts_with('#') {
+            let text = line.trim_start_matches('#');
+            let level = u8::try_from(line.len() - text.len()).unwrap_or(u8::MAX).min(3);
+            Block::Heading { level, words: inline(text.trim()) }
+        } else if line.starts_with('|') {
+            let mut rows = vec![cells(line)];
+            while let Some(line) = lines.next_if(|line| line.starts_with('|')) {
+                rows.push(cells(line));
             }
-            Tag::Item => self.mark = Some(self.next_mark()),
-            Tag::Link { dest_url, .. } if dest_url.contains("://") => {
-                self.address = Some(dest_url.into_string());
+            // The second row only says that the first one has the headings.
+            rows.remove(1);
+            let row = |row: Vec<String>| row.iter().map(|cell| inline(cell)).collect();
+            Block::Table(rows.into_iter().map(row).collect())
+        } else {
+            let (mark, text) = item(line).unzip();
+            let mut text = text.unwrap_or(line).to_owned();
+            while let Some(line) = lines.next_if(|line| goes_on(line)) {
+                text = format!("{text} {}", line.trim());
             }
-            _ => {}
-        }
-    }
-
-    fn end(&mut self, tag: TagEnd) {
-        match tag {
-            TagEnd::Strong => self.style = Style::Plain,
-            TagEnd::Heading(level) => {
-                let words = std::mem::take(&mut self.words);
-                self.blocks.push(Block::Heading { level: number(level), words });
+            match mark {
+                Some(mark) => Block::Item { mark: mark.to_owned(), words: inline(&text) },
+                None => Block::Paragraph(inline(&text)),
             }
-            TagEnd::Paragraph | TagEnd::Item => self.flush(),
-            TagEnd::List(_) => {
-                self.lists.pop();
-            }
-            TagEnd::CodeBlock => {
-                let text = plain(&std::mem::take(&mut self.words));
-                self.is_code = false;
-                self.blocks.push(Block::Code(text));
-            }
-            TagEnd::TableCell => self.row.push(std::mem::take(&mut self.words)),
-            TagEnd::TableHead | TagEnd::TableRow => self.rows.push(std::mem::take(&mut self.row)),
-            TagEnd::Table => self.blocks.push(Block::Table(std::mem::take(&mut self.rows))),
-            TagEnd::Link => {
-                if let Some(address) = self.address.take() {
-                    self.say(&format!(" <{address}>"), Style::Plain);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn say(&mut self, text: &str, style: Style) {
-        self.words.push(Span { text: text.to_owned(), style });
-    }
-
-    /// Ends a paragraph, or what an item says.
-    fn flush(&mut self) {
-        let words = std::mem::take(&mut self.words);
-        let mark = self.mark.take();
-        if words.is_empty() {
-            return;
-        }
-        self.blocks.push(match mark {
-            Some(mark) => Block::Item { mark, words },
-            None => Block::Paragraph(words),
         });
     }
-
-    fn next_mark(&mut self) -> String {
-        match self.lists.last_mut() {
-            Some(Some(next)) => {
-                *next += 1;
-                format!("{}.", *next - 1)
-            }
-            _ => "-".to_owned(),
-        }
-    }
+    (blocks, targets)
 }
 
-fn number(level: HeadingLevel) -> u8 {
-    match level {
-        HeadingLevel::H1 => 1,
-        HeadingLevel::H2 => 2,
-        _ => 3,
+const FENCE: &str = "```";
+
+/// Whether a line goes on with what stands before it.
+fn goes_on(line: &str) -> bool {
+    let begins = line.starts_with(FENCE) || line.starts_with(['#', '|']) || item(line).is_some();
+    !begins && !line.trim().is_empty()
+}
+
+/// The mark of an item, and what it says, if a line begins one.
+fn item(line: &str) -> Option<(&str, &str)> {
+    let (mark, text) = line.split_once(' ')?;
+    // Lists are short: a line that begins with a larger number goes on with a sentence.
+    let is_number = |number: &str| matches!(number.as_bytes(), [b'1'..=b'9']);
+    let is_mark = mark == "-" || mark.strip_suffix('.').is_some_and(is_number);
+    is_mark.then_some((mark, text.trim()))
+}
+
+/// The cells of a row. `\|` is no end of a cell.
+fn cells(line: &str) -> Vec<String> {
+    const BAR: &str = "\u{0}";
+    let line = line.trim().trim_matches('|').replace("\\|", BAR);
+    line.split('|').map(|cell| cell.trim().replace(BAR, "|")).collect()
+}
+
+/// A text in its pieces, each of one style; where its links lead is added to the others.
+fn words(text: &str, style: Style, links: &mut Vec<String>) -> Vec<Span> {
+    let mut spans = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        if let Some((code, after)) = between(rest, "`", "`") {
+            spans.push(Span { text: code.to_owned(), style: Style::Code });
+            rest = after;
+        } else if let Some((strong, after)) = between(rest, "**", "**") {
+            spans.extend(words(strong, Style::Strong, links));
+            rest = after;
+        } else if let Some((said, (address, after))) =
+            between(rest, "[", "](").and_then(|(said, rest)| Some((said, rest.split_once(')')?)))
+        {
+            spans.extend(words(said, style, links));
+            if address.contains("://") {
+                spans.push(Span { text: format!(" <{address}>"), style: Style::Plain });
+            }
+            links.push(address.to_owned());
+            rest = after;
+        } else {
+            let next = rest.char_indices().skip(1).find(|(_, c)| "`*[".contains(*c));
+            let (plain, after) = rest.split_at(next.map_or(rest.len(), |(at, _)| at));
+            spans.push(Span { text: plain.to_owned(), style });
+            rest = after;
+        }
     }
+    spans
+}
+
+/// What stands between these marks, and what stands behind, if a text begins with the first one.
+fn between<'a>(text: &'a str, open: &str, close: &str) -> Option<(&'a str, &'a str)> {
+    text.strip_prefix(open)?.split_once(close)
 }
 
 #[cfg(test)]
 mod tests {
+    use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+
     use super::*;
 
     #[test]
@@ -216,6 +205,78 @@ mod tests {
         assert!(matches!(&blocks[3], Block::Item { mark, .. } if mark == "-"));
         assert!(matches!(&blocks[5], Block::Item { mark, .. } if mark == "3."));
         assert!(matches!(&blocks[7], Block::Table(rows) if rows.len() == 2));
+    }
+
+    /// What a library that knows all of Markdown makes of a page: each block without style, but for what is code.
+    fn by_a_library(page: &str) -> Vec<String> {
+        let mut blocks = Vec::new();
+        let (mut text, mut address) = (String::new(), None);
+        let mut flush = |text: &mut String| {
+            blocks.extend(Some(std::mem::take(text)).filter(|text| !text.trim().is_empty()));
+        };
+        for event in Parser::new_ext(page, Options::ENABLE_TABLES) {
+            match event {
+                Event::Text(said) => text += &said,
+                Event::Code(said) => text.extend(["`", &said, "`"]),
+                Event::SoftBreak => text.push(' '),
+                Event::Start(Tag::Link { dest_url, .. }) if dest_url.contains("://") => {
+                    address = Some(dest_url);
+                }
+                Event::End(TagEnd::Link) => {
+                    text += &address.take().map(|it| format!(" <{it}>")).unwrap_or_default();
+                }
+                Event::Start(Tag::List(_))
+                | Event::End(
+                    TagEnd::Heading(_)
+                    | TagEnd::Paragraph
+                    | TagEnd::Item
+                    | TagEnd::CodeBlock
+                    | TagEnd::TableCell,
+                ) => flush(&mut text),
+                Event::Start(
+                    Tag::Strong
+                    | Tag::Link { .. }
+                    | Tag::Item
+                    | Tag::Paragraph
+                    | Tag::Heading { .. }
+                    | Tag::CodeBlock(_)
+                    | Tag::Table(_)
+                    | Tag::TableHead
+                    | Tag::TableRow
+                    | Tag::TableCell,
+                )
+                | Event::End(_) => {}
+                other => panic!("pages have no {other:?}"),
+            }
+        }
+        blocks
+    }
+
+    /// The same as this module reads it.
+    fn by_us(page: &str) -> Vec<String> {
+        let said = |words: &[Span]| -> String {
+            let of = |span: &Span| match span.style {
+                Style::Code => format!("`{}`", span.text),
+                _ => span.text.clone(),
+            };
+            words.iter().map(of).collect()
+        };
+        let of = |block: Block| match block {
+            Block::Heading { words, .. } | Block::Paragraph(words) | Block::Item { words, .. } => {
+                vec![said(&words)]
+            }
+            Block::Code(code) => vec![code],
+            Block::Table(rows) => rows.concat().iter().map(|cell| said(cell)).collect(),
+        };
+        let texts = blocks(page).into_iter().flat_map(of);
+        texts.filter(|text| !text.trim().is_empty()).collect()
+    }
+
+    #[test]
+    fn pages_say_what_a_library_reads_in_them() {
+        for topic in super::super::topics() {
+            assert_eq!(by_us(topic.text), by_a_library(topic.text), "{}", topic.name);
+        }
     }
 
     #[test]

@@ -34,7 +34,7 @@ impl Block {
             Self::Table(rows) => {
                 let cells = rows.iter().map(|row| {
                     let cells: Vec<String> = row.iter().map(|cell| plain(cell)).collect();
-                    cells.join(" ")
+                    cells.join(" | ")
                 });
                 cells.collect::<Vec<_>>().join("\n")
             }
@@ -201,7 +201,10 @@ mod tests {
                     | h | i |\n|---|---|\n| 1 | `2` |\n";
         let blocks = blocks(page);
         let said: Vec<String> = blocks.iter().map(Block::plain).collect();
-        assert_eq!(said, ["Title: it", "Say a b c.", "S", "one", "two", "x", "  a\n", "h i\n1 2"]);
+        assert_eq!(
+            said,
+            ["Title: it", "Say a b c.", "S", "one", "two", "x", "  a\n", "h | i\n1 | 2"]
+        );
         assert!(matches!(&blocks[3], Block::Item { mark, .. } if mark == "-"));
         assert!(matches!(&blocks[5], Block::Item { mark, .. } if mark == "3."));
         assert!(matches!(&blocks[7], Block::Table(rows) if rows.len() == 2));

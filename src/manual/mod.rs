@@ -81,14 +81,20 @@ pub fn topic(name: &str) -> Option<Topic> {
     topics().find(|topic| topic.name == name)
 }
 
-/// Where these words stand in the manual: the page, the heading, and the sentence. Case does not matter; all words have to
-/// stand in one section. Sections with the words in their heading come first.
+/// Where these words stand in the manual: the page, the heading, and the sentence. Case and punctuation do not matter, nor
+/// how words are joined; all of them have to stand in one section. Sections with the words in their heading come first,
+/// then those that have them most often.
 pub fn search(words: &[String]) -> Vec<Place> {
-    let words: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
-    let mut places: Vec<(bool, Place)> =
-        topics().flat_map(Topic::sections).filter_map(|section| section.find(&words)).collect();
-    places.sort_by_key(|(is_in_heading, _)| !is_in_heading);
+    let words: Vec<String> = words.iter().map(|word| letters(word)).collect();
+    let sections = topics().flat_map(Topic::sections);
+    let mut places: Vec<_> = sections.filter_map(|section| section.find(&words)).collect();
+    places.sort_by_key(|(rank, _)| Reverse(*rank));
     places.into_iter().map(|(_, place)| place).collect()
+}
+
+/// A text as it is searched.
+fn letters(text: &str) -> String {
+    text.to_lowercase().chars().filter(|c| c.is_alphanumeric()).collect()
 }
 
 /// Where something stands in the manual.
@@ -110,24 +116,22 @@ struct Section {
 }
 
 impl Section {
-    fn find(self, words: &[String]) -> Option<(bool, Place)> {
+    /// Where the words are in it, and how well it fits: whether its heading has them, and how often they come.
+    fn find(self, words: &[String]) -> Option<((bool, usize), Place)> {
         let has = |text: &str| {
-            let text = text.to_lowercase();
-            move |word: &&String| text.contains(word.as_str())
+            let text = letters(text);
+            words.iter().filter(|word| text.contains(word.as_str())).count()
         };
-        let whole = format!("{} {}", self.heading, self.texts.join(" "));
-        if !words.iter().all(|word| has(&whole)(&word)) {
-            return None;
-        }
-        let is_in_heading = words.iter().all(|word| has(&self.heading)(&word));
+        let whole = letters(&format!("{} {}", self.heading, self.texts.join(" ")));
+        let times = |word: &String| whole.matches(word.as_str()).count();
+        let least = words.iter().map(times).min().filter(|least| *least > 0)?;
+        let rank = (has(&self.heading) == words.len(), least);
         let lines = self.texts.iter().flat_map(|text| text.lines());
         let sentences = lines.flat_map(|text| text.split_inclusive(". ")).enumerate();
         // Of equals the first one.
-        let best = sentences.max_by_key(|(number, sentence)| {
-            (words.iter().filter(|word| has(sentence)(word)).count(), Reverse(*number))
-        });
+        let best = sentences.max_by_key(|(number, sentence)| (has(sentence), Reverse(*number)));
         let excerpt = best.map_or("", |(_, sentence)| sentence.trim()).to_owned();
-        Some((is_in_heading, Place { topic: self.topic, heading: self.heading, excerpt }))
+        Some((rank, Place { topic: self.topic, heading: self.heading, excerpt }))
     }
 }
 

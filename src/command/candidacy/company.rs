@@ -14,7 +14,8 @@ use super::hooks::{HeldLease, Helper};
 use crate::config::variables::EXIT_CODE;
 use crate::election::driver::{Inbox, Tree};
 use crate::election::machine::{Event, Interrupts};
-use crate::guard::{self, Deadlines, Ended, Order};
+use crate::guard::{self, Deadlines, Order};
+use crate::report::{LOST, Outcome};
 
 /// A command tree and its company, which the tree's guardian knows nothing of.
 ///
@@ -39,8 +40,9 @@ pub(in crate::command) struct Company<'a, T> {
     is_to_end: bool,
     /// The hook of `--on-lost` is to be run, of the leadership with this token.
     over: Option<Token>,
-    /// How the command ended last.
-    ended: Option<Ended>,
+    /// The code with which a shell would say that the command ended last, or [`LOST`] if it was told to stop
+    /// before, and not because of a signal to us.
+    code: Option<u8>,
     lost: Option<Helper>,
     interrupts: Interrupts,
     /// What came of a start at once.
@@ -61,7 +63,7 @@ impl<'a, T: Tree> Company<'a, T> {
             is_outlived: false,
             is_to_end: false,
             over: None,
-            ended: None,
+            code: None,
             lost: None,
             interrupts: Interrupts::default(),
             pending: VecDeque::new(),
@@ -107,9 +109,9 @@ impl<'a, T: Tree> Company<'a, T> {
 
     fn start_lost(&mut self) {
         if let (Some(token), Some(command)) = (self.over.take(), &self.hooks.wanted().lost) {
-            // Empty if elect did not see it end.
-            let code = self.ended.take().map(|ended| ended.code().to_string());
-            let variables = vec![(EXIT_CODE.into(), code.unwrap_or_default().into())];
+            // Empty if we did not see it end.
+            let code = self.code.map(|code| code.to_string()).unwrap_or_default();
+            let variables = vec![(EXIT_CODE.into(), code.into())];
             self.lost = self.hooks.start("--on-lost", command, token, variables, None);
         }
     }
@@ -147,8 +149,11 @@ impl<'a, T: Tree> Company<'a, T> {
     /// Takes in what happened to the tree. What is to be known later is nothing now.
     fn happened(&mut self, event: Event) -> Option<Event> {
         match event {
-            Event::Started => self.ended = None,
-            Event::Ended(ended) | Event::EndedByKey(ended) => self.ended = Some(ended),
+            Event::NotStarted(errno) => self.code = Some(Outcome::not_started(errno).exit_code(0)),
+            Event::Ended(ended) | Event::EndedByKey(ended) => {
+                self.code = self.code.or(Some(ended.code()));
+            }
+            Event::SoftPassed => self.code = self.code.or(Some(LOST)),
             _ => {}
         }
         if let Some(patient) = &mut self.patient {
@@ -220,6 +225,7 @@ impl<T: Tree> Tree for Company<'_, T> {
             self.tree.keep(None);
         }
         (self.is_outlived, self.is_to_end) = (false, false);
+        self.code = None;
         if let Err(error) = self.tree.start(token, holds) {
             return self.not_started(error);
         }
@@ -237,6 +243,14 @@ impl<T: Tree> Tree for Company<'_, T> {
 
     fn obey(&mut self, order: Order) {
         self.is_to_end |= matches!(order, Order::Stop { .. } | Order::Kill);
+        let is_our_wish = match order {
+            Order::Stop { .. } => true,
+            Order::Signal { resume, .. } => resume && self.interrupts.last().is_none(),
+            Order::Renewed(_) | Order::Kill => false,
+        };
+        if is_our_wish {
+            self.code = self.code.or(Some(LOST));
+        }
         if !self.is_outlived || matches!(order, Order::Renewed(_)) {
             self.tree.obey(order);
         }

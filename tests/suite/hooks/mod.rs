@@ -76,7 +76,14 @@ fn hooks_are_told_who_leads(arena: &Arena) {
         "--on-lost",
         "sh -c 'echo code $ELECT_EXIT_CODE >&2'",
     ]);
-    run.args(["sh", "-c", "exit 7"]).run().exits(7).says("code 7");
+    run.clone().args(["sh", "-c", "exit 7"]).run().exits(7).says("code 7");
+    run.clone().arg("/none").run().exits(127).says("code 127");
+    run.clone().arg("/etc/passwd").run().exits(126).says("code 126");
+    // Whoever obeys and exits with 0 has not done its work.
+    let stopped = run.sh("trap 'exit 0' TERM; while :; do sleep 0.01; done").spawn();
+    arena.elect("wait").arg("ends").run().exits(0);
+    arena.elect("resign").arg("ends").run().exits(0);
+    stopped.wait().exits(124).says("code 124");
     // Whoever fails is told of, and changes nothing.
     let run =
         arena.elect("run").args(["-e", "other", "--on-elected", "false", "--on-lost", "/none"]);

@@ -173,7 +173,9 @@ pub const LONGEST_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 /// A text for the user, as [`parse_duration`].
 pub(super) fn parse_ttl(text: &str) -> Result<Duration, String> {
     match parse_duration(text)? {
-        ttl if ttl < SHORTEST_TTL => Err("a lease takes one second at least".to_owned()),
+        ttl if ttl < SHORTEST_TTL => {
+            Err("a lease of less than 1s leaves no time to renew it; take 3.6s or more".to_owned())
+        }
         ttl if ttl > LONGEST_TTL => Err("a lease takes 24 hours at most".to_owned()),
         ttl => Ok(ttl),
     }

@@ -31,8 +31,8 @@ Exit codes:
   124    leadership was lost, and the command was stopped; or it was lost before
          a success could be recorded (--once)
   0      also: KEY was done already (--once KEY)
-  75     another candidate leads, and -n is given or --wait ran out (-E changes
-         the code; with -E 0 elect prints nothing)
+  75     -n is given or --wait ran out, and another candidate leads, the election
+         is paused, or the priority is 0 (-E changes it; -E 0 prints nothing)
   125    elect itself failed: usage, configuration, the store
   126    the command cannot be executed
   127    the command was not found
@@ -81,7 +81,8 @@ pub struct RunArgs {
 
     /// Exit code without leadership
     ///
-    /// elect exits with it if another candidate leads, and -n is given or --wait ran out. With 0 it prints nothing.
+    /// elect exits with it if -n is given or --wait ran out, and another candidate leads, the election is paused, or the
+    /// priority is 0. With 0 it prints nothing.
     #[arg(
         short = 'E',
         long,

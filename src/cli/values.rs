@@ -34,7 +34,9 @@ impl ValueEnum for Containment {
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         Some(PossibleValue::new(self.name()).help(match self {
-            Self::Pidns => "A pid namespace: nothing escapes, whoever is killed; other process ids",
+            Self::Pidns => {
+                "A pid namespace: nothing escapes, even if elect is killed; other process ids"
+            }
             Self::Cgroup => "A cgroup: set-uid programs are killed, too",
             Self::Scan => "All descendants are found and killed, while elect or its guardian lives",
             Self::Group => "The command's process group is killed, and nothing else",

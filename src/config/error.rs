@@ -63,9 +63,7 @@ pub enum ConfigError {
         flag: &'static str,
     },
     /// Something that needs an order of those who wait was asked of a store without one.
-    #[error(
-        "{what} needs a store in which candidates queue, and in {scheme}: whoever asks first leads"
-    )]
+    #[error("{what} needs a store in which candidates queue; in {scheme} the first to ask leads")]
     Orderless {
         /// The scheme of the store.
         scheme: &'static str,

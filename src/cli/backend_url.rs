@@ -12,10 +12,10 @@ const SECRET_WORDS: &[&str] = &["pass", "secret", "token", "key", "auth", "crede
 
 /// What help says about URLs of stores.
 pub(super) const STORES: &str = "\
-Where elections are kept
+Store that keeps elections
 
-file:///DIR is this machine's disk, etcd://HOST,HOST and zk://HOST,HOST are stores for many machines; \
-with +tls after the scheme they are talked to in secret.";
+file:///DIR is the disk of this machine. etcd://HOST,HOST and zk://HOST,HOST are stores for many machines; \
+etcd+tls:// and zk+tls:// are the same with TLS.";
 
 /// The URL of a store. It may hold a password, so neither `Display` nor `Debug` shows all of it:
 /// userinfo and the values of secret parameters are left out.

@@ -6,7 +6,8 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Command as ClapCommand, FromArgMatches};
 
 use super::grammar::{
-    bare, blame_variable, grammar, grammar_over, innermost, is_settable, refusal, refused_flag,
+    advise, bare, blame_variable, grammar, grammar_over, innermost, is_settable, refusal,
+    refused_flag, without_hidden_tips,
 };
 use super::settings::Value;
 use super::settings::{Layers, Overruled, Rivals};
@@ -118,7 +119,8 @@ fn read(words: Vec<OsString>, extent: Extent) -> Result<Given, clap::Error> {
     } else {
         grammar = kept(extent.of(self::grammar()));
         let again = grammar.try_get_matches_from_mut(&words);
-        again.map_err(|error| blame_variable(grammar, error))?
+        again
+            .map_err(|error| advise(&words, blame_variable(grammar, without_hidden_tips(error))))?
     };
     let mut command = Cli::from_arg_matches(&matches)?.command;
     let settings = Settings::default();

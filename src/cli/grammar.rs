@@ -2,7 +2,7 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 
 use clap::builder::StyledStr;
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory};
 
 use super::help::{self, TOKEN, reads_file};
@@ -184,6 +184,39 @@ pub(super) fn blame_variable(grammar: &Command, mut error: clap::Error) -> clap:
         .find(|name| value.is_some() && env::var_os(name).as_deref() == value);
     if let Some(name) = variable {
         let tip = format!("{} is set to this value", name.to_string_lossy());
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
+}
+
+/// Without suggestions of what people do not call.
+pub(super) fn without_hidden_tips(mut error: clap::Error) -> clap::Error {
+    const TIPS: ContextKind = ContextKind::SuggestedSubcommand;
+    let tips = match error.get(TIPS) {
+        Some(ContextValue::Strings(tips)) => tips.clone(),
+        Some(ContextValue::String(tip)) => vec![tip.clone()],
+        _ => return error,
+    };
+    let root = Cli::command();
+    let is_hidden = |tip: &String| root.find_subcommand(tip).is_some_and(Command::is_hide_set);
+    let tips: Vec<String> = tips.into_iter().filter(|tip| !is_hidden(tip)).collect();
+    if tips.is_empty() {
+        error.remove(TIPS);
+        // How to write the same as a value says nothing here, and leaves an empty line where it is empty.
+        error.remove(ContextKind::Suggested);
+    } else {
+        error.insert(TIPS, ContextValue::Strings(tips));
+    }
+    error
+}
+
+/// Says where flags go to those who write them before the subcommand.
+pub(super) fn advise(words: &[OsString], mut error: clap::Error) -> clap::Error {
+    let Some([flag, subcommand]) = words.get(1..3) else { return error };
+    let is_flag = flag.to_string_lossy().starts_with('-');
+    let named = subcommand.to_str().filter(|name| Cli::command().find_subcommand(name).is_some());
+    if let (true, ErrorKind::UnknownArgument, Some(name)) = (is_flag, error.kind(), named) {
+        let tip = format!("flags come after the subcommand: elect {name} {}", flag.display());
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error

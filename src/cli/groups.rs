@@ -27,11 +27,11 @@ const STANDING: &str = "Standing";
 /// Which election, and where it is kept: the arguments of all that asks, or looks at, one.
 #[derive(Args, Clone, Debug)]
 pub struct TargetArgs {
-    /// Where the election is kept
+    /// Store that keeps the election
     #[arg(short, long, env = "ELECT_BACKEND", value_name = "URL", value_hint = ValueHint::Url, default_value = "file:", long_help = STORES)]
     pub backend: BackendUrl,
 
-    /// The election
+    /// Name of the election
     #[arg(value_name = "ELECTION", required = true, value_hint = ValueHint::Other)]
     pub election: Option<String>,
 }
@@ -39,35 +39,36 @@ pub struct TargetArgs {
 /// Who takes part in what: the arguments of all that leads.
 #[derive(Args, Clone, Debug)]
 pub struct CampaignArgs {
-    /// Where the election is kept
+    /// Store that keeps the election
     #[arg(short, long, env = "ELECT_BACKEND", value_name = "URL", value_hint = ValueHint::Url, default_value = "file:", long_help = STORES, help_heading = ELECTION)]
     pub backend: BackendUrl,
 
-    /// Its name [default: the command's file name]
+    /// Election's name [default: command's file name]
     ///
-    /// 1 to 128 letters, digits and . _ - @ : + =, first a letter, a digit or _, and not digits only.
+    /// 1 to 128 letters, digits and . _ - @ : + =. It begins with a letter, a digit or _, and is not digits only.
     #[arg(short, long, env = "ELECT_ELECTION", value_name = "ELECTION", value_hint = ValueHint::Other, help_heading = ELECTION)]
     pub election: Option<String>,
 
     /// Label of this candidate [default: host name]
     ///
-    /// 1 to 64 printable ASCII characters without spaces and /. elect adds a nonce to it.
+    /// 1 to 64 printable ASCII characters without spaces and /. elect adds a random suffix.
     #[arg(long, env = "ELECT_ID", value_name = "LABEL", value_hint = ValueHint::Other, help_heading = ELECTION)]
     pub id: Option<String>,
 
-    /// The greatest leads next; 0 never leads
+    /// Priority; the highest leads next
     ///
-    /// From 0 to 1000000. Candidates of equal priority lead in the order in which they joined. `elect priority` changes it later.
+    /// From 0, which never leads, to 1000000. Candidates of equal priority lead in the order in which they joined.
+    /// `elect priority` changes it later.
     #[arg(long, env = "ELECT_PRIORITY", value_name = "N", default_value_t = Candidate::USUAL_PRIORITY, value_parser = whole::<u32>(0..=MAX_PRIORITY.into()), help_heading = ELECTION)]
     pub priority: u32,
 
-    /// Ask a leader of less priority to hand over
+    /// Ask a leader of lower priority to hand over
     ///
-    /// To us, once we have waited for the time of --preempt-after. Not where programs other than elect take part.
+    /// We ask once we have waited for --preempt-after. It needs an election in which only elect takes part.
     #[arg(long, env = "ELECT_PREEMPT", value_parser = BoolishValueParser::new(), help_heading = ELECTION)]
     pub preempt: bool,
 
-    /// Wait so long before that [default: 30s]
+    /// Time to wait before preempting [default: 30s]
     ///
     /// 500ms, 15s, 2m; a bare number is seconds. It implies --preempt.
     #[arg(long, env = "ELECT_PREEMPT_AFTER", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = ELECTION)]
@@ -75,31 +76,32 @@ pub struct CampaignArgs {
 
     /// Length of the lease [default: 15s]
     ///
-    /// A leader that is cut off is replaced after it. 1 s to 24 h; refused where leases have no limit.
+    /// Another candidate replaces a leader that is cut off after this time. At least 3.6 s with the default
+    /// --kill-grace and --max-clock-drift, at most 24 h. The local disk refuses it: its leases have no time limit.
     #[arg(long, env = "ELECT_TTL", value_name = "DUR", value_parser = parse_ttl, allow_hyphen_values = true, help_heading = LEASE)]
     pub ttl: Option<Duration>,
 
-    /// Clocks may differ by so much [default: 10%]
+    /// Largest difference in clock speed [default: 10%]
     ///
-    /// By how much the clocks of this machine and of the store may differ in speed: 0.1 or 10%.
+    /// How much faster or slower the clock of this machine may run than that of the store: 0.1 or 10%.
     #[arg(long, env = "ELECT_MAX_CLOCK_DRIFT", value_name = "SHARE", value_parser = parse_share, allow_hyphen_values = true, help_heading = LEASE)]
     pub max_clock_drift: Option<f64>,
 
-    /// Wait so long after a crash [default: 0]
+    /// Delay before leading after a crash [default: 0]
     ///
-    /// Counted from our win, unless the leader before us has said that it ended well. All candidates need it.
+    /// It counts from our win. There is no delay if the last leader recorded a clean end. Give it to all candidates.
     #[arg(long, env = "ELECT_LOCK_DELAY", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = LEASE)]
     pub lock_delay: Option<Duration>,
 
-    /// Show over HTTP how things are
+    /// Serve status, probes and metrics over HTTP
     ///
-    /// Whether we lead, probes, events and metrics, at PORT (of this machine only) or HOST:PORT.
+    /// ADDR is PORT, for this machine only, or HOST:PORT. `elect dashboard` prints alerts for the metrics.
     #[arg(long, env = "ELECT_HTTP", value_name = "ADDR", value_hint = ValueHint::Other, help_heading = STANDING)]
     pub http: Option<ListenAddress>,
 
-    /// Keep there whether we lead
+    /// File that tells others whether we lead
     ///
-    /// For `elect check --lease-file` in other containers, and for others who share the folder.
+    /// `elect check --lease-file` reads it, for example in another container that shares the folder.
     #[arg(long, env = "ELECT_LEASE_FILE", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = STANDING)]
     pub lease_file: Option<PathBuf>,
 
@@ -112,14 +114,14 @@ pub struct CampaignArgs {
 /// flags from the file as well.
 #[derive(Args, Clone, Debug, Default)]
 pub struct FileArgs {
-    /// Configuration file, in place of the usual ones
+    /// Configuration file to read instead of the usual ones
     ///
-    /// Without it, the first that exists of the places that `elect help run` lists counts, alone; with /dev/null,
-    /// none does.
+    /// Without it, elect reads the first file that exists of those that `elect help run` lists. With /dev/null it reads
+    /// none.
     #[arg(long, env = "ELECT_CONFIG", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,
 
-    /// The profile in it to use
+    /// Profile of the configuration file to use
     #[arg(long, env = "ELECT_PROFILE", value_name = "PROFILE", value_hint = ValueHint::Other)]
     pub profile: Option<String>,
 }
@@ -127,33 +129,33 @@ pub struct FileArgs {
 /// How a command, or an application beside us, is known to be well.
 #[derive(Args, Clone, Debug)]
 pub struct HealthArgs {
-    /// Lead only while it answers a GET with success
+    /// Lead only while this URL answers with success
     ///
-    /// That is a status of 200 to 299. Of http:// URLs only.
+    /// Success is a status from 200 to 299. Only http:// URLs are taken.
     #[arg(long, env = "ELECT_HEALTH_HTTP", value_name = "URL", value_hint = ValueHint::Url, help_heading = HEALTH)]
     pub health_http: Option<HealthUrl>,
 
-    /// Lead only while this exits with 0
+    /// Lead only while this command exits with 0
     ///
-    /// A command, whose words are split as a shell does it; it is executed without one.
+    /// elect splits CMD into words as a shell does, and executes it without a shell.
     #[arg(long, env = "ELECT_HEALTH_CMD", value_name = "CMD", value_hint = ValueHint::CommandString, allow_hyphen_values = true, help_heading = HEALTH)]
     pub health_cmd: Option<CommandLine>,
 
-    /// How often to check
+    /// Time between health checks
     ///
     /// From the start of one check to that of the next; 10 ms at least.
     #[arg(long, env = "ELECT_HEALTH_INTERVAL", value_name = "DUR", value_parser = parse_period, allow_hyphen_values = true, default_value = "2s", help_heading = HEALTH)]
     pub health_interval: Duration,
 
-    /// How long a check may take
+    /// Longest time for a health check
     ///
-    /// After that it has failed, and its command is killed; 10 ms at least.
+    /// A check that takes longer has failed, and its command is killed; 10 ms at least.
     #[arg(long, env = "ELECT_HEALTH_TIMEOUT", value_name = "DUR", value_parser = parse_period, allow_hyphen_values = true, default_value = "2s", help_heading = HEALTH)]
     pub health_timeout: Duration,
 
-    /// How many have to fail in a row
+    /// Failed checks in a row before giving up
     ///
-    /// After so many failures leadership is given up.
+    /// After this many failures elect stops the command and gives leadership up.
     #[arg(long, env = "ELECT_HEALTH_THRESHOLD", value_name = "N", value_parser = whole::<u32>(1..=u32::MAX.into()), default_value_t = 3, help_heading = HEALTH)]
     pub health_threshold: u32,
 }
@@ -201,26 +203,27 @@ const HOOKS: &str = "Hooks";
 /// What is run beside, when leadership changes.
 #[derive(Args, Clone, Debug)]
 pub struct HookArgs {
-    /// Run once we lead
+    /// Command to run when leadership begins
     ///
-    /// Beside the command, and dead before anybody else can lead. A command whose words are split as a shell does it;
-    /// it is executed without one.
+    /// It runs beside the command, and is dead before another candidate can lead. elect splits CMD into words as a
+    /// shell
+    /// does, and executes it without a shell.
     #[arg(long, env = "ELECT_ON_ELECTED", value_name = "CMD", value_hint = ValueHint::CommandString, allow_hyphen_values = true, help_heading = HOOKS)]
     pub on_elected: Option<CommandLine>,
 
-    /// Run once we do not any more
+    /// Command to run when leadership has ended
     ///
-    /// When the command is dead, however that came. Another may lead by then.
+    /// It runs once the command is dead. Another candidate may lead by then.
     #[arg(long, env = "ELECT_ON_LOST", value_name = "CMD", value_hint = ValueHint::CommandString, allow_hyphen_values = true, help_heading = HOOKS)]
     pub on_lost: Option<CommandLine>,
 
-    /// Run when somebody else leads, or nobody
+    /// Command to run when the leader changes
     ///
-    /// It also runs once at the start. Its environment has the leader's id and token.
+    /// It also runs once at the start. Its environment has the id and the token of the leader, if there is one.
     #[arg(long, env = "ELECT_ON_CHANGE", value_name = "CMD", value_hint = ValueHint::CommandString, allow_hyphen_values = true, help_heading = HOOKS)]
     pub on_change: Option<CommandLine>,
 
-    /// Kill each of these after so long
+    /// Time after which elect kills a hook
     #[arg(long, env = "ELECT_HOOK_TIMEOUT", value_name = "DUR", value_parser = parse_period, allow_hyphen_values = true, default_value = "10s", help_heading = HOOKS)]
     pub hook_timeout: Duration,
 }
@@ -228,17 +231,17 @@ pub struct HookArgs {
 /// How elect speaks.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct LogArgs {
-    /// Say nothing but errors
+    /// Print errors only
     #[arg(short, long, env = "ELECT_QUIET", value_parser = BoolishValueParser::new(), help_heading = GENERAL)]
     pub quiet: bool,
 
-    /// Say everything
+    /// Print all messages
     ///
-    /// Without it, and off a terminal, elect says only what somebody has to know.
+    /// Without it, elect prints progress on a terminal, and elsewhere warnings and errors only.
     #[arg(short, long, env = "ELECT_VERBOSE", value_parser = BoolishValueParser::new(), help_heading = GENERAL)]
     pub verbose: bool,
 
-    /// text or json, on stderr
+    /// Format of messages on stderr: text or json
     #[arg(long, env = "ELECT_LOG_FORMAT", value_enum, value_name = "FORMAT", default_value_t = LogFormat::Text, help_heading = GENERAL)]
     pub log_format: LogFormat,
 }
@@ -259,22 +262,23 @@ impl LogArgs {
 /// When a command that has ended is started again.
 #[derive(Args, Clone, Debug)]
 pub struct RestartArgs {
-    /// Start it again at its end
+    /// When to restart the command
     ///
-    /// While we lead, with the same token, once nothing of it is left. Not when somebody wanted it to end, when it
-    /// could not be executed, or when it has done what --once is for.
+    /// elect restarts it while it leads, with the same token, once no process of it is left. It does not restart a
+    /// command
+    /// that was told to end, could not be executed, or has done what --once is for.
     #[arg(long, env = "ELECT_RESTART", value_enum, value_name = "WHEN", default_value_t = Restart::Never, help_heading = COMMAND)]
     pub restart: Restart,
 
-    /// How long after its end
+    /// Pause before the first restart
     ///
-    /// The pause doubles from one start to the next; 10 ms at least.
+    /// Each further pause is twice as long; 10 ms at least.
     #[arg(long, env = "ELECT_RESTART_DELAY", value_name = "DUR", value_parser = parse_period, allow_hyphen_values = true, default_value = "1s", help_heading = COMMAND)]
     pub restart_delay: Duration,
 
-    /// The longest such pause
+    /// Longest pause between restarts
     ///
-    /// A command that has run for that long begins with --restart-delay again.
+    /// After a command has run for this time, the next pause is --restart-delay again.
     #[arg(long, env = "ELECT_RESTART_MAX_DELAY", value_name = "DUR", value_parser = parse_period, allow_hyphen_values = true, default_value = "1m", help_heading = COMMAND)]
     pub restart_max_delay: Duration,
 }

@@ -50,6 +50,7 @@ pub(super) fn brief(root: Command) -> Command {
             arg.hide_env(true).hide_possible_values(has_value)
         });
         let command = if path == name { frequent_alone(command) } else { command };
+        let command = with_whole_usage(command, path);
         command.after_help(help.unwrap_or(more)).mut_args(|arg| {
             if has_groups && is_seldom(&arg) { arg.hide_short_help(true) } else { arg }
         })
@@ -62,6 +63,17 @@ fn has_groups(command: &Command) -> bool {
 
 fn is_seldom(arg: &Arg) -> bool {
     arg.get_long().is_some_and(|long| SELDOM_FLAGS.contains(&long))
+}
+
+/// Gives a subcommand one usage line for help and for errors. clap's own for an error repeats what was given, also by
+/// variables, as if it had to be.
+fn with_whole_usage(command: Command, path: &str) -> Command {
+    if command.get_overridden_usage().is_some() || command.has_subcommands() {
+        return command;
+    }
+    let usage = command.clone().bin_name(path).render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage: ").to_owned();
+    command.override_usage(usage)
 }
 
 /// Which seldom flags there are, on lines of their own.

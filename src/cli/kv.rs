@@ -11,13 +11,13 @@ use super::{BackendUrl, FileArgs};
 /// Of which election: inside a command that `elect run` started, of that one.
 #[derive(Args, Clone, Debug)]
 pub struct KeptArgs {
-    /// Where it is kept [default: as told, else file:]
+    /// Store [default: the command's, else file:]
     #[arg(short, long, env = "ELECT_BACKEND", value_name = "URL", value_hint = ValueHint::Url, default_value = "file:", hide_default_value = true, long_help = STORES)]
     pub backend: BackendUrl,
 
-    /// The election [default: that which leads here]
+    /// Name of the election [default: the command's]
     ///
-    /// In a command that `elect run` started it is the one that this leads.
+    /// A command that `elect run` started finds its own election without this.
     #[arg(short, long, env = "ELECT_ELECTION", value_name = "ELECTION", value_hint = ValueHint::Other)]
     pub election: Option<String>,
 
@@ -33,8 +33,8 @@ Examples:
 
 const GET_MORE: &str = "\
 Exit codes:
-  0    the value is on stdout, byte by byte
-  1    nothing was ever put there
+  0    the value is on stdout, unchanged
+  1    there is no value under this key
   125  elect itself failed: usage, configuration, the store";
 
 /// The arguments of `elect get`.
@@ -45,7 +45,7 @@ pub struct GetArgs {
     #[command(flatten)]
     pub kept: KeptArgs,
 
-    /// What it was put under
+    /// Key of the value
     #[arg(value_name = "KEY", required = true, value_hint = ValueHint::Other)]
     pub key: Option<String>,
 }
@@ -56,15 +56,15 @@ Examples:
   elect put state -                  of any bytes, from standard input";
 
 const PUT_MORE: &str = "\
-The store writes the value in one step with the proof that the entry with this token still
-leads. A leader that was replaced writes nothing, even if it does not know that yet.
+The store checks in one step that this token still leads, and writes the value. A
+leader that was replaced writes nothing, even if it does not know that yet.
 
 Exit codes:
-  0    it is written
-  124  it is not written: the holder of this token leads no more. A request that it
-       sent as the leader, and that nobody answered, may have been written
-  125  elect itself failed: usage, configuration, the store; after this it may
-       be written or not, and may be put again";
+  0    the value is written
+  124  the value is not written: this token no longer leads. An earlier request
+       without an answer may have been written
+  125  elect itself failed: usage, configuration, the store; the value may be
+       written or not, and you may put it again";
 
 /// The arguments of `elect put`.
 #[derive(Args, Debug)]
@@ -74,19 +74,19 @@ pub struct PutArgs {
     #[command(flatten)]
     pub kept: KeptArgs,
 
-    /// The fencing token [default: this command's own]
+    /// Fencing token [default: the command's own]
     #[arg(long, env = "ELECT_TOKEN", value_name = "N", value_parser = whole::<u64>(0..=u64::MAX))]
     pub token: Option<u64>,
 
-    /// What it is to be found under
+    /// Key to store the value under
     ///
-    /// 1 to 128 letters, digits and . _ - @ : + =, first a letter, a digit or _.
+    /// 1 to 128 letters, digits and . _ - @ : + =. It begins with a letter, a digit or _.
     #[arg(value_name = "KEY", required = true, value_hint = ValueHint::Other)]
     pub key: Option<String>,
 
-    /// What to keep; - for standard input [default: -]
+    /// Value to store; - reads standard input [default: -]
     ///
-    /// At most 64 KiB, of any bytes; nothing is added to it, and nothing taken away.
+    /// At most 64 KiB, of any bytes. elect stores them unchanged.
     #[arg(value_name = "VALUE", allow_negative_numbers = true, value_hint = ValueHint::Other)]
     pub value: Option<OsString>,
 }
@@ -97,26 +97,25 @@ Examples:
   elect fence -e job --token 7 disk sync     for another program";
 
 const FENCE_MORE: &str = "\
-The store keeps the greatest token that has come for each resource of an election. A
-smaller one is that of a leader that was replaced: its command is not run. An equal or a
-greater one is recorded in the same step, and elect becomes the command.
+The store keeps the greatest token that it has seen for each resource of an election. A
+smaller token belongs to a leader that was replaced, and elect does not run its command.
+elect records an equal or greater token in the same step, and then becomes the command.
 
-Only the way to the command is barred. One that passed, and stands still before it does what
-it is there for, is not seen any more: keep it short, hand ELECT_TOKEN on to what can compare
-it itself, or, where all who write are on one machine, put flock around elect fence. What
-holds the tree of an elect run ends it before another leads.
+elect checks the token before the command starts, and never again. A command that passes the
+check and then stands still may write late. Keep it short; pass ELECT_TOKEN on to what can
+compare it itself; or, if all writers are on one machine, put flock around elect fence.
+elect run ends the whole tree of its command before another candidate leads.
 
 Exit codes:
   0-255  the command's own
-  124    the token is stale, as a greater one has come; the command was not run
+  124    the store has seen a greater token; the command was not run
   125    elect itself failed: usage, configuration, the store
   126    the command cannot be executed
   127    the command was not found
 
 Environment:
-  In the command of an elect run everything needed is there: ELECT_TOKEN,
-  ELECT_LEADER_ELECTION and ELECT_LEADER_BACKEND. The command finds ELECT_TOKEN as it
-  came.";
+  elect run gives its command all that is needed: ELECT_TOKEN, ELECT_LEADER_ELECTION
+  and ELECT_LEADER_BACKEND. elect fence passes ELECT_TOKEN on to its command.";
 
 /// The arguments of `elect fence`.
 #[derive(Args, Debug)]
@@ -130,13 +129,13 @@ pub struct FenceArgs {
     #[command(flatten)]
     pub kept: KeptArgs,
 
-    /// The fencing token [default: this command's own]
+    /// Fencing token [default: the command's own]
     #[arg(long, env = "ELECT_TOKEN", value_name = "N", value_parser = whole::<u64>(0..=u64::MAX))]
     pub token: Option<u64>,
 
-    /// What the command is about to change
+    /// Name of what the command changes
     ///
-    /// 1 to 128 letters, digits and . _ - @ : + =, first a letter, a digit or _.
+    /// 1 to 128 letters, digits and . _ - @ : + =. It begins with a letter, a digit or _.
     #[arg(value_name = "RESOURCE", required = true, value_hint = ValueHint::Other)]
     pub resource: Option<String>,
 

@@ -22,10 +22,10 @@ Examples:
 
 const CHECK_MORE: &str = "\
 Exit codes:
-  0    we lead, and the lease runs on for at least --remaining; no time limit
-       counts as enough
-  1    it does not, or leadership has ended
-  125  there is no lease to look at: none is named, or its file cannot be read
+  0    the command leads, and its lease lasts for at least --remaining; a lease
+       without time limit always does
+  1    the lease is shorter, or leadership has ended
+  125  there is no lease to read: none is named, or its file cannot be read
 
 Use:
   Run it inside a command that `elect run` started, which finds ELECT_LEASE, or
@@ -35,22 +35,22 @@ Use:
 #[derive(Args, Debug)]
 #[command(after_help = CHECK_EXAMPLES, after_long_help = CHECK_MORE)]
 pub struct CheckArgs {
-    /// How long it must still hold [default: 0]
+    /// Time that the lease must still have [default: 0]
     ///
     /// 500ms, 15s, 2m; a bare number is seconds.
     #[arg(long, env = "ELECT_REMAINING", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true)]
     pub remaining: Option<Duration>,
 
-    /// Whose lease it is [default: the command's own]
+    /// Lease file to read [default: the command's own]
     ///
-    /// The file that another elect of this machine keeps with its --lease-file.
+    /// The file that another elect of this machine writes with its --lease-file.
     #[arg(long, env = "ELECT_LEASE_FILE", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub lease_file: Option<PathBuf>,
 
-    /// Believe this user, too
+    /// Trust lease files of this user, too
     ///
-    /// A number, as of the other container's runAsUser. Needed where others can write to the folder and that elect is
-    /// neither ours nor root's.
+    /// A number, such as the runAsUser of another container. It is needed where others can write to the folder, and the
+    /// file is neither ours nor root's.
     #[arg(long, env = "ELECT_LEASE_OWNER", value_name = "UID", value_parser = whole::<u32>(0..=u32::MAX.into()))]
     pub lease_owner: Option<u32>,
 }
@@ -105,13 +105,12 @@ Output:
   election:    its name
   backend:     where it is kept
   leaderships: [{token, id, start, end, reason}]
-  Times are RFC 3339 in UTC by the clock of the leader, and end and reason are
-  null as long as nobody has said how it ended: `elect status` tells whether it
-  lasts. What a leader did not live to say its successor says, with the time at
-  which it began itself.
-  A program that is no elect is not in it. Of a leader that was killed in the
-  first tenth of a second, or whose command ended before the store had answered
-  it once, nothing may be known.";
+  Times are RFC 3339 in UTC, by the clock of the leader. end and reason are null
+  until somebody has recorded the end: `elect status` tells whether the leader is
+  still there. If a leader dies without a record, its successor writes it, with
+  the time at which it began itself.
+  Programs other than elect do not appear. A leader that was killed in its first
+  tenth of a second, or whose command ended at once, may be missing.";
 
 /// The arguments of `elect history`.
 #[derive(Args, Debug)]
@@ -121,11 +120,11 @@ pub struct HistoryArgs {
     #[command(flatten)]
     pub target: TargetArgs,
 
-    /// table, json or yaml
+    /// Output format: table, json or yaml
     #[arg(short, long, env = "ELECT_OUTPUT", value_enum, value_name = "FORMAT", default_value_t = OutputFormat::Table)]
     pub output: OutputFormat,
 
-    /// Show only so many, the newest [default: all 50]
+    /// Show only the N newest [default: all 50]
     #[arg(long, env = "ELECT_LAST", value_name = "N", value_parser = whole::<NonZeroUsize>(1..=u32::MAX.into()))]
     pub last: Option<NonZeroUsize>,
 
@@ -159,8 +158,8 @@ Output:
   id, host, pid, command: the candidate, as `elect status` has it, or null
   token:     the fencing token of a leader, else null
   reason:    why the store does not answer, else null
-  Nothing is told that the store did not say: what changed while it did not answer,
-  or between two answers of it, is told as the difference. Tokens always rise.";
+  Changes during an outage, or between two answers of the store, appear later,
+  merged. Tokens always rise.";
 
 /// The arguments of `elect observe`.
 #[derive(Args, Debug)]
@@ -170,7 +169,7 @@ pub struct ObserveArgs {
     #[command(flatten)]
     pub target: TargetArgs,
 
-    /// table (lines for people), json or yaml
+    /// Output format: table, json or yaml
     #[arg(short, long, env = "ELECT_OUTPUT", value_enum, value_name = "FORMAT", default_value_t = OutputFormat::Table)]
     pub output: OutputFormat,
 
@@ -213,19 +212,19 @@ Output:
 #[derive(Args, Debug)]
 #[command(after_help = STATUS_EXAMPLES, after_long_help = STATUS_MORE)]
 pub struct StatusArgs {
-    /// Where the elections are kept
+    /// Store that keeps the elections
     #[arg(short, long, env = "ELECT_BACKEND", value_name = "URL", value_hint = ValueHint::Url, default_value = "file:", long_help = STORES)]
     pub backend: BackendUrl,
 
-    /// table, json or yaml
+    /// Output format: table, json or yaml
     #[arg(short, long, env = "ELECT_OUTPUT", value_enum, value_name = "FORMAT", default_value_t = OutputFormat::Table)]
     pub output: OutputFormat,
 
-    /// Stay, and keep the table up to date
+    /// Keep the table up to date until Ctrl-C
     ///
-    /// On a terminal, until Ctrl-C, with exit code 0. While the store does not answer, it says how old what it
-    /// shows is; a leader is "unknown" once its lease could have ended. SUSPICION rises when a leader does not
-    /// renew its lease as it did before: about 8 says that it hardly will. For programs there is `elect observe`.
+    /// It needs a terminal, and exits with 0. While the store does not answer, it tells how old the table is, and
+    /// shows a leader as "unknown" once its lease could have ended. SUSPICION rises when a leader does not
+    /// renew its lease as before: at about 8 it is most likely gone. For programs there is `elect observe`.
     #[arg(long, env = "ELECT_WATCH", value_parser = BoolishValueParser::new())]
     pub watch: bool,
 
@@ -233,7 +232,7 @@ pub struct StatusArgs {
     #[command(flatten)]
     pub file: FileArgs,
 
-    /// The elections to look at [default: all]
+    /// Elections to show [default: all]
     #[arg(value_name = "ELECTION", value_hint = ValueHint::Other)]
     pub elections: Vec<String>,
 }
@@ -262,14 +261,14 @@ Examples:
 
 const WAIT_MORE: &str = "\
 Exit codes:
-  0    it is so
-  75   it was not so before the time of --timeout was over
-  125  failure: usage, configuration, the store; also if the store has not
-       answered once before the time was over
+  0    the election is in the state that --for names
+  75   --timeout ran out first
+  125  failure: usage, configuration, the store; also if the store did not answer
+       before --timeout ran out
 
 Output:
-  None on stdout. A store that falls silent is asked until it answers; stderr
-  says so once.";
+  None on stdout. If the store falls silent, elect says so once on stderr, and
+  goes on asking.";
 
 /// The arguments of `elect wait`.
 #[derive(Args, Debug)]
@@ -279,16 +278,16 @@ pub struct WaitArgs {
     #[command(flatten)]
     pub target: TargetArgs,
 
-    /// leader, vacant, or who is to lead
+    /// State to wait for
     ///
-    /// An ID is a whole one, as `elect status` shows it, or the label in front of its last part: what
-    /// --id said, or else the name of the host.
+    /// leader: somebody leads. vacant: nobody leads. ID: this candidate leads. An ID is a whole one, as `elect status`
+    /// shows it, or a label: what --id said, or else the name of the host.
     #[arg(id = "for", long, env = "ELECT_FOR", value_name = "leader|vacant|ID", value_hint = ValueHint::Other, default_value = "leader")]
     pub goal: Goal,
 
-    /// Wait at most so long [default: without end]
+    /// Longest time to wait [default: without end]
     ///
-    /// 500ms, 15s, 2m; a bare number is seconds. With 0 the store is asked once.
+    /// 500ms, 15s, 2m; a bare number is seconds. With 0 elect asks the store once.
     #[arg(long, env = "ELECT_TIMEOUT", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true)]
     pub timeout: Option<Duration>,
 

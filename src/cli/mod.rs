@@ -74,41 +74,41 @@ pub struct Cli {
 pub enum Command {
     /// Run a command while leading an election
     Run(Box<RunArgs>),
-    /// Lead on behalf of an application, and say so
+    /// Hold leadership for a separate application
     Sidecar(Box<SidecarArgs>),
     /// Show who leads and who waits
     Status(StatusArgs),
-    /// Write a line for each change of an election
+    /// Print a line for each change of an election
     Observe(ObserveArgs),
-    /// Show who has led and how that ended
+    /// Show past leaders and how each ended
     History(HistoryArgs),
     /// Wait until an election has a leader, or none
     Wait(WaitArgs),
-    /// Have the leader hand over
+    /// Ask the leader to hand over
     Resign(ResignArgs),
-    /// Have nobody lead for now
+    /// Stop all candidates from leading for now
     Pause(PauseArgs),
     /// End a pause
     Resume(ResumeArgs),
-    /// Set who is to lead rather than others
+    /// Set the priority of a candidate
     Priority(PriorityArgs),
-    /// Say whether the leadership of this command holds
+    /// Tell whether this command still leads
     Check(CheckArgs),
     /// Run a command unless the leader was replaced
     Fence(FenceArgs),
-    /// Keep a value, as a leader
+    /// Store a value, as the leader
     Put(PutArgs),
-    /// Print a value that a leader keeps
+    /// Print a value that a leader stored
     Get(GetArgs),
-    /// Find what is wrong with this machine and store
+    /// Find problems with this machine and store
     Doctor(DoctorArgs),
-    /// Try all that elect promises on this machine and store
+    /// Test what elect promises on this machine and store
     Selftest(SelftestArgs),
     /// Print alerts or a dashboard for the metrics
     Dashboard(DashboardArgs),
-    /// Look at the configuration
+    /// Show the configuration
     Config(ConfigArgs),
-    /// Print a shell's script that completes what is typed
+    /// Print a completion script for a shell
     Completions(CompletionsArgs),
     /// Print a page of the manual
     Man(ManArgs),

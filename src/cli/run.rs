@@ -21,7 +21,7 @@ use super::{CampaignArgs, FileArgs, HealthArgs, LogArgs, RestartArgs};
 const EXAMPLES: &str = "\
 Examples:
   elect run ./cron-job                wait for our turn, then run
-  elect run -n -E 0 ./cron-job        or leave at once and without a word
+  elect run -n -E 0 ./cron-job        if another leads, exit without a word
   elect run -b etcd://a,b -- ./serve  on each of many machines; one leads";
 
 const MORE: &str = "\
@@ -30,8 +30,9 @@ Exit codes:
   128+n  signal n ended the command, or made elect end while none ran
   124    leadership was lost, and the command was stopped; or it was lost before
          a success could be recorded (--once)
-  0      it was done already: --once KEY
-  75     not acquired: -n, or --wait ran out (-E changes it; -E 0 is silent)
+  0      also: KEY was done already (--once KEY)
+  75     -n is given or --wait ran out, and another candidate leads, the election
+         is paused, or the priority is 0 (-E changes it; -E 0 prints nothing)
   125    elect itself failed: usage, configuration, the store
   126    the command cannot be executed
   127    the command was not found
@@ -51,9 +52,9 @@ Files:
   The configuration file is the first of these that exists: the one named by
   --config or ELECT_CONFIG, $XDG_CONFIG_HOME/elect/config.yaml or
   ~/.config/elect/config.yaml, /etc/elect/config.yaml.
-  Its keys are the long names of flags. What stands below `profiles: NAME:`
-  counts with --profile NAME, and beats what stands above. `elect config show`
-  tells what comes of it.
+  Its keys are the long names of flags. With --profile NAME, the keys below
+  `profiles: NAME:` count, and beat those above. `elect config show` shows the
+  values that result.
 
 Durations:
   500ms, 15s, 2m, 1h30m; a bare number is seconds.";
@@ -74,13 +75,14 @@ pub struct RunArgs {
     #[arg(short, long, env = "ELECT_NO_WAIT", value_parser = BoolishValueParser::new(), help_heading = ELECTION)]
     pub no_wait: bool,
 
-    /// Wait at most so long [default: without end]
+    /// Longest wait to lead [default: without end]
     #[arg(short, long, env = "ELECT_WAIT", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = ELECTION)]
     pub wait: Option<Duration>,
 
-    /// Exit code if not acquired
+    /// Exit code without leadership
     ///
-    /// That is, if another candidate leads, and -n was given or --wait ran out; 0 is silent.
+    /// elect exits with it if -n is given or --wait ran out, and another candidate leads, the election is paused, or the
+    /// priority is 0. With 0 it prints nothing.
     #[arg(
         short = 'E',
         long,
@@ -92,67 +94,66 @@ pub struct RunArgs {
     )]
     pub conflict_exit_code: u8,
 
-    /// Let so many lead at once [1 to 64]
+    /// Number of leaders at a time [1 to 64]
     ///
-    /// Each leads in a slot of its own, whose number the command finds in `ELECT_SLOT`. All who take part have to
-    /// name the same number.
+    /// Each leads in a slot of its own; its command finds the number in `ELECT_SLOT`. All candidates need the same N.
     #[arg(long, env = "ELECT_SLOTS", value_name = "N", value_parser = whole::<u16>(1..=Division::MOST_SLOTS.into()), help_heading = ELECTION)]
     pub slots: Option<u16>,
 
-    /// Spread so many shards over all [1 to 1024]
+    /// Number of shards to spread [1 to 1024]
     ///
-    /// For each shard that is ours a command of its own runs, which finds its number in `ELECT_SHARD`. All who take
-    /// part have to name the same number.
+    /// elect spreads the shards over all candidates, and runs a command for each shard that it holds. The command finds
+    /// its number in `ELECT_SHARD`. All candidates need the same N.
     #[arg(long, env = "ELECT_SHARDS", value_name = "N", value_parser = whole::<u16>(1..=Division::MOST_SHARDS.into()), help_heading = ELECTION)]
     pub shards: Option<u16>,
 
-    /// What asks the command to stop
+    /// Signal that asks the command to stop
     ///
-    /// The signal that it gets when the lease is lost: TERM, SIGTERM or 15.
+    /// The command gets it when leadership is lost or given up. Write TERM, SIGTERM or 15.
     #[arg(short, long, env = "ELECT_SIGNAL", value_name = "SIG", value_parser = parse_signal, default_value = "TERM", help_heading = LEASE)]
     pub signal: Signal,
 
-    /// From that to the kill [default: 4/15 of TTL]
+    /// Time between the stop signal and SIGKILL [default: 4/15 of TTL]
     ///
-    /// How long before it is killed the command is asked to stop when the lease is lost.
+    /// This is for a lost lease. --stop-timeout is for a stop that somebody asks for.
     #[arg(short, long, env = "ELECT_KILL_GRACE", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = LEASE)]
     pub kill_grace: Option<Duration>,
 
-    /// Then exit, or campaign anew
+    /// After a loss, exit or campaign again
     ///
-    /// What to do once leadership was lost and the command is dead.
+    /// elect does so once leadership is lost or given up, and the command is dead.
     #[arg(long, env = "ELECT_AFTER_LOSS", value_enum, value_name = "WHAT", default_value_t = AfterLoss::Exit, help_heading = LEASE)]
     pub after_loss: AfterLoss,
 
-    /// kill or wait for leftovers
+    /// Processes left behind: kill or wait
     ///
-    /// What happens to processes that the command leaves running when it ends.
+    /// When the command ends, elect kills what it left running, or keeps leading until that has ended.
     #[arg(long, env = "ELECT_LEFTOVER", value_enum, value_name = "WHAT", default_value_t = Leftover::Kill, help_heading = COMMAND)]
     pub leftover: Leftover,
 
-    /// What holds its descendants
+    /// How elect holds all descendants
     ///
-    /// How surely all of them can be killed. What is better than `auto` changes what the command sees: its
+    /// A better containment kills them more surely. Those better than `auto` change what the command sees: its
     /// process ids, or its cgroup.
     #[arg(long, env = "ELECT_CONTAINMENT", value_enum, value_name = "TIER", default_value_t = ContainmentChoice::Auto, help_heading = COMMAND)]
     pub containment: ContainmentChoice,
 
-    /// Refuse to run with less
+    /// Weakest containment to accept
     ///
-    /// What is to hold its descendants at least, the best first. It is enough by itself: `auto` then is what changes
-    /// the least of what would do.
+    /// With less, elect refuses to run. The best comes first. Without --containment elect takes the one that changes
+    /// least of those that are good enough.
     #[arg(long, env = "ELECT_REQUIRE_CONTAINMENT", value_enum, value_name = "TIER", help_heading = COMMAND)]
     pub require_containment: Option<Containment>,
 
-    /// From INT or TERM to kill [default: never]
+    /// Time from INT or TERM to SIGKILL [default: never]
     ///
-    /// Counted from the first INT, QUIT or TERM that elect passes on.
+    /// It counts from the first INT, QUIT or TERM that elect passes on, or from a request to hand over.
     #[arg(long, env = "ELECT_STOP_TIMEOUT", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = COMMAND)]
     pub stop_timeout: Option<Duration>,
 
-    /// Keep the lease so long at least [default: 0]
+    /// Shortest time to keep the lease [default: 0]
     ///
-    /// Counted from the start of the command, even if it ends sooner.
+    /// It counts from the start of the command. If that ends sooner, elect goes on leading.
     #[arg(long, env = "ELECT_HOLD", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = COMMAND)]
     pub hold: Option<Duration>,
 
@@ -164,13 +165,13 @@ pub struct RunArgs {
     #[command(flatten)]
     pub health: HealthArgs,
 
-    /// Run once for each KEY
+    /// Run only once per KEY, among all candidates
     ///
-    /// A run that succeeds records KEY, and whoever comes with the same KEY leaves with 0.
+    /// A run that succeeds records KEY in the store. Later runs with the same KEY exit with 0 and run nothing.
     #[arg(long, env = "ELECT_ONCE", value_name = "KEY", value_parser = parse_once, value_hint = ValueHint::Other, help_heading = COMMAND)]
     pub once: Option<String>,
 
-    /// Write what happened there, as JSON
+    /// Write the outcome to FILE, as JSON
     #[arg(long, env = "ELECT_OUTCOME", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = COMMAND)]
     pub outcome: Option<PathBuf>,
 
@@ -216,16 +217,16 @@ const SIDECAR_MORE: &str = "\
 Exit codes:
   0    told to end by HUP, INT, QUIT or TERM; leadership was given up
   125  elect itself failed: usage, configuration, the store refuses
-  It goes on for ever otherwise: after a loss, and while the store is away.
+  Otherwise it never ends: neither a loss nor an unreachable store ends it.
 
-Truth:
-  While it says that it leads, nobody else does, nor for the grace after that.
-  An application that asks again within the grace, and stops when we do not lead
-  any more, is never active beside another leader's. Nothing is killed.";
+Guarantee:
+  While elect says that it leads, and for the grace after that, nobody else leads.
+  An application that asks again within the grace, and stops once elect no longer
+  leads, is never active beside that of another leader. elect kills nothing.";
 
 /// There is no command whose file name it could be.
 fn without_default(election: Arg) -> Arg {
-    const NAME: &str = "Its name";
+    const NAME: &str = "Name of the election";
     let more = election.get_long_help().map(ToString::to_string).unwrap_or_default();
     let more = more.split_once('\n').map_or("", |(_, more)| more);
     let more = format!("{NAME}\n{more}");
@@ -245,9 +246,9 @@ pub struct SidecarArgs {
     #[command(flatten)]
     pub campaign: CampaignArgs,
 
-    /// From our last yes to the next leader [default: 4/15 of TTL]
+    /// Time for the application to stop [default: 4/15 of TTL]
     ///
-    /// How long nobody else leads after we have stopped saying that we do.
+    /// For this time nobody else leads after elect has stopped saying that it does.
     #[arg(long, env = "ELECT_GRACE", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = LEASE)]
     pub grace: Option<Duration>,
 

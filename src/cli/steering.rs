@@ -17,13 +17,13 @@ pub struct AskArgs {
     #[command(flatten)]
     pub target: TargetArgs,
 
-    /// Why, for logs and for all who look
+    /// Reason to show in logs and in `elect status`
     #[arg(long, env = "ELECT_REASON", value_name = "TEXT", value_hint = ValueHint::Other)]
     pub reason: Option<String>,
 
-    /// Wait at most so long [default: without end]
+    /// Longest time to wait [default: without end]
     ///
-    /// 500ms, 15s, 2m; a bare number is seconds. With 0 it is asked for, and not waited for.
+    /// 500ms, 15s, 2m; a bare number is seconds. With 0 elect asks, and does not wait.
     #[arg(long, env = "ELECT_TIMEOUT", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true)]
     pub timeout: Option<Duration>,
 }
@@ -37,31 +37,31 @@ Examples:
   elect resign web --reason upgrade            so that the log says why
   elect resign web --to db2                    db2 leads next
   elect resign web --timeout 1m                75 if that takes longer
-  elect resign web --force                     take it from who does not answer";
+  elect resign web --force                     remove a leader that is dead";
 
 const RESIGN_MORE: &str = "\
-The leader's command gets the signal that its elect run has for --signal, and
-all the time that it takes (or its --stop-timeout); then whoever is next leads,
-and the elect run that led ends with 124, or waits again if it has --after-loss
-campaign. A leader that is no elect cannot be asked.
+The elect run that leads stops its command with its --signal, and waits until the
+command has ended, or for its --stop-timeout. Then the next candidate leads. The old
+leader exits with 124, or waits again with --after-loss campaign. Programs other than
+elect cannot be asked.
 
-With --to whoever is named leads next, if it is still there then and nobody else
-has led meanwhile.
+With --to, the named candidate leads next, if it is still there and nobody else has
+led meanwhile.
 
-With --force the leader is asked too, and has as long as its lease would last
-without a renewal. In etcd and ZooKeeper the entry of a dead leader is gone then;
-one that has no lease, and so no end, is removed. What is still there is renewed:
-its holder lives, and only --even-if-alive takes its entry. An elect run that finds
-its entry gone kills its command at once; until then, and as long as another program
-goes on, two may run. On the local disk nothing but the end of its process frees a
-leader's lock: --force says which one, 15 s after it has asked.
+With --force, elect asks the leader first, and waits as long as a lease lasts without
+a renewal. Then etcd and ZooKeeper have removed the entry of a dead leader; elect
+removes one without a lease. An entry that is still there has a live holder, and only
+--even-if-alive removes it. An elect run that finds its entry gone kills its command at
+once. Until then two commands may run; other programs may run on for ever.
+On the local disk the lease lasts as long as the process that holds it. --force names
+that process and how to end it: at once if it is dead or stopped, else after 15 s.
 
 Exit codes:
-  0    it has handed over, or nobody led; stdout says who leads now
-  75   the time of --timeout was over before; the leader has been asked; or
-       another leads than --to named
-  125  failure: usage, configuration, the store; a leader that is no elect; one
-       that lives in spite of --force";
+  0    the leader has handed over, or nobody led; stdout says who leads now
+  75   --timeout ran out first, and the leader has been asked; or another
+       candidate leads than --to names
+  125  failure: usage, configuration, the store; the leader is no elect, or lives
+       in spite of --force";
 
 /// The arguments of `elect resign`.
 #[derive(Args, Debug)]
@@ -71,19 +71,19 @@ pub struct ResignArgs {
     #[command(flatten)]
     pub ask: AskArgs,
 
-    /// Who is to lead next: its id or label
+    /// Candidate to lead next, by id or label
     #[arg(long, env = "ELECT_TO", value_name = "ID", value_hint = ValueHint::Other)]
     pub to: Option<String>,
 
-    /// Remove its entry if nobody holds it any more
+    /// Remove the entry of a dead leader
     ///
-    /// It is asked first, and has as long as its lease lasts without a renewal. The entry of one that lives stays.
+    /// elect asks the leader first, and waits as long as a lease lasts. The entry of a leader that lives stays.
     #[arg(long, env = "ELECT_FORCE", value_parser = BoolishValueParser::new(), help_heading = SILENT)]
     pub force: bool,
 
-    /// With --force: though it lives, so that two may run
+    /// With --force: even if it lives; two may run
     ///
-    /// The promise that at most one command runs is off until the one that loses its entry finds out.
+    /// Two commands may run until the old leader finds out that its entry is gone.
     #[arg(long, env = "ELECT_EVEN_IF_ALIVE", value_parser = BoolishValueParser::new(), help_heading = SILENT)]
     pub even_if_alive: bool,
 
@@ -169,11 +169,11 @@ pub struct PriorityArgs {
     #[command(flatten)]
     pub ask: AskArgs,
 
-    /// The candidate, by its id or label
+    /// Candidate, by id or label
     #[arg(value_name = "ID", required = true, value_hint = ValueHint::Other)]
     pub id: Option<String>,
 
-    /// Its priority: 0 never leads; own: as it was started
+    /// Priority; 0: never leads, own: as it was started
     #[arg(value_name = "N", required = true, value_hint = ValueHint::Other)]
     pub priority: Option<Preference>,
 

@@ -16,9 +16,9 @@ pub use clap_complete::Shell;
 
 const COMPLETIONS_MORE: &str = "\
 Names:
-  For bash, zsh and fish the scripts ask elect for the names of profiles and
-  elections: with the store and the configuration file that are named before
-  them, and for a second at most.";
+  In bash, zsh and fish the scripts complete names of profiles and elections.
+  They ask elect, with the store and the configuration file that the line names,
+  and wait for one second at most.";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
@@ -30,7 +30,7 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = COMPLETIONS_EXAMPLES, after_long_help = COMPLETIONS_MORE)]
 pub struct CompletionsArgs {
-    /// The shell to print the script for
+    /// Shell to print the script for
     #[arg(value_name = "SHELL", required_unless_present = "dir")]
     pub shell: Option<Shell>,
 
@@ -55,7 +55,7 @@ pub struct ConfigArgs {
 /// The subcommands of `elect config`.
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
-    /// Show what a subcommand would use, and where each value comes from
+    /// Show the settings of a subcommand and their origin
     Show(ShowArgs),
 }
 
@@ -80,7 +80,7 @@ Output:
     after_long_help = CONFIG_MORE
 )]
 pub struct ShowArgs {
-    /// table, json or yaml
+    /// Output format: table, json or yaml
     #[arg(short, long, env = "ELECT_OUTPUT", value_enum, value_name = "FORMAT", default_value_t = OutputFormat::Table)]
     pub output: OutputFormat,
 
@@ -88,7 +88,7 @@ pub struct ShowArgs {
     #[command(flatten)]
     pub file: FileArgs,
 
-    /// Whose settings, and flags of its own [default: run]
+    /// Subcommand and its flags [default: run]
     #[arg(value_name = "SUBCOMMAND", trailing_var_arg = true)]
     pub words: Vec<OsString>,
 }
@@ -122,14 +122,14 @@ pub struct DashboardArgs {
 /// What `elect dashboard` prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
 pub enum Dashboard {
-    /// Alerting rules for Prometheus
+    /// Print alerting rules for Prometheus
     #[command(after_help = ALERTS)]
     Alerts {
-        /// How long something has to be so before anybody is told
+        /// Time that a problem must last before an alert
         #[arg(long = "for", env = "ELECT_FOR", value_name = "DUR", value_parser = parse_duration, default_value = "1m")]
         lasting: Duration,
     },
-    /// A dashboard for Grafana
+    /// Print a dashboard for Grafana
     #[command(after_help = GRAFANA)]
     Grafana,
 }

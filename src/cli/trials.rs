@@ -15,13 +15,13 @@ Examples:
   elect doctor -o json -b zk://a,b,c";
 
 const DOCTOR_MORE: &str = "\
-What elect may do in the store is tried in an election of its own, which is
-removed afterwards. No other election is touched.
+elect tries what it may do in the store in an election of its own, and removes
+that afterwards. It touches no other election.
 
 Exit codes:
   0    nothing is wrong
   1    something is wrong, or will be: there is a warning or an error
-  125  the store could not be asked at all; also usage, configuration
+  125  the store did not answer at all; also usage, configuration
 
 Output:
   JSON and YAML have these keys, and more may come:
@@ -41,11 +41,11 @@ Output:
 #[derive(Args, Debug)]
 #[command(after_help = DOCTOR_EXAMPLES, after_long_help = DOCTOR_MORE)]
 pub struct DoctorArgs {
-    /// The store to examine
+    /// Store to examine
     #[arg(short, long, env = "ELECT_BACKEND", value_name = "URL", value_hint = ValueHint::Url, default_value = "file:", long_help = STORES)]
     pub backend: BackendUrl,
 
-    /// table, json or yaml
+    /// Output format: table, json or yaml
     #[arg(short, long, env = "ELECT_OUTPUT", value_enum, value_name = "FORMAT", default_value_t = OutputFormat::Table)]
     pub output: OutputFormat,
 
@@ -61,14 +61,14 @@ Examples:
   elect selftest -o json -b zk://a,b,c";
 
 const SELFTEST_MORE: &str = "\
-Candidates that are real runs of elect are stopped, killed and cut off, in
-elections of their own, which are removed afterwards. Their commands note at
-each millisecond that they run: no two of them ever may at once.
+elect starts candidates in elections of its own, stops them, kills them, and cuts
+them off from the store. Their commands record each millisecond in which they
+run: no two may run at once. elect removes these elections afterwards.
 
 Exit codes:
-  0    all that could be tried holds
-  1    something does not hold
-  125  it could not be tried: usage, configuration, the store
+  0    every check that could run has passed
+  1    a check has failed
+  125  the test could not run: usage, configuration, the store
 
 Output:
   JSON and YAML have these keys, and more may come:
@@ -80,23 +80,24 @@ Output:
 #[derive(Args, Debug)]
 #[command(after_help = SELFTEST_EXAMPLES, after_long_help = SELFTEST_MORE)]
 pub struct SelftestArgs {
-    /// The store to try it in
+    /// Store to test
     #[arg(short, long, env = "ELECT_BACKEND", value_name = "URL", value_hint = ValueHint::Url, default_value = "file:", long_help = STORES)]
     pub backend: BackendUrl,
 
     /// Length of the leases [default: 5s]
     ///
-    /// It takes about six of them. 1 s to 24 h; refused where leases have no limit.
+    /// The test takes about six of them. At least 3.6 s, at most 24 h. The local disk refuses it: its leases have no
+    /// time limit.
     #[arg(long, env = "ELECT_TTL", value_name = "DUR", value_parser = parse_ttl, allow_hyphen_values = true)]
     pub ttl: Option<Duration>,
 
-    /// What holds the descendants of the commands
+    /// Containment to test
     ///
-    /// The containment to try, as `elect run` takes it. What is better than `auto` changes what a command sees.
+    /// It is what `elect run --containment` takes. Those better than `auto` change what a command sees.
     #[arg(long, env = "ELECT_CONTAINMENT", value_enum, value_name = "TIER", default_value_t = ContainmentChoice::Auto)]
     pub containment: ContainmentChoice,
 
-    /// table, json or yaml
+    /// Output format: table, json or yaml
     #[arg(short, long, env = "ELECT_OUTPUT", value_enum, value_name = "FORMAT", default_value_t = OutputFormat::Table)]
     pub output: OutputFormat,
 

@@ -34,7 +34,9 @@ impl ValueEnum for Containment {
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         Some(PossibleValue::new(self.name()).help(match self {
-            Self::Pidns => "A pid namespace: nothing escapes, whoever is killed; other process ids",
+            Self::Pidns => {
+                "A pid namespace: nothing escapes, even if elect is killed; other process ids"
+            }
             Self::Cgroup => "A cgroup: set-uid programs are killed, too",
             Self::Scan => "All descendants are found and killed, while elect or its guardian lives",
             Self::Group => "The command's process group is killed, and nothing else",
@@ -173,7 +175,9 @@ pub const LONGEST_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 /// A text for the user, as [`parse_duration`].
 pub(super) fn parse_ttl(text: &str) -> Result<Duration, String> {
     match parse_duration(text)? {
-        ttl if ttl < SHORTEST_TTL => Err("a lease takes one second at least".to_owned()),
+        ttl if ttl < SHORTEST_TTL => {
+            Err("a lease of less than 1s leaves no time to renew it; take 3.6s or more".to_owned())
+        }
         ttl if ttl > LONGEST_TTL => Err("a lease takes 24 hours at most".to_owned()),
         ttl => Ok(ttl),
     }

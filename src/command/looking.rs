@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, anyhow, bail};
 use elect_api::path::{Cause, Doubt};
-use elect_api::{Cell, Division, ElectionName, Store, Survey};
+use elect_api::{Cell, Division, ElectionName, Finding, Severity, Store, Survey};
 
 use super::attempts::{aloud, insist};
 use super::look::{FRESH, Reach, Rhythm, Seen, Until, Watcher, look, orders, until};
@@ -17,7 +17,9 @@ use crate::config::{
 use crate::election::history::History;
 use crate::election::orders::Orders;
 use crate::guard::{self, lease};
-use crate::report::{self, HistoryReport, LeadershipReport, Log, NOT_ACQUIRED, StatusReport};
+use crate::report::{
+    self, ElectionStatus, HistoryReport, LeadershipReport, Log, NOT_ACQUIRED, StatusReport,
+};
 
 /// How often a store is asked.
 const ATTEMPTS: u32 = 5;
@@ -39,6 +41,13 @@ pub(super) fn status(plan: &StatusPlan, log: &Log, now: SystemTime) -> anyhow::R
     if report.elections.is_empty() {
         log.warn(format_args!("there are no elections at {location}; `elect run` makes one"));
     }
+    for (election, leader) in report.elections.iter().flat_map(ElectionStatus::stopped) {
+        let (id, host) = (&leader.id, leader.host.as_deref().unwrap_or_default());
+        let pid = leader.pid.map(|pid| pid.to_string()).unwrap_or_default();
+        log.warn(format_args!(
+            "{id} leads {election}, and its process is stopped: `kill -CONT {pid}` on {host} lets it go on"
+        ));
+    }
     let age = guard::now().since(snapshot.at);
     if age >= FRESH {
         log.warn(format_args!(
@@ -48,13 +57,23 @@ pub(super) fn status(plan: &StatusPlan, log: &Log, now: SystemTime) -> anyhow::R
     }
     let text = match plan.output {
         OutputFormat::Table => {
-            format!("backend: {}\n{}", report::escape(location), report.table(now))
+            let notes = notes(&profile.cautions);
+            format!("backend: {}\n{notes}{}", report::escape(location), report.table(now))
         }
         OutputFormat::Json => serde_json::to_string_pretty(&report)? + "\n",
         OutputFormat::Yaml => serde_yaml::to_string(&report)?,
     };
     report::print(&text).context("cannot write to stdout")?;
     Ok(u8::from(!plan.elections.is_empty() && !report.is_led()))
+}
+
+/// What is good to know of a store, a line for each.
+fn notes(cautions: &[Finding]) -> String {
+    let notes = cautions.iter().filter(|finding| finding.severity == Severity::Note);
+    let line = |Finding { what, way_out, .. }: &Finding| {
+        report::escape(&format!("note: {what}; {way_out}")) + "\n"
+    };
+    notes.map(line).collect()
 }
 
 /// Reports on the last leaderships. The exit code is 0.
@@ -210,7 +229,9 @@ pub(super) fn read_lease(plan: &CheckPlan) -> anyhow::Result<Left> {
         }
         _ => error.into(),
     })?;
-    let view = view.context("it is no lease of elect's")?;
+    let view = view.context(
+        "it is no lease file of elect's: name the one that another elect keeps with --lease-file",
+    )?;
     let left = match view.until {
         guard::Until::Unlimited => None,
         guard::Until::Over => return Ok(Left::Nothing),

@@ -20,6 +20,8 @@ mod watch;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
+
 use crate::cli::{
     Command, ConfigArgs, ConfigCommand, Given, LogFormat, Origin, Origins, RunArgs, StatusArgs,
 };
@@ -95,7 +97,8 @@ fn carry_out(command: Command, origins: &Origins, log: &Log) -> anyhow::Result<u
 
 /// Prints what the parser has to say: on stdout what was asked for, on stderr what is wrong.
 pub fn explain(said: &clap::Error) -> ExitCode {
-    match said.print().and_then(|()| io::stdout().flush()) {
+    let printed = if is_help(said) { said.print() } else { complain(said) };
+    match printed.and_then(|()| io::stdout().flush()) {
         // A reader that has gone away, such as `head`, is no error; and of what cannot be said on stderr nobody hears.
         Err(error) if !said.use_stderr() && error.kind() != io::ErrorKind::BrokenPipe => {
             let error = anyhow::Error::from(error).context("cannot write to stdout");
@@ -105,6 +108,17 @@ pub fn explain(said: &clap::Error) -> ExitCode {
         _ if said.use_stderr() => ExitCode::from(FAILED),
         _ => ExitCode::SUCCESS,
     }
+}
+
+/// Whether it is what was asked for, or what is shown to those who ask for nothing.
+fn is_help(said: &clap::Error) -> bool {
+    !said.use_stderr() || said.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+}
+
+/// Says what is wrong with the words, as all that elect says begins: a mail does not tell which program it is.
+fn complain(said: &clap::Error) -> io::Result<()> {
+    let text = format!("elect: {}", said.render().ansi());
+    anstream::stderr().write_all(text.as_bytes())
 }
 
 fn run(mut args: RunArgs, origins: &Origins, log: &Log) -> anyhow::Result<u8> {

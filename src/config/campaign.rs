@@ -1,7 +1,9 @@
 //! The plans of what takes part in an election: what `run` and `sidecar` have in common, what runs beside either, and
 //! `sidecar`.
 
-use std::path::PathBuf;
+use std::env;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use elect_api::{Candidate, Division, ElectionName, Lease, Order, Profile};
@@ -166,6 +168,14 @@ pub struct SidecarPlan {
 }
 
 impl SidecarPlan {
+    /// Checks that the programs that it runs beside are there.
+    ///
+    /// # Errors
+    /// [`ConfigError::NoProgram`].
+    pub fn find_programs(&self) -> Result<(), ConfigError> {
+        find_programs(&self.health, &self.campaign.hooks)
+    }
+
     /// The plan that these arguments ask for.
     ///
     /// # Errors
@@ -192,6 +202,39 @@ pub struct HealthPlan {
     pub timeout: Duration,
     /// How many checks have to fail in a row; 1 at least.
     pub threshold: u32,
+}
+
+/// Where programs are looked for when there is no `PATH`, as the C library does.
+const DEFAULT_PATH: &str = "/bin:/usr/bin";
+
+/// Checks that there is a program for each of these flags that is given.
+///
+/// # Errors
+/// [`ConfigError::NoProgram`].
+pub(super) fn find_programs(health: &HealthPlan, hooks: &HookPlan) -> Result<(), ConfigError> {
+    let given = [
+        ("--health-cmd", &health.command),
+        ("--on-elected", &hooks.elected),
+        ("--on-lost", &hooks.lost),
+        ("--on-change", &hooks.change),
+    ];
+    for (flag, command) in given {
+        let program = command.as_ref().and_then(|command| command.words().first());
+        if let Some(program) = program.filter(|program| !is_program(program)) {
+            let program = program.to_string_lossy().into_owned();
+            return Err(ConfigError::NoProgram { flag, program });
+        }
+    }
+    Ok(())
+}
+
+/// Whether there is a file of this name, by its path or in a folder of `PATH`.
+pub(crate) fn is_program(name: &OsStr) -> bool {
+    if name.as_encoded_bytes().contains(&b'/') {
+        return Path::new(name).exists();
+    }
+    let search = env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
+    env::split_paths(&search).any(|folder| folder.join(name).is_file())
 }
 
 impl HealthPlan {

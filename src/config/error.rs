@@ -36,7 +36,7 @@ pub enum ConfigError {
     #[error("the label {0:?} is not 1 to 64 printable ASCII characters without spaces and /")]
     Label(String),
     /// The URL of the store has no scheme.
-    #[error("the backend {0:?} is not a URL")]
+    #[error("the backend {0:?} is not the URL of a store")]
     NoScheme(String),
     /// No store of this build has the URL's scheme.
     #[error("no store for {url:?}: this build of elect knows {known}")]
@@ -63,9 +63,7 @@ pub enum ConfigError {
         flag: &'static str,
     },
     /// Something that needs an order of those who wait was asked of a store without one.
-    #[error(
-        "{what} needs a store in which candidates queue, and in {scheme}: whoever asks first leads"
-    )]
+    #[error("{what} needs a store in which candidates queue; in {scheme} the first to ask leads")]
     Orderless {
         /// The scheme of the store.
         scheme: &'static str,
@@ -79,6 +77,14 @@ pub enum ConfigError {
         flag: &'static str,
         /// What it needs.
         with: &'static str,
+    },
+    /// What is to be run beside is not there.
+    #[error("there is no program {program:?} for {flag}{}", if program.contains('/') { "" } else { " in PATH" })]
+    NoProgram {
+        /// The flag.
+        flag: &'static str,
+        /// The program.
+        program: String,
     },
     /// The first pause of `--restart` is longer than the longest.
     #[error(
@@ -160,6 +166,7 @@ impl ConfigError {
             Self::Timeless { flag, .. }
             | Self::Orderless { what: flag, .. }
             | Self::Alone { flag, .. }
+            | Self::NoProgram { flag, .. }
             | Self::Undivided { flag, .. } => flag.strip_prefix("--"),
             Self::NoProfile { .. } => Some("profile"),
             Self::Delays { .. } => Some("restart-delay"),
@@ -185,6 +192,15 @@ impl ConfigError {
             Self::Label(_) => Some("give another one with --id"),
             Self::UnknownScheme { known, .. } if known == super::stores::NOTHING => {
                 Some("build elect with at least one backend, such as --features file")
+            }
+            Self::NoScheme(text) if text.starts_with(['/', '.', '~']) => {
+                Some("for a directory write file:///DIR, with its whole path")
+            }
+            Self::UnknownScheme { url, .. } if url.starts_with("https:") => {
+                Some("write etcd+tls://HOST for etcd, zk+tls://HOST for ZooKeeper")
+            }
+            Self::UnknownScheme { url, .. } if url.starts_with("http:") => {
+                Some("write etcd://HOST for etcd, zk://HOST for ZooKeeper")
             }
             Self::NoScheme(_) | Self::UnknownScheme { .. } => {
                 Some("write file:///DIR, etcd://HOST or zk://HOST")
@@ -215,6 +231,7 @@ impl ConfigError {
             | Self::Orderless { .. }
             | Self::Alone { .. }
             | Self::File { .. }
+            | Self::NoProgram { .. }
             | Self::NoProfile { .. } => None,
         }
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use elect_api::{ElectionName, Ticket};
 use nix::sys::signal::Signal;
 
+use super::campaign::{find_programs, is_program};
 use super::conflicts::division;
 use super::{
     AfterLoss, BackendUrl, CampaignPlan, ConfigError, Containment, HealthPlan, Leftover, naming,
@@ -117,6 +118,27 @@ impl RunPlan {
             after_loss: args.after_loss,
             outcome: args.outcome,
             command: args.command,
+        })
+    }
+}
+
+impl RunPlan {
+    /// Checks that the programs that it runs beside the command are there.
+    ///
+    /// # Errors
+    /// [`ConfigError::NoProgram`].
+    pub fn find_programs(&self) -> Result<(), ConfigError> {
+        find_programs(&self.health, &self.campaign.hooks)
+    }
+
+    /// The words that may have been meant, where there is no program of the name of the command: that is the name of
+    /// an election, and the next word a command.
+    pub fn meant(&self) -> Option<String> {
+        let [name, command, ..] = &self.command[..] else { return None };
+        let is_name = !name.as_encoded_bytes().contains(&b'/');
+        let is_command = command.as_encoded_bytes().contains(&b'/') || is_program(command);
+        (self.named_after_command && is_name && is_command).then(|| {
+            format!("elect run -e {} {} ...", name.to_string_lossy(), command.to_string_lossy())
         })
     }
 }

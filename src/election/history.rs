@@ -24,7 +24,7 @@ pub const LONGEST: usize = 16 * 1024;
 const LONGEST_WORDS: usize = 200;
 
 /// How a leadership ended whose leader did not live to say so.
-pub const UNTOLD: &str = "it did not say how it ended";
+pub const UNTOLD: &str = "ended without a report: killed, crashed, or cut off from the store";
 
 /// The last leaderships of one election, the newest last.
 ///

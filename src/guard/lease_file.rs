@@ -32,7 +32,8 @@ use std::time::Duration;
 use elect_api::path::{Site, is_regular};
 use elect_api::{Boottime, Token};
 use nix::fcntl::{OFlag, renameat};
-use nix::sys::stat::{Mode, fchmod, fstat};
+use nix::libc;
+use nix::sys::stat::{FileStat, Mode, fchmod, fstat};
 use nix::unistd::{Gid, UnlinkatFlags, fchown, geteuid, unlinkat};
 
 use super::lease_view::{Until, View};
@@ -129,10 +130,10 @@ fn claim(site: &Site, words: &[u64; WORDS]) -> io::Result<Option<File>> {
                 None => return Ok(None),
             }
         }
-        Some(_) => return Err(is_something_else()),
+        Some(found) => return Err(is_something_else(kind_of(&found))),
     };
-    if !is_free_to_use(site, &file)? {
-        return Err(is_something_else());
+    if let Some(kind) = other_kind(site, &file)? {
+        return Err(is_something_else(kind));
     }
     if !locks::lock(&file, WHOLE)? {
         return if locks::is_locked(&file, WHOLE)? {
@@ -154,7 +155,7 @@ fn replace(site: &Site, old: &File, words: &[u64; WORDS]) -> io::Result<Option<F
     name.push(site.name());
     name.push(".next");
     let is_in_the_way = || {
-        let what = format!("{} beside it is in the way: remove it", name.display());
+        let what = format!("{} beside it is in the way: move that away", name.display());
         Err(io::Error::new(ErrorKind::AlreadyExists, what))
     };
     let opened = match site.beside(&name)? {
@@ -209,9 +210,20 @@ fn is_locked_to_read(why: &io::Error) -> io::Error {
     io::Error::new(ErrorKind::AddrInUse, what)
 }
 
-fn is_something_else() -> io::Error {
-    let what = "there is something else: remove it, or name another file";
+fn is_something_else(kind: &str) -> io::Error {
+    let what = format!("it is {kind}, and no lease file: name another path with --lease-file");
     io::Error::new(ErrorKind::AlreadyExists, what)
+}
+
+/// What something is that is no regular file.
+const fn kind_of(found: &FileStat) -> &'static str {
+    match found.st_mode & libc::S_IFMT {
+        libc::S_IFDIR => "a directory",
+        libc::S_IFIFO => "a FIFO",
+        libc::S_IFLNK => "a symbolic link",
+        libc::S_IFSOCK => "a socket",
+        _ => "a device",
+    }
 }
 
 fn write(file: &File, words: &[u64; WORDS]) -> io::Result<()> {
@@ -219,12 +231,22 @@ fn write(file: &File, words: &[u64; WORDS]) -> io::Result<()> {
     file.write_all_at(&bytes, 0)
 }
 
-/// Whether nobody put the file there whom we do not trust, and it is empty or was made for a lease.
-fn is_free_to_use(site: &Site, file: &File) -> io::Result<bool> {
+/// What the file is if it is neither empty nor made for a lease; `None` if it may be used.
+///
+/// # Errors
+/// Somebody put it there whom we do not trust.
+fn other_kind(site: &Site, file: &File) -> io::Result<Option<&'static str>> {
     let found = fstat(file)?;
     site.vouch_for(&found)?;
-    let is_single = is_regular(&found) && found.st_nlink <= 1;
-    Ok(is_single && (found.st_size == 0 || read(file).is_ok_and(|words| words[0] == MAGIC)))
+    Ok(if !is_regular(&found) {
+        Some(kind_of(&found))
+    } else if found.st_nlink > 1 {
+        Some("a file with a second name (a hard link)")
+    } else if found.st_size == 0 || read(file).is_ok_and(|words| words[0] == MAGIC) {
+        None
+    } else {
+        Some("a file with other content")
+    })
 }
 
 /// What the file says; `None` if it is none of ours.

@@ -142,9 +142,15 @@ impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exited(code) => write!(f, "exited with code {code}"),
-            Self::Signaled(signal) => write!(f, "was ended by signal {signal}"),
+            Self::Signaled(signal) => write!(f, "was ended by {}", signal_name((*signal).into())),
         }
     }
+}
+
+/// What people call a signal: `SIGTERM`; where it has no name, `signal 64`.
+pub fn signal_name(number: i32) -> String {
+    let named = nix::sys::signal::Signal::try_from(number);
+    named.map_or_else(|_| format!("signal {number}"), |signal| signal.as_str().to_owned())
 }
 
 /// One message in parts: what it is, a flag, a small number, four instants or large numbers.

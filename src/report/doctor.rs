@@ -182,6 +182,9 @@ impl DoctorReport {
         for FindingReport { severity, what, way_out } in &self.findings {
             let _ = writeln!(text, "{severity}: {what}\n  way out: {way_out}");
         }
+        if self.well && !self.findings.is_empty() {
+            text.push('\n');
+        }
         if self.well {
             text.push_str("nothing is wrong\n");
         }
@@ -357,7 +360,10 @@ mod tests {
                way out: start it\n"
         );
         let well = DoctorReport { well: true, findings: Vec::new(), ..report() };
-        assert!(well.table().ends_with("\n\nnothing is wrong\n"), "{}", well.table());
+        assert!(well.table().ends_with("-\n\nnothing is wrong\n"), "{}", well.table());
+        let noted = vec![FindingReport::from(&Finding::note("slow", "none"))];
+        let noted = DoctorReport { well: true, findings: noted, ..report() };
+        assert!(noted.table().ends_with("way out: none\n\nnothing is wrong\n"));
     }
 
     #[test]

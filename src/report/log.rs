@@ -152,6 +152,11 @@ impl Log {
         }
     }
 
+    /// Whether what is said at this level is read by anybody.
+    pub fn tells(&self, level: Level) -> bool {
+        level <= self.0.threshold
+    }
+
     /// The election that every line names.
     pub(super) fn election(&self) -> Option<&str> {
         self.0.election.as_deref()

@@ -34,10 +34,15 @@ fn flags_that_are_none() {
 #[test]
 fn urls_that_name_no_store() {
     for (url, said) in [
-        ("", "is not a URL"),
-        ("nonsense", "is not a URL"),
+        ("", "is not the URL of a store"),
+        ("nonsense", "is not the URL of a store"),
         ("/var/lib/elect", "file:///"),
         ("abacus://here", "knows file"),
+        ("https://here:2379", "etcd+tls://HOST"),
+        ("http://here:2379", "etcd://HOST"),
+        ("etcd://here:2379:x", "the port of the host \"here\" is not a number"),
+        ("etcd://here:99999", "the port of the host \"here\" is not a number"),
+        ("etcd://", "the URL lacks a host"),
         ("file://host/dir", "three slashes"),
         ("file:relative", "three slashes"),
         ("file:///a/../b", ".."),
@@ -51,6 +56,69 @@ fn urls_that_name_no_store() {
     let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).arg("run").env("HOME", ground.path());
     let ended = elect.args(["-e", "job", "-b", "abacus://me:secret@here", "true"]).run().exits(125);
     assert!(!ended.stderr.contains("secret"), "{ended:?}");
+}
+
+/// A mail does not tell which program it is from.
+#[test]
+fn all_that_is_wrong_with_words_begins_alike() {
+    let calls: [&[&str]; 8] = [
+        &["run"],
+        &["run", "--bogus", "x"],
+        &["run", "--wait", "soon", "x"],
+        &["status", "--bogus"],
+        &["wait"],
+        &["put"],
+        &["nonsense"],
+        &["config", "nonsense"],
+    ];
+    for words in calls {
+        let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).args(words);
+        let said = elect.env("ELECT_BACKEND", "etcd://a").run().exits(125).prints("").stderr;
+        assert!(said.starts_with("elect: error: "), "{words:?}: {said}");
+        // What a variable gives need not be given again.
+        assert!(!said.contains("--backend"), "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn what_people_do_not_call_is_not_suggested() {
+    let said = |word: &str| {
+        let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).arg(word);
+        elect.run().exits(125).prints("").stderr
+    };
+    for word in ["nam", "redeen", "redeem1"] {
+        let text = said(word);
+        assert!(!text.contains("tip:") && !text.contains("\n\n\n"), "{text}");
+    }
+    let text = said("stam");
+    assert!(text.contains("'status'") && !text.contains("'stamp'"), "{text}");
+    let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).args(["-n", "run", "true"]);
+    elect.run().exits(125).says("flags come after the subcommand: elect run -n");
+}
+
+#[test]
+fn the_name_of_an_election_in_the_place_of_the_command() {
+    let ground = Ground::new();
+    let elect = || ground.elect("run");
+    elect().args(["nightly", "true"]).run().exits(127).says("elect run -e nightly true");
+    elect().args(["nightly", "./job"]).run().exits(127).says("elect run -e nightly ./job");
+    let ended = elect().args(["nightly", "no-such-program"]).run().exits(127);
+    assert!(!ended.stderr.contains("-e nightly"), "{ended:?}");
+    let ended = elect().args(["-e", "x", "nightly", "true"]).run().exits(127);
+    assert!(!ended.stderr.contains("-e nightly"), "{ended:?}");
+}
+
+#[test]
+fn programs_that_are_not_there_are_missed_at_once() {
+    for flag in ["--health-cmd", "--on-elected", "--on-lost", "--on-change"] {
+        let no_program = format!("there is no program \"no-such-program\" for {flag} in PATH");
+        refused(&["-e", "job", flag, "no-such-program -x"], &[&no_program]);
+        let no_program = format!("there is no program \"/no/such\" for {flag}");
+        refused(&["-e", "job", flag, "/no/such"], &[&no_program]);
+        let ground = Ground::new();
+        let sidecar = ground.elect("sidecar").args(["-e", "job", flag, "/no/such"]);
+        sidecar.run().exits(125).says(&no_program);
+    }
 }
 
 #[test]
@@ -162,7 +230,7 @@ fn a_disk_without_a_file_left() {
     let runs: Vec<_> = (1..=12)
         .map(|inodes| {
             let disk = Disk::of_files(inodes);
-            let elect = on(&disk).spawn();
+            let elect = on(&disk).env("ELECT_VERBOSE", "1").spawn();
             (inodes, disk, elect)
         })
         .collect();
@@ -174,7 +242,10 @@ fn a_disk_without_a_file_left() {
             ran.push(inodes);
             assert_eq!(ended.stdout, "ran\n");
         } else {
-            ended.exits(125).prints("").says("No space left on device");
+            let said = ended.exits(125).prints("").says("No space left on device").stderr;
+            // However often it is tried, people read it once.
+            let told = said.lines().filter(|line| line.contains("; trying again (")).count();
+            assert!(told <= 1 && !said.contains(".new-"), "{said}");
         }
         assert_eq!(entries(&disk), 0, "an entry was left behind with {inodes} inodes");
     }

@@ -200,7 +200,9 @@ fn is_named(deed: &str) {
     assert_eq!(leader["outlived_by"], Value::from(vec![pid]), "{leader}");
     let table = table(ground);
     assert!(table.contains(&format!("dead, held by {pid}")), "{table}");
-    forced(ground).says(&format!("is dead, but what its command started lives on and keeps the lease: nobody can remove it, but `kill -KILL {pid}` on "));
+    forced(ground)
+        .says("is dead, but what its command started lives on and keeps the lease. On ")
+        .says(&format!("`kill -KILL {pid}` ends it"));
     let advice = advice(ground);
     assert!(advice.contains(&format!("kill -KILL {pid}")), "{advice}");
     is_over(ground, outsider);

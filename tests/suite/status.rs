@@ -184,6 +184,9 @@ fn whoever_is_stopped_is_shown_to_be() {
     };
     stop(&mut leader);
     assert_eq!(seen(), [true, false]);
+    let way_out = format!("its process is stopped: `kill -CONT {}` on ", leader.pid());
+    ground.elect("status").run().exits(0).says("first-").says(" leads job, and ").says(&way_out);
+    ground.job().args(["-n", "true"]).run().exits(75).says("; its process is stopped");
     stop(&mut second);
     assert_eq!(seen(), [true, true]);
     for running in [&mut leader, &mut second] {

@@ -3,7 +3,7 @@
 use elect_testkit::program::{Elect, Ended};
 use elect_testkit::sim::{Expiry, Kind, Options, SimServer};
 
-const WHY: &str = "needs a store in which candidates queue, and in sim: whoever asks first leads";
+const WHY: &str = "needs a store in which candidates queue; in sim the first to ask leads";
 
 fn elect(server: &SimServer, words: &[&str]) -> Elect {
     let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).arg(words[0]);

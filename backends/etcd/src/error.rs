@@ -7,7 +7,7 @@ use etcd_client::Error as Cause;
 use tonic::{Code, Status};
 
 use crate::dial::{DialError, chain_of};
-use crate::probe::Language;
+use crate::probe::{Language, Speech};
 
 /// A request that failed: what it was for, and what came back.
 #[derive(Debug)]
@@ -47,8 +47,8 @@ pub(crate) struct Circumstances<'a> {
     pub(crate) language: Language,
     /// The server's first bytes over this connection.
     pub(crate) first_bytes: Vec<u8>,
-    /// It hung up on us, and talks to those who talk in the other way.
-    pub(crate) speaks_other: bool,
+    /// It hung up on us, and talks to those who talk like this.
+    pub(crate) speech: Option<Speech>,
     /// What all keys that we need begin with.
     pub(crate) keys: &'a str,
     /// Who we are to etcd.
@@ -138,7 +138,17 @@ pub(crate) fn judge(failure: &Failure, circumstances: &Circumstances<'_>) -> (Er
     };
     let (doing, member) = (failure.doing.in_words(), &circumstances.member);
     let what = format!("cannot {doing} etcd at {member}: {}", verdict.why);
-    (Error::new(verdict.kind, what).because(text), verdict.then)
+    let error = Error::new(verdict.kind, what);
+    let error = match &failure.cause {
+        // What etcd says is told already: its code is the cause.
+        Cause::GRpcStatus(status) if status.source().is_none() => {
+            error.because(status.code().description())
+        }
+        // How another protocol breaks off is nobody's concern.
+        _ if circumstances.speech.is_some() => error,
+        _ => error.because(text),
+    };
+    (error, verdict.then)
 }
 
 fn from_etcd(doing: Doing, status: &Status, circumstances: &Circumstances<'_>) -> Verdict {
@@ -153,10 +163,14 @@ fn from_etcd(doing: Doing, status: &Status, circumstances: &Circumstances<'_>) -
             "what stands before it says that it is not there",
             Then::MoveOn,
         ),
-        (text, _) if text.starts_with(NO_GRPC) => {
-            (ErrorKind::Unfit, "a web server is there, and no etcd", Then::MoveOn)
+        (text, _) if text.starts_with(NO_GRPC) => (
+            ErrorKind::Unfit,
+            "it does not speak etcd's protocol, it is a web server",
+            Then::MoveOn,
+        ),
+        (_, Code::Unimplemented) => {
+            (ErrorKind::Unfit, "it does not speak etcd's protocol", Then::MoveOn)
         }
-        (_, Code::Unimplemented) => (ErrorKind::Unfit, "the server there is no etcd", Then::MoveOn),
         ("invalid auth token" | "revision of auth store is old", _) => {
             let why = "it has forgotten that we logged in: trying again helps";
             (ErrorKind::Unreachable, why, Then::Renew)
@@ -217,7 +231,10 @@ fn from_the_way(
     let verdict = |kind, why: &str| Verdict { kind, why: why.to_owned(), then: Then::MoveOn };
     if let Some(error) = dial_error_in(cause) {
         let why = match error {
-            DialError::Name(_) => "the name of the machine is not known".to_owned(),
+            DialError::Name(_) => {
+                let host = circumstances.member.rsplit_once(':');
+                format!("the name {} does not resolve", host.map_or("", |(name, _)| name))
+            }
             DialError::Connect(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
                 "nothing listens there".to_owned()
             }
@@ -225,10 +242,11 @@ fn from_the_way(
         };
         return verdict(ErrorKind::Unreachable, &why);
     }
-    if circumstances.speaks_other {
-        return match circumstances.language {
-            Language::Clear => verdict(ErrorKind::Unfit, EXPECTS_TLS),
-            Language::Tls => verdict(ErrorKind::Unfit, EXPECTS_NO_TLS),
+    if let Some(speech) = circumstances.speech {
+        return match (speech, circumstances.language) {
+            (Speech::ZooKeeper, _) => verdict(ErrorKind::Unfit, IS_ZOOKEEPER),
+            (Speech::Other, Language::Clear) => verdict(ErrorKind::Unfit, EXPECTS_TLS),
+            (Speech::Other, Language::Tls) => verdict(ErrorKind::Unfit, EXPECTS_NO_TLS),
         };
     }
     if circumstances.language == Language::Tls {
@@ -241,7 +259,7 @@ fn from_the_way(
     if circumstances.first_bytes.is_empty() && has_hung_up(text) {
         return verdict(
             ErrorKind::Unreachable,
-            "it hung up without a word: it is no etcd, or just starting",
+            "it closes the connection without an answer: it does not speak etcd's protocol, or is just starting",
         );
     }
     let kind = match cause {
@@ -254,16 +272,19 @@ fn from_the_way(
 const EXPECTS_TLS: &str = "it expects TLS: write etcd+tls:// in the URL";
 const EXPECTS_NO_TLS: &str = "it does not speak TLS: write etcd:// in the URL";
 
+const IS_ZOOKEEPER: &str =
+    "it does not speak etcd's protocol, it is ZooKeeper: write zk:// in the URL";
+
 /// What the first bytes of a server that is no etcd say, if they are not TLS.
 fn what_answers(said: &[u8]) -> Option<(ErrorKind, &'static str)> {
     match said {
         [0x15 | 0x16, 3, ..] => Some((ErrorKind::Unfit, EXPECTS_TLS)),
         said if said.starts_with(b"HTTP/") => {
-            Some((ErrorKind::Unfit, "a web server is there, and no etcd"))
+            Some((ErrorKind::Unfit, "it does not speak etcd's protocol, it is a web server"))
         }
         // The first frame of HTTP/2 is one of settings.
         [_, _, _, kind, ..] if *kind != 4 => {
-            Some((ErrorKind::Unfit, "what answers there is no etcd"))
+            Some((ErrorKind::Unfit, "what answers there does not speak etcd's protocol"))
         }
         _ => None,
     }
@@ -296,7 +317,10 @@ fn tls_trouble(text: &str) -> Option<(ErrorKind, &'static str)> {
     } else if has(&["InvalidContentType", "InvalidMessage", "corrupt message"]) {
         Some((ErrorKind::Unfit, EXPECTS_NO_TLS))
     } else if has(&["HTTP/2 was not negotiated"]) {
-        Some((ErrorKind::Unfit, "what answers there is no etcd: it speaks no HTTP/2"))
+        Some((
+            ErrorKind::Unfit,
+            "what answers there does not speak etcd's protocol: it lacks HTTP/2",
+        ))
     } else {
         None
     }

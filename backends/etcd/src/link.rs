@@ -14,7 +14,7 @@ use crate::channel::watched;
 use crate::dial::Member;
 use crate::error::{self, Circumstances, Doing, Failure, Setback, Then};
 use crate::first_bytes::FirstBytes;
-use crate::probe::{self, Language};
+use crate::probe::{self, Language, Speech};
 
 /// The way to the cluster: a connection to one member at a time.
 ///
@@ -226,24 +226,24 @@ impl Link {
             member: host.to_string(),
             language: self.language,
             first_bytes: first_bytes.bytes(),
-            speaks_other: self.is_misunderstood(host, failure, first_bytes).await,
+            speech: self.speech(host, failure, first_bytes).await,
             keys,
             user: self.credentials.as_ref().map(|credentials| credentials.user.as_str()),
         };
         error::judge(failure, &circumstances)
     }
 
-    /// Whether a server that hung up on us without a word would have talked to others.
-    async fn is_misunderstood(
+    /// How a server that hung up on us without a word talks to others.
+    async fn speech(
         &self,
         host: &Host,
         failure: &Failure,
         first_bytes: &FirstBytes,
-    ) -> bool {
+    ) -> Option<Speech> {
         if self.lock().served || !first_bytes.bytes().is_empty() || !failure.is_hang_up() {
-            return false;
+            return None;
         }
-        probe::speaks(host, self.language.other()).await
+        probe::speech(host, self.language).await
     }
 
     fn keep(&self, generation: u64, connection: &Connection) {

@@ -48,8 +48,42 @@ impl Language {
     }
 }
 
+/// What a server speaks that hung up on us without a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Speech {
+    /// The language that we did not use.
+    Other,
+    /// What ZooKeeper speaks.
+    ZooKeeper,
+}
+
+/// What a server speaks other than etcd's protocol in our language; `None` if that is not known.
+pub(crate) async fn speech(host: &Host, ours: Language) -> Option<Speech> {
+    let (speaks_other, is_zookeeper) = tokio::join!(speaks(host, ours.other()), is_zookeeper(host));
+    match (speaks_other, is_zookeeper) {
+        (true, _) => Some(Speech::Other),
+        (false, true) => Some(Speech::ZooKeeper),
+        (false, false) => None,
+    }
+}
+
+/// Whether a server answers a word that only ZooKeeper knows.
+async fn is_zookeeper(host: &Host) -> bool {
+    let ask = async {
+        let mut stream = TcpStream::connect((host.name.as_str(), host.port)).await.ok()?;
+        stream.write_all(b"srvr\n").await.ok()?;
+        let mut answer = Vec::new();
+        // It hangs up after its answer, and may do so in an unfriendly way.
+        let _ = stream.take(200).read_to_end(&mut answer).await;
+        let answer = String::from_utf8_lossy(&answer);
+        let words = ["Zookeeper version", "not in the whitelist", "not currently serving requests"];
+        Some(words.iter().any(|word| answer.contains(word)))
+    };
+    tokio::time::timeout(PATIENCE, ask).await.ok().flatten().unwrap_or(false)
+}
+
 /// Whether a server speaks this language. Only to tell a person what is wrong: nothing is asked of it.
-pub(crate) async fn speaks(host: &Host, language: Language) -> bool {
+async fn speaks(host: &Host, language: Language) -> bool {
     let ask = async {
         let mut stream = TcpStream::connect((host.name.as_str(), host.port)).await.ok()?;
         stream.write_all(&language.greeting()).await.ok()?;

@@ -44,7 +44,7 @@ pub(crate) fn open(dir: &ElectionDir, name: &str) -> Result<Option<(File, FileId
             // It has just come.
             Some(true) => {}
             Some(false) => {
-                let what = "is not a regular file: remove it";
+                let what = "is not a regular file, so it is none of elect's: move it away";
                 return Err(wrong(ErrorKind::Unfit, &dir.path_of(name), what));
             }
         }
@@ -57,7 +57,11 @@ pub(crate) fn read(file: &File, longest: usize, path: &Path) -> Result<Vec<u8>, 
     let read = file.take(longest as u64 + 1).read_to_end(&mut text);
     read.map_err(|error| failed("read", path, errno_of(&error)))?;
     if text.len() > longest {
-        return Err(wrong(ErrorKind::Unfit, path, "is too long to be one of ours: remove it"));
+        return Err(wrong(
+            ErrorKind::Unfit,
+            path,
+            "is too long to be one of elect's: move it away",
+        ));
     }
     Ok(text)
 }

@@ -165,8 +165,13 @@ impl ElectionDir {
     }
 
     /// What is wrong when a file cannot be made in the queue.
-    pub(crate) fn making_in_queue(&self, name: &str, errno: Errno) -> Error {
-        making(self.policy, "create", &self.path_in_queue(name), errno)
+    /// Without the file's name, which is another one each time.
+    pub(crate) fn making_in_queue(&self, errno: Errno) -> Error {
+        let queue = self.path.join(QUEUE);
+        match errno {
+            Errno::EACCES => opening(self.policy, "create", &queue, errno),
+            _ => failed("create our entry in", &queue, errno),
+        }
     }
 
     /// The mode of the files here.

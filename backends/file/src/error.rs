@@ -42,11 +42,11 @@ fn advice(errno: Errno) -> &'static str {
             "run as its owner, or name a directory of your own with -b file:///DIR"
         }
         Errno::EROFS => "name a directory that can be written with -b file:///DIR",
-        Errno::ENOSPC | Errno::EDQUOT => "free some space there",
+        Errno::ENOSPC | Errno::EDQUOT => "free some space, or inodes, there",
         Errno::EFBIG => "raise the limit of the length of files (ulimit -f)",
         Errno::EMFILE | Errno::ENFILE => "raise the limit of open files (ulimit -n)",
         Errno::ENOTDIR | Errno::ELOOP | Errno::ENXIO | Errno::EISDIR => {
-            "something else stands in its place; remove that, or name another directory with -b file:///DIR"
+            "something else is in its place; move that away, or name another directory with -b file:///DIR"
         }
         Errno::ENOSYS | Errno::EINVAL | Errno::EOPNOTSUPP => {
             "this file system lacks what elect needs; name a directory on a local disk with -b file:///DIR"

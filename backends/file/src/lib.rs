@@ -118,6 +118,9 @@ pub const SCHEME: &str = "file";
 /// # Errors
 /// [`Unfit`](elect_api::ErrorKind::Unfit) if the URL means no such store, or no default directory fits.
 pub fn connect(url: &str) -> Result<Box<dyn Store>, Error> {
-    let root = root::Root::choose(url::parse(url)?, &root::Process)?;
-    Ok(Box::new(store::FileStore::new(root)))
+    let address = url::parse(url)?;
+    let is_default = address.directory.is_none();
+    let root = root::Root::choose(address, &root::Process)?;
+    let caution = if is_default { root.system_beside(&root::Process) } else { None };
+    Ok(Box::new(store::FileStore::new(root, caution)))
 }

@@ -81,11 +81,12 @@ impl OwnFile {
         candidate: &Candidate,
         arrived: Option<u64>,
     ) -> Result<Self, Error> {
-        let path = dir.path_in_queue(unfinished);
+        // Without the name, which is another one each time: people need not read it twice.
+        let path = dir.path_in_queue("");
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | SAFELY;
         let mode = dir.file_mode();
         let file = openat(&dir.queue, unfinished, flags, mode)
-            .map_err(|errno| dir.making_in_queue(unfinished, errno))?;
+            .map_err(|errno| dir.making_in_queue(errno))?;
         let filled = (|| {
             let id = dir.settle(&file, &path)?;
             let file = File::from(file);
@@ -96,10 +97,8 @@ impl OwnFile {
                     "was locked by somebody else as it was made",
                 ));
             }
-            // Without the name, which is another one each time: people need not read it twice.
-            let win_at = entry::write_joined(&file, candidate, arrived).map_err(|error| {
-                failed("write our entry to", &dir.path_in_queue(""), errno_of(&error))
-            })?;
+            let win_at = entry::write_joined(&file, candidate, arrived)
+                .map_err(|error| failed("write our entry to", &path, errno_of(&error)))?;
             let name = name_of(number);
             renameat(&dir.queue, unfinished, &dir.queue, name.as_str())
                 .map_err(|errno| failed("take our place in the queue with", &path, errno))?;

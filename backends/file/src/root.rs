@@ -3,7 +3,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use elect_api::{Error, ErrorKind};
+use elect_api::{Error, ErrorKind, Finding};
 use nix::fcntl::{AT_FDCWD, AtFlags};
 use nix::sys::stat::fstat;
 use nix::sys::statfs::{Statfs, fstatfs};
@@ -56,6 +56,21 @@ impl Root {
         let Address { directory, allow_network } = address;
         let path = directory.map_or_else(|| default_path(surroundings), Ok)?;
         Ok(Self { path, allow_network })
+    }
+
+    /// That the system's elections are elsewhere, where there are any: for a root that was chosen by default.
+    pub(crate) fn system_beside(&self, surroundings: &impl Surroundings) -> Option<Finding> {
+        let system = Path::new(SYSTEM);
+        let is_apart = self.path != system && surroundings.variable("STATE_DIRECTORY").is_none();
+        (is_apart && surroundings.writable(system).is_some()).then(|| {
+            Finding::note(
+                format!(
+                    "elections of this user are in {}, those of root in {SYSTEM}: they are different elections",
+                    self.path.display()
+                ),
+                "for one election of both, name one directory with -b file:///DIR",
+            )
+        })
     }
 
     /// Opens the root and says whom to trust in it. `None` if there is none and it is not to be created.
@@ -173,6 +188,24 @@ mod tests {
             chosen(&[USER], &[("/var/lib", false)]).unwrap(),
             Path::new("/home/u/.local/state/elect")
         );
+    }
+
+    #[test]
+    fn whoever_is_apart_from_the_system_is_told() {
+        let told = |path: &str, variables: &[(&'static str, &'static str)], has_system: bool| {
+            let writable = has_system.then_some(("/var/lib/elect", false));
+            let fake = Fake {
+                variables: variables.iter().copied().collect(),
+                writable: writable.into_iter().collect(),
+            };
+            let root = Root { path: path.into(), allow_network: false };
+            root.system_beside(&fake).map(|finding| finding.what)
+        };
+        let apart = told("/home/u/.local/state/elect", &[USER], true).expect("a note");
+        assert!(apart.contains("/home/u/") && apart.contains("/var/lib/elect"), "{apart}");
+        assert_eq!(told("/home/u/.local/state/elect", &[USER], false), None);
+        assert_eq!(told("/var/lib/elect", &[USER], true), None);
+        assert_eq!(told("/var/lib/x", &[("STATE_DIRECTORY", "/var/lib/x")], true), None);
     }
 
     #[test]

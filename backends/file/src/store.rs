@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Candidate, Cell, Clock, ElectionName, Error, Examination, If, Lease, Order, Profile, Removal,
-    Scope, Seat, Store, Survey, Versioned, Wake, Written,
+    Candidate, Cell, Clock, ElectionName, Error, Examination, Finding, If, Lease, Order, Profile,
+    Removal, Scope, Seat, Store, Survey, Versioned, Wake, Written,
 };
 
 use crate::file_mutex::FileMutex;
@@ -18,11 +18,13 @@ pub(crate) struct FileStore {
     root: Root,
     /// There was no such directory when we looked: with its last election it goes, too.
     is_new: AtomicBool,
+    /// What people are to know of where it is.
+    caution: Option<Finding>,
 }
 
 impl FileStore {
-    pub(crate) const fn new(root: Root) -> Self {
-        Self { root, is_new: AtomicBool::new(false) }
+    pub(crate) const fn new(root: Root, caution: Option<Finding>) -> Self {
+        Self { root, is_new: AtomicBool::new(false), caution }
     }
 }
 
@@ -30,7 +32,10 @@ impl FileStore {
 impl Store for FileStore {
     fn profile(&self) -> Profile {
         let location = url::of(&self.root.path);
-        Profile::new(crate::SCHEME, location, Lease::Unlimited, Order::Queue)
+        Profile {
+            cautions: self.caution.iter().cloned().collect(),
+            ..Profile::new(crate::SCHEME, location, Lease::Unlimited, Order::Queue)
+        }
     }
 
     async fn open(

@@ -96,7 +96,11 @@ impl Policy {
     /// Refuses files through which others could make us write, or be blocked, elsewhere.
     pub(crate) fn check_file(self, stat: &FileStat, path: &Path) -> Result<(), Error> {
         if !is_regular(stat) {
-            return Err(wrong(ErrorKind::Unfit, path, "is not a regular file: remove it"));
+            return Err(wrong(
+                ErrorKind::Unfit,
+                path,
+                "is not a regular file, so it is none of elect's: move it away",
+            ));
         }
         if stat.st_nlink == 0 {
             return Err(wrong(

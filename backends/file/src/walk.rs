@@ -75,7 +75,7 @@ fn kept_out(
             wrong(ErrorKind::Denied, here, &what).because(errno)
         }
         _ if errno == Errno::ENOTDIR => {
-            wrong(ErrorKind::Unfit, path, "is not a directory: remove it, or name another one")
+            wrong(ErrorKind::Unfit, path, "is not a directory: name one with -b file:///DIR")
         }
         _ => failed("open the directory", path, errno),
     }

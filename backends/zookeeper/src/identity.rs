@@ -117,8 +117,12 @@ pub(crate) async fn find(
     }
     let is_final = is_first && others == settings.hosts.len();
     let kind = if is_final { error.kind() } else { ErrorKind::Unreachable };
+    if let (1, [word]) = (others, &words[..]) {
+        return Err(Error::new(kind, format!("ZooKeeper at {word}")));
+    }
     let what = format!("{} leads to another store: {}", settings.location, words.join("; "));
-    Err(Error::new(kind, what).because(error))
+    // What each of them is says it already.
+    Err(if others > 0 { Error::new(kind, what) } else { Error::new(kind, what).because(error) })
 }
 
 /// For what a server says of itself without a session. Whoever is silent is no sign of anything.

@@ -38,7 +38,9 @@ pub(crate) async fn explain(
     let words: Vec<String> =
         found.iter().map(|(host, diagnosis)| format!("{host}: {}", diagnosis.words())).collect();
     let what = format!("cannot get a session at {}: {}", settings.location, words.join("; "));
-    Err(Error::new(kind, what).because(error))
+    let told = Error::new(kind, what);
+    // Where it is known what answers there, the client library adds nothing.
+    Err(if permanent { told } else { told.because(error) })
 }
 
 /// ZooKeeper is there, and did not grant a session in time.
@@ -55,6 +57,7 @@ pub(crate) enum Diagnosis {
     NoWay(io::Error),
     Silent,
     NotZooKeeper,
+    IsEtcd,
     WantsTls,
     HasNoTls,
     BadTls(String),
@@ -67,7 +70,10 @@ impl Diagnosis {
     /// Whether it is the URL that must change. A name may come back, and a server may be replaced by one
     /// that answers as it should; what answers as something else is not it.
     pub(crate) const fn is_permanent(&self) -> bool {
-        matches!(self, Self::NotZooKeeper | Self::WantsTls | Self::HasNoTls | Self::BadTls(_))
+        matches!(
+            self,
+            Self::NotZooKeeper | Self::IsEtcd | Self::WantsTls | Self::HasNoTls | Self::BadTls(_)
+        )
     }
 
     /// Whether anything came back, and sessions may be had there.
@@ -80,11 +86,15 @@ impl Diagnosis {
 
     pub(crate) fn words(&self) -> String {
         match self {
-            Self::NoSuchName(error) => format!("there is no machine of this name ({error})"),
-            Self::Refused => "nobody listens there (connection refused)".into(),
+            Self::NoSuchName(error) => format!("the name does not resolve ({error})"),
+            Self::Refused => "nothing listens there (connection refused)".into(),
             Self::NoWay(error) => format!("it cannot be reached ({error})"),
             Self::Silent => "no answer".into(),
-            Self::NotZooKeeper => "what answers there is not ZooKeeper".into(),
+            Self::NotZooKeeper => "what answers there does not speak ZooKeeper's protocol".into(),
+            Self::IsEtcd => {
+                "it does not speak ZooKeeper's protocol, it is etcd: write etcd:// in the URL"
+                    .into()
+            }
             Self::WantsTls => "it wants TLS: begin the URL with zk+tls://".into(),
             Self::HasNoTls => "it speaks no TLS: begin the URL with zk://".into(),
             Self::BadTls(why) => format!("TLS fails: {why}"),
@@ -120,15 +130,26 @@ const LONGEST: u64 = 2000;
 
 /// Asks in plain text how the server is.
 async fn four_letters(host: &Host) -> io::Result<Diagnosis> {
-    match read(&ask(host, SRVR, LONGEST).await?) {
-        Diagnosis::Silent if speaks_tls(host).await => Ok(Diagnosis::WantsTls),
+    let diagnosis = match read(&ask(host, SRVR, LONGEST).await?) {
+        Diagnosis::Silent if speaks_tls(host).await => Diagnosis::WantsTls,
         // A server that comes to its end hangs up as well: then nobody is there any more.
         Diagnosis::Silent => match read(&ask(host, SRVR, LONGEST).await?) {
-            Diagnosis::Silent => Ok(Diagnosis::NotZooKeeper),
-            diagnosis => Ok(diagnosis),
+            Diagnosis::Silent => Diagnosis::NotZooKeeper,
+            diagnosis => diagnosis,
         },
-        diagnosis => Ok(diagnosis),
-    }
+        diagnosis => diagnosis,
+    };
+    Ok(match diagnosis {
+        Diagnosis::NotZooKeeper if is_etcd(host).await => Diagnosis::IsEtcd,
+        diagnosis => diagnosis,
+    })
+}
+
+/// Whether a server tells the version of etcd, as etcd does to all who ask.
+async fn is_etcd(host: &Host) -> bool {
+    let question = format!("GET /version HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    let reply = ask(host, question.as_bytes(), LONGEST).await.unwrap_or_default();
+    String::from_utf8_lossy(&reply).contains("etcdserver")
 }
 
 /// What a server says to this, up to so many bytes, until it hangs up.
@@ -241,7 +262,7 @@ mod tests {
             (&b"Zookeeper version: 3.8.0"[..], "did not grant"),
             (b"srvr is not executed because it is not in the whitelist.", "did not grant"),
             (b"This ZooKeeper instance is not currently serving requests", "no quorum"),
-            (b"HTTP/1.1 400 Bad Request", "not ZooKeeper"),
+            (b"HTTP/1.1 400 Bad Request", "not speak ZooKeeper's"),
             (b"\x15\x03\x03\x00\x02\x02\x28", "zk+tls"),
         ] {
             assert!(read(reply).words().contains(said), "{reply:?}");

@@ -1,5 +1,6 @@
 //! What `--http` shows of a candidacy, and what is counted for it.
 
+use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -29,12 +30,28 @@ pub(in crate::command) fn listen(
         Some(socket) => Listener::adopt(socket.into()),
         None => Listener::bind(address),
     };
-    listener.with_context(|| {
-        format!(
-            "cannot listen on {address} for --http; another program, or another elect, may have the port: \
-             take another one, or 0 for any that is free"
-        )
+    listener.map_err(|error| {
+        let what = format!("cannot listen on {address} for --http{}", way_out(&error, address));
+        anyhow::Error::from(error).context(what)
     })
+}
+
+/// What is wrong with an address that cannot be had, and what to do, as far as the error tells.
+fn way_out(error: &io::Error, address: &ListenAddress) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "; another program has the port: take another one, or 0 for any that is free".to_owned()
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            format!("; {} is no address of this machine", address.host())
+        }
+        io::ErrorKind::PermissionDenied => "; take a port from 1024 on".to_owned(),
+        // A name that does not resolve has no number of the kernel's.
+        _ if error.raw_os_error().is_none() => {
+            format!("; the name {} does not resolve", address.host())
+        }
+        _ => String::new(),
+    }
 }
 
 /// What is shown of a candidate, and what shows it once [`Page::serve`] is called.

@@ -11,7 +11,7 @@ mod poster;
 mod service;
 mod surveyor;
 
-use elect_api::{Finding, Store};
+use elect_api::{Finding, Severity, Store};
 
 use crate::report::Log;
 
@@ -28,7 +28,10 @@ pub(super) use service::{Charge, Service, keep_in_touch};
 
 /// Says what is unsafe about the way to the store: once in a process, however often it takes part.
 pub(super) fn warn_of(store: &dyn Store, log: &Log) {
-    for Finding { what, way_out, .. } in store.profile().cautions {
-        log.warn(format_args!("{what}: {way_out}"));
+    for Finding { severity, what, way_out } in store.profile().cautions {
+        match severity {
+            Severity::Note => log.info(format_args!("note: {what}; {way_out}")),
+            _ => log.warn(format_args!("{what}: {way_out}")),
+        }
     }
 }

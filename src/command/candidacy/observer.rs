@@ -186,7 +186,7 @@ impl driver::Observer for Observer<'_> {
                 let text = format!("{:#}", anyhow::Error::from(error));
                 match self.trouble.again(guard::now(), self.leads, &text) {
                     Some(level) => self.log.say(level, format_args!("{text}; trying again"), &[]),
-                    None => self.log.debug(format_args!("{text}; trying again in {pause}")),
+                    None => self.log.debug(format_args!("the same again; trying again in {pause}")),
                 }
             }
             News::Granted { asked, granted } => {
@@ -237,7 +237,10 @@ impl driver::Observer for Observer<'_> {
             }
             News::SteppingDown(why) => self.log.warn(format_args!("asked to step down: {why}")),
             News::Stopping(signal) => {
-                self.log.debug(format_args!("signal {signal} is passed on to the command"));
+                self.log.debug(format_args!(
+                    "{} is passed on to the command",
+                    guard::signal_name(signal)
+                ));
             }
             News::Resting { ended, pause } => {
                 let pause = humantime::format_duration(pause);
@@ -260,7 +263,7 @@ impl driver::Observer for Observer<'_> {
             News::EntryLeft(error) => {
                 let error = anyhow::Error::from(error);
                 self.log.warn(format_args!(
-                    "our entry stays in the store until it ends by itself: {error:#}"
+                    "our entry may stay in the store until it ends by itself: {error:#}"
                 ));
             }
         }

@@ -4,6 +4,7 @@ mod shards;
 mod terms;
 mod tree;
 
+use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,8 +12,9 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use elect_api::remote::StoreId;
-use elect_api::{Division, Store, Token};
+use elect_api::{Candidate, Cell, Division, Leader, Store, Token};
 use tokio::sync::mpsc::unbounded_channel;
+use tokio::time::timeout;
 
 use self::terms::Terms;
 use self::tree::Job;
@@ -25,11 +27,12 @@ use super::runtime::forward;
 use super::steer::preempt;
 use crate::config::{self, AfterLoss, RunPlan, Wait};
 use crate::election::driver::{self, Clock as _, Inbox, Tree};
-use crate::election::machine::Verdict;
+use crate::election::history::{History, Record};
+use crate::election::machine::{LED, Verdict};
 use crate::election::slots::{Slot, Slots};
 use crate::guard::{self, Enclosure, Ended, ExecHandoff, Forked, Incoming, Inherited, Whom};
 use crate::report::http::{HttpState, Listener};
-use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
+use crate::report::{Level, Log, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
 
 /// Takes part in the election, runs the command while it leads, and says how that ended; or ends this
 /// process by the signal that ended the command, where shells look at that.
@@ -41,7 +44,10 @@ pub(super) fn run(plan: &RunPlan, log: &Log) -> anyhow::Result<Outcome> {
     let handoff = inherited.handoff();
     let started = wall_clock();
     let outcome_file = plan.outcome.as_deref().map(open_outcome).transpose()?;
+    // One that starts over has found them before: what is missing by now is told when it is to run.
+    let found = if handoff.is_none() { plan.find_programs() } else { Ok(()) };
     let result = match plan.campaign.division {
+        _ if let Err(error) = found => Err(error.into()),
         Division::Shards(shards) => {
             shards::take_part(plan, log, &inherited, handoff.is_some(), shards)
         }
@@ -60,6 +66,9 @@ pub(super) fn run(plan: &RunPlan, log: &Log) -> anyhow::Result<Outcome> {
     }
     Ok(outcome)
 }
+
+/// How long a look at who leads may take that tells people no more than a name.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// A candidacy that is over.
 struct Finished {
@@ -103,10 +112,12 @@ fn take_part(
     let starts_over = plan.after_loss == AfterLoss::Campaign;
     let kept = page.as_ref().filter(|_| starts_over).map(Page::kept).transpose()?;
     let close = terms.campaign(guardian, inherited, page, pause)?;
-    let CampaignEnd { verdict, token, told_to_end, ended_by_key, relapse } = close;
+    let CampaignEnd { verdict, leader, token, told_to_end, ended_by_key, relapse } = close;
     let may_campaign =
         !told_to_end && matches!(verdict, Verdict::Lost(_) | Verdict::SteppedDown(_));
-    let (outcome, reason) = judge(verdict, &store.profile().location);
+    let location = store.profile().location;
+    let known = Known { location: &location, once: plan.once.as_deref(), leader };
+    let (outcome, reason) = judge(verdict, &known);
     terms.tell(outcome, &reason);
     let pause = relapse.map(|ran| plan.relapses.next_pause(pause, Some(ran)));
     let handoff = ExecHandoff {
@@ -222,8 +233,9 @@ impl Terms<'_> {
             let ended_by_key = tree.ended_by_key();
             let guardian = tree.into_guardian();
             guardian.send_off();
-            let close =
-                CampaignEnd { verdict, token: shared.token(), told_to_end, ended_by_key, relapse };
+            let leader = self.who_leads_instead(&verdict).await;
+            let token = shared.token();
+            let close = CampaignEnd { verdict, leader, token, told_to_end, ended_by_key, relapse };
             anyhow::Ok((close, guardian))
         });
         if let Some(server) = server {
@@ -234,6 +246,31 @@ impl Terms<'_> {
         let (close, guardian) = outcome?;
         guardian.dismiss();
         Ok(close)
+    }
+
+    /// Who leads in our place, if that is why we do not, and anybody reads it.
+    async fn who_leads_instead(&self, verdict: &Verdict) -> Option<String> {
+        let is_read = self.plan.outcome.is_some()
+            || (self.plan.conflict_exit_code != 0 && self.log.tells(Level::Warn));
+        let is_led = matches!(verdict, Verdict::NotAcquired(why) if *why == LED);
+        if !is_led || !is_read || self.slot.is_some() {
+            return None;
+        }
+        timeout(LOOK, self.see_leader()).await.ok()?
+    }
+
+    /// Who leads, in words, as far as the store tells.
+    async fn see_leader(&self) -> Option<String> {
+        let mut leader = self.store.survey(&self.election).await.ok()?.leader?;
+        if leader.since.is_none() {
+            // Some stores tell only when it arrived.
+            let note = self.store.read(&self.election, Cell::History).await.ok();
+            let history = note.and_then(|note| History::read(note.bytes.as_deref()).ok());
+            let records = history.iter().flat_map(History::records);
+            let own = records.rev().find(|record| record.token() == leader.token);
+            leader.since = own.and_then(Record::start);
+        }
+        Some(in_words(&leader))
     }
 
     /// Takes part with this tree, and with all that is asked for beside it, until nothing of that lives any more.
@@ -276,15 +313,16 @@ impl Terms<'_> {
         match outcome {
             Outcome::NotAcquired if self.plan.conflict_exit_code == 0 => {}
             Outcome::NotAcquired => self.log.warn(reason),
-            Outcome::Failed | Outcome::NotExecutable | Outcome::NotFound => {
+            Outcome::Failed => self.log.error(reason),
+            Outcome::NotExecutable | Outcome::NotFound => {
                 let program = self.candidate.command.as_str();
-                match outcome {
-                    Outcome::Failed => self.log.error(reason),
-                    _ => self.log.error(format_args!(
-                        "cannot execute {program}: {reason}{}",
-                        outcome.hint(program)
-                    )),
-                }
+                let meant = self.plan.meant().filter(|_| outcome == Outcome::NotFound);
+                let meant = meant.map(|words| format!("; to name the election: {words}"));
+                self.log.error(format_args!(
+                    "cannot execute {program}: {reason}{}{}",
+                    outcome.hint(program),
+                    meant.unwrap_or_default()
+                ));
             }
             Outcome::Exited(_)
             | Outcome::Signaled(_)
@@ -319,6 +357,8 @@ struct CandidacyEnd<T> {
 /// How a campaign came to its end.
 struct CampaignEnd {
     verdict: Verdict,
+    /// Who leads in our place, in words, if anybody wants to know.
+    leader: Option<String>,
     token: Option<Token>,
     /// Somebody wanted us to end when all that was left to do was to wait for a hook.
     told_to_end: bool,
@@ -327,15 +367,43 @@ struct CampaignEnd {
     relapse: Option<Duration>,
 }
 
+/// What people read of beside a verdict.
+struct Known<'a> {
+    /// Where the store is.
+    location: &'a str,
+    /// What is to be done once.
+    once: Option<&'a str>,
+    /// Who leads in our place, if that is known.
+    leader: Option<String>,
+}
+
+/// Who leads, in words: for people, and by the clock of its machine.
+fn in_words(leader: &Leader) -> String {
+    let Candidate { id, host, pid, .. } = &leader.entry.candidate;
+    let mut words = id.clone();
+    // Writing to a String cannot fail.
+    if !leader.entry.candidate.is_foreign() {
+        let _ = write!(words, " (process {pid} on {host})");
+    }
+    if let Some(since) = leader.since {
+        let _ = write!(words, " since {}", humantime::format_rfc3339_seconds(since));
+    }
+    if leader.entry.is_stopped {
+        words.push_str("; its process is stopped");
+    }
+    words
+}
+
 /// What a verdict means to the outside, and why it came to it.
-fn judge(verdict: Verdict, location: &str) -> (Outcome, String) {
+fn judge(verdict: Verdict, known: &Known<'_>) -> (Outcome, String) {
     match verdict {
         Verdict::Ended(Ended::Exited(code)) => {
             (Outcome::Exited(code), format!("the command exited with code {code}"))
         }
-        Verdict::Ended(Ended::Signaled(signal)) => {
-            (Outcome::Signaled(signal.into()), format!("signal {signal} ended the command"))
-        }
+        Verdict::Ended(Ended::Signaled(signal)) => (
+            Outcome::Signaled(signal.into()),
+            format!("{} ended the command", guard::signal_name(signal.into())),
+        ),
         Verdict::NotStarted(errno) => {
             let outcome = Outcome::not_started(errno);
             let why = nix::errno::Errno::from_raw(errno).desc();
@@ -346,16 +414,24 @@ fn judge(verdict: Verdict, location: &str) -> (Outcome, String) {
             (Outcome::Lost, format!("leadership was lost: {why}"))
         }
         Verdict::SteppedDown(why) => (Outcome::SteppedDown, why),
-        Verdict::AlreadyDone => (Outcome::AlreadyDone, "it was done already".to_owned()),
-        Verdict::NotAcquired(why) => (Outcome::NotAcquired, why.to_owned()),
+        Verdict::AlreadyDone => {
+            let key = known.once.map_or("it".to_owned(), |key| format!("{key:?}"));
+            (Outcome::AlreadyDone, format!("{key} was done already"))
+        }
+        Verdict::NotAcquired(why) => {
+            let leader = known.leader.as_ref().map(|leader| format!(": {leader}"));
+            (Outcome::NotAcquired, format!("{why}{}", leader.unwrap_or_default()))
+        }
         Verdict::Unwanted(why) => (Outcome::NotAcquired, why),
         Verdict::Interrupted(signal) => {
-            (Outcome::Interrupted(signal), format!("signal {signal} ended the wait"))
+            (Outcome::Interrupted(signal), format!("{} ended the wait", guard::signal_name(signal)))
         }
         Verdict::StoreFailed(error) => {
             (Outcome::Failed, format!("{:#}", anyhow::Error::from(error)))
         }
-        Verdict::Unreached => (Outcome::Failed, format!("{location} did not answer in time")),
+        Verdict::Unreached => {
+            (Outcome::Failed, format!("{} did not answer in time", known.location))
+        }
         // Nobody has a command withdraw.
         Verdict::Failed(why) | Verdict::Withdrawn(why) => (Outcome::Failed, why),
     }

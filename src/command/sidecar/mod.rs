@@ -29,7 +29,7 @@ use crate::config::{self, AfterLoss, SidecarPlan};
 use crate::election::driver::{self, Candidacy, Clock as _, Inbox, OnDuty};
 use crate::election::machine::{Event, Machine, Rules, Settles, Verdict};
 use crate::election::timing::Timing;
-use crate::guard::{Incoming, Inherited};
+use crate::guard::{self, Incoming, Inherited};
 use crate::report::Log;
 use crate::report::http::HttpState;
 
@@ -50,6 +50,7 @@ pub(super) fn sidecar(plan: &SidecarPlan, log: &Log) -> anyhow::Result<u8> {
 
 async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::Result<()> {
     // What is wrong with the plan is said now, not once the application is well.
+    plan.find_programs()?;
     let candidate = plan.campaign.candidate(std::process::id(), CONTAINMENT);
     let store = config::connect(&plan.campaign.backend)?;
     warn_of(&*store, log);
@@ -174,7 +175,7 @@ impl Sidecar<'_> {
                 told = self.inbox.recv().await;
             }
             if let Some(Event::Signal(signal)) = told {
-                self.log.info(format_args!("signal {signal} ended elect"));
+                self.log.info(format_args!("{} ended elect", guard::signal_name(signal)));
                 return Next::End;
             }
         }
@@ -227,7 +228,7 @@ impl Sidecar<'_> {
                 Ok(Next::End)
             }
             Verdict::Interrupted(signal) => {
-                self.log.info(format_args!("signal {signal} ended the wait"));
+                self.log.info(format_args!("{} ended the wait", guard::signal_name(signal)));
                 Ok(Next::End)
             }
             Verdict::StoreFailed(error) => Err(error.into()),

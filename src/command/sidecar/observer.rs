@@ -5,7 +5,7 @@ use elect_api::{Boottime, Survey};
 use crate::command::candidacy::Service;
 use crate::election::machine::{Event, News};
 use crate::election::{Called, driver};
-use crate::guard::Deadlines;
+use crate::guard::{self, Deadlines};
 use crate::report::Log;
 use crate::report::http::{HttpState, Reason};
 
@@ -50,7 +50,8 @@ impl<O: driver::Observer> driver::Observer for Quiet<'_, O> {
                 self.over(Reason::SteppedDown, why);
             }
             News::Stopping(signal) => {
-                self.others.news(News::SteppingDown(format!("signal {signal} came")));
+                self.others
+                    .news(News::SteppingDown(format!("{} came", guard::signal_name(signal))));
             }
             News::Emptied => {}
             news => self.others.news(news),

@@ -139,6 +139,16 @@ pub(super) async fn see_off(
 ) -> anyhow::Result<()> {
     let (candidate, token) = (&leader.entry.candidate, leader.token);
     let Some(ending) = client.ending(token).await? else { return Ok(()) };
+    if ending == Ending::WithItsProcess {
+        if leader.entry.is_stopped || leader.entry.outlived_by.is_some() {
+            bail!("{}", last_of(&client.survey().await?, leader));
+        }
+        client.log().info(format_args!(
+            "{} was asked, and has {} to hand over",
+            candidate.id,
+            humantime::format_duration(PATIENCE)
+        ));
+    }
     let end = guard::now() + patience(ending, candidate);
     let seen = client.wait_until_by(end, |survey| !is_led_by(survey, token)).await?;
     if seen.is_some() || client.is_late() {
@@ -174,20 +184,25 @@ pub(super) async fn see_off(
 fn last_of(survey: &Survey, leader: &Leader) -> String {
     let Candidate { id, pid, host, .. } = &leader.entry.candidate;
     let same = survey.leader.iter().find(|seen| seen.token == leader.token);
+    let is_stopped = same.is_some_and(|seen| seen.entry.is_stopped);
     match same.and_then(|seen| seen.entry.outlived_by.as_deref()) {
+        None if is_stopped => format!(
+            "{id} is stopped and cannot hand over; on a local disk its entry lasts as long as it does. On {host}, \
+             `kill -CONT {pid}` lets it hand over, and `kill -KILL {pid}` ends it and its command"
+        ),
         None => format!(
-            "{id} has not handed over, and here an entry lasts as long as a process of its holder lives: nobody can \
-             remove it, but `kill -KILL {pid}` on {host} ends it, and its command with it"
+            "{id} has not handed over; on a local disk its entry lasts as long as it does. On {host}, \
+             `kill -KILL {pid}` ends it and its command"
         ),
         Some([]) => format!(
             "{id} is dead, but a process that cannot be seen from here keeps the lease: run `elect doctor` as root on \
-             {host}"
+             {host}, which tells how to find it"
         ),
         Some(holders) => {
             let numbers: Vec<String> = holders.iter().map(u32::to_string).collect();
             format!(
-                "{id} is dead, but what its command started lives on and keeps the lease: nobody can remove it, but \
-                 `kill -KILL {}` on {host} ends it",
+                "{id} is dead, but what its command started lives on and keeps the lease. On {host}, \
+                 `kill -KILL {}` ends it",
                 numbers.join(" ")
             )
         }

@@ -7,6 +7,7 @@ use super::gates::{Notice, Place};
 use super::leader_state::Stage;
 use super::patience::CallState;
 use super::{Command, Machine, News, Phase, Verdict};
+use crate::election::Call;
 use crate::guard::{Ended, Order};
 
 impl Machine {
@@ -46,7 +47,8 @@ impl Machine {
     }
 
     pub(super) fn abandon_request(&mut self) {
-        if self.request.forget().is_some() {
+        if let Some(call) = self.request.forget() {
+            self.contact.may_have_entry |= call == Call::Refresh;
             self.say(Command::Abandon);
         }
     }
@@ -74,8 +76,15 @@ impl Machine {
             return self.failed(now, error);
         }
         self.request.forget();
-        self.say(Command::Tell(News::EntryLeft(error)));
+        self.leave_entry(error);
         self.finish();
+    }
+
+    /// What may be left of us in the store is told; where nothing was ever written, nothing is left.
+    pub(super) fn leave_entry(&mut self, error: Error) {
+        if self.contact.may_have_entry {
+            self.say(Command::Tell(News::EntryLeft(error)));
+        }
     }
 
     pub(super) fn finish(&mut self) {

@@ -26,6 +26,7 @@ use super::{Answer, Call, EndRecord, Reply};
 use crate::guard::switches::is_off;
 pub use messages::{Block, Command, Event, Heeds, News, Restarts, Rules, Settles, Verdict, Wait};
 pub use obeying::Interrupts;
+pub use patience::LED;
 
 /// One candidacy, from joining to its verdict.
 #[derive(Clone, Debug)]
@@ -198,10 +199,7 @@ impl Machine {
             }
             Phase::Leading(_) => self.look_at_the_deadlines(now),
             Phase::Resigning(until) if *until <= now => {
-                self.say(Command::Tell(News::EntryLeft(Error::new(
-                    ErrorKind::Ambiguous,
-                    "the store did not answer",
-                ))));
+                self.leave_entry(Error::new(ErrorKind::Ambiguous, "the store did not answer"));
                 self.finish();
             }
             _ => {}
@@ -315,6 +313,7 @@ impl Machine {
 
     fn answered(&mut self, now: Boottime, answer: Answer) {
         let sent = self.request.when_sent().unwrap_or(now);
+        self.contact.may_have_entry = true;
         self.heard();
         let woken = self.request.is_hastened();
         self.request = CallState::due(if woken { now } else { sent + self.timing.renew_interval });

@@ -5,13 +5,13 @@
 
 use std::time::Duration;
 
-use elect_api::{Boottime, Error};
+use elect_api::{Boottime, Error, ErrorKind};
 
 use super::{Command, Machine, News, Phase, Verdict, Wait};
 use crate::election::Call;
 
-/// Why leadership was not to be had.
-const LED: &str = "another candidate leads";
+/// Why leadership was not to be had: somebody else has it.
+pub const LED: &str = "another candidate leads";
 pub(super) const BLOCKED: &str =
     "another candidate has stopped in the middle of joining or leaving the election";
 const UNSETTLED: &str = "the time was over before it was settled who leads";
@@ -33,6 +33,8 @@ pub(super) struct Contact {
     place: LastPlace,
     /// Whether another candidate of this machine keeps us from one: that is no fault of the store's.
     is_blocked: bool,
+    /// Whether an entry of ours may be in the store.
+    pub(super) may_have_entry: bool,
     /// Since when it has not taken what the first has to write before a start, though it confirms the place.
     refuses: Option<Boottime>,
 }
@@ -68,6 +70,7 @@ impl Contact {
             has_answered: false,
             place: LastPlace::Never,
             is_blocked: false,
+            may_have_entry: false,
             refuses: None,
         }
     }
@@ -151,7 +154,10 @@ impl Machine {
 
     /// A request failed, or its outcome is unknown: try again later, unless that cannot help.
     pub(super) fn failed(&mut self, now: Boottime, error: Error) {
+        let is_unclear = error.kind() == ErrorKind::Ambiguous;
+        let may_have_entered = is_unclear && self.request.call() == Some(&Call::Refresh);
         let contact = &mut self.contact;
+        contact.may_have_entry |= may_have_entered;
         contact.fails();
         contact.trouble = Some(error.clone());
         if contact.place == LastPlace::First && contact.asked == Asked::Mark {

@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use elect_api::{Boottime, Error, ErrorKind, Written};
-use nix::sys::signal::Signal;
 
 use super::leader_state::Stage;
 use super::patience::CallState;
 use super::{Call, Command, EndRecord, Machine, News, Phase, Verdict};
-use crate::guard::Ended;
+use crate::guard::{Ended, signal_name};
 
 impl Machine {
     /// Whether the command has done what is to be done once: then that is recorded first.
@@ -238,7 +237,7 @@ impl Machine {
 fn in_words(ended: Ended) -> String {
     match ended {
         Ended::Exited(code) => format!("the command exited with code {code}"),
-        Ended::Signaled(signal) => format!("{} ended the command", name(signal.into())),
+        Ended::Signaled(signal) => format!("{} ended the command", signal_name(signal.into())),
     }
 }
 
@@ -253,10 +252,5 @@ fn interrupted(signal: i32, ended: Ended) -> String {
 }
 
 fn told_to_end(signal: i32) -> String {
-    format!("told to end by {}", name(signal))
-}
-
-fn name(signal: i32) -> String {
-    Signal::try_from(signal)
-        .map_or_else(|_| format!("signal {signal}"), |signal| signal.as_str().to_owned())
+    format!("told to end by {}", signal_name(signal))
 }

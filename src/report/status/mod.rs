@@ -118,6 +118,15 @@ pub struct WaitingStatus {
 }
 
 impl ElectionStatus {
+    /// The leaders that stand still, each with the name of what it leads: this, or a part of it.
+    pub fn stopped(&self) -> Vec<(&str, &LeaderStatus)> {
+        let own =
+            self.leader.iter().filter(|leader| leader.stopped && leader.outlived_by.is_none());
+        let own = own.map(|leader| (self.election.as_str(), leader));
+        let parts = self.division.iter().flat_map(|division| &division.parts);
+        own.chain(parts.flat_map(Self::stopped)).collect()
+    }
+
     /// What a survey of a store has shown of an election.
     pub fn new(election: &ElectionName, store: &Profile, survey: &Survey) -> Self {
         Self {

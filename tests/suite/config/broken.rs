@@ -20,7 +20,7 @@ const BROKEN: &[(&str, &str, &str)] = &[
     // Values.
     ("wait: soon\n", "1:7", "write 500ms, 15s"),
     ("hold: -5s\n", "1:7", "a duration cannot be negative; write 500ms"),
-    ("ttl: 999ms\n", "1:6", "one second at least"),
+    ("ttl: 999ms\n", "1:6", "less than 1s leaves no time to renew it"),
     ("max-clock-drift: 100%\n", "1:18", "write 0.1 or 10%"),
     ("no-wait: perhaps\n", "1:10", "write true or false"),
     ("leftover: sell\n", "1:11", "write kill or wait"),
@@ -29,7 +29,7 @@ const BROKEN: &[(&str, &str, &str)] = &[
     ("output: xml\n", "1:9", "write table or json or yaml"),
     ("election: a b\n", "1:11", "letters, digits and . _ - @ : + ="),
     ("id: a/b\n", "1:5", "1 to 64 printable ASCII"),
-    ("backend: /var/lib\n", "1:10", "write file:///DIR, etcd://HOST or zk://HOST"),
+    ("backend: /var/lib\n", "1:10", "for a directory write file:///DIR"),
     ("backend: abacus://here\n", "1:10", "this build of elect knows file"),
     ("backend: STATE\nttl: 20s\n", "2:6", "its key to the profiles of other stores"),
     ("profiles:\n  a:\n    wait: never\n", "3:11", "write 500ms, 15s"),

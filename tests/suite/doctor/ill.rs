@@ -102,7 +102,7 @@ fn a_store_out_of_reach_is_said() {
         ),
         (
             "zk://127.0.0.1:1,127.0.0.1:2",
-            ["127.0.0.1:1: nobody listens", "127.0.0.1:2: nobody listens"],
+            ["127.0.0.1:1: nothing listens", "127.0.0.1:2: nothing listens"],
         ),
     ] {
         let ended = doctor(url).run().exits(125).prints("");

@@ -86,11 +86,11 @@ fn hooks_are_told_who_leads(arena: &Arena) {
     stopped.wait().exits(124).says("code 124");
     // Whoever fails is told of, and changes nothing.
     let run =
-        arena.elect("run").args(["-e", "other", "--on-elected", "false", "--on-lost", "/none"]);
+        arena.elect("run").args(["-e", "other", "--on-elected", "false", "--on-lost", "/dev/null"]);
     let ended = run.args(["sh", "-c", "sleep 1; exit 7"]).run().exits(7);
     ended
         .says("--on-elected: false exited with code 1")
-        .says("--on-lost: /none cannot be executed");
+        .says("--on-lost: /dev/null cannot be executed");
     let run = arena.elect("run").args(["-e", "other", "--hook-timeout", "100ms"]);
     let run = run.args(["--on-lost", "sleep 3600"]).arg("true");
     run.run().exits(0).says("--on-lost: sleep did not end within 100ms");

@@ -170,7 +170,10 @@ fn an_address_in_use_is_refused_before_anything_is_done() {
         .args(["--http", "192.0.2.1:0", "true"])
         .run()
         .exits(125)
-        .says("cannot listen on 192.0.2.1:0");
+        .says("cannot listen on 192.0.2.1:0 for --http; 192.0.2.1 is no address of this machine");
+    let unresolved = ground.job().args(["--http", "no-such-host.invalid:9090", "true"]).run();
+    let said = unresolved.exits(125).says("the name no-such-host.invalid does not resolve").stderr;
+    assert!(!said.contains("port"), "{said}");
 }
 
 /// The command learns the address, and `-v` tells it to people.

@@ -163,7 +163,7 @@ fn the_outcome_tells(scene: &Scene) {
     assert_eq!(outcome().as_deref(), Some("exited"));
     assert_eq!(outcome().as_deref(), Some("already_done"));
     let said = scene.once("today").args(["-v", "true"]).run().exits(0).stderr;
-    assert!(said.contains("it was done already"), "{said}");
+    assert!(said.contains("\"today\" was done already"), "{said}");
 }
 
 /// A nested run does something else, which must not be taken for done.
@@ -220,7 +220,7 @@ fn a_note_that_cannot_be_read_is_no_empty_one() {
     assert_eq!(scene.word(), "");
     fs::remove_file(&note).expect("the note");
     std::os::unix::fs::symlink("/nowhere", &note).expect("a link");
-    scene.once("tomorrow").sh(BRIEF).arg("a").run().exits(125).says("remove it");
+    scene.once("tomorrow").sh(BRIEF).arg("a").run().exits(125).says("move it away");
     assert_eq!(scene.word(), "");
     fs::remove_file(note).expect("the link");
     scene.once("tomorrow").sh(BRIEF).arg("a").run().exits(0);

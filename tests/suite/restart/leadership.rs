@@ -38,7 +38,7 @@ fn a_command_that_fails_is_started_again_with_the_same_token_until_it_succeeds()
         .exits(0)
         .prints("done\n")
         .says("the command exited with code 3; it is started again in ")
-        .says("the command was ended by signal 9; it is started again in ");
+        .says("the command was ended by SIGKILL; it is started again in ");
     let tokens = tokens(&ground);
     assert_eq!(tokens.len(), 3);
     assert!(tokens.iter().all(|token| *token == tokens[0]), "{tokens:?}");
@@ -83,7 +83,7 @@ fn a_rest_ends_at_once_when_somebody_wants_an_end() {
     let mut elect = rest(&ground);
     elect.signal(Signal::SIGTERM);
     elect.wait().exits(128 + 15);
-    says(&ground, "signal 15 ended the wait");
+    says(&ground, "SIGTERM ended the wait");
     let ground = Ground::new();
     let elect = rest(&ground);
     ground.elect("resign").arg("job").run().exits(0);

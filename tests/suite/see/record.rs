@@ -25,7 +25,7 @@ const UNTOLD_AT_MOST: usize = 25;
 /// What a leader says whose store has not answered within half a second. On a busy machine there are more of them.
 const UNKEPT: &str = "`elect history` will not show this leadership";
 
-const UNTOLD: &str = "it did not say how it ended";
+const UNTOLD: &str = "ended without a report: killed, crashed, or cut off from the store";
 
 on_each_store! {
     alone: five_hundred_changes_are_told_as_they_were

@@ -11,6 +11,7 @@ use super::{on_each_cluster, on_each_store};
 on_each_store! {
     it_ends_when_it_is_so
     it_ends_when_the_time_is_over
+    who_does_not_get_to_lead_is_told_who_does
 }
 
 mod outage {
@@ -59,6 +60,27 @@ fn it_ends_when_the_time_is_over(arena: &Arena) {
         let ended = wait(arena, &["--for", goal, "--timeout", "0"]).run().exits(75);
         ended.prints("").says(&format!("{id} leads"));
     }
+    crash(one);
+}
+
+/// By name, and since when; where nobody reads it, nobody asks.
+fn who_does_not_get_to_lead_is_told_who_does(arena: &Arena) {
+    let mut one = arena.leader("one", 15);
+    let id = arena.wait_for_leader("one");
+    let told =
+        |flags: &[&str]| arena.elect("run").args(["-e", "job"]).args(flags).arg("true").run();
+    let named = format!("another candidate leads: {id} (process {} on ", one.pid());
+    let since = eventually("the store to know since when", || {
+        let said = told(&["-n"]).exits(75).says(&named).stderr;
+        said.split_once(") since ").map(|(_, since)| since.to_owned())
+    });
+    assert!(since.starts_with("20") && since.contains("Z (election job)"), "{since}");
+    told(&["-w", "100ms"]).exits(75).says(&named).says(") since 20");
+    told(&["-n", "-E", "0"]).exits(0).is_silent();
+    let outcome = arena.path("outcome");
+    let path = outcome.to_str().expect("a path");
+    told(&["-n", "-E", "0", "--outcome", path]).exits(0).is_silent();
+    assert!(fs::read_to_string(outcome).expect("an outcome").contains(&named));
     crash(one);
 }
 

@@ -50,7 +50,7 @@ fn two_do_not_keep_one_file() {
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
     for path in [&precious, &pipe] {
         let elect = pods.elect("sidecar").args(["-e", "other", "--lease-file"]).arg(path);
-        elect.run().exits(125).says("there is something else");
+        elect.run().exits(125).says("and no lease file: name another path");
         let check = Elect::new(ELECT).args(["check", "--lease-file"]).arg(path).run();
         assert_ne!(check.code(), 0);
     }

@@ -1,5 +1,8 @@
 //! `elect resign --force`: a leader that does not answer.
 
+use std::time::Duration;
+
+use elect_testkit::oracle::now;
 use elect_testkit::program::{Elect, Running};
 use nix::sys::signal::Signal;
 
@@ -93,8 +96,16 @@ fn on_the_local_disk_the_process_is_named_that_has_the_lock() {
     let _two = arena.candidate("two", 15);
     arena.wait_for_waiter("two");
     one.signal(Signal::SIGSTOP);
-    let way_out = format!("`kill -KILL {}` on ", one.pid());
-    force(&arena, &["--even-if-alive"]).run().exits(125).says(&way_out).prints("");
+    let began = now();
+    let pid = one.pid();
+    let forced = force(&arena, &["--even-if-alive"]).run().exits(125).prints("");
+    forced
+        .says("is stopped and cannot hand over")
+        .says(&format!("`kill -CONT {pid}` lets it hand over"))
+        .says(&format!("`kill -KILL {pid}` ends it and its command"));
+    // Nobody waits for an answer that cannot come.
+    let took = now().since(began);
+    assert!(took < Duration::from_secs(15), "{took:?}");
     assert!(leads(&arena, "one"));
     one.signal(Signal::SIGKILL);
     one.wait().exits(128 + 9);

@@ -118,7 +118,7 @@ impl Identity {
     pub fn admit(&self, who: &str, found: Option<&StoreId>) -> Result<(), Error> {
         let mut known = self.lock();
         let ours = match (&self.wanted, &*known) {
-            (Some(id), _) => Some((id, format!("it is to be the store {id}"))),
+            (Some(id), _) => Some((id, format!("the URL names the store {id}"))),
             (None, Known::Store(id, at)) => Some((id, format!("{at} is the store {id}"))),
             (None, _) => None,
         };
@@ -130,7 +130,7 @@ impl Identity {
             }
             (Some((ours, _)), Some(found)) if ours == found => Ok(()),
             (Some((_, whose)), Some(found)) => Err(another(&format!(
-                "{who} is another store, {found}: {whose}, and who led in both would lead twice"
+                "{who} is another store, {found}: {whose}; with both, two could lead at once"
             ))),
             (Some((_, whose)), None) => Err(another(&format!(
                 "{who} has no store id, so it is new, emptied, or another store: {whose} \

@@ -123,7 +123,9 @@ impl Host {
     fn parse(text: &str, default_port: u16) -> Result<Self, Error> {
         // What looks like a port may be a password whose host was forgotten.
         let shown = if text.starts_with('[') { text } else { text.split(':').next().unwrap_or("") };
-        let wrong = |why: &str| unfit(format!("{shown:?} names no machine: {why}"));
+        let wrong = |why: &str| unfit(format!("the host {shown:?} is not one: {why}"));
+        let no_port =
+            || unfit(format!("the port of the host {shown:?} is not a number from 1 to 65535"));
         let (name, port) = match text.strip_prefix('[') {
             Some(rest) => {
                 let (name, rest) = rest.split_once(']').ok_or_else(|| wrong("a ] is missing"))?;
@@ -135,26 +137,36 @@ impl Host {
             }
             None => match text.split_once(':') {
                 Some((_, rest)) if rest.contains(':') => {
-                    return Err(wrong("an IPv6 address is written in brackets, as in [::1]:2379"));
+                    return Err(if is_like_ipv6(text) {
+                        wrong("an IPv6 address is written in brackets, as in [::1]:2379")
+                    } else {
+                        no_port()
+                    });
                 }
                 Some((name, port)) => (name, Some(port)),
                 None => (text, None),
             },
         };
         if name.is_empty() {
-            return Err(wrong("its name is missing"));
+            return Err(unfit(
+                "the URL lacks a host: write SCHEME://HOST or SCHEME://HOST,HOST".into(),
+            ));
         }
         if !name.chars().all(|c| c.is_ascii_alphanumeric() || "._-:%".contains(c)) {
             return Err(wrong("a name has letters, digits, dots and hyphens"));
         }
         let port = match port {
             None => default_port,
-            Some(port) => port.parse().ok().filter(|&port: &u16| port != 0).ok_or_else(|| {
-                unfit(format!("the port of {shown:?} is no number from 1 to 65535"))
-            })?,
+            Some(port) => port.parse().ok().filter(|&port: &u16| port != 0).ok_or_else(no_port)?,
         };
         Ok(Self { name: name.to_owned(), port })
     }
+}
+
+/// Whether somebody may have meant an IPv6 address: two colons in a row, or more than a host, a port and a slip have.
+fn is_like_ipv6(text: &str) -> bool {
+    let may_be = text.chars().all(|c| c.is_ascii_hexdigit() || ":.%".contains(c));
+    may_be && (text.contains("::") || text.matches(':').count() > 2)
 }
 
 fn parse_options(query: &str, known: &[&str]) -> Result<Vec<(String, String)>, Error> {
@@ -248,13 +260,16 @@ mod tests {
     fn what_is_wrong_is_named_and_no_password_with_it() {
         for (url, why) in [
             ("etcd:a", "etcd://HOST"),
-            ("etcd://", "name is missing"),
-            ("etcd://a,", "name is missing"),
-            ("etcd://u:hush@:1", "name is missing"),
+            ("etcd://", "lacks a host"),
+            ("etcd://a,", "lacks a host"),
+            ("etcd://u:hush@:1", "lacks a host"),
             ("etcd://u:hush@a:0", "65535"),
             ("etcd://a:x", "65535"),
             ("etcd://me:hush", "65535"),
-            ("etcd://a:70000", "the port of \"a\""),
+            ("etcd://a:70000", "the port of the host \"a\""),
+            ("etcd://localhost:2379:2380", "65535"),
+            ("etcd://a:b:2379", "65535"),
+            ("etcd://fe80:1:2:3", "brackets"),
             ("etcd://u:hu/sh@a", "%2F"),
             ("etcd://u:hu?sh@a:1", "%3F"),
             ("etcd://::1", "brackets"),

@@ -53,7 +53,8 @@ fn a_port_where_nobody_listens_is_named() {
 fn a_name_that_means_no_machine_is_named() {
     run("messages", async {
         let url = "etcd://no-such-machine.invalid";
-        expect(url, ErrorKind::Unreachable, &["no-such-machine.invalid:2379", "not known"]).await;
+        expect(url, ErrorKind::Unreachable, &["no-such-machine.invalid:2379", "does not resolve"])
+            .await;
     });
 }
 
@@ -103,9 +104,31 @@ fn a_server_that_hangs_up_is_told_apart() {
     run("messages", async {
         let place = stranger(b"");
         let url = format!("etcd://{place}");
-        expect(&url, ErrorKind::Unreachable, &[&place.to_string(), "no etcd"]).await;
+        expect(&url, ErrorKind::Unreachable, &[&place.to_string(), "etcd's protocol"]).await;
         let url = format!("etcd+tls://{place}");
-        expect(&url, ErrorKind::Unreachable, &[&place.to_string(), "no etcd"]).await;
+        expect(&url, ErrorKind::Unreachable, &[&place.to_string(), "etcd's protocol"]).await;
+    });
+}
+
+/// As ZooKeeper does: it knows words of four letters, and hangs up on all else.
+#[test]
+fn zookeeper_is_told_apart_at_once() {
+    run("messages", async {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let place = listener.local_addr().expect("its address");
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let Ok(mut stream) = stream else { return };
+                let mut word = [0; 4];
+                if stream.read_exact(&mut word).is_ok() && word == *b"srvr" {
+                    let _ = stream.write_all(b"Zookeeper version: 3.8.0\n");
+                }
+            }
+        });
+        for scheme in ["etcd", "etcd+tls"] {
+            let words = ["does not speak etcd's protocol, it is ZooKeeper: write zk://"];
+            expect(&format!("{scheme}://{place}"), ErrorKind::Unfit, &words).await;
+        }
     });
 }
 
@@ -113,7 +136,7 @@ fn a_server_that_hangs_up_is_told_apart() {
 fn a_server_of_another_kind_is_told_apart() {
     run("messages", async {
         let url = format!("etcd://{}", stranger(b"SSH-2.0-OpenSSH_9.2p1\r\n"));
-        expect(&url, ErrorKind::Unfit, &["no etcd"]).await;
+        expect(&url, ErrorKind::Unfit, &["etcd's protocol"]).await;
         let url = format!("etcd://{}", stranger(b"\x15\x03\x01\x00\x02\x02\x46"));
         expect(&url, ErrorKind::Unfit, &["etcd+tls://"]).await;
     });

@@ -73,7 +73,7 @@ fn links_below_the_root_are_refused_and_their_targets_left_alone() {
                 fs::remove_file(&path).unwrap();
             }
             symlink(&victim, &path).unwrap();
-            refused(&disk.root(), Unfit, &[part, "remove that"]).await;
+            refused(&disk.root(), Unfit, &[part, "move that away"]).await;
             if victim.is_dir() {
                 assert_eq!(fs::read_dir(&victim).unwrap().count(), 0);
             } else {

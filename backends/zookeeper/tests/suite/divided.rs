@@ -39,7 +39,7 @@ async fn never_leads(waiter: &mut dyn Seat, leader: &mut dyn Seat) -> String {
             }
             Some(Err(error)) => {
                 assert!(!error.is_permanent(), "{error}");
-                if error.to_string().contains("leads to another store") {
+                if error.to_string().contains("another store") {
                     words.push(error.to_string());
                 }
             }

@@ -42,13 +42,13 @@ fn hosts_and_ports_that_are_wrong() {
         refused(
             "zk://no-such-host.invalid",
             unreachable,
-            &["no-such-host.invalid:2181", "no machine"],
+            &["no-such-host.invalid:2181", "does not resolve"],
         )
         .await;
         let url = format!("zk://u:hush@127.0.0.1:{port}");
         refused(&url, unreachable, &["refused", &format!("127.0.0.1:{port}")]).await;
         let both = format!("zk://no-such-host.invalid,127.0.0.1:{port}");
-        refused(&both, unreachable, &["no machine", "refused"]).await;
+        refused(&both, unreachable, &["does not resolve", "refused"]).await;
     });
 }
 
@@ -80,8 +80,18 @@ fn what_answers_is_something_else() {
                 eprintln!("{scheme} {}\n    {error}", String::from_utf8_lossy(answer));
                 assert_eq!(error.kind(), ErrorKind::Unfit, "{error}");
             }
-            refused(&format!("zk://127.0.0.1:{port}"), ErrorKind::Unfit, &["not ZooKeeper"]).await;
+            let url = format!("zk://127.0.0.1:{port}");
+            refused(&url, ErrorKind::Unfit, &["does not speak ZooKeeper's protocol"]).await;
         }
+    });
+}
+
+#[test]
+fn etcd_is_told_apart() {
+    run("etcd in its place", async {
+        let port = impostor(b"HTTP/1.1 200 OK\r\n\r\n{\"etcdserver\":\"3.5.16\"}");
+        let words = ["does not speak ZooKeeper's protocol, it is etcd: write etcd://"];
+        refused(&format!("zk://127.0.0.1:{port}"), ErrorKind::Unfit, &words).await;
     });
 }
 

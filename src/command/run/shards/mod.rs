@@ -60,7 +60,9 @@ pub(super) fn take_part(
     let guardian = terms.fork(inherited, enclosure, None)?;
     let verdict = runtime::block_on(campaign(&terms, inherited, shards, guardian))?;
     let may_campaign = matches!(verdict, Verdict::Lost(_) | Verdict::SteppedDown(_));
-    let (outcome, reason) = judge(verdict, &store.profile().location);
+    let location = store.profile().location;
+    let (outcome, reason) =
+        judge(verdict, &super::Known { location: &location, once: None, leader: None });
     terms.tell(outcome, &reason);
     let id = terms.candidate.id;
     Ok(Finished {

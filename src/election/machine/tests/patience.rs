@@ -1,12 +1,12 @@
 //! A store that answers, and gives nobody a place.
 
-use elect_api::{Division, Lease};
+use elect_api::{Division, Error, ErrorKind, Lease};
 
 use super::{ETCD, Transcript, after, at, leading, rules, unreachable, waiting, *};
 use crate::election::division::Agreement;
-use crate::election::machine::{Command, Event, Rules, Settles, Verdict, Wait};
+use crate::election::machine::{Command, Event, News, Rules, Settles, Verdict, Wait};
 use crate::election::orders::Orders;
-use crate::election::{Call, Reply};
+use crate::election::{Answer, Call, Reply};
 
 const LOCAL: Lease = Lease::Unlimited;
 
@@ -134,6 +134,33 @@ fn somebody_who_is_stopped_in_our_way_is_no_failure_of_the_store() {
             "{said:?}"
         );
     }
+}
+
+/// What people are told to be left in the store of whoever ends by a signal, after this answer to its first request and
+/// with none to what takes its entry away.
+fn left_after(answer: Option<Result<Reply, Error>>) -> usize {
+    let mut transcript = Transcript::joined(ETCD, rules());
+    let mut said = Vec::new();
+    if let Some(answer) = answer {
+        said.extend(transcript.machine.step(at(0.1), Event::Replied(answer)));
+    }
+    said.extend(transcript.machine.step(at(0.2), Event::Signal(TERM)));
+    while let Some(tick) = transcript.machine.next_tick().filter(|&tick| tick <= at(60.0)) {
+        said.extend(transcript.machine.step(tick, Event::Tick));
+    }
+    assert!(said.iter().any(|it| matches!(it, Command::Finish(_))), "{said:?}");
+    said.iter().filter(|it| matches!(it, Command::Tell(News::EntryLeft(_)))).count()
+}
+
+#[test]
+fn an_entry_is_said_to_be_left_only_where_one_may_be() {
+    let unclear = Error::new(ErrorKind::Ambiguous, "the answer was lost");
+    let placed = Reply::Standing(Answer::Waiting { ahead: 1 });
+    assert_eq!(left_after(Some(Ok(placed))), 1);
+    assert_eq!(left_after(Some(Err(unclear))), 1);
+    // The request is under way as the signal comes.
+    assert_eq!(left_after(None), 1);
+    assert_eq!(left_after(Some(Err(unreachable()))), 0);
 }
 
 fn why_not(mut transcript: Transcript, second: f64) -> &'static str {

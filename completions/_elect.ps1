@@ -90,6 +90,7 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('--health-timeout', '--health-timeout', [CompletionResultType]::ParameterName, 'How long a check may take')
             [CompletionResult]::new('--health-threshold', '--health-threshold', [CompletionResultType]::ParameterName, 'How many have to fail in a row')
             [CompletionResult]::new('--once', '--once', [CompletionResultType]::ParameterName, 'Run once for each KEY')
+            [CompletionResult]::new('--once-per', '--once-per', [CompletionResultType]::ParameterName, 'Run once in each PERIOD, such as day@02:50')
             [CompletionResult]::new('--outcome', '--outcome', [CompletionResultType]::ParameterName, 'Write what happened there, as JSON')
             [CompletionResult]::new('--log-format', '--log-format', [CompletionResultType]::ParameterName, 'text or json, on stderr')
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')

@@ -86,6 +86,7 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand --health-timeout 'How long a check may take'
             cand --health-threshold 'How many have to fail in a row'
             cand --once 'Run once for each KEY'
+            cand --once-per 'Run once in each PERIOD, such as day@02:50'
             cand --outcome 'Write what happened there, as JSON'
             cand --log-format 'text or json, on stderr'
             cand --config 'Configuration file, in place of the usual ones'

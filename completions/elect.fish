@@ -93,6 +93,7 @@ complete -c elect -n "__fish_elect_using_subcommand run" -l health-interval -d '
 complete -c elect -n "__fish_elect_using_subcommand run" -l health-timeout -d 'How long a check may take' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l health-threshold -d 'How many have to fail in a row' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l once -d 'Run once for each KEY' -r -f
+complete -c elect -n "__fish_elect_using_subcommand run" -l once-per -d 'Run once in each PERIOD, such as day@02:50' -r -f
 complete -c elect -n "__fish_elect_using_subcommand run" -l outcome -d 'Write what happened there, as JSON' -r -F
 complete -c elect -n "__fish_elect_using_subcommand run" -l log-format -d 'text or json, on stderr' -r -f -a "text\t'One line for people'
 json\t'One JSON object a line'"

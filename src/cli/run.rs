@@ -11,6 +11,7 @@ use nix::sys::signal::Signal;
 
 use super::groups::{COMMAND, ELECTION, LEASE};
 use super::help::GENERAL;
+use super::period::Period;
 use super::settings::{Layers, Overruled, Rivals};
 use super::values::{
     AfterLoss, Containment, ContainmentChoice, Leftover, parse_duration, parse_once, parse_signal,
@@ -170,6 +171,14 @@ pub struct RunArgs {
     #[arg(long, env = "ELECT_ONCE", value_name = "KEY", value_parser = parse_once, value_hint = ValueHint::Other, help_heading = COMMAND)]
     pub once: Option<String>,
 
+    /// Run once in each PERIOD, such as day@02:50
+    ///
+    /// As --once, with a key for the period that is current when elect starts: of a `day@02:50`, `2026-11-26`. So a
+    /// late run belongs to the period that it is late for, whatever the machine's time zone. Also `hour@50`,
+    /// `week@Sun@02:50` and `month@15@02:50`. Times are in UTC, or have an offset: `day@02:50+01:00`.
+    #[arg(long, env = "ELECT_ONCE_PER", value_name = "PERIOD", value_hint = ValueHint::Other, help_heading = COMMAND)]
+    pub once_per: Option<Period>,
+
     /// Write what happened there, as JSON
     #[arg(long, env = "ELECT_OUTCOME", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = COMMAND)]
     pub outcome: Option<PathBuf>,
@@ -196,9 +205,14 @@ impl RunArgs {
         if self.no_wait && self.wait.is_some() {
             all.push(layers.settle("no-wait", "wait")?);
         }
+        if self.once.is_some() && self.once_per.is_some() {
+            all.push(layers.settle("once", "once-per")?);
+        }
         for overruled in &all {
             match overruled.flag {
                 "no-wait" => self.no_wait = false,
+                "once" => self.once = None,
+                "once-per" => self.once_per = None,
                 _ => self.wait = None,
             }
         }

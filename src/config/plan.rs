@@ -8,8 +8,8 @@ use nix::sys::signal::Signal;
 
 use super::conflicts::division;
 use super::{
-    AfterLoss, BackendUrl, CampaignPlan, ConfigError, Containment, HealthPlan, Leftover, naming,
-    stores,
+    AfterLoss, BackendUrl, CampaignPlan, ConfigError, Containment, HealthPlan, Leftover, Period,
+    naming, stores,
 };
 use crate::cli::{CheckArgs, LogArgs, RedeemArgs, Restart, RestartArgs, RunArgs};
 use crate::election::machine::Restarts;
@@ -68,6 +68,8 @@ pub struct RunPlan {
     pub health: HealthPlan,
     /// What the command does is to be done once, and is known by this: see [`RunArgs::once`].
     pub once: Option<String>,
+    /// Or by the period that is current when we start.
+    pub once_per: Option<Period>,
     /// What happens after leadership was lost.
     pub after_loss: AfterLoss,
     /// Where to write what happened.
@@ -114,6 +116,7 @@ impl RunPlan {
             relapses: pauses(&args.restart),
             health: HealthPlan::new(args.health),
             once: args.once,
+            once_per: args.once_per,
             after_loss: args.after_loss,
             outcome: args.outcome,
             command: args.command,

@@ -69,7 +69,7 @@ fn shown(cell: &str, max: usize) -> String {
     cell.chars().take(max - 1).chain(['…']).collect()
 }
 
-/// The wall clock, for people to look at; nothing is ever decided by it.
+/// The wall clock, for people to look at. It decides nothing but which period of `--once-per` is current.
 #[expect(clippy::disallowed_methods, reason = "for show")]
 pub fn wall_clock() -> SystemTime {
     SystemTime::now()

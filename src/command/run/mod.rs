@@ -36,10 +36,16 @@ use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
 ///
 /// # Errors
 /// Whatever keeps it from taking part at all.
-pub(super) fn run(plan: &RunPlan, log: &Log) -> anyhow::Result<Outcome> {
+pub(super) fn run(mut plan: RunPlan, log: &Log) -> anyhow::Result<Outcome> {
     let mut inherited = Inherited::take().context("cannot block signals")?;
     let handoff = inherited.handoff();
     let started = wall_clock();
+    if let Some(period) = plan.once_per {
+        // After a loss it is still late for the period in which it was started.
+        let before = handoff.as_ref().and_then(|handoff| handoff.once.clone());
+        plan.once = Some(before.unwrap_or_else(|| period.key(started)));
+    }
+    let plan = &plan;
     let outcome_file = plan.outcome.as_deref().map(open_outcome).transpose()?;
     let result = match plan.campaign.division {
         Division::Shards(shards) => {
@@ -84,7 +90,7 @@ fn take_part(
     handoff: Option<ExecHandoff>,
 ) -> anyhow::Result<Finished> {
     let has_led = handoff.is_some();
-    let ExecHandoff { pause, store, listener } = handoff.unwrap_or_default();
+    let ExecHandoff { pause, store, listener, .. } = handoff.unwrap_or_default();
     let (socket, note) = listener.unzip();
     let (store, slot) = connect(plan, store.as_deref())?;
     let listener =
@@ -112,6 +118,7 @@ fn take_part(
     let handoff = ExecHandoff {
         pause: pause.unwrap_or_default(),
         store: store.profile().id.map(|id| id.to_string()),
+        once: plan.once_per.and_then(|_| plan.once.clone()),
         listener: kept.map(HttpHandoff::into_listener),
     };
     let slot = terms.slot.as_ref().and_then(Slot::number);

@@ -13,7 +13,7 @@ const SELDOM: [&str; 9] =
     ["fence", "put", "get", "priority", "dashboard", "config", "completions", "man", "help"];
 
 /// Flags that brief help only names where they are so many that they come in groups.
-const SELDOM_FLAGS: [&str; 20] = [
+const SELDOM_FLAGS: [&str; 21] = [
     "slots",
     "shards",
     "preempt-after",
@@ -27,6 +27,7 @@ const SELDOM_FLAGS: [&str; 20] = [
     "leftover",
     "require-containment",
     "hold",
+    "max-run",
     "restart-delay",
     "restart-max-delay",
     "once-per",

@@ -14,8 +14,8 @@ use super::help::GENERAL;
 use super::period::Period;
 use super::settings::{Layers, Overruled, Rivals};
 use super::values::{
-    AfterLoss, Containment, ContainmentChoice, Leftover, parse_duration, parse_once, parse_signal,
-    whole,
+    AfterLoss, Containment, ContainmentChoice, Leftover, parse_duration, parse_once, parse_period,
+    parse_signal, whole,
 };
 use super::{CampaignArgs, FileArgs, HealthArgs, LogArgs, RestartArgs};
 
@@ -45,8 +45,9 @@ Environment:
   ELECT_LEADER_ELECTION, ELECT_LEADER_BACKEND and ELECT_LEADER_ID; ELECT_LEASE,
   which `elect check` reads; ELECT_HTTP_ADDRESS, where --http listens; ELECT_SLOT or
   ELECT_SHARD, with --slots or --shards. ELECT_ELECTION, ELECT_ID, ELECT_ONCE,
-  ELECT_OUTCOME, ELECT_HTTP, ELECT_LEASE_FILE, ELECT_RESTART, ELECT_HEALTH_CMD,
-  ELECT_HEALTH_HTTP, ELECT_SLOTS, ELECT_SHARDS and the hooks are removed.
+  ELECT_ONCE_PER, ELECT_OUTCOME, ELECT_HTTP, ELECT_LEASE_FILE, ELECT_RESTART,
+  ELECT_HEALTH_CMD, ELECT_HEALTH_HTTP, ELECT_SLOTS, ELECT_SHARDS and the hooks are
+  removed.
 
 Files:
   The configuration file is the first of these that exists: the one named by
@@ -156,6 +157,13 @@ pub struct RunArgs {
     /// Counted from the start of the command, even if it ends sooner.
     #[arg(long, env = "ELECT_HOLD", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = COMMAND)]
     pub hold: Option<Duration>,
+
+    /// Stop the command after so long [default: never]
+    ///
+    /// Counted from each start of the command; at least 10 ms. It gets the signal of -s, and KILL after --stop-timeout,
+    /// or after the time of -k if that is not given. elect exits as the command does, and --restart does not start it again.
+    #[arg(long, env = "ELECT_MAX_RUN", value_name = "DUR", value_parser = parse_period, allow_hyphen_values = true, help_heading = COMMAND)]
+    pub max_run: Option<Duration>,
 
     /// When it has ended and is started again.
     #[command(flatten)]

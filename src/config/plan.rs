@@ -60,6 +60,8 @@ pub struct RunPlan {
     pub stop_timeout: Option<Duration>,
     /// How long after the start the lease is kept at least.
     pub hold: Option<Duration>,
+    /// How long after each of its starts the command is stopped.
+    pub max_run: Option<Duration>,
     /// When the command is started again that has ended; never, if `None`.
     pub restarts: Option<Restarts>,
     /// How long we wait before we take part again with a command that was not well, as after one that has ended.
@@ -112,6 +114,7 @@ impl RunPlan {
             require_containment: args.require_containment,
             stop_timeout: args.stop_timeout,
             hold: args.hold,
+            max_run: args.max_run,
             restarts: restarts(&args.restart),
             relapses: pauses(&args.restart),
             health: HealthPlan::new(args.health),

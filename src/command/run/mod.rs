@@ -29,7 +29,7 @@ use crate::election::machine::Verdict;
 use crate::election::slots::{Slot, Slots};
 use crate::guard::{self, Enclosure, Ended, ExecHandoff, Forked, Incoming, Inherited, Whom};
 use crate::report::http::{HttpState, Listener};
-use crate::report::{Log, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
+use crate::report::{Log, NOT_ACQUIRED, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
 
 /// Takes part in the election, runs the command while it leads, and says how that ended; or ends this
 /// process by the signal that ended the command, where shells look at that.
@@ -295,6 +295,7 @@ impl Terms<'_> {
             }
             Outcome::Exited(_)
             | Outcome::Signaled(_)
+            | Outcome::MaxRun(_)
             | Outcome::AlreadyDone
             | Outcome::Lost
             | Outcome::SteppedDown
@@ -342,6 +343,12 @@ fn judge(verdict: Verdict, location: &str) -> (Outcome, String) {
         }
         Verdict::Ended(Ended::Signaled(signal)) => {
             (Outcome::Signaled(signal.into()), format!("signal {signal} ended the command"))
+        }
+        Verdict::MaxRun(ended, limit) => {
+            let (outcome, reason) = judge(Verdict::Ended(ended), location);
+            let limit = humantime::format_duration(limit);
+            let code = outcome.exit_code(NOT_ACQUIRED);
+            (Outcome::MaxRun(code), format!("stopped after {limit} (--max-run): {reason}"))
         }
         Verdict::NotStarted(errno) => {
             let outcome = Outcome::not_started(errno);

@@ -81,6 +81,7 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('--require-containment', '--require-containment', [CompletionResultType]::ParameterName, 'Refuse to run with less')
             [CompletionResult]::new('--stop-timeout', '--stop-timeout', [CompletionResultType]::ParameterName, 'From INT or TERM to kill [default: never]')
             [CompletionResult]::new('--hold', '--hold', [CompletionResultType]::ParameterName, 'Keep the lease so long at least [default: 0]')
+            [CompletionResult]::new('--max-run', '--max-run', [CompletionResultType]::ParameterName, 'Stop the command after so long [default: never]')
             [CompletionResult]::new('--restart', '--restart', [CompletionResultType]::ParameterName, 'Start it again at its end')
             [CompletionResult]::new('--restart-delay', '--restart-delay', [CompletionResultType]::ParameterName, 'How long after its end')
             [CompletionResult]::new('--restart-max-delay', '--restart-max-delay', [CompletionResultType]::ParameterName, 'The longest such pause')

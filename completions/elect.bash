@@ -864,7 +864,7 @@ _elect() {
             return 0
             ;;
         elect__subcmd__run)
-            opts="-b -e -n -w -E -s -k -q -v -h --backend --election --id --priority --preempt --preempt-after --ttl --max-clock-drift --lock-delay --http --lease-file --on-elected --on-lost --on-change --hook-timeout --no-wait --wait --conflict-exit-code --slots --shards --signal --kill-grace --after-loss --leftover --containment --require-containment --stop-timeout --hold --restart --restart-delay --restart-max-delay --health-http --health-cmd --health-interval --health-timeout --health-threshold --once --once-per --outcome --quiet --verbose --log-format --config --profile --help"
+            opts="-b -e -n -w -E -s -k -q -v -h --backend --election --id --priority --preempt --preempt-after --ttl --max-clock-drift --lock-delay --http --lease-file --on-elected --on-lost --on-change --hook-timeout --no-wait --wait --conflict-exit-code --slots --shards --signal --kill-grace --after-loss --leftover --containment --require-containment --stop-timeout --hold --max-run --restart --restart-delay --restart-max-delay --health-http --health-cmd --health-interval --health-timeout --health-threshold --once --once-per --outcome --quiet --verbose --log-format --config --profile --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1018,6 +1018,10 @@ _elect() {
                     return 0
                     ;;
                 --hold)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-run)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -77,6 +77,7 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand --require-containment 'Refuse to run with less'
             cand --stop-timeout 'From INT or TERM to kill [default: never]'
             cand --hold 'Keep the lease so long at least [default: 0]'
+            cand --max-run 'Stop the command after so long [default: never]'
             cand --restart 'Start it again at its end'
             cand --restart-delay 'How long after its end'
             cand --restart-max-delay 'The longest such pause'

@@ -82,6 +82,7 @@ scan\t'All descendants are found and killed, while elect or its guardian lives'
 group\t'The command\'s process group is killed, and nothing else'"
 complete -c elect -n "__fish_elect_using_subcommand run" -l stop-timeout -d 'From INT or TERM to kill [default: never]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l hold -d 'Keep the lease so long at least [default: 0]' -r
+complete -c elect -n "__fish_elect_using_subcommand run" -l max-run -d 'Stop the command after so long [default: never]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l restart -d 'Start it again at its end' -r -f -a "never\t'Its end is that of the run'
 on-failure\t'When it has exited with another code than 0, or a signal has ended it'
 always\t'However it has ended'"

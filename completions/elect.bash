@@ -1331,7 +1331,7 @@ _elect() {
             return 0
             ;;
         elect__subcmd__status)
-            opts="-b -o -h --backend --output --watch --config --profile --help"
+            opts="-b -o -w -h --backend --output --watch --config --profile --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

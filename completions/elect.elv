@@ -143,6 +143,7 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand --output 'table, json or yaml'
             cand --config 'Configuration file, in place of the usual ones'
             cand --profile 'The profile in it to use'
+            cand -w 'Stay, and keep the table up to date'
             cand --watch 'Stay, and keep the table up to date'
             cand -h 'Print this help'
             cand --help 'Print this help'

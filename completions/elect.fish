@@ -139,7 +139,7 @@ json\t'For programs; stable'
 yaml\t'For programs; the same keys as JSON'"
 complete -c elect -n "__fish_elect_using_subcommand status" -l config -d 'Configuration file, in place of the usual ones' -r -F
 complete -c elect -n "__fish_elect_using_subcommand status" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
-complete -c elect -n "__fish_elect_using_subcommand status" -l watch -d 'Stay, and keep the table up to date'
+complete -c elect -n "__fish_elect_using_subcommand status" -s w -l watch -d 'Stay, and keep the table up to date'
 complete -c elect -n "__fish_elect_using_subcommand status" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand observe" -s b -l backend -d 'Where the election is kept' -r -f
 complete -c elect -n "__fish_elect_using_subcommand observe" -s o -l output -d 'table (lines for people), json or yaml' -r -f -a "table\t'For people; may change'

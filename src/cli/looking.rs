@@ -226,7 +226,7 @@ pub struct StatusArgs {
     /// On a terminal, until Ctrl-C, with exit code 0. While the store does not answer, it says how old what it
     /// shows is; a leader is "unknown" once its lease could have ended. SUSPICION rises when a leader does not
     /// renew its lease as it did before: about 8 says that it hardly will. For programs there is `elect observe`.
-    #[arg(long, env = "ELECT_WATCH", value_parser = BoolishValueParser::new())]
+    #[arg(short, long, env = "ELECT_WATCH", value_parser = BoolishValueParser::new())]
     pub watch: bool,
 
     /// Which configuration file counts.

@@ -48,7 +48,7 @@ pub(super) fn status(plan: &StatusPlan, log: &Log, now: SystemTime) -> anyhow::R
     }
     let text = match plan.output {
         OutputFormat::Table => {
-            format!("backend: {}\n{}", report::escape(location), report.table(now))
+            format!("backend: {}\n{}", report::escape(location), report.table(now, report::width()))
         }
         OutputFormat::Json => serde_json::to_string_pretty(&report)? + "\n",
         OutputFormat::Yaml => serde_yaml::to_string(&report)?,
@@ -89,7 +89,7 @@ pub(super) fn history(plan: &HistoryPlan, log: &Log) -> anyhow::Result<u8> {
     let report = history_report(plan, &location, &history);
     let text = match plan.output {
         OutputFormat::Table => {
-            format!("backend: {}\n{}", report::escape(&location), report.table())
+            format!("backend: {}\n{}", report::escape(&location), report.table(report::width()))
         }
         OutputFormat::Json => serde_json::to_string_pretty(&report)? + "\n",
         OutputFormat::Yaml => serde_yaml::to_string(&report)?,

@@ -188,14 +188,15 @@ pub struct LeadershipReport {
 }
 
 impl HistoryReport {
-    /// A line for each leadership.
-    pub fn table(&self) -> String {
+    /// A line for each leadership, on a terminal of this width.
+    pub fn table(&self, width: Option<usize>) -> String {
         let mut table = Table::uncut(&["TOKEN", "ID", "START", "END", "REASON"]);
+        table = table.without(&["TOKEN", "END"]);
         for LeadershipReport { token, id, start, end, reason } in &self.leaderships {
             let cells = [start, end, reason].map(|cell| cell.clone().unwrap_or_default());
             table.row([token.to_string(), id.clone()].into_iter().chain(cells));
         }
-        table.render()
+        table.render(width)
     }
 }
 
@@ -301,7 +302,7 @@ mod history_tests {
             ],
         };
         assert_eq!(
-            report.table(),
+            report.table(None),
             "TOKEN  ID      START                     END                       REASON\n\
              7      web7\\n  2026-03-01T12:00:00.000Z  2026-03-01T12:00:09.000Z  signal\n\
              8      web8\\n  2026-03-01T12:00:00.000Z  -                         -\n"

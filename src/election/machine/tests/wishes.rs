@@ -287,6 +287,12 @@ fn a_command_is_stopped_when_it_has_run_for_the_most_that_it_may() {
         .tell(3.0, leading(ETCD, 2.5), &[])
         .pass(3.2, &["signal 15, kill at 7.1"])
         .pass(5.0, &["refresh"]);
+    // The lease is held for as long as was asked for: nobody has asked for an end.
+    Transcript::running(Lease::Unlimited, Rules { hold: Some(after(4.5)), ..limited() })
+        .pass(3.2, &["signal 15, kill at 7.1"])
+        .tell(4.0, Event::Ended(Ended::Signaled(15)), &[])
+        .tell(4.0, Event::Empty, &[])
+        .pass(4.7, &["resign"]);
     // Who has ended before is not stopped.
     Transcript::running(Lease::Unlimited, Rules { hold: Some(after(9.0)), ..limited() })
         .tell(2.0, Event::Ended(Ended::Exited(0)), &[])

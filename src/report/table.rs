@@ -17,7 +17,12 @@ pub struct Table {
     cell_max: usize,
     /// The headings of the columns that a narrow terminal does without, the least important first.
     spare: &'static [&'static str],
+    /// Those that it does without only where else nothing of the last column could be read.
+    dear: &'static [&'static str],
 }
+
+/// How much of the last column can be read, in columns of a terminal.
+const LEGIBLE: usize = 16;
 
 impl Table {
     /// A table with these headings.
@@ -26,6 +31,7 @@ impl Table {
             rows: vec![headings.iter().map(|heading| (*heading).to_owned()).collect()],
             cell_max: CELL_MAX,
             spare: &[],
+            dear: &[],
         }
     }
 
@@ -44,6 +50,12 @@ impl Table {
     /// Adds a row. An empty cell shows as `-`, so that every row has as many words as headings.
     pub fn row<I: IntoIterator<Item = String>>(&mut self, cells: I) {
         self.rows.push(cells.into_iter().map(|cell| shown(&cell, self.cell_max)).collect());
+    }
+
+    /// The same, which does without these columns where else nothing of the last one could be read.
+    #[must_use]
+    pub fn hardly_without(self, dear: &'static [&'static str]) -> Self {
+        Self { dear, ..self }
     }
 
     /// The table as text; every line ends, none has spaces at its end. With a width, in columns of a terminal, spare
@@ -76,13 +88,17 @@ impl Table {
             cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
         };
         let mut columns: Vec<(usize, usize)> = (0..most).map(|it| (it, size(it))).collect();
-        for spare in self.spare {
-            let whole: usize = columns.iter().map(|(_, size)| size + 2).sum();
-            if width.is_none_or(|width| whole <= width + 2) {
-                break;
+        let Some(width) = width else { return columns };
+        let spare = self.spare.iter().map(|spare| (spare, usize::MAX));
+        for (heading, legible) in spare.chain(self.dear.iter().map(|dear| (dear, LEGIBLE))) {
+            let before: usize = columns.iter().rev().skip(1).map(|(_, size)| size + 2).sum();
+            let last = columns.last().map_or(0, |(_, size)| (*size).min(legible));
+            if before + last <= width {
+                // There may be one that is dearer.
+                continue;
             }
-            columns
-                .retain(|(column, _)| self.rows[0].get(*column).map(String::as_str) != Some(spare));
+            let is_it = |column: usize| self.rows[0].get(column).is_some_and(|it| it == heading);
+            columns.retain(|(column, _)| !is_it(*column));
         }
         columns
     }

@@ -115,7 +115,8 @@
 //!
 //! **Once.** What `--once` names is done when a cell says so that only a leader's seat writes: a candidate reads it
 //! before it joins, at each change, and again once it has won; a leader whose command has succeeded writes it
-//! before it resigns (`election::once`).
+//! before it resigns (`election::once`). `--once-per` makes the key of the wall clock as elect starts (`cli::Period`); a
+//! start after a loss keeps it.
 //!
 //! **Steering.** What people ask of an election, that it be paused or that a leader hand over, is one
 //! cell (`election::orders`), which every candidate gets with each answer. Asking
@@ -190,7 +191,7 @@
 //! Time is `CLOCK_BOOTTIME`, read in `guard/clock.rs` alone; everything else gets it as an argument. Where
 //! leases end by time, so does the clock's rate: a candidate whose clock is slewed further than its leases
 //! allow for does not lead.
-//! Wall clocks are shown to people, and those of two machines are never compared. On the local disk alone no token is less
+//! Wall clocks are shown to people, and those of two machines are never compared; the key of `--once-per` is made of one. On the local disk alone no token is less
 //! than what the wall clock says, so that tokens rise also after the files were removed.
 //!
 //! # Where to add something

@@ -13,7 +13,7 @@ const SELDOM: [&str; 9] =
     ["fence", "put", "get", "priority", "dashboard", "config", "completions", "man", "help"];
 
 /// Flags that brief help only names where they are so many that they come in groups.
-const SELDOM_FLAGS: [&str; 18] = [
+const SELDOM_FLAGS: [&str; 21] = [
     "slots",
     "shards",
     "preempt-after",
@@ -24,10 +24,13 @@ const SELDOM_FLAGS: [&str; 18] = [
     "on-lost",
     "on-change",
     "hook-timeout",
+    "leftover",
     "require-containment",
     "hold",
+    "max-run",
     "restart-delay",
     "restart-max-delay",
+    "once-per",
     "health-interval",
     "health-timeout",
     "health-threshold",

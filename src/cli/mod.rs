@@ -12,6 +12,7 @@ mod groups;
 mod help;
 mod kv;
 mod looking;
+mod period;
 mod run;
 mod settings;
 mod steering;
@@ -30,6 +31,7 @@ pub use groups::{
 };
 pub use kv::{FenceArgs, GetArgs, KeptArgs, PutArgs};
 pub use looking::{CheckArgs, Goal, HistoryArgs, ObserveArgs, StatusArgs, WaitArgs};
+pub use period::Period;
 pub use run::RunArgs;
 pub use run::SidecarArgs;
 pub use settings::{Origin, Rivals};

@@ -11,10 +11,11 @@ use nix::sys::signal::Signal;
 
 use super::groups::{COMMAND, ELECTION, LEASE};
 use super::help::GENERAL;
+use super::period::Period;
 use super::settings::{Layers, Overruled, Rivals};
 use super::values::{
-    AfterLoss, Containment, ContainmentChoice, Leftover, parse_duration, parse_once, parse_signal,
-    whole,
+    AfterLoss, Containment, ContainmentChoice, Leftover, parse_duration, parse_once, parse_period,
+    parse_signal, whole,
 };
 use super::{CampaignArgs, FileArgs, HealthArgs, LogArgs, RestartArgs};
 
@@ -45,8 +46,9 @@ Environment:
   ELECT_LEADER_ELECTION, ELECT_LEADER_BACKEND and ELECT_LEADER_ID; ELECT_LEASE,
   which `elect check` reads; ELECT_HTTP_ADDRESS, where --http listens; ELECT_SLOT or
   ELECT_SHARD, with --slots or --shards. ELECT_ELECTION, ELECT_ID, ELECT_ONCE,
-  ELECT_OUTCOME, ELECT_HTTP, ELECT_LEASE_FILE, ELECT_RESTART, ELECT_HEALTH_CMD,
-  ELECT_HEALTH_HTTP, ELECT_SLOTS, ELECT_SHARDS and the hooks are removed.
+  ELECT_ONCE_PER, ELECT_OUTCOME, ELECT_HTTP, ELECT_LEASE_FILE, ELECT_RESTART,
+  ELECT_HEALTH_CMD, ELECT_HEALTH_HTTP, ELECT_SLOTS, ELECT_SHARDS and the hooks are
+  removed.
 
 Files:
   The configuration file is the first of these that exists: the one named by
@@ -157,6 +159,13 @@ pub struct RunArgs {
     #[arg(long, env = "ELECT_HOLD", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = COMMAND)]
     pub hold: Option<Duration>,
 
+    /// Stop the command after so long [default: never]
+    ///
+    /// Counted from each start of the command; at least 10 ms. It gets the signal of -s, and KILL after --stop-timeout,
+    /// or after the time of -k if that is not given. elect exits as the command does, and --restart does not start it again.
+    #[arg(long, env = "ELECT_MAX_RUN", value_name = "DUR", value_parser = parse_period, allow_hyphen_values = true, help_heading = COMMAND)]
+    pub max_run: Option<Duration>,
+
     /// When it has ended and is started again.
     #[command(flatten)]
     pub restart: RestartArgs,
@@ -170,6 +179,14 @@ pub struct RunArgs {
     /// A run that succeeds records KEY in the store. Later runs with the same KEY exit with 0 and run nothing.
     #[arg(long, env = "ELECT_ONCE", value_name = "KEY", value_parser = parse_once, value_hint = ValueHint::Other, help_heading = COMMAND)]
     pub once: Option<String>,
+
+    /// Run once in each PERIOD, such as day@02:50
+    ///
+    /// As --once, with a key for the period that is current when elect starts: of a `day@02:50`, `2026-11-26`. So a
+    /// late run belongs to the period that it is late for, whatever the machine's time zone. Also `hour@50`,
+    /// `week@Sun@02:50` and `month@15@02:50`. Times are in UTC, or have an offset: `day@02:50+01:00`.
+    #[arg(long, env = "ELECT_ONCE_PER", value_name = "PERIOD", value_hint = ValueHint::Other, help_heading = COMMAND)]
+    pub once_per: Option<Period>,
 
     /// Write the outcome to FILE, as JSON
     #[arg(long, env = "ELECT_OUTCOME", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = COMMAND)]
@@ -197,9 +214,14 @@ impl RunArgs {
         if self.no_wait && self.wait.is_some() {
             all.push(layers.settle("no-wait", "wait")?);
         }
+        if self.once.is_some() && self.once_per.is_some() {
+            all.push(layers.settle("once", "once-per")?);
+        }
         for overruled in &all {
             match overruled.flag {
                 "no-wait" => self.no_wait = false,
+                "once" => self.once = None,
+                "once-per" => self.once_per = None,
                 _ => self.wait = None,
             }
         }

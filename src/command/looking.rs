@@ -58,7 +58,8 @@ pub(super) fn status(plan: &StatusPlan, log: &Log, now: SystemTime) -> anyhow::R
     let text = match plan.output {
         OutputFormat::Table => {
             let notes = notes(&profile.cautions);
-            format!("backend: {}\n{notes}{}", report::escape(location), report.table(now))
+            let table = report.table(now, report::width());
+            format!("backend: {}\n{notes}{table}", report::escape(location))
         }
         OutputFormat::Json => serde_json::to_string_pretty(&report)? + "\n",
         OutputFormat::Yaml => serde_yaml::to_string(&report)?,
@@ -108,7 +109,7 @@ pub(super) fn history(plan: &HistoryPlan, log: &Log) -> anyhow::Result<u8> {
     let report = history_report(plan, &location, &history);
     let text = match plan.output {
         OutputFormat::Table => {
-            format!("backend: {}\n{}", report::escape(&location), report.table())
+            format!("backend: {}\n{}", report::escape(&location), report.table(report::width()))
         }
         OutputFormat::Json => serde_json::to_string_pretty(&report)? + "\n",
         OutputFormat::Yaml => serde_yaml::to_string(&report)?,

@@ -125,7 +125,7 @@ fn run(mut args: RunArgs, origins: &Origins, log: &Log) -> anyhow::Result<u8> {
     settle_run(&mut args, origins)?;
     let plan = RunPlan::new(args)?;
     let conflict = plan.conflict_exit_code;
-    Ok(run::run(&plan, log)?.exit_code(conflict))
+    Ok(run::run(plan, log)?.exit_code(conflict))
 }
 
 fn status(args: StatusArgs, log: &Log) -> anyhow::Result<u8> {

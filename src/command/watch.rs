@@ -11,7 +11,7 @@ use super::runtime::{Wish, Wishes, block_on};
 use crate::config::{self, StatusPlan};
 use crate::election::driver::Clock as _;
 use crate::guard::{self, Inherited};
-use crate::report::{Screen, StatusReport, age, escape, wall_clock};
+use crate::report::{Screen, StatusReport, age, escape, wall_clock, width};
 
 /// The longest time between two drawings: ages are shown in seconds.
 const TICK: Duration = Duration::from_secs(1);
@@ -43,7 +43,7 @@ async fn look_on(
     loop {
         let now = guard::now();
         // A terminal that is gone tells of it with a signal.
-        let _ = screen.draw(&scene.lines(now, wall_clock()));
+        let _ = screen.draw(&scene.lines(now, wall_clock(), width()));
         tokio::select! {
             look = watcher.next() => scene.take_in(look?),
             wish = wishes.next() => match wish {
@@ -83,8 +83,8 @@ impl Scene {
         }
     }
 
-    /// The lines as of `now`; `wall` is for showing ages only.
-    fn lines(&self, now: Boottime, wall: SystemTime) -> Vec<String> {
+    /// The lines as of `now`, on a terminal of this width; `wall` is for showing ages only.
+    fn lines(&self, now: Boottime, wall: SystemTime, width: Option<usize>) -> Vec<String> {
         let mut lines = vec![format!("backend: {}", escape(&self.store.location))];
         let silent = now.since(self.seen.as_ref().map_or(self.begun, |(at, _)| *at));
         if silent >= FRESH {
@@ -96,7 +96,8 @@ impl Scene {
             let elections = report.elections.iter();
             let elections =
                 elections.map(|election| election.clone().after(silent, FRESH)).collect();
-            lines.extend(StatusReport { elections }.live_table(wall).lines().map(str::to_owned));
+            let table = StatusReport { elections }.live_table(wall, width);
+            lines.extend(table.lines().map(str::to_owned));
         }
         lines
     }
@@ -138,7 +139,7 @@ mod tests {
     }
 
     fn shown(scene: &Scene, after: Duration) -> String {
-        scene.lines(START + after, UNIX_EPOCH).join("\n")
+        scene.lines(START + after, UNIX_EPOCH, None).join("\n")
     }
 
     #[test]

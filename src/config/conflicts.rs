@@ -18,6 +18,7 @@ pub(super) fn division(args: &RunArgs) -> Result<Division, ConfigError> {
     let campaign = &args.campaign;
     let of_one_leader = [
         ("--once", args.once.is_some()),
+        ("--once-per", args.once_per.is_some()),
         ("--preempt", campaign.preempt),
         ("--preempt-after", campaign.preempt_after.is_some()),
         ("--http", campaign.http.is_some()),

@@ -18,7 +18,7 @@ pub mod variables;
 
 pub use crate::cli::{
     AfterLoss, BackendUrl, CommandLine, Containment, Goal, HealthUrl, LONGEST_TTL, Leftover,
-    ListenAddress, LogFormat, OutputFormat, Preference,
+    ListenAddress, LogFormat, OutputFormat, Period, Preference,
 };
 pub use campaign::SidecarPlan;
 pub use campaign::{CampaignPlan, queues};

@@ -9,8 +9,8 @@ use nix::sys::signal::Signal;
 use super::campaign::{find_programs, is_program};
 use super::conflicts::division;
 use super::{
-    AfterLoss, BackendUrl, CampaignPlan, ConfigError, Containment, HealthPlan, Leftover, naming,
-    stores,
+    AfterLoss, BackendUrl, CampaignPlan, ConfigError, Containment, HealthPlan, Leftover, Period,
+    naming, stores,
 };
 use crate::cli::{CheckArgs, LogArgs, RedeemArgs, Restart, RestartArgs, RunArgs};
 use crate::election::machine::Restarts;
@@ -61,6 +61,8 @@ pub struct RunPlan {
     pub stop_timeout: Option<Duration>,
     /// How long after the start the lease is kept at least.
     pub hold: Option<Duration>,
+    /// How long after each of its starts the command is stopped.
+    pub max_run: Option<Duration>,
     /// When the command is started again that has ended; never, if `None`.
     pub restarts: Option<Restarts>,
     /// How long we wait before we take part again with a command that was not well, as after one that has ended.
@@ -69,6 +71,8 @@ pub struct RunPlan {
     pub health: HealthPlan,
     /// What the command does is to be done once, and is known by this: see [`RunArgs::once`].
     pub once: Option<String>,
+    /// Or by the period that is current when we start.
+    pub once_per: Option<Period>,
     /// What happens after leadership was lost.
     pub after_loss: AfterLoss,
     /// Where to write what happened.
@@ -111,10 +115,12 @@ impl RunPlan {
             require_containment: args.require_containment,
             stop_timeout: args.stop_timeout,
             hold: args.hold,
+            max_run: args.max_run,
             restarts: restarts(&args.restart),
             relapses: pauses(&args.restart),
             health: HealthPlan::new(args.health),
             once: args.once,
+            once_per: args.once_per,
             after_loss: args.after_loss,
             outcome: args.outcome,
             command: args.command,

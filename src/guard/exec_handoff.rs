@@ -1,5 +1,5 @@
 //! What elect leaves to itself when it starts over: how long it is to wait before it takes part again; which store it was
-//! in; and, where it has one, a socket that listens, so that nobody who connects meanwhile is refused and nobody else gets its address,
+//! in; the key of `--once-per`, which is that of the time at which it started first; and, where it has one, a socket that listens, so that nobody who connects meanwhile is refused and nobody else gets its address,
 //! with a note.
 
 use std::env;
@@ -11,11 +11,11 @@ use nix::sys::socket::{getsockopt, sockopt};
 
 use super::descriptors;
 
-/// The variable in which the handoff is described: process id, milliseconds, store, descriptor, note. No command is to have
+/// The variable in which the handoff is described: process id, milliseconds, store, key, descriptor, note. No command is to have
 /// it.
 pub const HANDOFF: &str = "ELECT_HEIRLOOM";
 
-/// What stands in the place of a store or a descriptor where there is none.
+/// What stands in the place of a store, a key or a descriptor where there is none.
 const NONE: &str = "-";
 
 /// From before elect started over.
@@ -25,6 +25,8 @@ pub struct ExecHandoff {
     pub pause: Duration,
     /// What its store is called, if that is known.
     pub store: Option<String>,
+    /// What it is to do once, if a period says so; without spaces.
+    pub once: Option<String>,
     /// A listening socket, and whatever its heir is to know.
     pub listener: Option<(OwnedFd, String)>,
 }
@@ -34,17 +36,18 @@ impl ExecHandoff {
     /// variable that others set, or that is another process's, leads to nothing.
     pub(super) fn take(inherited: &mut Vec<RawFd>) -> Option<Self> {
         let described = env::var(HANDOFF).ok()?;
-        let mut words = described.splitn(5, ' ');
+        let mut words = described.splitn(6, ' ');
         let pid: u32 = words.next()?.parse().ok()?;
         let pause = Duration::from_millis(words.next()?.parse().ok()?);
-        let store = Some(words.next()?).filter(|&store| store != NONE).map(ToOwned::to_owned);
+        let known = |word: &str| (word != NONE).then(|| word.to_owned());
+        let (store, once) = (known(words.next()?), known(words.next()?));
         let number = words.next()?;
         let note = words.next()?.to_owned();
         if pid != std::process::id() {
             return None;
         }
         if number == NONE {
-            return Some(Self { pause, store, listener: None });
+            return Some(Self { pause, store, once, listener: None });
         }
         let number: RawFd = number.parse().ok()?;
         let place = inherited.iter().position(|&other| other == number)?;
@@ -56,6 +59,7 @@ impl ExecHandoff {
         getsockopt(&socket, sockopt::AcceptConn).is_ok_and(|listens| listens).then_some(Self {
             pause,
             store,
+            once,
             listener: Some((socket, note)),
         })
     }
@@ -70,7 +74,8 @@ impl ExecHandoff {
             None => (NONE.to_owned(), ""),
         };
         let (pid, pause) = (std::process::id(), self.pause.as_millis());
-        let store = self.store.as_deref().unwrap_or(NONE);
-        (HANDOFF.into(), format!("{pid} {pause} {store} {number} {note}").into())
+        let known = |word: &Option<String>| word.as_deref().unwrap_or(NONE).to_owned();
+        let (store, once) = (known(&self.store), known(&self.once));
+        (HANDOFF.into(), format!("{pid} {pause} {store} {once} {number} {note}").into())
     }
 }

@@ -68,7 +68,7 @@ impl ConfigReport {
             let from = from + &overruled.unwrap_or_default();
             table.row([setting.key.clone(), setting.value.clone().unwrap_or_default(), from]);
         }
-        format!("{}{}", escape_line(&self.about_file()), table.render())
+        format!("{}{}", escape_line(&self.about_file()), table.render(None))
     }
 
     fn about_file(&self) -> String {

@@ -166,19 +166,19 @@ impl From<&Finding> for FindingReport {
 }
 
 impl DoctorReport {
-    /// All of it for people, what is wrong last.
-    pub fn table(&self) -> String {
+    /// All of it for people, what is wrong last, on a terminal of this width.
+    pub fn table(&self, width: Option<usize>) -> String {
         let mut text = format!("backend: {}\n", escape(&self.backend));
         if let Some(id) = &self.store_id {
             let _ = writeln!(text, "store id: {id}");
         }
         for table in [self.endpoints(), self.rights()].into_iter().flatten() {
-            let _ = writeln!(text, "\n{}", table.render().trim_end());
+            let _ = writeln!(text, "\n{}", table.render(width).trim_end());
         }
         text.push('\n');
         text.push_str(&self.pace());
-        let _ = writeln!(text, "\n{}", self.containment().render().trim_end());
-        let _ = writeln!(text, "\n{}\n", self.limits().render().trim_end());
+        let _ = writeln!(text, "\n{}", self.containment().render(width).trim_end());
+        let _ = writeln!(text, "\n{}\n", self.limits().render(width).trim_end());
         for FindingReport { severity, what, way_out } in &self.findings {
             let _ = writeln!(text, "{severity}: {what}\n  way out: {way_out}");
         }
@@ -193,6 +193,7 @@ impl DoctorReport {
 
     fn endpoints(&self) -> Option<Table> {
         let mut table = Table::uncut(&["ENDPOINT", "ROUND TRIP", "VERSION", "ROLE"]);
+        table = table.without(&["VERSION", "ROLE", "ROUND TRIP"]);
         for endpoint in &self.endpoints {
             let time = endpoint.round_trip_ms.map_or_else(|| "no answer".to_owned(), milliseconds);
             let or_none = |text: &Option<String>| text.clone().unwrap_or_default();
@@ -333,7 +334,7 @@ mod tests {
     #[test]
     fn people_read_what_is_wrong_last() {
         assert_eq!(
-            report().table(),
+            report().table(None),
             "backend: etcd://a:2379,b:2379\n\
              store id: 00000000000000a1\n\
              \n\
@@ -360,10 +361,10 @@ mod tests {
                way out: start it\n"
         );
         let well = DoctorReport { well: true, findings: Vec::new(), ..report() };
-        assert!(well.table().ends_with("-\n\nnothing is wrong\n"), "{}", well.table());
+        assert!(well.table(None).ends_with("-\n\nnothing is wrong\n"), "{}", well.table(None));
         let noted = vec![FindingReport::from(&Finding::note("slow", "none"))];
         let noted = DoctorReport { well: true, findings: noted, ..report() };
-        assert!(noted.table().ends_with("way out: none\n\nnothing is wrong\n"));
+        assert!(noted.table(None).ends_with("way out: none\n\nnothing is wrong\n"));
     }
 
     #[test]

@@ -188,14 +188,15 @@ pub struct LeadershipReport {
 }
 
 impl HistoryReport {
-    /// A line for each leadership.
-    pub fn table(&self) -> String {
+    /// A line for each leadership, on a terminal of this width.
+    pub fn table(&self, width: Option<usize>) -> String {
         let mut table = Table::uncut(&["TOKEN", "ID", "START", "END", "REASON"]);
+        table = table.without(&["TOKEN", "END"]).hardly_without(&["START"]);
         for LeadershipReport { token, id, start, end, reason } in &self.leaderships {
             let cells = [start, end, reason].map(|cell| cell.clone().unwrap_or_default());
             table.row([token.to_string(), id.clone()].into_iter().chain(cells));
         }
-        table.render()
+        table.render(width)
     }
 }
 
@@ -301,10 +302,21 @@ mod history_tests {
             ],
         };
         assert_eq!(
-            report.table(),
+            report.table(None),
             "TOKEN  ID      START                     END                       REASON\n\
              7      web7\\n  2026-03-01T12:00:00.000Z  2026-03-01T12:00:09.000Z  signal\n\
              8      web8\\n  2026-03-01T12:00:00.000Z  -                         -\n"
         );
+        // A narrow terminal shows who, when and why, as long as it can.
+        for (width, first) in [
+            (73, "7      web7\\n  2026-03-01T12:00:00.000Z  2026-03-01T12:00:09.000Z  signal"),
+            (72, "web7\\n  2026-03-01T12:00:00.000Z  2026-03-01T12:00:09.000Z  signal"),
+            (60, "web7\\n  2026-03-01T12:00:00.000Z  signal"),
+            (40, "web7\\n  2026-03-01T12:00:00.000Z  signal"),
+            (39, "web7\\n  signal"),
+        ] {
+            let table = report.table(Some(width));
+            assert_eq!(table.lines().nth(1), Some(first), "{width}");
+        }
     }
 }

@@ -181,6 +181,8 @@ pub enum Outcome {
     Exited(u8),
     /// This signal ended the command: 128 + its number.
     Signaled(i32),
+    /// The command was stopped as `--max-run` says, and this is the exit code that its end makes.
+    MaxRun(u8),
     /// What `--once` names was done already: 0.
     AlreadyDone,
     /// Leadership was lost while the command ran: [`LOST`].
@@ -226,7 +228,7 @@ impl Outcome {
     /// The exit code of elect, where `conflict` is what `-E` says about [`Outcome::NotAcquired`].
     pub fn exit_code(self, conflict: u8) -> u8 {
         match self {
-            Self::Exited(code) => code,
+            Self::Exited(code) | Self::MaxRun(code) => code,
             Self::Signaled(signal) | Self::Interrupted(signal) => {
                 u8::try_from(signal.saturating_add(128)).unwrap_or(u8::MAX)
             }
@@ -256,6 +258,7 @@ impl Outcome {
         match self {
             Self::Exited(_) => "exited",
             Self::Signaled(_) => "signaled",
+            Self::MaxRun(_) => "max_run",
             Self::AlreadyDone => "already_done",
             Self::Lost => "lost",
             Self::SteppedDown => "stepped_down",
@@ -364,6 +367,7 @@ mod exit_tests {
             (Outcome::Exited(255), 255),
             (Outcome::Signaled(15), 143),
             (Outcome::Signaled(64), 192),
+            (Outcome::MaxRun(143), 143),
             (Outcome::AlreadyDone, 0),
             (Outcome::Lost, 124),
             (Outcome::SteppedDown, 124),
@@ -383,7 +387,9 @@ mod exit_tests {
             assert_eq!(outcome.own_signal(), Some(Signal::SIGINT));
         }
         assert_eq!(Outcome::Signaled(3).own_signal(), Some(Signal::SIGQUIT));
-        for outcome in [Outcome::Signaled(15), Outcome::Exited(130), Outcome::Lost] {
+        let others =
+            [Outcome::Signaled(15), Outcome::Exited(130), Outcome::MaxRun(130), Outcome::Lost];
+        for outcome in others {
             assert_eq!(outcome.own_signal(), None);
         }
     }

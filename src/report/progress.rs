@@ -6,9 +6,13 @@ use std::time::{Duration, SystemTime};
 use elect_api::{Boottime, Survey};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use nix::unistd::{getpgrp, tcgetpgrp};
+use terminal_size::{Width, terminal_size_of};
 
 use super::log::is_writable;
 use super::{Log, age};
+
+/// How the line begins.
+const PREFIX: &str = "elect: ";
 
 /// The least time between two drawings.
 const TICK: Duration = Duration::from_secs(1);
@@ -37,14 +41,15 @@ impl Line {
         self.is_wanted
     }
 
-    /// Draws the line anew, as `text` has it, if the last drawing is a second old.
-    pub fn tick(&mut self, now: Boottime, text: impl FnOnce() -> String) {
+    /// Draws the line anew, as `text` has it for so many columns, if the last drawing is a second old.
+    pub fn tick(&mut self, now: Boottime, text: impl FnOnce(usize) -> String) {
         let is_due = self.drawn.is_none_or(|drawn| now.since(drawn) >= TICK);
         if !self.is_wanted || !is_due || !is_ours_to_draw_on(io::stderr().as_fd()) {
             return;
         }
         self.drawn = Some(now);
-        let text = text();
+        let columns = width_of(&io::stderr()).unwrap_or(usize::MAX);
+        let text = text(columns.saturating_sub(PREFIX.len()));
         self.log.line().get_or_insert_with(new_bar).set_message(text);
     }
 
@@ -111,7 +116,9 @@ impl Waiting {
     /// Draws the line anew if the last drawing is a second old. `wall` is for showing ages only.
     pub fn tick(&mut self, now: Boottime, wall: SystemTime) {
         let Self { line, election, since, scene } = self;
-        line.tick(now, || text(election.as_deref(), now.since(*since), scene.as_ref(), wall));
+        line.tick(now, |room| {
+            text(election.as_deref(), now.since(*since), scene.as_ref(), wall, room)
+        });
     }
 
     /// Takes the line away. A later tick brings it back.
@@ -120,15 +127,45 @@ impl Waiting {
     }
 }
 
+/// What there is room for, in characters. Who leads is what stays to the last.
 fn text(
     election: Option<&str>,
     waited: Duration,
     scene: Option<&Scene>,
     wall: SystemTime,
+    room: usize,
 ) -> String {
-    let election = election.map(|name| format!(" for {name}")).unwrap_or_default();
-    let scene = scene.map(|scene| format!(", {}", scene.text(wall))).unwrap_or_default();
-    format!("waiting {}{election}{scene}", age(waited))
+    let compose = |detail: Detail| {
+        let election = election.filter(|_| detail >= Detail::Election);
+        let election = election.map(|name| format!(" for {name}")).unwrap_or_default();
+        let is_alone = scene.is_none() || detail >= Detail::Waited;
+        let waiting = is_alone.then(|| format!("waiting {}{election}", age(waited)));
+        let scene = scene.map(|scene| scene.text(wall, detail));
+        waiting.into_iter().chain(scene).collect::<Vec<_>>().join(", ")
+    };
+    let fits = |text: &String| text.chars().count() <= room;
+    let shorter = Detail::FALLING.into_iter().map(compose).find(fits);
+    shorter.unwrap_or_else(|| compose(Detail::Leader))
+}
+
+/// How much is told: each tells what those before it do, and one thing more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Detail {
+    /// Who leads.
+    Leader,
+    /// For how long we have waited.
+    Waited,
+    /// Our place.
+    Place,
+    /// For which election we wait.
+    Election,
+    /// Since when the leader leads.
+    Since,
+}
+
+impl Detail {
+    const FALLING: [Self; 5] =
+        [Self::Since, Self::Election, Self::Place, Self::Waited, Self::Leader];
 }
 
 impl Scene {
@@ -146,19 +183,19 @@ impl Scene {
         }
     }
 
-    fn text(&self, wall: SystemTime) -> String {
-        let place = self
-            .place
+    fn text(&self, wall: SystemTime, detail: Detail) -> String {
+        let place = self.place.filter(|_| detail >= Detail::Place);
+        let place = place
             .map(|place| format!("place {place} of {}, ", self.candidates))
             .unwrap_or_default();
         match &self.leader {
-            Some((id, Some(since))) => {
+            Some((id, Some(since))) if detail >= Detail::Since => {
                 format!(
                     "{place}led by {id} for {}",
                     age(wall.duration_since(*since).unwrap_or_default())
                 )
             }
-            Some((id, None)) => format!("{place}led by {id}"),
+            Some((id, _)) => format!("{place}led by {id}"),
             None => format!("{place}{}", self.pause.as_deref().unwrap_or("nobody leads")),
         }
     }
@@ -169,12 +206,17 @@ pub(super) fn can_move_the_cursor() -> bool {
     env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb")
 }
 
+/// The width of a terminal, in columns; `None` if it is none, or does not know.
+pub(super) fn width_of(terminal: &impl AsFd) -> Option<usize> {
+    terminal_size_of(terminal).map(|(Width(columns), _)| columns.into()).filter(|width| *width > 0)
+}
+
 /// A bar that draws only when told to.
 fn new_bar() -> ProgressBar {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     // The template is a constant that a test draws; the fallback is never needed.
     bar.with_style(
-        ProgressStyle::with_template("elect: {wide_msg}")
+        ProgressStyle::with_template(&format!("{PREFIX}{{wide_msg}}"))
             .unwrap_or_else(|_| ProgressStyle::default_spinner()),
     )
 }
@@ -191,7 +233,7 @@ mod tests {
     use elect_api::{Boottime, Candidate, Division, Entry, Leader, Survey, Token};
     use indicatif::ProgressStyle;
 
-    use super::{Log, Waiting, text};
+    use super::{Log, Scene, Waiting, text};
     use crate::config::{LogFormat, Verbosity};
 
     const START: Boottime = Boottime::from_boot(Duration::from_secs(5));
@@ -203,7 +245,7 @@ mod tests {
 
     fn shown(waiting: &Waiting, now: Boottime, wall: SystemTime) -> String {
         let scene = waiting.scene.as_ref();
-        text(waiting.election.as_deref(), now.since(waiting.since), scene, wall)
+        text(waiting.election.as_deref(), now.since(waiting.since), scene, wall, usize::MAX)
     }
 
     fn entry(id: &str) -> Entry {
@@ -243,6 +285,34 @@ mod tests {
         assert_eq!(shown(&waiting, now, wall), "waiting 7s for job, nobody leads");
         waiting.update(&vacant, Some("paused by me: a"), "me");
         assert_eq!(shown(&waiting, now, wall), "waiting 7s for job, paused by me: a");
+    }
+
+    #[test]
+    fn a_narrow_terminal_shows_who_leads_to_the_last() {
+        let leader = ("web3-1f2e3d4c".to_owned(), Some(UNIX_EPOCH));
+        let mut scene = Scene { leader: Some(leader), pause: None, place: Some(2), candidates: 3 };
+        let shown = |scene: Option<&Scene>, room| {
+            let wall = UNIX_EPOCH + Duration::from_secs(192);
+            text(Some("nightly"), Duration::from_secs(7_380), scene, wall, room)
+        };
+        for (room, expected) in [
+            (200, "waiting 2h3m for nightly, place 2 of 3, led by web3-1f2e3d4c for 3m12s"),
+            (70, "waiting 2h3m for nightly, place 2 of 3, led by web3-1f2e3d4c for 3m12s"),
+            (69, "waiting 2h3m for nightly, place 2 of 3, led by web3-1f2e3d4c"),
+            (59, "waiting 2h3m, place 2 of 3, led by web3-1f2e3d4c"),
+            (47, "waiting 2h3m, led by web3-1f2e3d4c"),
+            // 40 columns, less what the line begins with.
+            (33, "led by web3-1f2e3d4c"),
+            (5, "led by web3-1f2e3d4c"),
+        ] {
+            assert_eq!(shown(Some(&scene), room), expected, "{room}");
+        }
+        scene.leader = None;
+        assert_eq!(shown(Some(&scene), 30), "waiting 2h3m, nobody leads");
+        assert_eq!(
+            (shown(None, 24), shown(None, 5)),
+            ("waiting 2h3m for nightly".into(), "waiting 2h3m".into())
+        );
     }
 
     #[test]

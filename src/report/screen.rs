@@ -15,7 +15,7 @@ use nix::unistd::write;
 use terminal_size::{Height, Width, terminal_size_of};
 
 use super::log::is_writable;
-use super::progress::{can_move_the_cursor, is_ours_to_draw_on};
+use super::progress::{can_move_the_cursor, is_ours_to_draw_on, width_of};
 
 /// The other screen, so that what was there comes back; no cursor; no line goes on in the next.
 const ENTER: &str = "\u{1b}[?1049h\u{1b}[?25l\u{1b}[?7l";
@@ -117,6 +117,11 @@ fn show(text: &str) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The width of the terminal on stdout, in columns; `None` if there is none, or it does not know.
+pub fn width() -> Option<usize> {
+    width_of(&io::stdout())
 }
 
 /// Writes to stdout. A reader that has gone away, such as `head`, is no error.

@@ -54,9 +54,10 @@ impl SelftestReport {
         Self { backend, holds, checks, left }
     }
 
-    /// A checklist for people.
-    pub fn table(&self) -> String {
+    /// A checklist for people, on a terminal of this width.
+    pub fn table(&self, width: Option<usize>) -> String {
         let mut table = Table::uncut(&["CHECK", "RESULT", "TOOK", "HAND-OVER", "SLACK", "SEEN"]);
+        table = table.without(&["SLACK", "TOOK", "HAND-OVER"]);
         for check in &self.checks {
             let result = match check.result {
                 CheckResult::Holds => "holds",
@@ -75,7 +76,7 @@ impl SelftestReport {
                 check.seen.clone(),
             ]);
         }
-        format!("backend: {}\n{}", escape(&self.backend), table.render())
+        format!("backend: {}\n{}", escape(&self.backend), table.render(width))
     }
 }
 
@@ -121,7 +122,7 @@ mod tests {
         let report = report(vec![good, skipped, bad]);
         assert!(!report.holds);
         assert_eq!(
-            report.table(),
+            report.table(None),
             "backend: file:///x\n\
              CHECK  RESULT   TOOK   HAND-OVER  SLACK  SEEN\n\
              one    holds    1.23s  -          0.5ms  as it was\n\

@@ -15,7 +15,14 @@ const CELL_MAX: usize = 64;
 pub struct Table {
     rows: Vec<Vec<String>>,
     cell_max: usize,
+    /// The headings of the columns that a narrow terminal does without, the least important first.
+    spare: &'static [&'static str],
+    /// Those that it does without only where else nothing of the last column could be read.
+    dear: &'static [&'static str],
 }
+
+/// How much of the last column can be read, in columns of a terminal.
+const LEGIBLE: usize = 16;
 
 impl Table {
     /// A table with these headings.
@@ -23,7 +30,16 @@ impl Table {
         Self {
             rows: vec![headings.iter().map(|heading| (*heading).to_owned()).collect()],
             cell_max: CELL_MAX,
+            spare: &[],
+            dear: &[],
         }
+    }
+
+    /// The same, which on a narrow terminal does without these columns: the first of them goes first, and only as many
+    /// as have to.
+    #[must_use]
+    pub fn without(self, spare: &'static [&'static str]) -> Self {
+        Self { spare, ..self }
     }
 
     /// A table whose cells are shown in full, as its user wrote them.
@@ -36,26 +52,61 @@ impl Table {
         self.rows.push(cells.into_iter().map(|cell| shown(&cell, self.cell_max)).collect());
     }
 
-    /// The table as text; every line ends, none has spaces at its end.
-    pub fn render(&self) -> String {
-        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
-        let width = |column: usize| {
-            let cells = self.rows.iter().filter_map(|row| row.get(column));
-            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..columns).map(width).collect();
+    /// The same, which does without these columns where else nothing of the last one could be read.
+    #[must_use]
+    pub fn hardly_without(self, dear: &'static [&'static str]) -> Self {
+        Self { dear, ..self }
+    }
+
+    /// The table as text; every line ends, none has spaces at its end. With a width, in columns of a terminal, spare
+    /// columns are left out until no line is longer; a line that still is ends in `…` there.
+    pub fn render(&self, width: Option<usize>) -> String {
+        let columns = self.columns(width);
         let mut text = String::new();
         for row in &self.rows {
             let start = text.len();
-            for (cell, width) in row.iter().zip(&widths) {
+            for (column, size) in &columns {
                 // Writing to a String cannot fail.
-                let _ = write!(text, "{cell:<width$}  ");
+                let _ = write!(text, "{:<size$}  ", row.get(*column).map_or("", String::as_str));
             }
             text.truncate(start + text[start..].trim_end().len());
+            if let Some(width) = width.filter(|width| text[start..].chars().count() > *width) {
+                let line = cut(&text[start..], width);
+                text.truncate(start);
+                text.push_str(&line);
+            }
             text.push('\n');
         }
         text
     }
+
+    /// The columns to show, each with its size.
+    fn columns(&self, width: Option<usize>) -> Vec<(usize, usize)> {
+        let most = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let size = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let mut columns: Vec<(usize, usize)> = (0..most).map(|it| (it, size(it))).collect();
+        let Some(width) = width else { return columns };
+        let spare = self.spare.iter().map(|spare| (spare, usize::MAX));
+        for (heading, legible) in spare.chain(self.dear.iter().map(|dear| (dear, LEGIBLE))) {
+            let before: usize = columns.iter().rev().skip(1).map(|(_, size)| size + 2).sum();
+            let last = columns.last().map_or(0, |(_, size)| (*size).min(legible));
+            if before + last <= width {
+                // There may be one that is dearer.
+                continue;
+            }
+            let is_it = |column: usize| self.rows[0].get(column).is_some_and(|it| it == heading);
+            columns.retain(|(column, _)| !is_it(*column));
+        }
+        columns
+    }
+}
+
+/// As much of it as there is room for, and a sign that there is more.
+fn cut(text: &str, max: usize) -> String {
+    text.chars().take(max.saturating_sub(1)).chain(['…']).collect()
 }
 
 fn shown(cell: &str, max: usize) -> String {
@@ -66,10 +117,10 @@ fn shown(cell: &str, max: usize) -> String {
     if cell.chars().count() <= max {
         return cell;
     }
-    cell.chars().take(max - 1).chain(['…']).collect()
+    cut(&cell, max)
 }
 
-/// The wall clock, for people to look at; nothing is ever decided by it.
+/// The wall clock, for people to look at. It decides nothing but which period of `--once-per` is current.
 #[expect(clippy::disallowed_methods, reason = "for show")]
 pub fn wall_clock() -> SystemTime {
     SystemTime::now()
@@ -110,7 +161,29 @@ mod tests {
         for row in rows {
             table.row(row.map(str::to_owned));
         }
-        table.render()
+        table.render(None)
+    }
+
+    #[test]
+    fn a_narrow_terminal_does_without_what_matters_least() {
+        let mut table =
+            Table::new(&["ID", "HOST", "SINCE", "WHY"]).without(&["SINCE", "HOST", "NO"]);
+        table.row(["a", "web1.example.com", "3m12s", "stopped"].map(str::to_owned));
+        let whole = "ID  HOST              SINCE  WHY\na   web1.example.com  3m12s  stopped\n";
+        assert_eq!(table.render(None), whole);
+        assert_eq!(table.render(Some(36)), whole);
+        assert_eq!(
+            table.render(Some(35)),
+            "ID  HOST              WHY\na   web1.example.com  stopped\n"
+        );
+        assert_eq!(
+            table.render(Some(29)),
+            "ID  HOST              WHY\na   web1.example.com  stopped\n"
+        );
+        assert_eq!(table.render(Some(28)), "ID  WHY\na   stopped\n");
+        // There is nothing more to do without.
+        assert_eq!(table.render(Some(8)), "ID  WHY\na   sto…\n");
+        assert_eq!(table.render(Some(0)), "…\n…\n");
     }
 
     #[test]

@@ -49,6 +49,7 @@ mod lingering;
 mod lock_delay;
 mod loss;
 mod manual;
+mod max_run;
 mod mixed;
 mod nested;
 mod once;

@@ -1,6 +1,9 @@
 //! What all tests of the program share.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use elect_testkit::program::Elect;
 use tempfile::TempDir;
@@ -27,7 +30,7 @@ impl Ground {
     }
 
     /// The store's root.
-    pub(crate) fn state(&self) -> std::path::PathBuf {
+    pub(crate) fn state(&self) -> PathBuf {
         self.path().join("state")
     }
 
@@ -53,4 +56,53 @@ pub(crate) fn installed(names: &[&'static str], package: &str) -> &'static str {
         |name: &&str| std::env::split_paths(&folders).any(|place| place.join(name).exists());
     let found = names.iter().copied().find(is_there);
     found.unwrap_or_else(|| panic!("there is no {}: apt-get install {package}", names[0]))
+}
+
+/// A wall clock of a test's own, for programs that are started with it.
+pub(crate) struct WallClock {
+    folder: TempDir,
+}
+
+impl WallClock {
+    pub(crate) fn new() -> Self {
+        let clock = Self { folder: TempDir::new().expect("a temporary folder") };
+        let source = clock.folder.path().join("wall-clock.c");
+        fs::write(&source, include_str!("real/wall_clock.c")).expect("a file");
+        clock.put_ahead(0);
+        let mut cc = Command::new("cc");
+        cc.args(["-shared", "-fPIC", "-O1", "-o"]).arg(clock.library()).arg(source);
+        let status = cc.status().expect("there is no cc: apt-get install gcc libc6-dev");
+        assert!(status.success(), "cc fails");
+        clock
+    }
+
+    /// What a program preloads.
+    pub(crate) fn library(&self) -> PathBuf {
+        self.folder.path().join("wall-clock.so")
+    }
+
+    fn offset(&self) -> PathBuf {
+        self.folder.path().join("offset")
+    }
+
+    /// This program goes by it.
+    pub(crate) fn of(&self, elect: Elect) -> Elect {
+        elect.env("LD_PRELOAD", self.library()).env("WALL_CLOCK_OFFSET", self.offset())
+    }
+
+    /// It is so many seconds ahead of the machine's from now on.
+    pub(crate) fn put_ahead(&self, seconds: i64) {
+        fs::write(self.offset(), seconds.to_string()).expect("a file");
+    }
+
+    /// It shows this time, in RFC 3339, and goes on from there.
+    #[expect(clippy::disallowed_methods, reason = "it is moved from there")]
+    pub(crate) fn set(&self, time: &str) {
+        let seconds = |time: SystemTime| {
+            let since = time.duration_since(UNIX_EPOCH).expect("a time after 1970");
+            i64::try_from(since.as_secs()).expect("a time of this age")
+        };
+        let time = humantime::parse_rfc3339(time).expect("a time");
+        self.put_ahead(seconds(time) - seconds(SystemTime::now()));
+    }
 }

@@ -262,6 +262,50 @@ fn a_line_shows_the_wait_and_goes() {
 }
 
 #[test]
+fn a_narrow_terminal_still_shows_who_leads() {
+    let ground = Ground::new();
+    let _leader = ground.job().args(["--id", "first"]).sh(crate::usage::STAY).spawn();
+    ground.said("started");
+    let mut terminal = shell(&ground);
+    does(&mut terminal, "stty cols 40");
+    terminal.types("$E run -e job sh -c 'echo ran'\r");
+    let before = terminal.shows("led by first-");
+    assert!(!before.contains("for job") && !before.contains("place"), "{before:?}");
+    terminal.types("\x03");
+    terminal.shows("READY> ");
+}
+
+#[test]
+fn a_table_is_no_wider_than_the_terminal() {
+    let ground = Ground::new();
+    let _leader = ground.job().args(["--id", "first"]).sh(crate::usage::STAY).spawn();
+    ground.said("started");
+    let mut terminal = shell(&ground);
+    eventually("word of it in the history", || {
+        let history = ground.elect("history").arg("job").run().exits(0).stdout;
+        history.contains("first-").then_some(())
+    });
+    let whole = does(&mut terminal, "$E status job | cat");
+    assert!(whole.contains("CONTAINMENT") && whole.contains("scan"), "{whole:?}");
+    for (columns, gone) in [(80, "CONTAINMENT"), (60, "HOST"), (40, "COMMAND")] {
+        does(&mut terminal, &format!("stty cols {columns}"));
+        for table in ["status job", "history job"] {
+            let shown = does(&mut terminal, &format!("$E {table}"));
+            let is_head = |line: &str| line.split_whitespace().any(|word| word == "ID");
+            let rows: Vec<&str> = shown.lines().skip_while(|line| !is_head(line)).collect();
+            let rows = &rows[..rows.len() - 1];
+            assert!(rows.len() >= 2, "{shown:?}");
+            let fits = |row: &&str| row.trim_end_matches('\r').chars().count() <= columns;
+            assert!(rows.iter().all(fits) && !shown.contains(gone), "{columns}: {shown:?}");
+            assert!(rows[1].contains("first-"), "{shown:?}");
+            // Off a terminal all of it is there.
+            let piped = does(&mut terminal, &format!("$E {table} | cat"));
+            assert!(piped.contains("TOKEN") && !piped.contains('…'), "{piped:?}");
+        }
+    }
+}
+
+#[test]
 fn a_terminal_that_goes_away_ends_the_command() {
     let ground = Ground::new();
     let mut terminal = shell(&ground);

@@ -141,6 +141,7 @@ impl<'a> Feed<'a> {
                 self.board.remark("stepping_down", Some(why.clone()));
             }
             News::Stopping(_) => self.board.remark("stopping", None),
+            News::MaxRun(_) => self.board.remark("stopping", Some("--max-run".to_owned())),
             News::Resting { pause, .. } => {
                 let pause = humantime::format_duration(*pause);
                 self.board

@@ -236,6 +236,12 @@ impl driver::Observer for Observer<'_> {
                 self.log.info(format_args!("giving leadership up: {why}"));
             }
             News::SteppingDown(why) => self.log.warn(format_args!("asked to step down: {why}")),
+            News::MaxRun(limit) => {
+                let limit = humantime::format_duration(limit);
+                self.log.warn(format_args!(
+                    "the command has run for {limit}, as long as --max-run allows: stopping it"
+                ));
+            }
             News::Stopping(signal) => {
                 self.log.debug(format_args!(
                     "{} is passed on to the command",

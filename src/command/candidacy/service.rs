@@ -133,6 +133,11 @@ impl<'a> Service<'a> {
             News::SteppingDown(why) => {
                 self.tell(&self.more_time(), format_args!("asked to step down: {why}"));
             }
+            News::MaxRun(limit) => {
+                let limit = humantime::format_duration(*limit);
+                let text = format_args!("stopping: the command has run for {limit} (--max-run)");
+                self.tell(&self.more_time(), text);
+            }
             News::Stopping(signal) => {
                 let name = Signal::try_from(*signal).map_or("a signal", Signal::as_str);
                 let text = format_args!("stopping: {name} was passed on to the command");

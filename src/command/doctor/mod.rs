@@ -32,7 +32,7 @@ pub(super) fn doctor(plan: &DoctorPlan) -> anyhow::Result<u8> {
         Err(signal) => return Ok(ended_by(signal)),
     };
     let text = match plan.output {
-        OutputFormat::Table => report.table(),
+        OutputFormat::Table => report.table(report::width()),
         OutputFormat::Json => serde_json::to_string_pretty(&report)? + "\n",
         OutputFormat::Yaml => serde_yaml::to_string(&report)?,
     };

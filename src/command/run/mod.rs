@@ -32,17 +32,23 @@ use crate::election::machine::{LED, Verdict};
 use crate::election::slots::{Slot, Slots};
 use crate::guard::{self, Enclosure, Ended, ExecHandoff, Forked, Incoming, Inherited, Whom};
 use crate::report::http::{HttpState, Listener};
-use crate::report::{Level, Log, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
+use crate::report::{Level, Log, NOT_ACQUIRED, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
 
 /// Takes part in the election, runs the command while it leads, and says how that ended; or ends this
 /// process by the signal that ended the command, where shells look at that.
 ///
 /// # Errors
 /// Whatever keeps it from taking part at all.
-pub(super) fn run(plan: &RunPlan, log: &Log) -> anyhow::Result<Outcome> {
+pub(super) fn run(mut plan: RunPlan, log: &Log) -> anyhow::Result<Outcome> {
     let mut inherited = Inherited::take().context("cannot block signals")?;
     let handoff = inherited.handoff();
     let started = wall_clock();
+    if let Some(period) = plan.once_per {
+        // After a loss it is still late for the period in which it was started.
+        let before = handoff.as_ref().and_then(|handoff| handoff.once.clone());
+        plan.once = Some(before.unwrap_or_else(|| period.key(started)));
+    }
+    let plan = &plan;
     let outcome_file = plan.outcome.as_deref().map(open_outcome).transpose()?;
     // One that starts over has found them before: what is missing by now is told when it is to run.
     let found = if handoff.is_none() { plan.find_programs() } else { Ok(()) };
@@ -93,7 +99,7 @@ fn take_part(
     handoff: Option<ExecHandoff>,
 ) -> anyhow::Result<Finished> {
     let has_led = handoff.is_some();
-    let ExecHandoff { pause, store, listener } = handoff.unwrap_or_default();
+    let ExecHandoff { pause, store, listener, .. } = handoff.unwrap_or_default();
     let (socket, note) = listener.unzip();
     let (store, slot) = connect(plan, store.as_deref())?;
     let listener =
@@ -123,6 +129,7 @@ fn take_part(
     let handoff = ExecHandoff {
         pause: pause.unwrap_or_default(),
         store: store.profile().id.map(|id| id.to_string()),
+        once: plan.once_per.and_then(|_| plan.once.clone()),
         listener: kept.map(HttpHandoff::into_listener),
     };
     let slot = terms.slot.as_ref().and_then(Slot::number);
@@ -326,6 +333,7 @@ impl Terms<'_> {
             }
             Outcome::Exited(_)
             | Outcome::Signaled(_)
+            | Outcome::MaxRun(_)
             | Outcome::AlreadyDone
             | Outcome::Lost
             | Outcome::SteppedDown
@@ -404,6 +412,12 @@ fn judge(verdict: Verdict, known: &Known<'_>) -> (Outcome, String) {
             Outcome::Signaled(signal.into()),
             format!("{} ended the command", guard::signal_name(signal.into())),
         ),
+        Verdict::MaxRun(ended, limit) => {
+            let (outcome, reason) = judge(Verdict::Ended(ended), known);
+            let limit = humantime::format_duration(limit);
+            let code = outcome.exit_code(NOT_ACQUIRED);
+            (Outcome::MaxRun(code), format!("stopped after {limit} (--max-run): {reason}"))
+        }
         Verdict::NotStarted(errno) => {
             let outcome = Outcome::not_started(errno);
             let why = nix::errno::Errno::from_raw(errno).desc();

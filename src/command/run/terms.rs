@@ -239,6 +239,7 @@ impl<'a> Terms<'a> {
             signal: self.plan.signal as i32,
             stop_timeout: self.plan.stop_timeout,
             hold: self.plan.hold,
+            max_run: self.plan.max_run,
             restarts: self.plan.restarts,
             // Whoever has led, holds shards, or a place in the roster, has reached the store.
             insists: self.has_led || self.shard.is_some(),
@@ -256,6 +257,7 @@ impl<'a> Terms<'a> {
         Rules {
             heeds: Heeds::Resigning,
             restarts: None,
+            max_run: None,
             lock_delay: None,
             keeps_history: false,
             ..self.rules()

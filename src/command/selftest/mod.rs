@@ -47,7 +47,7 @@ pub(super) fn selftest(plan: &SelftestPlan, log: &Log) -> anyhow::Result<u8> {
     match block_on(examine(plan, &inherited, log))? {
         Ended::Whole(report) => {
             let text = match plan.output {
-                OutputFormat::Table => report.table(),
+                OutputFormat::Table => report.table(report::width()),
                 OutputFormat::Json => serde_json::to_string_pretty(&report)? + "\n",
                 OutputFormat::Yaml => serde_yaml::to_string(&report)?,
             };
@@ -169,7 +169,7 @@ async fn keep_drawing(log: &Log, stage: &Cell<Stage>) -> Infallible {
         let (now, Stage { number, name, began }) = (guard::now(), stage.get());
         if number > 0 {
             let whole = CHECKS.len();
-            line.tick(now, || {
+            line.tick(now, |_| {
                 format!("check {number} of {whole}: {name}, {}", age(now.since(began)))
             });
         }

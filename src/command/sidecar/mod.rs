@@ -238,6 +238,7 @@ impl Sidecar<'_> {
             | Verdict::Unwanted(_)
             | Verdict::Unreached
             | Verdict::NotStarted(_)
+            | Verdict::MaxRun(..)
             | Verdict::AlreadyDone => Err(anyhow::anyhow!("{location} did not answer in time")),
         }
     }

@@ -38,7 +38,10 @@ impl Machine {
     pub(super) fn tenure_tick(&self, state: &LeaderState) -> Option<Boottime> {
         let deadlines = self.timing.deadlines(state.leadership.validity);
         match state.stage {
-            Stage::Running | Stage::Lingering => deadlines.map(|deadlines| deadlines.soft),
+            Stage::Running | Stage::Lingering => {
+                let soft = deadlines.map(|deadlines| deadlines.soft);
+                soft.into_iter().chain(self.longest_run_ends(state)).min()
+            }
             Stage::Resting(until) => {
                 deadlines.map(|deadlines| deadlines.soft).into_iter().chain(until).min()
             }
@@ -137,6 +140,11 @@ impl Machine {
                 self.soft_passed(now);
             }
             Stage::Resting(_) => self.look_at_the_rest(now),
+            Stage::Running | Stage::Lingering
+                if self.longest_run_ends(state).is_some_and(|end| end <= now) =>
+            {
+                self.overrun(now);
+            }
             Stage::Recording(until) if until <= now => {
                 let why = self.contact.why_in_vain();
                 self.unrecorded(now, &why);
@@ -156,6 +164,24 @@ impl Machine {
         let deadlines = self.timing.deadlines(state.leadership.validity);
         let hard = deadlines.map_or(now + self.timing.kill_grace, |deadlines| deadlines.hard);
         self.lost_with_grace(now, "the lease could not be renewed in time".into(), hard);
+    }
+
+    /// When the command that runs, or what it has left, is asked to stop, as that is the longest that it may run.
+    fn longest_run_ends(&self, state: &LeaderState) -> Option<Boottime> {
+        let (started, limit) = state.runs.last.zip(self.rules.max_run)?;
+        self.overran.is_none().then_some(started + limit)
+    }
+
+    /// The command has run for as long as it may: it is stopped in good order, and leadership is as good as before.
+    fn overrun(&mut self, now: Boottime) {
+        let Some(limit) = self.rules.max_run else { return };
+        self.overran = Some(limit);
+        let (signal, kill_at) = (self.rules.signal, Some(now + self.stop_grace()));
+        if let Phase::Leading(state) = &mut self.phase {
+            state.ask(now, signal, kill_at);
+        }
+        self.say(Command::Tell(News::MaxRun(limit)));
+        self.say(Command::Order(Order::Signal { signal, resume: true, kill_at }));
     }
 
     /// The verdict is known when a tree is empty; the fallback is for a guardian that lied.

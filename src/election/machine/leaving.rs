@@ -96,6 +96,10 @@ impl Machine {
             {
                 Some(Verdict::LostForGood(why))
             }
+            Some(Verdict::Ended(ended)) => Some(match self.overran {
+                Some(limit) => Verdict::MaxRun(ended, limit),
+                None => Verdict::Ended(ended),
+            }),
             verdict => verdict,
         };
         if let Some(verdict) = verdict {
@@ -115,7 +119,7 @@ impl Machine {
 impl Machine {
     /// The command itself has ended. `by_key` is whether a key in the terminal did it.
     pub(super) fn command_ended(&mut self, ended: Ended, by_key: bool) {
-        let restarts = !by_key && self.is_to_restart(ended);
+        let restarts = !by_key && self.overran.is_none() && self.is_to_restart(ended);
         let Phase::Leading(state) = &mut self.phase else { return };
         if restarts && !state.is_ending() {
             state.runs.ended = Some(ended);
@@ -147,7 +151,8 @@ impl Machine {
         };
         let Some(ended) = state.runs.ended.take() else { return state.is_resting() };
         // What came after its end ends it for good.
-        if state.stage != Stage::Lingering || state.is_told_to_stop() || self.verdict.is_some() {
+        let is_to_end = state.is_told_to_stop() || self.overran.is_some() || self.verdict.is_some();
+        if state.stage != Stage::Lingering || is_to_end {
             self.verdict.get_or_insert(Verdict::Ended(ended));
             return false;
         }
@@ -173,6 +178,8 @@ impl Machine {
         }
         state.enter(Stage::Running);
         state.runs.again += 1;
+        // Until it runs, nothing counts.
+        state.runs.last = None;
         state.runs.outlived = false;
         let (token, again) = (state.token(), state.runs.again);
         self.say(Command::Tell(News::Restarting(again)));

@@ -19,6 +19,9 @@ pub struct Rules {
     pub stop_timeout: Option<Duration>,
     /// How long after the command's start the lease is kept at least.
     pub hold: Option<Duration>,
+    /// How long after each start of the command it is asked to stop, with the time of `stop_timeout`, else the grace,
+    /// until the kill; `None` is never.
+    pub max_run: Option<Duration>,
     /// When a command that has ended is started again; `None` is never.
     pub restarts: Option<Restarts>,
     /// Whether a store that never gave us a place is tried without end, as long as `wait` lasts.
@@ -51,6 +54,7 @@ impl Rules {
             signal: libc::SIGTERM,
             stop_timeout: None,
             hold: None,
+            max_run: None,
             restarts: None,
             insists: false,
             once: false,
@@ -235,6 +239,8 @@ pub enum News {
     HistoryUnkept(Error),
     /// We were asked to give leadership up.
     SteppingDown(String),
+    /// The command has run for so long, the most that it may, and is asked to stop.
+    MaxRun(Duration),
     /// This signal, which asks the command to stop, was passed on to it.
     Stopping(i32),
     /// The command has ended, with all that it had started, and is to be started again.
@@ -313,6 +319,8 @@ impl Block {
 pub enum Verdict {
     /// The command ran and ended like this.
     Ended(Ended),
+    /// The command was stopped as it had run for so long, the most that it may, and ended like this.
+    MaxRun(Ended, Duration),
     /// The command could not be executed, for this `errno`.
     NotStarted(i32),
     /// Leadership was lost while the command ran.

@@ -63,6 +63,8 @@ pub struct Machine {
     interrupts: Interrupts,
     /// Whether we were told to end since we led: then we do, whatever else happened.
     told_to_end: bool,
+    /// After how long the command was asked to stop, as that is the most that it may run: it is not started again.
+    overran: Option<Duration>,
     commands: Vec<Command>,
 }
 
@@ -102,6 +104,7 @@ impl Machine {
             verdict: None,
             interrupts: Interrupts::default(),
             told_to_end: false,
+            overran: None,
             commands: Vec::new(),
         }
     }

@@ -162,7 +162,10 @@ impl Machine {
     /// A leader gives leadership up, in good order. Whoever does not lead has nothing to give up.
     pub(super) fn step_down(&mut self, now: Boottime, why: String) {
         if matches!(self.phase, Phase::Leading(_)) {
-            self.verdict.get_or_insert(Verdict::SteppedDown(why.clone()));
+            // What has overrun ends as its command does.
+            if self.overran.is_none() {
+                self.verdict.get_or_insert(Verdict::SteppedDown(why.clone()));
+            }
             self.asked_to_step_down(now, why, self.rules.stop_timeout);
         }
     }
@@ -171,7 +174,8 @@ impl Machine {
     pub(super) fn sick(&mut self, now: Boottime, why: &str) {
         let why = format!("the command is not well: {why}");
         // What is about to end need not be well.
-        if matches!(&self.phase, Phase::Leading(state) if !state.is_ending()) {
+        if matches!(&self.phase, Phase::Leading(state) if !state.is_ending() && self.overran.is_none())
+        {
             self.verdict.get_or_insert(Verdict::SteppedDown(why.clone()));
             self.asked_to_step_down(now, why, Some(self.stop_grace()));
         }
@@ -212,7 +216,7 @@ pub struct Interrupts(Vec<(i32, Boottime)>);
 
 impl Interrupts {
     /// The one that came last.
-    pub(super) fn last(&self) -> Option<i32> {
+    pub fn last(&self) -> Option<i32> {
         self.0.last().map(|&(signal, _)| signal)
     }
 

@@ -215,10 +215,13 @@ impl Machine {
 
     fn ending(&self, verdict: &Verdict) -> String {
         match verdict {
-            Verdict::Ended(ended) => match self.interrupts.last() {
-                Some(signal) if self.told_to_end => interrupted(signal, *ended),
-                _ => in_words(*ended),
-            },
+            Verdict::Ended(ended) | Verdict::MaxRun(ended, _) => {
+                match (self.overran, self.interrupts.last()) {
+                    (Some(limit), _) => overrun(limit, *ended),
+                    (None, Some(signal)) if self.told_to_end => interrupted(signal, *ended),
+                    _ => in_words(*ended),
+                }
+            }
             Verdict::Interrupted(signal) => told_to_end(*signal),
             Verdict::Lost(why) => format!("leadership was lost: {why}"),
             Verdict::SteppedDown(why) => format!("stepped down: {why}"),
@@ -239,6 +242,11 @@ fn in_words(ended: Ended) -> String {
         Ended::Exited(code) => format!("the command exited with code {code}"),
         Ended::Signaled(signal) => format!("{} ended the command", signal_name(signal.into())),
     }
+}
+
+fn overrun(limit: Duration, ended: Ended) -> String {
+    let limit = humantime::format_duration(limit);
+    format!("stopped after {limit} (--max-run): {}", in_words(ended))
 }
 
 /// The signal's own end is not worth a word.

@@ -133,7 +133,7 @@ mod tests {
     }
 
     fn lines(status: ElectionStatus) -> Vec<Vec<String>> {
-        let table = StatusReport { elections: vec![status] }.table(UNIX_EPOCH);
+        let table = StatusReport { elections: vec![status] }.table(UNIX_EPOCH, None);
         table.lines().map(|line| line.split_whitespace().map(str::to_owned).collect()).collect()
     }
 

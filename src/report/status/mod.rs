@@ -340,7 +340,7 @@ mod tests {
 
     #[test]
     fn the_table_shows_one_candidate_a_line() {
-        let text = report().table(at(200));
+        let text = report().table(at(200), None);
         let lines: Vec<Vec<&str>> =
             text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(lines.len(), 4);
@@ -361,7 +361,7 @@ mod tests {
         let table = |survey: &Survey| {
             let job = "job".parse().unwrap();
             let elections = vec![ElectionStatus::new(&job, &store(Lease::Unlimited), survey)];
-            StatusReport { elections }.table(at(0))
+            StatusReport { elections }.table(at(0), None)
         };
         assert!(!table(&survey).contains("PRIORITY"));
         survey.waiting[1].candidate.priority = 80;
@@ -380,7 +380,7 @@ mod tests {
         let expected =
             r#"{"by":"root@web1","since":"1970-01-01T00:00:08.000Z","reason":"disk is full"}"#;
         assert_eq!(json, expected);
-        let table = report.table(at(200));
+        let table = report.table(at(200), None);
         let line = table.lines().last().unwrap();
         assert!(line.contains("paused") && line.contains("by root@web1: disk is full"), "{line}");
         assert!(!report.is_led());
@@ -391,7 +391,7 @@ mod tests {
         let mut report = report();
         let led = report.elections.remove(0);
         report.elections = vec![led.paused(Some(PauseStatus::new("root@web1", Some(at(8)), None)))];
-        let table = report.table(at(200));
+        let table = report.table(at(200), None);
         let rows: Vec<&str> = table.lines().collect();
         assert_eq!(rows.len(), 4, "{table}");
         assert!(rows[1].contains(" leader ") && rows[3].contains(" waiting "), "{table}");
@@ -411,7 +411,7 @@ mod tests {
         {
             assert!(json["leader"][key].is_null(), "{key} in {json}");
         }
-        let table = StatusReport { elections: vec![status] }.table(at(0));
+        let table = StatusReport { elections: vec![status] }.table(at(0), None);
         let cells: Vec<&str> = table.lines().nth(1).unwrap().split_whitespace().collect();
         assert_eq!(cells, ["job", "leader", "-", "7c", "-", "-", "-", "-", "7", "-", "-"]);
     }
@@ -433,6 +433,10 @@ mod tests {
             elections: vec![ElectionStatus::new(&"job".parse().unwrap(), &timed(), &survey)],
         };
         assert!(report.is_led());
-        assert!(report.table(at(0)).contains("0s     7      7.3s"), "{}", report.table(at(0)));
+        assert!(
+            report.table(at(0), None).contains("0s     7      7.3s"),
+            "{}",
+            report.table(at(0), None)
+        );
     }
 }

@@ -28,6 +28,20 @@ const HEADINGS: [&str; 14] = [
     "PRIORITY",
     "HOLDS",
 ];
+/// What a narrow terminal does without, the least important first.
+const SPARE: [&str; 11] = [
+    "CONTAINMENT",
+    "PID",
+    "HOST",
+    "LEFT",
+    "COMMAND",
+    "TOKEN",
+    "PLACE",
+    "PRIORITY",
+    "HOLDS",
+    "SINCE",
+    "SUSPICION",
+];
 const ROLE: usize = 1;
 /// The one of them that, unless a candidate stands still or is dead, only those can fill who go on looking.
 const SUSPICION: usize = 10;
@@ -42,17 +56,22 @@ const STOPPED: &str = "stopped";
 type Cells = [String; HEADINGS.len()];
 
 impl StatusReport {
-    /// The report as a table for people; the ages in it are as of `now`.
-    pub fn table(&self, now: SystemTime) -> String {
-        self.columns(now, |column| column != SUSPICION)
+    /// The report as a table for people, on a terminal of this width; the ages in it are as of `now`.
+    pub fn table(&self, now: SystemTime, width: Option<usize>) -> String {
+        self.columns(now, width, |column| column != SUSPICION)
     }
 
     /// The same, with what somebody knows who goes on looking.
-    pub fn live_table(&self, now: SystemTime) -> String {
-        self.columns(now, |_| true)
+    pub fn live_table(&self, now: SystemTime, width: Option<usize>) -> String {
+        self.columns(now, width, |_| true)
     }
 
-    fn columns(&self, now: SystemTime, is_wanted: fn(usize) -> bool) -> String {
+    fn columns(
+        &self,
+        now: SystemTime,
+        width: Option<usize>,
+        is_wanted: fn(usize) -> bool,
+    ) -> String {
         fn only<T>(
             cells: impl IntoIterator<Item = T>,
             is_shown: impl Fn(usize) -> bool,
@@ -69,11 +88,11 @@ impl StatusReport {
                 && (column != HOLDS || is_spread)
         };
         let headings: Vec<&str> = only(HEADINGS, is_shown).collect();
-        let mut table = Table::new(&headings);
+        let mut table = Table::new(&headings).without(&SPARE);
         for cells in self.elections.iter().flat_map(|election| election.rows(now)) {
             table.row(only(cells, is_shown));
         }
-        table.render()
+        table.render(width)
     }
 }
 

@@ -191,6 +191,8 @@ macro_rules! on_every_store {
     };
 }
 
+mod periods;
+
 on_every_store! {
     one_of_three_hosts_does_it
     a_run_that_fails_leaves_it_to_the_next

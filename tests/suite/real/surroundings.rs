@@ -3,13 +3,14 @@
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use elect_api::Boottime;
 use elect_testkit::oracle::{Crowd, Habit, Stamper};
 use elect_testkit::program::{Elect, Running};
 use tempfile::TempDir;
+
+use crate::support::WallClock;
 
 /// What A's command does besides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +63,8 @@ const NICE: [&str; 3] = ["nice", "-n", "19"];
 pub(crate) struct World {
     surroundings: Surroundings,
     folder: TempDir,
+    /// A's, if it is another than the machine's.
+    clock: Option<WallClock>,
     crowd: Crowd,
     spinners: Vec<Running>,
 }
@@ -69,10 +72,9 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(surroundings: Surroundings) -> Self {
         let folder = TempDir::new().expect("a temporary folder");
-        let world = Self { surroundings, folder, crowd: Crowd::new(), spinners: Vec::new() };
-        if surroundings == Surroundings::WrongClock {
-            world.make_clock();
-        }
+        let clock = (surroundings == Surroundings::WrongClock).then(WallClock::new);
+        let world = Self { surroundings, folder, clock, crowd: Crowd::new(), spinners: Vec::new() };
+        world.set_clock(3600);
         world
     }
 
@@ -85,9 +87,10 @@ impl World {
             }
             Surroundings::WithoutKill => elect.under(WITHOUT_KILL),
             Surroundings::OneProcessor => elect.under(["taskset", "-c", "0"]),
-            Surroundings::WrongClock => {
-                elect.env("LD_PRELOAD", self.clock()).env("WALL_CLOCK_OFFSET", self.offset())
-            }
+            Surroundings::WrongClock => match &self.clock {
+                Some(clock) => clock.of(elect),
+                None => elect,
+            },
         }
     }
 
@@ -158,33 +161,17 @@ impl World {
         self.spinners.clear();
     }
 
-    fn clock(&self) -> PathBuf {
-        self.folder.path().join("wall-clock.so")
-    }
-
-    fn offset(&self) -> PathBuf {
-        self.folder.path().join("offset")
-    }
-
-    fn make_clock(&self) {
-        let source = self.folder.path().join("wall-clock.c");
-        fs::write(&source, include_str!("wall_clock.c")).expect("a file");
-        self.set_clock(3600);
-        let mut cc = Command::new("cc");
-        cc.args(["-shared", "-fPIC", "-O1", "-o"]).arg(self.clock()).arg(source);
-        let status = cc.status().expect("there is no cc: apt-get install gcc libc6-dev");
-        assert!(status.success(), "cc fails");
-    }
-
     /// A's wall clock is so many seconds ahead from now on.
     pub(crate) fn set_clock(&self, seconds: i64) {
-        fs::write(self.offset(), seconds.to_string()).expect("a file");
+        if let Some(clock) = &self.clock {
+            clock.put_ahead(seconds);
+        }
     }
 
     /// Whether a process has its wall clock from here.
     pub(crate) fn is_the_clock_of(&self, pid: i32) -> bool {
         let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-        maps.contains(&*self.clock().to_string_lossy())
+        self.clock.as_ref().is_some_and(|it| maps.contains(&*it.library().to_string_lossy()))
     }
 }
 

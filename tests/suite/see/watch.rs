@@ -39,7 +39,7 @@ pub(super) fn shell(arena: &Arena) -> Terminal {
 
 #[track_caller]
 pub(super) fn start(terminal: &mut Terminal, words: &str) {
-    start_line(terminal, &format!("$E status --watch {words}"));
+    start_line(terminal, &format!("$E status -w {words}"));
 }
 
 /// Types a line that has it look on.
@@ -210,6 +210,7 @@ fn it_follows_the_size_of_the_terminal() {
 fn off_a_terminal_it_is_refused_with_a_way_out() {
     let arena = Arena::on(Ground::File);
     let watch = || arena.elect("status").arg("--watch");
+    arena.elect("status").arg("-w").run().exits(125).prints("").says("elect observe");
     watch().run().exits(125).prints("").says("elect observe");
     watch().args(["-o", "json"]).run().exits(125).prints("").says("exclude each other");
     // What is asked for with a flag beats a variable.

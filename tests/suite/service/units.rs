@@ -13,7 +13,7 @@ use super::LONG;
 use super::manager::Manager;
 use super::unit_file::{UnitFile, at_home, shown};
 use crate::manual;
-use crate::support::{Ground, installed};
+use crate::support::{Ground, WallClock, installed};
 use crate::usage::as_nobody;
 
 const SERVER: &str = "#!/bin/sh\ntrap 'echo term >>\"$D/terms\"; exit 0' TERM\necho >\"$D/started\"\n\
@@ -116,11 +116,27 @@ fn the_units_that_are_shipped_work_as_the_manual_has_it() {
     let nightly = at_home(&ground, &shown_unit("elect-once@.service"));
     let unit = UnitFile::read(&nightly, "nightly");
     assert_eq!(unit.get("Type"), "oneshot");
-    let host = || unit.exec_start().env("D", ground.path()).spawn();
-    for host in [host(), host(), host()] {
-        host.wait().exits(0).is_silent();
+    let clock = WallClock::new();
+    // Three hosts on time, one that boots after midnight, in UTC and elsewhere, and all of them at the next time.
+    for (times, time) in [
+        (1, "2026-11-26T03:00:00Z"),
+        (1, "2026-11-27T00:10:00Z"),
+        (1, "2026-11-27T02:49:00Z"),
+        (2, "2026-11-27T02:59:00Z"),
+        (2, "2026-11-27T03:00:00Z"),
+    ] {
+        clock.set(time);
+        let zones = ["UTC", "Asia/Tokyo", "America/Los_Angeles"];
+        let hosts = zones.map(|zone| {
+            clock.of(unit.exec_start().env("D", ground.path()).env("TZ", zone)).spawn()
+        });
+        for host in hosts {
+            host.wait().exits(0).is_silent();
+        }
+        let runs = fs::read_to_string(ground.path().join("runs")).unwrap();
+        assert_eq!(runs, "ran\n".repeat(times), "{time}");
     }
-    assert_eq!(fs::read_to_string(ground.path().join("runs")).unwrap(), "ran\n");
+    assert!(shown_unit("elect-once@.timer").contains("OnCalendar=*-*-* 03:00:00 UTC\n"));
 }
 
 #[test]

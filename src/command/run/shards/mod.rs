@@ -237,7 +237,9 @@ impl Member<'_> {
             Verdict::Withdrawn(_) | Verdict::SteppedDown(_) | Verdict::Interrupted(_) => {
                 self.follow(known);
             }
-            Verdict::Ended(ended) if matches!(self.verdict, Some(Verdict::Interrupted(_))) => {
+            Verdict::Ended(ended) | Verdict::MaxRun(ended, _)
+                if matches!(self.verdict, Some(Verdict::Interrupted(_))) =>
+            {
                 let worse = |known: &Ended| *known == Ended::Exited(0);
                 if self.runs_end.as_ref().is_none_or(worse) {
                     self.runs_end = Some(ended);

@@ -1,6 +1,8 @@
+use std::time::Duration;
+
 use elect_api::{Error, ErrorKind, Lease, Written};
 
-use super::{ETCD, TERM, Transcript, gone, leading, rules, unreachable};
+use super::{ETCD, TERM, Transcript, at, gone, leading, rules, unreachable};
 use crate::election::machine::{Event, Rules};
 use crate::election::{Answer, Reply};
 use crate::guard::Ended;
@@ -32,6 +34,19 @@ fn nothing_is_asked_before_the_command_runs_and_its_end_is_told_with_the_resign(
         .tell(0.11, WRITTEN(), &[])
         .tell(1.0, Event::Ended(Ended::Exited(7)), &[])
         .tell(1.0, Event::Empty, &["resign: the command exited with code 7"]);
+}
+
+#[test]
+fn the_longest_run_is_told_with_how_its_command_ended() {
+    let rules = Rules { max_run: Some(Duration::from_secs(90)), ..chronicled() };
+    let mut transcript = Transcript::joined(LOCAL, rules);
+    transcript.tell(0.0, leading(LOCAL, 0.0), &["start 7"]);
+    transcript.tell(0.0, Event::Started, &["read history"]).tell(0.01, READ(), &[]);
+    transcript.machine.step(at(90.0), Event::Tick);
+    transcript.machine.step(at(91.0), WRITTEN());
+    transcript.machine.step(at(91.0), leading(LOCAL, 91.0));
+    let end = "resign: stopped after 1m 30s (--max-run): SIGTERM ended the command";
+    transcript.tell(92.0, Event::Ended(Ended::Signaled(15)), &[]).tell(92.0, Event::Empty, &[end]);
 }
 
 #[test]
@@ -96,7 +111,7 @@ fn whoever_has_lost_says_nothing() {
         let mut transcript = started(ETCD);
         transcript.tell(0.01, READ(), &[]).pass(0.1, &["write history"]).tell(0.11, WRITTEN(), &[]);
         transcript.pass(2.5, &["refresh"]);
-        transcript.machine.step(super::at(2.6), lost);
+        transcript.machine.step(at(2.6), lost);
         transcript.tell(2.7, Event::Ended(Ended::Signaled(9)), &[]);
         transcript.tell(2.7, Event::Empty, &["resign"]);
     }

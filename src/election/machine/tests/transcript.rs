@@ -98,6 +98,7 @@ pub(super) fn word(command: &Command) -> Option<String> {
         Command::Tell(_) | Command::Order(Order::Renewed(_)) => return None,
         Command::Finish(verdict) => match verdict {
             Verdict::Ended(ended) => format!("finish: {ended:?}"),
+            Verdict::MaxRun(ended, _) => format!("finish: max run, {ended:?}"),
             Verdict::NotStarted(errno) => format!("finish: not started {errno}"),
             Verdict::Lost(_) => "finish: lost".into(),
             Verdict::LostForGood(_) => "finish: lost, for good".into(),

@@ -265,3 +265,125 @@ fn who_begins_later_asks_nothing_before_and_has_all_of_its_patience() {
         .pass(20.9, &[]);
     late().tell(19.9, Event::Signal(TERM), &["finish: interrupted 15"]);
 }
+
+fn limited() -> Rules {
+    Rules { max_run: Some(after(3.0)), ..rules() }
+}
+
+#[test]
+fn a_command_is_stopped_when_it_has_run_for_the_most_that_it_may() {
+    Transcript::running(Lease::Unlimited, limited())
+        .pass(3.0, &[])
+        .pass(3.2, &["signal 15, kill at 7.1"])
+        .pass(4.0, &[])
+        .tell(4.0, Event::Ended(Ended::Signaled(15)), &[])
+        .tell(4.0, Event::Empty, &["resign"])
+        .tell(4.1, Event::Replied(Ok(Reply::Resigned)), &["finish: max run, Signaled(15)"]);
+    let given = Rules { signal: libc::SIGINT, stop_timeout: Some(after(9.0)), ..limited() };
+    Transcript::running(Lease::Unlimited, given).pass(3.2, &["signal 2, kill at 12.1"]);
+    // The lease is renewed meanwhile.
+    Transcript::running(ETCD, limited())
+        .pass(3.0, &["refresh"])
+        .tell(3.0, leading(ETCD, 2.5), &[])
+        .pass(3.2, &["signal 15, kill at 7.1"])
+        .pass(5.0, &["refresh"]);
+    // The lease is held for as long as was asked for: nobody has asked for an end.
+    Transcript::running(Lease::Unlimited, Rules { hold: Some(after(4.5)), ..limited() })
+        .pass(3.2, &["signal 15, kill at 7.1"])
+        .tell(4.0, Event::Ended(Ended::Signaled(15)), &[])
+        .tell(4.0, Event::Empty, &[])
+        .pass(4.7, &["resign"]);
+    // Who has ended before is not stopped.
+    Transcript::running(Lease::Unlimited, Rules { hold: Some(after(9.0)), ..limited() })
+        .tell(2.0, Event::Ended(Ended::Exited(0)), &[])
+        .tell(2.0, Event::Empty, &[])
+        .pass(4.9, &[]);
+}
+
+#[test]
+fn what_a_command_has_left_is_stopped_with_the_time_of_its_start() {
+    Transcript::running(Lease::Unlimited, limited())
+        .tell(1.0, Event::Ended(Ended::Exited(5)), &[])
+        .pass(3.2, &["signal 15, kill at 7.1"])
+        .tell(4.0, Event::Empty, &["resign"])
+        .tell(4.1, Event::Replied(Ok(Reply::Resigned)), &["finish: max run, Exited(5)"]);
+}
+
+#[test]
+fn a_command_that_was_stopped_for_its_time_is_not_started_again() {
+    let restarts = Restarts { after_success: true, delay: after(1.0), longest_delay: after(9.0) };
+    let restarting = Rules { restarts: Some(restarts), ..limited() };
+    for ended in [Ended::Exited(0), Ended::Exited(1), Ended::Signaled(9)] {
+        Transcript::running(Lease::Unlimited, restarting.clone())
+            .pass(3.2, &["signal 15, kill at 7.1"])
+            .tell(4.0, Event::Ended(ended), &[])
+            .tell(4.0, Event::Empty, &["resign"]);
+    }
+    // What it has left holds the next start up for too long.
+    Transcript::running(Lease::Unlimited, restarting.clone())
+        .tell(1.0, Event::Ended(Ended::Exited(1)), &[])
+        .pass(3.2, &["signal 15, kill at 7.1"])
+        .tell(4.0, Event::Empty, &["resign"])
+        .tell(4.1, Event::Replied(Ok(Reply::Resigned)), &["finish: max run, Exited(1)"]);
+    // Each start counts for itself, once the command runs.
+    Transcript::running(Lease::Unlimited, restarting)
+        .tell(2.9, Event::Ended(Ended::Exited(1)), &[])
+        .tell(2.9, Event::Empty, &[])
+        .pass(3.9, &["start 7"])
+        .pass(4.2, &[])
+        .tell(4.3, Event::Started, &[])
+        .pass(7.2, &["refresh"])
+        .tell(7.2, leading(Lease::Unlimited, 7.2), &[])
+        .pass(7.4, &["signal 15, kill at 11.3"]);
+}
+
+#[test]
+fn whatever_comes_after_the_longest_run_ends_it_as_its_command_ends() {
+    for event in [
+        || Event::StepDown("asked".into()),
+        || Event::Release("asked".into()),
+        || Event::Signal(TERM),
+        || Event::Sick("no answer".into()),
+    ] {
+        let mut transcript = Transcript::running(Lease::Unlimited, limited());
+        transcript.pass(3.2, &["signal 15, kill at 7.1"]);
+        transcript.machine.step(at(3.5), event());
+        transcript
+            .tell(4.0, Event::Ended(Ended::Exited(0)), &[])
+            .tell(4.0, Event::Empty, &["resign"])
+            .tell(4.1, Event::Replied(Ok(Reply::Resigned)), &["finish: max run, Exited(0)"]);
+    }
+    // A lease that is lost is lost.
+    Transcript::running(Lease::Unlimited, limited())
+        .pass(3.2, &["signal 15, kill at 7.1"])
+        .tell(3.5, Event::Woken, &["refresh"])
+        .tell(3.5, gone(), &["kill"])
+        .tell(4.0, Event::Ended(Ended::Signaled(9)), &[])
+        .tell(4.0, Event::Empty, &["resign"])
+        .tell(4.1, Event::Replied(Ok(Reply::Resigned)), &["finish: lost"]);
+    // Who waits for ever for a command that was asked to stop does not wait for longer than this.
+    Transcript::running(Lease::Unlimited, limited())
+        .tell(1.0, Event::StepDown("asked".into()), &["signal 15"])
+        .pass(3.2, &["signal 15, kill at 7.1"])
+        .tell(4.0, Event::Ended(Ended::Exited(0)), &[])
+        .tell(4.0, Event::Empty, &["resign"])
+        .tell(4.1, Event::Replied(Ok(Reply::Resigned)), &["finish: stepped down"]);
+}
+
+#[test]
+fn a_run_of_the_longest_time_is_done_if_it_exits_with_0() {
+    let once = Rules { once: true, ..limited() };
+    let joined = || {
+        let mut transcript = Transcript::new(Lease::Unlimited, once.clone());
+        transcript.tell(0.0, Event::Tick, &["open"]);
+        transcript.machine.step(at(0.0), Event::Replied(Ok(Reply::Opened)));
+        transcript.machine.step(at(0.0), Event::Replied(Ok(Reply::Done(false))));
+        transcript.machine.step(at(0.0), leading(Lease::Unlimited, 0.0));
+        transcript.machine.step(at(0.0), Event::Replied(Ok(Reply::Done(false))));
+        transcript.tell(0.0, leading(Lease::Unlimited, 0.0), &["start 7"]);
+        transcript.tell(0.1, Event::Started, &[]).pass(3.2, &["signal 15, kill at 7.1"]);
+        transcript
+    };
+    joined().tell(4.0, Event::Ended(Ended::Exited(0)), &[]).tell(4.0, Event::Empty, &["record"]);
+    joined().tell(4.0, Event::Ended(Ended::Signaled(15)), &[]).tell(4.0, Event::Empty, &["resign"]);
+}

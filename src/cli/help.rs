@@ -13,7 +13,7 @@ const SELDOM: [&str; 9] =
     ["fence", "put", "get", "priority", "dashboard", "config", "completions", "man", "help"];
 
 /// Flags that brief help only names where they are so many that they come in groups.
-const SELDOM_FLAGS: [&str; 18] = [
+const SELDOM_FLAGS: [&str; 19] = [
     "slots",
     "shards",
     "preempt-after",
@@ -26,6 +26,7 @@ const SELDOM_FLAGS: [&str; 18] = [
     "hook-timeout",
     "require-containment",
     "hold",
+    "once-attempts",
     "restart-delay",
     "restart-max-delay",
     "health-interval",

@@ -1,6 +1,7 @@
 //! The arguments of what takes part in an election: `run` and `sidecar`.
 
 use std::ffi::OsString;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -169,6 +170,13 @@ pub struct RunArgs {
     /// A run that succeeds records KEY, and whoever comes with the same KEY leaves with 0.
     #[arg(long, env = "ELECT_ONCE", value_name = "KEY", value_parser = parse_once, value_hint = ValueHint::Other, help_heading = COMMAND)]
     pub once: Option<String>,
+
+    /// How many runs of KEY there may be [default: any number]
+    ///
+    /// Counted among all candidates, before each run starts. A run that exits with 126 or 127 does not count. When they
+    /// are used up, `elect run` leaves with 75, or the code of -E. Requires --once.
+    #[arg(long, env = "ELECT_ONCE_ATTEMPTS", value_name = "N", value_parser = whole::<NonZeroU32>(1..=1000), help_heading = COMMAND)]
+    pub once_attempts: Option<NonZeroU32>,
 
     /// Write what happened there, as JSON
     #[arg(long, env = "ELECT_OUTCOME", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = COMMAND)]

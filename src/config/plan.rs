@@ -1,5 +1,6 @@
 use std::env;
 use std::ffi::OsString;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -68,6 +69,8 @@ pub struct RunPlan {
     pub health: HealthPlan,
     /// What the command does is to be done once, and is known by this: see [`RunArgs::once`].
     pub once: Option<String>,
+    /// How many runs of that there may be among all candidates; any number if `None`.
+    pub once_attempts: Option<NonZeroU32>,
     /// What happens after leadership was lost.
     pub after_loss: AfterLoss,
     /// Where to write what happened.
@@ -113,6 +116,7 @@ impl RunPlan {
             restarts: restarts(&args.restart),
             relapses: pauses(&args.restart),
             health: HealthPlan::new(args.health),
+            once_attempts: args.once.as_ref().and(args.once_attempts),
             once: args.once,
             after_loss: args.after_loss,
             outcome: args.outcome,

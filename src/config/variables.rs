@@ -30,7 +30,7 @@ pub const LEADER_BACKEND: &str = "ELECT_LEADER_BACKEND";
 /// keys: it would take part in its parent's election, overwrite its parent's outcome or lease, take its
 /// parent's work for its own, run its parent's hooks, look whether its parent's
 /// command is well, never end as its parent does not, or want its parent's port.
-pub const OF_ONE_RUN: [&str; 14] = [
+pub const OF_ONE_RUN: [&str; 15] = [
     "election",
     "health-cmd",
     "health-http",
@@ -41,6 +41,7 @@ pub const OF_ONE_RUN: [&str; 14] = [
     "on-elected",
     "on-lost",
     "once",
+    "once-attempts",
     "outcome",
     "restart",
     "shards",

@@ -274,8 +274,9 @@ impl Terms<'_> {
     /// Says how it ended, as loudly as it deserves.
     fn tell(&self, outcome: Outcome, reason: &str) {
         match outcome {
-            Outcome::NotAcquired if self.plan.conflict_exit_code == 0 => {}
-            Outcome::NotAcquired => self.log.warn(reason),
+            Outcome::NotAcquired | Outcome::AttemptsUsedUp if self.plan.conflict_exit_code == 0 => {
+            }
+            Outcome::NotAcquired | Outcome::AttemptsUsedUp => self.log.warn(reason),
             Outcome::Failed | Outcome::NotExecutable | Outcome::NotFound => {
                 let program = self.candidate.command.as_str();
                 match outcome {
@@ -349,6 +350,7 @@ fn judge(verdict: Verdict, location: &str) -> (Outcome, String) {
         Verdict::AlreadyDone => (Outcome::AlreadyDone, "it was done already".to_owned()),
         Verdict::NotAcquired(why) => (Outcome::NotAcquired, why.to_owned()),
         Verdict::Unwanted(why) => (Outcome::NotAcquired, why),
+        Verdict::UsedUp(why) => (Outcome::AttemptsUsedUp, why),
         Verdict::Interrupted(signal) => {
             (Outcome::Interrupted(signal), format!("signal {signal} ended the wait"))
         }

@@ -237,7 +237,8 @@ impl Sidecar<'_> {
             | Verdict::Unwanted(_)
             | Verdict::Unreached
             | Verdict::NotStarted(_)
-            | Verdict::AlreadyDone => Err(anyhow::anyhow!("{location} did not answer in time")),
+            | Verdict::AlreadyDone
+            | Verdict::UsedUp(_) => Err(anyhow::anyhow!("{location} did not answer in time")),
         }
     }
 }

@@ -25,6 +25,8 @@ pub struct Rules {
     pub insists: bool,
     /// Whether what the command does is to be done once.
     pub once: bool,
+    /// Whether each run is counted before it starts, as there may be so many only.
+    pub counts_runs: bool,
     /// Into what we take the election to be divided.
     pub division: Division,
     /// When it is settled that all agree on that.
@@ -54,6 +56,7 @@ impl Rules {
             restarts: None,
             insists: false,
             once: false,
+            counts_runs: false,
             division: Division::Whole,
             settles: Settles::IfShown,
             id: id.to_owned(),
@@ -326,6 +329,8 @@ pub enum Verdict {
     Withdrawn(String),
     /// What is to be done once was done already.
     AlreadyDone,
+    /// What is to be done once was tried as often as it may be, in these words.
+    UsedUp(String),
     /// Leadership was not to be had in time, for this reason.
     NotAcquired(&'static str),
     /// It was not to be had in time as people do not want us to lead, in these words.

@@ -97,6 +97,8 @@ pub(crate) struct Plan {
     pub(crate) steers: bool,
     /// Whether a leader's command that fails is started again.
     pub(crate) restarts: Option<Restarts>,
+    /// Whether runs are counted before they start.
+    pub(crate) counts: bool,
     pub(crate) crash: Option<Crash>,
 }
 
@@ -146,6 +148,11 @@ impl Plan {
     /// The same with somebody who steers.
     pub(crate) fn steered(self) -> Self {
         Self { steers: true, ..self }
+    }
+
+    /// The same with runs that are counted before they start.
+    pub(crate) fn counting(self) -> Self {
+        Self { counts: true, ..self }
     }
 
     /// The same with commands that fail and are started again, soon or after longer than a lease.
@@ -233,6 +240,7 @@ impl Plan {
             returns: scene == Scene::Removals && seed % 2 == 1,
             steers: false,
             restarts: None,
+            counts: false,
             crash: None,
         };
         match scene {

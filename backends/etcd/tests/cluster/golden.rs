@@ -13,7 +13,9 @@ fn cells_are_the_keys_that_they_always_were() {
         let mut leader = Runner::new(&etcd.url(), "leader").await;
         let token = leader.lead().await;
         let name = "x".parse().expect("a key");
-        for (cell, bytes) in [(Cell::Once, &b"done"[..]), (Cell::History, b"led")] {
+        for (cell, bytes) in
+            [(Cell::Once, &b"done"[..]), (Cell::Runs, b"ran"), (Cell::History, b"led")]
+        {
             let (now, usual) = (oracle::now(), Durability::Usual);
             let written = leader.seat.write(now, cell, bytes, usual).await.expect("an answer");
             assert_eq!(written.why_not(), None);

@@ -14,7 +14,9 @@ fn cells_are_the_files_that_they_always_were() {
         let mut leader = Contender::new(&bench, "leader").await;
         let token = leader.lead().await;
         let name = "x".parse().unwrap();
-        for (cell, bytes) in [(Cell::Once, &b"done"[..]), (Cell::History, b"led")] {
+        for (cell, bytes) in
+            [(Cell::Once, &b"done"[..]), (Cell::Runs, b"ran"), (Cell::History, b"led")]
+        {
             let now = bench.now();
             let written = leader.seat().write(now, cell, bytes, Durability::Usual).await.unwrap();
             assert_eq!(written.why_not(), None);

@@ -29,7 +29,7 @@ pub use groups::{
     CampaignArgs, FileArgs, HealthArgs, HealthUrl, HookArgs, LogArgs, RestartArgs, TargetArgs,
 };
 pub use kv::{FenceArgs, GetArgs, KeptArgs, PutArgs};
-pub use looking::{CheckArgs, Goal, HistoryArgs, ObserveArgs, StatusArgs, WaitArgs};
+pub use looking::{CheckArgs, DoneArgs, Goal, HistoryArgs, ObserveArgs, StatusArgs, WaitArgs};
 pub use run::RunArgs;
 pub use run::SidecarArgs;
 pub use settings::{Origin, Rivals};
@@ -82,6 +82,8 @@ pub enum Command {
     Observe(ObserveArgs),
     /// Show who has led and how that ended
     History(HistoryArgs),
+    /// Show which keys of --once are done
+    Done(DoneArgs),
     /// Wait until an election has a leader, or none
     Wait(WaitArgs),
     /// Have the leader hand over
@@ -228,7 +230,7 @@ mod tests {
         let grammar = grammar();
         let keys: Vec<_> = super::keys(&grammar).iter().filter_map(|arg| arg.get_long()).collect();
         for command in [
-            "run", "doctor", "selftest", "sidecar", "status", "observe", "history", "wait",
+            "run", "doctor", "selftest", "sidecar", "status", "observe", "history", "done", "wait",
             "resign", "pause", "resume", "priority", "fence", "put", "get",
         ] {
             let command = grammar.find_subcommand(command).unwrap();

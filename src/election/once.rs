@@ -271,8 +271,9 @@ impl Key {
     fn in_words(&self) -> String {
         let times = if self.tries == 1 { "once" } else { &format!("{} times", self.tries) };
         let key = escape(&self.key);
-        let last =
-            self.last().map(|last| format!("; the last run, on {}, {}", last.host(), last.end()));
+        let last = self
+            .last()
+            .map(|last| format!("; the last run, on {}, {}", last.host(), last.end_in_words()));
         format!(
             "{key} was tried {times}, which is all that --once-attempts permits{}",
             last.unwrap_or_default()
@@ -287,6 +288,12 @@ impl Run {
         let (id, host) = (cut(&candidate.id), cut(&candidate.host));
         let (took, code, signal) = (None, None, None);
         Self { token: token.get(), id, host, start, took, code, signal, others: Map::new() }
+    }
+
+    /// That somebody records a key by hand, at `start`; nothing ran.
+    pub fn by_hand(who: &str, host: &str, start: u64) -> Self {
+        let candidate = Candidate { host: host.to_owned(), ..Candidate::foreign(who) };
+        Self::begun(Token::new(0), &candidate, start)
     }
 
     /// The same, ended like this after it had run for so long.
@@ -317,6 +324,11 @@ impl Run {
         stamp::read(self.start)
     }
 
+    /// When it ended, likewise; `None` if nobody has said so.
+    pub fn end(&self) -> Option<SystemTime> {
+        self.took.and_then(|took| stamp::read(self.start.saturating_add(took)))
+    }
+
     /// How long it took; `None` if nobody has said so.
     pub fn took(&self) -> Option<Duration> {
         self.took.map(Duration::from_millis)
@@ -333,7 +345,7 @@ impl Run {
     }
 
     /// How it ended, after its name.
-    fn end(&self) -> String {
+    fn end_in_words(&self) -> String {
         match (self.code, self.signal) {
             (Some(code), _) => format!("exited with code {code}"),
             (None, Some(signal)) => format!("was ended by signal {signal}"),

@@ -30,6 +30,7 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('status', 'status', [CompletionResultType]::ParameterValue, 'Show who leads and who waits')
             [CompletionResult]::new('observe', 'observe', [CompletionResultType]::ParameterValue, 'Write a line for each change of an election')
             [CompletionResult]::new('history', 'history', [CompletionResultType]::ParameterValue, 'Show who has led and how that ended')
+            [CompletionResult]::new('done', 'done', [CompletionResultType]::ParameterValue, 'Show which keys of --once are done')
             [CompletionResult]::new('wait', 'wait', [CompletionResultType]::ParameterValue, 'Wait until an election has a leader, or none')
             [CompletionResult]::new('resign', 'resign', [CompletionResultType]::ParameterValue, 'Have the leader hand over')
             [CompletionResult]::new('pause', 'pause', [CompletionResultType]::ParameterValue, 'Have nobody lead for now')
@@ -90,6 +91,7 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('--health-timeout', '--health-timeout', [CompletionResultType]::ParameterName, 'How long a check may take')
             [CompletionResult]::new('--health-threshold', '--health-threshold', [CompletionResultType]::ParameterName, 'How many have to fail in a row')
             [CompletionResult]::new('--once', '--once', [CompletionResultType]::ParameterName, 'Run once for each KEY')
+            [CompletionResult]::new('--once-attempts', '--once-attempts', [CompletionResultType]::ParameterName, 'How many runs of KEY there may be [default: any number]')
             [CompletionResult]::new('--outcome', '--outcome', [CompletionResultType]::ParameterName, 'Write what happened there, as JSON')
             [CompletionResult]::new('--log-format', '--log-format', [CompletionResultType]::ParameterName, 'text or json, on stderr')
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')
@@ -171,6 +173,20 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('--last', '--last', [CompletionResultType]::ParameterName, 'Show only so many, the newest [default: all 50]')
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')
             [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'The profile in it to use')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
+            break
+        }
+        'elect;done' {
+            [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Where the election is kept')
+            [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Where the election is kept')
+            [CompletionResult]::new('--timeout', '--timeout', [CompletionResultType]::ParameterName, 'Wait at most so long [default: without end]')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'table, json or yaml')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'table, json or yaml')
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file, in place of the usual ones')
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'The profile in it to use')
+            [CompletionResult]::new('--undo', '--undo', [CompletionResultType]::ParameterName, 'Remove KEY and its attempts')
+            [CompletionResult]::new('--record', '--record', [CompletionResultType]::ParameterName, 'Record that KEY is done')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
             break

@@ -134,14 +134,21 @@ fn further(command: &Command, path: &str) -> String {
     let rest = format!("{rest}, or `man {page}`, tells the rest.");
     let has_variables = command.get_arguments().any(|arg| arg.get_env().is_some());
     if words.is_empty() {
-        return format!("Also: {}.\n{rest}", SELDOM.join(", "));
+        // The rest names these itself.
+        let others = SELDOM.iter().filter(|name| !["man", "help"].contains(*name));
+        let others: Vec<&str> = others.copied().collect();
+        return format!("Also: {}.\n{rest}", others.join(", "));
     }
     if !has_variables {
         return rest;
     }
     let file = match (reads_file(command), takes_token(command)) {
         (false, _) => "",
-        (true, false) => "\nand the key some-flag of the configuration file",
+        (true, false) => {
+            return format!(
+                "--some-flag is also the variable ELECT_SOME_FLAG and the file's key some-flag.\n{rest}"
+            );
+        }
         (true, true) => "\nand, but for --token, the key some-flag of the configuration file",
     };
     format!("Each flag --some-flag is also the variable ELECT_SOME_FLAG{file}.\n{rest}")

@@ -136,11 +136,11 @@ pub struct DoneArgs {
     pub key: Option<String>,
 
     /// Remove KEY and its attempts
-    #[arg(long, env = "ELECT_UNDO", value_parser = BoolishValueParser::new(), requires = "key", conflicts_with = "record")]
+    #[arg(long, env = "ELECT_UNDO", value_parser = BoolishValueParser::new())]
     pub undo: bool,
 
     /// Record that KEY is done
-    #[arg(long, env = "ELECT_RECORD", value_parser = BoolishValueParser::new(), requires = "key")]
+    #[arg(long, env = "ELECT_RECORD", value_parser = BoolishValueParser::new())]
     pub record: bool,
 
     /// Wait at most so long [default: without end]

@@ -126,10 +126,15 @@ impl DonePlan {
     /// What is wrong with them, with a hint.
     pub fn new(args: DoneArgs) -> Result<Self, ConfigError> {
         let DoneArgs { target, key, undo, record, timeout, output, .. } = args;
-        let what = match key {
-            Some(key) if undo => Done::Undo(key),
-            Some(key) if record => Done::Record(key),
-            key => Done::Show(key),
+        let what = match (key, undo, record) {
+            (_, true, true) => {
+                return Err(ConfigError::Undivided { flag: "--undo", with: "--record" });
+            }
+            (None, true, _) => return Err(ConfigError::Alone { flag: "--undo", with: "KEY" }),
+            (None, _, true) => return Err(ConfigError::Alone { flag: "--record", with: "KEY" }),
+            (Some(key), true, _) => Done::Undo(key),
+            (Some(key), _, true) => Done::Record(key),
+            (key, false, false) => Done::Show(key),
         };
         Ok(Self { target: Target::new(target)?, what, timeout, output })
     }

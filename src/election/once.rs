@@ -99,7 +99,8 @@ pub struct Runs {
 /// What is known of one key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Key {
-    key: String,
+    #[serde(rename = "key")]
+    name: String,
     /// How many runs have counted.
     #[serde(default, skip_serializing_if = "is_none")]
     tries: u32,
@@ -175,7 +176,7 @@ impl Runs {
 
     /// What is known of a key.
     pub fn of(&self, key: &str) -> Option<&Key> {
-        self.runs.iter().find(|known| known.key == key)
+        self.runs.iter().find(|known| known.name == key)
     }
 
     /// What is to be done before this run of `key`, of which so many may count.
@@ -216,13 +217,13 @@ impl Runs {
     /// The note in which nothing is known of this key.
     pub fn without(&self, key: &str) -> Vec<u8> {
         let mut rest = self.clone();
-        rest.runs.retain(|known| known.key != key);
+        rest.runs.retain(|known| known.name != key);
         rest.note()
     }
 
     fn known(&self, key: &str) -> Key {
         self.of(key).cloned().unwrap_or_else(|| Key {
-            key: key.to_owned(),
+            name: key.to_owned(),
             tries: 0,
             open: None,
             last: None,
@@ -234,7 +235,7 @@ impl Runs {
     /// no room for them.
     fn with(&self, key: Key) -> Vec<u8> {
         let mut all = self.clone();
-        all.runs.retain(|known| known.key != key.key);
+        all.runs.retain(|known| known.name != key.name);
         all.runs.push(key);
         loop {
             let note = all.note();
@@ -255,7 +256,7 @@ impl Runs {
 impl Key {
     /// The key.
     pub fn name(&self) -> &str {
-        &self.key
+        &self.name
     }
 
     /// How many of its runs have counted, since the key was undone last.
@@ -270,15 +271,22 @@ impl Key {
 
     fn in_words(&self) -> String {
         let times = if self.tries == 1 { "once" } else { &format!("{} times", self.tries) };
-        let key = escape(&self.key);
+        let key = escape(&self.name);
         let last = self
             .last()
             .map(|last| format!("; the last run, on {}, {}", last.host(), last.end_in_words()));
-        format!(
-            "{key} was tried {times}, which is all that --once-attempts permits{}",
-            last.unwrap_or_default()
-        )
+        let last = last.unwrap_or_default();
+        format!("{key} was tried {times}, and --once-attempts permits no more{last}")
     }
+}
+
+/// The key as a word for a shell.
+pub(super) fn quoted(key: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "._:@%+=,/-".contains(c);
+    if key.chars().all(is_plain) && !key.starts_with('-') {
+        return key.to_owned();
+    }
+    escape(&format!("'{}'", key.replace('\'', r"'\''")))
 }
 
 impl Run {
@@ -399,13 +407,13 @@ mod tests {
     #[test]
     fn the_longest_note_is_one_and_has_the_newest_keys() {
         let longest = |n: usize| format!("{n:03}{}", "\u{10FFFF}".repeat(125));
-        let keys: Vec<String> = (0..KEPT).map(longest).collect();
+        let keys: Vec<String> = (0..150).map(longest).collect();
         let note = keys.iter().fold(Vec::new(), |note, key| {
             Done::read((!note.is_empty()).then_some(note.as_slice())).unwrap().with(key)
         });
         assert!(note.len() <= Cell::LONGEST, "{}", note.len());
         let done = Done::read(Some(&note)).unwrap();
-        assert!(keys[KEPT - KEPT_AT_LEAST..].iter().all(|key| done.has(key)));
+        assert!(keys[150 - KEPT_AT_LEAST..].iter().all(|key| done.has(key)));
         assert!(!done.has(&keys[0]) && done.keys().len() > KEPT_AT_LEAST);
     }
 
@@ -460,6 +468,10 @@ mod tests {
         assert!(
             why.contains("k was tried 2 times") && why.contains("on web3, exited with code 3"),
             "{why}"
+        );
+        assert_eq!(
+            ["2026-03-01", "a b", "it's"].map(quoted),
+            ["2026-03-01", "'a b'", r"'it'\''s'"]
         );
         assert!(matches!(twice.attempt("k", 3, run(3)), Attempt::Write(_)));
         assert!(matches!(twice.attempt("other", 1, run(3)), Attempt::Write(_)));
@@ -524,11 +536,11 @@ mod tests {
     #[test]
     fn the_oldest_runs_are_forgotten_where_there_is_no_room() {
         let mut known = Runs::default();
-        for n in 0..1000 {
+        for n in 0..150 {
             known = runs(&known.ended(&format!("{n} {}", "\u{10FFFF}".repeat(100)), failed(n)));
         }
-        assert!(known.keys().len() > KEPT_AT_LEAST && known.keys().len() < 1000);
-        assert!(known.keys().last().unwrap().name().starts_with("999 "));
+        assert!(known.keys().len() > KEPT_AT_LEAST && known.keys().len() < 150);
+        assert!(known.keys().last().unwrap().name().starts_with("149 "));
         assert!(known.note().len() <= Cell::LONGEST);
     }
 

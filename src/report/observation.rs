@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::{Table, age, escape, rfc3339};
 use crate::config::label_of;
 use crate::election::history::Record;
-use crate::election::once::Key;
+use crate::election::once::{Key, Run};
 
 /// A change of an election, or of what is known of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -314,13 +314,13 @@ impl KeyReport {
         Self {
             key: key.to_owned(),
             done,
-            by_hand: last.is_some_and(|last| last.is_by_hand()),
+            by_hand: last.is_some_and(Run::is_by_hand),
             id: last.map(|last| last.id().to_owned()),
             host: last.map(|last| last.host().to_owned()),
             start: last.and_then(|last| last.start().map(rfc3339)),
             end: last.and_then(|last| last.end().map(rfc3339)),
             took_ms: last.and_then(|last| last.took().map(millis)),
-            exit_code: last.and_then(|last| last.exit_code()),
+            exit_code: last.and_then(Run::exit_code),
             attempts: known.map_or(0, Key::tries),
         }
     }

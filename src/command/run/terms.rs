@@ -14,7 +14,7 @@ use crate::command::candidacy::{Charge, Hooks, environment};
 use crate::command::selftest::is_scratch;
 use crate::config::{BackendUrl, RunPlan, variables};
 use crate::election::driver::{Candidacy, Once};
-use crate::election::machine::{Heeds, Machine, Rules, Settles};
+use crate::election::machine::{Counting, Heeds, Machine, Rules, Settles};
 use crate::election::slots::Slot;
 use crate::election::timing::{Timing, Wishes};
 use crate::guard::{Containment, Enclosure, Forked, Inherited, Redeem, Role, Settings, Starts};
@@ -247,7 +247,10 @@ impl<'a> Terms<'a> {
             // Whoever has led, holds shards, or a place in the roster, has reached the store.
             insists: self.has_led || self.shard.is_some(),
             once: self.plan.once.is_some(),
-            counts_runs: self.plan.once_attempts.is_some(),
+            counting: match self.plan.once_attempts {
+                None => Counting::Off,
+                Some(_) => Counting::BeforeStart,
+            },
             division,
             settles,
             keeps_history: !is_scratch(&self.election),

@@ -11,7 +11,7 @@ use tokio::sync::Mutex;
 use super::{Candidacy, Once};
 use crate::election::division;
 use crate::election::history::last_led;
-use crate::election::once::{Attempt, Run, Runs};
+use crate::election::once::{Attempt, Run, Runs, quoted};
 use crate::election::orders::Orders;
 use crate::election::ranking::Field;
 use crate::election::{Attempted, Ending, Reply};
@@ -110,9 +110,10 @@ pub(super) fn attempt<'a>(
         let runs = read_runs(&mut **seat, now).await?;
         let attempted = match runs.attempt(key, most, run) {
             Attempt::Counted => Attempted::Counted,
-            Attempt::UsedUp(why) => Attempted::UsedUp(format!(
-                "{why}; `elect done {election} KEY --undo` permits as many again"
-            )),
+            Attempt::UsedUp(why) => {
+                let undo = format!("elect done {election} {} --undo", quoted(key));
+                Attempted::UsedUp(format!("{why}; `{undo}` permits as many again"))
+            }
             Attempt::Write(note) => {
                 match seat.write(now, Cell::Runs, &note, Durability::Usual).await?.why_not() {
                     None => Attempted::Counted,
@@ -149,12 +150,12 @@ async fn say(seat: &mut dyn Seat, now: Boottime, key: &str, said: Said) -> Resul
     written.why_not().map_or(Ok(()), |why| Err(Error::new(ErrorKind::Unreachable, why)))
 }
 
-pub(super) fn resign<'a>(
+pub(super) fn resign(
     seat: SharedSeat,
     now: Boottime,
     history: Option<Vec<u8>>,
-    said: Option<(&'a str, Said)>,
-) -> PendingCall<'a> {
+    said: Option<(&str, Said)>,
+) -> PendingCall<'_> {
     Box::pin(async move {
         let mut seat = seat.lock().await;
         if let Some((key, said)) = said {

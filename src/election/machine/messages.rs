@@ -25,8 +25,8 @@ pub struct Rules {
     pub insists: bool,
     /// Whether what the command does is to be done once.
     pub once: bool,
-    /// Whether each run is counted before it starts, as there may be so many only.
-    pub counts_runs: bool,
+    /// Whether each run is counted before it starts.
+    pub counting: Counting,
     /// Into what we take the election to be divided.
     pub division: Division,
     /// When it is settled that all agree on that.
@@ -56,7 +56,7 @@ impl Rules {
             restarts: None,
             insists: false,
             once: false,
-            counts_runs: false,
+            counting: Counting::Off,
             division: Division::Whole,
             settles: Settles::IfShown,
             id: id.to_owned(),
@@ -66,6 +66,15 @@ impl Rules {
             lock_delay: None,
         }
     }
+}
+
+/// Whether runs are counted, as there may be so many only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counting {
+    /// They are not.
+    Off,
+    /// Each is, before it starts.
+    BeforeStart,
 }
 
 /// When a candidate settles what an election is divided into.

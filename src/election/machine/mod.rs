@@ -24,7 +24,9 @@ use super::orders::Orders;
 use super::timing::Timing;
 use super::{Answer, Attempted, Call, EndRecord, Reply};
 use crate::guard::switches::is_off;
-pub use messages::{Block, Command, Event, Heeds, News, Restarts, Rules, Settles, Verdict, Wait};
+pub use messages::{
+    Block, Command, Counting, Event, Heeds, News, Restarts, Rules, Settles, Verdict, Wait,
+};
 pub use obeying::Interrupts;
 
 /// One candidacy, from joining to its verdict.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use elect::election::Called;
 use elect::election::driver::{self, Candidacy, Once};
-use elect::election::machine::{Event, Machine, News, Rules, Verdict};
+use elect::election::machine::{Counting, Event, Machine, News, Rules, Verdict};
 use elect::election::timing::{Timing, Wishes};
 use elect::guard::Deadlines;
 use elect_api::{Candidate, Removal, Store, Survey, Ticket};
@@ -109,7 +109,7 @@ pub(crate) fn start(
         game.stage.clone(),
         name.clone(),
         punctual.then_some(game.plan.dying),
-        game.plan.counts,
+        game.plan.counting,
     );
     let (tree, inbox, strings, process) = guardian::pair(Arc::clone(&witness), chance, &game.plan);
     tokio::spawn({
@@ -189,7 +189,7 @@ async fn campaign(
         Timing::new(&wishes, store.profile().lease).expect("the default grace fits every TTL");
     let rules = Rules {
         restarts: game.plan.restarts,
-        counts_runs: game.plan.counts,
+        counting: game.plan.counting,
         insists: true,
         ..Rules::of(&id, priority)
     };
@@ -212,7 +212,8 @@ async fn campaign(
         election: &game.election,
         candidate: &candidate,
         ttl: game.plan.ttl,
-        once: game.plan.counts.then_some(Once { key: KEY, attempts: Some(u32::MAX) }),
+        once: (game.plan.counting == Counting::BeforeStart)
+            .then_some(Once { key: KEY, attempts: Some(u32::MAX) }),
         surveys: None,
     };
     let machine = Machine::new(rules, timing, host.now(), seed);

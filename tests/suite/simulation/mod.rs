@@ -26,6 +26,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use elect::election::machine::Counting;
 use elect::election::once::{Key, Runs};
 use elect_api::{Boottime, Cell, ElectionName};
 use elect_testkit::sim::{Cause, Clock, Controls, Sim, TokioClock};
@@ -243,7 +244,7 @@ pub(crate) fn play(plan: Plan) -> Outcome {
             game.recover(&crew).await;
             game.close(&crew).await;
             game.compare_with_the_store();
-            if game.plan.counts {
+            if game.plan.counting == Counting::BeforeStart {
                 game.compare_with_the_count().await;
             }
         }

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use elect::election::machine::Restarts;
+use elect::election::machine::{Counting, Restarts};
 use elect_api::Candidate;
 use elect_testkit::sim::{Expiry, Kind, Options};
 
@@ -98,7 +98,7 @@ pub(crate) struct Plan {
     /// Whether a leader's command that fails is started again.
     pub(crate) restarts: Option<Restarts>,
     /// Whether runs are counted before they start.
-    pub(crate) counts: bool,
+    pub(crate) counting: Counting,
     pub(crate) crash: Option<Crash>,
 }
 
@@ -152,7 +152,7 @@ impl Plan {
 
     /// The same with runs that are counted before they start.
     pub(crate) fn counting(self) -> Self {
-        Self { counts: true, ..self }
+        Self { counting: Counting::BeforeStart, ..self }
     }
 
     /// The same with commands that fail and are started again, soon or after longer than a lease.
@@ -240,7 +240,7 @@ impl Plan {
             returns: scene == Scene::Removals && seed % 2 == 1,
             steers: false,
             restarts: None,
-            counts: false,
+            counting: Counting::Off,
             crash: None,
         };
         match scene {

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use elect::election::machine::Counting;
 use elect::election::once::{Key, Run, Runs};
 use elect::election::orders::Orders;
 use elect_api::{Boottime, Token};
@@ -41,7 +42,7 @@ pub(crate) struct Witness {
     /// How long a tree takes to die, where nobody is stopped or suspended: what is to happen at once does.
     dying: Option<Duration>,
     /// Whether runs are counted before they start.
-    counts: bool,
+    counting: Counting,
     seen: Mutex<Seen>,
 }
 
@@ -51,9 +52,9 @@ impl Witness {
         stage: Stage,
         name: Name,
         dying: Option<Duration>,
-        counts: bool,
+        counting: Counting,
     ) -> Arc<Self> {
-        Arc::new(Self { host, stage, name, dying, counts, seen: Mutex::default() })
+        Arc::new(Self { host, stage, name, dying, counting, seen: Mutex::default() })
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
@@ -113,7 +114,7 @@ impl Witness {
             self.blame("a candidate of priority 0 starts its command", "");
         }
         let counted = self.seen().counted;
-        if self.counts && counted != Some(token) {
+        if self.counting == Counting::BeforeStart && counted != Some(token) {
             let how = format!("{token}, and {counted:?} was counted last");
             self.blame("a run starts that is not counted", &how);
         }

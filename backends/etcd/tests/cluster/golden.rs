@@ -31,6 +31,7 @@ fn cells_are_the_keys_that_they_always_were() {
         fence(store, &job(), &name, token).await.expect("an answer");
         for (key, text) in [
             ("elect/.notes/job/once", "done"),
+            ("elect/.notes/job/runs", "ran"),
             ("elect/.notes/job/history", "led"),
             ("elect/.notes/job/orders", "asked"),
             ("elect/.data/job/value/x", "kept"),
@@ -40,6 +41,6 @@ fn cells_are_the_keys_that_they_always_were() {
         }
         // And no others.
         let all = etcd.ctl(&["get", "--prefix", "--keys-only", "elect/."]);
-        assert_eq!(all.split_whitespace().count(), 6, "{all}");
+        assert_eq!(all.split_whitespace().count(), 7, "{all}");
     });
 }

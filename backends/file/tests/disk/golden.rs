@@ -31,6 +31,7 @@ fn cells_are_the_files_that_they_always_were() {
         let read = |name: &str| fs::read_to_string(hall(&disk).join(name)).unwrap();
         for (file, text) in [
             ("note-once", "done".to_owned()),
+            ("note-runs", "ran".to_owned()),
             ("orders", format!("{version}\nasked")),
             ("value-x", "kept".to_owned()),
             ("fence-x", token.to_string()),

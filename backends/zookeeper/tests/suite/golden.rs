@@ -34,6 +34,7 @@ fn cells_are_the_nodes_that_they_always_were() {
         let onlooker = Client::connect(&servers.address(0).to_string()).await.expect("a session");
         for (node, text) in [
             ("/elect/.notes/E/once", "done"),
+            ("/elect/.notes/E/runs", "ran"),
             ("/elect/.notes/E/history", "led"),
             ("/elect/.notes/E/orders", "asked"),
             ("/elect/.data/E/value/x", "kept"),

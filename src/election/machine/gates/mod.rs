@@ -12,7 +12,7 @@ use std::time::Duration;
 use elect_api::{Boottime, Token, Written};
 
 use self::ranking::RankingGate;
-use super::{Attempted, Block, Call, News, Reply, Rules, Settles, Verdict};
+use super::{Attempted, Block, Call, Counting, News, Reply, Rules, Settles, Verdict};
 use crate::election::division::Agreement;
 use crate::election::orders::Orders;
 use crate::guard::switches::is_off;
@@ -193,7 +193,7 @@ impl Gate for AttemptGate {
     fn rule(&self, view: &View<'_>) -> Ruling {
         let Place::First(token) = view.place else { return Ruling::Pass };
         match self {
-            _ if !view.rules.counts_runs || is_off!(CountFirst) => Ruling::Pass,
+            _ if view.rules.counting == Counting::Off || is_off!(CountFirst) => Ruling::Pass,
             Self::UsedUp(why) => Ruling::Leave(Verdict::UsedUp(why.clone())),
             Self::Counted(counted) if *counted == token => Ruling::Pass,
             Self::Uncounted | Self::Counted(_) => Ruling::Ask(Call::Attempt(token)),

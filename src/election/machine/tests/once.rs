@@ -1,7 +1,7 @@
 use elect_api::{Error, ErrorKind, Lease, Written};
 
 use super::{ETCD, TERM, Transcript, after, at, gone, leading, rules, unreachable, waiting};
-use crate::election::machine::{Command, Event, News, Rules};
+use crate::election::machine::{Command, Counting, Event, News, Rules};
 use crate::election::{Attempted, Call, Reply};
 use crate::guard::Ended;
 
@@ -269,7 +269,7 @@ fn a_winner_that_has_lost_it_and_is_told_to_end_leaves() {
 
 /// A candidate that has won and found its key not done, where runs are counted.
 fn about_to_count(lease: Lease) -> Transcript {
-    let rules = Rules { counts_runs: true, ..once() };
+    let rules = Rules { counting: Counting::BeforeStart, ..once() };
     let mut transcript = Transcript::new(lease, rules);
     transcript
         .tell(0.0, Event::Tick, &["open"])

@@ -92,9 +92,7 @@ impl fmt::Display for Goal {
 const DONE_EXAMPLES: &str = "\
 Examples:
   elect done nightly                          all keys, the newest at the end
-  elect done nightly \"$(date +%F)\" || page    1 if that is not done
-  elect done nightly 2026-03-01 --undo        the next run does it again
-  elect done nightly 2026-03-01 --record      nobody does it any more";
+  elect done nightly 2026-03-01 --undo        the next run does it again";
 
 const DONE_MORE: &str = "\
 Exit codes:

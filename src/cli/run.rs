@@ -33,6 +33,7 @@ Exit codes:
          a success could be recorded (--once)
   0      it was done already: --once KEY
   75     not acquired: -n, or --wait ran out (-E changes it; -E 0 is silent)
+  75     --once-attempts permits no further run (-E changes this one, too)
   125    elect itself failed: usage, configuration, the store
   126    the command cannot be executed
   127    the command was not found
@@ -45,7 +46,7 @@ Environment:
   ELECT_LEADER_ELECTION, ELECT_LEADER_BACKEND and ELECT_LEADER_ID; ELECT_LEASE,
   which `elect check` reads; ELECT_HTTP_ADDRESS, where --http listens; ELECT_SLOT or
   ELECT_SHARD, with --slots or --shards. ELECT_ELECTION, ELECT_ID, ELECT_ONCE,
-  ELECT_OUTCOME, ELECT_HTTP, ELECT_LEASE_FILE, ELECT_RESTART, ELECT_HEALTH_CMD,
+  ELECT_ONCE_ATTEMPTS, ELECT_OUTCOME, ELECT_HTTP, ELECT_LEASE_FILE, ELECT_RESTART, ELECT_HEALTH_CMD,
   ELECT_HEALTH_HTTP, ELECT_SLOTS, ELECT_SHARDS and the hooks are removed.
 
 Files:

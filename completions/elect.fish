@@ -31,6 +31,7 @@ complete -c elect -n "__fish_elect_needs_command" -f -a "sidecar" -d 'Lead on be
 complete -c elect -n "__fish_elect_needs_command" -f -a "status" -d 'Show who leads and who waits'
 complete -c elect -n "__fish_elect_needs_command" -f -a "observe" -d 'Write a line for each change of an election'
 complete -c elect -n "__fish_elect_needs_command" -f -a "history" -d 'Show who has led and how that ended'
+complete -c elect -n "__fish_elect_needs_command" -f -a "done" -d 'Show which keys of --once are done'
 complete -c elect -n "__fish_elect_needs_command" -f -a "wait" -d 'Wait until an election has a leader, or none'
 complete -c elect -n "__fish_elect_needs_command" -f -a "resign" -d 'Have the leader hand over'
 complete -c elect -n "__fish_elect_needs_command" -f -a "pause" -d 'Have nobody lead for now'
@@ -82,7 +83,6 @@ scan\t'All descendants are found and killed, while elect or its guardian lives'
 group\t'The command\'s process group is killed, and nothing else'"
 complete -c elect -n "__fish_elect_using_subcommand run" -l stop-timeout -d 'From INT or TERM to kill [default: never]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l hold -d 'Keep the lease so long at least [default: 0]' -r
-complete -c elect -n "__fish_elect_using_subcommand run" -l max-run -d 'Stop the command after so long [default: never]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l restart -d 'Start it again at its end' -r -f -a "never\t'Its end is that of the run'
 on-failure\t'When it has exited with another code than 0, or a signal has ended it'
 always\t'However it has ended'"
@@ -94,7 +94,7 @@ complete -c elect -n "__fish_elect_using_subcommand run" -l health-interval -d '
 complete -c elect -n "__fish_elect_using_subcommand run" -l health-timeout -d 'How long a check may take' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l health-threshold -d 'How many have to fail in a row' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l once -d 'Run once for each KEY' -r -f
-complete -c elect -n "__fish_elect_using_subcommand run" -l once-per -d 'Run once in each PERIOD, such as day@02:50' -r -f
+complete -c elect -n "__fish_elect_using_subcommand run" -l once-attempts -d 'How many runs of KEY there may be [default: any number]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l outcome -d 'Write what happened there, as JSON' -r -F
 complete -c elect -n "__fish_elect_using_subcommand run" -l log-format -d 'text or json, on stderr' -r -f -a "text\t'One line for people'
 json\t'One JSON object a line'"
@@ -139,7 +139,7 @@ json\t'For programs; stable'
 yaml\t'For programs; the same keys as JSON'"
 complete -c elect -n "__fish_elect_using_subcommand status" -l config -d 'Configuration file, in place of the usual ones' -r -F
 complete -c elect -n "__fish_elect_using_subcommand status" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
-complete -c elect -n "__fish_elect_using_subcommand status" -s w -l watch -d 'Stay, and keep the table up to date'
+complete -c elect -n "__fish_elect_using_subcommand status" -l watch -d 'Stay, and keep the table up to date'
 complete -c elect -n "__fish_elect_using_subcommand status" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand observe" -s b -l backend -d 'Where the election is kept' -r -f
 complete -c elect -n "__fish_elect_using_subcommand observe" -s o -l output -d 'table (lines for people), json or yaml' -r -f -a "table\t'For people; may change'
@@ -156,6 +156,16 @@ complete -c elect -n "__fish_elect_using_subcommand history" -l last -d 'Show on
 complete -c elect -n "__fish_elect_using_subcommand history" -l config -d 'Configuration file, in place of the usual ones' -r -F
 complete -c elect -n "__fish_elect_using_subcommand history" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
 complete -c elect -n "__fish_elect_using_subcommand history" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand done" -s b -l backend -d 'Where the election is kept' -r -f
+complete -c elect -n "__fish_elect_using_subcommand done" -l timeout -d 'Wait at most so long [default: without end]' -r
+complete -c elect -n "__fish_elect_using_subcommand done" -s o -l output -d 'table, json or yaml' -r -f -a "table\t'For people; may change'
+json\t'For programs; stable'
+yaml\t'For programs; the same keys as JSON'"
+complete -c elect -n "__fish_elect_using_subcommand done" -l config -d 'Configuration file, in place of the usual ones' -r -F
+complete -c elect -n "__fish_elect_using_subcommand done" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
+complete -c elect -n "__fish_elect_using_subcommand done" -l undo -d 'Remove KEY and its attempts'
+complete -c elect -n "__fish_elect_using_subcommand done" -l record -d 'Record that KEY is done'
+complete -c elect -n "__fish_elect_using_subcommand done" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand wait" -s b -l backend -d 'Where the election is kept' -r -f
 complete -c elect -n "__fish_elect_using_subcommand wait" -l for -d 'leader, vacant, or who is to lead' -r -f
 complete -c elect -n "__fish_elect_using_subcommand wait" -l timeout -d 'Wait at most so long [default: without end]' -r

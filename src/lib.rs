@@ -116,7 +116,10 @@
 //! **Once.** What `--once` names is done when a cell says so that only a leader's seat writes: a candidate reads it
 //! before it joins, at each change, and again once it has won; a leader whose command has succeeded writes it
 //! before it resigns (`election::once`). `--once-per` makes the key of the wall clock as elect starts (`cli::Period`); a
-//! start after a loss keeps it.
+//! start after a loss keeps it. A second cell says how the runs of each key went. With `--once-attempts` a winner counts
+//! its run there before it starts, in one step with the proof that it leads: so a crash counts as well. As it resigns it
+//! says how the run ended, or takes back what never started. Only who leads writes either cell, so `elect done` leads for a
+//! moment to change them.
 //!
 //! **Steering.** What people ask of an election, that it be paused or that a leader hand over, is one
 //! cell (`election::orders`), which every candidate gets with each answer. Asking

@@ -9,11 +9,21 @@ pub(super) const GENERAL: &str = "General";
 pub(super) const TOKEN: &str = "token";
 
 /// Subcommands that brief help only names, lest it outgrow a screen.
-const SELDOM: [&str; 9] =
-    ["fence", "put", "get", "priority", "dashboard", "config", "completions", "man", "help"];
+const SELDOM: [&str; 10] = [
+    "done",
+    "fence",
+    "put",
+    "get",
+    "priority",
+    "dashboard",
+    "config",
+    "completions",
+    "man",
+    "help",
+];
 
 /// Flags that brief help only names where they are so many that they come in groups.
-const SELDOM_FLAGS: [&str; 21] = [
+const SELDOM_FLAGS: [&str; 22] = [
     "slots",
     "shards",
     "preempt-after",
@@ -28,6 +38,7 @@ const SELDOM_FLAGS: [&str; 21] = [
     "require-containment",
     "hold",
     "max-run",
+    "once-attempts",
     "restart-delay",
     "restart-max-delay",
     "once-per",
@@ -138,14 +149,21 @@ fn further(command: &Command, path: &str) -> String {
     let rest = format!("{rest}, or `man {page}`, tells the rest.");
     let has_variables = command.get_arguments().any(|arg| arg.get_env().is_some());
     if words.is_empty() {
-        return format!("Also: {}.\n{rest}", SELDOM.join(", "));
+        // The rest names these itself.
+        let others = SELDOM.iter().filter(|name| !["man", "help"].contains(*name));
+        let others: Vec<&str> = others.copied().collect();
+        return format!("Also: {}.\n{rest}", others.join(", "));
     }
     if !has_variables {
         return rest;
     }
     let file = match (reads_file(command), takes_token(command)) {
         (false, _) => "",
-        (true, false) => "\nand the key some-flag of the configuration file",
+        (true, false) => {
+            return format!(
+                "--some-flag is also the variable ELECT_SOME_FLAG and the file's key some-flag.\n{rest}"
+            );
+        }
         (true, true) => "\nand, but for --token, the key some-flag of the configuration file",
     };
     format!("Each flag --some-flag is also the variable ELECT_SOME_FLAG{file}.\n{rest}")

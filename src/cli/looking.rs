@@ -1,4 +1,4 @@
-//! The arguments of what looks on: `check`, `history`, `observe`, `status` and `wait`.
+//! The arguments of what looks on: `check`, `done`, `history`, `observe`, `status` and `wait`.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -11,7 +11,7 @@ use clap::{Args, ValueHint};
 
 use super::backend_url::STORES;
 use super::settings::{Layers, Overruled, Rivals};
-use super::values::{OutputFormat, parse_duration, whole};
+use super::values::{OutputFormat, parse_duration, parse_once, whole};
 use super::{BackendUrl, FileArgs, TargetArgs};
 
 const CHECK_EXAMPLES: &str = "\
@@ -89,6 +89,73 @@ impl fmt::Display for Goal {
     }
 }
 
+const DONE_EXAMPLES: &str = "\
+Examples:
+  elect done nightly                          all keys, the newest at the end
+  elect done nightly 2026-03-01 --undo        the next run does it again";
+
+const DONE_MORE: &str = "\
+Exit codes:
+  0    the keys were shown, and the named one is done; or it is changed
+  1    the named key is not done; or there is nothing to undo
+  75   somebody else led until the time of --timeout was over: nothing is changed
+  125  failure: usage, configuration, the store
+
+Output:
+  JSON and YAML have one object, with the newest key at the end:
+  election:  its name
+  backend:   where it is kept
+  keys:      [{key, done, by_hand, id, host, start, end, took_ms, exit_code,
+             attempts}]
+  id, host, start, end, took_ms and exit_code are those of the last run. They are
+  null if they are not known: an older elect recorded the key, or the run has not
+  ended. exit_code is 128+n if signal n ended it. attempts is how many runs have
+  counted for --once-attempts. Times are RFC 3339 in UTC, by the clock of the host.
+
+Changes:
+  --undo removes the key and its attempts. --record adds it. Only a leader may write
+  either: `elect done` joins the election, waits until it leads, and leaves again.
+  So it waits for as long as somebody else leads. A pause does not keep it from that.
+
+Kept:
+  The newest 512 keys, at least 64 if they are very long. An elect of an older
+  version keeps 64, and removes the others when it records a key.";
+
+/// The arguments of `elect done`.
+#[derive(Args, Debug)]
+#[command(after_help = DONE_EXAMPLES, after_long_help = DONE_MORE)]
+pub struct DoneArgs {
+    /// Which election, and where it is kept.
+    #[command(flatten)]
+    pub target: TargetArgs,
+
+    /// The key of --once [default: all]
+    #[arg(value_name = "KEY", value_parser = parse_once, value_hint = ValueHint::Other)]
+    pub key: Option<String>,
+
+    /// Remove KEY and its attempts
+    #[arg(long, env = "ELECT_UNDO", value_parser = BoolishValueParser::new())]
+    pub undo: bool,
+
+    /// Record that KEY is done
+    #[arg(long, env = "ELECT_RECORD", value_parser = BoolishValueParser::new())]
+    pub record: bool,
+
+    /// Wait at most so long [default: without end]
+    ///
+    /// For --undo and --record, while somebody else leads. 500ms, 15s, 2m; a bare number is seconds.
+    #[arg(long, env = "ELECT_TIMEOUT", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true)]
+    pub timeout: Option<Duration>,
+
+    /// table, json or yaml
+    #[arg(short, long, env = "ELECT_OUTPUT", value_enum, value_name = "FORMAT", default_value_t = OutputFormat::Table)]
+    pub output: OutputFormat,
+
+    /// Which configuration file counts.
+    #[command(flatten)]
+    pub file: FileArgs,
+}
+
 const HISTORY_EXAMPLES: &str = "\
 Examples:
   elect history nightly                 the last 50, the newest at the end
@@ -104,11 +171,12 @@ Output:
   JSON and YAML have one object, with the newest leadership at the end:
   election:    its name
   backend:     where it is kept
-  leaderships: [{token, id, start, end, reason}]
+  leaderships: [{token, id, start, end, key, exit_code, took_ms, reason}]
   Times are RFC 3339 in UTC, by the clock of the leader. end and reason are null
   until somebody has recorded the end: `elect status` tells whether the leader is
   still there. If a leader dies without a record, its successor writes it, with
-  the time at which it began itself.
+  the time at which it began itself. key is that of --once. exit_code and took_ms
+  are those of the command's last run: 128+n after signal n, null if not known.
   Programs other than elect do not appear. A leader that was killed in its first
   tenth of a second, or whose command ended at once, may be missing.";
 
@@ -194,11 +262,13 @@ Exit codes:
 
 Output:
   JSON and YAML have one object for each election:
-  elections: [{election, backend, leader, waiting, paused}]
+  elections: [{election, backend, leader, waiting, paused, last}]
   leader:    null or {id, host, pid, command, containment, priority, token,
              since, joined, remaining_ms, stopped}
   waiting:   [{place, id, host, pid, command, containment, priority, joined,
              stopped}], those who came first before the others
+  last:      the last leadership, as `elect history` has it; not there where
+             somebody leads, or nobody has led
   An election with slots or shards has no leader itself; its waiting have no
   slot, and it has one key more:
   division:  {kind, parts: [{election, ...}], members: [{place, id, ...,

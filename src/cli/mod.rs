@@ -30,7 +30,7 @@ pub use groups::{
     CampaignArgs, FileArgs, HealthArgs, HealthUrl, HookArgs, LogArgs, RestartArgs, TargetArgs,
 };
 pub use kv::{FenceArgs, GetArgs, KeptArgs, PutArgs};
-pub use looking::{CheckArgs, Goal, HistoryArgs, ObserveArgs, StatusArgs, WaitArgs};
+pub use looking::{CheckArgs, DoneArgs, Goal, HistoryArgs, ObserveArgs, StatusArgs, WaitArgs};
 pub use period::Period;
 pub use run::RunArgs;
 pub use run::SidecarArgs;
@@ -84,6 +84,8 @@ pub enum Command {
     Observe(ObserveArgs),
     /// Show past leaders and how each ended
     History(HistoryArgs),
+    /// Show which keys of --once are done
+    Done(DoneArgs),
     /// Wait until an election has a leader, or none
     Wait(WaitArgs),
     /// Ask the leader to hand over
@@ -230,7 +232,7 @@ mod tests {
         let grammar = grammar();
         let keys: Vec<_> = super::keys(&grammar).iter().filter_map(|arg| arg.get_long()).collect();
         for command in [
-            "run", "doctor", "selftest", "sidecar", "status", "observe", "history", "wait",
+            "run", "doctor", "selftest", "sidecar", "status", "observe", "history", "done", "wait",
             "resign", "pause", "resume", "priority", "fence", "put", "get",
         ] {
             let command = grammar.find_subcommand(command).unwrap();

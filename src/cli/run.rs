@@ -1,6 +1,7 @@
 //! The arguments of what takes part in an election: `run` and `sidecar`.
 
 use std::ffi::OsString;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -34,6 +35,7 @@ Exit codes:
   0      also: KEY was done already (--once KEY)
   75     -n is given or --wait ran out, and another candidate leads, the election
          is paused, or the priority is 0 (-E changes it; -E 0 prints nothing)
+  75     --once-attempts permits no further run (-E changes this too)
   125    elect itself failed: usage, configuration, the store
   126    the command cannot be executed
   127    the command was not found
@@ -46,9 +48,9 @@ Environment:
   ELECT_LEADER_ELECTION, ELECT_LEADER_BACKEND and ELECT_LEADER_ID; ELECT_LEASE,
   which `elect check` reads; ELECT_HTTP_ADDRESS, where --http listens; ELECT_SLOT or
   ELECT_SHARD, with --slots or --shards. ELECT_ELECTION, ELECT_ID, ELECT_ONCE,
-  ELECT_ONCE_PER, ELECT_OUTCOME, ELECT_HTTP, ELECT_LEASE_FILE, ELECT_RESTART,
-  ELECT_HEALTH_CMD, ELECT_HEALTH_HTTP, ELECT_SLOTS, ELECT_SHARDS and the hooks are
-  removed.
+  ELECT_ONCE_PER, ELECT_ONCE_ATTEMPTS, ELECT_OUTCOME, ELECT_HTTP,
+  ELECT_LEASE_FILE, ELECT_RESTART, ELECT_HEALTH_CMD, ELECT_HEALTH_HTTP,
+  ELECT_SLOTS, ELECT_SHARDS and the hooks are removed.
 
 Files:
   The configuration file is the first of these that exists: the one named by
@@ -187,6 +189,13 @@ pub struct RunArgs {
     /// `week@Sun@02:50` and `month@15@02:50`. Times are in UTC, or have an offset: `day@02:50+01:00`.
     #[arg(long, env = "ELECT_ONCE_PER", value_name = "PERIOD", value_hint = ValueHint::Other, help_heading = COMMAND)]
     pub once_per: Option<Period>,
+
+    /// How many runs of KEY there may be [default: any number]
+    ///
+    /// Counted among all candidates, before each run starts. A run that exits with 126 or 127 does not count. When they
+    /// are used up, `elect run` exits with 75, or the code of -E. Requires --once or --once-per.
+    #[arg(long, env = "ELECT_ONCE_ATTEMPTS", value_name = "N", value_parser = whole::<NonZeroU32>(1..=1000), help_heading = COMMAND)]
+    pub once_attempts: Option<NonZeroU32>,
 
     /// Write the outcome to FILE, as JSON
     #[arg(long, env = "ELECT_OUTCOME", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = COMMAND)]

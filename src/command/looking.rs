@@ -121,13 +121,7 @@ pub(super) fn history(plan: &HistoryPlan, log: &Log) -> anyhow::Result<u8> {
 fn history_report(plan: &HistoryPlan, location: &str, history: &History) -> HistoryReport {
     let records = history.records();
     let older = records.len().saturating_sub(plan.last.map_or(usize::MAX, NonZeroUsize::get));
-    let leaderships = records[older..].iter().map(|record| LeadershipReport {
-        token: record.token().get(),
-        id: record.id().to_owned(),
-        start: record.start().map(report::rfc3339),
-        end: record.end().map(report::rfc3339),
-        reason: record.reason().map(ToOwned::to_owned),
-    });
+    let leaderships = records[older..].iter().map(LeadershipReport::new);
     HistoryReport {
         election: plan.target.election.as_str().to_owned(),
         backend: location.to_owned(),

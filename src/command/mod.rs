@@ -4,6 +4,7 @@
 mod attempts;
 mod candidacy;
 mod doctor;
+mod done;
 mod kv;
 mod look;
 mod looking;
@@ -26,9 +27,10 @@ use crate::cli::{
     Command, ConfigArgs, ConfigCommand, Given, LogFormat, Origin, Origins, RunArgs, StatusArgs,
 };
 use crate::config::{
-    AskPlan, CheckPlan, ConfigError, DoctorPlan, FencePlan, GetPlan, HistoryPlan, ObservePlan,
-    PriorityPlan, PutPlan, RedeemPlan, ResignPlan, RunPlan, SelftestPlan, SidecarPlan, StatusPlan,
-    Target, Verbosity, WaitPlan, misspelt_variables, over_file, settle_run, settle_sidecar,
+    AskPlan, CheckPlan, ConfigError, DoctorPlan, DonePlan, FencePlan, GetPlan, HistoryPlan,
+    ObservePlan, PriorityPlan, PutPlan, RedeemPlan, ResignPlan, RunPlan, SelftestPlan, SidecarPlan,
+    StatusPlan, Target, Verbosity, WaitPlan, misspelt_variables, over_file, settle_run,
+    settle_sidecar,
 };
 use crate::report::{FAILED, Log, wall_clock};
 
@@ -71,6 +73,7 @@ fn carry_out(command: Command, origins: &Origins, log: &Log) -> anyhow::Result<u
         Command::Status(args) => status(args, log),
         Command::Observe(args) => observe::observe(&ObservePlan::new(args)?),
         Command::History(args) => looking::history(&HistoryPlan::new(args)?, log),
+        Command::Done(args) => done::done(&DonePlan::new(args)?, log),
         Command::Wait(args) => looking::wait(&WaitPlan::new(args)?, log),
         Command::Resign(args) => steer::resign(&ResignPlan::new(args)?, log),
         Command::Pause(args) => steer::pause(&AskPlan::new(args.ask)?, log),

@@ -131,6 +131,7 @@ mod tests {
             pause: None,
             suspicion: None,
             division: elect_api::Division::Whole,
+            last: None,
             parts: Vec::new(),
         };
         let (elections, left_out) = (vec![seen], Vec::new());

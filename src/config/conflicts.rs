@@ -55,7 +55,7 @@ type Parts<'a> = (&'a [&'static str], bool, &'static str);
 /// Checks what was asked of `elect run`, and settles how long its pauses are.
 ///
 /// # Errors
-/// [`ConfigError::Alone`], or [`ConfigError::Delays`].
+/// [`ConfigError::Alone`], [`ConfigError::Undivided`], or [`ConfigError::Delays`].
 pub fn settle_run(args: &mut RunArgs, origins: &Origins) -> Result<(), ConfigError> {
     let of_health = of_health(&args.health);
     // Who was not well waits before it takes part again, too.
@@ -63,7 +63,14 @@ pub fn settle_run(args: &mut RunArgs, origins: &Origins) -> Result<(), ConfigErr
     let has_relapses = of_health.1 && comes_again;
     let has_pauses = args.restart.restart != Restart::Never || has_relapses;
     let of_pauses: Parts = (&["--restart-delay", "--restart-max-delay"], has_pauses, "--restart");
-    check(origins, &[of_hooks(&args.campaign.hooks), of_health, of_pauses])?;
+    let is_once = args.once.is_some() || args.once_per.is_some();
+    let of_once: Parts = (&["--once-attempts"], is_once, "--once");
+    check(origins, &[of_hooks(&args.campaign.hooks), of_health, of_pauses, of_once])?;
+    // What is started again would be one run, however often that is.
+    let counts_runs = is_once && args.once_attempts.is_some();
+    if counts_runs && args.restart.restart != Restart::Never {
+        return Err(ConfigError::Undivided { flag: "--once-attempts", with: "--restart" });
+    }
     if has_pauses { settle_delays(&mut args.restart, origins) } else { Ok(()) }
 }
 

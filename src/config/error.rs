@@ -46,7 +46,7 @@ pub enum ConfigError {
         /// The schemes of this build, for people.
         known: String,
     },
-    /// A flag was given that means nothing in an election that is divided like this.
+    /// A flag was given that does not go with another one, as it means nothing in an election that is divided like this.
     #[error("{flag} does not go with {with}")]
     Undivided {
         /// The flag.

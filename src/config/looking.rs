@@ -5,7 +5,7 @@ use elect_api::ElectionName;
 
 use super::plan::parse_election;
 use super::{BackendUrl, ConfigError, Goal, OutputFormat, stores};
-use crate::cli::{HistoryArgs, ObserveArgs, StatusArgs, TargetArgs, WaitArgs};
+use crate::cli::{DoneArgs, HistoryArgs, ObserveArgs, StatusArgs, TargetArgs, WaitArgs};
 
 /// An election, and the store that keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +92,51 @@ impl HistoryPlan {
     /// What is wrong with them, with a hint.
     pub fn new(args: HistoryArgs) -> Result<Self, ConfigError> {
         Ok(Self { target: Target::new(args.target)?, output: args.output, last: args.last })
+    }
+}
+
+/// What `elect done` is to do about the keys of an election.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Done {
+    /// Show this one, or all.
+    Show(Option<String>),
+    /// Remove this one, with its attempts.
+    Undo(String),
+    /// Add this one.
+    Record(String),
+}
+
+/// What `elect done` is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DonePlan {
+    /// The election.
+    pub target: Target,
+    /// What to do.
+    pub what: Done,
+    /// How long to wait while somebody else leads; without end if `None`.
+    pub timeout: Option<Duration>,
+    /// The form of the report.
+    pub output: OutputFormat,
+}
+
+impl DonePlan {
+    /// The plan that these arguments ask for.
+    ///
+    /// # Errors
+    /// What is wrong with them, with a hint.
+    pub fn new(args: DoneArgs) -> Result<Self, ConfigError> {
+        let DoneArgs { target, key, undo, record, timeout, output, .. } = args;
+        let what = match (key, undo, record) {
+            (_, true, true) => {
+                return Err(ConfigError::Undivided { flag: "--undo", with: "--record" });
+            }
+            (None, true, _) => return Err(ConfigError::Alone { flag: "--undo", with: "KEY" }),
+            (None, _, true) => return Err(ConfigError::Alone { flag: "--record", with: "KEY" }),
+            (Some(key), true, _) => Done::Undo(key),
+            (Some(key), _, true) => Done::Record(key),
+            (key, false, false) => Done::Show(key),
+        };
+        Ok(Self { target: Target::new(target)?, what, timeout, output })
     }
 }
 

@@ -130,11 +130,17 @@ pub fn candidate_id(label: &str) -> String {
 
 /// Whether people may mean the candidate of this id when they write `text`: the id, or its label.
 pub fn is_known_as(id: &str, text: &str) -> bool {
-    let is_nonce = |rest: &str| {
-        rest.len() == NONCE_LEN && rest.bytes().all(|letter| NONCE_LETTERS.contains(&letter))
-    };
     let rest = id.strip_prefix(text).map(|rest| rest.strip_prefix('-'));
     id == text || rest.flatten().is_some_and(is_nonce)
+}
+
+fn is_nonce(text: &str) -> bool {
+    text.len() == NONCE_LEN && text.bytes().all(|letter| NONCE_LETTERS.contains(&letter))
+}
+
+/// The label in an id of ours; any other id is its own label.
+pub(crate) fn label_of(id: &str) -> &str {
+    id.rsplit_once('-').filter(|(_, nonce)| is_nonce(nonce)).map_or(id, |(label, _)| label)
 }
 
 /// Checks a label that the user chose.
@@ -234,7 +240,9 @@ mod tests {
 mod identity_tests {
     use std::collections::HashSet;
 
-    use super::{ConfigError, candidate_id, host_name, is_known_as, label, label_of_host};
+    use super::{
+        ConfigError, candidate_id, host_name, is_known_as, label, label_of, label_of_host,
+    };
 
     #[test]
     fn labels_that_stay_one_word_everywhere() {
@@ -249,6 +257,8 @@ mod identity_tests {
     #[test]
     fn any_host_makes_a_label() {
         assert_eq!(label_of_host("web 1/ä"), "web-1--");
+        assert_eq!(label_of(&candidate_id("web-1")), "web-1");
+        assert_eq!(label_of("web-1"), "web-1");
         assert_eq!(label_of_host(&"x".repeat(80)).len(), 64);
         assert!(label(label_of_host(&host_name())).is_ok());
     }

@@ -1,5 +1,6 @@
 use std::env;
 use std::ffi::OsString;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -73,6 +74,8 @@ pub struct RunPlan {
     pub once: Option<String>,
     /// Or by the period that is current when we start.
     pub once_per: Option<Period>,
+    /// How many runs of that there may be among all candidates; any number if `None`.
+    pub once_attempts: Option<NonZeroU32>,
     /// What happens after leadership was lost.
     pub after_loss: AfterLoss,
     /// Where to write what happened.
@@ -119,6 +122,9 @@ impl RunPlan {
             restarts: restarts(&args.restart),
             relapses: pauses(&args.restart),
             health: HealthPlan::new(args.health),
+            once_attempts: args
+                .once_attempts
+                .filter(|_| args.once.is_some() || args.once_per.is_some()),
             once: args.once,
             once_per: args.once_per,
             after_loss: args.after_loss,

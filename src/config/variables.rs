@@ -30,7 +30,7 @@ pub const LEADER_BACKEND: &str = "ELECT_LEADER_BACKEND";
 /// keys: it would take part in its parent's election, overwrite its parent's outcome or lease, take its
 /// parent's work for its own, run its parent's hooks, look whether its parent's
 /// command is well, never end as its parent does not, or want its parent's port.
-pub const OF_ONE_RUN: [&str; 15] = [
+pub const OF_ONE_RUN: [&str; 16] = [
     "election",
     "health-cmd",
     "health-http",
@@ -42,6 +42,7 @@ pub const OF_ONE_RUN: [&str; 15] = [
     "on-lost",
     "once",
     "once-per",
+    "once-attempts",
     "outcome",
     "restart",
     "shards",

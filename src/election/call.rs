@@ -20,6 +20,8 @@ pub enum Call {
     Recall,
     /// To record that it is done.
     Record,
+    /// To count the run that is about to start, before anything is started: that there may be one more.
+    Attempt(Token),
     /// To tell all who take part that it matters who leads.
     Announce,
     /// Who is there, and who led last.
@@ -46,6 +48,7 @@ impl Call {
             Self::Settle => "settle",
             Self::Recall => "recall",
             Self::Record => "record",
+            Self::Attempt(_) => "attempt",
             Self::Announce => "announce",
             Self::Compare => "compare",
             Self::ReadHistory => "read_history",
@@ -83,6 +86,8 @@ pub enum Reply {
     Done(bool),
     /// Whether a note of ours is written: that it is done, or that we have begun.
     Written(Written),
+    /// Whether the run that is about to start is counted.
+    Attempted(Attempted),
     /// All who take part are told.
     Announced,
     /// Who is there, and who led last.
@@ -91,6 +96,17 @@ pub enum Reply {
     EndedWell(bool),
     /// Our place is gone.
     Resigned,
+}
+
+/// What came of the counting of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Attempted {
+    /// It counts.
+    Counted,
+    /// It is not counted, and is not to start: we do not lead, or something else was written meanwhile.
+    Uncounted,
+    /// It is not to start: as many have been counted as may be. The text names the last one.
+    UsedUp(String),
 }
 
 /// What a refresh found out.

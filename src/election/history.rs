@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use elect_api::{Cell, ElectionName, Error, ErrorKind, Store, Token, stamp, text};
 use serde::{Deserialize, Serialize};
@@ -13,6 +13,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::EndRecord;
+use super::once::{codes, exit_code};
+use crate::guard::Ended;
 
 /// How many leaderships are kept. Older ones are forgotten.
 pub const KEPT: usize = 50;
@@ -54,6 +56,16 @@ pub struct Record {
     end: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "text::words")]
     reason: Option<String>,
+    /// What was to be done once.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "text::name")]
+    key: Option<String>,
+    /// The code that its command exited with last, or the signal that ended it; and how long that ran, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    code: Option<u8>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    signal: Option<u8>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    took: Option<u64>,
     /// Something of its command may have been cut short.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     abrupt: bool,
@@ -75,14 +87,34 @@ pub async fn last_led(store: &dyn Store, election: &ElectionName) -> Result<Opti
 impl Record {
     /// A leadership that lasts, of the candidate with this id. `start` is its wall clock, in milliseconds since 1970.
     pub fn begun(token: Token, id: &str, start: u64) -> Self {
-        Self { token: token.get(), id: cut(id), start, end: None, reason: None, abrupt: false }
+        Self {
+            token: token.get(),
+            id: cut(id, LONGEST_WORDS),
+            start,
+            end: None,
+            reason: None,
+            key: None,
+            code: None,
+            signal: None,
+            took: None,
+            abrupt: false,
+        }
     }
 
-    /// The same, ended now, like this.
+    /// The same, for the sake of this key if there is one.
     #[must_use]
-    pub fn ended(self, words: &EndRecord) -> Self {
-        let reason = Some(cut(&words.reason));
-        Self { end: Some(stamp::display()), reason, abrupt: words.is_abrupt, ..self }
+    pub fn of(self, key: Option<&str>) -> Self {
+        Self { key: key.map(|key| cut(key, LONGEST_WORDS)), ..self }
+    }
+
+    /// The same, ended now, like this. `run` is how its command ended, and after how long, if it has.
+    #[must_use]
+    pub fn ended(self, words: &EndRecord, run: Option<(Ended, Duration)>) -> Self {
+        let (code, signal) = run.map_or((None, None), |(ended, _)| codes(ended));
+        let took = run.and_then(|(_, took)| u64::try_from(took.as_millis()).ok());
+        let reason = Some(cut(&words.reason, LONGEST_WORDS));
+        let end = Some(stamp::display());
+        Self { end, reason, code, signal, took, abrupt: words.is_abrupt, ..self }
     }
 
     /// The fencing token of the leadership.
@@ -104,6 +136,21 @@ impl Record {
     /// by that one's clock. `None` as long as nobody has said so.
     pub fn end(&self) -> Option<SystemTime> {
         self.end.and_then(stamp::read)
+    }
+
+    /// What was to be done once, if anything was.
+    pub fn key(&self) -> Option<&str> {
+        self.key.as_deref()
+    }
+
+    /// The code with which a shell would say that its command ended; `None` if nobody has said so.
+    pub fn exit_code(&self) -> Option<u8> {
+        exit_code(self.code, self.signal)
+    }
+
+    /// How long its command ran, the last time if that was started again; `None` if nobody has said so.
+    pub fn took(&self) -> Option<Duration> {
+        self.took.map(Duration::from_millis)
     }
 
     /// How it ended, if somebody has said so.
@@ -195,13 +242,14 @@ fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-fn cut(words: &str) -> String {
+/// The text, or so many bytes of it, with a mark.
+pub(super) fn cut(words: &str, longest: usize) -> String {
     const MARK: &str = "\u{2026}";
-    if words.len() <= LONGEST_WORDS {
+    if words.len() <= longest {
         return words.to_owned();
     }
     let fits = |end: &usize| words.is_char_boundary(*end);
-    let end = (0..=LONGEST_WORDS - MARK.len()).rev().find(fits).unwrap_or_default();
+    let end = (0..=longest - MARK.len()).rev().find(fits).unwrap_or_default();
     format!("{}{MARK}", &words[..end])
 }
 
@@ -236,7 +284,7 @@ mod tests {
         let begun = with(&History::default(), &record(7));
         assert_eq!(begun.last_token(), Some(Token::new(7)));
         assert_eq!((begun.records()[0].end(), begun.records()[0].reason()), (None, None));
-        let ended = with(&begun, &record(7).ended(&words("the command exited with 0")));
+        let ended = with(&begun, &record(7).ended(&words("the command exited with 0"), None));
         let [record] = ended.records() else { panic!("{ended:?}") };
         assert_eq!((record.id(), record.reason()), ("web7", Some("the command exited with 0")));
         assert_eq!(record.start(), stamp::read(7000));
@@ -245,7 +293,7 @@ mod tests {
 
     #[test]
     fn a_successor_closes_what_is_open_and_nothing_else() {
-        let history = [record(1).ended(&words("asked")), record(2), record(5)]
+        let history = [record(1).ended(&words("asked"), None), record(2), record(5)]
             .iter()
             .fold(History::default(), |history, record| with(&history, record));
         let [first, open, last] = history.records() else { panic!("{history:?}") };
@@ -261,9 +309,9 @@ mod tests {
         assert!(none.has_ended_well(), "nobody led");
         let open = with(&none, &record(1));
         assert!(!open.has_ended_well());
-        let closed = with(&open, &record(2).ended(&words("asked")));
+        let closed = with(&open, &record(2).ended(&words("asked"), None));
         assert!(closed.has_ended_well(), "whoever led before is not the last");
-        assert!(!with(&open, &record(1).ended(&abrupt)).has_ended_well());
+        assert!(!with(&open, &record(1).ended(&abrupt, None)).has_ended_well());
     }
 
     #[test]
@@ -279,7 +327,7 @@ mod tests {
         for token in 1..=60 {
             let id = format!("{token}{}", "\u{1}".repeat(10_000));
             let record = Record::begun(Token::new(token), &id, u64::MAX);
-            let note = history.note_with(&record.ended(&words(&"\u{10FFFF}".repeat(10_000))));
+            let note = history.note_with(&record.ended(&words(&"\u{10FFFF}".repeat(10_000)), None));
             assert!(note.len() <= LONGEST);
             history = History::read(Some(&note)).unwrap();
             assert_eq!(history.last_token(), Some(Token::new(token)));

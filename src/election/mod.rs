@@ -14,8 +14,8 @@
 //!
 //! Between a win and a start stand gates, each of one shape (`machine/gates`). One sees to it that all agree on what the
 //! election is divided into ([`division`]), one that what is to be done once was not done ([`once`]), one that people
-//! want somebody to lead ([`orders`]), one that nobody better is there ([`ranking`]), and one that the lock delay is
-//! over. The first two rule on whoever is about to join as well. A further condition of a start is a further gate;
+//! want somebody to lead ([`orders`]), one that nobody better is there ([`ranking`]), one that the lock delay is
+//! over, and one that the run is counted where only so many may be. The first two rule on whoever is about to join as well. A further condition of a start is a further gate;
 //! what people are told of it is a further [`Block`](machine::Block).
 //!
 //! A leader whose command has succeeded in what is to be done once says so in the election's note before it resigns.
@@ -44,4 +44,4 @@ pub mod slots;
 pub mod spread;
 pub mod timing;
 
-pub use call::{Answer, Call, Called, EndRecord, Ending, Reply};
+pub use call::{Answer, Attempted, Call, Called, EndRecord, Ending, Reply};

@@ -29,7 +29,7 @@ pub use manual::{
     SHELLS, completion_file, completions, explanation, flags, manual_page, manual_pages,
 };
 pub use observation::{Change, Observation};
-pub use observation::{HistoryReport, LeadershipReport};
+pub use observation::{DoneReport, HistoryReport, KeyReport, LeadershipReport};
 pub use outcome::{FAILED, LOST, NOT_ACQUIRED, NOT_EXECUTABLE, NOT_FOUND, Outcome};
 pub use outcome::{OutcomeFile, OutcomeRecord};
 pub use progress::{Line, Waiting};

@@ -192,6 +192,8 @@ pub enum Outcome {
     /// Another candidate leads, the election is paused or our priority is 0, and waiting was not asked for or is over:
     /// [`NOT_ACQUIRED`], or `-E`.
     NotAcquired,
+    /// There were as many runs of what `--once` names as `--once-attempts` permits: [`NOT_ACQUIRED`], or `-E`.
+    AttemptsUsedUp,
     /// elect itself failed: [`FAILED`].
     Failed,
     /// The command is there but cannot be executed: [`NOT_EXECUTABLE`].
@@ -234,7 +236,7 @@ impl Outcome {
             }
             Self::AlreadyDone => 0,
             Self::Lost | Self::SteppedDown => LOST,
-            Self::NotAcquired => conflict,
+            Self::NotAcquired | Self::AttemptsUsedUp => conflict,
             Self::Failed => FAILED,
             Self::NotExecutable => NOT_EXECUTABLE,
             Self::NotFound => NOT_FOUND,
@@ -263,6 +265,7 @@ impl Outcome {
             Self::Lost => "lost",
             Self::SteppedDown => "stepped_down",
             Self::NotAcquired => "not_acquired",
+            Self::AttemptsUsedUp => "attempts_used_up",
             Self::Failed => "failed",
             Self::NotExecutable => "not_executable",
             Self::NotFound => "not_found",

@@ -12,6 +12,8 @@ use crate::{ElectionName, Error, ErrorKind, Key, Store, Token, Wake};
 pub enum Cell<'a> {
     /// What `elect run --once` has done. A leader's seat writes it.
     Once,
+    /// How its runs went: how often each key was tried, by whom, and how that ended. A leader's seat writes it.
+    Runs,
     /// Who has led, and how that ended. A leader's seat writes it.
     History,
     /// What people ask of the election. Anybody who may write to the store writes it, by its version, whether the
@@ -25,7 +27,7 @@ pub enum Cell<'a> {
 
 impl Cell<'static> {
     /// Those that a leader's seat writes.
-    pub const OF_LEADERS: [Self; 2] = [Self::Once, Self::History];
+    pub const OF_LEADERS: [Self; 3] = [Self::Once, Self::Runs, Self::History];
 
     /// Those that wake who waits, or looks out over the election.
     pub const WATCHED: [Self; 2] = [Self::Control, Self::Once];
@@ -85,6 +87,7 @@ impl fmt::Display for Cell<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Once => f.write_str("what is done once"),
+            Self::Runs => f.write_str("how its runs went"),
             Self::History => f.write_str("the history"),
             Self::Control => f.write_str("what is asked"),
             Self::Fence(resource) => write!(f, "the fence of {resource}"),
@@ -238,6 +241,7 @@ mod tests {
         let (unchanged, leads) = (If::Version(0), If::Leads(Token::new(1)));
         for (cell, by_version, by_leader) in [
             (Cell::Once, false, false),
+            (Cell::Runs, false, false),
             (Cell::History, false, false),
             (Cell::Control, true, false),
             (Cell::Fence(&key), true, false),

@@ -28,8 +28,8 @@
 //! 9. **A survey disturbs nobody** and needs no candidate's rights. Neither does a look-out
 //!    ([`Store::changed`]): it wakes no waiter, makes nothing, and leaves nothing behind. The texts that a survey
 //!    shows are [clean](text), whoever wrote them.
-//! 10. **What a leader leaves is the leader's.** [`Cell::Once`] and [`Cell::History`] are written in one step with
-//!     the proof that the writer leads, and whoever leads later reads them. A leader's last words are written in one
+//! 10. **What a leader leaves is the leader's.** [`Cell::Once`], [`Cell::Runs`] and [`Cell::History`] are written in one
+//!     step with the proof that the writer leads, and whoever leads later reads them. A leader's last words are written in one
 //!     step with its resigning, which they never hold up. A cell is no entry, outlasts its writer, and
 //!     others do not count it. Whoever takes no part reads it too, as a survey does ([`Store::read`]).
 //! 11. **What is asked reaches everybody.** Whoever may write to the store writes [`Cell::Control`], also where nobody is

@@ -63,7 +63,7 @@ pub trait Seat: Send {
     /// May be dropped at any time.
     async fn read(&mut self, now: Boottime, cell: Cell<'_>) -> Result<Note, Error>;
 
-    /// Writes at most [`Cell::LONGEST`] bytes in place of what [`Cell::Once`] or [`Cell::History`] says, in one step
+    /// Writes at most [`Cell::LONGEST`] bytes in place of what a cell of leaders ([`Cell::OF_LEADERS`]) says, in one step
     /// with the proof that we lead with the token of the last [`Seat::refresh`] (law 10). Whoever leads after us reads
     /// it.
     ///

@@ -87,7 +87,7 @@ impl Doing {
     /// That a cell is written.
     pub(crate) const fn writing(cell: Cell<'_>) -> Self {
         Self::Write(match cell {
-            Cell::Once | Cell::History => "write a note to",
+            Cell::Once | Cell::Runs | Cell::History => "write a note to",
             Cell::Control => "write orders to",
             Cell::Fence(_) => "record a token in",
             Cell::Value(_) => "write a value to",

@@ -113,7 +113,7 @@ impl Keyspace {
     /// What the key of a cell begins with.
     pub(crate) fn above(&self, cell: Cell<'_>) -> &str {
         match cell {
-            Cell::Once | Cell::History | Cell::Control => &self.notes,
+            Cell::Once | Cell::Runs | Cell::History | Cell::Control => &self.notes,
             Cell::Fence(_) | Cell::Value(_) => &self.data,
         }
     }
@@ -123,6 +123,7 @@ impl Keyspace {
         let above = self.above(cell);
         match cell {
             Cell::Once => format!("{above}once"),
+            Cell::Runs => format!("{above}runs"),
             Cell::History => format!("{above}history"),
             Cell::Control => format!("{above}orders"),
             Cell::Fence(resource) => format!("{above}fence/{resource}"),

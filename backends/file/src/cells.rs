@@ -31,6 +31,7 @@ const HEAD: usize = 21;
 fn file_of(cell: Cell<'_>) -> String {
     match cell {
         Cell::Once => "note-once".to_owned(),
+        Cell::Runs => "note-runs".to_owned(),
         Cell::History => "note-history".to_owned(),
         Cell::Control => ORDERS.to_owned(),
         Cell::Fence(resource) => format!("fence-{resource}"),
@@ -83,7 +84,7 @@ fn decode(cell: Cell<'_>, bytes: Vec<u8>) -> Result<Versioned, &'static str> {
                 Err("holds no token: write the greatest one there that was used, in digits only")
             }
         },
-        Cell::Once | Cell::History | Cell::Value(_) => {
+        Cell::Once | Cell::Runs | Cell::History | Cell::Value(_) => {
             Ok(Versioned { bytes: Some(bytes), version: 0 })
         }
     }
@@ -134,7 +135,7 @@ pub(crate) fn write_as_leader(
 ) -> Result<(), Error> {
     let name = file_of(cell);
     match cell {
-        Cell::Once => atomic_file::replace(dir, &name, bytes),
+        Cell::Once | Cell::Runs => atomic_file::replace(dir, &name, bytes),
         Cell::History if durability.lasts(cell) => {
             two_place_file::replace_for_good(dir, &name, bytes)
         }

@@ -56,6 +56,8 @@ parts! {
     Priority = "priority",
     /// Killing below a guardian that does not do it.
     Takeover = "takeover",
+    /// Counting a run before it starts, where only so many may be.
+    CountFirst = "count-first",
     /// Proving a win again that is too old to start a command on.
     Reproof = "reproof",
     /// The guardian's refusal of a start that comes too late.

@@ -121,6 +121,7 @@ impl Settings {
         let (notes, data) = (self.path_of_notes(election), self.path_of_data(election));
         match cell {
             Cell::Once => format!("{notes}/once"),
+            Cell::Runs => format!("{notes}/runs"),
             Cell::History => format!("{notes}/history"),
             Cell::Control => format!("{notes}/orders"),
             Cell::Fence(resource) => format!("{data}/fence/{resource}"),

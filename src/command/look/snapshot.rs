@@ -9,7 +9,7 @@ use elect_api::{
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use crate::command::attempts::insist;
-use crate::election::history::last_led;
+use crate::election::history::{History, Record, last_led};
 use crate::election::orders::{Orders, Request};
 use crate::election::ranking::Field;
 use crate::guard;
@@ -70,6 +70,8 @@ pub(in crate::command) struct Seen {
     pub(in crate::command) suspicion: Option<Suspicion>,
     /// Into what it is divided.
     pub(in crate::command) division: Division,
+    /// The last leadership that is known, where nobody leads and the parts are looked at.
+    pub(in crate::command) last: Option<Record>,
     /// Each of its parts, if they were looked at.
     pub(in crate::command) parts: Vec<Self>,
 }
@@ -94,6 +96,7 @@ impl Seen {
         ElectionStatus::new(&self.election, store, &self.survey)
             .suspecting(self.suspicion)
             .paused(pause.map(|it| PauseStatus::new(it.by(), it.at(), it.reason())))
+            .after_last(self.last.as_ref())
             .divided(self.division, &self.survey, parts)
     }
 
@@ -202,6 +205,13 @@ impl Asking<'_> {
         seen
     }
 
+    /// The last leadership of an election, as far as that is to be known.
+    async fn last(&self, name: &ElectionName) -> Option<Record> {
+        let read = insist(&self.location, 1, async || self.store.read(name, Cell::History).await);
+        let history = History::read(read.await.ok()?.bytes.as_deref()).ok()?;
+        history.records().last().cloned()
+    }
+
     async fn see_within(&mut self, name: &ElectionName) -> anyhow::Result<Seen> {
         let mut whole = self.insist(async || see(self.store, name).await).await?;
         let mut all = room_with(self.seen, &whole)?;
@@ -214,6 +224,9 @@ impl Asking<'_> {
             while let Some(part) = looks.try_next().await? {
                 all = room_with(all, &part)?;
                 whole.parts.push(part);
+            }
+            if whole.survey.leader.is_none() && whole.division.is_whole() {
+                whole.last = self.last(name).await;
             }
         }
         self.seen = all;
@@ -298,6 +311,7 @@ pub(in crate::command) async fn see(
         answered,
         suspicion: None,
         division: orders.division(),
+        last: None,
         parts: Vec::new(),
     })
 }

@@ -318,8 +318,9 @@ impl Terms<'_> {
     /// Says how it ended, as loudly as it deserves.
     fn tell(&self, outcome: Outcome, reason: &str) {
         match outcome {
-            Outcome::NotAcquired if self.plan.conflict_exit_code == 0 => {}
-            Outcome::NotAcquired => self.log.warn(reason),
+            Outcome::NotAcquired | Outcome::AttemptsUsedUp if self.plan.conflict_exit_code == 0 => {
+            }
+            Outcome::NotAcquired | Outcome::AttemptsUsedUp => self.log.warn(reason),
             Outcome::Failed => self.log.error(reason),
             Outcome::NotExecutable | Outcome::NotFound => {
                 let program = self.candidate.command.as_str();
@@ -437,6 +438,7 @@ fn judge(verdict: Verdict, known: &Known<'_>) -> (Outcome, String) {
             (Outcome::NotAcquired, format!("{why}{}", leader.unwrap_or_default()))
         }
         Verdict::Unwanted(why) => (Outcome::NotAcquired, why),
+        Verdict::UsedUp(why) => (Outcome::AttemptsUsedUp, why),
         Verdict::Interrupted(signal) => {
             (Outcome::Interrupted(signal), format!("{} ended the wait", guard::signal_name(signal)))
         }

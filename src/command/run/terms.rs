@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,8 +13,8 @@ use tokio::sync::Semaphore;
 use crate::command::candidacy::{Charge, Hooks, environment};
 use crate::command::selftest::is_scratch;
 use crate::config::{BackendUrl, RunPlan, variables};
-use crate::election::driver::Candidacy;
-use crate::election::machine::{Heeds, Machine, Rules, Settles};
+use crate::election::driver::{Candidacy, Once};
+use crate::election::machine::{Counting, Heeds, Machine, Rules, Settles};
 use crate::election::slots::Slot;
 use crate::election::timing::{Timing, Wishes};
 use crate::guard::{Containment, Enclosure, Forked, Inherited, Redeem, Role, Settings, Starts};
@@ -211,7 +212,10 @@ impl<'a> Terms<'a> {
             election: &self.election,
             candidate: &self.candidate,
             ttl: self.wishes.ttl,
-            once: self.plan.once.as_deref(),
+            once: self.plan.once.as_deref().map(|key| {
+                let attempts = self.plan.once_attempts.map(NonZeroU32::get);
+                Once { key, attempts }
+            }),
             surveys: Some(&self.surveys),
         }
     }
@@ -244,6 +248,10 @@ impl<'a> Terms<'a> {
             // Whoever has led, holds shards, or a place in the roster, has reached the store.
             insists: self.has_led || self.shard.is_some(),
             once: self.plan.once.is_some(),
+            counting: match self.plan.once_attempts {
+                None => Counting::Off,
+                Some(_) => Counting::BeforeStart,
+            },
             division,
             settles,
             keeps_history: !is_scratch(&self.election),

@@ -239,7 +239,8 @@ impl Sidecar<'_> {
             | Verdict::Unreached
             | Verdict::NotStarted(_)
             | Verdict::MaxRun(..)
-            | Verdict::AlreadyDone => Err(anyhow::anyhow!("{location} did not answer in time")),
+            | Verdict::AlreadyDone
+            | Verdict::UsedUp(_) => Err(anyhow::anyhow!("{location} did not answer in time")),
         }
     }
 }

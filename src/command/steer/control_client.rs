@@ -288,10 +288,15 @@ impl<'a> ControlClient<'a> {
 
 /// What is asked by whoever runs this.
 pub(super) fn request(reason: Option<&str>) -> Request {
+    Request::new(who_asks(), reason.map(ToOwned::to_owned))
+}
+
+/// The user who runs this, and their machine.
+pub(in crate::command) fn who_asks() -> String {
     let uid = nix::unistd::getuid();
     let user = nix::unistd::User::from_uid(uid).ok().flatten();
     let name = user.map_or_else(|| uid.to_string(), |user| user.name);
-    Request::new(format!("{name}@{}", host_name()), reason.map(ToOwned::to_owned))
+    format!("{name}@{}", host_name())
 }
 
 /// Whether leadership with this token lasts.

@@ -7,6 +7,7 @@ mod priority;
 mod resign;
 
 use control_client::ControlClient;
+pub(super) use control_client::who_asks;
 pub(super) use pause::{pause, resume};
 pub(super) use priority::preempt;
 pub(super) use priority::priority;

@@ -11,20 +11,20 @@ use std::time::Duration;
 
 use elect_api::{
     Boottime, Candidate, Cell, Durability, ElectionName, Error, Note, Standing, Store, Survey,
-    Ticket, Token, Validity, Wake, stamp,
+    Ticket, Token, Validity, Wake, Written, stamp,
 };
 use tokio::sync::{Mutex, Semaphore};
 
-use crate::guard::Order;
 use crate::guard::switches::is_off;
+use crate::guard::{Ended, Order};
 
 pub use duty::{Duty, OnDuty};
 pub use ports::{Clock, Inbox, Observer, Tree, no_inbox};
 
-use self::requests::{PendingCall, Raw, SharedSeat};
+use self::requests::{PendingCall, Raw, Said, SharedSeat};
 use super::history::{History, Record};
 use super::machine::{Command, Event, Machine, News, Verdict};
-use super::once::Done;
+use super::once::{Done, Run, is_no_try};
 use super::orders::Orders;
 use super::{Answer, Call, Called, Ending, Reply};
 
@@ -39,10 +39,19 @@ pub struct Candidacy<'a> {
     pub candidate: &'a Candidate,
     /// The length of lease to ask for.
     pub ttl: Duration,
-    /// What is to be done once: the key that it is known by. As long as the machine's rules have it.
-    pub once: Option<&'a str>,
+    /// What is to be done once. As long as the machine's rules have it.
+    pub once: Option<Once<'a>>,
     /// How many surveys are under way at once, where this process has many candidacies: each may be large.
     pub surveys: Option<&'a Semaphore>,
+}
+
+/// What is to be done once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Once<'a> {
+    /// The key that it is known by.
+    pub key: &'a str,
+    /// How many runs of it there may be among all candidates; any number if `None`. As the machine's rules have it.
+    pub attempts: Option<u32>,
 }
 
 impl Candidacy<'_> {
@@ -62,6 +71,52 @@ async fn in_turn<T>(turns: Option<&Semaphore>, work: impl Future<Output = T>) ->
         None => None,
     };
     work.await
+}
+
+/// The last run of a leadership, as far as it has come.
+#[derive(Debug, Default)]
+struct Progress {
+    /// With which token it was counted, or may have been.
+    counted: Option<Token>,
+    /// Whether it is recorded that what is to be done once is done.
+    is_recorded: bool,
+    /// With which token it was ordered, unless it is known that nothing came of that. A guardian that dies in the middle
+    /// of it may have started something.
+    ordered: Option<Token>,
+    /// When it started, and what the wall clock showed then, in milliseconds since 1970.
+    started: Option<(Boottime, u64)>,
+    /// How it ended, and when.
+    ended: Option<(Ended, Boottime)>,
+}
+
+impl Progress {
+    fn follow(&mut self, now: Boottime, event: &Event) {
+        match event {
+            Event::Started => (self.started, self.ended) = (Some((now, stamp::display())), None),
+            Event::Ended(ended) | Event::EndedByKey(ended) => self.ended = Some((*ended, now)),
+            Event::NotStarted(_) => self.ordered = None,
+            _ => {}
+        }
+    }
+
+    /// How it ended, and how long it took, if it has.
+    fn outcome(&self) -> Option<(Ended, Duration)> {
+        let ((began, _), (ended, at)) = self.started.zip(self.ended)?;
+        Some((ended, at.since(began)))
+    }
+
+    /// What is to be said of it, where it is to be done once: how it ended, or that it does not count.
+    fn say(&self, candidate: &Candidate) -> Option<Said> {
+        match (self.counted, self.outcome()) {
+            (Some(token), _) if self.ordered.is_none() => Some(Said::Retracted(token)),
+            (Some(token), Some((ended, _))) if is_no_try(ended) => Some(Said::Retracted(token)),
+            (counted, Some((ended, took))) if counted.is_some() || self.is_recorded => {
+                let (_, stamp) = self.started?;
+                Some(Said::Ended(Run::begun(self.ordered?, candidate, stamp).ended(ended, took)))
+            }
+            _ => None,
+        }
+    }
 }
 
 type Look<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Survey, Error>> + Send + 'a>>;
@@ -90,6 +145,8 @@ struct Driver<'a> {
     /// What is known of those who led before, as last read, and since when we lead.
     history: History,
     began: Option<Record>,
+    /// The run of this leadership: the last one, if there were several.
+    run: Progress,
     /// The orders that the machine knows, and the version of what was read last.
     orders: Orders,
     ordered: u64,
@@ -130,6 +187,7 @@ pub async fn drive(
         others: None,
         history: History::default(),
         began: None,
+        run: Progress::default(),
         orders: Orders::default(),
         ordered: 0,
         ticket: None,
@@ -139,6 +197,7 @@ pub async fn drive(
     loop {
         driver.observer.happened(&event);
         let now = driver.clock.now();
+        driver.run.follow(now, &event);
         if machine.counts_time() {
             machine.clock_runs_at(driver.clock.rate());
         }
@@ -230,8 +289,13 @@ impl<'a> Driver<'a> {
             Call::Recall => requests::read(self.seat.clone()?, now, Cell::Once),
             Call::ReadHistory => requests::read(self.seat.clone()?, now, Cell::History),
             Call::Record => {
-                let note = self.done.clone().with(candidacy.once?);
+                let note = self.done.clone().with(candidacy.once?.key);
                 requests::write(self.seat.clone()?, now, (Cell::Once, Durability::Usual), note)
+            }
+            Call::Attempt(token) => {
+                self.run.counted = Some(*token);
+                let run = Run::begun(*token, candidacy.candidate, stamp::display());
+                requests::attempt(candidacy, self.seat.clone()?, now, run)?
             }
             Call::WriteHistory => {
                 let note = self.history.note_with(self.began.as_ref()?);
@@ -247,8 +311,12 @@ impl<'a> Driver<'a> {
                 self.wake = None;
                 self.tree.resigns();
                 let ended = self.began.take().zip(words.as_ref());
-                let note = ended.map(|(begun, words)| self.history.note_with(&begun.ended(words)));
-                requests::resign(self.seat.clone()?, note)
+                let run = std::mem::take(&mut self.run);
+                let ended = ended.map(|(begun, words)| begun.ended(words, run.outcome()));
+                let note = ended.map(|ended| self.history.note_with(&ended));
+                let said =
+                    candidacy.once.and_then(|once| Some((once.key, run.say(candidacy.candidate)?)));
+                requests::resign(self.seat.clone()?, now, note, said)
             }
         })
     }
@@ -293,6 +361,7 @@ impl<'a> Driver<'a> {
         let Some(seat) = self.seat.clone() else { return Ok(()) };
         // No request is under way: the win was its reply.
         let seat = seat.try_lock().map_err(io::Error::other)?;
+        self.run.ordered = Some(token);
         self.tree.start(token, &seat.holds())?;
         drop(seat);
         self.begin(token);
@@ -303,7 +372,8 @@ impl<'a> Driver<'a> {
     fn begin(&mut self, token: Token) -> Record {
         let known = self.began.take().filter(|begun| begun.token() == token);
         let id = &self.candidacy.candidate.id;
-        let begun = known.unwrap_or_else(|| Record::begun(token, id, stamp::display()));
+        let key = self.candidacy.once.map(|once| once.key);
+        let begun = known.unwrap_or_else(|| Record::begun(token, id, stamp::display()).of(key));
         self.began.insert(begun).clone()
     }
 
@@ -398,7 +468,7 @@ impl<'a> Driver<'a> {
     fn recalled(&mut self, note: Note) -> Result<bool, Error> {
         self.done = Done::read(note.bytes.as_deref())?;
         self.noted = Some(note.wake);
-        Ok(self.candidacy.once.is_some_and(|key| self.done.has(key)))
+        Ok(self.candidacy.once.is_some_and(|once| self.done.has(once.key)))
     }
 
     /// Whether whoever led last has ended well, as this note says. A power cut may have left anything.
@@ -413,7 +483,11 @@ impl<'a> Driver<'a> {
     fn answered(&mut self, call: Option<&Call>, answer: Result<Raw, Error>) -> Event {
         Event::Replied(match answer {
             Err(error) => Err(error),
-            Ok(Raw::Plain(reply)) => Ok(reply),
+            Ok(Raw::Plain(reply)) => {
+                self.run.is_recorded |=
+                    call == Some(&Call::Record) && matches!(reply, Reply::Written(Written::Yes(_)));
+                Ok(reply)
+            }
             Ok(Raw::Seat(seat)) => {
                 self.seat = Some(Arc::new(Mutex::new(seat)));
                 Ok(Reply::Opened)

@@ -3,15 +3,18 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use elect_api::{Boottime, Cell, Durability, Error, If, Note, Seat, Standing, Versioned};
+use elect_api::{
+    Boottime, Cell, Durability, Error, ErrorKind, If, Note, Seat, Standing, Token, Versioned,
+};
 use tokio::sync::Mutex;
 
-use super::Candidacy;
+use super::{Candidacy, Once};
 use crate::election::division;
 use crate::election::history::last_led;
+use crate::election::once::{Attempt, Run, Runs, quoted};
 use crate::election::orders::Orders;
 use crate::election::ranking::Field;
-use crate::election::{Ending, Reply};
+use crate::election::{Attempted, Ending, Reply};
 
 /// A call that is under way.
 pub(super) type PendingCall<'a> = Pin<Box<dyn Future<Output = Result<Raw, Error>> + Send + 'a>>;
@@ -92,10 +95,74 @@ pub(super) fn write(
     })
 }
 
-pub(super) fn resign<'a>(seat: SharedSeat, history: Option<Vec<u8>>) -> PendingCall<'a> {
+/// Counts the run that is about to start, in one step with the proof that we lead. Whether it was counted before, as the
+/// answer was lost, is seen by its token; nobody else has written since we won.
+pub(super) fn attempt<'a>(
+    candidacy: &Candidacy<'a>,
+    seat: SharedSeat,
+    now: Boottime,
+    run: Run,
+) -> Option<PendingCall<'a>> {
+    let Once { key, attempts } = candidacy.once?;
+    let (most, election) = (attempts?, candidacy.election);
+    Some(Box::pin(async move {
+        let mut seat = seat.lock().await;
+        let runs = read_runs(&mut **seat, now).await?;
+        let attempted = match runs.attempt(key, most, run) {
+            Attempt::Counted => Attempted::Counted,
+            Attempt::UsedUp(why) => {
+                let undo = format!("elect done {election} {} --undo", quoted(key));
+                Attempted::UsedUp(format!("{why}; `{undo}` permits as many again"))
+            }
+            Attempt::Write(note) => {
+                match seat.write(now, Cell::Runs, &note, Durability::Usual).await?.why_not() {
+                    None => Attempted::Counted,
+                    Some(_) => Attempted::Uncounted,
+                }
+            }
+        };
+        Ok(Raw::Plain(Reply::Attempted(attempted)))
+    }))
+}
+
+async fn read_runs(seat: &mut dyn Seat, now: Boottime) -> Result<Runs, Error> {
+    let note = seat.read(now, Cell::Runs).await?;
+    Runs::read(note.bytes.as_deref())
+}
+
+/// What is to be said of a run as we resign.
+pub(super) enum Said {
+    /// It has ended like this.
+    Ended(Run),
+    /// It was counted, and is none: it never started, or could not begin its work here.
+    Retracted(Token),
+}
+
+/// What is said of a run is for the eye, or in favour of one more: whatever becomes of it, we resign.
+async fn say(seat: &mut dyn Seat, now: Boottime, key: &str, said: Said) -> Result<(), Error> {
+    let runs = read_runs(seat, now).await?;
+    let note = match said {
+        Said::Ended(run) => Some(runs.ended(key, run)),
+        Said::Retracted(token) => runs.retracted(key, token),
+    };
+    let Some(note) = note else { return Ok(()) };
+    let written = seat.write(now, Cell::Runs, &note, Durability::Usual).await?;
+    written.why_not().map_or(Ok(()), |why| Err(Error::new(ErrorKind::Unreachable, why)))
+}
+
+pub(super) fn resign(
+    seat: SharedSeat,
+    now: Boottime,
+    history: Option<Vec<u8>>,
+    said: Option<(&str, Said)>,
+) -> PendingCall<'_> {
     Box::pin(async move {
+        let mut seat = seat.lock().await;
+        if let Some((key, said)) = said {
+            let _ = say(&mut **seat, now, key, said).await;
+        }
         let last = history.as_deref().map(|history| (Cell::History, history));
-        seat.lock().await.resign(last).await?;
+        seat.resign(last).await?;
         Ok(Raw::Plain(Reply::Resigned))
     })
 }

@@ -28,6 +28,8 @@ pub struct Rules {
     pub insists: bool,
     /// Whether what the command does is to be done once.
     pub once: bool,
+    /// Whether each run is counted before it starts.
+    pub counting: Counting,
     /// Into what we take the election to be divided.
     pub division: Division,
     /// When it is settled that all agree on that.
@@ -58,6 +60,7 @@ impl Rules {
             restarts: None,
             insists: false,
             once: false,
+            counting: Counting::Off,
             division: Division::Whole,
             settles: Settles::IfShown,
             id: id.to_owned(),
@@ -67,6 +70,15 @@ impl Rules {
             lock_delay: None,
         }
     }
+}
+
+/// Whether runs are counted, as there may be so many only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counting {
+    /// They are not.
+    Off,
+    /// Each is, before it starts.
+    BeforeStart,
 }
 
 /// When a candidate settles what an election is divided into.
@@ -334,6 +346,8 @@ pub enum Verdict {
     Withdrawn(String),
     /// What is to be done once was done already.
     AlreadyDone,
+    /// What is to be done once was tried as often as it may be, in these words.
+    UsedUp(String),
     /// Leadership was not to be had in time, for this reason.
     NotAcquired(&'static str),
     /// It was not to be had in time as people do not want us to lead, in these words.

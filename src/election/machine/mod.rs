@@ -22,9 +22,11 @@ use self::patience::Contact;
 use self::recording::HistoryProgress;
 use super::orders::Orders;
 use super::timing::Timing;
-use super::{Answer, Call, EndRecord, Reply};
+use super::{Answer, Attempted, Call, EndRecord, Reply};
 use crate::guard::switches::is_off;
-pub use messages::{Block, Command, Event, Heeds, News, Restarts, Rules, Settles, Verdict, Wait};
+pub use messages::{
+    Block, Command, Counting, Event, Heeds, News, Restarts, Rules, Settles, Verdict, Wait,
+};
 pub use obeying::Interrupts;
 pub use patience::LED;
 
@@ -231,7 +233,11 @@ impl Machine {
             Reply::Written(written) => self.history_written(now, &written),
             Reply::EndedWell(_) => self.history_read(now),
             // Nobody waits for it any more.
-            Reply::Agreement(_) | Reply::Done(_) | Reply::Announced | Reply::Field(_) => {
+            Reply::Agreement(_)
+            | Reply::Done(_)
+            | Reply::Attempted(_)
+            | Reply::Announced
+            | Reply::Field(_) => {
                 self.request = CallState::due(now);
             }
         }

@@ -7,7 +7,7 @@ use elect_api::{Boottime, Written};
 use super::gates::{Notice, Place, Ruling, View};
 use super::patience::CallState;
 use super::recording::HistoryProgress;
-use super::{Block, Call, Command, Heeds, Machine, News, Phase, Reply, Verdict};
+use super::{Attempted, Block, Call, Command, Heeds, Machine, News, Phase, Reply, Verdict};
 use crate::election::orders::Orders;
 
 impl Machine {
@@ -53,6 +53,10 @@ impl Machine {
                     return self.ask_again(now);
                 }
             }
+        }
+        if matches!(reply, Reply::Attempted(Attempted::Uncounted)) {
+            self.confirmed = None;
+            return self.ask_again(now);
         }
         self.heard();
         self.tell_gates(now, &Notice::Replied(reply));

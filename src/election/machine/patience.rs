@@ -78,7 +78,9 @@ impl Contact {
     pub(super) const fn asks(&mut self, call: &Call) {
         self.asked = match call {
             Call::Open | Call::Refresh | Call::Resign(_) => Asked::Place,
-            Call::Settle | Call::WriteHistory | Call::BeginHistory(_) => Asked::Mark,
+            Call::Settle | Call::Attempt(_) | Call::WriteHistory | Call::BeginHistory(_) => {
+                Asked::Mark
+            }
             _ => Asked::Other,
         };
     }

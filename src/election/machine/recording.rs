@@ -230,6 +230,7 @@ impl Machine {
             Verdict::NotStarted(_) => "the command could not be executed".to_owned(),
             Verdict::StoreFailed(error) => format!("nothing was started: {error}"),
             Verdict::AlreadyDone
+            | Verdict::UsedUp(_)
             | Verdict::NotAcquired(_)
             | Verdict::Unwanted(_)
             | Verdict::Unreached => "nothing was started".to_owned(),

@@ -8,7 +8,8 @@ use serde::Serialize;
 
 pub use self::division::{DivisionStatus, MemberStatus, PartKind};
 
-use super::{Suspicion, rfc3339};
+use super::{LeadershipReport, Suspicion, rfc3339};
+use crate::election::history::Record;
 
 /// What `elect status` reports: the same keys in JSON and YAML. They are stable; more may come.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -30,6 +31,9 @@ pub struct ElectionStatus {
     pub waiting: Vec<WaitingStatus>,
     /// Who wants nobody to lead; `null` if nobody does. A leader that is there even so is being stopped.
     pub paused: Option<PauseStatus>,
+    /// The last leadership, as `elect history` has it; not there where somebody leads, or nobody is known to have led.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<LeadershipReport>,
     /// Its slots or shards, each an election of its own; not there where it is one. The whole then has no leader,
     /// and who waits has no slot.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -140,6 +144,7 @@ impl ElectionStatus {
                 .map(|(entry, place)| WaitingStatus::new(entry, place))
                 .collect(),
             paused: None,
+            last: None,
             division: None,
             past: None,
         }
@@ -166,6 +171,13 @@ impl ElectionStatus {
     pub fn paused(mut self, pause: Option<PauseStatus>) -> Self {
         self.paused = pause;
         self
+    }
+
+    /// The same, with the last leadership that is known.
+    #[must_use]
+    pub fn after_last(self, last: Option<&Record>) -> Self {
+        let last = last.filter(|_| self.leader.is_none()).map(LeadershipReport::new);
+        Self { last, ..self }
     }
 
     /// With how suspicious its leader is.

@@ -101,7 +101,7 @@ impl ElectionStatus {
     fn rows(&self, now: SystemTime) -> Vec<Cells> {
         let name = &self.election;
         let first = self.leader.as_ref().map(|leader| leader.cells(name, now));
-        let first = first.unwrap_or_else(|| self.without_leader());
+        let first = first.unwrap_or_else(|| self.without_leader(now));
         // Whoever leads while it is paused has yet to hand over.
         let pause = self.paused.as_ref().filter(|_| self.leader.is_some());
         let pause = pause.map(|pause| self.row("paused", pause.in_words()));
@@ -119,7 +119,7 @@ impl ElectionStatus {
     }
 
     /// What stands in the place of a leader.
-    fn without_leader(&self) -> Cells {
+    fn without_leader(&self, now: SystemTime) -> Cells {
         let (role, id) = match (&self.past, &self.paused, &self.division) {
             (Some(Past { leader: None }), ..) => ("unknown", String::new()),
             (Some(Past { leader: Some(id) }), ..) => ("unknown", format!("was {id}")),
@@ -128,7 +128,10 @@ impl ElectionStatus {
                 let words = format!("{} of {} led", division.led(), division.parts.len());
                 (division.kind.as_str(), words)
             }
-            (None, None, None) => ("no-leader", String::new()),
+            (None, None, None) => {
+                let last = self.last.as_ref().map(|last| format!("last: {}", last.in_words(now)));
+                ("no-leader", last.unwrap_or_default())
+            }
         };
         self.row(role, id)
     }

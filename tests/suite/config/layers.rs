@@ -105,7 +105,7 @@ fn every_flag_can_be_set_in_the_file() {
                 containment: cgroup\nrequire-containment: scan\n\
                 restart: always\nrestart-delay: 2s\nrestart-max-delay: 3m\n\
                 stop-timeout: \"1h30m\"\nhold: 0\nafter-loss: campaign\noutcome: /x y\nquiet: no\n\
-                verbose: on\nlog-format: json\noutput: yaml\nonce: today\nhttp: 9090\n\
+                verbose: on\nlog-format: json\noutput: yaml\nonce: today\nonce-attempts: 3\nhttp: 9090\n\
                 lease-file: /x\ngrace: 2s\nhealth-http: http://127.0.0.1:1/\n\
                 health-cmd: curl -d a@b http://x\nhealth-interval: 1s\nhealth-timeout: 1s\n\
                 health-threshold: 2\nwatch: no\nfor: vacant\ntimeout: 5m\nreason: a change\nlast: 10\n\

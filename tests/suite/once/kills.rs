@@ -25,6 +25,8 @@ struct Arena {
     rng: Rng,
     /// Of leases, where they have one.
     ttl: &'static str,
+    /// How many runs of a key there may be; any number if it is empty.
+    attempts: &'static str,
     rounds: usize,
     kills: usize,
 }
@@ -34,6 +36,7 @@ impl Arena {
         let brief = self.oracle.stamper(&format!("{}.{host}", self.rounds)).children(1);
         let brief = brief.lasting(Duration::from_millis(self.rng.u64(0..80)));
         let elect = self.scene.once(key).env("ELECT_TTL", self.ttl);
+        let elect = elect.env("ELECT_ONCE_ATTEMPTS", self.attempts);
         elect.arg("--").args(brief.command()).spawn()
     }
 
@@ -62,6 +65,31 @@ impl Arena {
         let guardian = children(wrapper).into_iter().find(is_guardian);
         let victim = guardian.filter(|_| self.rng.bool()).unwrap_or(wrapper);
         kill(Pid::from_raw(victim), Signal::SIGKILL).is_ok()
+    }
+
+    /// Some hosts contend for a key of which there may be so many runs, and so many are killed, until it is done or may
+    /// not be tried any more. Returns whether the latter was so.
+    fn exhaust(&mut self, key: &str, strikes: usize, most: usize) -> bool {
+        let first = self.rounds + 1;
+        let (codes, runs) = loop {
+            self.rounds += 1;
+            let mut hosts: Vec<Running> = (0..HOSTS).map(|host| self.start(key, host)).collect();
+            for _ in 0..strikes {
+                // Not to wait for anything: the moment of the kill is what varies.
+                let micros = u64::try_from(LATEST.as_micros()).unwrap_or(u64::MAX);
+                thread::sleep(Duration::from_micros(self.rng.u64(..micros)));
+                self.kills += usize::from(self.strike(&mut hosts));
+            }
+            let codes: Vec<i32> = hosts.into_iter().map(|host| host.wait().code()).collect();
+            let round_of = |run: &Run| run.tag.split('.').next()?.parse::<usize>().ok();
+            let runs = self.oracle.assert_sound().into_iter();
+            let runs = runs.filter(|run| round_of(run) >= Some(first)).count();
+            if codes.iter().any(|code| [0, 75].contains(code)) {
+                break (codes, runs);
+            }
+        };
+        assert!(runs <= most, "{key}: {runs} runs, {most} permitted");
+        codes.contains(&75)
     }
 
     /// Some hosts contend for a key, and up to so many are killed. Says whether it is done by now.
@@ -93,14 +121,31 @@ impl Arena {
     }
 }
 
-fn is_done_once_in_spite_of_kills(brand: Option<Brand>) {
+fn arena(brand: Option<Brand>, attempts: &'static str) -> Arena {
     let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or_else(|| fastrand::u64(..));
     println!("the same choices again, if not the same timing: SEED={seed}");
     let rng = Rng::with_seed(seed);
     let ttl = if brand.is_some() { "5s" } else { "" };
-    let mut arena =
-        Arena { scene: Scene::new(brand), oracle: Oracle::new(), rng, ttl, rounds: 0, kills: 0 };
+    let (scene, oracle) = (Scene::new(brand), Oracle::new());
+    Arena { scene, oracle, rng, ttl, attempts, rounds: 0, kills: 0 }
+}
+
+/// Whoever is killed between the count and the start has used up a run all the same.
+fn there_are_no_more_runs_than_permitted(brand: Option<Brand>) {
+    let mut arena = arena(brand, "2");
+    let keys = 25;
+    let used_up = (0..keys).filter(|key| {
+        let strikes = arena.rng.usize(2..=HOSTS + 1);
+        arena.exhaust(&format!("k{key}"), strikes, 2)
+    });
+    let used_up = used_up.count();
+    println!("{} kills, {used_up} of {keys} keys used up", arena.kills);
+    assert!(used_up > 0 && arena.kills >= keys, "{used_up} keys used up, {} kills", arena.kills);
+}
+
+fn is_done_once_in_spite_of_kills(brand: Option<Brand>) {
+    let mut arena = arena(brand, "");
     let (mut number, mut reopened) = (0, 0);
     while arena.kills < KILLS {
         let key = format!("k{number}");
@@ -133,4 +178,19 @@ fn in_etcd() {
 #[test]
 fn in_zookeeper() {
     is_done_once_in_spite_of_kills(Some(Brand::ZooKeeper));
+}
+
+#[test]
+fn attempts_on_the_local_disk() {
+    there_are_no_more_runs_than_permitted(None);
+}
+
+#[test]
+fn attempts_in_etcd() {
+    there_are_no_more_runs_than_permitted(Some(Brand::Etcd));
+}
+
+#[test]
+fn attempts_in_zookeeper() {
+    there_are_no_more_runs_than_permitted(Some(Brand::ZooKeeper));
 }

@@ -1,13 +1,20 @@
 //! What is to be done once, on every store.
 
+mod attempts;
 mod crontab;
+mod details;
 mod kills;
 
 use std::fs;
+use std::time::Duration;
 
+use elect::config;
+use elect::election::once::KEPT;
+use elect::guard::now;
+use elect_api::{Candidate, Cell, Durability, Standing};
 use elect_testkit::program::{Elect, Ended, eventually, state};
 use nix::sys::signal::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::real::{Brand, Cluster};
@@ -54,6 +61,27 @@ impl Scene {
     #[track_caller]
     fn awaits(&self, word: &str) {
         eventually("a word of the command", || (self.word() == word).then_some(()));
+    }
+
+    /// What `elect done` shows of this key.
+    fn key(&self, key: &str) -> Value {
+        let shown = self.elect("done").args(["-o", "json", "nightly", key]).run();
+        let report: Value = serde_json::from_str(&shown.stdout).expect("JSON");
+        report["keys"][0].clone()
+    }
+
+    /// Writes a note as a leader that is none of ours.
+    async fn plant(&self, cell: Cell<'_>, note: &[u8]) {
+        let store = config::connect(&self.url.parse().expect("a good URL")).expect("a store");
+        let name = "nightly".parse().expect("a good name");
+        let ttl = Duration::from_secs(10);
+        let mut seat =
+            store.open(&name, &Candidate::foreign("planter"), ttl).await.expect("a seat");
+        let standing = seat.refresh(now()).await.expect("a standing");
+        assert!(matches!(standing, Standing::Leading { .. }), "it does not lead");
+        let written = seat.write(now(), cell, note, Durability::Usual).await.expect("an answer");
+        assert_eq!(written.why_not(), None);
+        seat.resign(None).await.expect("a resign");
     }
 
     fn raise(&self, flag: &str) {
@@ -143,10 +171,13 @@ fn a_waiter_hears_of_it_past_one_that_is_stopped(scene: &Scene) {
     assert_eq!(scene.word(), "a\n");
 }
 
-fn only_the_last_sixty_four_are_known(scene: &Scene) {
-    for key in 0..=elect::election::once::KEPT {
-        scene.once(&format!("key {key}")).arg("true").run().exits(0);
-    }
+fn only_so_many_keys_are_known(scene: &Scene) {
+    let keys = |range: std::ops::Range<usize>| range.map(|n| format!("key {n}")).collect();
+    let all: Vec<String> = keys(0..KEPT);
+    let note = json!({ "done": all }).to_string();
+    elect_testkit::run("many keys", scene.plant(Cell::Once, note.as_bytes()));
+    was_done_already(scene.once("key 0").sh(BRIEF).arg("0").run());
+    scene.once("one more").arg("true").run().exits(0);
     was_done_already(scene.once("key 1").sh(BRIEF).arg("1").run());
     scene.once("key 0").sh(BRIEF).arg("0").run().exits(0);
     assert_eq!(scene.word(), "0\n");
@@ -180,16 +211,17 @@ fn the_command_does_not_inherit_it(scene: &Scene) {
 macro_rules! on_every_store {
     ($($test:ident)*) => {
         mod file {
-            $(#[test] fn $test() { super::$test(&super::Scene::new(None)); })*
+            $(#[test] fn $test() { super::$test(&crate::once::Scene::new(None)); })*
         }
         mod etcd {
-            $(#[test] fn $test() { super::$test(&super::Scene::new(Some(super::Brand::Etcd))); })*
+            $(#[test] fn $test() { super::$test(&crate::once::Scene::new(Some(crate::real::Brand::Etcd))); })*
         }
         mod zookeeper {
-            $(#[test] fn $test() { super::$test(&super::Scene::new(Some(super::Brand::ZooKeeper))); })*
+            $(#[test] fn $test() { super::$test(&crate::once::Scene::new(Some(crate::real::Brand::ZooKeeper))); })*
         }
     };
 }
+use on_every_store;
 
 mod periods;
 
@@ -198,7 +230,7 @@ on_every_store! {
     a_run_that_fails_leaves_it_to_the_next
     who_is_killed_has_not_done_it
     a_waiter_hears_of_it_past_one_that_is_stopped
-    only_the_last_sixty_four_are_known
+    only_so_many_keys_are_known
     the_outcome_tells
     the_command_does_not_inherit_it
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use elect_testkit::program::{Elect, Ended};
 
-use super::{BRIEF, Brand, STAY, Scene, was_done_already};
+use super::{BRIEF, STAY, Scene, was_done_already};
 use crate::support::WallClock;
 
 /// Zones whose dates differ for most of a day, and one with summer time.

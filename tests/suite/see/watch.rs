@@ -84,7 +84,7 @@ fn the_picture_follows_the_election(arena: &Arena) {
     crash(one);
     sees(&mut terminal, "leader", "-", "two-");
     crash(two);
-    sees(&mut terminal, "no-leader", "-", "-");
+    sees(&mut terminal, "no-leader", "-", "last:");
     end(&mut terminal);
     let all = terminal.all();
     let drawn = &all[all.find(ENTER).unwrap()..all.find(LEAVE).unwrap()];

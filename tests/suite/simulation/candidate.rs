@@ -7,8 +7,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use elect::election::Called;
-use elect::election::driver::{self, Candidacy};
-use elect::election::machine::{Event, Machine, News, Rules, Verdict};
+use elect::election::driver::{self, Candidacy, Once};
+use elect::election::machine::{Counting, Event, Machine, News, Rules, Verdict};
 use elect::election::timing::{Timing, Wishes};
 use elect::guard::Deadlines;
 use elect_api::{Candidate, Removal, Store, Survey, Ticket};
@@ -84,6 +84,9 @@ impl driver::Observer for Narrator {
     }
 }
 
+/// What all runs are counted under.
+pub(crate) const KEY: &str = "k";
+
 /// Who runs.
 #[derive(Clone)]
 pub(crate) struct Name {
@@ -106,6 +109,7 @@ pub(crate) fn start(
         game.stage.clone(),
         name.clone(),
         punctual.then_some(game.plan.dying),
+        game.plan.counting,
     );
     let (tree, inbox, strings, process) = guardian::pair(Arc::clone(&witness), chance, &game.plan);
     tokio::spawn({
@@ -183,7 +187,12 @@ async fn campaign(
     let wishes = Wishes { ttl: game.plan.ttl, ..Wishes::default() };
     let timing =
         Timing::new(&wishes, store.profile().lease).expect("the default grace fits every TTL");
-    let rules = Rules { restarts: game.plan.restarts, insists: true, ..Rules::of(&id, priority) };
+    let rules = Rules {
+        restarts: game.plan.restarts,
+        counting: game.plan.counting,
+        insists: true,
+        ..Rules::of(&id, priority)
+    };
     let mut narrator = Narrator {
         id: id.clone(),
         host: Arc::clone(&host),
@@ -203,7 +212,8 @@ async fn campaign(
         election: &game.election,
         candidate: &candidate,
         ttl: game.plan.ttl,
-        once: None,
+        once: (game.plan.counting == Counting::BeforeStart)
+            .then_some(Once { key: KEY, attempts: Some(u32::MAX) }),
         surveys: None,
     };
     let machine = Machine::new(rules, timing, host.now(), seed);

@@ -26,7 +26,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use elect_api::{Boottime, ElectionName};
+use elect::election::machine::Counting;
+use elect::election::once::{Key, Runs};
+use elect_api::{Boottime, Cell, ElectionName};
 use elect_testkit::sim::{Cause, Clock, Controls, Sim, TokioClock};
 
 use self::plan::{Plan, Scene};
@@ -151,6 +153,17 @@ impl Game {
         }
     }
 
+    /// That no more trees ran than were counted.
+    async fn compare_with_the_count(&self) {
+        let note = self.sim.connect().read(&self.election, Cell::Runs).await.expect("an answer");
+        let runs = Runs::read(note.bytes.as_deref()).expect("what was written here");
+        let counted = runs.of(candidate::KEY).map_or(0, Key::tries);
+        let ran = self.stage.trees().len();
+        if usize::try_from(counted).unwrap_or_default() < ran {
+            self.stage.blame("more runs than were counted", format!("{ran}, counted {counted}"));
+        }
+    }
+
     /// Lets time pass, unless something is wrong already.
     async fn pass(&self, span: Duration) {
         let end = self.clock.now() + span;
@@ -231,6 +244,9 @@ pub(crate) fn play(plan: Plan) -> Outcome {
             game.recover(&crew).await;
             game.close(&crew).await;
             game.compare_with_the_store();
+            if game.plan.counting == Counting::BeforeStart {
+                game.compare_with_the_count().await;
+            }
         }
         Outcome {
             broken: game.stage.broken(),

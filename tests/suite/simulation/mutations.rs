@@ -12,6 +12,8 @@ use crate::real::GUARDS;
 #[derive(Clone, Copy)]
 enum Where {
     Game(Scene),
+    /// The same, with all faults, where runs are counted.
+    Counting,
     Orders,
 }
 
@@ -86,6 +88,11 @@ pub(crate) const ROWS: &[Row] = &[
     row(Part::OneWake, FAULTS, "a change wakes the next waiter only"),
     row(Part::Backoff, HERD, "pauses between requests that fail grow"),
     row(Part::Jitter, HERD, "and differ from candidate to candidate"),
+    row(
+        Part::CountFirst,
+        Where::Counting,
+        "a run of which there may be so many is counted before it starts",
+    ),
     row(Part::Comparison, RANKS, "who wins looks whether a better one is there"),
     row(Part::StandBackOnce, SHIRKER, "who has stood back for somebody does not do so again"),
     row(Part::Sinking, SHIRKER, "the longer nobody leads, the less a better one counts"),
@@ -98,6 +105,10 @@ impl Row {
     fn play(&self, seed: u64) -> Option<Breach> {
         match self.scene {
             Where::Game(scene) => super::play(Plan::new(scene, seed)).broken.into_iter().next(),
+            Where::Counting => {
+                let plan = Plan::new(Scene::Faults, seed).counting();
+                super::play(plan).broken.into_iter().next()
+            }
             Where::Orders => orders::play(seed),
         }
     }
@@ -180,6 +191,7 @@ each! {
     one_wake: OneWake,
     backoff: Backoff,
     jitter: Jitter,
+    count_first: CountFirst,
     comparison: Comparison,
     stand_back_once: StandBackOnce,
     sinking: Sinking,

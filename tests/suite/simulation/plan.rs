@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use elect::election::machine::Restarts;
+use elect::election::machine::{Counting, Restarts};
 use elect_api::Candidate;
 use elect_testkit::sim::{Expiry, Kind, Options};
 
@@ -97,6 +97,8 @@ pub(crate) struct Plan {
     pub(crate) steers: bool,
     /// Whether a leader's command that fails is started again.
     pub(crate) restarts: Option<Restarts>,
+    /// Whether runs are counted before they start.
+    pub(crate) counting: Counting,
     pub(crate) crash: Option<Crash>,
 }
 
@@ -146,6 +148,11 @@ impl Plan {
     /// The same with somebody who steers.
     pub(crate) fn steered(self) -> Self {
         Self { steers: true, ..self }
+    }
+
+    /// The same with runs that are counted before they start.
+    pub(crate) fn counting(self) -> Self {
+        Self { counting: Counting::BeforeStart, ..self }
     }
 
     /// The same with commands that fail and are started again, soon or after longer than a lease.
@@ -233,6 +240,7 @@ impl Plan {
             returns: scene == Scene::Removals && seed % 2 == 1,
             steers: false,
             restarts: None,
+            counting: Counting::Off,
             crash: None,
         };
         match scene {

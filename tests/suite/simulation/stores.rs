@@ -165,7 +165,11 @@ impl Seat for SeenSeat {
     }
 
     async fn read(&mut self, now: Boottime, cell: Cell<'_>) -> Result<Note, Error> {
-        self.inner.read(now, cell).await
+        let note = self.inner.read(now, cell).await?;
+        if let (Cell::Runs, Some(bytes)) = (cell, &note.bytes) {
+            self.witness.counts(bytes);
+        }
+        Ok(note)
     }
 
     async fn write(
@@ -175,7 +179,11 @@ impl Seat for SeenSeat {
         bytes: &[u8],
         durability: Durability,
     ) -> Result<Written, Error> {
-        self.inner.write(now, cell, bytes, durability).await
+        let written = self.inner.write(now, cell, bytes, durability).await?;
+        if cell == Cell::Runs && written.why_not().is_none() {
+            self.witness.counts(bytes);
+        }
+        Ok(written)
     }
 
     fn ticket(&self) -> Option<Ticket> {

@@ -63,6 +63,18 @@ fn nothing_starts_during_a_pause() {
     println!("{faults:?}");
 }
 
+/// Whatever befalls whom: a reply that is lost, a crash between the count and the start.
+#[test]
+fn each_run_is_counted_before_it_starts() {
+    let mut trees = 0;
+    for seed in seeds_from(1).take(40) {
+        trees += expect_peace(Plan::short(seed).counting().steered()).trees;
+        trees += expect_peace(Plan::new(Scene::Faults, seed).counting()).trees;
+    }
+    assert!(trees > 500, "{trees}");
+    println!("{trees} command trees");
+}
+
 #[test]
 fn a_command_that_is_started_again_breaks_nothing() {
     let mut again = 0;

@@ -3,11 +3,13 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use elect::election::machine::Counting;
+use elect::election::once::{Key, Run, Runs};
 use elect::election::orders::Orders;
 use elect_api::{Boottime, Token};
 use elect_testkit::sim::Clock;
 
-use super::candidate::Name;
+use super::candidate::{KEY, Name};
 use super::host::Host;
 use super::stage::Stage;
 
@@ -26,6 +28,8 @@ struct Seen {
     over: Option<Boottime>,
     /// Our entry is gone, and the seat was not resigned since.
     gone: bool,
+    /// The token of the run that the store has shown to be counted last.
+    counted: Option<Token>,
     /// The priority that the orders of the newest answer give to us, if they do.
     priority: Option<u32>,
 }
@@ -37,6 +41,8 @@ pub(crate) struct Witness {
     name: Name,
     /// How long a tree takes to die, where nobody is stopped or suspended: what is to happen at once does.
     dying: Option<Duration>,
+    /// Whether runs are counted before they start.
+    counting: Counting,
     seen: Mutex<Seen>,
 }
 
@@ -46,8 +52,9 @@ impl Witness {
         stage: Stage,
         name: Name,
         dying: Option<Duration>,
+        counting: Counting,
     ) -> Arc<Self> {
-        Arc::new(Self { host, stage, name, dying, seen: Mutex::default() })
+        Arc::new(Self { host, stage, name, dying, counting, seen: Mutex::default() })
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
@@ -106,8 +113,19 @@ impl Witness {
         if self.seen().priority == Some(0) {
             self.blame("a candidate of priority 0 starts its command", "");
         }
+        let counted = self.seen().counted;
+        if self.counting == Counting::BeforeStart && counted != Some(token) {
+            let how = format!("{token}, and {counted:?} was counted last");
+            self.blame("a run starts that is not counted", &how);
+        }
         self.stage.choose(self.host.world.now(), &self.name);
         self.seen().started = Some(token);
+    }
+
+    /// The store has these runs, or has taken them.
+    pub(crate) fn counts(&self, note: &[u8]) {
+        let runs = Runs::read(Some(note)).expect("what was written here");
+        self.seen().counted = runs.of(KEY).and_then(Key::last).map(Run::token);
     }
 
     pub(crate) fn renewed(&self) {

@@ -13,7 +13,9 @@ fn cells_are_the_keys_that_they_always_were() {
         let mut leader = Runner::new(&etcd.url(), "leader").await;
         let token = leader.lead().await;
         let name = "x".parse().expect("a key");
-        for (cell, bytes) in [(Cell::Once, &b"done"[..]), (Cell::History, b"led")] {
+        for (cell, bytes) in
+            [(Cell::Once, &b"done"[..]), (Cell::Runs, b"ran"), (Cell::History, b"led")]
+        {
             let (now, usual) = (oracle::now(), Durability::Usual);
             let written = leader.seat.write(now, cell, bytes, usual).await.expect("an answer");
             assert_eq!(written.why_not(), None);
@@ -29,6 +31,7 @@ fn cells_are_the_keys_that_they_always_were() {
         fence(store, &job(), &name, token).await.expect("an answer");
         for (key, text) in [
             ("elect/.notes/job/once", "done"),
+            ("elect/.notes/job/runs", "ran"),
             ("elect/.notes/job/history", "led"),
             ("elect/.notes/job/orders", "asked"),
             ("elect/.data/job/value/x", "kept"),
@@ -38,6 +41,6 @@ fn cells_are_the_keys_that_they_always_were() {
         }
         // And no others.
         let all = etcd.ctl(&["get", "--prefix", "--keys-only", "elect/."]);
-        assert_eq!(all.split_whitespace().count(), 6, "{all}");
+        assert_eq!(all.split_whitespace().count(), 7, "{all}");
     });
 }

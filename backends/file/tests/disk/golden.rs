@@ -14,7 +14,9 @@ fn cells_are_the_files_that_they_always_were() {
         let mut leader = Contender::new(&bench, "leader").await;
         let token = leader.lead().await;
         let name = "x".parse().unwrap();
-        for (cell, bytes) in [(Cell::Once, &b"done"[..]), (Cell::History, b"led")] {
+        for (cell, bytes) in
+            [(Cell::Once, &b"done"[..]), (Cell::Runs, b"ran"), (Cell::History, b"led")]
+        {
             let now = bench.now();
             let written = leader.seat().write(now, cell, bytes, Durability::Usual).await.unwrap();
             assert_eq!(written.why_not(), None);
@@ -29,6 +31,7 @@ fn cells_are_the_files_that_they_always_were() {
         let read = |name: &str| fs::read_to_string(hall(&disk).join(name)).unwrap();
         for (file, text) in [
             ("note-once", "done".to_owned()),
+            ("note-runs", "ran".to_owned()),
             ("orders", format!("{version}\nasked")),
             ("value-x", "kept".to_owned()),
             ("fence-x", token.to_string()),

@@ -10,7 +10,7 @@ const TRIES: usize = 8;
 
 const fn op_of(cell: Cell<'_>) -> Op {
     match cell {
-        Cell::Once | Cell::History => Op::Note,
+        Cell::Once | Cell::Runs | Cell::History => Op::Note,
         Cell::Control => Op::Orders,
         Cell::Fence(_) | Cell::Value(_) => Op::Data,
     }
@@ -105,6 +105,7 @@ impl From<Cell<'_>> for Name {
     fn from(cell: Cell<'_>) -> Self {
         match cell {
             Cell::Once => Self::Once,
+            Cell::Runs => Self::Runs,
             Cell::History => Self::History,
             Cell::Control => Self::Control,
             Cell::Fence(resource) => Self::Fence(resource.clone()),

@@ -130,6 +130,8 @@ pub enum Ask {
 pub enum Name {
     /// [`Cell::Once`](elect_api::Cell::Once).
     Once,
+    /// [`Cell::Runs`](elect_api::Cell::Runs).
+    Runs,
     /// [`Cell::History`](elect_api::Cell::History).
     History,
     /// [`Cell::Control`](elect_api::Cell::Control).

@@ -15,7 +15,9 @@ fn cells_are_the_nodes_that_they_always_were() {
         let mut leader = seat(&servers.url(), "leader", TTL).await;
         let token = lead(leader.as_mut()).await.token;
         let name = "x".parse().expect("a key");
-        for (cell, bytes) in [(Cell::Once, &b"done"[..]), (Cell::History, b"led")] {
+        for (cell, bytes) in
+            [(Cell::Once, &b"done"[..]), (Cell::Runs, b"ran"), (Cell::History, b"led")]
+        {
             let usual = Durability::Usual;
             let written = leader.write(now(), cell, bytes, usual).await.expect("an answer");
             assert_eq!(written.why_not(), None);
@@ -32,6 +34,7 @@ fn cells_are_the_nodes_that_they_always_were() {
         let onlooker = Client::connect(&servers.address(0).to_string()).await.expect("a session");
         for (node, text) in [
             ("/elect/.notes/E/once", "done"),
+            ("/elect/.notes/E/runs", "ran"),
             ("/elect/.notes/E/history", "led"),
             ("/elect/.notes/E/orders", "asked"),
             ("/elect/.data/E/value/x", "kept"),

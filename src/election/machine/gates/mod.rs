@@ -12,9 +12,10 @@ use std::time::Duration;
 use elect_api::{Boottime, Token, Written};
 
 use self::ranking::RankingGate;
-use super::{Block, Call, News, Reply, Rules, Settles, Verdict};
+use super::{Attempted, Block, Call, Counting, News, Reply, Rules, Settles, Verdict};
 use crate::election::division::Agreement;
 use crate::election::orders::Orders;
+use crate::guard::switches::is_off;
 
 /// Where a candidate stands that does not lead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +87,7 @@ pub(super) struct Gates {
     control: ControlGate,
     ranking: RankingGate,
     delay: DelayGate,
+    attempt: AttemptGate,
 }
 
 impl Gates {
@@ -96,21 +98,23 @@ impl Gates {
             control: ControlGate,
             ranking: RankingGate::default(),
             delay: DelayGate::default(),
+            attempt: AttemptGate::default(),
         }
     }
 
-    /// What the first of them says that does not let pass. The delay is the last: it is over by itself, and nobody is to
-    /// be told that something will be started which another gate keeps from that.
+    /// What the first of them says that does not let pass. The delay is the last but one: it is over by itself, and nobody
+    /// is to be told that something will be started which another gate keeps from that. A run is counted after it: what
+    /// never starts does not count.
     pub(super) fn rule(&self, view: &View<'_>) -> Ruling {
-        let Self { division, once, control, ranking, delay } = self;
-        let gates: [&dyn Gate; 5] = [division, once, control, ranking, delay];
+        let Self { division, once, control, ranking, delay, attempt } = self;
+        let gates: [&dyn Gate; 6] = [division, once, control, ranking, delay, attempt];
         let mut rulings = gates.into_iter().map(|gate| gate.rule(view));
         rulings.find(|ruling| !matches!(ruling, Ruling::Pass)).unwrap_or(Ruling::Pass)
     }
 
     pub(super) fn hear(&mut self, view: &View<'_>, heard: &Notice<'_>) {
-        let Self { division, once, control, ranking, delay } = self;
-        let gates: [&mut dyn Gate; 5] = [division, once, control, ranking, delay];
+        let Self { division, once, control, ranking, delay, attempt } = self;
+        let gates: [&mut dyn Gate; 6] = [division, once, control, ranking, delay, attempt];
         for gate in gates {
             gate.hear(view, heard);
         }
@@ -168,6 +172,42 @@ impl Gate for OnceGate {
             }
             (Notice::Replied(Reply::Done(false)), _) => *self = Self::Open,
             (Notice::Noted | Notice::Rejoined, _) => *self = Self::Unasked,
+            _ => {}
+        }
+    }
+}
+
+/// Whether the run that is about to start is counted. That is written before it starts, in one step with the proof that
+/// we lead, so that a crash counts as well.
+#[derive(Clone, Debug, Default)]
+pub(super) enum AttemptGate {
+    #[default]
+    Uncounted,
+    /// It is, since we won with this token.
+    Counted(Token),
+    /// As many have been counted as may be.
+    UsedUp(String),
+}
+
+impl Gate for AttemptGate {
+    fn rule(&self, view: &View<'_>) -> Ruling {
+        let Place::First(token) = view.place else { return Ruling::Pass };
+        match self {
+            _ if view.rules.counting == Counting::Off || is_off!(CountFirst) => Ruling::Pass,
+            Self::UsedUp(why) => Ruling::Leave(Verdict::UsedUp(why.clone())),
+            Self::Counted(counted) if *counted == token => Ruling::Pass,
+            Self::Uncounted | Self::Counted(_) => Ruling::Ask(Call::Attempt(token)),
+        }
+    }
+
+    fn hear(&mut self, view: &View<'_>, heard: &Notice<'_>) {
+        match (heard, view.place) {
+            (Notice::Replied(Reply::Attempted(Attempted::Counted)), Place::First(token)) => {
+                *self = Self::Counted(token);
+            }
+            (Notice::Replied(Reply::Attempted(Attempted::UsedUp(why))), _) => {
+                *self = Self::UsedUp(why.clone());
+            }
             _ => {}
         }
     }

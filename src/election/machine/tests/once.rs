@@ -1,8 +1,8 @@
 use elect_api::{Error, ErrorKind, Lease, Written};
 
 use super::{ETCD, TERM, Transcript, after, at, gone, leading, rules, unreachable, waiting};
-use crate::election::machine::{Command, Event, News, Rules};
-use crate::election::{Call, Reply};
+use crate::election::machine::{Command, Counting, Event, News, Rules};
+use crate::election::{Attempted, Call, Reply};
 use crate::guard::Ended;
 
 const LOCAL: Lease = Lease::Unlimited;
@@ -265,4 +265,63 @@ fn a_winner_that_has_lost_it_and_is_told_to_end_leaves() {
         Event::Replied(Ok(Reply::Resigned)),
         &["finish: interrupted 15"],
     );
+}
+
+/// A candidate that has won and found its key not done, where runs are counted.
+fn about_to_count(lease: Lease) -> Transcript {
+    let rules = Rules { counting: Counting::BeforeStart, ..once() };
+    let mut transcript = Transcript::new(lease, rules);
+    transcript
+        .tell(0.0, Event::Tick, &["open"])
+        .tell(0.0, Event::Replied(Ok(Reply::Opened)), &["recall"])
+        .tell(0.0, recalled(false), &["refresh"])
+        .tell(0.0, leading(lease, 0.0), &["recall"])
+        .tell(0.0, recalled(false), &["attempt"]);
+    transcript
+}
+
+fn attempted(attempted: Attempted) -> Event {
+    Event::Replied(Ok(Reply::Attempted(attempted)))
+}
+
+#[test]
+fn a_run_is_counted_before_it_starts_and_leadership_proven_again() {
+    about_to_count(ETCD).tell(0.1, attempted(Attempted::Counted), &["refresh"]).tell(
+        0.2,
+        leading(ETCD, 0.1),
+        &["start 7"],
+    );
+}
+
+#[test]
+fn who_may_not_run_any_more_leaves() {
+    about_to_count(LOCAL)
+        .tell(0.1, attempted(Attempted::UsedUp("k was tried".into())), &["resign"])
+        .tell(0.2, Event::Replied(Ok(Reply::Resigned)), &["finish: used up"]);
+}
+
+/// It may be counted or not: the same is written again, by the same token.
+#[test]
+fn a_count_without_an_answer_is_made_again_after_a_proof() {
+    about_to_count(ETCD)
+        .tell(0.1, Event::Replied(Err(unreachable())), &[])
+        .pass(1.1, &["refresh"])
+        .tell(1.2, leading(ETCD, 1.1), &["attempt"])
+        .tell(1.3, attempted(Attempted::Counted), &["refresh"])
+        .tell(1.4, leading(ETCD, 1.3), &["start 7"]);
+}
+
+#[test]
+fn a_count_that_is_not_taken_starts_nothing() {
+    about_to_count(ETCD)
+        .tell(0.1, attempted(Attempted::Uncounted), &[])
+        .pass(1.1, &["refresh"])
+        .tell(1.2, leading(ETCD, 1.1), &["attempt"]);
+}
+
+#[test]
+fn a_count_of_what_cannot_be_written_or_read_starts_nothing() {
+    about_to_count(ETCD)
+        .tell(0.1, Event::Replied(Err(Error::new(ErrorKind::Denied, "no right"))), &["resign"])
+        .tell(0.2, Event::Replied(Ok(Reply::Resigned)), &["finish: store failed"]);
 }

@@ -104,6 +104,7 @@ pub(super) fn word(command: &Command) -> Option<String> {
             Verdict::LostForGood(_) => "finish: lost, for good".into(),
             Verdict::Withdrawn(_) => "finish: withdrawn".into(),
             Verdict::AlreadyDone => "finish: already done".into(),
+            Verdict::UsedUp(_) => "finish: used up".into(),
             Verdict::NotAcquired(_) => "finish: not acquired".into(),
             Verdict::Unwanted(_) => "finish: unwanted".into(),
             Verdict::SteppedDown(_) => "finish: stepped down".into(),

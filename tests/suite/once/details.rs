@@ -1,0 +1,132 @@
+//! Who has done it, when and how, and what people change about it.
+
+use serde_json::Value;
+
+use super::{BRIEF, STAY, Scene, on_every_store, was_done_already};
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+fn who_did_it_when_and_how_is_told(scene: &Scene) {
+    scene.once("today").sh("sleep 0.2; exit 3").run().exits(3);
+    scene.once("today").args(["--id", "web3"]).sh("sleep 0.2").run().exits(0);
+    let key = scene.key("today");
+    let host = nix::unistd::gethostname().expect("a name").to_string_lossy().into_owned();
+    assert_eq!(
+        (&key["done"], &key["by_hand"], &key["exit_code"]),
+        (&true.into(), &false.into(), &0.into())
+    );
+    assert_eq!(key["host"], *host);
+    assert!(key["id"].as_str().is_some_and(|id| id.starts_with("web3-")), "{key}");
+    assert!(key["took_ms"].as_u64().is_some_and(|took| (200..20_000).contains(&took)), "{key}");
+    let table = scene.elect("done").arg("nightly").run().exits(0).stdout;
+    let row = table.lines().last().expect("a row");
+    assert!(row.starts_with("today  done   web3-") && row.ends_with("  0"), "{table}");
+
+    let known = json(&scene.elect("history").args(["-o", "json", "nightly"]).run().exits(0).stdout);
+    let [failed, done] = [&known["leaderships"][0], &known["leaderships"][1]];
+    assert_eq!((&failed["key"], &failed["exit_code"]), (&"today".into(), &3.into()));
+    assert_eq!(
+        (&done["key"], &done["exit_code"], &done["took_ms"]),
+        (&"today".into(), &0.into(), &key["took_ms"])
+    );
+    let status = json(&scene.elect("status").args(["-o", "json", "nightly"]).run().exits(1).stdout);
+    assert_eq!(&status["elections"][0]["last"], done);
+    let table = scene.elect("status").arg("nightly").run().exits(1).stdout;
+    assert!(table.contains("  last: web3, ") && table.contains(", exit 0, key today"), "{table}");
+}
+
+fn a_key_that_is_undone_is_done_again(scene: &Scene) {
+    let done = |args: &[&str]| scene.elect("done").arg("nightly").args(args).run();
+    done(&["today"]).exits(1).says("today of nightly is done");
+    done(&["today", "--undo"]).exits(1).says("nothing to undo");
+    for host in ["a", "b"] {
+        scene.once("today").sh(BRIEF).arg(host).run().exits(0);
+        was_done_already(scene.once("today").sh(BRIEF).arg("c").run());
+        done(&["today"]).exits(0);
+        done(&["today", "--undo"]).exits(0);
+        done(&["today"]).exits(1);
+    }
+    assert_eq!(scene.word(), "a\nb\n");
+    // Nobody is left in the election, and no leadership is told of that nobody had.
+    scene.elect("status").arg("nightly").run().exits(1);
+    let known = json(&scene.elect("history").args(["-o", "json", "nightly"]).run().exits(0).stdout);
+    assert!(!known.to_string().contains("elect-done"), "{known}");
+}
+
+fn what_is_recorded_by_hand_is_not_done(scene: &Scene) {
+    let record =
+        || scene.elect("done").args(["nightly", "today", "--record"]).run().exits(0).stdout;
+    assert_eq!(record(), "today of nightly is done\n");
+    assert_eq!(record(), "today of nightly was done before\n");
+    was_done_already(scene.once("today").sh(BRIEF).arg("a").run());
+    assert_eq!(scene.word(), "");
+    let key = scene.key("today");
+    assert_eq!(
+        (&key["done"], &key["by_hand"], &key["took_ms"]),
+        (&true.into(), &true.into(), &Value::Null)
+    );
+    assert!(key["id"].as_str().is_some_and(|id| id.contains('@')), "{key}");
+    scene.elect("pause").arg("nightly").run().exits(0);
+    scene.elect("done").args(["nightly", "today", "--undo"]).run().exits(0);
+}
+
+/// It writes all that is done when it ends.
+fn nothing_is_changed_while_somebody_leads(scene: &Scene) {
+    scene.once("yesterday").arg("true").run().exits(0);
+    let leader = scene.once("today").sh(STAY).arg("a").spawn();
+    scene.awaits("a\n");
+    let undo = || scene.elect("done").args(["nightly", "yesterday", "--undo"]);
+    undo().args(["--timeout", "500ms"]).run().exits(75).says("nothing is changed");
+    was_done_already(scene.once("yesterday").arg("true").run());
+    let undoing = undo().spawn();
+    scene.awaits_line(1);
+    scene.raise("end");
+    leader.wait().exits(0);
+    undoing.wait().exits(0).says("leads: waiting until it has ended");
+    scene.elect("done").args(["nightly", "yesterday"]).run().exits(1);
+    scene.elect("done").args(["nightly", "today"]).run().exits(0);
+}
+
+on_every_store! {
+    who_did_it_when_and_how_is_told
+    a_key_that_is_undone_is_done_again
+    what_is_recorded_by_hand_is_not_done
+    nothing_is_changed_while_somebody_leads
+}
+
+/// Releases of elect share elections with each other: what is done is what it always was.
+#[test]
+fn the_note_of_what_is_done_keeps_its_bytes() {
+    let scene = Scene::new(None);
+    scene.once("a").args(["--once-attempts", "2", "true"]).run().exits(0);
+    scene.once("b").arg("true").run().exits(0);
+    scene.elect("done").args(["nightly", "c", "--record"]).run().exits(0);
+    scene.elect("done").args(["nightly", "a", "--undo"]).run().exits(0);
+    let note = std::fs::read_to_string(scene.folder.path().join("state/nightly/note-once"));
+    assert_eq!(note.expect("a note"), r#"{"done":["b","c"]}"#);
+}
+
+#[test]
+fn a_change_is_of_one_key() {
+    let done = |args: &[&str]| Scene::new(None).elect("done").arg("nightly").args(args).run();
+    done(&["--undo"]).exits(125).says("--undo means nothing without KEY");
+    done(&["--record"]).exits(125).says("--record means nothing without KEY");
+    done(&["a", "--undo", "--record"]).exits(125).says("--undo does not go with --record");
+}
+
+#[test]
+fn an_interrupted_change_leaves_no_place_behind() {
+    let scene = Scene::new(None);
+    let leader = scene.once("today").sh(STAY).arg("a").spawn();
+    scene.awaits("a\n");
+    let mut waiter = scene.elect("done").args(["nightly", "x", "--record"]).spawn();
+    scene.awaits_line(1);
+    waiter.signal(nix::sys::signal::Signal::SIGTERM);
+    waiter.wait().exits(143);
+    scene.awaits_line(0);
+    scene.raise("end");
+    leader.wait().exits(0);
+    scene.elect("done").args(["nightly", "x"]).run().exits(1);
+}

@@ -9,8 +9,8 @@ use super::help::{self, TOKEN, reads_file};
 use super::{Cli, RunArgs, Settings, VARIABLES};
 
 /// The flags that say which configuration file counts: what is said in one cannot be said in it. And a token is
-/// another one with each leader.
-const NEVER_IN_THE_FILE: [&str; 3] = ["config", "profile", TOKEN];
+/// another one with each leader, and a yes is said each time.
+const NEVER_IN_THE_FILE: [&str; 4] = ["config", "profile", TOKEN, "yes"];
 
 /// The whole grammar as `--help` and errors show it.
 pub fn grammar() -> Command {

@@ -9,8 +9,18 @@ pub(super) const GENERAL: &str = "General";
 pub(super) const TOKEN: &str = "token";
 
 /// Subcommands that brief help only names, lest it outgrow a screen.
-const SELDOM: [&str; 9] =
-    ["fence", "put", "get", "priority", "dashboard", "config", "completions", "man", "help"];
+const SELDOM: [&str; 10] = [
+    "fence",
+    "put",
+    "get",
+    "priority",
+    "forget",
+    "dashboard",
+    "config",
+    "completions",
+    "man",
+    "help",
+];
 
 /// Flags that brief help only names where they are so many that they come in groups.
 const SELDOM_FLAGS: [&str; 18] = [

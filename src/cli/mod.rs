@@ -34,7 +34,8 @@ pub use run::RunArgs;
 pub use run::SidecarArgs;
 pub use settings::{Origin, Rivals};
 pub use settings::{Position, Setting, Settings, Value};
-pub use steering::{AskArgs, PauseArgs, Preference, PriorityArgs, ResignArgs, ResumeArgs};
+pub use steering::{AskArgs, ForgetArgs, PauseArgs, PauseTime, Preference};
+pub use steering::{PriorityArgs, ResignArgs, ResumeArgs};
 pub use tools::{
     CompletionsArgs, ConfigArgs, ConfigCommand, Dashboard, DashboardArgs, HelpArgs, ManArgs, Shell,
     ShowArgs,
@@ -92,6 +93,8 @@ pub enum Command {
     Resume(ResumeArgs),
     /// Set who is to lead rather than others
     Priority(PriorityArgs),
+    /// Remove what is kept of an election
+    Forget(ForgetArgs),
     /// Say whether the leadership of this command holds
     Check(CheckArgs),
     /// Run a command unless the leader was replaced
@@ -229,12 +232,12 @@ mod tests {
         let keys: Vec<_> = super::keys(&grammar).iter().filter_map(|arg| arg.get_long()).collect();
         for command in [
             "run", "doctor", "selftest", "sidecar", "status", "observe", "history", "wait",
-            "resign", "pause", "resume", "priority", "fence", "put", "get",
+            "resign", "pause", "resume", "priority", "forget", "fence", "put", "get",
         ] {
             let command = grammar.find_subcommand(command).unwrap();
             for (_, arg) in flags(command) {
                 let long = arg.get_long().unwrap();
-                let is_key = !["config", "profile", "token"].contains(&long);
+                let is_key = !["config", "profile", "token", "yes"].contains(&long);
                 assert_eq!(keys.contains(&long), is_key, "{long}");
             }
         }

@@ -90,6 +90,18 @@ fn nearest_of<'a>(alike: f64, name: &str, known: impl Iterator<Item = &'a str>) 
         .map(|(_, near)| near)
 }
 
+/// Those of the names of elections that may have been meant by this one, the nearest first, and so many at most.
+pub(crate) fn nearest_names<'a>(
+    name: &str,
+    known: impl Iterator<Item = &'a str>,
+    most: usize,
+) -> Vec<String> {
+    let alike = known.map(|other| (strsim::jaro(name, other), other));
+    let mut alike: Vec<_> = alike.filter(|(likeness, _)| *likeness >= ALIKE).collect();
+    alike.sort_by(|one, other| other.0.total_cmp(&one.0));
+    alike.into_iter().take(most).map(|(_, name)| name.to_owned()).collect()
+}
+
 /// A warning for each variable that is nearly one of elect's: whoever means another store, and gets the
 /// one that is used if nothing is said, leads beside the others.
 pub fn misspelt_variables(origins: &Origins) -> Vec<String> {
@@ -117,7 +129,15 @@ fn complaint(name: &str, known: &[String]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::complaint;
+    use super::{complaint, nearest_names};
+
+    #[test]
+    fn names_that_are_alike_are_told_the_nearest_first() {
+        let known = ["nightly", "web", "nightly2", "night"];
+        let nearest = |name, most| nearest_names(name, known.into_iter(), most);
+        assert_eq!(nearest("nigthly", 2), ["nightly", "nightly2"]);
+        assert!(nearest("backup", 3).is_empty());
+    }
 
     #[test]
     fn only_what_is_nearly_right_is_complained_of() {

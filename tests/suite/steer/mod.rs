@@ -2,6 +2,8 @@
 
 mod force;
 mod foreign;
+mod forget;
+mod names;
 mod pause;
 mod priority;
 mod readme;

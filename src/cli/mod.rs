@@ -237,7 +237,7 @@ mod tests {
             let command = grammar.find_subcommand(command).unwrap();
             for (_, arg) in flags(command) {
                 let long = arg.get_long().unwrap();
-                let is_key = !["config", "profile", "token", "yes"].contains(&long);
+                let is_key = !["config", "profile", "token", "until", "yes"].contains(&long);
                 assert_eq!(keys.contains(&long), is_key, "{long}");
             }
         }

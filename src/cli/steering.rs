@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueHint};
 
-use super::help::GENERAL;
+use super::help::{GENERAL, PAUSE_FOR};
 use super::settings::{Layers, Overruled, Rivals};
 use super::values::{MAX_PRIORITY, parse_duration};
 use super::{FileArgs, TargetArgs};
@@ -130,7 +130,7 @@ pub struct PauseArgs {
     /// End the pause after so long
     ///
     /// 90s, 15m, 2h; a bare number is seconds.
-    #[arg(id = "for", long, env = "ELECT_FOR", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true)]
+    #[arg(id = PAUSE_FOR, long = "for", env = "ELECT_FOR", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true)]
     pub span: Option<Duration>,
 
     /// End the pause at this time: HH:MM in UTC, or RFC 3339

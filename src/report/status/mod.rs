@@ -377,8 +377,7 @@ mod tests {
         let idle = report.elections.pop().unwrap();
         report.elections.push(idle.paused(Some(pause)));
         let json = serde_json::to_string(&report.elections[1].paused).unwrap();
-        let expected =
-            r#"{"by":"root@web1","since":"1970-01-01T00:00:08.000Z","reason":"disk is full"}"#;
+        let expected = r#"{"by":"root@web1","since":"1970-01-01T00:00:08.000Z","until":null,"reason":"disk is full"}"#;
         assert_eq!(json, expected);
         let table = report.table(at(200));
         let line = table.lines().last().unwrap();

@@ -34,10 +34,10 @@ fn nobody_who_has_no_name_is_waited_for() {
 }
 
 fn it_ends_when_it_is_so(arena: &Arena) {
-    wait(arena, &["--for", "vacant"]).run().exits(0).is_silent();
+    wait(arena, &["--for", "vacant"]).run().exits(0).prints("");
     let waiting = wait(arena, &[]).spawn();
     let one = arena.leader("one", 15);
-    waiting.wait().exits(0).is_silent();
+    waiting.wait().exits(0).prints("");
     let two = arena.candidate("two", 15);
     arena.wait_for_waiter("two");
     let waiting = wait(arena, &["--for", "two", "--timeout", "5m"]).spawn();

@@ -95,11 +95,7 @@ pub struct ResignArgs {
 
 const PAUSE_EXAMPLES: &str = "\
 Examples:
-  elect pause nightly                          nobody leads until elect resume
-  elect pause web --reason upgrade             so that the others know why
-  elect pause web --for 2h                     ends by itself
-  elect pause web --until 06:30                the next 06:30 UTC
-  elect pause web --timeout 0                  ask, and do not wait";
+  elect pause web --for 2h --reason upgrade    until then, or elect resume";
 
 const PAUSE_MORE: &str = "\
 A command that runs gets the signal that its elect run has for --signal, and all
@@ -107,10 +103,12 @@ the time that it takes (or its --stop-timeout). Whoever is next keeps its place
 and starts nothing. Programs other than elect know of no pause:
 they wait behind it, and one that leads goes on.
 
+With --timeout 0 it is asked for, and not waited for. Without --for and --until
+the pause lasts until elect resume. The last elect pause counts.
+
 The end of --for or --until is one time, and each candidate compares it with its
 own wall clock. A clock that is wrong ends the pause early or late there; never
-do two lead. An elect of before 0.2 does not know of the end, and stays paused.
-The last elect pause counts: without --for and --until it lasts until elect resume.
+do two lead. An older elect does not know of the end, and stays paused.
 
 An election that has neither candidates nor a past is paused with --create only.
 

@@ -30,12 +30,16 @@ const ATTEMPTS: u32 = 5;
 pub(super) fn status(plan: &StatusPlan, log: &Log, now: SystemTime) -> anyhow::Result<u8> {
     let store = config::connect(&plan.backend)?;
     let profile = store.profile();
-    let looking = look(&*store, &plan.elections, ATTEMPTS, Reach::Parts);
-    let snapshot = block_on(aloud(log, &profile.location, looking))?;
+    let looking = async {
+        let looking = look(&*store, &plan.elections, ATTEMPTS, Reach::Parts);
+        let snapshot = aloud(log, &profile.location, looking).await?;
+        warn_of_strangers(&*store, &snapshot, plan, log).await;
+        Ok(snapshot)
+    };
+    let snapshot = block_on(looking)?;
     for (name, error) in &snapshot.left_out {
         log.warn(format_args!("{name} is left out: {error:#}"));
     }
-    block_on(warn_of_strangers(&*store, &snapshot, plan, log))?;
     let location = &profile.location;
     let report = StatusReport { elections: snapshot.statuses(&profile) };
     if report.elections.is_empty() {
@@ -60,19 +64,13 @@ pub(super) fn status(plan: &StatusPlan, log: &Log, now: SystemTime) -> anyhow::R
 }
 
 /// Warns of each name under which nothing is known.
-async fn warn_of_strangers(
-    store: &dyn Store,
-    snapshot: &Snapshot,
-    plan: &StatusPlan,
-    log: &Log,
-) -> anyhow::Result<()> {
+async fn warn_of_strangers(store: &dyn Store, snapshot: &Snapshot, plan: &StatusPlan, log: &Log) {
     let named = snapshot.elections.iter().filter(|_| !plan.elections.is_empty());
     for seen in named.filter(|seen| seen.division.is_whole() && seen.pause.is_none()) {
         if seen.survey.entries().next().is_none() {
             Stranger::warn_of(store, &seen.election, log).await;
         }
     }
-    Ok(())
 }
 
 /// Reports on the last leaderships. The exit code is 0.

@@ -310,13 +310,13 @@ fn whoever_drains_the_last_candidate_is_told(arena: &Arena) {
     arena.wait_for_leader("one");
     crowd.join("two", 100, LONG);
     let drain = |label: &str| arena.elect("priority").args(["job", label, "0"]).run().exits(0);
-    drain("two").is_silent();
+    drain("two").prints("two has priority 0, and does not lead\n").is_quiet();
     drain("one").prints("nobody leads\n").says(NOBODY);
     crowd.take("one").wait().exits(124);
     // It only looks on already.
     drain("two").says(NOBODY);
     let back = arena.elect("priority").args(["job", "two", "100"]);
-    back.run().exits(0).is_silent();
+    back.run().exits(0).prints("two has priority 100\n").is_quiet();
     arena.wait_for_leader("two");
 }
 

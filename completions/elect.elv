@@ -33,6 +33,7 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand pause 'Have nobody lead for now'
             cand resume 'End a pause'
             cand priority 'Set who is to lead rather than others'
+            cand forget 'Remove what is kept of an election'
             cand check 'Say whether the leadership of this command holds'
             cand fence 'Run a command unless the leader was replaced'
             cand put 'Keep a value, as a leader'
@@ -209,8 +210,11 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand --backend 'Where the election is kept'
             cand --reason 'Why, for logs and for all who look'
             cand --timeout 'Wait at most so long [default: without end]'
+            cand --for 'End the pause after so long'
+            cand --until 'End the pause at this time: HH:MM in UTC, or RFC 3339'
             cand --config 'Configuration file, in place of the usual ones'
             cand --profile 'The profile in it to use'
+            cand --create 'Pause an election that nobody has been in yet'
             cand -h 'Print this help'
             cand --help 'Print this help'
         }
@@ -229,6 +233,16 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand --timeout 'Wait at most so long [default: without end]'
             cand --config 'Configuration file, in place of the usual ones'
             cand --profile 'The profile in it to use'
+            cand -h 'Print this help'
+            cand --help 'Print this help'
+        }
+        &'elect;forget'= {
+            cand -b 'Where the election is kept'
+            cand --backend 'Where the election is kept'
+            cand --config 'Configuration file, in place of the usual ones'
+            cand --profile 'The profile in it to use'
+            cand --yes 'Remove it, and do not only show what is kept'
+            cand --fences 'With --yes: though it has fences, which let a stale token pass then'
             cand -h 'Print this help'
             cand --help 'Print this help'
         }

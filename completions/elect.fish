@@ -37,6 +37,7 @@ complete -c elect -n "__fish_elect_needs_command" -f -a "resign" -d 'Have the le
 complete -c elect -n "__fish_elect_needs_command" -f -a "pause" -d 'Have nobody lead for now'
 complete -c elect -n "__fish_elect_needs_command" -f -a "resume" -d 'End a pause'
 complete -c elect -n "__fish_elect_needs_command" -f -a "priority" -d 'Set who is to lead rather than others'
+complete -c elect -n "__fish_elect_needs_command" -f -a "forget" -d 'Remove what is kept of an election'
 complete -c elect -n "__fish_elect_needs_command" -f -a "check" -d 'Say whether the leadership of this command holds'
 complete -c elect -n "__fish_elect_needs_command" -f -a "fence" -d 'Run a command unless the leader was replaced'
 complete -c elect -n "__fish_elect_needs_command" -f -a "put" -d 'Keep a value, as a leader'
@@ -184,8 +185,11 @@ complete -c elect -n "__fish_elect_using_subcommand resign" -s h -l help -d 'Pri
 complete -c elect -n "__fish_elect_using_subcommand pause" -s b -l backend -d 'Where the election is kept' -r -f
 complete -c elect -n "__fish_elect_using_subcommand pause" -l reason -d 'Why, for logs and for all who look' -r -f
 complete -c elect -n "__fish_elect_using_subcommand pause" -l timeout -d 'Wait at most so long [default: without end]' -r
+complete -c elect -n "__fish_elect_using_subcommand pause" -l for -d 'End the pause after so long' -r
+complete -c elect -n "__fish_elect_using_subcommand pause" -l until -d 'End the pause at this time: HH:MM in UTC, or RFC 3339' -r -f
 complete -c elect -n "__fish_elect_using_subcommand pause" -l config -d 'Configuration file, in place of the usual ones' -r -F
 complete -c elect -n "__fish_elect_using_subcommand pause" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
+complete -c elect -n "__fish_elect_using_subcommand pause" -l create -d 'Pause an election that nobody has been in yet'
 complete -c elect -n "__fish_elect_using_subcommand pause" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand resume" -s b -l backend -d 'Where the election is kept' -r -f
 complete -c elect -n "__fish_elect_using_subcommand resume" -l config -d 'Configuration file, in place of the usual ones' -r -F
@@ -197,6 +201,12 @@ complete -c elect -n "__fish_elect_using_subcommand priority" -l timeout -d 'Wai
 complete -c elect -n "__fish_elect_using_subcommand priority" -l config -d 'Configuration file, in place of the usual ones' -r -F
 complete -c elect -n "__fish_elect_using_subcommand priority" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
 complete -c elect -n "__fish_elect_using_subcommand priority" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand forget" -s b -l backend -d 'Where the election is kept' -r -f
+complete -c elect -n "__fish_elect_using_subcommand forget" -l config -d 'Configuration file, in place of the usual ones' -r -F
+complete -c elect -n "__fish_elect_using_subcommand forget" -l profile -d 'The profile in it to use' -r -f -a "(__elect_names profiles)"
+complete -c elect -n "__fish_elect_using_subcommand forget" -l yes -d 'Remove it, and do not only show what is kept'
+complete -c elect -n "__fish_elect_using_subcommand forget" -l fences -d 'With --yes: though it has fences, which let a stale token pass then'
+complete -c elect -n "__fish_elect_using_subcommand forget" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand check" -l remaining -d 'How long it must still hold [default: 0]' -r
 complete -c elect -n "__fish_elect_using_subcommand check" -l lease-file -d 'Whose lease it is [default: the command\'s own]' -r -F
 complete -c elect -n "__fish_elect_using_subcommand check" -l lease-owner -d 'Believe this user, too' -r

@@ -1,4 +1,5 @@
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind;
@@ -123,9 +124,15 @@ fn read(words: Vec<OsString>, extent: Extent) -> Result<Given, clap::Error> {
             .map_err(|error| advise(&words, blame_variable(grammar, without_hidden_tips(error))))?
     };
     let mut command = Cli::from_arg_matches(&matches)?.command;
+    let own = words.len() - command_of(&command).map_or(0, <[_]>::len);
+    if let Some(slip) = short_for_long(&words[..own], innermost(grammar, &matches).0) {
+        let kind = ErrorKind::UnknownArgument;
+        return Err(usage_error(&mut self::grammar(), &matches, kind, slip));
+    }
     let settings = Settings::default();
-    let overruled = settle(&mut command, grammar, &matches, &settings)
-        .map_err(|rivals| usage_error(&mut self::grammar(), &matches, &rivals))?;
+    let overruled = settle(&mut command, grammar, &matches, &settings).map_err(|rivals| {
+        usage_error(&mut self::grammar(), &matches, ErrorKind::ArgumentConflict, rivals)
+    })?;
     Ok(Given { command, origins: Origins { words, extent, matches, settings, overruled } })
 }
 
@@ -133,6 +140,29 @@ fn read(words: Vec<OsString>, extent: Extent) -> Result<Given, clap::Error> {
 /// twentieth of all that a start costs.
 fn kept(grammar: ClapCommand) -> &'static mut ClapCommand {
     Box::leak(Box::new(grammar))
+}
+
+/// The command that is to be run, if one is.
+fn command_of(command: &Command) -> Option<&[OsString]> {
+    match command {
+        Command::Run(run) => Some(&run.command),
+        Command::Fence(fence) => Some(&fence.command),
+        _ => None,
+    }
+}
+
+/// What is wrong with a long flag behind one dash: it reads as several short ones, of which the last has a value.
+fn short_for_long(words: &[OsString], command: &ClapCommand) -> Option<String> {
+    let words = words.iter().filter_map(|word| word.to_str()).take_while(|word| *word != "--");
+    let mut slips = words.filter(|word| word.len() > 3 && !word.starts_with("--"));
+    slips.find_map(|word| {
+        let name = word.strip_prefix('-')?;
+        let name = name.split_once('=').map_or(name, |(name, _)| name);
+        let is_long = command.get_arguments().any(|arg| arg.get_long() == Some(name));
+        is_long.then(|| {
+            format!("-{name} is read as single letters, from -{} on: write --{name}", &name[..1])
+        })
+    })
 }
 
 impl Extent {
@@ -246,15 +276,20 @@ fn settle(
     match command {
         Command::Run(run) => run.settle(layers),
         Command::Status(status) => status.settle(layers),
+        Command::Pause(pause) => pause.settle(layers),
         Command::Sidecar(sidecar) => Ok(sidecar.log.settle(layers)?.into_iter().collect()),
         _ => Ok(Vec::new()),
     }
 }
 
-fn usage_error(grammar: &mut ClapCommand, matches: &ArgMatches, rivals: &Rivals) -> clap::Error {
-    let kind = ErrorKind::ArgumentConflict;
+fn usage_error(
+    grammar: &mut ClapCommand,
+    matches: &ArgMatches,
+    kind: ErrorKind,
+    what: impl Display,
+) -> clap::Error {
     match matches.subcommand_name().and_then(|name| grammar.find_subcommand_mut(name)) {
-        Some(command) => command.error(kind, rivals),
-        None => grammar.error(kind, rivals),
+        Some(command) => command.error(kind, what),
+        None => grammar.error(kind, what),
     }
 }

@@ -5,12 +5,12 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory};
 
-use super::help::{self, TOKEN, reads_file};
+use super::help::{self, PAUSE_FOR, TOKEN, reads_file};
 use super::{Cli, RunArgs, Settings, VARIABLES};
 
 /// The flags that say which configuration file counts: what is said in one cannot be said in it. And a token is
-/// another one with each leader.
-const NEVER_IN_THE_FILE: [&str; 3] = ["config", "profile", TOKEN];
+/// another one with each leader, a pause ends at another time, and a yes is said each time.
+const NEVER_IN_THE_FILE: [&str; 6] = ["config", "profile", TOKEN, PAUSE_FOR, "until", "yes"];
 
 /// The whole grammar as `--help` and errors show it.
 pub fn grammar() -> Command {
@@ -78,7 +78,7 @@ fn over(command: Command, settings: &Settings) -> Command {
     if !reads_file(&command) {
         return command;
     }
-    command.mut_args(|arg| match arg.get_long().and_then(|long| settings.get(long)) {
+    command.mut_args(|arg| match settable(&arg).and_then(|long| settings.get(long)) {
         // A process reads one file: this is as good as a constant.
         Some(setting) => arg.default_value(&*setting.value.clone().leak()),
         None => arg,
@@ -104,7 +104,15 @@ pub fn variables() -> Vec<String> {
 
 /// Whether a flag can be set in a configuration file.
 pub(super) fn is_settable(arg: &Arg) -> bool {
-    arg.get_long().is_some_and(|long| !NEVER_IN_THE_FILE.contains(&long) && long != "help")
+    // A key is one flag's; `elect wait` has another flag of the name of one that is in no file.
+    let id = arg.get_id().as_str();
+    arg.get_long().is_some_and(|long| {
+        !NEVER_IN_THE_FILE.contains(&long) && !NEVER_IN_THE_FILE.contains(&id) && long != "help"
+    })
+}
+
+fn settable(arg: &Arg) -> Option<&str> {
+    arg.get_long().filter(|_| is_settable(arg))
 }
 
 /// Reads a value of a configuration file as its flag would.

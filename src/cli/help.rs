@@ -2,19 +2,25 @@
 
 use clap::{Arg, ArgAction, Command};
 
+use super::grammar::is_settable;
+
 /// The heading below which a subcommand with groups of flags lists those about elect itself.
 pub(super) const GENERAL: &str = "General";
 
 /// The flag that no configuration file has.
 pub(super) const TOKEN: &str = "token";
 
+/// The id of the flag that says how long a pause is: `--for`.
+pub(super) const PAUSE_FOR: &str = "pause_for";
+
 /// Subcommands that brief help only names, lest it outgrow a screen.
-const SELDOM: [&str; 10] = [
+const SELDOM: [&str; 11] = [
     "done",
     "fence",
     "put",
     "get",
     "priority",
+    "forget",
     "dashboard",
     "config",
     "completions",
@@ -150,21 +156,24 @@ fn further(command: &Command, path: &str) -> String {
     let has_variables = command.get_arguments().any(|arg| arg.get_env().is_some());
     if words.is_empty() {
         // The rest names these itself.
-        let others = SELDOM.iter().filter(|name| !["man", "help"].contains(*name));
-        let others: Vec<&str> = others.copied().collect();
+        let others = SELDOM.into_iter().filter(|name| !["man", "help"].contains(name));
+        let others: Vec<&str> = others.collect();
         return format!("Also: {}.\n{rest}", others.join(", "));
     }
     if !has_variables {
         return rest;
     }
-    let file = match (reads_file(command), takes_token(command)) {
-        (false, _) => "",
-        (true, false) => {
+    let own = command.get_arguments().filter(|arg| arg.get_env().is_some() && !is_settable(arg));
+    let own = own.filter_map(Arg::get_long).filter(|long| !["config", "profile"].contains(long));
+    let own: Vec<String> = own.map(|long| format!("--{long}")).collect();
+    let file = match (reads_file(command), own.join(" and ")) {
+        (false, _) => String::new(),
+        (true, none) if none.is_empty() => {
             return format!(
                 "--some-flag is also the variable ELECT_SOME_FLAG and the file's key some-flag.\n{rest}"
             );
         }
-        (true, true) => "\nand, but for --token, the key some-flag of the configuration file",
+        (true, own) => format!("\nand, but for {own}, the key some-flag of the configuration file"),
     };
     format!("Each flag --some-flag is also the variable ELECT_SOME_FLAG{file}.\n{rest}")
 }
@@ -172,9 +181,4 @@ fn further(command: &Command, path: &str) -> String {
 /// Whether a subcommand takes flags from a configuration file.
 pub(super) fn reads_file(command: &Command) -> bool {
     command.get_arguments().any(|arg| arg.get_long() == Some("config"))
-}
-
-/// Whether one of a command's flags is a token.
-fn takes_token(command: &Command) -> bool {
-    command.get_arguments().any(|arg| arg.get_long() == Some(TOKEN))
 }

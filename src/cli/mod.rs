@@ -36,7 +36,8 @@ pub use run::RunArgs;
 pub use run::SidecarArgs;
 pub use settings::{Origin, Rivals};
 pub use settings::{Position, Setting, Settings, Value};
-pub use steering::{AskArgs, PauseArgs, Preference, PriorityArgs, ResignArgs, ResumeArgs};
+pub use steering::{AskArgs, ForgetArgs, PauseArgs, PauseTime, Preference};
+pub use steering::{PriorityArgs, ResignArgs, ResumeArgs};
 pub use tools::{
     CompletionsArgs, ConfigArgs, ConfigCommand, Dashboard, DashboardArgs, HelpArgs, ManArgs, Shell,
     ShowArgs,
@@ -96,6 +97,8 @@ pub enum Command {
     Resume(ResumeArgs),
     /// Set the priority of a candidate
     Priority(PriorityArgs),
+    /// Remove what is kept of an election
+    Forget(ForgetArgs),
     /// Tell whether this command still leads
     Check(CheckArgs),
     /// Run a command unless the leader was replaced
@@ -233,12 +236,12 @@ mod tests {
         let keys: Vec<_> = super::keys(&grammar).iter().filter_map(|arg| arg.get_long()).collect();
         for command in [
             "run", "doctor", "selftest", "sidecar", "status", "observe", "history", "done", "wait",
-            "resign", "pause", "resume", "priority", "fence", "put", "get",
+            "resign", "pause", "resume", "priority", "forget", "fence", "put", "get",
         ] {
             let command = grammar.find_subcommand(command).unwrap();
             for (_, arg) in flags(command) {
                 let long = arg.get_long().unwrap();
-                let is_key = !["config", "profile", "token"].contains(&long);
+                let is_key = !["config", "profile", "token", "until", "yes"].contains(&long);
                 assert_eq!(keys.contains(&long), is_key, "{long}");
             }
         }

@@ -9,7 +9,8 @@ use elect_api::path::{Cause, Doubt};
 use elect_api::{Cell, Division, ElectionName, Finding, Severity, Store, Survey};
 
 use super::attempts::{aloud, insist};
-use super::look::{FRESH, Reach, Rhythm, Seen, Until, Watcher, look, orders, until};
+use super::look::{FRESH, Reach, Rhythm, Seen, Snapshot, Until, Watcher, look, orders, until};
+use super::past::Stranger;
 use super::runtime::block_on;
 use crate::config::{
     self, CheckPlan, Goal, HistoryPlan, OutputFormat, StatusPlan, WaitPlan, is_known_as,
@@ -31,8 +32,13 @@ const ATTEMPTS: u32 = 5;
 pub(super) fn status(plan: &StatusPlan, log: &Log, now: SystemTime) -> anyhow::Result<u8> {
     let store = config::connect(&plan.backend)?;
     let profile = store.profile();
-    let looking = look(&*store, &plan.elections, ATTEMPTS, Reach::Parts);
-    let snapshot = block_on(aloud(log, &profile.location, looking))?;
+    let looking = async {
+        let looking = look(&*store, &plan.elections, ATTEMPTS, Reach::Parts);
+        let snapshot = aloud(log, &profile.location, looking).await?;
+        warn_of_strangers(&*store, &snapshot, plan, log).await;
+        Ok(snapshot)
+    };
+    let snapshot = block_on(looking)?;
     for (name, error) in &snapshot.left_out {
         log.warn(format_args!("{name} is left out: {error:#}"));
     }
@@ -75,6 +81,16 @@ fn notes(cautions: &[Finding]) -> String {
         report::escape(&format!("note: {what}; {way_out}")) + "\n"
     };
     notes.map(line).collect()
+}
+
+/// Warns of each name under which nothing is known.
+async fn warn_of_strangers(store: &dyn Store, snapshot: &Snapshot, plan: &StatusPlan, log: &Log) {
+    let named = snapshot.elections.iter().filter(|_| !plan.elections.is_empty());
+    for seen in named.filter(|seen| seen.division.is_whole() && seen.pause.is_none()) {
+        if seen.survey.entries().next().is_none() {
+            Stranger::warn_of(store, &seen.election, log).await;
+        }
+    }
 }
 
 /// Reports on the last leaderships. The exit code is 0.
@@ -140,7 +156,9 @@ pub(super) fn wait(plan: &WaitPlan, log: &Log) -> anyhow::Result<u8> {
 async fn look_on(plan: &WaitPlan, log: &Log) -> anyhow::Result<u8> {
     let end = plan.timeout.map(|timeout| guard::now() + timeout);
     let store = config::connect(&plan.target.backend)?;
-    expect_one(store.as_ref(), &plan.target.election).await?;
+    if expect_one(store.as_ref(), &plan.target.election).await? {
+        Stranger::warn_of(store.as_ref(), &plan.target.election, log).await;
+    }
     let watcher = Watcher::over(store, vec![plan.target.election.clone()], Rhythm::Calm)?;
     let limit = humantime::format_duration(plan.timeout.unwrap_or_default());
     match until(watcher, end, log, |seen| is_met(&plan.goal, &seen.survey)).await? {
@@ -153,14 +171,15 @@ async fn look_on(plan: &WaitPlan, log: &Log) -> anyhow::Result<u8> {
     }
 }
 
-/// That the election is one. What cannot be known now is waited for.
-async fn expect_one(store: &dyn Store, election: &ElectionName) -> anyhow::Result<()> {
+/// That the election is one. What cannot be known now is waited for. Says whether nothing is asked of it, as far as the
+/// store has answered.
+async fn expect_one(store: &dyn Store, election: &ElectionName) -> anyhow::Result<bool> {
     let location = store.profile().location;
     let asked = insist(&location, 1, async || store.read(election, Cell::Control).await);
-    let Ok(kept) = asked.await else { return Ok(()) };
+    let Ok(kept) = asked.await else { return Ok(false) };
     let division = Orders::read(kept.bytes.as_deref()).unwrap_or_default().division();
     if division.is_whole() {
-        return Ok(());
+        return Ok(kept.bytes.is_none());
     }
     bail!("{election} has {division}: name one of them, such as {}", Division::part(election, 0)?);
 }

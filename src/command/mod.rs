@@ -9,6 +9,7 @@ mod kv;
 mod look;
 mod looking;
 mod observe;
+mod past;
 mod redeem;
 mod run;
 mod runtime;
@@ -27,10 +28,10 @@ use crate::cli::{
     Command, ConfigArgs, ConfigCommand, Given, LogFormat, Origin, Origins, RunArgs, StatusArgs,
 };
 use crate::config::{
-    AskPlan, CheckPlan, ConfigError, DoctorPlan, DonePlan, FencePlan, GetPlan, HistoryPlan,
-    ObservePlan, PriorityPlan, PutPlan, RedeemPlan, ResignPlan, RunPlan, SelftestPlan, SidecarPlan,
-    StatusPlan, Target, Verbosity, WaitPlan, misspelt_variables, over_file, settle_run,
-    settle_sidecar,
+    CheckPlan, ConfigError, DoctorPlan, DonePlan, FencePlan, ForgetPlan, GetPlan, HistoryPlan,
+    ObservePlan, PausePlan, PriorityPlan, PutPlan, RedeemPlan, ResignPlan, RunPlan, SelftestPlan,
+    SidecarPlan, StatusPlan, Target, Verbosity, WaitPlan, misspelt_variables, over_file,
+    settle_run, settle_sidecar,
 };
 use crate::report::{FAILED, Log, wall_clock};
 
@@ -71,14 +72,15 @@ fn carry_out(command: Command, origins: &Origins, log: &Log) -> anyhow::Result<u
             sidecar::sidecar(&SidecarPlan::new(*args)?, log)
         }
         Command::Status(args) => status(args, log),
-        Command::Observe(args) => observe::observe(&ObservePlan::new(args)?),
+        Command::Observe(args) => observe::observe(&ObservePlan::new(args)?, log),
         Command::History(args) => looking::history(&HistoryPlan::new(args)?, log),
         Command::Done(args) => done::done(&DonePlan::new(args)?, log),
         Command::Wait(args) => looking::wait(&WaitPlan::new(args)?, log),
         Command::Resign(args) => steer::resign(&ResignPlan::new(args)?, log),
-        Command::Pause(args) => steer::pause(&AskPlan::new(args.ask)?, log),
+        Command::Pause(args) => steer::pause(&PausePlan::new(args)?, wall_clock(), log),
         Command::Resume(args) => steer::resume(&Target::new(args.target)?, log),
         Command::Priority(args) => steer::priority(&PriorityPlan::new(args)?, log),
+        Command::Forget(args) => steer::forget(&ForgetPlan::new(args)?, log),
         Command::Fence(args) => kv::fence(&FencePlan::new(args, origins)?, log),
         Command::Put(args) => kv::put(&PutPlan::new(args, origins)?, log),
         Command::Get(args) => kv::get(&GetPlan::new(args, origins)?),

@@ -7,11 +7,12 @@ use elect_api::Survey;
 
 use super::candidacy::BootClock;
 use super::look::{Look, Rhythm, Watcher};
+use super::past::Stranger;
 use super::runtime::{Wish, Wishes, block_on};
 use crate::config::{self, ObservePlan, OutputFormat};
 use crate::election::driver::Clock as _;
 use crate::guard::{self, Inherited};
-use crate::report::{self, Change, Observation};
+use crate::report::{self, Change, Log, Observation};
 
 /// How often a reader that does not read is looked at.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -20,12 +21,12 @@ const PAUSE: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// The store refuses us, or stdout cannot be written.
-pub(super) fn observe(plan: &ObservePlan) -> anyhow::Result<u8> {
+pub(super) fn observe(plan: &ObservePlan, log: &Log) -> anyhow::Result<u8> {
     let inherited = Inherited::take().context("cannot block signals")?;
-    block_on(look_on(plan, &inherited)).map(|()| 0)
+    block_on(look_on(plan, &inherited, log)).map(|()| 0)
 }
 
-async fn look_on(plan: &ObservePlan, inherited: &Inherited) -> anyhow::Result<()> {
+async fn look_on(plan: &ObservePlan, inherited: &Inherited, log: &Log) -> anyhow::Result<()> {
     let store = config::connect(&plan.target.backend)?;
     let mut watcher = Watcher::over(store, vec![plan.target.election.clone()], Rhythm::Calm)?;
     let paper = Paper { plan, wishes: Wishes::new(inherited)?, clock: BootClock::new()? };
@@ -40,7 +41,13 @@ async fn look_on(plan: &ObservePlan, inherited: &Inherited) -> anyhow::Result<()
                 continue;
             }
         };
-        for change in tale.go_on(look) {
+        let is_first = tale.last.is_none();
+        let changes = tale.go_on(look);
+        if is_first && tale.last.as_ref().is_some_and(|survey| survey.entries().next().is_none()) {
+            let store = config::connect(&plan.target.backend)?;
+            Stranger::warn_of(store.as_ref(), &plan.target.election, log).await;
+        }
+        for change in changes {
             if paper.write(change).await? == Next::End {
                 return Ok(());
             }

@@ -229,10 +229,10 @@ fn understand(words: &[OsString]) -> Option<Given> {
 
 fn elections(backend: &BackendUrl) -> Option<Vec<String>> {
     let store = config::connect(backend).ok()?;
-    let look = async { Ok((store.list(Scope::Entered).await?, store.list(Scope::Asked).await)) };
-    let (there, asked) = block_on(look).ok()?;
-    // Those that nobody is in may be paused.
-    let names: BTreeSet<_> = there.into_iter().chain(asked.unwrap_or_default()).collect();
+    let look = async { Ok((store.list(Scope::Entered).await?, store.list(Scope::Kept).await)) };
+    let (there, kept) = block_on(look).ok()?;
+    // Those that nobody is in may be paused, and may be forgotten.
+    let names: BTreeSet<_> = there.into_iter().chain(kept.unwrap_or_default()).collect();
     Some(names.into_iter().map(|name| name.as_str().to_owned()).collect())
 }
 

@@ -105,6 +105,18 @@ fn nearest_of<'a>(alike: f64, name: &str, known: impl Iterator<Item = &'a str>) 
         .map(|(_, near)| near)
 }
 
+/// Those of the names of elections that may have been meant by this one, the nearest first, and so many at most.
+pub(crate) fn nearest_names<'a>(
+    name: &str,
+    known: impl Iterator<Item = &'a str>,
+    most: usize,
+) -> Vec<String> {
+    let alike = known.map(|other| (strsim::jaro(name, other), other));
+    let mut alike: Vec<_> = alike.filter(|(likeness, _)| *likeness >= ALIKE).collect();
+    alike.sort_by(|one, other| other.0.total_cmp(&one.0));
+    alike.into_iter().take(most).map(|(_, name)| name.to_owned()).collect()
+}
+
 /// A warning for each variable that is nearly one of elect's: whoever means another store, and gets the
 /// one that is used if nothing is said, leads beside the others.
 pub fn misspelt_variables(origins: &Origins) -> Vec<String> {
@@ -134,7 +146,7 @@ fn complaint(name: &str, known: &[String]) -> Option<String> {
 mod tests {
     use std::ffi::OsStr;
 
-    use super::{OF_ONE_RUN, complaint, is_of_one_run, variable};
+    use super::{OF_ONE_RUN, complaint, is_of_one_run, nearest_names, variable};
 
     #[test]
     fn what_belongs_to_one_run_is_known_by_its_variable() {
@@ -145,6 +157,14 @@ mod tests {
         for name in ["", "ELECT_", "ELECT_BACKEND", "ELECT_ONCE_", "ELECT_lease-file", "ONCE"] {
             assert!(!is_of_one_run(OsStr::new(name)), "{name}");
         }
+    }
+
+    #[test]
+    fn names_that_are_alike_are_told_the_nearest_first() {
+        let known = ["nightly", "web", "nightly2", "night"];
+        let nearest = |name, most| nearest_names(name, known.into_iter(), most);
+        assert_eq!(nearest("nigthly", 2), ["nightly", "nightly2"]);
+        assert!(nearest("backup", 3).is_empty());
     }
 
     #[test]

@@ -49,6 +49,11 @@ impl Done {
         self.done.iter().any(|done| done == key)
     }
 
+    /// All that are known, the newest last.
+    pub fn keys(&self) -> &[String] {
+        &self.done
+    }
+
     /// The note that says so, of this one too.
     pub fn with(mut self, key: &str) -> Vec<u8> {
         self.done.retain(|done| done != key);
@@ -68,11 +73,6 @@ impl Done {
     pub fn without(mut self, key: &str) -> Vec<u8> {
         self.done.retain(|done| done != key);
         self.note()
-    }
-
-    /// The keys, the newest last.
-    pub fn keys(&self) -> &[String] {
-        &self.done
     }
 
     fn note(&self) -> Vec<u8> {

@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use std::time::SystemTime;
 
 use elect_api::{
-    Candidate, Cell, Division, Entry, Error, ErrorKind, Survey, Token, Versioned, stamp, text,
+    Candidate, Cell, Division, ElectionName, Entry, Error, ErrorKind, Survey, Token, Versioned,
+    stamp, text,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -19,7 +20,10 @@ use super::spread::Spread;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Orders {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    paused: Option<Request>,
+    paused: Option<Box<Request>>,
+    /// When that ends by itself. Versions that do not know of it keep it, and stay paused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pause_ends: Option<PauseEnd>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     step_down: Option<StepDown>,
     /// Somebody takes part, or has, of another priority than the usual one.
@@ -51,6 +55,17 @@ pub struct Request {
     at: u64,
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "text::words")]
     reason: Option<String>,
+    /// For how long, if not for good: until so many milliseconds after 1970.
+    #[serde(skip)]
+    until: Option<u64>,
+}
+
+/// The end of the one pause that was asked for at this time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct PauseEnd {
+    asked: u64,
+    /// Milliseconds since 1970, by the wall clock of each candidate: it carries no promise.
+    at: u64,
 }
 
 /// Leadership with this token is to be given up; with any other it is another leader's.
@@ -75,7 +90,19 @@ impl Request {
     /// Asked now.
     pub fn new(by: String, reason: Option<String>) -> Self {
         let clean = |text| text::clean(text, text::WORDS);
-        Self { by: clean(by), at: stamp::display(), reason: reason.map(clean) }
+        Self { by: clean(by), at: stamp::display(), reason: reason.map(clean), until: None }
+    }
+
+    /// The same until `end`, in milliseconds since 1970; for good if `None`.
+    #[must_use]
+    pub const fn until(mut self, end: Option<u64>) -> Self {
+        self.until = end;
+        self
+    }
+
+    /// Until when, if not for good; in milliseconds since 1970.
+    pub const fn end(&self) -> Option<u64> {
+        self.until
     }
 
     /// Who asks.
@@ -93,9 +120,13 @@ impl Request {
         self.reason.as_deref()
     }
 
-    /// What was asked, and by whom, and why.
+    /// What was asked, until when, by whom, and why.
     pub fn in_words(&self, what: &str) -> String {
-        let mut words = format!("{what} by {}", self.by);
+        let mut words = what.to_owned();
+        if let Some(end) = self.until.and_then(stamp::read) {
+            let _ = write!(words, " until {}", humantime::format_rfc3339_seconds(end));
+        }
+        let _ = write!(words, " by {}", self.by);
         if let Some(reason) = &self.reason {
             // A string takes all.
             let _ = write!(words, ": {reason}");
@@ -117,8 +148,21 @@ impl Orders {
             if text.len() > Cell::LONGEST {
                 return Err(unreadable);
             }
-            serde_json::from_slice(text).map_err(|error| unreadable.because(error))
+            let mut read: Self =
+                serde_json::from_slice(text).map_err(|error| unreadable.because(error))?;
+            if let Some(pause) = &mut read.paused {
+                let end = read.pause_ends.filter(|end| end.asked == pause.at);
+                pause.until = end.map(|end| end.at);
+            }
+            Ok(read)
         })
+    }
+
+    /// What of it counts at `now`, in milliseconds since 1970: a pause that is over does not.
+    #[must_use]
+    pub fn as_of(self, now: u64) -> Self {
+        let is_over = self.pausing().and_then(Request::end).is_some_and(|end| end <= now);
+        if is_over { self.paused(None) } else { self }
     }
 
     /// As a store keeps it.
@@ -130,7 +174,9 @@ impl Orders {
     /// The same with nobody to lead until further notice; or with somebody, for `None`.
     #[must_use]
     pub fn paused(mut self, request: Option<Request>) -> Self {
-        self.paused = request;
+        let end = |it: &Request| Some(PauseEnd { asked: it.at, at: it.until? });
+        self.pause_ends = request.as_ref().and_then(end);
+        self.paused = request.map(Box::new);
         self
     }
 
@@ -193,8 +239,8 @@ impl Orders {
     }
 
     /// Who wants nobody to lead, if somebody does.
-    pub const fn pausing(&self) -> Option<&Request> {
-        self.paused.as_ref()
+    pub fn pausing(&self) -> Option<&Request> {
+        self.paused.as_deref()
     }
 
     /// The same with the shards held like this.
@@ -212,6 +258,22 @@ impl Orders {
     /// Into what the election is divided.
     pub const fn division(&self) -> Division {
         self.division
+    }
+
+    /// Whether it is divided, and this is one of its parts.
+    pub fn has_part(&self, election: &ElectionName) -> bool {
+        let whole = Division::whole(election);
+        let parts = if self.division.is_whole() { 0 } else { self.division.parts() };
+        let is_it = |number| {
+            whole.as_ref().and_then(|whole| Division::part(whole, number).ok()).as_ref()
+                == Some(election)
+        };
+        (0..parts).any(is_it)
+    }
+
+    /// Whether anything is asked of it, or was settled, that lasts.
+    pub fn are_kept(&self) -> bool {
+        self.paused.is_some() || !self.priorities.is_empty() || !self.division.is_whole()
     }
 
     /// Whether all who take part say that the election is divided like this.
@@ -323,13 +385,21 @@ pub(super) fn in_slot(whole: &Versioned, slot: Option<&Versioned>) -> Option<Vec
         (_, Err(_)) => return slot.and_then(|slot| slot.bytes.clone()),
     };
     let orders = Orders {
-        paused: whole.paused.or(of_slot.paused),
         step_down: of_slot.step_down.map(|step_down| StepDown { to: None, ..step_down }),
         division: whole.division,
         unproven: whole.unproven,
         ..Orders::default()
     };
+    let orders = orders.paused(longer(whole.paused, of_slot.paused));
     (orders != Orders::default()).then(|| orders.to_bytes())
+}
+
+/// Of two pauses the one that ends later; of two that end at the same time, or never, the first.
+fn longer(first: Option<Box<Request>>, second: Option<Box<Request>>) -> Option<Request> {
+    let end = |pause: Option<&Request>| pause.map_or(0, |pause| pause.end().unwrap_or(u64::MAX));
+    let is_second = end(second.as_deref()) > end(first.as_deref());
+    let longer = if is_second { second } else { first };
+    longer.map(|pause| *pause)
 }
 
 /// The label in an id: all before its nonce.
@@ -367,6 +437,39 @@ mod tests {
         assert_eq!(paused.against(Token::new(2)).as_deref(), Some(why));
         assert!(paused.step_down(Token::new(1)).is_none());
         assert_eq!(through_a_store(&paused.paused(None)), Orders::default());
+    }
+
+    #[test]
+    fn a_pause_with_an_end_is_over_by_then_and_older_versions_keep_both() {
+        let pause = request(Some("disk full")).until(Some(1_000));
+        let paused = through_a_store(&Orders::default().paused(Some(pause)));
+        let why = "paused until 1970-01-01T00:00:01Z by root@web1: disk full";
+        assert_eq!(paused.clone().as_of(999).pause().as_deref(), Some(why));
+        assert_eq!(paused.clone().as_of(1_000), Orders::default());
+        let text = String::from_utf8(paused.to_bytes()).unwrap();
+        let asked = paused.pausing().unwrap().at;
+        let kept = format!("{{\"asked\":{asked},\"at\":1000}}");
+        assert!(text.contains(&format!("\"pause_ends\":{kept}")), "{text}");
+        // Of another pause, which an older version has begun since, it says nothing.
+        let another = text.replace(&format!("\"at\":{asked}"), "\"at\":7");
+        let another = Orders::read(Some(another.as_bytes())).unwrap();
+        assert!(another.pausing().is_some() && another.as_of(u64::MAX).pausing().is_some());
+    }
+
+    #[test]
+    fn in_a_slot_the_longer_of_two_pauses_counts() {
+        let cell = |until: Option<u64>| {
+            let orders = Orders::default().paused(Some(request(None).until(until)));
+            Versioned { bytes: Some(orders.to_bytes()), version: 1 }
+        };
+        let end = |whole: Option<u64>, slot: Option<u64>| {
+            let text = in_slot(&cell(whole), Some(&cell(slot)));
+            Orders::read(text.as_deref()).unwrap().pausing().unwrap().end()
+        };
+        assert_eq!(end(Some(5), Some(7)), Some(7));
+        assert_eq!(end(Some(7), Some(5)), Some(7));
+        assert_eq!(end(None, Some(5)), None);
+        assert_eq!(end(Some(5), None), None);
     }
 
     #[test]

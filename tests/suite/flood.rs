@@ -93,7 +93,7 @@ fn a_look_at_a_flood_stays_small(brand: Brand, torrent: Torrent) {
     let home = Home::slow(brand);
     let way = Flood::before(home.address(), brand.frames());
     // So that there is something to answer.
-    elect("pause", &home, home.address()).arg("job").run().exits(0);
+    elect("pause", &home, home.address()).args(["job", "--create"]).run().exits(0);
     way.begin(torrent);
     let peak = last_peak(elect("status", &home, way.address()).arg("job").spawn());
     assert!(peak > 0 && peak < SMALL, "{peak} KiB");

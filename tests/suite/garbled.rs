@@ -57,7 +57,7 @@ impl Den {
             self.elect("list"),
             self.elect("history").arg("job"),
             self.elect("doctor"),
-            self.elect("pause").args(["other", "--reason", "garbled"]),
+            self.elect("pause").args(["other", "--create", "--reason", "garbled"]),
             self.elect("resume").arg("other"),
             self.elect("get").args(["-e", "job", "key"]),
         ];

@@ -15,7 +15,7 @@ fn nobody_leads() {
     let ended = ground.elect("status").run().exits(0).says("there are no elections");
     assert_eq!(ended.stdout.lines().count(), 2, "{ended:?}");
     assert!(!ground.state().exists(), "a look creates nothing");
-    let ended = ground.elect("status").arg("job").run().exits(1).is_quiet();
+    let ended = ground.elect("status").arg("job").run().exits(1).says("no election job at ");
     assert!(ended.stdout.contains("no-leader"), "{ended:?}");
     ground.job().arg("true").run().exits(0);
     ground.elect("status").arg("job").run().exits(1).is_quiet();

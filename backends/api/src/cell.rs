@@ -116,6 +116,32 @@ impl Versioned {
     }
 }
 
+/// Under what an election keeps fences and values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Keys {
+    /// The resources that have a [`Cell::Fence`], in order.
+    pub fences: Vec<Key>,
+    /// The keys that have a [`Cell::Value`], in order.
+    pub values: Vec<Key>,
+}
+
+impl Keys {
+    /// Those that these names stand for: `fence` or `value`, the separator, and the key. Any other name is no key.
+    pub fn named<'a>(names: impl IntoIterator<Item = &'a str>, separator: char) -> Self {
+        let mut keys = Self::default();
+        for name in names {
+            match name.split_once(separator) {
+                Some(("fence", key)) => keys.fences.extend(key.parse::<Key>()),
+                Some(("value", key)) => keys.values.extend(key.parse::<Key>()),
+                _ => {}
+            }
+        }
+        keys.fences.sort();
+        keys.values.sort();
+        keys
+    }
+}
+
 /// What has to be so for a cell to be written, in one step with the writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum If {
@@ -234,6 +260,14 @@ fn no_token(election: &ElectionName, resource: &Key) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_is_known_by_the_name_that_a_store_gives_it() {
+        let names = ["value-b", "fence-x-1", "value-a", "fence", "value-", "note-once"];
+        let keys = Keys::named(names, '-');
+        let shown = |keys: &[Key]| keys.iter().map(Key::to_string).collect::<Vec<_>>().join(" ");
+        assert_eq!((shown(&keys.fences), shown(&keys.values)), ("x-1".into(), "a b".into()));
+    }
 
     #[test]
     fn each_cell_is_written_under_its_own_condition() {

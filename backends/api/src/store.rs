@@ -3,7 +3,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::{
-    Candidate, Cell, Clock, ElectionName, Ending, Error, ErrorKind, Examination, If, Lease,
+    Candidate, Cell, Clock, ElectionName, Ending, Error, ErrorKind, Examination, If, Keys, Lease,
     Profile, Seat, Survey, Ticket, Token, Versioned, Wake, Written, never,
 };
 
@@ -144,6 +144,15 @@ pub trait Store: Send + Sync {
     /// May be dropped at any time.
     async fn list(&self, scope: Scope) -> Result<Vec<ElectionName>, Error>;
 
+    /// Under what an election keeps fences and values. It disturbs nobody and makes nothing.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    ///
+    /// # Cancellation
+    /// May be dropped at any time.
+    async fn keys(&self, election: &ElectionName) -> Result<Keys, Error>;
+
     /// Asks each place of the store how it is (law 12): whether and how fast it answers, its version and what
     /// is known to be wrong with that, what it grants and what it runs out of. An endpoint that does not answer
     /// in some seconds is one that does not answer; that is no error of this call.
@@ -189,6 +198,8 @@ pub enum Scope {
     /// Those of which something was asked, whether anybody ever entered them or not (law 11): those that have a
     /// [`Cell::Control`].
     Asked,
+    /// Those of which something is kept, whether anybody is in them or not: those that have a [`Cell`].
+    Kept,
 }
 
 impl Removal<'_> {

@@ -91,7 +91,7 @@ impl Keyspace {
             prefix: format!("{prefix}{election}/"),
             // No election has a name that begins with a dot.
             notes: format!("{}{election}/", all_notes(prefix)),
-            data: format!("{prefix}.data/{election}/"),
+            data: format!("{}{election}/", all_data(prefix)),
         }
     }
 
@@ -172,10 +172,22 @@ pub(crate) fn all_notes(prefix: &str) -> String {
     format!("{prefix}.notes/")
 }
 
+/// What the keys of all fences and values below `prefix` begin with.
+pub(crate) fn all_data(prefix: &str) -> String {
+    format!("{prefix}.data/")
+}
+
 /// The election that a key below `prefix` has the control cell of.
 pub(crate) fn controlled_by(prefix: &str, key: &[u8]) -> Option<ElectionName> {
     let rest = key.strip_prefix(all_notes(prefix).as_bytes())?;
     std::str::from_utf8(rest).ok()?.strip_suffix("/orders")?.parse().ok()
+}
+
+/// The election that a key below `above` is a cell of: tombs are none.
+pub(crate) fn kept_for(above: &str, key: &[u8]) -> Option<ElectionName> {
+    let rest = std::str::from_utf8(key.strip_prefix(above.as_bytes())?).ok()?;
+    let (name, cell) = rest.split_once('/')?;
+    if cell.starts_with("gone/") { None } else { name.parse().ok() }
 }
 
 fn is_number(text: &str) -> bool {

@@ -4,7 +4,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use elect_api::{
     Cadence, Candidate, Cell, Clock, ElectionName, Ending, Error, ErrorKind, Examination, Finding,
-    If, Lease, Order, Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned, Wake,
+    If, Keys, Lease, Order, Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned, Wake,
     Written,
 };
 
@@ -134,6 +134,13 @@ impl Store for EtcdStore {
     async fn list(&self, scope: Scope) -> Result<Vec<ElectionName>, Error> {
         let attempt = self.link.casual_attempt(&self.prefix).await?;
         let outcome = survey::elections(&attempt.client(), &self.prefix, scope).await;
+        conclude(attempt, outcome).await
+    }
+
+    async fn keys(&self, election: &ElectionName) -> Result<Keys, Error> {
+        let keyspace = Keyspace::new(&self.prefix, election);
+        let attempt = self.link.casual_attempt(keyspace.data()).await?;
+        let outcome = survey::keys(&attempt.client(), &keyspace).await;
         conclude(attempt, outcome).await
     }
 

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
-use elect_api::{Cell, ElectionName, Entry, Leader, Renewed, Scope, Survey, Token};
+use elect_api::{Cell, ElectionName, Entry, Keys, Leader, Renewed, Scope, Survey, Token};
 use etcd_client::{Client, DeleteOptions, KeyValue, Txn, TxnOp};
 
 use crate::error::{Doing, Failure};
@@ -61,8 +61,27 @@ pub(crate) async fn elections(
             let name = |kv: &KeyValue| layout::controlled_by(prefix, kv.key());
             list(client, &layout::all_notes(prefix), Part::Keys, name).await?
         }
+        Scope::Kept => {
+            let mut names = Vec::new();
+            for above in [layout::all_notes(prefix), layout::all_data(prefix)] {
+                let name = |kv: &KeyValue| layout::kept_for(&above, kv.key());
+                names.extend(list(client, &above, Part::Keys, name).await?);
+            }
+            names
+        }
     };
     Ok(BTreeSet::from_iter(names).into_iter().collect())
+}
+
+/// Under what an election keeps fences and values.
+pub(crate) async fn keys(client: &Client, keyspace: &Keyspace) -> Result<Keys, Failure> {
+    let above = keyspace.data();
+    let name = |kv: &KeyValue| {
+        let rest = kv.key().strip_prefix(above.as_bytes())?;
+        std::str::from_utf8(rest).ok().map(ToOwned::to_owned)
+    };
+    let names = list(client, above, Part::Keys, name).await?;
+    Ok(Keys::named(names.iter().map(String::as_str), '/'))
 }
 
 /// What a survey shows of a candidate's key.

@@ -10,8 +10,8 @@
 use std::fs::File;
 
 use elect_api::{
-    Cell, Durability, ElectionName, Error, ErrorKind, If, Note, Token, Versioned, Written, never,
-    token_in,
+    Cell, Durability, ElectionName, Error, ErrorKind, If, Keys, Note, Token, Versioned, Written,
+    never, token_in,
 };
 
 use crate::atomic_file::{self, LookOut};
@@ -37,6 +37,26 @@ fn file_of(cell: Cell<'_>) -> String {
         Cell::Fence(resource) => format!("fence-{resource}"),
         Cell::Value(key) => format!("value-{key}"),
     }
+}
+
+/// Whether an election has a cell. One that cannot be read has none.
+pub(crate) fn has_any(root: &Root, election: &ElectionName) -> bool {
+    let dir = ElectionDir::visit(root, election).ok().flatten();
+    dir.and_then(|dir| dir.names().ok()).is_some_and(|names| names.iter().any(|name| is_cell(name)))
+}
+
+fn is_cell(file: &str) -> bool {
+    let is_kept_under_a_key = ["fence-", "value-"].iter().any(|before| file.starts_with(before));
+    is_kept_under_a_key
+        || file == ORDERS
+        || Cell::OF_LEADERS.iter().any(|&cell| file_of(cell) == file)
+}
+
+/// Under what an election keeps fences and values, by the names of their files.
+pub(crate) fn keys(root: &Root, election: &ElectionName) -> Result<Keys, Error> {
+    let Some(dir) = ElectionDir::visit(root, election)? else { return Ok(Keys::default()) };
+    let names = dir.names()?;
+    Ok(Keys::named(names.iter().map(String::as_str), '-'))
 }
 
 /// Whether a file of this name is a cell whose changes are told, and is done.

@@ -149,6 +149,18 @@ impl ElectionDir {
         }
     }
 
+    /// The names of all that is in the directory, in no order. What is no text is left out: nothing of ours is.
+    pub(crate) fn names(&self) -> Result<Vec<String>, Error> {
+        let failed = |errno| failed("read", &self.path, errno);
+        let again = openat(&self.directory, ".", FOLDER, Mode::empty()).map_err(failed)?;
+        let mut listing = Dir::from_fd(again).map_err(failed)?;
+        let mut names = Vec::new();
+        for found in listing.iter() {
+            names.extend(found.map_err(failed)?.file_name().to_str().map(ToOwned::to_owned));
+        }
+        Ok(names)
+    }
+
     /// Opens an entry of the queue for a look; `None` if there is no such regular file.
     pub(crate) fn look_in_queue(&self, name: &str) -> Result<Option<(File, FileId)>, Error> {
         look(&self.queue, name, &self.path_in_queue(name), self.policy)

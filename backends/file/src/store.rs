@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Candidate, Cell, Clock, ElectionName, Error, Examination, Finding, If, Lease, Order, Profile,
-    Removal, Scope, Seat, Store, Survey, Versioned, Wake, Written,
+    Candidate, Cell, Clock, ElectionName, Error, Examination, Finding, If, Keys, Lease, Order,
+    Profile, Removal, Scope, Seat, Store, Survey, Versioned, Wake, Written,
 };
 
 use crate::file_mutex::FileMutex;
@@ -96,6 +96,10 @@ impl Store for FileStore {
 
     async fn list(&self, scope: Scope) -> Result<Vec<ElectionName>, Error> {
         survey::elections(&self.root, scope)
+    }
+
+    async fn keys(&self, election: &ElectionName) -> Result<Keys, Error> {
+        cells::keys(&self.root, election)
     }
 
     async fn examine(&self, clock: Clock) -> Result<Examination, Error> {

@@ -11,7 +11,7 @@ use crate::error::{failed, wrong};
 use crate::root::Root;
 use crate::tree::{self, Remains};
 use crate::trust::FileId;
-use crate::{lock, queue, standstill};
+use crate::{cells, lock, queue, standstill};
 
 /// How often leaders may change while we look.
 const ATTEMPTS: u32 = 8;
@@ -90,10 +90,6 @@ fn held_lock(dir: &ElectionDir) -> Result<Option<FileId>, Error> {
 
 /// The names of all elections under the root, in order. What candidates never were in is there for what is asked only.
 pub(crate) fn elections(root: &Root, scope: Scope) -> Result<Vec<ElectionName>, Error> {
-    let file = match scope {
-        Scope::Entered => ENTER,
-        Scope::Asked => ORDERS,
-    };
     let Some((directory, _)) = root.open(false)? else { return Ok(Vec::new()) };
     let unreadable = |errno: Errno| failed("read", &root.path, errno);
     let mut directory = Dir::from_fd(directory).map_err(unreadable)?;
@@ -110,11 +106,16 @@ pub(crate) fn elections(root: &Root, scope: Scope) -> Result<Vec<ElectionName>, 
         None => fstatat(&directory, name.as_str(), AtFlags::AT_SYMLINK_NOFOLLOW)
             .is_ok_and(|stat| stat.st_mode & libc::S_IFMT == libc::S_IFDIR),
     };
-    let has_it = |(name, _): &(ElectionName, Option<Type>)| {
+    let has = |name: &ElectionName, file: &str| {
         let path = format!("{name}/{file}");
         fstatat(&directory, path.as_str(), AtFlags::AT_SYMLINK_NOFOLLOW).is_ok()
     };
-    let found = candidates.into_iter().filter(is_directory).filter(has_it);
+    let is_meant = |(name, _): &(ElectionName, Option<Type>)| match scope {
+        Scope::Entered => has(name, ENTER),
+        Scope::Asked => has(name, ORDERS),
+        Scope::Kept => cells::has_any(root, name),
+    };
+    let found = candidates.into_iter().filter(is_directory).filter(is_meant);
     let mut names: Vec<_> = found.map(|(name, _)| name).collect();
     names.sort();
     Ok(names)

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Cadence, Candidate, Cell, Clock, ElectionName, Ending, Error, Examination, If, Lease, Order,
-    Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned, Wake, Written,
+    Cadence, Candidate, Cell, Clock, ElectionName, Ending, Error, Examination, If, Keys, Lease,
+    Order, Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned, Wake, Written,
 };
 
 use crate::directory::Directory;
@@ -141,6 +141,12 @@ impl Store for ZkStore {
         let look = self.look().await?;
         let names = survey::elections(&look, &self.settings, scope).await;
         names.map_err(|error| self.settings.explain(error))
+    }
+
+    async fn keys(&self, election: &ElectionName) -> Result<Keys, Error> {
+        let look = self.look().await?;
+        let keys = survey::keys(&look, &self.settings, election).await;
+        keys.map_err(|error| self.settings.explain(error))
     }
 
     async fn examine(&self, clock: Clock) -> Result<Examination, Error> {

@@ -1,4 +1,6 @@
-use elect_api::{Cell, ElectionName, Entry, Error, ErrorKind, Leader, Scope, Survey, Token};
+use std::str::FromStr;
+
+use elect_api::{Cell, ElectionName, Entry, Error, ErrorKind, Keys, Leader, Scope, Survey, Token};
 use zookeeper_client::{Error as Zk, Stat};
 
 use crate::client::Client;
@@ -87,16 +89,37 @@ pub(crate) async fn elections(
     match scope {
         Scope::Entered => names_in(client, &settings.directory).await,
         Scope::Asked => asked(client, settings).await,
+        Scope::Kept => {
+            let mut names = unless_denied(names_in(client, &settings.path_of_all_notes()).await)?;
+            names.extend(unless_denied(names_in(client, &settings.path_of_all_data()).await)?);
+            names.sort();
+            names.dedup();
+            Ok(names)
+        }
     }
 }
 
+/// Whoever wrote them keeps them from us, and so does not ask us.
+fn unless_denied(names: Result<Vec<ElectionName>, Error>) -> Result<Vec<ElectionName>, Error> {
+    match names {
+        Err(error) if error.kind() == ErrorKind::Denied => Ok(Vec::new()),
+        other => other,
+    }
+}
+
+/// Under what an election keeps fences and values.
+pub(crate) async fn keys(
+    client: &Client,
+    settings: &Settings,
+    election: &ElectionName,
+) -> Result<Keys, Error> {
+    let data = settings.path_of_data(election);
+    let (fence, value) = (format!("{data}/fence"), format!("{data}/value"));
+    Ok(Keys { fences: names_in(client, &fence).await?, values: names_in(client, &value).await? })
+}
+
 async fn asked(client: &Client, settings: &Settings) -> Result<Vec<ElectionName>, Error> {
-    let mut names = match names_in(client, &settings.path_of_all_notes()).await {
-        Ok(names) => names,
-        // Whoever wrote them keeps them from us, and so does not ask us.
-        Err(error) if error.kind() == ErrorKind::Denied => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
+    let mut names = unless_denied(names_in(client, &settings.path_of_all_notes()).await)?;
     let paths: Vec<String> =
         names.iter().map(|name| settings.path_of_cell(name, Cell::Control)).collect();
     // All of them are asked for before the first answer is waited for.
@@ -110,8 +133,8 @@ async fn asked(client: &Client, settings: &Settings) -> Result<Vec<ElectionName>
     Ok(names)
 }
 
-/// The children of a node that are named as an election may be, in order.
-async fn names_in(client: &Client, path: &str) -> Result<Vec<ElectionName>, Error> {
+/// The children of a node that are named as an election, or a key, may be, in order.
+async fn names_in<T: FromStr + Ord>(client: &Client, path: &str) -> Result<Vec<T>, Error> {
     let (sync, list) = (client.sync(path), client.list_children(path));
     sync.await.map_err(|error| fault(Action::List, path, error))?;
     let children = match list.await {
@@ -119,8 +142,7 @@ async fn names_in(client: &Client, path: &str) -> Result<Vec<ElectionName>, Erro
         Err(Zk::NoNode) => return Ok(Vec::new()),
         Err(error) => return Err(fault(Action::List, path, error)),
     };
-    let mut names: Vec<ElectionName> =
-        children.into_iter().filter_map(|child| child.parse().ok()).collect();
+    let mut names: Vec<T> = children.into_iter().filter_map(|child| child.parse().ok()).collect();
     names.sort();
     Ok(names)
 }

@@ -10,6 +10,7 @@ use anyhow::Context;
 use elect_api::{Candidate, Lease, Profile};
 
 use super::surveyor::Surveyor;
+use crate::command::look::pause_status;
 use crate::config::{self, CampaignPlan, ListenAddress};
 use crate::election::machine::{Event, News};
 use crate::election::{Call, Called, Ending};
@@ -191,6 +192,9 @@ impl<'a> Feed<'a> {
                 self.board.metrics().command_ended("signaled", signal.into());
             }
             Event::NotStarted(_) | Event::GuardianDied => self.board.over(Reason::Failed, None),
+            Event::Ordered(ref orders) => {
+                self.board.paused(orders.pausing().map(pause_status));
+            }
             Event::Started => self.board.command_runs(true),
             Event::Outlived | Event::Empty => self.board.command_runs(false),
             _ => {}

@@ -7,9 +7,10 @@
 mod snapshot;
 mod watcher;
 
-pub(super) use snapshot::{FRESH, Reach, Seen, look, orders, see};
+pub(super) use snapshot::Snapshot;
+pub(super) use snapshot::{FRESH, Reach, Seen, look, orders, pause_status, see};
+#[cfg(test)]
+pub(super) use watcher::Silence;
 pub(super) use watcher::pace;
 pub(super) use watcher::{Look, Rhythm, Watcher};
 pub(super) use watcher::{Until, until};
-#[cfg(test)]
-pub(super) use {snapshot::Snapshot, watcher::Silence};

@@ -4,7 +4,7 @@ use std::{fmt, iter};
 
 use elect_api::{
     Boottime, Candidate, Cell, Division, ElectionName, Entry, Error, ErrorKind, Profile, Scope,
-    Store, Survey,
+    Store, Survey, stamp,
 };
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 
@@ -95,7 +95,7 @@ impl Seen {
         let parts = self.parts.iter().map(|part| part.status(store)).collect();
         ElectionStatus::new(&self.election, store, &self.survey)
             .suspecting(self.suspicion)
-            .paused(pause.map(|it| PauseStatus::new(it.by(), it.at(), it.reason())))
+            .paused(pause.map(pause_status))
             .after_last(self.last.as_ref())
             .divided(self.division, &self.survey, parts)
     }
@@ -104,6 +104,12 @@ impl Seen {
     pub(in crate::command) fn elections(&self) -> impl Iterator<Item = &Self> {
         iter::once(self).chain(&self.parts)
     }
+}
+
+/// A pause as a report shows it.
+pub(in crate::command) fn pause_status(request: &Request) -> PauseStatus {
+    let end = request.end().and_then(stamp::read);
+    PauseStatus::new(request.by(), request.at(), request.reason()).until(end)
 }
 
 /// Surveys the elections that are named, or else all, each in up to so many attempts.
@@ -170,13 +176,20 @@ impl Asking<'_> {
         insist(&self.location, self.attempts, ask).await
     }
 
-    /// All elections that there are, a whole before its parts, and all that are paused. A store may have none that
-    /// nobody is in, as is the whole while all who take part have a slot.
+    /// All elections that there are, a whole before its parts, all that are paused, and all with a past. A store may list
+    /// none that nobody is in, as is the whole while all who take part have a slot.
     async fn all(&self) -> anyhow::Result<Vec<ElectionName>> {
         let all = self.insist(async || self.store.list(Scope::Entered).await).await?;
         let mut all = BTreeSet::from_iter(all);
+        let asked = self.insist(async || self.store.list(Scope::Asked).await).await?;
+        let asked = BTreeSet::from_iter(asked);
+        for name in self.insist(async || self.store.list(Scope::Kept).await).await? {
+            if !all.contains(&name) && self.has_past(&name, asked.contains(&name)).await? {
+                all.insert(name);
+            }
+        }
         let wholes: BTreeSet<_> = all.iter().filter_map(Division::whole).collect();
-        for name in self.insist(async || self.store.list(Scope::Asked).await).await? {
+        for name in asked {
             if all.contains(&name) {
                 continue;
             }
@@ -195,6 +208,19 @@ impl Asking<'_> {
             }
         }
         Ok(all.into_iter().collect())
+    }
+
+    /// Whether leaders have left anything of an election of which something is kept. Where nothing is asked, they have.
+    async fn has_past(&self, name: &ElectionName, is_asked: bool) -> anyhow::Result<bool> {
+        if !is_asked {
+            return Ok(true);
+        }
+        let past = async || match self.store.read(name, Cell::History).await {
+            // What cannot be read is there.
+            Err(error) if error.is_permanent() => Ok(true),
+            found => found.map(|found| found.bytes.is_some()),
+        };
+        self.insist(past).await
     }
 
     /// One election, and its parts if those are wanted.
@@ -264,7 +290,7 @@ impl fmt::Display for NoRoom {
     }
 }
 
-/// What is asked of an election. What cannot be read is obeyed by nobody.
+/// What is asked of an election at present. What cannot be read is obeyed by nobody.
 ///
 /// # Errors
 /// As the store has them.
@@ -273,7 +299,9 @@ pub(in crate::command) async fn orders(
     election: &ElectionName,
 ) -> Result<Orders, Error> {
     match store.read(election, Cell::Control).await {
-        Ok(asked) => Ok(Orders::read(asked.bytes.as_deref()).unwrap_or_default()),
+        Ok(asked) => {
+            Ok(Orders::read(asked.bytes.as_deref()).unwrap_or_default().as_of(stamp::display()))
+        }
         Err(error) if error.kind() == ErrorKind::Unfit => Ok(Orders::default()),
         Err(error) => Err(error),
     }
@@ -328,8 +356,8 @@ mod tests {
 
     use async_trait::async_trait;
     use elect_api::{
-        Candidate, Cell, Division, ElectionName, Entry, Error, ErrorKind, If, Leader, Lease, Order,
-        Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned, Written,
+        Candidate, Cell, Division, ElectionName, Entry, Error, ErrorKind, If, Keys, Leader, Lease,
+        Order, Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned, Written,
     };
 
     use super::{BESIDES, FULL, ROOM, Reach, Snapshot, look};
@@ -427,8 +455,13 @@ mod tests {
             let names: &[&str] = match scope {
                 Scope::Entered => &["idle", "led"],
                 Scope::Asked => &["closed", "led", "resumed"],
+                Scope::Kept => &["closed", "led", "nightly", "resumed"],
             };
             Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
+        }
+
+        async fn keys(&self, _: &ElectionName) -> Result<Keys, Error> {
+            Ok(Keys::default())
         }
     }
 
@@ -454,7 +487,8 @@ mod tests {
 
     #[test]
     fn all_elections_if_none_is_named() {
-        assert_eq!(names_seen(&[]), (vec!["idle".to_owned(), "led".to_owned()], false));
+        let all = ["idle", "led", "nightly"].map(str::to_owned).to_vec();
+        assert_eq!(names_seen(&[]), (all, false));
     }
 
     #[test]

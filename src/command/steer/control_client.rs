@@ -4,13 +4,14 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use elect_api::{
     Boottime, Cell, Division, ElectionName, Ending, Error, ErrorKind, If, Leader, Removal, Store,
-    Survey, Token, Versioned, Written,
+    Survey, Token, Versioned, Written, stamp,
 };
 
 use tokio::time::sleep;
 
 use crate::command::attempts::{aloud, insist_until};
 use crate::command::look::{Rhythm, Seen, Until, Watcher, see, until};
+use crate::command::past::Stranger;
 use crate::config::{self, BackendUrl, host_name};
 use crate::election::orders::{Orders, Request};
 use crate::guard;
@@ -18,6 +19,8 @@ use crate::report::{self, Log};
 
 /// How often a store is asked before it counts as out of reach.
 const ATTEMPTS: u32 = 5;
+/// The same where it has just answered.
+const AGAIN: u32 = 2;
 /// How often others may be faster than we before that is told.
 const RACES: u32 = 20;
 /// How long nothing is said to whoever waits.
@@ -96,6 +99,35 @@ impl<'a> ControlClient<'a> {
         }
     }
 
+    /// The name under which nothing is known, if it is one: most likely it is a slip.
+    ///
+    /// # Errors
+    /// The store does not answer, or refuses us.
+    pub(super) async fn stranger(&self) -> anyhow::Result<Option<Stranger>> {
+        // Asked first, as whoever has no more time ends there.
+        let is_there = self.survey().await?.entries().next().is_some();
+        if is_there || self.asked().await?.are_kept() {
+            return Ok(None);
+        }
+        Stranger::find(self.store.as_ref(), self.election, AGAIN).await
+    }
+
+    /// Warns of such a name.
+    ///
+    /// # Errors
+    /// As [`ControlClient::stranger`].
+    pub(super) async fn warn_of_stranger(&self) -> anyhow::Result<()> {
+        if let Some(stranger) = self.stranger().await? {
+            self.log.warn(stranger);
+        }
+        Ok(())
+    }
+
+    /// Which it is.
+    pub(super) const fn election(&self) -> &ElectionName {
+        self.election
+    }
+
     /// For people.
     pub(super) const fn log(&self) -> &Log {
         &self.log
@@ -149,12 +181,12 @@ impl<'a> ControlClient<'a> {
         aloud(&self.log, &self.location, asking).await
     }
 
-    /// What is asked at present.
+    /// What is asked, with a pause that is over by now.
     ///
     /// # Errors
     /// The store does not answer, or refuses us, or holds what no elect has written.
     pub(super) async fn asked(&self) -> anyhow::Result<Orders> {
-        self.read(&self.kept().await?)
+        Ok(self.read(&self.kept().await?)?.as_of(stamp::display()))
     }
 
     fn read(&self, kept: &Versioned) -> anyhow::Result<Orders> {

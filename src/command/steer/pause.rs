@@ -1,33 +1,61 @@
 //! `elect pause` and `elect resume`: nobody leads for now.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
-use elect_api::{Division, Token};
+use elect_api::{Division, Token, stamp};
 use tokio::time::sleep;
 
 use super::ControlClient;
 use super::control_client::request;
 use crate::command::look::Seen;
 use crate::command::runtime::block_on;
-use crate::config::{AskPlan, Target};
-use crate::election::orders::Orders;
+use crate::config::{PausePlan, Target};
+use crate::election::orders::{Orders, Request};
 use crate::report::{self, Log, NOT_ACQUIRED};
+
+/// Just less than a second.
+const LEAST: Duration = Duration::from_nanos(999_999_999);
+
+/// What is asked for.
+struct Pause<'a> {
+    reason: Option<&'a str>,
+    /// When it ends by itself, in milliseconds since 1970; never if `None`.
+    end: Option<u64>,
+}
 
 /// Pauses an election, and waits until nobody leads. The exit code is 0 then, and [`NOT_ACQUIRED`] when the
 /// time was over before.
 ///
 /// # Errors
-/// The store refuses us, or does not answer.
-pub(in crate::command) fn pause(plan: &AskPlan, log: &Log) -> anyhow::Result<u8> {
+/// The store refuses us, or does not answer. Nothing is known of the election, and it is not to be created.
+pub(in crate::command) fn pause(
+    plan: &PausePlan,
+    now: SystemTime,
+    log: &Log,
+) -> anyhow::Result<u8> {
+    let ask = &plan.ask;
+    let end = plan.end.map(|end| end.from(now));
+    if let Some(end) = end.filter(|end| *end <= now) {
+        bail!("a pause until {} is over already", humantime::format_rfc3339_seconds(end));
+    }
+    let end = end.and_then(|end| end.duration_since(UNIX_EPOCH).ok());
+    // In whole seconds, as people are told.
+    let end = end.map(|end| (end + LEAST).as_secs().saturating_mul(1000));
+    let pause = Pause { reason: ask.reason.as_deref(), end };
     block_on(async {
         let client =
-            ControlClient::new(&plan.target.backend, &plan.target.election, plan.timeout, log)?;
+            ControlClient::new(&ask.target.backend, &ask.target.election, ask.timeout, log)?;
         let division = client.asked().await?.division();
-        if !division.is_whole() {
-            return pause_parts(&client, plan, division).await;
+        if !plan.create
+            && let Some(stranger) = client.stranger().await?
+        {
+            bail!("{stranger}; --create pauses it all the same");
         }
-        stop_everybody(&client, plan).await?;
+        if !division.is_whole() {
+            return pause_parts(&client, &pause, division).await;
+        }
+        stop_everybody(&client, &pause).await?;
         if let Some(leader) =
             client.survey().await?.leader.filter(|it| it.entry.candidate.is_foreign())
         {
@@ -36,12 +64,30 @@ pub(in crate::command) fn pause(plan: &AskPlan, log: &Log) -> anyhow::Result<u8>
         }
         let is_over = |seen: &Seen| seen.survey.leader.is_none() || seen.pause.is_none();
         match client.wait_until_seen(LATE, is_over).await? {
-            Some(seen) if seen.pause.is_none() => bail!(RESUMED),
-            Some(_) => done(plan),
+            Some(seen) if seen.pause.is_none() => bail!(pause.why_over()),
+            Some(_) => pause.done(&client),
             None => Ok(late(&client)),
         }
     })
 }
+
+impl Pause<'_> {
+    /// Says that it is so.
+    fn done(&self, client: &ControlClient<'_>) -> anyhow::Result<u8> {
+        let until = self.end.and_then(stamp::read).map(humantime::format_rfc3339_seconds);
+        let until = until.map(|until| format!(" until {until}")).unwrap_or_default();
+        let line = format!("{} is paused{until}: nobody leads\n", client.election());
+        report::print(&line).context("cannot write to stdout")?;
+        Ok(0)
+    }
+
+    /// Why it does not last any more.
+    fn why_over(&self) -> &'static str {
+        if self.end.is_some_and(|end| end <= stamp::display()) { LAPSED } else { RESUMED }
+    }
+}
+
+const LAPSED: &str = "the pause ended by itself before whoever led had stopped";
 
 const RESUMED: &str = "the election is not paused any more: somebody has resumed it";
 
@@ -58,42 +104,42 @@ fn late(client: &ControlClient<'_>) -> u8 {
 /// Who leads a part does so in an election of its own, and obeys the orders of the whole.
 async fn pause_parts(
     client: &ControlClient<'_>,
-    plan: &AskPlan,
+    pause: &Pause<'_>,
     division: Division,
 ) -> anyhow::Result<u8> {
-    client.ask(|orders| paused(orders, plan, None)).await?;
+    client.ask(|orders| paused(orders, pause, None)).await?;
     for slot in client.slots().await? {
-        stop_everybody(&client.at(&slot)?, plan).await?;
+        stop_everybody(&client.at(&slot)?, pause).await?;
     }
     let is_over = tokio::select! {
         is_over = client.wait_for_parts(division, LATE, |survey| survey.leader.is_none()) => is_over?,
-        end = until_resumed(client) => return end,
+        end = until_resumed(client, pause) => return end,
     };
     if !is_paused(client).await? {
-        bail!(RESUMED);
+        bail!(pause.why_over());
     }
-    if is_over { done(plan) } else { Ok(late(client)) }
+    if is_over { pause.done(client) } else { Ok(late(client)) }
 }
 
 /// Ends, with an error, once the election is paused no more.
-async fn until_resumed(client: &ControlClient<'_>) -> anyhow::Result<u8> {
+async fn until_resumed(client: &ControlClient<'_>, pause: &Pause<'_>) -> anyhow::Result<u8> {
     loop {
         sleep(AGAIN).await;
         if !is_paused(client).await? {
-            bail!(RESUMED);
+            bail!(pause.why_over());
         }
     }
 }
 
 /// Asks that nobody leads, and whoever leads to give leadership up.
-async fn stop_everybody(client: &ControlClient<'_>, plan: &AskPlan) -> anyhow::Result<()> {
+async fn stop_everybody(client: &ControlClient<'_>, pause: &Pause<'_>) -> anyhow::Result<()> {
     let is_news = !is_paused(client).await?;
     let before = client.holder().await?;
-    client.ask(|orders| paused(orders, plan, before.filter(|_| is_news))).await?;
+    client.ask(|orders| paused(orders, pause, before.filter(|_| is_news))).await?;
     // Somebody may have won before the pause began, and run; who has won since starts nothing.
     let after = client.holder().await?;
     if is_news && after.is_some() && after != before {
-        client.ask(|orders| paused(orders, plan, after)).await?;
+        client.ask(|orders| paused(orders, pause, after)).await?;
     }
     Ok(())
 }
@@ -103,36 +149,40 @@ async fn is_paused(client: &ControlClient<'_>) -> anyhow::Result<bool> {
 }
 
 /// The orders that pause the election, and that have whoever leads with this token give that up. A pause that
-/// is there stays as it is, unless there is another reason for it now.
-fn paused(orders: Orders, plan: &AskPlan, token: Option<Token>) -> Orders {
-    let request = request(plan.reason.as_deref());
-    let keeps = plan.reason.is_none()
-        || orders.pausing().is_some_and(|known| known.reason() == plan.reason.as_deref());
-    let pause = orders.pausing().filter(|_| keeps).cloned().unwrap_or_else(|| request.clone());
-    let orders = orders.paused(Some(pause));
+/// is there stays as it is but for its end, unless there is another reason for it now.
+fn paused(orders: Orders, pause: &Pause<'_>, token: Option<Token>) -> Orders {
+    let orders = orders.as_of(stamp::display());
+    let request = request(pause.reason);
+    let keeps = |known: &&Request| pause.reason.is_none() || known.reason() == pause.reason;
+    let known = orders.pausing().filter(keeps).cloned();
+    let asked = known.unwrap_or_else(|| request.clone()).until(pause.end);
+    let orders = orders.paused(Some(asked));
     match token.filter(|token| !orders.ends(*token)) {
         Some(token) => orders.stepping_down(token, request),
         None => orders,
     }
 }
 
-fn done(plan: &AskPlan) -> anyhow::Result<u8> {
-    let line = format!("{} is paused: nobody leads\n", plan.target.election);
-    report::print(&line).context("cannot write to stdout")?;
-    Ok(0)
-}
-
-/// Ends a pause.
+/// Ends a pause, and says whether there was one.
 ///
 /// # Errors
 /// The store refuses us, or does not answer.
 pub(in crate::command) fn resume(target: &Target, log: &Log) -> anyhow::Result<u8> {
     block_on(async {
         let client = ControlClient::new(&target.backend, &target.election, None, log)?;
+        let mut was_paused = is_paused(&client).await?;
         for slot in client.slots().await? {
-            client.at(&slot)?.ask(|orders| orders.paused(None)).await?;
+            let slot = client.at(&slot)?;
+            was_paused |= is_paused(&slot).await?;
+            slot.ask(|orders| orders.paused(None)).await?;
         }
         client.ask(|orders| orders.paused(None)).await?;
+        if !was_paused {
+            client.warn_of_stranger().await?;
+        }
+        let what = if was_paused { "is resumed" } else { "was not paused" };
+        let line = format!("{} {what}\n", target.election);
+        report::print(&line).context("cannot write to stdout")?;
         Ok(0)
     })
 }

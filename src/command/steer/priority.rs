@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use elect_api::{Candidate, Division, ElectionName, Leader, Survey, Token};
 
 use super::ControlClient;
@@ -14,7 +14,7 @@ use crate::config::{CampaignPlan, Preference, PriorityPlan, is_known_as};
 use crate::election::driver::Clock as _;
 use crate::election::orders::{Orders, Request};
 use crate::guard;
-use crate::report::{Log, NOT_ACQUIRED};
+use crate::report::{self, Log, NOT_ACQUIRED};
 
 /// Sets the priority of a candidate, or of all of a label. If nobody of them is to lead any more, waits until none
 /// does, and prints who leads then. The exit code is 0, and [`NOT_ACQUIRED`] when the time was over before.
@@ -29,6 +29,9 @@ pub(in crate::command) fn priority(plan: &PriorityPlan, log: &Log) -> anyhow::Re
         client.queues("elect priority")?;
         has_ranks(&client, &ask.target.election).await?;
         let survey = client.survey().await?;
+        if survey.entries().next().is_none() {
+            client.warn_of_stranger().await?;
+        }
         check(&survey, plan, client.asked().await?.sets_priority_of(&plan.id))?;
         let priority = match plan.priority {
             Preference::Own => None,
@@ -39,18 +42,17 @@ pub(in crate::command) fn priority(plan: &PriorityPlan, log: &Log) -> anyhow::Re
         client
             .ask(|orders| orders.without(is_gone).prioritizing(&plan.id, priority, request.clone()))
             .await?;
+        // Before it is waited for: a command may take its time to end.
+        let is_drained = priority == Some(0) && warn_if_drained(&client, &survey).await?;
         let division = client.asked().await?.division();
         if let (Division::Shards(_), Some(0)) = (division, priority) {
-            return until_drained(&client, division, &plan.id).await;
+            return until_drained(&client, division, plan).await;
         }
         let leader = survey.leader.filter(|leader| {
             priority == Some(0) && is_known_as(&leader.entry.candidate.id, &plan.id)
         });
         let Some(leader) = leader else {
-            if priority == Some(0) {
-                warn_if_drained(&client, &client.survey().await?).await?;
-            }
-            return Ok(0);
+            return say_what_is_set(plan);
         };
         let why = format!("{} was asked, and has not handed over yet", leader.entry.candidate.id);
         let end = client
@@ -59,7 +61,9 @@ pub(in crate::command) fn priority(plan: &PriorityPlan, log: &Log) -> anyhow::Re
             })
             .await?;
         if let Some(seen) = end {
-            warn_if_drained(&client, &seen.survey).await?;
+            if !is_drained {
+                warn_if_drained(&client, &seen.survey).await?;
+            }
             return say_who_leads(seen.survey.leader.as_ref());
         }
         client.log().warn(why);
@@ -84,33 +88,47 @@ async fn has_ranks(client: &ControlClient<'_>, election: &ElectionName) -> anyho
 async fn until_drained(
     client: &ControlClient<'_>,
     division: Division,
-    name: &str,
+    plan: &PriorityPlan,
 ) -> anyhow::Result<u8> {
+    let name = &plan.id;
     let is_others = |survey: &Survey| {
         let leader = survey.leader.as_ref();
         leader.is_none_or(|leader| !is_known_as(&leader.entry.candidate.id, name))
     };
     let why = format!("{name} was asked, and has not handed over all shards yet");
     if client.wait_for_parts(division, &why, is_others).await? {
-        warn_if_drained(client, &client.survey().await?).await?;
-        return Ok(0);
+        return say_what_is_set(plan);
     }
     client.log().warn(why);
     Ok(NOT_ACQUIRED)
 }
 
-/// Says that nobody is left who may lead, where the last one was made to look on: that may not be what was wanted.
-async fn warn_if_drained(client: &ControlClient<'_>, survey: &Survey) -> anyhow::Result<()> {
+/// Prints which priority there is now. The exit code is 0.
+fn say_what_is_set(plan: &PriorityPlan) -> anyhow::Result<u8> {
+    let id = &plan.id;
+    let line = match plan.priority {
+        Preference::Own => format!("{id} has the priority that it was started with\n"),
+        Preference::Set(0) => format!("{id} has priority 0, and does not lead\n"),
+        Preference::Set(priority) => format!("{id} has priority {priority}\n"),
+    };
+    report::print(&line).context("cannot write to stdout")?;
+    Ok(0)
+}
+
+/// Warns if nobody is left who may lead, and says whether that is so: the last one was drained, which may not be what was
+/// wanted.
+async fn warn_if_drained(client: &ControlClient<'_>, survey: &Survey) -> anyhow::Result<bool> {
     let orders = client.asked().await?;
     let may_lead = |candidate: &Candidate| {
         candidate.is_foreign() || orders.priority_of(&candidate.id, candidate.priority) > 0
     };
-    if !survey.entries().any(|entry| may_lead(&entry.candidate)) {
+    let is_drained = !survey.entries().any(|entry| may_lead(&entry.candidate));
+    if is_drained {
         client.log().warn(
             "no candidate of a priority above 0 is left: nobody leads before one comes, or elect priority gives one back",
         );
     }
-    Ok(())
+    Ok(is_drained)
 }
 
 /// That somebody is known by the name, and knows of priorities.

@@ -34,6 +34,7 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
         }
         let heir = plan.to.as_deref().map(|name| heir(&survey, name)).transpose()?;
         let Some(leader) = survey.leader else {
+            client.warn_of_stranger().await?;
             return nobody_leads(&client, client.asked().await?.pausing().is_some());
         };
         let (id, token) = (&leader.entry.candidate.id, leader.token);

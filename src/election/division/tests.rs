@@ -5,7 +5,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use elect_api::{Profile, Removal, Scope, Seat, Versioned};
+use elect_api::{Keys, Profile, Removal, Scope, Seat, Versioned};
 use elect_testkit::sim::{Clock, Kind, ManualClock, Options, Sim};
 use elect_testkit::{election, poll_n, run};
 use tokio::task::yield_now;
@@ -65,6 +65,10 @@ impl Store for Slow {
 
     async fn list(&self, scope: Scope) -> Result<Vec<ElectionName>, Error> {
         self.0.list(scope).await
+    }
+
+    async fn keys(&self, election: &ElectionName) -> Result<Keys, Error> {
+        self.0.keys(election).await
     }
 }
 

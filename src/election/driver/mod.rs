@@ -25,7 +25,7 @@ use self::requests::{PendingCall, Raw, Said, SharedSeat};
 use super::history::{History, Record};
 use super::machine::{Command, Event, Machine, News, Verdict};
 use super::once::{Done, Run, is_no_try};
-use super::orders::Orders;
+use super::orders::{Orders, Request};
 use super::{Answer, Call, Called, Ending, Reply};
 
 /// One candidacy: who runs for what, where.
@@ -119,6 +119,9 @@ impl Progress {
     }
 }
 
+/// How long the wall clock is trusted to go on as it does, where a pause ends by it.
+const WALL_CLOCK: Duration = Duration::from_secs(10);
+
 type Look<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Survey, Error>> + Send + 'a>>;
 type Watch<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Wake, Error>> + Send + 'a>>;
 struct Driver<'a> {
@@ -150,6 +153,8 @@ struct Driver<'a> {
     /// The orders that the machine knows, and the version of what was read last.
     orders: Orders,
     ordered: u64,
+    /// What was read, while a pause in it is to end by itself, and when to look at our wall clock again.
+    lapsing: Option<(Orders, Boottime)>,
     /// The ticket that the guardian has.
     ticket: Option<Ticket>,
     /// What came of a command at once.
@@ -190,6 +195,7 @@ pub async fn drive(
         run: Progress::default(),
         orders: Orders::default(),
         ordered: 0,
+        lapsing: None,
         ticket: None,
         pending: VecDeque::new(),
     };
@@ -379,6 +385,8 @@ impl<'a> Driver<'a> {
 
     async fn next(&mut self, tick: Option<Boottime>) -> Event {
         loop {
+            let lapse = self.lapsing.as_ref().map(|&(_, at)| at);
+            let due = lapse.into_iter().chain(tick).min();
             tokio::select! {
                 biased;
                 // What has come before a win counts before it: nothing is started that is asked to end already.
@@ -421,7 +429,14 @@ impl<'a> Driver<'a> {
                         return event;
                     }
                 }
-                () = self.clock.until(tick) => return Event::Tick,
+                () = self.clock.until(due) => {
+                    if tick.is_some_and(|tick| tick <= self.clock.now()) {
+                        return Event::Tick;
+                    }
+                    if let Some(orders) = self.lapsed() {
+                        return Event::Ordered(orders);
+                    }
+                }
             }
         }
     }
@@ -457,10 +472,39 @@ impl<'a> Driver<'a> {
         if std::mem::replace(&mut self.ordered, kept.version) == kept.version {
             return None;
         }
-        self.orders = Orders::read(kept.bytes.as_deref()).unwrap_or_else(|error| {
+        let read = Orders::read(kept.bytes.as_deref()).unwrap_or_else(|error| {
             self.observer.news(News::OrdersUnread(error));
             Orders::default()
         });
+        drop(seat);
+        self.judge(read);
+        Some(self.orders.clone())
+    }
+
+    /// Goes by what of these orders counts at present. Where a pause in them ends by itself our wall clock says when, and
+    /// somebody may set it meanwhile.
+    fn judge(&mut self, read: Orders) {
+        let Some(end) = read.pausing().and_then(Request::end) else {
+            (self.orders, self.lapsing) = (read, None);
+            return;
+        };
+        let wall = stamp::display();
+        self.orders = read.clone().as_of(wall);
+        let left = Duration::from_millis(end.saturating_sub(wall)).min(WALL_CLOCK);
+        self.lapsing = (!left.is_zero()).then(|| (read, self.clock.now() + left));
+    }
+
+    /// What people ask from now on, if a pause has ended by itself. Whoever waits looks at once.
+    fn lapsed(&mut self) -> Option<Orders> {
+        let (read, _) = self.lapsing.take_if(|(_, at)| *at <= self.clock.now())?;
+        self.judge(read);
+        if self.orders.pausing().is_some() {
+            return None;
+        }
+        if self.has_looked && self.observer.wants_surveys() {
+            self.look(self.clock.now());
+        }
+        self.pending.push_back(Event::Woken);
         Some(self.orders.clone())
     }
 

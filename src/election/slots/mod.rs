@@ -32,7 +32,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use elect_api::{
     Candidate, Cell, Clock, Division, ElectionName, Ending, Error, ErrorKind, Examination, If,
-    Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned, Wake, Written,
+    Keys, Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned, Wake, Written,
 };
 use futures_util::future::try_join_all;
 use tokio::sync::Notify;
@@ -194,6 +194,10 @@ impl Store for Slots {
 
     async fn list(&self, scope: Scope) -> Result<Vec<ElectionName>, Error> {
         self.store.list(scope).await
+    }
+
+    async fn keys(&self, election: &ElectionName) -> Result<Keys, Error> {
+        self.store.keys(election).await
     }
 
     async fn examine(&self, clock: Clock) -> Result<Examination, Error> {

@@ -7,7 +7,7 @@ use std::task::Poll;
 
 use elect_api::{
     Boottime, Cell, Division, ElectionName, Error, ErrorKind, Removal, Seat, Standing, Store,
-    Ticket, Wake, awake,
+    Ticket, Wake, awake, stamp,
 };
 use futures_util::future::join_all;
 use tokio::sync::Mutex;
@@ -67,7 +67,8 @@ impl Standpoint {
 
     /// What is asked of the slot. What cannot be read asks nothing; whoever leads says so.
     fn asked(&self) -> Orders {
-        Orders::read(self.seat.control().bytes.as_deref()).unwrap_or_default()
+        let asked = Orders::read(self.seat.control().bytes.as_deref()).unwrap_or_default();
+        asked.as_of(stamp::display())
     }
 
     /// Gives up what there may be, with these last words if it leads.

@@ -286,6 +286,13 @@ impl Metrics {
             Opts::new("elect_is_leader", "Whether this candidate leads, before its soft deadline."),
             f64::from(u8::from(leads)),
         );
+        show(
+            Opts::new(
+                "elect_paused",
+                "Whether the election is paused, as this candidate knows: then nobody is to lead.",
+            ),
+            f64::from(u8::from(view.is_paused)),
+        );
         if let Some(runs) = view.command_runs {
             show(
                 Opts::new(

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::state::HttpState;
 use super::view::View;
-use crate::report::{ElectionStatus, LeaderStatus, Suspicion, WaitingStatus, rfc3339};
+use crate::report::{ElectionStatus, LeaderStatus, PauseStatus, Suspicion, WaitingStatus, rfc3339};
 
 /// How things are, with stable keys; more may come.
 #[derive(Serialize)]
@@ -29,6 +29,8 @@ pub(super) struct Present<'a> {
     valid_for_ms: Option<u64>,
     /// How many are before us; `null` where the store has not said.
     place: Option<usize>,
+    /// Who wants nobody to lead; `null` where the election is not paused, as far as the store has said.
+    paused: Option<PauseStatus>,
     /// Whether anything of our command lives; `null` where there is none to be run.
     command_running: Option<bool>,
     /// Why it came to that, in the words of an event.
@@ -71,6 +73,7 @@ impl<'a> Present<'a> {
                 Some(leadership) => leadership.left.map(millis),
             },
             place,
+            paused: state.pause(),
             command_running: command_runs,
             reason: None,
             among: None,

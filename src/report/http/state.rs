@@ -6,6 +6,7 @@ use tokio::sync::broadcast;
 
 use super::metrics::Metrics;
 use super::view::{Identity, Leadership, Reason, View};
+use crate::report::PauseStatus;
 
 /// How many changes may wait for a reader of events before it is hung up on.
 const CHANGES_KEPT: usize = 64;
@@ -32,6 +33,8 @@ pub struct HttpState {
     identity: Identity,
     clocks: Clocks,
     facts: Mutex<Facts>,
+    /// Who wants nobody to lead, as far as the store has said.
+    pause: Mutex<Option<PauseStatus>>,
     changes: broadcast::Sender<Change>,
     metrics: Metrics,
 }
@@ -91,7 +94,8 @@ impl HttpState {
         let (phase, joined) = (Phase::Joining, (clocks.now)());
         let facts = Facts { phase, joined, command_runs: false, changes: 0 };
         let (changes, _) = broadcast::channel(CHANGES_KEPT);
-        Self { identity, clocks, facts: Mutex::new(facts), changes, metrics }
+        let pause = Mutex::default();
+        Self { identity, clocks, facts: Mutex::new(facts), pause, changes, metrics }
     }
 
     /// Who we are.
@@ -108,6 +112,18 @@ impl HttpState {
     pub fn joins(&self) {
         let mut facts = self.facts();
         (facts.phase, facts.joined) = (Phase::Joining, (self.clocks.now)());
+        drop(facts);
+        self.paused(None);
+    }
+
+    /// This is who wants nobody to lead, if somebody does.
+    pub fn paused(&self, pause: Option<PauseStatus>) {
+        *self.pause.lock().unwrap_or_else(PoisonError::into_inner) = pause;
+    }
+
+    /// Who wants nobody to lead, as far as the store has said.
+    pub(super) fn pause(&self) -> Option<PauseStatus> {
+        self.pause.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// We wait, with so many before us.
@@ -195,7 +211,8 @@ impl HttpState {
         };
         let is_ready = matches!(phase, Phase::Waiting(_) | Phase::Leading { .. });
         let command_runs = self.identity.has_command.then_some(command_runs);
-        View { at: now, leadership, place, is_ready, command_runs, changes }
+        let is_paused = self.pause().is_some();
+        View { at: now, leadership, place, is_ready, is_paused, command_runs, changes }
     }
 
     pub(super) const fn clocks(&self) -> Clocks {

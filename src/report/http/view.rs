@@ -32,6 +32,8 @@ pub struct View {
     pub place: Option<usize>,
     /// Whether we take part: the store has answered, and our candidacy is not over.
     pub is_ready: bool,
+    /// Whether the election is paused, as far as the store has said.
+    pub is_paused: bool,
     /// Whether anything of our command lives; `None` where there is none to be run.
     pub command_runs: Option<bool>,
     /// How many changes there were.

@@ -56,6 +56,8 @@ pub struct PauseStatus {
     pub by: String,
     /// Since when, by that machine's clock; RFC 3339 in UTC. `null` if that is not known.
     pub since: Option<String>,
+    /// Until when, by the clock of each candidate; RFC 3339 in UTC. `null` where it is until somebody resumes it.
+    pub until: Option<String>,
     /// Why, if that was said.
     pub reason: Option<String>,
 }
@@ -273,7 +275,14 @@ impl PauseStatus {
     /// That this user wants it since `at`, by the wall clock of their machine.
     pub fn new(by: &str, at: Option<SystemTime>, reason: Option<&str>) -> Self {
         let (since, reason) = (at.map(rfc3339), reason.map(ToOwned::to_owned));
-        Self { by: by.to_owned(), since, reason }
+        Self { by: by.to_owned(), since, until: None, reason }
+    }
+
+    /// The same until `end`, by the wall clock of each candidate.
+    #[must_use]
+    pub fn until(mut self, end: Option<SystemTime>) -> Self {
+        self.until = end.map(rfc3339);
+        self
     }
 }
 
@@ -389,8 +398,7 @@ mod tests {
         let idle = report.elections.pop().unwrap();
         report.elections.push(idle.paused(Some(pause)));
         let json = serde_json::to_string(&report.elections[1].paused).unwrap();
-        let expected =
-            r#"{"by":"root@web1","since":"1970-01-01T00:00:08.000Z","reason":"disk is full"}"#;
+        let expected = r#"{"by":"root@web1","since":"1970-01-01T00:00:08.000Z","until":null,"reason":"disk is full"}"#;
         assert_eq!(json, expected);
         let table = report.table(at(200), None);
         let line = table.lines().last().unwrap();

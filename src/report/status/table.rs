@@ -174,7 +174,9 @@ impl ElectionStatus {
 impl PauseStatus {
     fn in_words(&self) -> String {
         let reason = self.reason.as_ref().map(|reason| format!(": {reason}"));
-        format!("by {}{}", self.by, reason.unwrap_or_default())
+        let until = self.until.as_ref().map(|until| until.replace(".000Z", "Z"));
+        let until = until.map(|until| format!("until {until} "));
+        format!("{}by {}{}", until.unwrap_or_default(), self.by, reason.unwrap_or_default())
     }
 }
 

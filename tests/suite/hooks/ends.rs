@@ -136,7 +136,7 @@ fn a_signal_that_comes_as_the_last_hook_ends_is_not_lost() {
 #[test]
 fn a_leader_that_has_started_nothing_has_lost_nothing() {
     let arena = Arena::on(Ground::File);
-    arena.elect("pause").arg("job").run().exits(0);
+    arena.elect("pause").args(["job", "--create"]).run().exits(0);
     let hooks = ["--on-elected", LISTEN, "--on-lost", LISTEN];
     let mut elect = run(&arena, &hooks, STAYS);
     arena.wait_for_candidate("us");

@@ -132,7 +132,7 @@ fn the_rules_are_good_ones() {
             "",
         )
     };
-    assert!(check(&dashboard(&["alerts"])).contains("SUCCESS: 8 rules found"));
+    assert!(check(&dashboard(&["alerts"])).contains("SUCCESS: 9 rules found"));
     assert!(dashboard(&["alerts"]).contains("for: 60s\n"));
     let quick = dashboard(&["alerts", "--for", "1500ms"]);
     assert!(quick.contains("for: 1500ms\n") && !quick.contains('@'), "{quick}");
@@ -147,16 +147,23 @@ fn the_rules_are_good_ones() {
     check(&(rules + "]}]\n"));
 }
 
-/// Both sides of the threshold, by the very rules.
-#[test]
-fn the_alert_of_a_suspected_leader_goes_off_at_8() {
+/// What the rules say of these series, by `promtool test rules`.
+#[track_caller]
+fn judge(tests: &str) {
     let folder = TempDir::new().expect("a temporary folder");
     let path = |name: &str| folder.path().join(name);
     std::fs::write(path("elect.yaml"), dashboard(&["alerts"])).expect("written");
-    let test = r#"
-rule_files: [elect.yaml]
-evaluation_interval: 5s
-tests:
+    let head = "rule_files: [elect.yaml]\nevaluation_interval: 5s\ntests:\n";
+    std::fs::write(path("test.yaml"), format!("{head}{tests}")).expect("written");
+    let test = path("test.yaml");
+    assert!(promtool(&["test", "rules", test.to_str().expect("a path")], "").contains("SUCCESS"));
+}
+
+/// Both sides of the threshold, by the very rules.
+#[test]
+fn the_alert_of_a_suspected_leader_goes_off_at_8() {
+    judge(
+        r#"
   - interval: 5s
     input_series:
       - {series: 'elect_leader_suspicion{election="job", instance="two"}', values: '0.1 7.99 8 stale'}
@@ -170,8 +177,74 @@ tests:
               summary: The leader of job does not renew its lease as it did before.
               description: It has hung, or lost its way to the store. If it does not come back, the next candidate leads once the lease has ended.
       - {eval_time: 15s, alertname: ElectLeaderSuspected, exp_alerts: []}
-"#;
-    std::fs::write(path("test.yaml"), test).expect("written");
-    let test = path("test.yaml");
-    assert!(promtool(&["test", "rules", test.to_str().expect("a path")], "").contains("SUCCESS"));
+"#,
+    );
+}
+
+/// One election is paused, the other is not, and an older elect, which knows no such metric, is in a third.
+#[test]
+fn a_pause_pages_nobody() {
+    judge(
+        r#"
+  - interval: 5s
+    input_series:
+      - {series: 'elect_is_leader{election="paused", instance="one"}', values: '0x30'}
+      - {series: 'elect_paused{election="paused", instance="one"}', values: '1x30'}
+      - {series: 'elect_is_leader{election="vacant", instance="one"}', values: '0x30'}
+      - {series: 'elect_paused{election="vacant", instance="one"}', values: '0x30'}
+      - {series: 'elect_is_leader{election="older", instance="one"}', values: '0x30'}
+    alert_rule_test:
+      - eval_time: 120s
+        alertname: ElectNoLeader
+        exp_alerts:
+          - exp_labels: {election: older, severity: critical}
+            exp_annotations:
+              summary: Nobody leads older.
+              description: Candidates are up, but none leads. Look at the store, and at what the candidates say on stderr.
+          - exp_labels: {election: vacant, severity: critical}
+            exp_annotations:
+              summary: Nobody leads vacant.
+              description: Candidates are up, but none leads. Look at the store, and at what the candidates say on stderr.
+  - interval: 5s
+    input_series:
+      - {series: 'elect_is_leader{election="paused", instance="one"}', values: '1 0x5 stale'}
+      - {series: 'elect_paused{election="paused", instance="one"}', values: '0 1x5 stale'}
+      - {series: 'elect_is_leader{election="gone", instance="one"}', values: '1 0x5 stale'}
+      - {series: 'elect_paused{election="gone", instance="one"}', values: '0 0x5 stale'}
+    alert_rule_test:
+      - eval_time: 180s
+        alertname: ElectNoCandidates
+        exp_alerts:
+          - exp_labels: {election: gone, severity: warning}
+            exp_annotations:
+              summary: No candidate of gone is up any more.
+"#,
+    );
+}
+
+/// A candidate that waits runs nothing either, and a sidecar has no command.
+#[test]
+fn a_leader_whose_command_does_not_run_pages() {
+    judge(
+        r#"
+  - interval: 5s
+    input_series:
+      - {series: 'elect_is_leader{election="job", instance="idle"}', values: '1x30'}
+      - {series: 'elect_command_running{election="job", instance="idle"}', values: '1 0x29'}
+      - {series: 'elect_is_leader{election="job", instance="waiting"}', values: '0x30'}
+      - {series: 'elect_command_running{election="job", instance="waiting"}', values: '0x30'}
+      - {series: 'elect_is_leader{election="job", instance="busy"}', values: '1x30'}
+      - {series: 'elect_command_running{election="job", instance="busy"}', values: '1x30'}
+      - {series: 'elect_is_leader{election="job", instance="sidecar"}', values: '1x30'}
+    alert_rule_test:
+      - {eval_time: 30s, alertname: ElectCommandNotRunning, exp_alerts: []}
+      - eval_time: 120s
+        alertname: ElectCommandNotRunning
+        exp_alerts:
+          - exp_labels: {election: job, instance: idle, severity: critical}
+            exp_annotations:
+              summary: The leader of job runs nothing.
+              description: Its command has ended, and is to be started again, or --hold keeps the lease. Look at what idle says on stderr.
+"#,
+    );
 }

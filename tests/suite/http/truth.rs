@@ -7,8 +7,9 @@ use elect_testkit::program::{Elect, children, eventually, is_alive};
 use elect_testkit::servers::Etcd;
 use nix::sys::signal::Signal;
 
-use super::client::{address, connect, get, request, sample, wait_for_leader};
+use super::client::{address, connect, get, request, sample, serving, wait_for_leader};
 use crate::stage::stop;
+use crate::support::Ground;
 
 /// The wrapper is stopped until its command is dead. Clients ask meanwhile; their answers come at once when
 /// it goes on, before the engine has looked around.
@@ -57,4 +58,35 @@ fn a_leader_that_was_stopped_past_its_deadline_never_says_so() {
     assert!(answers > 0, "nobody was answered");
     println!("{answers} of {} were answered", asked.len());
     elect.wait().exits(124);
+}
+
+/// A planned pause is no outage, to whoever looks at the one that led as well as at the next.
+#[test]
+fn a_pause_is_shown_with_its_end_by_all_who_wait() {
+    let (ground, one, two) = (Ground::new(), address(), address());
+    let again = ["--after-loss", "campaign"];
+    let _one = serving(&ground, one).args(again).args(["--", "sleep", "3600"]).spawn();
+    wait_for_leader(one);
+    let _two = serving(&ground, two).args(again).args(["--", "sleep", "3600"]).spawn();
+    let shows = |is_paused: bool| {
+        for server in [one, two] {
+            eventually("what is to be shown", || {
+                let page = get(server, "/metrics").body;
+                let paused = get(server, "/").json()["paused"].take();
+                let is_so = sample(&page, "elect_paused{") == Some(f64::from(u8::from(is_paused)));
+                (is_so && paused.is_object() == is_paused).then_some(())
+            });
+        }
+    };
+    shows(false);
+    let pause = ["job", "--reason", "upgrade", "--until", "2999-01-01T00:00:00Z"];
+    ground.elect("pause").args(pause).run().exits(0);
+    shows(true);
+    let paused = get(two, "/").json()["paused"].take();
+    assert_eq!(
+        (&paused["reason"], &paused["until"]),
+        (&"upgrade".into(), &"2999-01-01T00:00:00.000Z".into())
+    );
+    ground.elect("resume").arg("job").run().exits(0);
+    shows(false);
 }

@@ -94,7 +94,7 @@ fn while_it_is_paused_a_standby_says_that_nobody_leads_and_why() {
 #[test]
 fn a_standby_is_ready_however_long_a_reason_is() {
     let ground = Ground::new();
-    ground.elect("pause").args(["job", "--reason", "deploy"]).run().exits(0);
+    ground.elect("pause").args(["job", "--create", "--reason", "deploy"]).run().exits(0);
     let orders = ground.state().join("job/orders");
     let text = fs::read_to_string(&orders).expect("orders");
     fs::write(&orders, text.replace("deploy", &"deploy".repeat(7_000))).expect("orders");

@@ -7,8 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use elect::election::orders as election;
 use elect_api::{
-    Boottime, Cadence, Candidate, Cell, Durability, ElectionName, Error, If, Lease, Note, Profile,
-    Removal, Scope, Seat, Standing, Store, Survey, Ticket, Validity, Versioned, Wake, Written,
+    Boottime, Cadence, Candidate, Cell, Durability, ElectionName, Error, If, Keys, Lease, Note,
+    Profile, Removal, Scope, Seat, Standing, Store, Survey, Ticket, Validity, Versioned, Wake,
+    Written,
 };
 use elect_testkit::switches::{Part, is_off};
 use elect_zookeeper::{Anchors, Calls};
@@ -89,6 +90,10 @@ impl Store for SeenStore {
 
     async fn list(&self, scope: Scope) -> Result<Vec<ElectionName>, Error> {
         self.inner.list(scope).await
+    }
+
+    async fn keys(&self, election: &ElectionName) -> Result<Keys, Error> {
+        self.inner.keys(election).await
     }
 
     async fn read(&self, election: &ElectionName, cell: Cell<'_>) -> Result<Versioned, Error> {

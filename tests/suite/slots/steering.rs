@@ -90,7 +90,7 @@ fn a_pause_is_one_also_with_somebody_next_in_line(brand: Option<Brand>) {
 
 fn a_slot_that_is_paused_keeps_nobody_from_another(brand: Option<Brand>) {
     let hall = Hall::on(brand);
-    hall.elect("pause").arg("job:0").run().exits(0);
+    hall.elect("pause").args(["job:0", "--create"]).run().exits(0);
     let end = hall.oracles[0].flag("first");
     let first = hall.candidate("first", "15", |it| it.until(&end)).spawn();
     assert_eq!(hall.wait_for_run("first").0, 1);

@@ -43,9 +43,10 @@ fn typed(heading: &str, end: &str) -> (Vec<String>, Vec<String>) {
 #[test]
 fn its_commands_move_leadership_as_they_are_written() {
     let (lines, led) = typed("Move it", &end_after(3));
-    let [resigned, paused] = &lines[..] else { panic!("{lines:?}") };
+    let [resigned, paused, resumed] = &lines[..] else { panic!("{lines:?}") };
     assert!(resigned.starts_with("two-") && resigned.contains(" leads, token "), "{resigned}");
     assert_eq!(paused, "cron-job is paused: nobody leads");
+    assert_eq!(resumed, "cron-job is resumed");
     assert_eq!(led, ["one", "two", "one"]);
 }
 
@@ -91,7 +92,9 @@ fn its_commands_choose_who_leads_as_they_are_written() {
     let state = format!("file://{}", folder.path().join("state").display());
     let ended = bash.env("ELECT_BACKEND", state).env("D", folder.path()).run();
     let lines: Vec<&str> = ended.stdout.lines().collect();
-    let [set, resigned] = lines[..] else { panic!("{ended:?}") };
+    let [lowered, set, own, resigned] = lines[..] else { panic!("{ended:?}") };
+    assert_eq!(lowered, "db1 has priority 50");
+    assert_eq!(own, "db1 has the priority that it was started with");
     assert!(set.contains(" leads, token ") && !set.starts_with("db1-"), "{set}");
     assert!(resigned.starts_with("db1-") && resigned.contains(" leads, token "), "{resigned}");
     assert_eq!(std::fs::read_to_string(folder.path().join("led")).unwrap(), "db1\nserver\ndb1\n");

@@ -2,7 +2,9 @@
 
 mod force;
 mod foreign;
+mod forget;
 mod manual;
+mod names;
 mod pause;
 mod priority;
 mod resign;

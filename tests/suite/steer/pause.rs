@@ -1,5 +1,8 @@
 //! `elect pause` and `elect resume`: nobody leads for now.
 
+use std::time::Duration;
+
+use elect_api::stamp;
 use elect_testkit::program::{Elect, Running, eventually};
 
 use crate::see::{Arena, Ground, crash, on_each_cluster, on_each_store};
@@ -11,16 +14,18 @@ on_each_store! {
     it_may_begin_before_anybody_was_there
     it_is_shown_and_completed_where_nobody_is
     pausing_again_changes_nothing_but_the_reason
+    a_pause_with_an_end_ends_by_itself
+    an_end_is_that_of_the_last_pause
     whoever_waits_for_a_pause_is_told_that_somebody_has_ended_it
     a_pause_ends_the_waiting_for_another_leader
 }
 
 fn pause(arena: &Arena, words: &[&str]) -> Elect {
-    arena.elect("pause").arg("job").args(words)
+    arena.elect("pause").args(["job", "--create"]).args(words)
 }
 
 fn resume(arena: &Arena) {
-    arena.elect("resume").arg("job").run().exits(0).is_silent();
+    arena.elect("resume").arg("job").run().exits(0);
 }
 
 const PAUSED: &str = "job is paused: nobody leads\n";
@@ -110,6 +115,66 @@ fn pausing_again_changes_nothing_but_the_reason(arena: &Arena) {
     assert_eq!(arena.status()["paused"], before);
     pause(arena, &["--reason", "second"]).run().exits(0);
     assert_eq!(arena.status()["paused"]["reason"], "second");
+}
+
+fn a_pause_with_an_end_ends_by_itself(arena: &Arena) {
+    let leader = arena.leader("one", 15);
+    let paused = pause(arena, &["--for", "3s", "--reason", "deploy"]).run().exits(0);
+    let until = paused.stdout.strip_prefix("job is paused until ").expect("an end");
+    let until = until.strip_suffix(": nobody leads\n").expect("an end").to_owned();
+    leader.wait().exits(124).says(&format!("step down: paused until {until} by "));
+    let next = arena.candidate_with("two", 15, |it| it.arg("-v"));
+    arena.wait_for_waiter("two");
+    let status = arena.status();
+    let shown = status["paused"]["until"].as_str().expect("an end").to_owned();
+    assert_eq!(shown.replace(".000Z", "Z"), until);
+    // Nobody resumes it. Whoever waits was told until when, and what has led is there by then.
+    arena.wait_for_leader("two");
+    assert!(arena.status()["paused"].is_null());
+    let began = stamp::read(stamp::display()).expect("a time");
+    let end = humantime::parse_rfc3339(&until).expect("a time");
+    assert!(end <= began, "it has begun before {until}");
+    // On the local disk it would look by itself after 5 s: its own clock has woken it.
+    let late = began.duration_since(end).expect("a time");
+    assert!(late < Duration::from_secs(4), "{late:?}");
+    let log = crash_and_read(next);
+    assert!(log.contains(&format!("starting nothing: paused until {until} by ")), "{log}");
+}
+
+fn crash_and_read(mut candidate: Running) -> String {
+    candidate.signal(nix::sys::signal::Signal::SIGTERM);
+    candidate.wait().stderr
+}
+
+fn an_end_is_that_of_the_last_pause(arena: &Arena) {
+    let until = || arena.status()["paused"]["until"].clone();
+    pause(arena, &["--until", "2999-01-02T04:04:05+01:00"]).run().exits(0);
+    assert_eq!(until(), "2999-01-02T03:04:05.000Z");
+    let since = arena.status()["paused"]["since"].clone();
+    pause(arena, &["--until", "06:30"]).run().exits(0);
+    assert!(until().as_str().is_some_and(|until| until.ends_with("T06:30:00.000Z")), "{}", until());
+    pause(arena, &[]).run().exits(0).prints(PAUSED);
+    assert!(until().is_null());
+    assert_eq!(arena.status()["paused"]["since"], since, "it is the same pause");
+    let past = pause(arena, &["--until", "1999-01-01T00:00:00Z"]).run().exits(125);
+    past.says("a pause until 1999-01-01T00:00:00Z is over already");
+    pause(arena, &["--for", "0"]).run().exits(125).says("is over already");
+    pause(arena, &["--until", "soon"]).run().exits(125).says("write 06:30");
+    let both = pause(arena, &["--for", "1h", "--until", "06:30"]).run().exits(125);
+    both.says("--for and --until exclude each other");
+    // What is nearer counts.
+    let nearer = pause(arena, &["--for", "1h"]).env("ELECT_UNTIL", "2999-01-01T00:00:00Z");
+    nearer.run().exits(0);
+    assert!(until().as_str().is_some_and(|until| !until.starts_with("2999")), "{}", until());
+}
+
+#[test]
+fn whoever_resumes_is_told_what_that_did() {
+    let arena = Arena::on(Ground::File);
+    let resume = || arena.elect("resume").arg("job").run().exits(0);
+    pause(&arena, &[]).run().exits(0);
+    resume().prints("job is resumed\n").is_quiet();
+    resume().prints("job was not paused\n").says("no election job at ");
 }
 
 /// A leader that takes its time, until it is let go.

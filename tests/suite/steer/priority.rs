@@ -80,7 +80,7 @@ impl<'a> Crowd<'a> {
 /// Five candidates, the worst first, of whom the best leads: the example of `NuRaft`.
 fn five(arena: &Arena) -> Crowd<'_> {
     let mut crowd = Crowd::new(arena);
-    arena.elect("pause").arg("job").run().exits(0);
+    arena.elect("pause").args(["job", "--create"]).run().exits(0);
     for (label, priority) in [("e", 50), ("c", 80), ("d", 80), ("a", 100), ("b", 100)] {
         crowd.join(label, priority, LONG);
     }
@@ -223,7 +223,8 @@ fn a_priority_set_by_label_also_counts_for_whoever_comes_later(arena: &Arena) {
     crowd.join("one", 100, LONG);
     crowd.join("two", 100, LONG);
     crowd.join("three", 100, LONG);
-    arena.elect("priority").args(["job", "two", "0", "--reason", "disk"]).run().exits(0).prints("");
+    let set = arena.elect("priority").args(["job", "two", "0", "--reason", "disk"]).run().exits(0);
+    set.prints("two has priority 0, and does not lead\n");
     let mut two = crowd.take("two");
     two.signal(Signal::SIGTERM);
     two.wait();
@@ -233,7 +234,8 @@ fn a_priority_set_by_label_also_counts_for_whoever_comes_later(arena: &Arena) {
     crowd.kill(&["three"]);
     arena.wait_for_waiter("two");
     arena.elect("wait").args(["job", "--for", "vacant"]).run().exits(0);
-    arena.elect("priority").args(["job", "two", "own"]).run().exits(0);
+    let own = arena.elect("priority").args(["job", "two", "own"]).run().exits(0);
+    own.prints("two has the priority that it was started with\n");
     arena.wait_for_leader("two");
     let mut two = crowd.take("two");
     two.signal(Signal::SIGTERM);
@@ -308,13 +310,13 @@ fn whoever_drains_the_last_candidate_is_told(arena: &Arena) {
     arena.wait_for_leader("one");
     crowd.join("two", 100, LONG);
     let drain = |label: &str| arena.elect("priority").args(["job", label, "0"]).run().exits(0);
-    drain("two").is_silent();
+    drain("two").prints("two has priority 0, and does not lead\n").is_quiet();
     drain("one").prints("nobody leads\n").says(NOBODY);
     crowd.take("one").wait().exits(124);
     // It only looks on already.
     drain("two").says(NOBODY);
     let back = arena.elect("priority").args(["job", "two", "100"]);
-    back.run().exits(0).is_silent();
+    back.run().exits(0).prints("two has priority 100\n").is_quiet();
     arena.wait_for_leader("two");
 }
 

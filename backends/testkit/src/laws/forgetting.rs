@@ -1,6 +1,6 @@
 //! What is left of an election that nobody needs any more.
 
-use elect_api::{Cell, ErrorKind, Fenced, If, Key, Removal, Scope, Token, fence};
+use elect_api::{Cell, ErrorKind, Fenced, If, Key, Keys, Removal, Scope, Token, fence};
 
 use crate::{Contender, Shared, cell, election, expect_led_by, expect_nobody};
 
@@ -29,7 +29,9 @@ pub async fn a_forgotten_election_is_as_if_nobody_had_entered(bench: Shared) {
     before.resign_with("gone").await;
     for _ in 0..2 {
         store.remove(&election(), Removal::Everything).await.expect("nobody is in it");
-        assert_eq!(store.list(Scope::Entered).await.expect("a list"), []);
+        for scope in [Scope::Entered, Scope::Kept] {
+            assert_eq!(store.list(scope).await.expect("a list"), []);
+        }
         expect_nobody(&bench).await;
     }
     let mut after = Contender::new(&bench, "b").await;
@@ -49,11 +51,17 @@ pub async fn forgotten_fences_and_values_are_gone(bench: Shared) {
     fence(store.as_ref(), &election(), &key, token).await.expect("an answer");
     let (cell, leads) = (Cell::Value(&key), If::Leads(token));
     store.write(&election(), cell, b"kept", leads).await.expect("an answer");
+    let keys = store.keys(&election()).await.expect("a list");
+    assert_eq!(keys, Keys { fences: vec![key.clone()], values: vec![key.clone()] });
     store.remove(&election(), Removal::Everything).await.expect_err("somebody is in it");
     let value = store.read(&election(), cell).await.expect("an answer");
     assert_eq!(value.bytes.as_deref(), Some(&b"kept"[..]));
     leader.resign().await;
+    // Nobody is in it, and it is known by what it keeps.
+    assert_eq!(store.list(Scope::Kept).await.expect("a list"), [election()]);
     store.remove(&election(), Removal::Everything).await.expect("nobody is in it");
+    assert_eq!(store.list(Scope::Kept).await.expect("a list"), []);
+    assert_eq!(store.keys(&election()).await.expect("a list"), Keys::default());
     assert_eq!(store.read(&election(), cell).await.expect("an answer").bytes, None);
     let smaller = fence(store.as_ref(), &election(), &key, Token::new(1)).await;
     assert_eq!(smaller.expect("an answer"), Fenced::Passed);

@@ -50,6 +50,8 @@ pub enum Request {
     Elections,
     /// Of which elections something was asked.
     UnderControl,
+    /// Of which elections something is kept.
+    Remembered,
     /// Something about one election.
     In(ElectionName, Ask),
 }
@@ -99,6 +101,8 @@ pub enum Ask {
     Sight,
     /// Answer when there is something else to see than this.
     AwaitSight(u64),
+    /// Under what fences and values are kept.
+    Keys,
     /// What a cell says.
     ReadCell(Name),
     /// Answer when a cell has another version than this.
@@ -200,6 +204,8 @@ pub enum Reply {
     Sight(u64),
     /// All elections, by name.
     Elections(Vec<ElectionName>),
+    /// Of one election: all its cells, by name.
+    Cells(Vec<Name>),
     /// The connection was refused: nothing was done.
     Refused,
     /// The connection broke, after the request had been sent.

@@ -3,11 +3,11 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use elect_api::{
-    Cadence, Candidate, Cell, ElectionName, Entry, Error, ErrorKind, If, Leader, Lease, Profile,
-    Removal, Renewed, Scope, Seat, Store, Survey, Token, Versioned, Wake, Written,
+    Cadence, Candidate, Cell, ElectionName, Entry, Error, ErrorKind, If, Keys, Leader, Lease,
+    Profile, Removal, Renewed, Scope, Seat, Store, Survey, Token, Versioned, Wake, Written,
 };
 
-use super::message::{Arrival, Ask, Bid, Envelope, Line, Op, Reply, Request};
+use super::message::{Arrival, Ask, Bid, Envelope, Line, Name, Op, Reply, Request};
 use super::queue_seat::QueueSeat;
 use super::record_seat::{self, RecordSeat};
 use super::transport::{Link, Transport, send, unexpected};
@@ -113,11 +113,28 @@ impl Store for SimStore {
         let (op, request) = match scope {
             Scope::Entered => (Op::Survey, Request::Elections),
             Scope::Asked => (Op::Orders, Request::UnderControl),
+            Scope::Kept => (Op::Orders, Request::Remembered),
         };
         match send(&*self.transport, Envelope { client: String::new(), op, request }).await? {
             Reply::Elections(names) => Ok(names),
             reply => Err(unexpected(&reply)),
         }
+    }
+
+    async fn keys(&self, election: &ElectionName) -> Result<Keys, Error> {
+        let cells = match self.link(election, "").ask(Op::Data, Ask::Keys).await? {
+            Reply::Cells(cells) => cells,
+            reply => return Err(unexpected(&reply)),
+        };
+        let mut keys = Keys::default();
+        for cell in cells {
+            match cell {
+                Name::Fence(resource) => keys.fences.push(resource),
+                Name::Value(key) => keys.values.push(key),
+                Name::Once | Name::Runs | Name::History | Name::Control => {}
+            }
+        }
+        Ok(keys)
     }
 }
 

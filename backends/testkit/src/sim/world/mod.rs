@@ -87,6 +87,10 @@ impl World {
                     self.cells.iter().filter(|(_, cells)| cells.contains_key(&Name::Control));
                 Some(Reply::Elections(asked.map(|(election, _)| election.clone()).collect()))
             }
+            Request::Remembered => {
+                let kept = self.cells.iter().filter(|(_, cells)| !cells.is_empty());
+                Some(Reply::Elections(kept.map(|(election, _)| election.clone()).collect()))
+            }
             Request::In(election, ask) => self.ask(now, election, ask, keeps_alive),
         }
     }
@@ -104,6 +108,7 @@ impl World {
             | Ask::Remove(_)
             | Ask::Sight
             | Ask::AwaitSight(_)
+            | Ask::Keys
             | Ask::ReadCell(_)
             | Ask::AwaitCell(..)
             | Ask::WriteCell { .. }
@@ -121,6 +126,10 @@ impl World {
         match ask {
             _ if !fits => Some(Reply::Unfit),
             Ask::Survey => Some(Reply::Survey(self.line(now, election))),
+            Ask::Keys => {
+                let cells = self.cells.get(election).map(|cells| cells.keys().cloned().collect());
+                Some(Reply::Cells(cells.unwrap_or_default()))
+            }
             Ask::Forget => {
                 let line = self.line(now, election);
                 let others = line.waiting.len() + usize::from(line.leader.is_some());

@@ -1,0 +1,210 @@
+//! What is kept of an election beside its entries: whether a name is that of one, and what would be lost with it.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use elect_api::{Cell, Division, ElectionName, Error, ErrorKind, Keys, Scope, Store, stamp};
+
+use super::attempts::insist;
+use crate::config::nearest_names;
+use crate::election::history::History;
+use crate::election::once::Done;
+use crate::election::orders::Orders;
+use crate::report::Log;
+
+/// How many names are told that may have been meant.
+const NAMES: usize = 3;
+
+/// What is kept of one election.
+#[derive(Debug, Default)]
+pub(super) struct Past {
+    /// What people ask of it at present.
+    pub(super) orders: Orders,
+    /// Under what it keeps fences and values.
+    pub(super) keys: Keys,
+    /// What leaders have left, in words.
+    left: Vec<String>,
+}
+
+impl Past {
+    /// Reads it, each cell in up to so many attempts.
+    ///
+    /// # Errors
+    /// The store does not answer, or refuses us.
+    pub(super) async fn read(
+        store: &dyn Store,
+        election: &ElectionName,
+        attempts: u32,
+    ) -> anyhow::Result<Self> {
+        let location = store.profile().location;
+        let read = async |cell| {
+            insist(&location, attempts, async || bytes(store, election, cell).await).await
+        };
+        let control = read(Cell::Control).await?;
+        // What cannot be read asks nothing, and is there all the same.
+        let asked = control.map(|bytes| bytes.and_then(|text| Orders::read(Some(&text)).ok()));
+        let orders = asked.flatten().unwrap_or_default().as_of(stamp::display());
+        let mut left = Vec::new();
+        for cell in Cell::OF_LEADERS {
+            if let Some(bytes) = read(cell).await? {
+                left.extend(in_words(cell, bytes.as_deref()));
+            }
+        }
+        let keys = insist(&location, attempts, async || store.keys(election).await).await?;
+        Ok(Self { orders, keys, left })
+    }
+
+    /// Whether nothing is kept that anybody could miss.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.lines().is_empty()
+    }
+
+    /// What is kept, a line each.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let mut lines = self.left.clone();
+        let listed = |what: &str, keys: &[elect_api::Key]| {
+            let keys: Vec<&str> = keys.iter().map(elect_api::Key::as_str).collect();
+            (!keys.is_empty())
+                .then(|| format!("{}: {}", counted(keys.len(), what), keys.join(", ")))
+        };
+        lines.extend(listed("fence", &self.keys.fences));
+        lines.extend(listed("value", &self.keys.values));
+        let pause = self.orders.pausing().map(|pause| pause.in_words("paused"));
+        lines.extend(pause.map(|pause| format!("a pause: {pause}")));
+        if self.orders.clone().paused(None).are_kept() {
+            lines.push("priorities, or its slots or shards".to_owned());
+        }
+        lines
+    }
+}
+
+fn counted(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// What a cell says; `None` if there is nothing, and `Some(None)` if it is nothing of ours.
+async fn bytes(
+    store: &dyn Store,
+    election: &ElectionName,
+    cell: Cell<'_>,
+) -> Result<Option<Option<Vec<u8>>>, Error> {
+    match store.read(election, cell).await {
+        Ok(found) => Ok(found.bytes.map(Some)),
+        Err(error) if error.kind() == ErrorKind::Unfit => Ok(Some(None)),
+        Err(error) => Err(error),
+    }
+}
+
+/// What a leader has left in a cell, if it says anything.
+fn in_words(cell: Cell<'_>, bytes: Option<&[u8]>) -> Option<String> {
+    let unreadable = || Some(format!("{cell}, which cannot be read"));
+    let Some(bytes) = bytes else { return unreadable() };
+    match cell {
+        Cell::History => match History::read(Some(bytes)) {
+            Ok(history) => {
+                let (number, last) = (history.records().len(), history.records().last()?);
+                let number = counted(number, "leadership");
+                Some(format!("the history of {number}, the last by {}", last.id()))
+            }
+            Err(_) => unreadable(),
+        },
+        Cell::Once => match Done::read(Some(bytes)) {
+            Ok(done) => {
+                let (number, last) = (done.keys().len(), done.keys().last()?);
+                let last = elect_api::text::escape(last);
+                let number = counted(number, "key");
+                Some(format!("{number} of what is done once, the last {last}"))
+            }
+            Err(_) => unreadable(),
+        },
+        cell => Some(cell.to_string()),
+    }
+}
+
+/// A name under which a store knows no election: neither is anybody in it, nor is anything kept.
+#[derive(Debug)]
+pub(super) struct Stranger {
+    election: ElectionName,
+    location: String,
+    /// Names that are like it, the nearest first.
+    nearest: Vec<String>,
+}
+
+impl Stranger {
+    /// Looks whether this is one: each question is put up to so many times.
+    ///
+    /// # Errors
+    /// The store does not answer, or refuses us.
+    pub(super) async fn find(
+        store: &dyn Store,
+        election: &ElectionName,
+        attempts: u32,
+    ) -> anyhow::Result<Option<Self>> {
+        let location = store.profile().location;
+        let survey = insist(&location, attempts, async || store.survey(election).await).await?;
+        let is_there = survey.entries().next().is_some();
+        if is_there || !Past::read(store, election, attempts).await?.is_nothing() {
+            return Ok(None);
+        }
+        if let Some(whole) = Division::whole(election)
+            && Past::read(store, &whole, attempts).await?.orders.has_part(election)
+        {
+            return Ok(None);
+        }
+        let mut known = BTreeSet::new();
+        for scope in [Scope::Entered, Scope::Kept] {
+            known.extend(insist(&location, attempts, async || store.list(scope).await).await?);
+        }
+        known.remove(election);
+        let known = known.iter().map(ElectionName::as_str);
+        let nearest = nearest_names(election.as_str(), known, NAMES);
+        Ok(Some(Self { election: election.clone(), location, nearest }))
+    }
+
+    /// Tells people if it is one, as far as the store says so at once.
+    pub(super) async fn warn_of(store: &dyn Store, election: &ElectionName, log: &Log) {
+        if let Ok(Some(stranger)) = Self::find(store, election, 1).await {
+            log.warn(stranger);
+        }
+    }
+}
+
+impl fmt::Display for Stranger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { election, location, nearest } = self;
+        write!(f, "no election {election} at {location}: it has no candidates, and no past")?;
+        match nearest.split_last() {
+            None => Ok(()),
+            Some((only, [])) => write!(f, "; did you mean {only}?"),
+            Some((last, others)) => write!(f, "; did you mean {} or {last}?", others.join(", ")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_may_have_been_meant_are_told_as_people_do() {
+        let said = |nearest: &[&str]| {
+            let nearest = nearest.iter().map(|&name| name.to_owned()).collect();
+            let election = "nigthly".parse().unwrap();
+            Stranger { election, location: "file:///x".into(), nearest }.to_string()
+        };
+        let known = "no election nigthly at file:///x: it has no candidates, and no past";
+        assert_eq!(said(&[]), known);
+        assert_eq!(said(&["nightly"]), format!("{known}; did you mean nightly?"));
+        assert_eq!(said(&["a", "b", "c"]), format!("{known}; did you mean a, b or c?"));
+    }
+
+    #[test]
+    fn what_says_nothing_is_nothing() {
+        assert_eq!(in_words(Cell::Once, Some(br#"{"done":[]}"#)), None);
+        assert!(Past::default().is_nothing());
+        let done = in_words(Cell::Once, Some(br#"{"done":["a","b"]}"#));
+        assert_eq!(done.as_deref(), Some("2 keys of what is done once, the last b"));
+        let odd = in_words(Cell::History, Some(b"?")).unwrap();
+        assert_eq!(odd, "the history, which cannot be read");
+    }
+}

@@ -1,0 +1,116 @@
+//! `elect forget`: an election that nobody needs any more, with all that is kept of it.
+
+use anyhow::{Context, bail};
+use elect_api::{Division, ElectionName, Removal, Scope, Store};
+
+use crate::command::attempts::{aloud, insist};
+use crate::command::past::{Past, Stranger};
+use crate::command::runtime::block_on;
+use crate::config::{self, ForgetPlan, Target};
+use crate::report::{self, Log};
+
+/// How often a store is asked before it counts as out of reach.
+const ATTEMPTS: u32 = 5;
+
+/// Prints what is kept of an election, and removes it if the plan says so. The exit code is 0 once it is gone.
+///
+/// # Errors
+/// The store refuses us, or does not answer. Nobody has said yes. The election is paused, or somebody is in it; it has
+/// fences, and nobody has said that those may go.
+pub(in crate::command) fn forget(plan: &ForgetPlan, log: &Log) -> anyhow::Result<u8> {
+    let Target { backend, election } = &plan.target;
+    let store = config::connect(backend)?;
+    let location = store.profile().location;
+    let work = forget_in(store.as_ref(), plan);
+    block_on(aloud(&log.about(election), &location, work))
+}
+
+async fn forget_in(store: &dyn Store, plan: &ForgetPlan) -> anyhow::Result<u8> {
+    let election = &plan.target.election;
+    let mut all = Vec::new();
+    for name in whole_and_parts(store, election).await? {
+        let past = Past::read(store, &name, ATTEMPTS).await?;
+        expect_idle(store, &name, &past).await?;
+        all.push((name, past));
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for (name, past) in &all {
+        lines.extend(past.lines().iter().map(|line| format!("{name}: {}", report::escape(line))));
+    }
+    if lines.is_empty() {
+        expect_known(store, election).await?;
+        lines.push(format!("{election}: nothing is kept but its name"));
+    }
+    report::print(&(lines.join("\n") + "\n")).context("cannot write to stdout")?;
+    let mut fences = all.iter().flat_map(|(_, past)| &past.keys.fences);
+    if let Some(fence) = fences.next().filter(|_| !plan.fences) {
+        bail!(
+            "{election} has a fence of {fence}: without it a stale token would pass. --fences removes the fences as well"
+        );
+    }
+    if !plan.yes {
+        bail!("{election} is still there: --yes removes it, with all of that");
+    }
+    // The whole last: as long as it is there, its parts are known.
+    let location = store.profile().location;
+    for (name, _) in all.iter().rev() {
+        let remove = async || store.remove(name, Removal::Everything).await;
+        let removed = insist(&location, ATTEMPTS, remove).await;
+        removed.with_context(|| format!("cannot forget {name}"))?;
+    }
+    report::print(&format!("{election} is forgotten\n")).context("cannot write to stdout")?;
+    Ok(0)
+}
+
+/// The election, and the parts that it is divided into.
+async fn whole_and_parts(
+    store: &dyn Store,
+    election: &ElectionName,
+) -> anyhow::Result<Vec<ElectionName>> {
+    if let Some(whole) = Division::whole(election)
+        && Past::read(store, &whole, ATTEMPTS).await?.orders.has_part(election)
+    {
+        bail!("{election} is a part of {whole}: only the whole is forgotten, elect forget {whole}");
+    }
+    let division = Past::read(store, election, ATTEMPTS).await?.orders.division();
+    let numbers = if division.is_whole() { 0..0 } else { 0..division.parts() };
+    let mut names = vec![election.clone()];
+    for number in numbers {
+        names.push(Division::part(election, number)?);
+    }
+    Ok(names)
+}
+
+/// That nobody is in it, and nobody has paused it.
+async fn expect_idle(
+    store: &dyn Store,
+    election: &ElectionName,
+    past: &Past,
+) -> anyhow::Result<()> {
+    let location = store.profile().location;
+    let survey = insist(&location, ATTEMPTS, async || store.survey(election).await).await?;
+    if let Some(first) = survey.entries().next() {
+        let (number, id) = (survey.entries().count(), &first.candidate.id);
+        bail!("somebody is in {election}: {id}, the first of {number}; end them first");
+    }
+    if let Some(pause) = past.orders.pausing() {
+        let pause = pause.in_words("paused");
+        bail!("{election} is {pause}: elect resume ends that, and elect forget forgets it then");
+    }
+    Ok(())
+}
+
+/// That there is such an election, though nothing is kept of it.
+async fn expect_known(store: &dyn Store, election: &ElectionName) -> anyhow::Result<()> {
+    let location = store.profile().location;
+    for scope in [Scope::Entered, Scope::Kept] {
+        let all = insist(&location, ATTEMPTS, async || store.list(scope).await).await?;
+        if all.contains(election) {
+            return Ok(());
+        }
+    }
+    match Stranger::find(store, election, ATTEMPTS).await? {
+        Some(stranger) => bail!("{stranger}"),
+        None => Ok(()),
+    }
+}

@@ -139,6 +139,12 @@ impl<'a> Observer<'a> {
         Self { slot: slot.map(|slot| (slot, whole)), ..self }
     }
 
+    fn recovered(&mut self, failures: u32) {
+        let times = if failures == 1 { "time" } else { "times" };
+        let text = format_args!("the store answers again, after failing {failures} {times}");
+        self.log.say(self.trouble.over(), text, &[]);
+    }
+
     fn leading(&mut self, token: Token) {
         self.leads = true;
         *lock(&self.shared.token) = Some(token);
@@ -197,12 +203,7 @@ impl driver::Observer for Observer<'_> {
                     format_args!("the store grants a lease of {granted}, {asked} was asked for");
                 if granted_less { self.log.warn(text) } else { self.log.info(text) }
             }
-            News::Recovered(failures) => {
-                let times = if failures == 1 { "time" } else { "times" };
-                let text =
-                    format_args!("the store answers again, after failing {failures} {times}");
-                self.log.say(self.trouble.over(), text, &[]);
-            }
+            News::Recovered(failures) => self.recovered(failures),
             News::Unrecorded(why) => self.log.error(why),
             News::Lost(why) => {
                 self.log.error(format_args!("leadership is lost, stopping the command: {why}"));
@@ -243,10 +244,8 @@ impl driver::Observer for Observer<'_> {
                 ));
             }
             News::Stopping(signal) => {
-                self.log.debug(format_args!(
-                    "{} is passed on to the command",
-                    guard::signal_name(signal)
-                ));
+                let signal = guard::signal_name(signal);
+                self.log.debug(format_args!("{signal} is passed on to the command"));
             }
             News::Resting { ended, pause } => {
                 let pause = humantime::format_duration(pause);

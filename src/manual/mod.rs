@@ -47,6 +47,7 @@ const TOPICS: &[Topic] = &topics![
     "metrics",
     "systemd",
     "kubernetes",
+    "kubernetes-service",
     "sidecar",
     "library",
     "guarantee",

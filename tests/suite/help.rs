@@ -101,7 +101,7 @@ fn every_topic_is_a_page_of_help_and_of_the_manual() {
         count += 1;
         let name = topic.name;
         assert!(
-            contents.contains(&format!("\n  {name:13}  {}\n", topic.summary())),
+            contents.contains(&format!("\n  {name:18}  {}\n", topic.summary())),
             "{name}: {contents}"
         );
         let page = folder.path().join(format!("man7/elect-{name}.7"));

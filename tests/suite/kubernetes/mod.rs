@@ -15,7 +15,7 @@ use nix::unistd::Pid;
 use tempfile::TempDir;
 
 use self::manifest::{Container, Manifest, words};
-use crate::manual::block;
+use crate::manual::{block, blocks};
 use crate::web::{Application, BUSY, WELL, get};
 
 const ELECT: &str = env!("CARGO_BIN_EXE_elect");
@@ -42,6 +42,13 @@ fn fits(manifest: &str, version: &str) -> Result<(), String> {
 
 #[test]
 fn the_manifests_fit_the_schemas() {
+    for part in blocks("kubernetes-service", "A label for the leader", "yaml") {
+        for manifest in part.split("---\n") {
+            for version in VERSIONS {
+                fits(manifest, version).unwrap_or_else(|why| panic!("{version}: {why}"));
+            }
+        }
+    }
     for manifest in manifests() {
         for version in VERSIONS {
             fits(&manifest, version).unwrap_or_else(|why| panic!("{version}: {why}"));

@@ -112,7 +112,7 @@ fn read(page: &str) -> (Vec<Block>, Vec<String>) {
                 rows.push(cells(line));
             }
             // The second row only says that the first one has the headings.
-            rows.remove(1);
+            rows.drain(1..rows.len().min(2));
             let row = |row: Vec<String>| row.iter().map(|cell| inline(cell)).collect();
             Block::Table(rows.into_iter().map(row).collect())
         } else {

@@ -466,11 +466,13 @@ mod history_tests {
         );
         // A narrow terminal shows who, when and why, as long as it can.
         for (width, first) in [
-            (73, "7      web7\\n  2026-03-01T12:00:00.000Z  2026-03-01T12:00:09.000Z  signal"),
-            (72, "web7\\n  2026-03-01T12:00:00.000Z  2026-03-01T12:00:09.000Z  signal"),
-            (60, "web7\\n  2026-03-01T12:00:00.000Z  signal"),
-            (40, "web7\\n  2026-03-01T12:00:00.000Z  signal"),
-            (39, "web7\\n  signal"),
+            (
+                100,
+                "7      web7\\n  2026-03-01T12:00:00.000Z  2026-03-01T12:00:09.000Z  2m11s  3     signal",
+            ),
+            (72, "web7\\n  2026-03-01T12:00:00.000Z  2026-03-01T12:00:09.000Z  3     signal"),
+            (46, "web7\\n  2026-03-01T12:00:00.000Z  3     signal"),
+            (30, "web7\\n  3     signal"),
         ] {
             let table = report.table(Some(width));
             assert_eq!(table.lines().nth(1), Some(first), "{width}");

@@ -156,7 +156,7 @@ pub fn print_paged(text: &str) -> io::Result<()> {
     let stdout = io::stdout();
     let size = terminal_size_of(&stdout);
     let rows = size.map_or(USUAL.0, |(_, Height(rows))| rows.into());
-    if stdout.is_terminal() && text.lines().count() >= rows {
+    if stdout.is_terminal() && can_move_the_cursor() && text.lines().count() >= rows {
         become_pager(text);
     }
     print(text)

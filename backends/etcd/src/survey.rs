@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 use elect_api::{Cell, ElectionName, Entry, Keys, Leader, Renewed, Scope, Survey, Token};
-use etcd_client::{Client, DeleteOptions, KeyValue, Txn, TxnOp};
+use etcd_client::{Client, Compare, CompareOp, DeleteOptions, KeyValue, Txn, TxnOp};
 
 use crate::error::{Doing, Failure};
 use crate::layout::{self, Keyspace};
@@ -40,10 +40,13 @@ pub(crate) async fn forget(client: &Client, keyspace: &Keyspace) -> Result<bool,
         return Ok(false);
     }
     let all_below = |keys| TxnOp::delete(keys, Some(DeleteOptions::new().with_prefix()));
-    let both = Txn::new().and_then([all_below(keyspace.notes()), all_below(keyspace.data())]);
-    let removed = client.kv_client().txn(both).await.and_then(whole);
-    removed.map_err(|cause| Failure { doing: Doing::writing(Cell::Once), cause })?;
-    Ok(true)
+    // Whoever has come meanwhile keeps all.
+    let is_empty = Compare::create_revision(keyspace.prefix(), CompareOp::Equal, 0).with_prefix();
+    let removal = [all_below(keyspace.notes()), all_below(keyspace.data())];
+    let both = Txn::new().when([is_empty]).and_then(removal);
+    let answer = client.kv_client().txn(both).await.and_then(whole);
+    let answer = answer.map_err(|cause| Failure { doing: Doing::writing(Cell::Once), cause })?;
+    Ok(answer.succeeded())
 }
 
 /// The names of all elections, in order.

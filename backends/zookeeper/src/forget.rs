@@ -1,40 +1,57 @@
 use elect_api::{ElectionName, Error, ErrorKind};
-use zookeeper_client::Error as Zk;
+use zookeeper_client::{Error as Zk, MultiWriteError};
 
-use crate::client::Client;
+use crate::client::{Client, Step};
 use crate::error::{Action, fault};
 use crate::settings::Settings;
 
-/// Removes the node of an election that nobody is in, and its cells. One request after another.
+/// Removes the node of an election that nobody is in, and its cells, in one step: whoever comes meanwhile keeps all. An
+/// election whose node ZooKeeper has removed already has cells alone.
 pub(crate) async fn forget(
     client: &Client,
     settings: &Settings,
     election: &ElectionName,
 ) -> Result<(), Error> {
     let path = settings.path_of(election);
-    if !remove(client, &path).await? {
-        let what =
-            format!("somebody is in the election {election}, or something else is in {path}");
-        return Err(Error::new(ErrorKind::Unreachable, what));
-    }
+    let mut nodes = Vec::new();
+    let stat = client.check_stat(&path).await;
+    let is_there = stat.map_err(|error| fault(Action::Read, &path, error))?.is_some();
+    nodes.extend(is_there.then(|| path.clone()));
     let data = settings.path_of_data(election);
     let (fences, values) = (format!("{data}/fence"), format!("{data}/value"));
-    for above in [&settings.path_of_notes(election), &fences, &values, &data] {
-        remove_with_children(client, above).await?;
+    for above in [settings.path_of_notes(election), fences, values, data] {
+        for node in with_children(client, above).await? {
+            // The folders of fences and values are children, too.
+            if !nodes.contains(&node) {
+                nodes.push(node);
+            }
+        }
     }
-    Ok(())
+    if nodes.is_empty() {
+        return Ok(());
+    }
+    let steps = nodes.iter().map(|node| Step::delete(node)).collect();
+    match client.multi(steps).await {
+        Ok(()) => Ok(()),
+        Err(MultiWriteError::OperationFailed { index: 0, source: Zk::NotEmpty }) if is_there => {
+            let what =
+                format!("somebody is in the election {election}, or something else is in {path}");
+            Err(Error::new(ErrorKind::Unreachable, what))
+        }
+        Err(error) => Err(fault(Action::Delete, &path, error.into())),
+    }
 }
 
-async fn remove_with_children(client: &Client, above: &str) -> Result<(), Error> {
-    let children = match client.list_children(above).await {
-        Ok(children) => children,
-        Err(Zk::NoNode) => return Ok(()),
-        Err(error) => return Err(fault(Action::List, above, error)),
-    };
-    for child in children {
-        remove(client, &format!("{above}/{child}")).await?;
+/// The children of a node, and it, in the order in which they can be removed.
+async fn with_children(client: &Client, above: String) -> Result<Vec<String>, Error> {
+    match client.list_children(&above).await {
+        Ok(children) => {
+            let children = children.into_iter().map(|child| format!("{above}/{child}"));
+            Ok(children.chain([above.clone()]).collect())
+        }
+        Err(Zk::NoNode) => Ok(Vec::new()),
+        Err(error) => Err(fault(Action::List, &above, error)),
     }
-    remove(client, above).await.map(drop)
 }
 
 /// Removes the directory of all elections as far as it is empty. ZooKeeper would do that by itself, some time

@@ -244,9 +244,12 @@ impl<T: Tree> Tree for Company<'_, T> {
     fn obey(&mut self, order: Order) {
         self.is_to_end |= matches!(order, Order::Stop { .. } | Order::Kill);
         let is_our_wish = match order {
-            Order::Stop { .. } => true,
-            Order::Signal { resume, .. } => resume && self.interrupts.last().is_none(),
-            Order::Renewed(_) | Order::Kill => false,
+            Order::Stop { .. } | Order::Kill => true,
+            // Daemons reload on HUP.
+            Order::Signal { signal, resume, .. } => {
+                resume && signal != libc::SIGHUP && !self.interrupts.are_to_end()
+            }
+            Order::Renewed(_) => false,
         };
         if is_our_wish {
             self.code = self.code.or(Some(LOST));

@@ -2,11 +2,13 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use elect_api::{
     Boottime, Cell, Durability, Error, ErrorKind, If, Note, Seat, Standing, Token, Versioned,
 };
 use tokio::sync::Mutex;
+use tokio::time::timeout;
 
 use super::{Candidacy, Once};
 use crate::election::division;
@@ -138,6 +140,9 @@ pub(super) enum Said {
     Retracted(Token),
 }
 
+/// How long a resignation may wait until it is said how the run went.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
 /// What is said of a run is for the eye, or in favour of one more: whatever becomes of it, we resign.
 async fn say(seat: &mut dyn Seat, now: Boottime, key: &str, said: Said) -> Result<(), Error> {
     let runs = read_runs(seat, now).await?;
@@ -159,7 +164,7 @@ pub(super) fn resign(
     Box::pin(async move {
         let mut seat = seat.lock().await;
         if let Some((key, said)) = said {
-            let _ = say(&mut **seat, now, key, said).await;
+            let _ = timeout(LAST_WORDS, say(&mut **seat, now, key, said)).await;
         }
         let last = history.as_deref().map(|history| (Cell::History, history));
         seat.resign(last).await?;

@@ -220,8 +220,13 @@ pub struct Interrupts(Vec<(i32, Boottime)>);
 
 impl Interrupts {
     /// The one that came last.
-    pub fn last(&self) -> Option<i32> {
+    pub(super) fn last(&self) -> Option<i32> {
         self.0.last().map(|&(signal, _)| signal)
+    }
+
+    /// Whether one of them was more than HUP, on which daemons reload.
+    pub fn are_to_end(&self) -> bool {
+        self.0.iter().any(|&(signal, _)| signal != libc::SIGHUP)
     }
 
     /// Takes in that `signal` came, and says whether that is not the same request again.

@@ -14,6 +14,7 @@ use tokio::time::{sleep, timeout};
 
 use super::attempts::{aloud, insist};
 use super::look;
+use super::past::Stranger;
 use super::runtime::{block_on, ended_by, interruption};
 use super::steer::who_asks;
 use crate::config::{self, Done, DonePlan, OutputFormat};
@@ -82,13 +83,24 @@ impl Known {
 
 fn show(plan: &DonePlan, key: Option<&str>, log: &Log) -> anyhow::Result<u8> {
     let store = config::connect(&plan.target.backend)?;
-    let known = block_on(known(&*store, &plan.target.election, log))?;
-    let (location, election) = (store.profile().location, &plan.target.election);
+    let election = &plan.target.election;
+    let known = block_on(async {
+        let known = known(&*store, election, log).await?;
+        if known.keys().is_empty() {
+            Stranger::warn_of(&*store, election, log).await;
+        }
+        Ok(known)
+    })?;
+    let location = store.profile().location;
     let mut keys = known.keys();
     keys.retain(|it| key.is_none_or(|key| key == it.key));
     if keys.is_empty() {
-        let key = key.map_or_else(|| "no key".to_owned(), report::escape);
-        log.warn(format_args!("{key} of {election} is done at {location}, and none was tried"));
+        match key.map(report::escape) {
+            Some(key) => log.warn(format_args!(
+                "{key} of {election} is not done at {location}, and no try is counted"
+            )),
+            None => log.warn(format_args!("no key of {election} is known at {location}")),
+        }
     }
     let report =
         DoneReport { election: election.as_str().to_owned(), backend: location.clone(), keys };

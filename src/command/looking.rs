@@ -106,7 +106,13 @@ pub(super) fn history(plan: &HistoryPlan, log: &Log) -> anyhow::Result<u8> {
         // They make for a hint only.
         Ok((found.bytes, orders(store, &plan.target.election).await.unwrap_or_default()))
     };
-    let (bytes, orders) = block_on(aloud(log, &location, insist(&location, ATTEMPTS, ask)))?;
+    let (bytes, orders) = block_on(async {
+        let found = aloud(log, &location, insist(&location, ATTEMPTS, ask)).await?;
+        if found.0.is_none() {
+            Stranger::warn_of(store, &plan.target.election, log).await;
+        }
+        Ok(found)
+    })?;
     let history = History::read(bytes.as_deref())?;
     if let (false, Ok(part)) =
         (orders.division().is_whole(), Division::part(&plan.target.election, 0))

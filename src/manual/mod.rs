@@ -82,18 +82,22 @@ pub fn topic(name: &str) -> Option<Topic> {
     topics().find(|topic| topic.name == name)
 }
 
-/// Where these words stand in the manual: the page, the heading, and the sentence. Case and punctuation do not matter, nor
-/// how words are joined; all of them have to stand in one section. Sections with the words in their heading come first,
-/// then those that have them most often.
+/// Where these words stand in the manual: the page, the heading, and the sentence. Case does not matter, nor, if nothing has
+/// them as they are, how they are joined: "timezone" finds "time zone". All of them have to stand in one section. Sections
+/// with the words in their heading come first, then those that have them most often.
 pub fn search(words: &[String]) -> Vec<Place> {
-    let words: Vec<String> = words.iter().map(|word| letters(word)).collect();
-    let sections = topics().flat_map(Topic::sections);
-    let mut places: Vec<_> = sections.filter_map(|section| section.find(&words)).collect();
-    places.sort_by_key(|(rank, _)| Reverse(*rank));
-    places.into_iter().map(|(_, place)| place).collect()
+    let found = |form: fn(&str) -> String| {
+        let words: Vec<String> = words.iter().map(|word| form(word)).collect();
+        let sections = topics().flat_map(Topic::sections);
+        let mut places: Vec<_> =
+            sections.filter_map(|section| section.find(&words, form)).collect();
+        places.sort_by_key(|(rank, _)| Reverse(*rank));
+        places.into_iter().map(|(_, place)| place).collect::<Vec<_>>()
+    };
+    Some(found(str::to_lowercase)).filter(|it| !it.is_empty()).unwrap_or_else(|| found(letters))
 }
 
-/// A text as it is searched.
+/// A text without what joins and parts its words.
 fn letters(text: &str) -> String {
     text.to_lowercase().chars().filter(|c| c.is_alphanumeric()).collect()
 }
@@ -117,13 +121,14 @@ struct Section {
 }
 
 impl Section {
-    /// Where the words are in it, and how well it fits: whether its heading has them, and how often they come.
-    fn find(self, words: &[String]) -> Option<((bool, usize), Place)> {
+    /// Where the words are in it, in this form, and how well it fits: whether its heading has them, and how often they
+    /// come.
+    fn find(self, words: &[String], form: fn(&str) -> String) -> Option<((bool, usize), Place)> {
         let has = |text: &str| {
-            let text = letters(text);
+            let text = form(text);
             words.iter().filter(|word| text.contains(word.as_str())).count()
         };
-        let whole = letters(&format!("{} {}", self.heading, self.texts.join(" ")));
+        let whole = form(&format!("{} {}", self.heading, self.texts.join(" ")));
         let times = |word: &String| whole.matches(word.as_str()).count();
         let least = words.iter().map(times).min().filter(|least| *least > 0)?;
         let rank = (has(&self.heading) == words.len(), least);

@@ -81,9 +81,9 @@ fn a_number_that_is_none_is_told_which_would_do() {
 fn help_says_what_is_so() {
     let help =
         |words: &[&str]| Elect::new(env!("CARGO_BIN_EXE_elect")).args(words).run().exits(0).stdout;
-    assert!(!help(&["sidecar", "-h"]).contains("the command's file name"));
-    assert!(!help(&["help", "sidecar"]).contains("the command's file name"));
-    assert!(help(&["run", "-h"]).contains("the command's file name"));
+    assert!(!help(&["sidecar", "-h"]).contains("command's file name"));
+    assert!(!help(&["help", "sidecar"]).contains("command's file name"));
+    assert!(help(&["run", "-h"]).contains("command's file name"));
     for command in ["put", "fence"] {
         assert!(help(&[command, "-h"]).contains("but for --token"));
     }

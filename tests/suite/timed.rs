@@ -72,7 +72,7 @@ fn flags_about_time_are_refused_where_leases_have_no_limit() {
 fn lengths_and_drifts_that_make_no_sense_are_refused() {
     let server = SimServer::start(&Options::new(Kind::Queue));
     for (flag, says) in [
-        ("--ttl=0", "one second"),
+        ("--ttl=0", "less than 1s"),
         ("--ttl=2days", "24 hours"),
         ("--max-clock-drift=100%", "10%"),
         // Allowed as such, but it leaves no time to renew.

@@ -94,7 +94,7 @@ fn what_does_not_go_together_is_refused() {
         error.to_string()
     };
     let etcd = || Campaign::new("etcd://127.0.0.1:1", "job").expect("a good URL");
-    assert!(refused(Campaign::new("nowhere", "job")).contains("not a URL"));
+    assert!(refused(Campaign::new("nowhere", "job")).contains("not the URL of a store"));
     assert!(!refused(Campaign::new("abacus://me:secret@a", "job")).contains("secret"));
     assert!(refused(Campaign::new(&arena.url(), "a b")).contains("made of letters"));
     assert!(refused(Ok(etcd().label("a b"))).contains("label"));

@@ -39,7 +39,7 @@ fn who_did_it_when_and_how_is_told(scene: &Scene) {
 
 fn a_key_that_is_undone_is_done_again(scene: &Scene) {
     let done = |args: &[&str]| scene.elect("done").arg("nightly").args(args).run();
-    done(&["today"]).exits(1).says("today of nightly is done");
+    done(&["today"]).exits(1).says("today of nightly is not done");
     done(&["today", "--undo"]).exits(1).says("nothing to undo");
     for host in ["a", "b"] {
         scene.once("today").sh(BRIEF).arg(host).run().exits(0);

@@ -7,9 +7,10 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Command as ClapCommand, FromArgMatches};
 
 use super::grammar::{
-    advise, bare, blame_variable, grammar, grammar_over, innermost, is_settable, refusal,
-    refused_flag, without_hidden_tips,
+    advise, bare, blame_variable, grammar, grammar_over, innermost, refusal, refused_flag,
+    without_hidden_tips,
 };
+use super::help::is_settable;
 use super::settings::Value;
 use super::settings::{Layers, Overruled, Rivals};
 use super::{BackendUrl, Cli, Command, Origin, Settings, VARIABLES};

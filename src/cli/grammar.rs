@@ -5,12 +5,8 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory};
 
-use super::help::{self, PAUSE_FOR, TOKEN, reads_file};
+use super::help::{self, is_settable, reads_file};
 use super::{Cli, RunArgs, Settings, VARIABLES};
-
-/// The flags that say which configuration file counts: what is said in one cannot be said in it. And a token is
-/// another one with each leader, a pause ends at another time, and a yes is said each time.
-const NEVER_IN_THE_FILE: [&str; 6] = ["config", "profile", TOKEN, PAUSE_FOR, "until", "yes"];
 
 /// The whole grammar as `--help` and errors show it.
 pub fn grammar() -> Command {
@@ -100,15 +96,6 @@ pub fn variables() -> Vec<String> {
         own.chain(command.get_subcommands().flat_map(of)).collect()
     }
     of(&Cli::command())
-}
-
-/// Whether a flag can be set in a configuration file.
-pub(super) fn is_settable(arg: &Arg) -> bool {
-    // A key is one flag's; `elect wait` has another flag of the name of one that is in no file.
-    let id = arg.get_id().as_str();
-    arg.get_long().is_some_and(|long| {
-        !NEVER_IN_THE_FILE.contains(&long) && !NEVER_IN_THE_FILE.contains(&id) && long != "help"
-    })
 }
 
 fn settable(arg: &Arg) -> Option<&str> {

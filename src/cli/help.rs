@@ -2,8 +2,6 @@
 
 use clap::{Arg, ArgAction, Command};
 
-use super::grammar::is_settable;
-
 /// The heading below which a subcommand with groups of flags lists those about elect itself.
 pub(super) const GENERAL: &str = "General";
 
@@ -12,6 +10,10 @@ pub(super) const TOKEN: &str = "token";
 
 /// The id of the flag that says how long a pause is: `--for`.
 pub(super) const PAUSE_FOR: &str = "pause_for";
+
+/// The flags that say which configuration file counts: what is said in one cannot be said in it. And a token is
+/// another one with each leader, a pause ends at another time, and a yes is said each time.
+const NEVER_IN_THE_FILE: [&str; 6] = ["config", "profile", TOKEN, PAUSE_FOR, "until", "yes"];
 
 /// Subcommands that brief help only names, lest it outgrow a screen.
 const SELDOM: [&str; 11] = [
@@ -181,4 +183,13 @@ fn further(command: &Command, path: &str) -> String {
 /// Whether a subcommand takes flags from a configuration file.
 pub(super) fn reads_file(command: &Command) -> bool {
     command.get_arguments().any(|arg| arg.get_long() == Some("config"))
+}
+
+/// Whether a flag can be set in a configuration file.
+pub(super) fn is_settable(arg: &Arg) -> bool {
+    // A key is one flag's; `elect wait` has another flag of the name of one that is in no file.
+    let id = arg.get_id().as_str();
+    arg.get_long().is_some_and(|long| {
+        !NEVER_IN_THE_FILE.contains(&long) && !NEVER_IN_THE_FILE.contains(&id) && long != "help"
+    })
 }

@@ -9,8 +9,7 @@ use std::time::Duration;
 use elect_api::{Candidate, Division, ElectionName, Lease, Order, Profile};
 
 use super::naming::{self, host_name};
-use super::plan::parse_election;
-use super::{BackendUrl, ConfigError, ListenAddress, LogFormat, Verbosity, candidate_id, stores};
+use super::{BackendUrl, ConfigError, ListenAddress, LogFormat, candidate_id, stores};
 use crate::cli::{
     CampaignArgs, CommandLine, HealthArgs, HealthUrl, HookArgs, LogArgs, SidecarArgs,
 };
@@ -318,4 +317,30 @@ mod tests {
             assert!(parse(["elect", "sidecar", "-e", "web", flag]).is_err(), "{flag}");
         }
     }
+}
+
+/// How much elect says on stderr.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verbosity {
+    /// Errors.
+    Quiet,
+    /// Warnings, and on a terminal what happens.
+    Normal,
+    /// Everything.
+    Verbose,
+}
+
+impl Verbosity {
+    /// What `-q` and `-v` ask for.
+    pub fn of(args: LogArgs) -> Self {
+        match (args.quiet, args.verbose) {
+            (true, _) => Self::Quiet,
+            (_, true) => Self::Verbose,
+            _ => Self::Normal,
+        }
+    }
+}
+
+pub(crate) fn parse_election(name: &str) -> Result<ElectionName, ConfigError> {
+    name.parse().map_err(|source| ConfigError::Election { name: name.to_owned(), source })
 }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use elect_api::{ElectionName, Key, Token};
 
-use super::plan::parse_election;
+use super::campaign::parse_election;
 use super::variables::{LEADER_BACKEND, LEADER_ELECTION};
 use super::{BackendUrl, ConfigError, stores};
 use crate::cli::{FenceArgs, GetArgs, KeptArgs, Origin, Origins, PutArgs};

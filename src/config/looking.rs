@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use elect_api::ElectionName;
 
-use super::plan::parse_election;
+use super::campaign::parse_election;
 use super::{BackendUrl, ConfigError, Goal, OutputFormat, stores};
 use crate::cli::{DoneArgs, HistoryArgs, ObserveArgs, StatusArgs, TargetArgs, WaitArgs};
 

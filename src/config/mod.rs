@@ -21,6 +21,8 @@ pub use crate::cli::{
     ListenAddress, LogFormat, OutputFormat, Period, Preference,
 };
 pub use campaign::SidecarPlan;
+pub use campaign::Verbosity;
+pub(crate) use campaign::parse_election;
 pub use campaign::{CampaignPlan, queues};
 pub use campaign::{HealthPlan, HookPlan};
 pub use conflicts::{settle_run, settle_sidecar};
@@ -32,8 +34,7 @@ pub use kv::{FencePlan, GetPlan, PutPlan};
 pub use looking::{Done, DonePlan, HistoryPlan, ObservePlan, StatusPlan, Target, WaitPlan};
 pub use naming::{candidate_id, host_name, is_known_as};
 pub(crate) use naming::{label, label_of, label_of_host};
-pub(crate) use plan::parse_election;
-pub use plan::{CheckPlan, RedeemPlan, RunPlan, Verbosity, Wait};
+pub use plan::{CheckPlan, RedeemPlan, RunPlan, Wait};
 pub use steering::{AskPlan, Force, ForgetPlan, PauseEnd, PausePlan, PriorityPlan, ResignPlan};
 pub use stores::{connect, schemes};
 pub use trials::{DoctorPlan, SelftestPlan};

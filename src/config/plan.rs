@@ -7,37 +7,15 @@ use std::time::Duration;
 use elect_api::{ElectionName, Ticket};
 use nix::sys::signal::Signal;
 
-use super::campaign::{find_programs, is_program};
+use super::campaign::{find_programs, is_program, parse_election};
 use super::conflicts::division;
 use super::{
     AfterLoss, BackendUrl, CampaignPlan, ConfigError, Containment, HealthPlan, Leftover, Period,
     naming, stores,
 };
-use crate::cli::{CheckArgs, LogArgs, RedeemArgs, Restart, RestartArgs, RunArgs};
+use crate::cli::{CheckArgs, RedeemArgs, Restart, RestartArgs, RunArgs};
 use crate::election::machine::Restarts;
 pub use crate::election::machine::Wait;
-
-/// How much elect says on stderr.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verbosity {
-    /// Errors.
-    Quiet,
-    /// Warnings, and on a terminal what happens.
-    Normal,
-    /// Everything.
-    Verbose,
-}
-
-impl Verbosity {
-    /// What `-q` and `-v` ask for.
-    pub fn of(args: LogArgs) -> Self {
-        match (args.quiet, args.verbose) {
-            (true, _) => Self::Quiet,
-            (_, true) => Self::Verbose,
-            _ => Self::Normal,
-        }
-    }
-}
 
 /// What `elect run` is to do, checked as far as it can be without opening anything.
 #[derive(Clone, Debug, PartialEq)]
@@ -217,10 +195,6 @@ impl RedeemPlan {
     }
 }
 
-pub(crate) fn parse_election(name: &str) -> Result<ElectionName, ConfigError> {
-    name.parse().map_err(|source| ConfigError::Election { name: name.to_owned(), source })
-}
-
 #[cfg(all(test, feature = "file"))]
 mod tests {
     use std::time::Duration;
@@ -229,9 +203,9 @@ mod tests {
 
     use elect_api::{Lease, Profile};
 
-    use super::{ConfigError, RunPlan, Verbosity, Wait};
+    use super::{ConfigError, RunPlan, Wait};
     use crate::cli::{Command, parse};
-    use crate::config::StatusPlan;
+    use crate::config::{StatusPlan, Verbosity};
 
     fn run(args: &[&str]) -> Result<RunPlan, ConfigError> {
         match parse(["elect", "run"].iter().chain(args)).unwrap().command {

@@ -15,7 +15,7 @@ use elect_api::{
 };
 
 use crate::atomic_file::{self, LookOut};
-use crate::election_dir::{ElectionDir, FENCE, ORDER, ORDERS, VALUE};
+use crate::election_dir::{ElectionDir, FENCE, ORDER, VALUE, file_of};
 use crate::error::{failed, wrong};
 use crate::file_mutex::FileMutex;
 use crate::lock::{self, Held};
@@ -27,30 +27,6 @@ use crate::{survey, two_place_file};
 
 /// The digits of the greatest version and the end of their line.
 const HEAD: usize = 21;
-
-fn file_of(cell: Cell<'_>) -> String {
-    match cell {
-        Cell::Once => "note-once".to_owned(),
-        Cell::Runs => "note-runs".to_owned(),
-        Cell::History => "note-history".to_owned(),
-        Cell::Control => ORDERS.to_owned(),
-        Cell::Fence(resource) => format!("fence-{resource}"),
-        Cell::Value(key) => format!("value-{key}"),
-    }
-}
-
-/// Whether an election has a cell. One that cannot be read has none.
-pub(crate) fn has_any(root: &Root, election: &ElectionName) -> bool {
-    let dir = ElectionDir::visit(root, election).ok().flatten();
-    dir.and_then(|dir| dir.names().ok()).is_some_and(|names| names.iter().any(|name| is_cell(name)))
-}
-
-fn is_cell(file: &str) -> bool {
-    let is_kept_under_a_key = ["fence-", "value-"].iter().any(|before| file.starts_with(before));
-    is_kept_under_a_key
-        || file == ORDERS
-        || Cell::OF_LEADERS.iter().any(|&cell| file_of(cell) == file)
-}
 
 /// Under what an election keeps fences and values, by the names of their files.
 pub(crate) fn keys(root: &Root, election: &ElectionName) -> Result<Keys, Error> {

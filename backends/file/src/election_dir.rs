@@ -3,7 +3,7 @@ use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use elect_api::path::is_regular;
-use elect_api::{ElectionName, Error, ErrorKind};
+use elect_api::{Cell, ElectionName, Error, ErrorKind};
 use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, openat, renameat};
@@ -305,4 +305,29 @@ fn making(policy: Policy, deed: &str, path: &Path, errno: Errno) -> Error {
         Some(parent) if errno == Errno::EACCES => opening(policy, deed, parent, errno),
         _ => failed(deed, path, errno),
     }
+}
+
+/// The name of a cell's file.
+pub(crate) fn file_of(cell: Cell<'_>) -> String {
+    match cell {
+        Cell::Once => "note-once".to_owned(),
+        Cell::Runs => "note-runs".to_owned(),
+        Cell::History => "note-history".to_owned(),
+        Cell::Control => ORDERS.to_owned(),
+        Cell::Fence(resource) => format!("fence-{resource}"),
+        Cell::Value(key) => format!("value-{key}"),
+    }
+}
+
+/// Whether an election has a cell. One that cannot be read has none.
+pub(crate) fn has_any(root: &Root, election: &ElectionName) -> bool {
+    let dir = ElectionDir::visit(root, election).ok().flatten();
+    dir.and_then(|dir| dir.names().ok()).is_some_and(|names| names.iter().any(|name| is_cell(name)))
+}
+
+fn is_cell(file: &str) -> bool {
+    let is_kept_under_a_key = ["fence-", "value-"].iter().any(|before| file.starts_with(before));
+    is_kept_under_a_key
+        || file == ORDERS
+        || Cell::OF_LEADERS.iter().any(|&cell| file_of(cell) == file)
 }

@@ -11,7 +11,7 @@ use crate::error::{failed, wrong};
 use crate::root::Root;
 use crate::tree::{self, Remains};
 use crate::trust::FileId;
-use crate::{cells, lock, queue, standstill};
+use crate::{election_dir, lock, queue, standstill};
 
 /// How often leaders may change while we look.
 const ATTEMPTS: u32 = 8;
@@ -113,7 +113,7 @@ pub(crate) fn elections(root: &Root, scope: Scope) -> Result<Vec<ElectionName>, 
     let is_meant = |(name, _): &(ElectionName, Option<Type>)| match scope {
         Scope::Entered => has(name, ENTER),
         Scope::Asked => has(name, ORDERS),
-        Scope::Kept => cells::has_any(root, name),
+        Scope::Kept => election_dir::has_any(root, name),
     };
     let found = candidates.into_iter().filter(is_directory).filter(is_meant);
     let mut names: Vec<_> = found.map(|(name, _)| name).collect();

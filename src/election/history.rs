@@ -13,7 +13,6 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::EndRecord;
-use super::once::{codes, exit_code};
 use crate::guard::Ended;
 
 /// How many leaderships are kept. Older ones are forgotten.
@@ -240,6 +239,19 @@ fn closed(text: &RawValue, end: u64) -> String {
 /// Strings and numbers: there is nothing in it that JSON cannot say.
 fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
+}
+
+/// The code that a command exited with, or else the signal that ended it.
+pub(super) fn codes(ended: Ended) -> (Option<u8>, Option<u8>) {
+    match ended {
+        Ended::Exited(code) => (Some(code), None),
+        Ended::Signaled(signal) => (None, Some(signal)),
+    }
+}
+
+/// The code with which a shell says that a command ended.
+pub(super) fn exit_code(code: Option<u8>, signal: Option<u8>) -> Option<u8> {
+    code.or_else(|| signal.map(|signal| signal.saturating_add(128)))
 }
 
 /// The text, or so many bytes of it, with a mark.

@@ -8,7 +8,7 @@ use elect_api::{Candidate, Cell, Error, ErrorKind, Token, stamp, text};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::history::cut;
+use super::history::{codes, cut, exit_code};
 use crate::guard::Ended;
 
 /// How many keys are kept at most. An older one is forgotten, and a run with it would be run again. A version that keeps
@@ -360,19 +360,6 @@ impl Run {
             (None, None) => "was cut off: its elect crashed, or lost its leadership".to_owned(),
         }
     }
-}
-
-/// The code that a command exited with, or else the signal that ended it.
-pub(super) fn codes(ended: Ended) -> (Option<u8>, Option<u8>) {
-    match ended {
-        Ended::Exited(code) => (Some(code), None),
-        Ended::Signaled(signal) => (None, Some(signal)),
-    }
-}
-
-/// The code with which a shell says that a command ended.
-pub(super) fn exit_code(code: Option<u8>, signal: Option<u8>) -> Option<u8> {
-    code.or_else(|| signal.map(|signal| signal.saturating_add(128)))
 }
 
 /// Whether a run that ended like this could not even begin its work on this machine: 126 and 127 say so.

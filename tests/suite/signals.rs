@@ -262,7 +262,8 @@ fn the_signals_of_a_wait_leave_a_running_command_alone() {
     let leader = ground.leader();
     let mut waiter = ground.job().sh(&trapping(COUNTING)).spawn();
     ground.awaits(1);
-    waiter.signal(Signal::SIGUSR1);
+    // Whatever comes once it leads is for its command.
+    tell(waiter.pid(), Signal::SIGUSR1);
     fs::remove_file(ground.path().join("started")).unwrap();
     drop(leader);
     ground.said("started");

@@ -143,7 +143,7 @@ fn kept(grammar: ClapCommand) -> &'static mut ClapCommand {
     Box::leak(Box::new(grammar))
 }
 
-/// The command that is to be run, if one is.
+/// The words of the command that `run` or `fence` starts.
 fn command_of(command: &Command) -> Option<&[OsString]> {
     match command {
         Command::Run(run) => Some(&run.command),

@@ -34,13 +34,8 @@ pub(crate) async fn survey(client: &Client, keyspace: &Keyspace) -> Result<Surve
 
 /// Removes the cells of an election if nobody is in it; says whether that is so. Entries do not outlive their candidates.
 pub(crate) async fn forget(client: &Client, keyspace: &Keyspace) -> Result<bool, Failure> {
-    let entry = |kv: &KeyValue| keyspace.number_of(kv.key()).map(drop);
-    let entries = list(client, keyspace.prefix(), Part::Keys, entry).await?;
-    if !entries.is_empty() {
-        return Ok(false);
-    }
     let all_below = |keys| TxnOp::delete(keys, Some(DeleteOptions::new().with_prefix()));
-    // Whoever has come meanwhile keeps all.
+    // In one step: a candidate that joins at this moment keeps all.
     let is_empty = Compare::create_revision(keyspace.prefix(), CompareOp::Equal, 0).with_prefix();
     let removal = [all_below(keyspace.notes()), all_below(keyspace.data())];
     let both = Txn::new().when([is_empty]).and_then(removal);

@@ -118,7 +118,7 @@ fn table() -> String {
             let said = match lives[..] {
                 [] => "killed",
                 [Act::End] => "killed, unless the command ends first",
-                [Act::KillBoth, Act::StopBoth] => "killed, unless nobody is left to act",
+                [Act::KillBoth, Act::StopBoth] => "killed, unless elect and its guardian both fail",
                 _ if lives == Act::ALL => "not killed",
                 _ => panic!("no words for {lives:?}"),
             };

@@ -8,7 +8,7 @@ use std::process::Command;
 const READS_THEM: u32 = 93;
 
 fn main() {
-    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=src/build.rs");
     let is_musl = env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|libc| libc == "musl");
     if is_musl && minor_version().is_some_and(|minor| minor >= READS_THEM) {
         println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");

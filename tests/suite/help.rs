@@ -129,6 +129,9 @@ fn help_finds_words() {
     let flags = help(&["--lock-delay"]).exits(0).is_quiet().stdout;
     assert!(flags.starts_with("elect run --lock-delay: "), "{flags}");
     assert!(flags.contains("elect help fencing, \"After a crash\":\n"), "{flags}");
+    // However its words are joined.
+    let found = help(&["timezone"]).exits(0).is_quiet().stdout;
+    assert!(found.contains("elect help cron, \"Time zones\""), "{found}");
     help(&["zookeper"]).exits(125).says("did you mean \"zookeeper\"").prints("");
     help(&["nonsense"]).exits(125).says("`elect help` lists its topics").prints("");
 }
@@ -154,6 +157,8 @@ fn a_long_page_is_shown_by_the_pager_of_a_terminal() {
     // What fits needs none, and neither does who has none.
     let shown = does(&mut terminal, "PAGER='echo paged' $E help resume | cat");
     assert!(!shown.contains("paged") && shown.contains("status=0"), "{shown}");
+    let shown = does(&mut terminal, "TERM=dumb PAGER='echo paged' $E help signals");
+    assert!(!shown.contains("paged") && shown.contains("Which signals"), "{shown}");
     for none in ["", "/nonexistent/pager"] {
         let shown = does(&mut terminal, &format!("PAGER='{none}' $E help signals"));
         assert!(shown.contains("Which signals") && shown.contains("status=0"), "{shown}");

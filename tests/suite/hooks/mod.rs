@@ -11,7 +11,7 @@ use nix::sys::signal::Signal;
 
 use crate::manual;
 use crate::see::{Arena, Ground, on_each_cluster, on_each_store};
-use crate::stage::{send, send_if_alive, stop};
+use crate::stage::{send, send_if_alive, stop, tell as tell_signal};
 use crate::web::{Application, WELL};
 
 on_each_store! {
@@ -80,8 +80,11 @@ fn hooks_are_told_who_leads(arena: &Arena) {
     run.clone().arg("/none").run().exits(127).says("code 127");
     run.clone().arg("/etc/passwd").run().exits(126).says("code 126");
     // Whoever obeys and exits with 0 has not done its work.
-    let stopped = run.sh("trap 'exit 0' TERM; while :; do sleep 0.01; done").spawn();
-    arena.elect("wait").arg("ends").run().exits(0);
+    let script = "trap : HUP; trap 'exit 0' TERM; : >\"$READY\"; while :; do sleep 0.01; done";
+    let mut stopped = run.env("READY", arena.path("ready")).sh(script).spawn();
+    eventually("the traps", || arena.path("ready").exists().then_some(()));
+    // On which daemons reload: it asks for no end.
+    tell_signal(stopped.pid(), Signal::SIGHUP);
     arena.elect("resign").arg("ends").run().exits(0);
     stopped.wait().exits(124).says("code 124");
     // Whoever fails is told of, and changes nothing.

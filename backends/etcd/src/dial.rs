@@ -151,6 +151,13 @@ pub(crate) fn chain_of(error: &dyn StdError) -> String {
     text
 }
 
+impl DialError {
+    /// Whether the machine is there, and nothing listens: all is said then.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self, Self::Connect(error) if error.kind() == io::ErrorKind::ConnectionRefused)
+    }
+}
+
 impl fmt::Display for DialError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -146,7 +146,11 @@ pub(crate) fn judge(failure: &Failure, circumstances: &Circumstances<'_>) -> (Er
         }
         // How another protocol breaks off is nobody's concern.
         _ if circumstances.speech.is_some() => error,
-        _ => error.because(text),
+        cause => match dial_error_in(cause) {
+            Some(refusal) if refusal.is_refusal() => error,
+            Some(dial) => error.because(dial.to_string()),
+            None => error.because(text),
+        },
     };
     (error, verdict.then)
 }
@@ -235,9 +239,7 @@ fn from_the_way(
                 let host = circumstances.member.rsplit_once(':');
                 format!("the name {} does not resolve", host.map_or("", |(name, _)| name))
             }
-            DialError::Connect(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
-                "nothing listens there".to_owned()
-            }
+            refusal if refusal.is_refusal() => "nothing listens there (connection refused)".into(),
             DialError::Connect(_) => "the machine cannot be reached".to_owned(),
         };
         return verdict(ErrorKind::Unreachable, &why);

@@ -1,10 +1,11 @@
 //! What people read when something is wrong.
 
+use std::error::Error as _;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener};
 use std::thread;
 
-use elect_api::ErrorKind;
+use elect_api::{Error, ErrorKind};
 use elect_testkit::run;
 use elect_testkit::servers::{Etcd, free_port};
 
@@ -29,7 +30,7 @@ fn serve(listener: &TcpListener, answer: &[u8]) {
     }
 }
 
-async fn expect(url: &str, kind: ErrorKind, words: &[&str]) {
+async fn expect(url: &str, kind: ErrorKind, words: &[&str]) -> Error {
     let error = Runner::new(url, "me").await.failure().await;
     let text = error.to_string();
     assert_eq!(error.kind(), kind, "{text}: {error:?}");
@@ -37,6 +38,7 @@ async fn expect(url: &str, kind: ErrorKind, words: &[&str]) {
         assert!(text.contains(word), "{word:?} is not in: {text}: {error:?}");
     }
     assert!(!text.contains("hush"), "{text}");
+    error
 }
 
 #[test]
@@ -45,7 +47,10 @@ fn a_port_where_nobody_listens_is_named() {
         let port = free_port();
         let place = format!("127.0.0.1:{port}");
         let url = format!("etcd://u:hush@{place}");
-        expect(&url, ErrorKind::Unreachable, &[&place, "nothing listens"]).await;
+        let words = [&*place, "nothing listens there (connection refused)"];
+        let error = expect(&url, ErrorKind::Unreachable, &words).await;
+        // It is not said again by what came back.
+        assert!(error.source().is_none(), "{error:?}");
     });
 }
 

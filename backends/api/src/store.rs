@@ -82,7 +82,8 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// As [`Store::open`]. `Unfit` where an entry lasts as long as its holder lives, and cannot be removed in spite of
-    /// it; `Unreachable` also while somebody is in an election of which everything was to go.
+    /// it, and where an election has fences that may not go; `Unreachable` also while somebody is in an election of
+    /// which everything was to go.
     ///
     /// # Cancellation
     /// The outcome is unknown; the call may be repeated.
@@ -186,7 +187,14 @@ pub enum Removal<'a> {
     /// made above it for nobody else. Whoever enters later finds it as if nobody ever had, but for the tokens, which
     /// rise all the same, and the store's [id](crate::remote::StoreId), by which others may know it. An election that
     /// nobody ever entered is left as it is.
-    Everything,
+    ///
+    /// That nobody is in it, and that it has no fences if those may not go, holds in one step with the removal: whoever
+    /// enters, or comes to a fence, at the same time either finds all of it gone or keeps all of it.
+    Everything {
+        /// Whether its fences may go, too. If not, an election that has one stays as it is: without the fence a stale
+        /// token would pass.
+        fences: bool,
+    },
 }
 
 /// Which elections [`Store::list`] lists.
@@ -209,6 +217,13 @@ impl Removal<'_> {
             "an entry of {election} lasts as long as a process of its holder lives, and cannot be removed from \
              outside: end that process"
         );
+        Error::new(ErrorKind::Unfit, what)
+    }
+
+    /// What a store says of an election that has this fence, if its fences may not go.
+    pub fn refuse_fence(election: &ElectionName, resource: &str) -> Error {
+        let what =
+            format!("{election} has a fence of {resource}: without it a stale token would pass");
         Error::new(ErrorKind::Unfit, what)
     }
 }

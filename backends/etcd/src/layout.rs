@@ -110,6 +110,11 @@ impl Keyspace {
         &self.data
     }
 
+    /// What the keys of all fences of the election begin with.
+    pub(crate) fn fences(&self) -> String {
+        format!("{}fence/", self.data)
+    }
+
     /// What the key of a cell begins with.
     pub(crate) fn above(&self, cell: Cell<'_>) -> &str {
         match cell {
@@ -126,7 +131,7 @@ impl Keyspace {
             Cell::Runs => format!("{above}runs"),
             Cell::History => format!("{above}history"),
             Cell::Control => format!("{above}orders"),
-            Cell::Fence(resource) => format!("{above}fence/{resource}"),
+            Cell::Fence(resource) => format!("{}{resource}", self.fences()),
             Cell::Value(key) => format!("{above}value/{key}"),
         }
     }

@@ -14,6 +14,7 @@ use crate::layout::{Keyspace, Mark};
 use crate::lease::Leases;
 use crate::link::{Attempt, Link};
 use crate::seat::EtcdSeat;
+use crate::survey::Kept;
 use crate::withdrawal::withdraw;
 use crate::{cells, changes, examine, removal, survey};
 
@@ -91,14 +92,17 @@ impl Store for EtcdStore {
                 let outcome = removal::remove(&attempt.client(), &keyspace, token).await;
                 conclude(attempt, outcome).await
             }
-            Removal::Everything => {
+            Removal::Everything { fences } => {
                 let attempt = self.link.attempt(keyspace.notes()).await?;
-                let outcome = survey::forget(&attempt.client(), &keyspace).await;
-                if conclude(attempt, outcome).await? {
-                    return Ok(());
+                let outcome = survey::forget(&attempt.client(), &keyspace, fences).await;
+                match conclude(attempt, outcome).await? {
+                    None => Ok(()),
+                    Some(Kept::Fenced(resource)) => Err(Removal::refuse_fence(election, &resource)),
+                    Some(Kept::Occupied) => {
+                        let what = format!("somebody is in the election {election}");
+                        Err(Error::new(ErrorKind::Unreachable, what))
+                    }
                 }
-                let what = format!("somebody is in the election {election}");
-                Err(Error::new(ErrorKind::Unreachable, what))
             }
         }
     }

@@ -1,7 +1,7 @@
 use std::fs::File;
 use std::os::fd::OwnedFd;
 
-use elect_api::{ElectionName, Error, ErrorKind};
+use elect_api::{ElectionName, Error, ErrorKind, Keys, Removal};
 use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
@@ -13,8 +13,9 @@ use crate::error::{failed, wrong};
 use crate::root::Root;
 use crate::{lock, queue};
 
-/// Removes the directory of an election that nobody is in, with all that a candidate left there.
-pub(crate) fn forget(root: &Root, election: &ElectionName) -> Result<(), Error> {
+/// Removes the directory of an election that nobody is in, with all that a candidate left there; with its fences only
+/// if they may go.
+pub(crate) fn forget(root: &Root, election: &ElectionName, fences: bool) -> Result<(), Error> {
     let Some(mut dir) = ElectionDir::visit(root, election)? else { return Ok(()) };
     // While we hold these nobody gets in, leads, or writes anything. Whoever waits for them finds out that they are gone.
     let _held = [
@@ -31,6 +32,13 @@ pub(crate) fn forget(root: &Root, election: &ElectionName) -> Result<(), Error> 
         let path = dir.path_in_queue(&name);
         if lock::is_held(&file).map_err(|errno| failed("examine the lock of", &path, errno))? {
             return Err(occupied(&dir));
+        }
+    }
+    if !fences {
+        let names = dir.names()?;
+        let keys = Keys::named(names.iter().map(String::as_str), '-');
+        if let Some(fence) = keys.fences.first() {
+            return Err(Removal::refuse_fence(election, fence.as_str()));
         }
     }
     let queue = dir.path_in_queue("");

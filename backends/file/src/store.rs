@@ -53,13 +53,13 @@ impl Store for FileStore {
     }
 
     async fn remove(&self, election: &ElectionName, what: Removal<'_>) -> Result<(), Error> {
-        match what {
+        let fences = match what {
             // The death of the last process that holds it frees a place.
             Removal::Crashed(_) => return Ok(()),
             Removal::Leader(_) => return Err(Removal::refuse(election)),
-            Removal::Everything => {}
-        }
-        forget::forget(&self.root, election)?;
+            Removal::Everything { fences } => fences,
+        };
+        forget::forget(&self.root, election, fences)?;
         if self.is_new.load(Ordering::Relaxed) {
             // Not if anybody else is in it.
             let _ = fs::remove_dir(&self.root.path);

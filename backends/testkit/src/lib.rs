@@ -151,6 +151,8 @@ macro_rules! conformance {
             // What is forgotten.
             forgotten_orders_are_gone
             forgotten_fences_and_values_are_gone
+            an_election_with_a_fence_is_not_forgotten_unless_that_may_go
+            no_fence_is_lost_that_is_set_as_its_election_is_forgotten
             an_election_that_somebody_is_in_is_not_forgotten
             a_forgotten_election_is_as_if_nobody_had_entered
             // All of them, at once.

@@ -1,4 +1,4 @@
-use elect_api::{ElectionName, Error, ErrorKind};
+use elect_api::{ElectionName, Error, ErrorKind, Removal};
 use zookeeper_client::{Error as Zk, MultiWriteError};
 
 use crate::client::{Client, Step};
@@ -6,11 +6,14 @@ use crate::error::{Action, fault};
 use crate::settings::Settings;
 
 /// Removes the node of an election that nobody is in, and its cells, in one step: whoever comes meanwhile keeps all. An
-/// election whose node ZooKeeper has removed already has cells alone.
+/// election whose node ZooKeeper has removed already has cells alone. One that has fences stays if they may not go.
+///
+/// A fence that is set after the look below keeps all as well: no node is removed that has another child.
 pub(crate) async fn forget(
     client: &Client,
     settings: &Settings,
     election: &ElectionName,
+    may_lose_fences: bool,
 ) -> Result<(), Error> {
     let path = settings.path_of(election);
     let mut nodes = Vec::new();
@@ -19,8 +22,14 @@ pub(crate) async fn forget(
     nodes.extend(is_there.then(|| path.clone()));
     let data = settings.path_of_data(election);
     let (fences, values) = (format!("{data}/fence"), format!("{data}/value"));
+    let above_fences = format!("{fences}/");
     for above in [settings.path_of_notes(election), fences, values, data] {
         for node in with_children(client, above).await? {
+            if let Some(fence) = node.strip_prefix(&above_fences)
+                && !may_lose_fences
+            {
+                return Err(Removal::refuse_fence(election, fence));
+            }
             // The folders of fences and values are children, too.
             if !nodes.contains(&node) {
                 nodes.push(node);
@@ -36,6 +45,10 @@ pub(crate) async fn forget(
         Err(MultiWriteError::OperationFailed { index: 0, source: Zk::NotEmpty }) if is_there => {
             let what =
                 format!("somebody is in the election {election}, or something else is in {path}");
+            Err(Error::new(ErrorKind::Unreachable, what))
+        }
+        Err(MultiWriteError::OperationFailed { source: Zk::NotEmpty, .. }) => {
+            let what = format!("somebody wrote to the election {election} as it was removed");
             Err(Error::new(ErrorKind::Unreachable, what))
         }
         Err(error) => Err(fault(Action::Delete, &path, error.into())),

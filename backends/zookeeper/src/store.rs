@@ -96,9 +96,9 @@ impl Store for ZkStore {
             Removal::Leader(token) => {
                 removal::remove(&*self.look().await?, &directory, token).await
             }
-            Removal::Everything => {
+            Removal::Everything { fences } => {
                 let client = self.look().await?;
-                let forgotten = forget(&client, &self.settings, election).await;
+                let forgotten = forget(&client, &self.settings, election, fences).await;
                 if forgotten.is_ok() && self.is_new.load(Ordering::Relaxed) {
                     return forget_directory(&client, &self.settings).await;
                 }

@@ -149,8 +149,9 @@ impl<'a> Trial<'a> {
                 self.note("leave", resigned);
             }
         }
-        let removed =
-            patience.insist(async || store.remove(&election, Removal::Everything).await).await;
+        let removed = patience
+            .insist(async || store.remove(&election, Removal::Everything { fences: true }).await)
+            .await;
         if self.is_granted("lead") {
             if let Err(error) = &removed {
                 let location = store.profile().location;

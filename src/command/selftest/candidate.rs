@@ -290,7 +290,7 @@ impl<'a> Scratch<'a> {
         let mut left = Vec::new();
         for election in self.elections.take() {
             let error = loop {
-                match self.store.remove(&election, Removal::Everything).await {
+                match self.store.remove(&election, Removal::Everything { fences: true }).await {
                     Ok(()) => break None,
                     Err(error) if error.is_permanent() || guard::now().since(began) > patience => {
                         break Some(error);
@@ -321,7 +321,7 @@ impl<'a> Scratch<'a> {
         let Ok(elections) = self.store.list(Scope::Entered).await else { return };
         for election in elections.iter().filter(|name| is_scratch(name)) {
             // Who comes next tries again.
-            let _ = self.store.remove(election, Removal::Everything).await;
+            let _ = self.store.remove(election, Removal::Everything { fences: true }).await;
         }
     }
 }

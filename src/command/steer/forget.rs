@@ -54,7 +54,7 @@ async fn forget_in(store: &dyn Store, plan: &ForgetPlan) -> anyhow::Result<u8> {
     // The whole last: as long as it is there, its parts are known.
     let location = store.profile().location;
     for (name, _) in all.iter().rev() {
-        let remove = async || store.remove(name, Removal::Everything).await;
+        let remove = async || store.remove(name, Removal::Everything { fences: plan.fences }).await;
         let removed = insist(&location, ATTEMPTS, remove).await;
         removed.with_context(|| format!("cannot forget {name}"))?;
     }

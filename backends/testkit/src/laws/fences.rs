@@ -75,7 +75,7 @@ pub async fn fences_of_many_who_come_at_once_let_nobody_back(bench: Shared) {
 }
 
 /// A busy store may leave a request without an answer.
-async fn patiently(store: &dyn Store, token: u64) -> Fenced {
+pub(super) async fn patiently(store: &dyn Store, token: u64) -> Fenced {
     loop {
         match fence(store, &election(), &resource("disk"), Token::new(token)).await {
             Ok(outcome) => return outcome,

@@ -2,14 +2,18 @@
 
 use elect_api::{Cell, ErrorKind, Fenced, If, Key, Keys, Removal, Scope, Token, fence};
 
-use crate::{Contender, Shared, cell, election, expect_led_by, expect_nobody};
+use super::fences::patiently;
+use crate::{Contender, Shared, apart, cell, election, expect_led_by, expect_nobody};
 
 /// Whether its candidate leads or waits: neither is disturbed.
 pub async fn an_election_that_somebody_is_in_is_not_forgotten(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
     line[0].write_note("kept").await.expect("it leads");
     let store = bench.connect().await;
-    let refusal = store.remove(&election(), Removal::Everything).await.expect_err("two are in it");
+    let refusal = store
+        .remove(&election(), Removal::Everything { fences: true })
+        .await
+        .expect_err("two are in it");
     assert_eq!(refusal.kind(), ErrorKind::Unreachable, "{refusal}");
     expect_led_by(&bench, &["a", "b"]).await;
     assert_eq!(line[1].read_note().await.as_deref(), Some("kept"));
@@ -22,13 +26,19 @@ pub async fn an_election_that_somebody_is_in_is_not_forgotten(bench: Shared) {
 /// Nothing of it is listed or read any more, and its tokens rise all the same.
 pub async fn a_forgotten_election_is_as_if_nobody_had_entered(bench: Shared) {
     let store = bench.connect().await;
-    store.remove(&election(), Removal::Everything).await.expect("nobody ever was in it");
+    store
+        .remove(&election(), Removal::Everything { fences: true })
+        .await
+        .expect("nobody ever was in it");
     let mut before = Contender::new(&bench, "a").await;
     let token = before.lead().await;
     before.write_note("gone").await.expect("it leads");
     before.resign_with("gone").await;
     for _ in 0..2 {
-        store.remove(&election(), Removal::Everything).await.expect("nobody is in it");
+        store
+            .remove(&election(), Removal::Everything { fences: true })
+            .await
+            .expect("nobody is in it");
         for scope in [Scope::Entered, Scope::Kept] {
             assert_eq!(store.list(scope).await.expect("a list"), []);
         }
@@ -53,17 +63,70 @@ pub async fn forgotten_fences_and_values_are_gone(bench: Shared) {
     store.write(&election(), cell, b"kept", leads).await.expect("an answer");
     let keys = store.keys(&election()).await.expect("a list");
     assert_eq!(keys, Keys { fences: vec![key.clone()], values: vec![key.clone()] });
-    store.remove(&election(), Removal::Everything).await.expect_err("somebody is in it");
+    store
+        .remove(&election(), Removal::Everything { fences: true })
+        .await
+        .expect_err("somebody is in it");
     let value = store.read(&election(), cell).await.expect("an answer");
     assert_eq!(value.bytes.as_deref(), Some(&b"kept"[..]));
     leader.resign().await;
     // Nobody is in it, and it is known by what it keeps.
     assert_eq!(store.list(Scope::Kept).await.expect("a list"), [election()]);
-    store.remove(&election(), Removal::Everything).await.expect("nobody is in it");
+    store.remove(&election(), Removal::Everything { fences: true }).await.expect("nobody is in it");
     assert_eq!(store.list(Scope::Kept).await.expect("a list"), []);
     assert_eq!(store.keys(&election()).await.expect("a list"), Keys::default());
     assert_eq!(store.read(&election(), cell).await.expect("an answer").bytes, None);
     let smaller = fence(store.as_ref(), &election(), &key, Token::new(1)).await;
     assert_eq!(smaller.expect("an answer"), Fenced::Passed);
     assert_eq!(store.list(Scope::Entered).await.expect("a list"), []);
+}
+
+/// If its fences may not go, an election that has one stays as it is: a stale token would pass without it.
+pub async fn an_election_with_a_fence_is_not_forgotten_unless_that_may_go(bench: Shared) {
+    let store = bench.connect().await;
+    let key: Key = "a".parse().expect("a key");
+    let mut leader = Contender::new(&bench, "a").await;
+    let token = leader.lead().await;
+    leader.write_note("kept").await.expect("it leads");
+    fence(store.as_ref(), &election(), &key, token).await.expect("an answer");
+    leader.resign().await;
+    let forget = async |fences| store.remove(&election(), Removal::Everything { fences }).await;
+    let refusal = forget(false).await.expect_err("it has a fence");
+    assert_eq!(refusal.kind(), ErrorKind::Unfit, "{refusal}");
+    assert!(refusal.to_string().contains("a fence of a"), "{refusal}");
+    assert_eq!(cell(&bench, Cell::Once).await.as_deref(), Some("kept"));
+    let smaller = fence(store.as_ref(), &election(), &key, Token::new(0)).await;
+    assert_eq!(smaller.expect("an answer"), Fenced::Stale(token));
+    forget(true).await.expect("nobody is in it");
+    assert_eq!(store.keys(&election()).await.expect("a list"), Keys::default());
+    forget(false).await.expect("it has no fence any more");
+}
+
+/// A fence that has let somebody pass stays, also if its election is forgotten at the same time.
+pub async fn no_fence_is_lost_that_is_set_as_its_election_is_forgotten(bench: Shared) {
+    const ROUNDS: u64 = 10;
+    const REMOVALS: usize = 50;
+    let store = bench.connect().await;
+    let mut contender = Contender::new(&bench, "a").await;
+    for round in 0..ROUNDS {
+        contender.lead().await;
+        contender.write_note("something to forget").await.expect("it leads");
+        contender.resign().await;
+        let theirs = Shared::clone(&bench);
+        let comer = apart(move || async move {
+            let store = theirs.connect().await;
+            let greatest = patiently(store.as_ref(), 10).await;
+            (greatest, patiently(store.as_ref(), 9).await)
+        });
+        for _ in 0..REMOVALS {
+            // Refused while the comer is at work, and once it has passed.
+            let _ = store.remove(&election(), Removal::Everything { fences: false }).await;
+            if comer.is_finished() {
+                break;
+            }
+        }
+        let came = comer.join().expect("a comer");
+        assert_eq!(came, (Fenced::Passed, Fenced::Stale(Token::new(10))), "round {round}");
+        store.remove(&election(), Removal::Everything { fences: true }).await.expect("it is idle");
+    }
 }

@@ -83,7 +83,10 @@ pub async fn elections_under_orders_are_listed_by_name(bench: Shared) {
     assert_eq!(both, [election(), other.clone()]);
     leader.resign().await;
     for (forgotten, left) in [(election(), vec![other.clone()]), (other, Vec::new())] {
-        store.remove(&forgotten, Removal::Everything).await.expect("nobody is in it");
+        store
+            .remove(&forgotten, Removal::Everything { fences: true })
+            .await
+            .expect("nobody is in it");
         assert_eq!(listed().await, left);
     }
 }
@@ -301,7 +304,10 @@ pub async fn an_order_cut_anywhere_may_be_written_again(bench: Shared) {
             assert_eq!(asked(store.as_ref()).await, saying(text, present));
             assert_eq!(asked(bench.connect().await.as_ref()).await, saying(text, present));
         }
-        store.remove(&election(), Removal::Everything).await.expect("nobody is in it");
+        store
+            .remove(&election(), Removal::Everything { fences: true })
+            .await
+            .expect("nobody is in it");
     }
 }
 
@@ -327,11 +333,17 @@ pub async fn forgotten_orders_are_gone(bench: Shared) {
             contender.resign().await;
         }
         let version = ask(store, "gone").await;
-        store.remove(&election(), Removal::Everything).await.expect("nobody is in it");
+        store
+            .remove(&election(), Removal::Everything { fences: true })
+            .await
+            .expect("nobody is in it");
         assert_eq!(asked(store).await, Versioned::default());
         assert_eq!(store.list(Scope::Entered).await.expect("a list"), []);
         assert!(ask(store, "anew").await > version, "a version came again");
-        store.remove(&election(), Removal::Everything).await.expect("nobody is in it");
+        store
+            .remove(&election(), Removal::Everything { fences: true })
+            .await
+            .expect("nobody is in it");
     }
     contender.lead().await;
     assert_eq!(*contender.seat().control(), Versioned::default());

@@ -96,7 +96,10 @@ pub enum Ask {
     /// Who leads and who waits.
     Survey,
     /// Remove all that there is of the election, if nobody is in it.
-    Forget,
+    Forget {
+        /// Also if it has fences.
+        fences: bool,
+    },
     /// What there is to see: another number after each change.
     Sight,
     /// Answer when there is something else to see than this.
@@ -206,6 +209,8 @@ pub enum Reply {
     Elections(Vec<ElectionName>),
     /// Of one election: all its cells, by name.
     Cells(Vec<Name>),
+    /// The election is as it was: it has this fence, and those may not go.
+    Fenced(Key),
     /// The connection was refused: nothing was done.
     Refused,
     /// The connection broke, after the request had been sent.

@@ -74,7 +74,7 @@ impl Store for SimStore {
                 return record_seat::redeem(&link, ticket::nonce(ticket)?).await;
             }
             (Removal::Leader(token), _) => (Op::Leave, Ask::Remove(token.get())),
-            (Removal::Everything, _) => (Op::Leave, Ask::Forget),
+            (Removal::Everything { fences }, _) => (Op::Leave, Ask::Forget { fences }),
         };
         match link.ask(op, ask).await? {
             Reply::Left => Ok(()),
@@ -82,6 +82,7 @@ impl Store for SimStore {
                 let what = format!("{others} are in the election {election}");
                 Err(Error::new(ErrorKind::Unreachable, what))
             }
+            Reply::Fenced(resource) => Err(Removal::refuse_fence(election, resource.as_str())),
             reply => Err(unexpected(&reply)),
         }
     }

@@ -104,7 +104,7 @@ impl World {
     ) -> Option<Reply> {
         let fits = match ask {
             Ask::Survey
-            | Ask::Forget
+            | Ask::Forget { .. }
             | Ask::Remove(_)
             | Ask::Sight
             | Ask::AwaitSight(_)
@@ -130,15 +130,7 @@ impl World {
                 let cells = self.cells.get(election).map(|cells| cells.keys().cloned().collect());
                 Some(Reply::Cells(cells.unwrap_or_default()))
             }
-            Ask::Forget => {
-                let line = self.line(now, election);
-                let others = line.waiting.len() + usize::from(line.leader.is_some());
-                if others > 0 {
-                    return Some(Reply::Ended { others, orders: self.orders(election) });
-                }
-                self.wipe(now, election);
-                Some(Reply::Left)
-            }
+            Ask::Forget { fences } => Some(self.forget(now, election, *fences)),
             Ask::Remove(token) => {
                 self.take_out(now, election, *token);
                 Some(Reply::Left)
@@ -177,6 +169,24 @@ impl World {
                 (self.orders(election).version != *version).then_some(Reply::Reordered)
             }
         }
+    }
+
+    fn forget(&mut self, now: StoreTime, election: &ElectionName, fences: bool) -> Reply {
+        let line = self.line(now, election);
+        let others = line.waiting.len() + usize::from(line.leader.is_some());
+        if others > 0 {
+            return Reply::Ended { others, orders: self.orders(election) };
+        }
+        let mut cells = self.cells.get(election).into_iter().flat_map(BTreeMap::keys);
+        let fence = cells.find_map(|cell| match cell {
+            Name::Fence(resource) if !fences => Some(resource.clone()),
+            _ => None,
+        });
+        if let Some(resource) = fence {
+            return Reply::Fenced(resource);
+        }
+        self.wipe(now, election);
+        Reply::Left
     }
 
     /// The nonce and the token of who leads.

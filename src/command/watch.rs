@@ -159,7 +159,10 @@ mod tests {
             assert!(before.contains("leader") && before.contains("waiting"), "{before}");
             let after = shown(&scene, end);
             assert!(!after.contains("leader ") && !after.contains("waiting"), "{after}");
-            assert!(after.contains("unknown") && after.contains("was one"), "{after}");
+            assert!(
+                after.contains("unknown") && after.contains("last seen leading: one"),
+                "{after}"
+            );
         }
     }
 

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use elect_api::{Cell, ElectionName, Error, ErrorKind, Store, Token, stamp, text};
+use elect_api::{Cell, ElectionName, Error, ErrorKind, Leader, Store, Token, stamp, text};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -23,6 +23,9 @@ pub const LONGEST: usize = 16 * 1024;
 
 /// How many bytes an id or a reason may have; of a longer one the end is cut off.
 const LONGEST_WORDS: usize = 200;
+
+/// A leader that starts its command within this time of its win did so at once.
+const AT_ONCE: Duration = Duration::from_secs(1);
 
 /// How a leadership ended whose leader did not live to say so.
 pub const UNTOLD: &str = "ended without a report: killed, crashed, or cut off from the store";
@@ -81,6 +84,17 @@ pub async fn last_led(store: &dyn Store, election: &ElectionName) -> Result<Opti
         found => found?.bytes,
     };
     Ok(History::read(bytes.as_deref()).unwrap_or_default().last_token())
+}
+
+/// As [`History::since`], of a leader in a store.
+pub async fn since(
+    store: &dyn Store,
+    election: &ElectionName,
+    leader: &Leader,
+) -> Option<SystemTime> {
+    let note = store.read(election, Cell::History).await.ok();
+    let history = note.and_then(|note| History::read(note.bytes.as_deref()).ok());
+    history.unwrap_or_default().since(leader)
 }
 
 impl Record {
@@ -194,6 +208,16 @@ impl History {
         self.records.last().is_none_or(|last| last.end.is_some() && !last.abrupt)
     }
 
+    /// Since when this leader leads, by its wall clock; for the eye only. A store tells at best when it won. If that is much
+    /// earlier than what is written here, it kept its place meanwhile, such as through a pause, and led nobody.
+    pub fn since(&self, leader: &Leader) -> Option<SystemTime> {
+        let known = self.records.iter().rev().find(|known| known.token() == leader.token);
+        let start = known.and_then(Record::start);
+        let Some(won) = leader.since else { return start };
+        let is_later = |start: &SystemTime| start.duration_since(won).is_ok_and(|it| it > AT_ONCE);
+        start.filter(is_later).or(Some(won))
+    }
+
     /// The token of the newest leadership that is known.
     pub fn last_token(&self) -> Option<Token> {
         self.records.last().map(Record::token)
@@ -301,6 +325,21 @@ mod tests {
         assert_eq!((record.id(), record.reason()), ("web7", Some("the command exited with 0")));
         assert_eq!(record.start(), stamp::read(7000));
         assert!(record.end().is_some());
+    }
+
+    #[test]
+    fn a_place_kept_through_a_pause_is_no_leadership() {
+        let entry = elect_api::Entry::new(elect_api::Candidate::foreign("web7"), None, 0);
+        let (token, remaining, renewed) = (Token::new(7), None, None);
+        let mut leader = Leader { entry, token, since: None, remaining, renewed };
+        let history = with(&History::default(), &record(7));
+        assert_eq!(history.since(&leader), stamp::read(7000), "the store does not tell");
+        for (won, shown) in [(5999, 7000), (6000, 6000), (6990, 6990), (7010, 7010)] {
+            leader.since = stamp::read(won);
+            assert_eq!(history.since(&leader), stamp::read(shown), "won at {won}");
+        }
+        leader.token = Token::new(8);
+        assert_eq!(history.since(&leader), leader.since, "it has not written yet");
     }
 
     #[test]

@@ -15,6 +15,8 @@ const CELL_MAX: usize = 64;
 pub struct Table {
     rows: Vec<Vec<String>>,
     cell_max: usize,
+    /// The same for the last cell of a row, which pushes no other.
+    last_max: usize,
     /// The headings of the columns that a narrow terminal does without, the least important first.
     spare: &'static [&'static str],
     /// Those that it does without only where else nothing of the last column could be read.
@@ -30,6 +32,7 @@ impl Table {
         Self {
             rows: vec![headings.iter().map(|heading| (*heading).to_owned()).collect()],
             cell_max: CELL_MAX,
+            last_max: CELL_MAX,
             spare: &[],
             dear: &[],
         }
@@ -44,12 +47,22 @@ impl Table {
 
     /// A table whose cells are shown in full, as its user wrote them.
     pub fn uncut(headings: &[&str]) -> Self {
-        Self { cell_max: usize::MAX, ..Self::new(headings) }
+        Self { cell_max: usize::MAX, last_max: usize::MAX, ..Self::new(headings) }
+    }
+
+    /// The same, whose last column is shown in full, as far as there is room.
+    #[must_use]
+    pub const fn with_a_long_end(mut self) -> Self {
+        self.last_max = usize::MAX;
+        self
     }
 
     /// Adds a row. An empty cell shows as `-`, so that every row has as many words as headings.
     pub fn row<I: IntoIterator<Item = String>>(&mut self, cells: I) {
-        self.rows.push(cells.into_iter().map(|cell| shown(&cell, self.cell_max)).collect());
+        let last = self.rows[0].len().saturating_sub(1);
+        let max = |column| if column == last { self.last_max } else { self.cell_max };
+        let cells = cells.into_iter().enumerate();
+        self.rows.push(cells.map(|(column, cell)| shown(&cell, max(column))).collect());
     }
 
     /// The same, which does without these columns where else nothing of the last one could be read.
@@ -89,7 +102,7 @@ impl Table {
         };
         let mut columns: Vec<(usize, usize)> = (0..most).map(|it| (it, size(it))).collect();
         let Some(width) = width else { return columns };
-        let spare = self.spare.iter().map(|spare| (spare, usize::MAX));
+        let spare = self.spare.iter().map(|spare| (spare, self.cell_max));
         for (heading, legible) in spare.chain(self.dear.iter().map(|dear| (dear, LEGIBLE))) {
             let before: usize = columns.iter().rev().skip(1).map(|(_, size)| size + 2).sum();
             let last = columns.last().map_or(0, |(_, size)| (*size).min(legible));
@@ -184,6 +197,17 @@ mod tests {
         // There is nothing more to do without.
         assert_eq!(table.render(Some(8)), "ID  WHY\na   sto…\n");
         assert_eq!(table.render(Some(0)), "…\n…\n");
+    }
+
+    #[test]
+    fn a_long_end_is_cut_by_the_terminal_alone() {
+        let mut table = Table::new(&["ID", "NOTE"]).without(&["ID"]).with_a_long_end();
+        table.row(["a".repeat(70), "b".repeat(70)]);
+        assert!(table.render(None).ends_with(&format!("…  {}\n", "b".repeat(70))));
+        // There is room for as much of it as another cell may have.
+        let shown = table.render(Some(130));
+        assert!(shown.starts_with("ID  ") && shown.ends_with("b…\n"), "{shown}");
+        assert!(table.render(Some(129)).starts_with("NOTE\n"));
     }
 
     #[test]

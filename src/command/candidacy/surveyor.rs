@@ -6,6 +6,7 @@ use elect_api::{Boottime, ElectionName, Store};
 use tokio::sync::Notify;
 
 use crate::command::look::{FRESH, pace, see};
+use crate::election::history::since;
 use crate::guard;
 use crate::report::http::{HttpState, Snapshot, Watcher};
 use crate::report::{Renewals, Suspicion};
@@ -51,8 +52,14 @@ impl Surveyor {
 
     /// Asks, and says how soon to ask again where somebody watches; `None` if there is no answer.
     async fn survey(&self, at: Boottime, patience: Duration) -> Option<Duration> {
-        let see = see(&*self.store, &self.election);
-        let snapshot = tokio::time::timeout(patience, see).await.ok()?.ok()?;
+        let see = async {
+            let mut snapshot = see(&*self.store, &self.election).await.ok()?;
+            if let Some(leader) = &mut snapshot.survey.leader {
+                leader.since = since(&*self.store, &self.election, leader).await;
+            }
+            Some(snapshot)
+        };
+        let snapshot = tokio::time::timeout(patience, see).await.ok()??;
         let leader = snapshot.survey.leader.as_ref();
         let mut seen = self.seen();
         let suspicion = seen.renewals.take_in(leader, at, guard::now());

@@ -70,7 +70,7 @@ pub(in crate::command) struct Seen {
     pub(in crate::command) suspicion: Option<Suspicion>,
     /// Into what it is divided.
     pub(in crate::command) division: Division,
-    /// The last leadership that is known, where nobody leads and the parts are looked at.
+    /// The last leadership that is known, where nobody leads and the history is looked at.
     pub(in crate::command) last: Option<Record>,
     /// Each of its parts, if they were looked at.
     pub(in crate::command) parts: Vec<Self>,
@@ -98,6 +98,14 @@ impl Seen {
             .paused(pause.map(pause_status))
             .after_last(self.last.as_ref())
             .divided(self.division, &self.survey, parts)
+    }
+
+    /// Takes in what its history tells.
+    fn learn(&mut self, history: &History) {
+        match &mut self.survey.leader {
+            Some(leader) => leader.since = history.since(leader),
+            None => self.last = history.records().last().cloned(),
+        }
     }
 
     /// It, and each of its parts.
@@ -231,28 +239,30 @@ impl Asking<'_> {
         seen
     }
 
-    /// The last leadership of an election, as far as that is to be known.
-    async fn last(&self, name: &ElectionName) -> Option<Record> {
-        let read = insist(&self.location, 1, async || self.store.read(name, Cell::History).await);
-        let history = History::read(read.await.ok()?.bytes.as_deref()).ok()?;
-        history.records().last().cloned()
+    /// One election, with what its history tells where the parts are looked at: since when it is led, or who led last.
+    async fn see_one(&self, name: &ElectionName) -> anyhow::Result<Seen> {
+        let mut seen = self.insist(async || see(self.store, name).await).await?;
+        if self.reach == Reach::Parts && seen.division.is_whole() {
+            let read = async || self.store.read(name, Cell::History).await;
+            let note = insist(&self.location, 1, read).await.ok();
+            let history = note.and_then(|note| History::read(note.bytes.as_deref()).ok());
+            seen.learn(&history.unwrap_or_default());
+        }
+        Ok(seen)
     }
 
     async fn see_within(&mut self, name: &ElectionName) -> anyhow::Result<Seen> {
-        let mut whole = self.insist(async || see(self.store, name).await).await?;
+        let mut whole = self.see_one(name).await?;
         let mut all = room_with(self.seen, &whole)?;
         if self.reach == Reach::Parts {
             let numbers = 0..whole.division.parts().min(Division::MOST_SHARDS);
             let parts: Vec<_> =
                 numbers.filter_map(|number| Division::part(name, number).ok()).collect();
-            let looks = parts.iter().map(|part| self.insist(async || see(self.store, part).await));
+            let looks = parts.iter().map(|part| self.see_one(part));
             let mut looks = stream::iter(looks).buffered(ABREAST);
             while let Some(part) = looks.try_next().await? {
                 all = room_with(all, &part)?;
-                whole.parts.push(part);
-            }
-            if whole.survey.leader.is_none() && whole.division.is_whole() {
-                whole.last = self.last(name).await;
+                whole.parts.push(Seen { last: None, ..part });
             }
         }
         self.seen = all;

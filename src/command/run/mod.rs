@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use elect_api::remote::StoreId;
-use elect_api::{Candidate, Cell, Division, Leader, Store, Token};
+use elect_api::{Candidate, Division, Leader, Store, Token};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::timeout;
 
@@ -27,7 +27,7 @@ use super::runtime::forward;
 use super::steer::preempt;
 use crate::config::{self, AfterLoss, RunPlan, Wait};
 use crate::election::driver::{self, Clock as _, Inbox, Tree};
-use crate::election::history::{History, Record};
+use crate::election::history::since;
 use crate::election::machine::{LED, Verdict};
 use crate::election::slots::{Slot, Slots};
 use crate::guard::{self, Enclosure, Ended, ExecHandoff, Forked, Incoming, Inherited, Whom};
@@ -269,14 +269,7 @@ impl Terms<'_> {
     /// Who leads, in words, as far as the store tells.
     async fn see_leader(&self) -> Option<String> {
         let mut leader = self.store.survey(&self.election).await.ok()?.leader?;
-        if leader.since.is_none() {
-            // Some stores tell only when it arrived.
-            let note = self.store.read(&self.election, Cell::History).await.ok();
-            let history = note.and_then(|note| History::read(note.bytes.as_deref()).ok());
-            let records = history.iter().flat_map(History::records);
-            let own = records.rev().find(|record| record.token() == leader.token);
-            leader.since = own.and_then(Record::start);
-        }
+        leader.since = since(self.store, &self.election, &leader).await;
         Some(in_words(&leader))
     }
 
@@ -439,9 +432,7 @@ fn judge(verdict: Verdict, known: &Known<'_>) -> (Outcome, String) {
         }
         Verdict::Unwanted(why) => (Outcome::NotAcquired, why),
         Verdict::UsedUp(why) => (Outcome::AttemptsUsedUp, why),
-        Verdict::Interrupted(signal) => {
-            (Outcome::Interrupted(signal), format!("{} ended the wait", guard::signal_name(signal)))
-        }
+        Verdict::Interrupted(signal) => (Outcome::Interrupted(signal), format!("{} ended the wait", guard::signal_name(signal))),
         Verdict::StoreFailed(error) => {
             (Outcome::Failed, format!("{:#}", anyhow::Error::from(error)))
         }

@@ -374,6 +374,7 @@ mod tests {
             ["job", "waiting", "1", "b\\u{1b}[2J", "web", "42", "./job", "1m", "-", "-", "scan"]
         );
         assert_eq!(lines[3], ["idle", "no-leader", "-", "-", "-", "-", "-", "-", "-", "-", "-"]);
+        assert!(!text.contains("NOTE"), "there is nothing to note: {text}");
     }
 
     #[test]
@@ -402,7 +403,10 @@ mod tests {
         assert_eq!(json, expected);
         let table = report.table(at(200), None);
         let line = table.lines().last().unwrap();
-        assert!(line.contains("paused") && line.contains("by root@web1: disk is full"), "{line}");
+        let cells: Vec<&str> = line.split_whitespace().collect();
+        assert_eq!(cells[..8], ["idle", "paused", "-", "-", "-", "-", "-", "3m12s"], "{line}");
+        assert!(line.ends_with("  paused by root@web1: disk is full"), "{line}");
+        assert!(table.lines().next().is_some_and(|it| it.ends_with("  NOTE")), "{table}");
         assert!(!report.is_led());
     }
 
@@ -415,7 +419,10 @@ mod tests {
         let rows: Vec<&str> = table.lines().collect();
         assert_eq!(rows.len(), 4, "{table}");
         assert!(rows[1].contains(" leader ") && rows[3].contains(" waiting "), "{table}");
-        assert!(rows[2].contains("paused") && rows[2].contains("by root@web1"), "{table}");
+        assert!(
+            rows[2].contains(" paused ") && rows[2].ends_with("paused by root@web1"),
+            "{table}"
+        );
     }
 
     #[test]

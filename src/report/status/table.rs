@@ -12,7 +12,7 @@ use super::{
 use crate::report::{Table, age};
 
 /// The columns of the table.
-const HEADINGS: [&str; 14] = [
+const HEADINGS: [&str; 15] = [
     "ELECTION",
     "ROLE",
     "PLACE",
@@ -27,21 +27,13 @@ const HEADINGS: [&str; 14] = [
     "CONTAINMENT",
     "PRIORITY",
     "HOLDS",
+    "NOTE",
 ];
 /// What a narrow terminal does without, the least important first.
-const SPARE: [&str; 11] = [
-    "CONTAINMENT",
-    "PID",
-    "HOST",
-    "LEFT",
-    "COMMAND",
-    "TOKEN",
-    "PLACE",
-    "PRIORITY",
-    "HOLDS",
-    "SINCE",
-    "SUSPICION",
-];
+const SPARE: [&str; 9] =
+    ["CONTAINMENT", "PID", "HOST", "LEFT", "COMMAND", "TOKEN", "PLACE", "PRIORITY", "HOLDS"];
+/// What it does without only where else nothing of the last column could be read.
+const DEAR: [&str; 2] = ["SINCE", "SUSPICION"];
 const ROLE: usize = 1;
 /// The one of them that, unless a candidate stands still or is dead, only those can fill who go on looking.
 const SUSPICION: usize = 10;
@@ -49,6 +41,9 @@ const SUSPICION: usize = 10;
 const PRIORITY: usize = 12;
 /// The one that only those have over whom shards are spread.
 const HOLDS: usize = 13;
+/// The one that says something of the election, and not of a candidate.
+const NOTE: usize = 14;
+const SINCE: usize = 7;
 
 /// What is said of one that stands still in the place of a suspicion: there is nothing left to suspect.
 const STOPPED: &str = "stopped";
@@ -82,14 +77,20 @@ impl StatusReport {
         let is_ranked = self.elections.iter().any(ElectionStatus::is_ranked);
         let is_spread = self.elections.iter().any(ElectionStatus::is_spread);
         let is_certain = self.elections.iter().any(ElectionStatus::is_certain);
+        let rows: Vec<Cells> = self.elections.iter().flat_map(|it| it.rows(now)).collect();
+        let is_noted = rows.iter().any(|cells| !cells[NOTE].is_empty());
         let is_shown = |column| {
             (is_wanted(column) || (column == SUSPICION && is_certain))
                 && (column != PRIORITY || is_ranked)
                 && (column != HOLDS || is_spread)
+                && (column != NOTE || is_noted)
         };
         let headings: Vec<&str> = only(HEADINGS, is_shown).collect();
-        let mut table = Table::new(&headings).without(&SPARE);
-        for cells in self.elections.iter().flat_map(|election| election.rows(now)) {
+        let mut table = Table::new(&headings).without(&SPARE).hardly_without(&DEAR);
+        if is_noted {
+            table = table.with_a_long_end();
+        }
+        for cells in rows {
             table.row(only(cells, is_shown));
         }
         table.render(width)
@@ -104,7 +105,7 @@ impl ElectionStatus {
         let first = first.unwrap_or_else(|| self.without_leader(now));
         // Whoever leads while it is paused has yet to hand over.
         let pause = self.paused.as_ref().filter(|_| self.leader.is_some());
-        let pause = pause.map(|pause| self.row("paused", pause.in_words()));
+        let pause = pause.map(|pause| self.paused_row(pause, now));
         let waiting = self.waiting.iter().map(|waiting| waiting.cells(name, now));
         let division = self.division.iter();
         let members = division.clone().flat_map(|division| &division.members);
@@ -120,10 +121,12 @@ impl ElectionStatus {
 
     /// What stands in the place of a leader.
     fn without_leader(&self, now: SystemTime) -> Cells {
-        let (role, id) = match (&self.past, &self.paused, &self.division) {
+        let (role, note) = match (&self.past, &self.paused, &self.division) {
             (Some(Past { leader: None }), ..) => ("unknown", String::new()),
-            (Some(Past { leader: Some(id) }), ..) => ("unknown", format!("was {id}")),
-            (None, Some(pause), _) => ("paused", pause.in_words()),
+            (Some(Past { leader: Some(id) }), ..) => {
+                ("unknown", format!("last seen leading: {id}"))
+            }
+            (None, Some(pause), _) => return self.paused_row(pause, now),
             (None, None, Some(division)) => {
                 let words = format!("{} of {} led", division.led(), division.parts.len());
                 (division.kind.as_str(), words)
@@ -133,13 +136,20 @@ impl ElectionStatus {
                 ("no-leader", last.unwrap_or_default())
             }
         };
-        self.row(role, id)
+        self.row(role, note)
     }
 
     /// What is said of the election and of no candidate.
-    fn row(&self, role: &str, words: String) -> Cells {
-        let mut known = [self.election.clone(), role.to_owned(), String::new(), words].into_iter();
-        std::array::from_fn(|_| known.next().unwrap_or_default())
+    fn row(&self, role: &str, note: String) -> Cells {
+        let mut cells = Cells::default();
+        (cells[0], cells[ROLE], cells[NOTE]) = (self.election.clone(), role.to_owned(), note);
+        cells
+    }
+
+    fn paused_row(&self, pause: &PauseStatus, now: SystemTime) -> Cells {
+        let mut cells = self.row("paused", pause.in_words());
+        cells[SINCE] = age_of(pause.since.as_deref(), now);
+        cells
     }
 
     /// Whether somebody has another priority than the usual one.
@@ -175,8 +185,8 @@ impl PauseStatus {
     fn in_words(&self) -> String {
         let reason = self.reason.as_ref().map(|reason| format!(": {reason}"));
         let until = self.until.as_ref().map(|until| until.replace(".000Z", "Z"));
-        let until = until.map(|until| format!("until {until} "));
-        format!("{}by {}{}", until.unwrap_or_default(), self.by, reason.unwrap_or_default())
+        let until = until.map(|until| format!(" until {until}")).unwrap_or_default();
+        format!("paused{until} by {}{}", self.by, reason.unwrap_or_default())
     }
 }
 
@@ -217,6 +227,7 @@ impl LeaderStatus {
             self.containment.clone().unwrap_or_default(),
             self.priority.map(|priority| priority.to_string()).unwrap_or_default(),
             String::new(),
+            String::new(),
         ]
     }
 }
@@ -237,6 +248,7 @@ impl WaitingStatus {
             if self.stopped { STOPPED.to_owned() } else { String::new() },
             self.containment.clone().unwrap_or_default(),
             self.priority.map(|priority| priority.to_string()).unwrap_or_default(),
+            String::new(),
             String::new(),
         ]
     }

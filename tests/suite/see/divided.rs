@@ -136,7 +136,7 @@ fn shards_show_who_holds_how_many(arena: &Arena) {
         hall.leads(2, "b").await;
         let table = hall.status(&["job"]).await.exits(0).stdout;
         assert_eq!(roles(&table)[..2], [("job", "shards"), ("job", "member")]);
-        assert!(table.lines().nth(1).is_some_and(|line| line.ends_with("HOLDS")), "{table}");
+        assert!(table.lines().nth(1).is_some_and(|line| line.ends_with("HOLDS  NOTE")), "{table}");
         let report = hall.shown(&["job"]).await;
         let status = &report["elections"][0];
         let members = &status["division"]["members"];

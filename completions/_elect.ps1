@@ -185,12 +185,13 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Store that keeps the election')
             [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Store that keeps the election')
             [CompletionResult]::new('--timeout', '--timeout', [CompletionResultType]::ParameterName, 'Wait at most so long [default: without end]')
-            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'table, json or yaml')
-            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'table, json or yaml')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Output format: table, json or yaml')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Output format: table, json or yaml')
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file to read instead of the usual ones')
             [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Profile of the configuration file to use')
             [CompletionResult]::new('--undo', '--undo', [CompletionResultType]::ParameterName, 'Remove KEY and its attempts')
             [CompletionResult]::new('--record', '--record', [CompletionResultType]::ParameterName, 'Record that KEY is done')
+            [CompletionResult]::new('--create', '--create', [CompletionResultType]::ParameterName, 'With --record: also in an unknown election')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
             break
@@ -215,7 +216,7 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file to read instead of the usual ones')
             [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Profile of the configuration file to use')
             [CompletionResult]::new('--force', '--force', [CompletionResultType]::ParameterName, 'Remove the entry of a dead leader')
-            [CompletionResult]::new('--even-if-alive', '--even-if-alive', [CompletionResultType]::ParameterName, 'With --force: even if it lives; two may run')
+            [CompletionResult]::new('--even-if-alive', '--even-if-alive', [CompletionResultType]::ParameterName, 'With --force: remove a live leader too; two may run')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
             break
@@ -229,7 +230,7 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('--until', '--until', [CompletionResultType]::ParameterName, 'End the pause at this time: HH:MM in UTC, or RFC 3339')
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file to read instead of the usual ones')
             [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Profile of the configuration file to use')
-            [CompletionResult]::new('--create', '--create', [CompletionResultType]::ParameterName, 'Pause an election that nobody has been in yet')
+            [CompletionResult]::new('--create', '--create', [CompletionResultType]::ParameterName, 'Pause an unknown election too')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
             break
@@ -259,8 +260,8 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('--backend', '--backend', [CompletionResultType]::ParameterName, 'Store that keeps the election')
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file to read instead of the usual ones')
             [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Profile of the configuration file to use')
-            [CompletionResult]::new('--yes', '--yes', [CompletionResultType]::ParameterName, 'Remove it, and do not only show what is kept')
-            [CompletionResult]::new('--fences', '--fences', [CompletionResultType]::ParameterName, 'With --yes: though it has fences, which let a stale token pass then')
+            [CompletionResult]::new('--yes', '--yes', [CompletionResultType]::ParameterName, 'Remove the election, not only show what is kept')
+            [CompletionResult]::new('--fences', '--fences', [CompletionResultType]::ParameterName, 'With --yes: remove fences too; stale tokens pass then')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
             break
@@ -340,7 +341,7 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             break
         }
         'elect;dashboard;alerts' {
-            [CompletionResult]::new('--for', '--for', [CompletionResultType]::ParameterName, 'Time that a problem must last before an alert')
+            [CompletionResult]::new('--for', '--for', [CompletionResultType]::ParameterName, 'Time that a condition holds before an alert')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
             break

@@ -329,7 +329,7 @@ _elect() {
             return 0
             ;;
         elect__subcmd__done)
-            opts="-b -o -h --backend --undo --record --timeout --output --config --profile --help"
+            opts="-b -o -h --backend --undo --record --timeout --create --output --config --profile --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -176,12 +176,13 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand -b 'Store that keeps the election'
             cand --backend 'Store that keeps the election'
             cand --timeout 'Wait at most so long [default: without end]'
-            cand -o 'table, json or yaml'
-            cand --output 'table, json or yaml'
+            cand -o 'Output format: table, json or yaml'
+            cand --output 'Output format: table, json or yaml'
             cand --config 'Configuration file to read instead of the usual ones'
             cand --profile 'Profile of the configuration file to use'
             cand --undo 'Remove KEY and its attempts'
             cand --record 'Record that KEY is done'
+            cand --create 'With --record: also in an unknown election'
             cand -h 'Print this help'
             cand --help 'Print this help'
         }
@@ -204,7 +205,7 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand --config 'Configuration file to read instead of the usual ones'
             cand --profile 'Profile of the configuration file to use'
             cand --force 'Remove the entry of a dead leader'
-            cand --even-if-alive 'With --force: even if it lives; two may run'
+            cand --even-if-alive 'With --force: remove a live leader too; two may run'
             cand -h 'Print this help'
             cand --help 'Print this help'
         }
@@ -217,7 +218,7 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand --until 'End the pause at this time: HH:MM in UTC, or RFC 3339'
             cand --config 'Configuration file to read instead of the usual ones'
             cand --profile 'Profile of the configuration file to use'
-            cand --create 'Pause an election that nobody has been in yet'
+            cand --create 'Pause an unknown election too'
             cand -h 'Print this help'
             cand --help 'Print this help'
         }
@@ -244,8 +245,8 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand --backend 'Store that keeps the election'
             cand --config 'Configuration file to read instead of the usual ones'
             cand --profile 'Profile of the configuration file to use'
-            cand --yes 'Remove it, and do not only show what is kept'
-            cand --fences 'With --yes: though it has fences, which let a stale token pass then'
+            cand --yes 'Remove the election, not only show what is kept'
+            cand --fences 'With --yes: remove fences too; stale tokens pass then'
             cand -h 'Print this help'
             cand --help 'Print this help'
         }
@@ -317,7 +318,7 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand grafana 'Print a dashboard for Grafana'
         }
         &'elect;dashboard;alerts'= {
-            cand --for 'Time that a problem must last before an alert'
+            cand --for 'Time that a condition holds before an alert'
             cand -h 'Print this help'
             cand --help 'Print this help'
         }

@@ -161,13 +161,14 @@ complete -c elect -n "__fish_elect_using_subcommand history" -l profile -d 'Prof
 complete -c elect -n "__fish_elect_using_subcommand history" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand done" -s b -l backend -d 'Store that keeps the election' -r -f
 complete -c elect -n "__fish_elect_using_subcommand done" -l timeout -d 'Wait at most so long [default: without end]' -r
-complete -c elect -n "__fish_elect_using_subcommand done" -s o -l output -d 'table, json or yaml' -r -f -a "table\t'For people; may change'
+complete -c elect -n "__fish_elect_using_subcommand done" -s o -l output -d 'Output format: table, json or yaml' -r -f -a "table\t'For people; may change'
 json\t'For programs; stable'
 yaml\t'For programs; the same keys as JSON'"
 complete -c elect -n "__fish_elect_using_subcommand done" -l config -d 'Configuration file to read instead of the usual ones' -r -F
 complete -c elect -n "__fish_elect_using_subcommand done" -l profile -d 'Profile of the configuration file to use' -r -f -a "(__elect_names profiles)"
 complete -c elect -n "__fish_elect_using_subcommand done" -l undo -d 'Remove KEY and its attempts'
 complete -c elect -n "__fish_elect_using_subcommand done" -l record -d 'Record that KEY is done'
+complete -c elect -n "__fish_elect_using_subcommand done" -l create -d 'With --record: also in an unknown election'
 complete -c elect -n "__fish_elect_using_subcommand done" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand wait" -s b -l backend -d 'Store that keeps the election' -r -f
 complete -c elect -n "__fish_elect_using_subcommand wait" -l for -d 'State to wait for' -r -f
@@ -182,7 +183,7 @@ complete -c elect -n "__fish_elect_using_subcommand resign" -l to -d 'Candidate 
 complete -c elect -n "__fish_elect_using_subcommand resign" -l config -d 'Configuration file to read instead of the usual ones' -r -F
 complete -c elect -n "__fish_elect_using_subcommand resign" -l profile -d 'Profile of the configuration file to use' -r -f -a "(__elect_names profiles)"
 complete -c elect -n "__fish_elect_using_subcommand resign" -l force -d 'Remove the entry of a dead leader'
-complete -c elect -n "__fish_elect_using_subcommand resign" -l even-if-alive -d 'With --force: even if it lives; two may run'
+complete -c elect -n "__fish_elect_using_subcommand resign" -l even-if-alive -d 'With --force: remove a live leader too; two may run'
 complete -c elect -n "__fish_elect_using_subcommand resign" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand pause" -s b -l backend -d 'Store that keeps the election' -r -f
 complete -c elect -n "__fish_elect_using_subcommand pause" -l reason -d 'Reason to show in logs and in `elect status`' -r -f
@@ -191,7 +192,7 @@ complete -c elect -n "__fish_elect_using_subcommand pause" -l for -d 'End the pa
 complete -c elect -n "__fish_elect_using_subcommand pause" -l until -d 'End the pause at this time: HH:MM in UTC, or RFC 3339' -r -f
 complete -c elect -n "__fish_elect_using_subcommand pause" -l config -d 'Configuration file to read instead of the usual ones' -r -F
 complete -c elect -n "__fish_elect_using_subcommand pause" -l profile -d 'Profile of the configuration file to use' -r -f -a "(__elect_names profiles)"
-complete -c elect -n "__fish_elect_using_subcommand pause" -l create -d 'Pause an election that nobody has been in yet'
+complete -c elect -n "__fish_elect_using_subcommand pause" -l create -d 'Pause an unknown election too'
 complete -c elect -n "__fish_elect_using_subcommand pause" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand resume" -s b -l backend -d 'Store that keeps the election' -r -f
 complete -c elect -n "__fish_elect_using_subcommand resume" -l config -d 'Configuration file to read instead of the usual ones' -r -F
@@ -206,8 +207,8 @@ complete -c elect -n "__fish_elect_using_subcommand priority" -s h -l help -d 'P
 complete -c elect -n "__fish_elect_using_subcommand forget" -s b -l backend -d 'Store that keeps the election' -r -f
 complete -c elect -n "__fish_elect_using_subcommand forget" -l config -d 'Configuration file to read instead of the usual ones' -r -F
 complete -c elect -n "__fish_elect_using_subcommand forget" -l profile -d 'Profile of the configuration file to use' -r -f -a "(__elect_names profiles)"
-complete -c elect -n "__fish_elect_using_subcommand forget" -l yes -d 'Remove it, and do not only show what is kept'
-complete -c elect -n "__fish_elect_using_subcommand forget" -l fences -d 'With --yes: though it has fences, which let a stale token pass then'
+complete -c elect -n "__fish_elect_using_subcommand forget" -l yes -d 'Remove the election, not only show what is kept'
+complete -c elect -n "__fish_elect_using_subcommand forget" -l fences -d 'With --yes: remove fences too; stale tokens pass then'
 complete -c elect -n "__fish_elect_using_subcommand forget" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand check" -l remaining -d 'Time that the lease must still have [default: 0]' -r
 complete -c elect -n "__fish_elect_using_subcommand check" -l lease-file -d 'Lease file to read [default: the command\'s own]' -r -F
@@ -253,7 +254,7 @@ complete -c elect -n "__fish_elect_using_subcommand selftest" -s h -l help -d 'P
 complete -c elect -n "__fish_elect_using_subcommand dashboard; and not __fish_seen_subcommand_from alerts grafana" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand dashboard; and not __fish_seen_subcommand_from alerts grafana" -f -a "alerts" -d 'Print alerting rules for Prometheus'
 complete -c elect -n "__fish_elect_using_subcommand dashboard; and not __fish_seen_subcommand_from alerts grafana" -f -a "grafana" -d 'Print a dashboard for Grafana'
-complete -c elect -n "__fish_elect_using_subcommand dashboard; and __fish_seen_subcommand_from alerts" -l for -d 'Time that a problem must last before an alert' -r
+complete -c elect -n "__fish_elect_using_subcommand dashboard; and __fish_seen_subcommand_from alerts" -l for -d 'Time that a condition holds before an alert' -r
 complete -c elect -n "__fish_elect_using_subcommand dashboard; and __fish_seen_subcommand_from alerts" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand dashboard; and __fish_seen_subcommand_from grafana" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand config; and not __fish_seen_subcommand_from show" -s h -l help -d 'Print this help'

@@ -205,8 +205,15 @@ pub(super) fn without_hidden_tips(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Says where flags go to those who write them before the subcommand.
+/// Says where flags go to those who write them before the subcommand, and that the version is a flag.
 pub(super) fn advise(words: &[OsString], mut error: clap::Error) -> clap::Error {
+    let is_version = words.get(1).is_some_and(|word| word == "version");
+    if is_version && error.kind() == ErrorKind::InvalidSubcommand {
+        error.remove(ContextKind::SuggestedSubcommand);
+        let tip = "the version is a flag: elect --version".to_owned();
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+        return error;
+    }
     let Some([flag, subcommand]) = words.get(1..3) else { return error };
     let is_flag = flag.to_string_lossy().starts_with('-');
     let named = subcommand.to_str().filter(|name| Cli::command().find_subcommand(name).is_some());

@@ -28,8 +28,8 @@ pub struct KeptArgs {
 
 const GET_EXAMPLES: &str = "\
 Examples:
-  elect get cursor                   in the command of an elect run
-  elect get -e job state >state      outside, of any election";
+  elect get cursor                   inside the command of an elect run
+  elect get -e job state >state      elsewhere, for any election";
 
 const GET_MORE: &str = "\
 Exit codes:
@@ -52,8 +52,8 @@ pub struct GetArgs {
 
 const PUT_EXAMPLES: &str = "\
 Examples:
-  elect put cursor 4711              in the command of an elect run
-  elect put state -                  of any bytes, from standard input";
+  elect put cursor 4711              inside the command of an elect run
+  elect put state -                  any bytes, from standard input";
 
 const PUT_MORE: &str = "\
 The store checks in one step that this token still leads, and writes the value. A
@@ -93,8 +93,8 @@ pub struct PutArgs {
 
 const FENCE_EXAMPLES: &str = "\
 Examples:
-  elect fence report -- mv new /srv/report   in the command of an elect run
-  elect fence -e job --token 7 disk sync     for another program";
+  elect fence report -- mv new /srv/report   inside the command of an elect run
+  elect fence -e job --token 7 disk sync     elsewhere, with the leader's token";
 
 const FENCE_MORE: &str = "\
 The store keeps the greatest token that it has seen for each resource of an election. A
@@ -133,13 +133,13 @@ pub struct FenceArgs {
     #[arg(long, env = "ELECT_TOKEN", value_name = "N", value_parser = whole::<u64>(0..=u64::MAX))]
     pub token: Option<u64>,
 
-    /// Name of what the command changes
+    /// Name of the resource that the command changes
     ///
     /// 1 to 128 letters, digits and . _ - @ : + =. It begins with a letter, a digit or _.
     #[arg(value_name = "RESOURCE", required = true, value_hint = ValueHint::Other)]
     pub resource: Option<String>,
 
-    /// The command to run, and its arguments
+    /// Command to run, with its arguments
     ///
     /// A name without a slash is looked for in PATH. What comes after it is the command's own.
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, value_hint = ValueHint::CommandWithArguments)]

@@ -91,15 +91,14 @@ impl fmt::Display for Goal {
 
 const DONE_EXAMPLES: &str = "\
 Examples:
-  elect done nightly                          all keys, the newest at the end
   elect done nightly 2026-03-01 --undo        the next run does it again";
 
 const DONE_MORE: &str = "\
 Exit codes:
-  0    the keys were shown, and the named one is done; or it is changed
-  1    the named key is not done; or there is nothing to undo
-  75   somebody else led until the time of --timeout was over: nothing is changed
-  125  failure: usage, configuration, the store
+  0    the keys were shown, or KEY is changed; a KEY that was only named is done
+  1    KEY is not done, or there is nothing to undo
+  75   another candidate led until --timeout was over: nothing is changed
+  125  failure: usage, configuration, the store; --record of an unknown election
 
 Output:
   JSON and YAML have one object, with the newest key at the end:
@@ -107,19 +106,19 @@ Output:
   backend:   where it is kept
   keys:      [{key, done, by_hand, id, host, start, end, took_ms, exit_code,
              attempts}]
-  id, host, start, end, took_ms and exit_code are those of the last run. They are
-  null if they are not known: an older elect recorded the key, or the run has not
-  ended. exit_code is 128+n if signal n ended it. attempts is how many runs have
-  counted for --once-attempts. Times are RFC 3339 in UTC, by the clock of the host.
+  id, host, start, end, took_ms and exit_code are those of the last run, or null if
+  they are not known: an older elect recorded the key, or the run has not ended.
+  exit_code is 128+n if signal n ended the run. attempts is the number of runs
+  that count for --once-attempts. Times are RFC 3339 in UTC, by the host's clock.
 
 Changes:
-  --undo removes the key and its attempts. --record adds it. Only a leader may write
-  either: `elect done` joins the election, waits until it leads, and leaves again.
-  So it waits for as long as somebody else leads. A pause does not keep it from that.
+  --undo removes KEY and its attempts, --record adds KEY. Only a leader may write:
+  elect joins the election, waits until it leads, writes, and leaves. It waits as
+  long as another candidate leads. A pause of the election does not stop it.
 
 Kept:
-  The newest 512 keys, at least 64 if they are very long. An elect of an older
-  version keeps 64, and removes the others when it records a key.";
+  The newest 512 keys, or fewer if they are very long, but at least 64. An older
+  elect keeps 64, and removes the others when it records a key.";
 
 /// The arguments of `elect done`.
 #[derive(Args, Debug)]
@@ -129,7 +128,7 @@ pub struct DoneArgs {
     #[command(flatten)]
     pub target: TargetArgs,
 
-    /// The key of --once [default: all]
+    /// Key of --once [default: all]
     #[arg(value_name = "KEY", value_parser = parse_once, value_hint = ValueHint::Other)]
     pub key: Option<String>,
 
@@ -147,7 +146,13 @@ pub struct DoneArgs {
     #[arg(long, env = "ELECT_TIMEOUT", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true)]
     pub timeout: Option<Duration>,
 
-    /// table, json or yaml
+    /// With --record: also in an unknown election
+    ///
+    /// An election that has neither candidates nor a past is most likely a typo, and what is recorded stays for good.
+    #[arg(long, env = "ELECT_CREATE", value_parser = BoolishValueParser::new())]
+    pub create: bool,
+
+    /// Output format: table, json or yaml
     #[arg(short, long, env = "ELECT_OUTPUT", value_enum, value_name = "FORMAT", default_value_t = OutputFormat::Table)]
     pub output: OutputFormat,
 
@@ -209,7 +214,7 @@ Examples:
 
 const OBSERVE_MORE: &str = "\
 Exit codes:
-  0    INT, TERM, HUP or QUIT came, or nobody reads stdout any more
+  0    ended by INT, TERM, HUP or QUIT, or nobody reads stdout any more
   125  failure: usage, configuration, a store that refuses us
 
 Output:
@@ -267,6 +272,7 @@ Output:
              since, joined, remaining_ms, stopped}
   waiting:   [{place, id, host, pid, command, containment, priority, joined,
              stopped}], those who came first before the others
+  paused:    null or {by, since, until, reason}
   last:      the last leadership, as `elect history` has it; not there where
              somebody leads, or nobody has led
   An election with slots or shards has no leader itself; its waiting have no

@@ -82,7 +82,7 @@ pub struct ResignArgs {
     #[arg(long, env = "ELECT_FORCE", value_parser = BoolishValueParser::new(), help_heading = SILENT)]
     pub force: bool,
 
-    /// With --force: even if it lives; two may run
+    /// With --force: remove a live leader too; two may run
     ///
     /// Two commands may run until the old leader finds out that its entry is gone.
     #[arg(long, env = "ELECT_EVEN_IF_ALIVE", value_parser = BoolishValueParser::new(), help_heading = SILENT)]
@@ -98,24 +98,24 @@ Examples:
   elect pause web --for 2h --reason upgrade    until then, or elect resume";
 
 const PAUSE_MORE: &str = "\
-A command that runs gets the signal that its elect run has for --signal, and all
-the time that it takes (or its --stop-timeout). Whoever is next keeps its place
-and starts nothing. Programs other than elect know of no pause:
-they wait behind it, and one that leads goes on.
+The leader stops its command with its --signal, and waits until the command has
+ended, or for its --stop-timeout. The next candidate keeps its place and starts
+nothing. Programs other than elect know no pause: one that leads goes on, and one
+that waits stays behind the candidate that keeps its place.
 
-With --timeout 0 it is asked for, and not waited for. Without --for and --until
-the pause lasts until elect resume. The last elect pause counts.
+With --timeout 0 elect asks, and does not wait. Without --for and --until the
+pause lasts until elect resume. The last elect pause counts.
 
-The end of --for or --until is one time, and each candidate compares it with its
-own wall clock. A clock that is wrong ends the pause early or late there; never
-do two lead. An older elect does not know of the end, and stays paused.
+Each candidate compares the end of the pause with its own wall clock. A clock that
+is wrong ends the pause early or late there; two never lead. An older elect does
+not know the end, and stays paused.
 
-An election that has neither candidates nor a past is paused with --create only.
+An election that has neither candidates nor a past needs --create.
 
 Exit codes:
   0    nobody leads
-  75   the time of --timeout was over before; the pause stays
-  125  failure: usage, configuration, the store; no such election";
+  75   --timeout ran out first; the pause stays
+  125  failure: usage, configuration, the store; unknown election";
 
 /// The arguments of `elect pause`.
 #[derive(Args, Debug)]
@@ -137,7 +137,9 @@ pub struct PauseArgs {
     #[arg(long, env = "ELECT_UNTIL", value_name = "TIME", value_hint = ValueHint::Other)]
     pub until: Option<PauseTime>,
 
-    /// Pause an election that nobody has been in yet
+    /// Pause an unknown election too
+    ///
+    /// An election that has neither candidates nor a past is most likely a typo, and its pause would last for good.
     #[arg(long, env = "ELECT_CREATE", value_parser = BoolishValueParser::new())]
     pub create: bool,
 
@@ -214,20 +216,21 @@ Examples:
   elect forget nightly --yes                remove it";
 
 const FORGET_MORE: &str = "\
-What is kept of an election is removed with its name: its history, the keys of
-what is done once, its values, priorities, and with --fences its fences. Tokens
-of an election of the same name rise all the same.
+Without --yes elect shows what it would remove. With --yes it removes all that the
+store keeps of the election: the history, the --once keys, values, priorities, and
+with --fences the fences. Tokens of a new election of that name rise all the same.
 
-It is refused while somebody is in the election, and while that is paused. An
-election with fences needs --fences: afterwards a token passes that is stale.
+elect refuses to forget an election that has candidates or is paused. One with
+fences needs --fences: once a fence is gone, a stale token passes.
 
 Exit codes:
   0    it is gone
-  125  it is still there: without --yes; somebody is in it, it is paused, it has
-       fences, or there is no such election; or usage, configuration, the store
+  1    without --yes: nothing is removed
+  125  failure: usage, configuration, the store; the election has candidates, is
+       paused, has fences, or is unknown
 
 Output:
-  A line on stdout for each thing that would be lost, or is.";
+  A line on stdout for each thing that is lost, or would be with --yes.";
 
 /// The arguments of `elect forget`.
 #[derive(Args, Debug)]
@@ -237,11 +240,11 @@ pub struct ForgetArgs {
     #[command(flatten)]
     pub target: TargetArgs,
 
-    /// Remove it, and do not only show what is kept
+    /// Remove the election, not only show what is kept
     #[arg(long, env = "ELECT_YES", value_parser = BoolishValueParser::new())]
     pub yes: bool,
 
-    /// With --yes: though it has fences, which let a stale token pass then
+    /// With --yes: remove fences too; stale tokens pass then
     #[arg(long, env = "ELECT_FENCES", value_parser = BoolishValueParser::new())]
     pub fences: bool,
 
@@ -282,16 +285,16 @@ Examples:
   elect priority web db1 0          db1 hands over, and does not lead again";
 
 const PRIORITY_MORE: &str = "\
-ID is the whole id that elect status shows, and then counts for this run of elect
-only, or its label, and then counts for all candidates of that label, also for
-those to come. A leader of priority 0 hands over in good order, as with elect
-resign, and that is waited for. Who drains the last candidate that may lead is
-warned at once.
+ID is a whole id, as elect status shows it, or a label. A whole id is that of one
+run of elect. A label is that of all candidates that have it, also of later ones.
+
+A leader with priority 0 hands over in good order, as with elect resign, and elect
+waits for that. It warns at once if no candidate is left that may lead.
 
 Exit codes:
-  0    it is so
-  75   the time of --timeout was over before; the leader has been asked
-  125  failure: usage, configuration, the store; nobody is known by that ID";
+  0    the priority is set; a leader with priority 0 has handed over
+  75   --timeout ran out first; the leader has been asked
+  125  failure: usage, configuration, the store; no candidate has that ID";
 
 /// The arguments of `elect priority`.
 #[derive(Args, Debug)]

@@ -125,7 +125,7 @@ pub enum Dashboard {
     /// Print alerting rules for Prometheus
     #[command(after_help = ALERTS)]
     Alerts {
-        /// Time that a problem must last before an alert
+        /// Time that a condition holds before an alert
         #[arg(long = "for", env = "ELECT_FOR", value_name = "DUR", value_parser = parse_duration, default_value = "1m")]
         lasting: Duration,
     },

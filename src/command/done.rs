@@ -17,7 +17,7 @@ use super::look;
 use super::past::Stranger;
 use super::runtime::{block_on, ended_by, interruption};
 use super::steer::who_asks;
-use crate::config::{self, Done, DonePlan, OutputFormat};
+use crate::config::{self, Done, DonePlan};
 use crate::election::once::{self, Run, Runs};
 use crate::election::timing::Wishes;
 use crate::guard::{self, Incoming, Inherited};
@@ -84,34 +84,27 @@ impl Known {
 fn show(plan: &DonePlan, key: Option<&str>, log: &Log) -> anyhow::Result<u8> {
     let store = config::connect(&plan.target.backend)?;
     let election = &plan.target.election;
-    let known = block_on(async {
+    let (known, is_told) = block_on(async {
         let known = known(&*store, election, log).await?;
-        if known.keys().is_empty() {
-            Stranger::warn_of(&*store, election, log).await;
-        }
-        Ok(known)
+        let is_told = known.keys().is_empty() && Stranger::warn_of(&*store, election, log).await;
+        anyhow::Ok((known, is_told))
     })?;
     let location = store.profile().location;
     let mut keys = known.keys();
     keys.retain(|it| key.is_none_or(|key| key == it.key));
-    if keys.is_empty() {
+    if keys.is_empty() && !is_told {
         match key.map(report::escape) {
             Some(key) => log.warn(format_args!(
-                "{key} of {election} is not done at {location}, and no try is counted"
+                "the key {key} is not done at {location}, and no attempt is counted"
             )),
-            None => log.warn(format_args!("no key of {election} is known at {location}")),
+            None => log.warn(format_args!("no --once key of {election} at {location}")),
         }
     }
     let report =
         DoneReport { election: election.as_str().to_owned(), backend: location.clone(), keys };
-    let text = match plan.output {
-        OutputFormat::Table => {
-            format!("backend: {}\n{}", report::escape(&location), report.table(report::width()))
-        }
-        OutputFormat::Json => serde_json::to_string_pretty(&report)? + "\n",
-        OutputFormat::Yaml => serde_yaml::to_string(&report)?,
-    };
-    report::print(&text).context("cannot write to stdout")?;
+    report::print_report(&report, plan.output, || {
+        format!("backend: {}\n{}", report::escape(&location), report.table(report::width()))
+    })?;
     let is_done = key.is_none_or(|key| known.done.has(key));
     Ok(if is_done { 0 } else { NOT_DONE })
 }
@@ -136,26 +129,26 @@ fn change(plan: &DonePlan, key: &str, log: &Log) -> anyhow::Result<u8> {
     let say = |words: String| report::print(&words).context("cannot write to stdout");
     match block_on(make(plan, &inherited, log))? {
         Change::Made if undoes => {
-            say(format!("{key} of {election} is not done any more, and no attempt counts\n"))?;
+            say(format!("{election}: the key {key} is undone, with its attempts\n"))?;
             Ok(0)
         }
         Change::Made => {
-            say(format!("{key} of {election} is done\n"))?;
+            say(format!("{election}: the key {key} is recorded as done\n"))?;
             Ok(0)
         }
         Change::Needless if undoes => {
             log.warn(format_args!(
-                "{key} is not done, and was not tried: there is nothing to undo"
+                "nothing to undo: the key {key} is not done, and no attempt is counted"
             ));
             Ok(NOT_DONE)
         }
         Change::Needless => {
-            say(format!("{key} of {election} was done before\n"))?;
+            say(format!("{election}: the key {key} is done already\n"))?;
             Ok(0)
         }
         Change::Late => {
             let limit = humantime::format_duration(plan.timeout.unwrap_or_default());
-            log.warn(format_args!("somebody else led for {limit}: nothing is changed"));
+            log.warn(format_args!("nothing is changed: another candidate led for all of {limit}"));
             Ok(NOT_ACQUIRED)
         }
         Change::Interrupted(signal) => Ok(ended_by(signal)),
@@ -167,22 +160,8 @@ async fn make(plan: &DonePlan, inherited: &Inherited, log: &Log) -> anyhow::Resu
     let end = plan.timeout.map(|timeout| guard::now() + timeout);
     let store = config::connect(&plan.target.backend)?;
     let election = &plan.target.election;
-    let is_needed = async {
-        let location = store.profile().location;
-        let asked = insist(&location, ATTEMPTS, async || look::orders(&*store, election).await);
-        let division = asked.await?.division();
-        if !division.is_whole() {
-            bail!("{election} has {division}, and --once does not go with those");
-        }
-        let known = known(&*store, election, log).await?;
-        anyhow::Ok(match &plan.what {
-            Done::Undo(key) => known.has(key),
-            Done::Record(key) => !known.done.has(key),
-            Done::Show(_) => false,
-        })
-    };
     let is_needed = tokio::select! {
-        is_needed = is_needed => is_needed?,
+        is_needed = is_needed(&*store, plan, log) => is_needed?,
         signal = interruption(&incoming) => return Ok(Change::Interrupted(signal)),
     };
     if !is_needed {
@@ -195,6 +174,39 @@ async fn make(plan: &DonePlan, inherited: &Inherited, log: &Log) -> anyhow::Resu
     };
     turn.leave().await;
     change
+}
+
+/// Whether there is something to change.
+///
+/// # Errors
+/// The store does not answer, or refuses us. The election takes no keys. It is unknown, and is not to be created: what is
+/// recorded stays for good.
+async fn is_needed(store: &dyn Store, plan: &DonePlan, log: &Log) -> anyhow::Result<bool> {
+    let election = &plan.target.election;
+    let location = store.profile().location;
+    let asked = insist(&location, ATTEMPTS, async || look::orders(store, election).await);
+    let division = asked.await?.division();
+    if !division.is_whole() {
+        bail!("{election} has {division}, and --once does not go with those");
+    }
+    let known = known(store, election, log).await?;
+    match &plan.what {
+        Done::Undo(_) if known.keys().is_empty() => {
+            Stranger::warn_of(store, election, log).await;
+            Ok(false)
+        }
+        Done::Undo(key) => Ok(known.has(key)),
+        Done::Record(key) if known.done.has(key) => Ok(false),
+        Done::Record(_) => {
+            if !plan.create
+                && let Some(stranger) = Stranger::find(store, election, ATTEMPTS).await?
+            {
+                bail!(stranger.unless("--create records the key all the same"));
+            }
+            Ok(true)
+        }
+        Done::Show(_) => Ok(false),
+    }
 }
 
 /// A candidacy for as long as a change takes.
@@ -232,7 +244,7 @@ impl Turn<'_> {
                     wake
                 }
                 Err(error) if error.is_permanent() || failures >= FAILURES => {
-                    return Err(anyhow::Error::from(error).context("nothing may be changed"));
+                    return Err(anyhow::Error::from(error).context("cannot change the keys"));
                 }
                 Err(_) => {
                     failures += 1;
@@ -280,7 +292,9 @@ impl Turn<'_> {
         let leader = seen.ok().and_then(Result::ok).and_then(|seen| seen.survey.leader);
         if let Some(leader) = leader {
             let id = &leader.entry.candidate.id;
-            self.log.warn(format_args!("{id} leads: waiting until it has ended"));
+            self.log.warn(format_args!(
+                "{id} leads, and only a leader may write: waiting until it ends"
+            ));
         }
     }
 
@@ -297,7 +311,7 @@ impl Turn<'_> {
             }
         }
         self.log.warn(format_args!(
-            "{location} did not answer as we left: our entry is there until its lease ends"
+            "{location} did not answer as elect left: its entry stays until its lease ends"
         ));
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn fence(plan: &FencePlan, log: &Log) -> anyhow::Result<u8> {
         Fenced::Passed => Ok(start(command, &token.to_string(), log)),
         Fenced::Stale(greatest) => {
             log.about(election).warn(format_args!(
-                "token {token} is stale: {greatest} has come for {resource}; the command was not run"
+                "token {token} is stale: {greatest} has passed the fence of {resource}; the command was not run"
             ));
             Ok(LOST)
         }
@@ -108,11 +108,8 @@ pub(super) fn put(plan: &PutPlan, log: &Log) -> anyhow::Result<u8> {
     match written.why_not() {
         None => Ok(0),
         Some(why) => {
-            let but = if attempts > 1 {
-                ", unless it was before, by a request that nobody answered"
-            } else {
-                ""
-            };
+            let but =
+                if attempts > 1 { ", unless by an earlier request without an answer" } else { "" };
             log.about(election).warn(format_args!("{key} is not written{but}: {why}"));
             Ok(LOST)
         }

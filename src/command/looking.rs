@@ -12,9 +12,7 @@ use super::attempts::{aloud, insist};
 use super::look::{FRESH, Reach, Rhythm, Seen, Snapshot, Until, Watcher, look, orders, until};
 use super::past::Stranger;
 use super::runtime::block_on;
-use crate::config::{
-    self, CheckPlan, Goal, HistoryPlan, OutputFormat, StatusPlan, WaitPlan, is_known_as,
-};
+use crate::config::{self, CheckPlan, Goal, HistoryPlan, StatusPlan, WaitPlan, is_known_as};
 use crate::election::history::History;
 use crate::election::orders::Orders;
 use crate::guard::{self, lease};
@@ -45,7 +43,7 @@ pub(super) fn status(plan: &StatusPlan, log: &Log, now: SystemTime) -> anyhow::R
     let location = &profile.location;
     let report = StatusReport { elections: snapshot.statuses(&profile) };
     if report.elections.is_empty() {
-        log.warn(format_args!("there are no elections at {location}; `elect run` makes one"));
+        log.warn(format_args!("there are no elections at {location}; `elect run` creates one"));
     }
     for (election, leader) in report.elections.iter().flat_map(ElectionStatus::stopped) {
         let (id, host) = (&leader.id, leader.host.as_deref().unwrap_or_default());
@@ -61,16 +59,11 @@ pub(super) fn status(plan: &StatusPlan, log: &Log, now: SystemTime) -> anyhow::R
             report::age(age)
         ));
     }
-    let text = match plan.output {
-        OutputFormat::Table => {
-            let notes = notes(&profile.cautions);
-            let table = report.table(now, report::width());
-            format!("backend: {}\n{notes}{table}", report::escape(location))
-        }
-        OutputFormat::Json => serde_json::to_string_pretty(&report)? + "\n",
-        OutputFormat::Yaml => serde_yaml::to_string(&report)?,
-    };
-    report::print(&text).context("cannot write to stdout")?;
+    report::print_report(&report, plan.output, || {
+        let notes = notes(&profile.cautions);
+        let table = report.table(now, report::width());
+        format!("backend: {}\n{notes}{table}", report::escape(location))
+    })?;
     Ok(u8::from(!plan.elections.is_empty() && !report.is_led()))
 }
 
@@ -106,37 +99,27 @@ pub(super) fn history(plan: &HistoryPlan, log: &Log) -> anyhow::Result<u8> {
         // They make for a hint only.
         Ok((found.bytes, orders(store, &plan.target.election).await.unwrap_or_default()))
     };
-    let (bytes, orders) = block_on(async {
-        let found = aloud(log, &location, insist(&location, ATTEMPTS, ask)).await?;
-        if found.0.is_none() {
-            Stranger::warn_of(store, &plan.target.election, log).await;
-        }
-        Ok(found)
+    let (bytes, orders, is_told) = block_on(async {
+        let (bytes, orders) = aloud(log, &location, insist(&location, ATTEMPTS, ask)).await?;
+        let is_told = bytes.is_none() && Stranger::warn_of(store, &plan.target.election, log).await;
+        anyhow::Ok((bytes, orders, is_told))
     })?;
     let history = History::read(bytes.as_deref())?;
     if let (false, Ok(part)) =
         (orders.division().is_whole(), Division::part(&plan.target.election, 0))
     {
         log.warn(format_args!(
-            "{} has {}, each with a history of its own: see {part}",
+            "{} has {}, each with its own history: see {part}",
             plan.target.election,
             orders.division()
         ));
-    } else if history.records().is_empty() {
-        log.warn(format_args!(
-            "nobody is known to have led {} at {location}; `elect run` does",
-            plan.target.election
-        ));
+    } else if history.records().is_empty() && !is_told {
+        log.warn(format_args!("{} has no history at {location}", plan.target.election));
     }
     let report = history_report(plan, &location, &history);
-    let text = match plan.output {
-        OutputFormat::Table => {
-            format!("backend: {}\n{}", report::escape(&location), report.table(report::width()))
-        }
-        OutputFormat::Json => serde_json::to_string_pretty(&report)? + "\n",
-        OutputFormat::Yaml => serde_yaml::to_string(&report)?,
-    };
-    report::print(&text).context("cannot write to stdout")?;
+    report::print_report(&report, plan.output, || {
+        format!("backend: {}\n{}", report::escape(&location), report.table(report::width()))
+    })?;
     Ok(0)
 }
 
@@ -170,7 +153,7 @@ async fn look_on(plan: &WaitPlan, log: &Log) -> anyhow::Result<u8> {
     match until(watcher, end, log, |seen| is_met(&plan.goal, &seen.survey)).await? {
         Until::So(_) => Ok(0),
         Until::NotSo(seen) => {
-            log.warn(format_args!("not so within {limit}: {}", leader_in_words(&seen)));
+            log.warn(format_args!("not so after {limit}: {}", leader_in_words(&seen)));
             Ok(NOT_ACQUIRED)
         }
         Until::Unknown(reason) => bail!("no answer within {limit}: {reason}"),

@@ -102,7 +102,7 @@ fn carry_out(command: Command, origins: &Origins, log: &Log) -> anyhow::Result<u
 
 /// Prints what the parser has to say: on stdout what was asked for, on stderr what is wrong.
 pub fn explain(said: &clap::Error) -> ExitCode {
-    let printed = if is_help(said) { said.print() } else { complain(said) };
+    let printed = if said.use_stderr() { complain(said) } else { said.print() };
     match printed.and_then(|()| io::stdout().flush()) {
         // A reader that has gone away, such as `head`, is no error; and of what cannot be said on stderr nobody hears.
         Err(error) if !said.use_stderr() && error.kind() != io::ErrorKind::BrokenPipe => {
@@ -115,14 +115,11 @@ pub fn explain(said: &clap::Error) -> ExitCode {
     }
 }
 
-/// Whether it is what was asked for, or what is shown to those who ask for nothing.
-fn is_help(said: &clap::Error) -> bool {
-    !said.use_stderr() || said.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
-}
-
 /// Says what is wrong with the words, as all that elect says begins: a mail does not tell which program it is.
 fn complain(said: &clap::Error) -> io::Result<()> {
-    let text = format!("elect: {}", said.render().ansi());
+    let nothing = said.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+    let missing = if nothing { "error: a subcommand is missing\n\n" } else { "" };
+    let text = format!("elect: {missing}{}", said.render().ansi());
     anstream::stderr().write_all(text.as_bytes())
 }
 

@@ -70,9 +70,13 @@ impl Past {
         lines.extend(listed("fence", &self.keys.fences));
         lines.extend(listed("value", &self.keys.values));
         let pause = self.orders.pausing().map(|pause| pause.in_words("paused"));
-        lines.extend(pause.map(|pause| format!("a pause: {pause}")));
-        if self.orders.clone().paused(None).are_kept() {
-            lines.push("priorities, or its slots or shards".to_owned());
+        lines.extend(pause);
+        let division = self.orders.division();
+        if !division.is_whole() {
+            lines.push(division.to_string());
+        }
+        if self.orders.clone().paused(None).divided(Division::Whole).are_kept() {
+            lines.push("priorities".to_owned());
         }
         lines
     }
@@ -112,11 +116,11 @@ fn in_words(cell: Cell<'_>, bytes: Option<&[u8]>) -> Option<String> {
             Ok(done) => {
                 let (number, last) = (done.keys().len(), done.keys().last()?);
                 let last = elect_api::text::escape(last);
-                let number = counted(number, "key");
-                Some(format!("{number} of what is done once, the last {last}"))
+                Some(format!("{}, the last {last}", counted(number, "--once key")))
             }
             Err(_) => unreadable(),
         },
+        Cell::Runs => Some("how the runs of each --once key went".to_owned()),
         cell => Some(cell.to_string()),
     }
 }
@@ -161,11 +165,19 @@ impl Stranger {
         Ok(Some(Self { election: election.clone(), location, nearest }))
     }
 
-    /// Tells people if it is one, as far as the store says so at once.
-    pub(super) async fn warn_of(store: &dyn Store, election: &ElectionName, log: &Log) {
-        if let Ok(Some(stranger)) = Self::find(store, election, 1).await {
+    /// The same for people who may have meant it: what to do then.
+    pub(super) fn unless(&self, way_out: &str) -> String {
+        let stop = if self.nearest.is_empty() { ";" } else { "" };
+        format!("{self}{stop} {way_out}")
+    }
+
+    /// Tells people if it is one, as far as the store says so at once. Says whether it has.
+    pub(super) async fn warn_of(store: &dyn Store, election: &ElectionName, log: &Log) -> bool {
+        let found = Self::find(store, election, 1).await.ok().flatten();
+        if let Some(stranger) = &found {
             log.warn(stranger);
         }
+        found.is_some()
     }
 }
 
@@ -187,15 +199,18 @@ mod tests {
 
     #[test]
     fn names_that_may_have_been_meant_are_told_as_people_do() {
-        let said = |nearest: &[&str]| {
+        let stranger = |nearest: &[&str]| {
             let nearest = nearest.iter().map(|&name| name.to_owned()).collect();
             let election = "nigthly".parse().unwrap();
-            Stranger { election, location: "file:///x".into(), nearest }.to_string()
+            Stranger { election, location: "file:///x".into(), nearest }
         };
+        let said = |nearest: &[&str]| stranger(nearest).to_string();
         let known = "no election nigthly at file:///x: it has no candidates, and no past";
         assert_eq!(said(&[]), known);
         assert_eq!(said(&["nightly"]), format!("{known}; did you mean nightly?"));
         assert_eq!(said(&["a", "b", "c"]), format!("{known}; did you mean a, b or c?"));
+        assert_eq!(stranger(&[]).unless("try"), format!("{known}; try"));
+        assert_eq!(stranger(&["a"]).unless("try"), format!("{known}; did you mean a? try"));
     }
 
     #[test]
@@ -203,7 +218,7 @@ mod tests {
         assert_eq!(in_words(Cell::Once, Some(br#"{"done":[]}"#)), None);
         assert!(Past::default().is_nothing());
         let done = in_words(Cell::Once, Some(br#"{"done":["a","b"]}"#));
-        assert_eq!(done.as_deref(), Some("2 keys of what is done once, the last b"));
+        assert_eq!(done.as_deref(), Some("2 --once keys, the last b"));
         let odd = in_words(Cell::History, Some(b"?")).unwrap();
         assert_eq!(odd, "the history, which cannot be read");
     }

@@ -18,7 +18,7 @@ use super::explain;
 use super::runtime::block_on;
 use crate::cli::{
     self, CompletionsArgs, Dashboard, FileChoice, Given, HelpArgs, ManArgs, Named, NamesArgs,
-    OutputFormat, ShowArgs,
+    ShowArgs,
 };
 use crate::config::{self, BackendUrl};
 use crate::manual::{self, Topic};
@@ -48,12 +48,7 @@ pub(super) fn show(args: &ShowArgs, choice: FileChoice) -> anyhow::Result<u8> {
         None => (asked, None),
     };
     let report = ConfigReport::new(&given.origins, file, places);
-    let text = match args.output {
-        OutputFormat::Table => report.table(),
-        OutputFormat::Json => serde_json::to_string_pretty(&report)? + "\n",
-        OutputFormat::Yaml => serde_yaml::to_string(&report)?,
-    };
-    report::print(&text).context("cannot write to stdout")?;
+    report::print_report(&report, args.output, || report.table())?;
     Ok(0)
 }
 

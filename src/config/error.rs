@@ -27,7 +27,7 @@ pub enum ConfigError {
         source: ElectionNameError,
     },
     /// The command's file name says nothing about what is being done.
-    #[error("the election cannot be named after {0:?}, which runs whatever it is told to")]
+    #[error("the election cannot be named after {0:?}, which runs other programs")]
     Speechless(String),
     /// The command has no file name, such as the empty text or `/`.
     #[error("the command {0:?} has no file name to name the election after")]
@@ -55,7 +55,7 @@ pub enum ConfigError {
         with: &'static str,
     },
     /// A flag about the time of leases was given for a store whose leases do not end by time.
-    #[error("the {scheme} store's leases have no time limit: {flag} means nothing to it")]
+    #[error("the {scheme} store's leases have no time limit: {flag} does not apply")]
     Timeless {
         /// The scheme of the store.
         scheme: &'static str,
@@ -71,7 +71,7 @@ pub enum ConfigError {
         what: &'static str,
     },
     /// A flag was given without the one that it is a part of.
-    #[error("{flag} means nothing without {with}")]
+    #[error("{flag} requires {with}")]
     Alone {
         /// The flag.
         flag: &'static str,
@@ -129,10 +129,10 @@ pub enum ConfigError {
         source: KeyError,
     },
     /// No token was given, and this is not the command of an `elect run`.
-    #[error("there is no token to come with: ELECT_TOKEN is not set")]
+    #[error("there is no token: ELECT_TOKEN is not set")]
     NoToken,
     /// The token that an `elect run` told its command is one of another election.
-    #[error("the token in ELECT_TOKEN is one of the election {leader}, not of {election}")]
+    #[error("the token in ELECT_TOKEN is of the election {leader}, not of {election}")]
     ForeignToken {
         /// The election that leads here.
         leader: String,
@@ -140,10 +140,10 @@ pub enum ConfigError {
         election: String,
     },
     /// No election was named, and this is not the command of an `elect run`.
-    #[error("it is not said of which election: ELECT_LEADER_ELECTION is not set")]
+    #[error("no election is named, and ELECT_LEADER_ELECTION is not set")]
     Outside,
     /// `elect sidecar` was not told which election to take part in.
-    #[error("there is no command that the election could be named after")]
+    #[error("no election is named, and there is no command to name it after")]
     Unnamed,
 }
 
@@ -206,13 +206,13 @@ impl ConfigError {
                 Some("write file:///DIR, etcd://HOST or zk://HOST")
             }
             Self::Timeless { .. } => Some(
-                "leave the flag, or its variable, away, and its key to the profiles of other stores",
+                "remove the flag or its variable; its key belongs in the profiles of other stores",
             ),
             Self::Undivided { .. } => Some(
-                "leave the flag, or its variable, away, and its key to the profiles of other elections",
+                "remove the flag or its variable; its key belongs in the profiles of other elections",
             ),
             Self::Orderless { what, .. } if what.starts_with("--") => Some(
-                "leave the flag, or its variable, away, and its key to the profiles of stores that queue",
+                "remove the flag or its variable; its key belongs in the profiles of stores that queue",
             ),
             Self::Delays { .. } => Some("lower the one or raise the other"),
             Self::NoLease => Some(

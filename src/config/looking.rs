@@ -115,6 +115,8 @@ pub struct DonePlan {
     pub what: Done,
     /// How long to wait while somebody else leads; without end if `None`.
     pub timeout: Option<Duration>,
+    /// Whether a key may be recorded of an election that nobody has heard of.
+    pub create: bool,
     /// The form of the report.
     pub output: OutputFormat,
 }
@@ -125,7 +127,7 @@ impl DonePlan {
     /// # Errors
     /// What is wrong with them, with a hint.
     pub fn new(args: DoneArgs) -> Result<Self, ConfigError> {
-        let DoneArgs { target, key, undo, record, timeout, output, .. } = args;
+        let DoneArgs { target, key, undo, record, timeout, create, output, .. } = args;
         let what = match (key, undo, record) {
             (_, true, true) => {
                 return Err(ConfigError::Undivided { flag: "--undo", with: "--record" });
@@ -136,7 +138,7 @@ impl DonePlan {
             (Some(key), _, true) => Done::Record(key),
             (key, false, false) => Done::Show(key),
         };
-        Ok(Self { target: Target::new(target)?, what, timeout, output })
+        Ok(Self { target: Target::new(target)?, what, timeout, create, output })
     }
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::history::{codes, cut, exit_code};
-use crate::guard::Ended;
+use crate::guard::{Ended, signal_name};
 
 /// How many keys are kept at most. An older one is forgotten, and a run with it would be run again. A version that keeps
 /// fewer forgets the others when it records a key.
@@ -34,8 +34,8 @@ impl Done {
     /// [`ErrorKind::Unfit`] for what no version of elect has written.
     pub fn read(note: Option<&[u8]>) -> Result<Self, Error> {
         note.map_or(Ok(Self::default()), |text| {
-            let what = "the election's note of what was done once is unreadable: remove it from the \
-                        store, and every key counts as not done";
+            let what = "the note of the --once keys that are done is unreadable: remove it from the \
+                        store, and no key counts as done";
             let unreadable = Error::new(ErrorKind::Unfit, what);
             if text.len() > Cell::LONGEST {
                 return Err(unreadable);
@@ -159,8 +159,8 @@ impl Runs {
     /// [`ErrorKind::Unfit`] for what no version of elect has written.
     pub fn read(note: Option<&[u8]>) -> Result<Self, Error> {
         note.map_or(Ok(Self::default()), |text| {
-            let what = "the election's note of how runs with --once went is unreadable: remove it from the \
-                        store, and no run counts as a try";
+            let what = "the note of how the runs of each --once key went is unreadable: remove it from the \
+                        store, and no attempt is counted";
             let unreadable = Error::new(ErrorKind::Unfit, what);
             if text.len() > Cell::LONGEST {
                 return Err(unreadable);
@@ -356,7 +356,7 @@ impl Run {
     fn end_in_words(&self) -> String {
         match (self.code, self.signal) {
             (Some(code), _) => format!("exited with code {code}"),
-            (None, Some(signal)) => format!("was ended by signal {signal}"),
+            (None, Some(signal)) => format!("was ended by {}", signal_name(signal.into())),
             (None, None) => "was cut off: its elect crashed, or lost its leadership".to_owned(),
         }
     }

@@ -142,8 +142,8 @@ impl Orders {
     /// [`ErrorKind::Unfit`] for what no version of elect has written.
     pub fn read(text: Option<&[u8]>) -> Result<Self, Error> {
         text.map_or(Ok(Self::default()), |text| {
-            let what = "what is asked of the election is unreadable: remove it from the store, and \
-                        nothing is asked";
+            let what = "what people asked of the election, such as a pause, is unreadable: remove it \
+                        from the store";
             let unreadable = Error::new(ErrorKind::Unfit, what);
             if text.len() > Cell::LONGEST {
                 return Err(unreadable);

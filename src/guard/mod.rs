@@ -89,4 +89,4 @@ pub use signals::{Incoming, Inherited, Whom, end_by, stop};
 pub use terminal::Terminal;
 #[cfg(feature = "fuzzing")]
 pub use wire::fuzz as fuzz_wire;
-pub use wire::{Ended, Report, signal_name};
+pub use wire::{Ended, Report, signal_name, told_to_end};

@@ -153,6 +153,11 @@ pub fn signal_name(number: i32) -> String {
     named.map_or_else(|_| format!("signal {number}"), |signal| signal.as_str().to_owned())
 }
 
+/// What people are told where this signal asked elect to end.
+pub fn told_to_end(signal: i32) -> String {
+    format!("told to end by {}", signal_name(signal))
+}
+
 /// One message in parts: what it is, a flag, a small number, four instants or large numbers.
 #[derive(Default)]
 struct Parts {

@@ -36,7 +36,8 @@ pub use progress::{Line, Waiting};
 pub use renewals::Renewals;
 pub use renewals::Suspicion;
 pub use screen::{
-    Screen, can_print, has_reader, offer, print, print_paged, shape_of_stdout, width, write_out,
+    Screen, can_print, has_reader, offer, print, print_paged, print_report, shape_of_stdout, width,
+    write_out,
 };
 pub use selftest::{CheckReport, CheckResult, SelftestReport, milliseconds};
 pub use service_manager::ServiceManager;

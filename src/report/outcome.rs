@@ -312,7 +312,7 @@ mod tests {
             id: Some("me-1"),
             token: Some(Token::new(7)),
             slot: None,
-            reason: "signal 15 ended the command",
+            reason: "SIGTERM ended the command",
             started: UNIX_EPOCH,
             ended: UNIX_EPOCH + Duration::from_millis(1_500),
         }
@@ -331,7 +331,7 @@ mod tests {
         assert_eq!(
             fs::read_to_string(&path).unwrap(),
             "{\"outcome\":\"signaled\",\"exit_code\":143,\"election\":\"job\",\"id\":\"me-1\",\"token\":7,\
-             \"reason\":\"signal 15 ended the command\",\"started\":\"1970-01-01T00:00:00.000Z\",\
+             \"reason\":\"SIGTERM ended the command\",\"started\":\"1970-01-01T00:00:00.000Z\",\
              \"ended\":\"1970-01-01T00:00:01.500Z\"}\n"
         );
     }

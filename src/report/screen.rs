@@ -8,14 +8,17 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use anstream::{AutoStream, ColorChoice};
+use anyhow::Context as _;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
 use nix::unistd::write;
+use serde::Serialize;
 use terminal_size::{Height, Width, terminal_size_of};
 
 use super::log::is_writable;
 use super::progress::{can_move_the_cursor, is_ours_to_draw_on, width_of};
+use crate::config::OutputFormat;
 
 /// The other screen, so that what was there comes back; no cursor; no line goes on in the next.
 const ENTER: &str = "\u{1b}[?1049h\u{1b}[?25l\u{1b}[?7l";
@@ -130,6 +133,23 @@ pub fn width() -> Option<usize> {
 /// Whatever else keeps the text from being written: a full disk, for one.
 pub fn print(text: &str) -> io::Result<()> {
     offer(text).map(drop)
+}
+
+/// Writes a report to stdout in this form; `table` makes what people read.
+///
+/// # Errors
+/// As [`print()`]; or the report cannot be written in this form.
+pub fn print_report<R: Serialize>(
+    report: &R,
+    form: OutputFormat,
+    table: impl FnOnce() -> String,
+) -> anyhow::Result<()> {
+    let text = match form {
+        OutputFormat::Table => table(),
+        OutputFormat::Json => serde_json::to_string_pretty(report)? + "\n",
+        OutputFormat::Yaml => serde_yaml::to_string(report)?,
+    };
+    print(&text).context("cannot write to stdout")
 }
 
 /// Writes to stdout, and says whether somebody is there to read it.

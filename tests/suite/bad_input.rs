@@ -61,7 +61,10 @@ fn urls_that_name_no_store() {
 /// A mail does not tell which program it is from.
 #[test]
 fn all_that_is_wrong_with_words_begins_alike() {
-    let calls: [&[&str]; 8] = [
+    let calls: [&[&str]; 11] = [
+        &[],
+        &["config"],
+        &["dashboard"],
         &["run"],
         &["run", "--bogus", "x"],
         &["run", "--wait", "soon", "x"],
@@ -78,6 +81,12 @@ fn all_that_is_wrong_with_words_begins_alike() {
         // What a variable gives need not be given again.
         assert!(!said.contains("--backend"), "{words:?}: {said}");
     }
+    for subcommand in elect::cli::grammar().get_subcommands() {
+        let words = [subcommand.get_name(), "--bogus"];
+        let ended = Elect::new(env!("CARGO_BIN_EXE_elect")).args(words).run();
+        let said = &ended.stderr;
+        assert!(said.starts_with("elect: error: "), "{words:?}: {ended:?}");
+    }
 }
 
 #[test]
@@ -90,6 +99,8 @@ fn what_people_do_not_call_is_not_suggested() {
         let text = said(word);
         assert!(!text.contains("tip:") && !text.contains("\n\n\n"), "{text}");
     }
+    let text = said("version");
+    assert!(text.contains("elect --version") && !text.contains("resign"), "{text}");
     let text = said("stam");
     assert!(text.contains("'status'") && !text.contains("'stamp'"), "{text}");
     let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).args(["-n", "run", "true"]);

@@ -9,7 +9,7 @@ fn a_part_without_the_whole_is_refused_on_the_command_line() {
     let ground = Ground::new();
     let refused = |flags: &[&str], with: &str| {
         let ended = ground.run().args(flags).arg("true").run().exits(125);
-        ended.says(&format!("{} means nothing without {with}", flags[0]));
+        ended.says(&format!("{} requires {with}", flags[0]));
     };
     refused(&["--restart-delay", "2s"], "--restart");
     refused(&["--restart-max-delay", "2s", "--restart", "never"], "--restart");
@@ -18,7 +18,7 @@ fn a_part_without_the_whole_is_refused_on_the_command_line() {
     for flag in health {
         refused(&[flag, "2"], "--health-cmd or --health-http");
         let sidecar = ground.elect("sidecar").args(["-e", "web", flag, "2"]);
-        sidecar.run().exits(125).says("means nothing without --health-cmd or --health-http");
+        sidecar.run().exits(125).says("requires --health-cmd or --health-http");
     }
 }
 

@@ -233,10 +233,10 @@ impl driver::Observer for Observer<'_> {
                 self.log
                     .info(format_args!("`elect history` will not show this leadership: {error:#}"));
             }
-            News::SteppingDown(why) if self.gives_way => {
-                self.log.info(format_args!("giving leadership up: {why}"));
+            News::SteppingDown(why) => {
+                let level = if self.gives_way { Level::Info } else { Level::Warn };
+                self.log.say(level, format_args!("giving leadership up: {why}"), &[]);
             }
-            News::SteppingDown(why) => self.log.warn(format_args!("asked to step down: {why}")),
             News::MaxRun(limit) => {
                 let limit = humantime::format_duration(limit);
                 self.log.warn(format_args!(

@@ -131,7 +131,7 @@ impl<'a> Service<'a> {
                 self.tell("", format_args!("leadership of {election} is lost, stopping: {why}"));
             }
             News::SteppingDown(why) => {
-                self.tell(&self.more_time(), format_args!("asked to step down: {why}"));
+                self.tell(&self.more_time(), format_args!("giving leadership up: {why}"));
             }
             News::MaxRun(limit) => {
                 let limit = humantime::format_duration(*limit);

@@ -14,7 +14,7 @@ use self::machine::Machine;
 use self::trial::Trial;
 use super::runtime::block_on;
 use super::runtime::{ended_by, interruption};
-use crate::config::{self, DoctorPlan, OutputFormat};
+use crate::config::{self, DoctorPlan};
 use crate::guard::{self, Incoming, Inherited};
 use crate::report::{self, DoctorReport, RightReport};
 
@@ -31,12 +31,7 @@ pub(super) fn doctor(plan: &DoctorPlan) -> anyhow::Result<u8> {
         Ok(report) => report,
         Err(signal) => return Ok(ended_by(signal)),
     };
-    let text = match plan.output {
-        OutputFormat::Table => report.table(report::width()),
-        OutputFormat::Json => serde_json::to_string_pretty(&report)? + "\n",
-        OutputFormat::Yaml => serde_yaml::to_string(&report)?,
-    };
-    report::print(&text).context("cannot write to stdout")?;
+    report::print_report(&report, plan.output, || report.table(report::width()))?;
     Ok(u8::from(!report.well))
 }
 

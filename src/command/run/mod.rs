@@ -432,7 +432,7 @@ fn judge(verdict: Verdict, known: &Known<'_>) -> (Outcome, String) {
         }
         Verdict::Unwanted(why) => (Outcome::NotAcquired, why),
         Verdict::UsedUp(why) => (Outcome::AttemptsUsedUp, why),
-        Verdict::Interrupted(signal) => (Outcome::Interrupted(signal), format!("{} ended the wait", guard::signal_name(signal))),
+        Verdict::Interrupted(signal) => (Outcome::Interrupted(signal), guard::told_to_end(signal)),
         Verdict::StoreFailed(error) => {
             (Outcome::Failed, format!("{:#}", anyhow::Error::from(error)))
         }

@@ -22,7 +22,7 @@ use self::duel::{Failure, Finding};
 pub(super) use self::trace::stamp;
 use super::runtime::block_on;
 use super::runtime::{ended_by, interruption};
-use crate::config::{OutputFormat, SelftestPlan};
+use crate::config::SelftestPlan;
 use crate::guard::{self, Incoming, Inherited};
 use crate::report::{self, CheckReport, CheckResult, Line, Log, SelftestReport, age};
 
@@ -46,12 +46,7 @@ pub(super) fn selftest(plan: &SelftestPlan, log: &Log) -> anyhow::Result<u8> {
     guard::adopt_orphans()?;
     match block_on(examine(plan, &inherited, log))? {
         Ended::Whole(report) => {
-            let text = match plan.output {
-                OutputFormat::Table => report.table(report::width()),
-                OutputFormat::Json => serde_json::to_string_pretty(&report)? + "\n",
-                OutputFormat::Yaml => serde_yaml::to_string(&report)?,
-            };
-            report::print(&text).context("cannot write to stdout")?;
+            report::print_report(&report, plan.output, || report.table(report::width()))?;
             Ok(u8::from(!report.holds))
         }
         Ended::By(signal) => Ok(ended_by(signal)),

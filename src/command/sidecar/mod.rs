@@ -175,7 +175,7 @@ impl Sidecar<'_> {
                 told = self.inbox.recv().await;
             }
             if let Some(Event::Signal(signal)) = told {
-                self.log.info(format_args!("{} ended elect", guard::signal_name(signal)));
+                self.log.info(guard::told_to_end(signal));
                 return Next::End;
             }
         }
@@ -224,11 +224,11 @@ impl Sidecar<'_> {
                 Ok(Next::Again)
             }
             Verdict::Ended(_) | Verdict::LostForGood(_) => {
-                self.log.info("leadership was given up as a signal has ended elect");
+                self.log.info("leadership was given up: elect was told to end");
                 Ok(Next::End)
             }
             Verdict::Interrupted(signal) => {
-                self.log.info(format_args!("{} ended the wait", guard::signal_name(signal)));
+                self.log.info(guard::told_to_end(signal));
                 Ok(Next::End)
             }
             Verdict::StoreFailed(error) => Err(error.into()),

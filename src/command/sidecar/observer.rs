@@ -50,8 +50,7 @@ impl<O: driver::Observer> driver::Observer for Quiet<'_, O> {
                 self.over(Reason::SteppedDown, why);
             }
             News::Stopping(signal) => {
-                self.others
-                    .news(News::SteppingDown(format!("{} came", guard::signal_name(signal))));
+                self.others.news(News::SteppingDown(guard::told_to_end(signal)));
             }
             News::Emptied => {}
             news => self.others.news(news),

@@ -92,7 +92,7 @@ impl<'a> ControlClient<'a> {
     pub(super) async fn has_no_slots(&self) -> anyhow::Result<()> {
         match self.slots().await?.as_slice() {
             [] => Ok(()),
-            [only] => bail!("{} has one slot: name it, {only}", self.election),
+            [only] => bail!("{} has one slot: name that, {only}", self.election),
             [first, .., last] => {
                 bail!("{} has slots: name one of them, {first} to {last}", self.election)
             }
@@ -190,9 +190,8 @@ impl<'a> ControlClient<'a> {
     }
 
     fn read(&self, kept: &Versioned) -> anyhow::Result<Orders> {
-        Orders::read(kept.bytes.as_deref()).with_context(|| {
-            format!("nothing can be asked of {} at {}", self.election, self.location)
-        })
+        Orders::read(kept.bytes.as_deref())
+            .with_context(|| format!("cannot change {} at {}", self.election, self.location))
     }
 
     async fn kept(&self) -> anyhow::Result<Versioned> {
@@ -224,7 +223,7 @@ impl<'a> ControlClient<'a> {
                 return Ok(wanted);
             }
         }
-        bail!("others ask something of {} all the time: try again", self.election)
+        bail!("others change {} all the time: try again", self.election)
     }
 
     /// Waits until the election is so, and returns what was seen; `None` if the time was over before.
@@ -294,7 +293,7 @@ impl<'a> ControlClient<'a> {
     async fn reminding<T>(&self, why: &str, wait: impl Future<Output = T>) -> T {
         let remind = async {
             sleep(MOMENT).await;
-            self.log.warn(format_args!("{why}; waiting for that"));
+            self.log.warn(format_args!("waiting: {why}"));
             std::future::pending::<Infallible>().await
         };
         tokio::select! {

@@ -12,20 +12,24 @@ use crate::report::{self, Log};
 /// How often a store is asked before it counts as out of reach.
 const ATTEMPTS: u32 = 5;
 
-/// Prints what is kept of an election, and removes it if the plan says so. The exit code is 0 once it is gone.
+/// It is only shown what would be removed.
+const NOT_REMOVED: u8 = 1;
+
+/// Prints what is kept of an election, and removes it if the plan says so. The exit code is 0 once it is gone, and
+/// [`NOT_REMOVED`] without a yes.
 ///
 /// # Errors
-/// The store refuses us, or does not answer. Nobody has said yes. The election is paused, or somebody is in it; it has
-/// fences, and nobody has said that those may go.
+/// The store refuses us, or does not answer. The election is paused, or somebody is in it; it has fences, and nobody
+/// has said that those may go.
 pub(in crate::command) fn forget(plan: &ForgetPlan, log: &Log) -> anyhow::Result<u8> {
     let Target { backend, election } = &plan.target;
     let store = config::connect(backend)?;
     let location = store.profile().location;
-    let work = forget_in(store.as_ref(), plan);
-    block_on(aloud(&log.about(election), &location, work))
+    let log = log.about(election);
+    block_on(aloud(&log, &location, forget_in(store.as_ref(), plan, &log)))
 }
 
-async fn forget_in(store: &dyn Store, plan: &ForgetPlan) -> anyhow::Result<u8> {
+async fn forget_in(store: &dyn Store, plan: &ForgetPlan, log: &Log) -> anyhow::Result<u8> {
     let election = &plan.target.election;
     let mut all = Vec::new();
     for name in whole_and_parts(store, election).await? {
@@ -42,14 +46,16 @@ async fn forget_in(store: &dyn Store, plan: &ForgetPlan) -> anyhow::Result<u8> {
         lines.push(format!("{election}: nothing is kept but its name"));
     }
     report::print(&(lines.join("\n") + "\n")).context("cannot write to stdout")?;
-    let mut fences = all.iter().flat_map(|(_, past)| &past.keys.fences);
-    if let Some(fence) = fences.next().filter(|_| !plan.fences) {
-        bail!(
-            "{election} has a fence of {fence}: without it a stale token would pass. --fences removes the fences as well"
-        );
-    }
+    let fence = all.iter().find_map(|(name, past)| Some((name, past.keys.fences.first()?)));
+    let fence = fence.filter(|_| !plan.fences);
     if !plan.yes {
-        bail!("{election} is still there: --yes removes it, with all of that");
+        let flags = if fence.is_some() { "--yes --fences" } else { "--yes" };
+        log.warn(format_args!("nothing is removed: {flags} removes all of this"));
+        return Ok(NOT_REMOVED);
+    }
+    if let Some((name, fence)) = fence {
+        let refusal = Removal::refuse_fence(name, fence.as_str());
+        bail!("{refusal}; --fences removes the fences as well");
     }
     // The whole last: as long as it is there, its parts are known.
     let location = store.profile().location;
@@ -70,7 +76,7 @@ async fn whole_and_parts(
     if let Some(whole) = Division::whole(election)
         && Past::read(store, &whole, ATTEMPTS).await?.orders.has_part(election)
     {
-        bail!("{election} is a part of {whole}: only the whole is forgotten, elect forget {whole}");
+        bail!("{election} is a part of {whole}; forget the whole election: elect forget {whole}");
     }
     let division = Past::read(store, election, ATTEMPTS).await?.orders.division();
     let numbers = if division.is_whole() { 0..0 } else { 0..division.parts() };
@@ -91,11 +97,11 @@ async fn expect_idle(
     let survey = insist(&location, ATTEMPTS, async || store.survey(election).await).await?;
     if let Some(first) = survey.entries().next() {
         let (number, id) = (survey.entries().count(), &first.candidate.id);
-        bail!("somebody is in {election}: {id}, the first of {number}; end them first");
+        bail!("{election} has candidates: {id}, the first of {number}; stop them first");
     }
     if let Some(pause) = past.orders.pausing() {
         let pause = pause.in_words("paused");
-        bail!("{election} is {pause}: elect resume ends that, and elect forget forgets it then");
+        bail!("{election} is {pause}; end the pause first: elect resume {election}");
     }
     Ok(())
 }

@@ -50,7 +50,7 @@ pub(in crate::command) fn pause(
         if !plan.create
             && let Some(stranger) = client.stranger().await?
         {
-            bail!("{stranger}; --create pauses it all the same");
+            bail!(stranger.unless("--create pauses it all the same"));
         }
         if !division.is_whole() {
             return pause_parts(&client, &pause, division).await;
@@ -60,7 +60,7 @@ pub(in crate::command) fn pause(
             client.survey().await?.leader.filter(|it| it.entry.candidate.is_foreign())
         {
             let id = &leader.entry.candidate.id;
-            client.log().warn(format_args!("{id} leads, is no elect, and knows of no pause"));
+            client.log().warn(format_args!("{id} leads, is not an elect run, and knows no pause"));
         }
         let is_over = |seen: &Seen| seen.survey.leader.is_none() || seen.pause.is_none();
         match client.wait_until_seen(LATE, is_over).await? {
@@ -87,14 +87,14 @@ impl Pause<'_> {
     }
 }
 
-const LAPSED: &str = "the pause ended by itself before whoever led had stopped";
+const LAPSED: &str = "the pause ended before the leader had stopped";
 
-const RESUMED: &str = "the election is not paused any more: somebody has resumed it";
+const RESUMED: &str = "the election is no longer paused: somebody has resumed it";
 
 /// How often we look whether it is still paused, where that is not seen beside something else.
 const AGAIN: Duration = Duration::from_secs(1);
 
-const LATE: &str = "the election is paused; whoever leads has not ended yet";
+const LATE: &str = "the election is paused, and its leader has not stopped yet";
 
 fn late(client: &ControlClient<'_>) -> u8 {
     client.log().warn(LATE);

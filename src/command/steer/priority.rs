@@ -76,9 +76,7 @@ async fn has_ranks(client: &ControlClient<'_>, election: &ElectionName) -> anyho
     let whole = Division::whole(election);
     for name in [Some(election), whole.as_ref()].into_iter().flatten() {
         if !client.at(name)?.slots().await?.is_empty() {
-            bail!(
-                "{name} has slots, and there are no priorities among those: who comes first leads"
-            );
+            bail!("{name} has slots, and slots have no priorities: who comes first leads");
         }
     }
     Ok(())
@@ -125,7 +123,7 @@ async fn warn_if_drained(client: &ControlClient<'_>, survey: &Survey) -> anyhow:
     let is_drained = !survey.entries().any(|entry| may_lead(&entry.candidate));
     if is_drained {
         client.log().warn(
-            "no candidate of a priority above 0 is left: nobody leads before one comes, or elect priority gives one back",
+            "no candidate with a priority above 0 is left: nobody leads until one joins, or `elect priority` raises one",
         );
     }
     Ok(is_drained)
@@ -140,10 +138,10 @@ fn check(survey: &Survey, plan: &PriorityPlan, is_set: bool) -> anyhow::Result<(
         .collect();
     if known.is_empty() && !(is_set && plan.priority == Preference::Own) {
         let (election, id) = (&plan.ask.target.election, &plan.id);
-        bail!("nobody in {election} has the id or label {id}: elect status shows who is there");
+        bail!("no candidate of {election} has the id or label {id}: `elect status` shows them");
     }
     match known.into_iter().find(|candidate| candidate.is_foreign()) {
-        Some(foreign) => bail!("{} is no elect, and knows of no priorities", foreign.id),
+        Some(foreign) => bail!("{} is not an elect run, and knows no priorities", foreign.id),
         None => Ok(()),
     }
 }
@@ -175,7 +173,9 @@ pub(in crate::command) async fn preempt(
         if let Err(error) = ask_each(plan, candidate, log).await {
             let text = format!("{error:#}");
             if told.as_ref() != Some(&text) {
-                log.warn(format_args!("no leader is asked to hand over to us: {text}"));
+                log.warn(format_args!(
+                    "--preempt-after cannot ask the leader to hand over: {text}"
+                ));
                 told = Some(text);
             }
         }
@@ -194,7 +194,7 @@ async fn ask_each(plan: &CampaignPlan, candidate: &Candidate, log: &Log) -> anyh
         };
         if let Some(foreign) = survey.entries().find(|entry| entry.candidate.is_foreign()) {
             anyhow::bail!(
-                "{} takes part, is no elect, and knows of no priorities",
+                "{} takes part, is not an elect run, and knows no priorities",
                 foreign.candidate.id
             );
         }

@@ -41,7 +41,7 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
         let is_foreign = leader.entry.candidate.is_foreign();
         if is_foreign && plan.force.is_none() {
             bail!(
-                "{id} leads, is no elect, and cannot be asked: end it where it runs, or take its entry with --force"
+                "{id} leads and is not an elect run: end it where it runs, or remove its entry with --force"
             );
         }
         let request = request(ask.reason.as_deref());
@@ -51,7 +51,7 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
         if let Some(force) = plan.force {
             see_off(&client, &leader, force).await?;
         }
-        let was_asked = if is_foreign { "cannot be asked" } else { "was asked" };
+        let was_asked = if is_foreign { "is not an elect run" } else { "was asked" };
         let why = format!("{id} {was_asked}, and has not handed over yet");
         let end = client
             .wait_until_seen(&why, |seen| !is_led_by(&seen.survey, token) && is_settled(seen))
@@ -67,7 +67,7 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
             }
             None => {
                 client.log().warn(format_args!(
-                    "{why}: it will as soon as it can; --force is for one that does not answer"
+                    "{why}; it will once its command has ended. --force is for a leader that does not answer"
                 ));
                 Ok(NOT_ACQUIRED)
             }
@@ -77,7 +77,7 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
 
 fn nobody_leads(client: &ControlClient<'_>, is_paused: bool) -> anyhow::Result<u8> {
     if is_paused {
-        client.log().warn("the election is paused: nobody leads before elect resume");
+        client.log().warn("the election is paused: nobody leads until the pause ends");
     }
     say_who_leads(None)
 }
@@ -88,7 +88,7 @@ fn heir(survey: &Survey, name: &str) -> anyhow::Result<String> {
         survey.entries().map(|entry| &entry.candidate).find(|candidate| candidate.is_foreign())
     {
         bail!(
-            "{} takes part, is no elect, and stands back for nobody: --to cannot be kept",
+            "--to is not possible: {} takes part, is not an elect run, and stands back for nobody",
             foreign.id
         );
     }
@@ -96,11 +96,14 @@ fn heir(survey: &Survey, name: &str) -> anyhow::Result<String> {
     let known: Vec<_> = waiting.filter(|candidate| is_known_as(&candidate.id, name)).collect();
     match known[..] {
         [one] if one.priority == 0 => {
-            bail!("{} is of priority 0, and never leads: see elect priority", one.id)
+            bail!("{} has priority 0 and never leads: see `elect priority`", one.id)
         }
         [one] => Ok(one.id.clone()),
-        [] => bail!("nobody who waits has the id or label {name}: elect status shows who does"),
-        _ => bail!("{} who wait have the label {name}: name one of them by its id", known.len()),
+        [] => bail!("no waiting candidate has the id or label {name}: `elect status` shows them"),
+        _ => bail!(
+            "{} waiting candidates have the label {name}: name one of them by its id",
+            known.len()
+        ),
     }
 }
 
@@ -111,7 +114,7 @@ fn said(client: &ControlClient<'_>, survey: &Survey, heir: Option<&str>) -> anyh
     let leads = leader.map(|leader| leader.entry.candidate.id.as_str());
     match heir.filter(|heir| leads != Some(*heir)) {
         Some(heir) => {
-            client.log().warn(format_args!("{heir} was named, and did not come to lead"));
+            client.log().warn(format_args!("{heir}, which --to names, does not lead"));
             Ok(NOT_ACQUIRED)
         }
         None => Ok(code),
@@ -160,19 +163,19 @@ pub(super) async fn see_off(
         (None, _) => return Ok(()),
         (Some(Ending::WithItsProcess), _) => bail!("{}", last_of(&client.survey().await?, leader)),
         (Some(Ending::Never), _) => {
-            client
-                .log()
-                .warn(format_args!("the entry of {id} has no lease, and so no end: it is removed"));
+            client.log().warn(format_args!(
+                "removing the entry of {id}: it has no lease, and would never end"
+            ));
         }
         (Some(Ending::Within(_)), Force::IfDead) => bail!(
             "{id} has not handed over, and lives: its lease was renewed meanwhile. Give its command time, or end it {}; \
-             --even-if-alive takes its entry all the same, and two may lead then",
+             --even-if-alive removes its entry all the same, and two may lead then",
             place(candidate),
         ),
         (Some(Ending::Within(_)), Force::EvenIfAlive) => client.log().warn(format_args!(
-            "the promise is off: the entry of {id} is removed, which lives; {}",
+            "removing the entry of {id}, which lives: the promise is off; {}",
             if candidate.is_foreign() {
-                "it is no elect, and leads on beside the next one unless it looks"
+                "it is not an elect run, and goes on beside the next leader unless it checks"
             } else {
                 "its command is killed once it finds out, and until then two may run"
             }

@@ -7,7 +7,7 @@ use elect_api::{Boottime, Error, ErrorKind, Written};
 use super::leader_state::Stage;
 use super::patience::CallState;
 use super::{Call, Command, EndRecord, Machine, News, Phase, Verdict};
-use crate::guard::{Ended, signal_name};
+use crate::guard::{Ended, signal_name, told_to_end};
 
 impl Machine {
     /// Whether the command has done what is to be done once: then that is recorded first.
@@ -258,8 +258,4 @@ fn interrupted(signal: i32, ended: Ended) -> String {
         Ended::Signaled(by) if i32::from(by) == signal => told,
         _ => format!("{told}: {}", in_words(ended)),
     }
-}
-
-fn told_to_end(signal: i32) -> String {
-    format!("told to end by {}", signal_name(signal))
 }

@@ -31,7 +31,7 @@ const BROKEN: &[(&str, &str, &str)] = &[
     ("id: a/b\n", "1:5", "1 to 64 printable ASCII"),
     ("backend: /var/lib\n", "1:10", "for a directory write file:///DIR"),
     ("backend: abacus://here\n", "1:10", "this build of elect knows file"),
-    ("backend: STATE\nttl: 20s\n", "2:6", "its key to the profiles of other stores"),
+    ("backend: STATE\nttl: 20s\n", "2:6", "its key belongs in the profiles of other stores"),
     ("profiles:\n  a:\n    wait: never\n", "3:11", "write 500ms, 15s"),
     ("wait: 5s\nno-wait: true\n", "2:10", "`no-wait` (line 2) and `wait` (line 1)"),
     // Shapes.

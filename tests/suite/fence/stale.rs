@@ -31,7 +31,7 @@ fn whoever_was_replaced_is_refused(arena: &Arena) {
     for _ in 0..2 {
         let late =
             with_token(arena, "fence", old).args(["disk", "touch"]).arg(&ran).run().exits(124);
-        late.says(&format!("token {old} is stale: {new} has come for disk")).prints("");
+        late.says(&format!("token {old} is stale: {new} has passed the fence of disk")).prints("");
     }
     assert!(!ran.exists());
     // Another resource has not seen the new one.

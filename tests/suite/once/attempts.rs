@@ -84,7 +84,7 @@ fn a_run_that_is_asked_to_stop_counts(scene: &Scene) {
     scene.awaits("a\n");
     scene.elect("resign").arg("nightly").run().exits(0);
     first.wait().exits(124);
-    attempt(scene, "1", 3).exits(75).says("was ended by signal 15");
+    attempt(scene, "1", 3).exits(75).says("was ended by SIGTERM");
 }
 
 fn undone_it_may_be_tried_again(scene: &Scene) {
@@ -121,7 +121,7 @@ on_every_store! {
 fn attempts_are_of_a_key_and_of_one_run_each() {
     let scene = Scene::new(None);
     let run = || scene.elect("run").args(["-e", "nightly", "--once-attempts", "2"]);
-    run().arg("true").run().exits(125).says("--once-attempts means nothing without --once");
+    run().arg("true").run().exits(125).says("--once-attempts requires --once");
     let restarting = run().args(["--once", "a", "--restart", "on-failure", "true"]);
     restarting.run().exits(125).says("--once-attempts does not go with --restart");
     scene.once("a").args(["--once-attempts", "0", "true"]).run().exits(125).says("from 1 to 1000");

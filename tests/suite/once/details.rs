@@ -39,8 +39,8 @@ fn who_did_it_when_and_how_is_told(scene: &Scene) {
 
 fn a_key_that_is_undone_is_done_again(scene: &Scene) {
     let done = |args: &[&str]| scene.elect("done").arg("nightly").args(args).run();
-    done(&["today"]).exits(1).says("today of nightly is not done");
-    done(&["today", "--undo"]).exits(1).says("nothing to undo");
+    done(&["today"]).exits(1).says("no election nightly at ");
+    done(&["today", "--undo"]).exits(1).says("nothing to undo").says("no election nightly at ");
     for host in ["a", "b"] {
         scene.once("today").sh(BRIEF).arg(host).run().exits(0);
         was_done_already(scene.once("today").sh(BRIEF).arg("c").run());
@@ -58,8 +58,9 @@ fn a_key_that_is_undone_is_done_again(scene: &Scene) {
 fn what_is_recorded_by_hand_is_not_done(scene: &Scene) {
     let record =
         || scene.elect("done").args(["nightly", "today", "--record"]).run().exits(0).stdout;
-    assert_eq!(record(), "today of nightly is done\n");
-    assert_eq!(record(), "today of nightly was done before\n");
+    scene.once("yesterday").arg("true").run().exits(0);
+    assert_eq!(record(), "nightly: the key today is recorded as done\n");
+    assert_eq!(record(), "nightly: the key today is done already\n");
     was_done_already(scene.once("today").sh(BRIEF).arg("a").run());
     assert_eq!(scene.word(), "");
     let key = scene.key("today");
@@ -70,6 +71,21 @@ fn what_is_recorded_by_hand_is_not_done(scene: &Scene) {
     assert!(key["id"].as_str().is_some_and(|id| id.contains('@')), "{key}");
     scene.elect("pause").arg("nightly").run().exits(0);
     scene.elect("done").args(["nightly", "today", "--undo"]).run().exits(0);
+}
+
+/// What is recorded under a name stays there for good: that of a typo, too.
+fn nothing_is_recorded_under_a_name_that_nobody_uses(scene: &Scene) {
+    scene.once("monday").arg("true").run().exits(0);
+    let record = |more: &[&str]| {
+        let elect = scene.elect("done").args(["nigthly", "today", "--record"]);
+        elect.args(more).run()
+    };
+    let refused = record(&[]).exits(125).prints("").says("no election nigthly at ");
+    refused.says("did you mean nightly? --create records the key all the same");
+    let names = scene.elect("status").args(["-o", "json"]).run().exits(0).stdout;
+    assert!(!names.contains("nigthly"), "{names}");
+    record(&["--create"]).exits(0).prints("nigthly: the key today is recorded as done\n");
+    record(&[]).exits(0).prints("nigthly: the key today is done already\n");
 }
 
 /// It writes all that is done when it ends.
@@ -84,7 +100,7 @@ fn nothing_is_changed_while_somebody_leads(scene: &Scene) {
     scene.awaits_line(1);
     scene.raise("end");
     leader.wait().exits(0);
-    undoing.wait().exits(0).says("leads: waiting until it has ended");
+    undoing.wait().exits(0).says(" leads, and only a leader may write: waiting until it ends");
     scene.elect("done").args(["nightly", "yesterday"]).run().exits(1);
     scene.elect("done").args(["nightly", "today"]).run().exits(0);
 }
@@ -93,6 +109,7 @@ on_every_store! {
     who_did_it_when_and_how_is_told
     a_key_that_is_undone_is_done_again
     what_is_recorded_by_hand_is_not_done
+    nothing_is_recorded_under_a_name_that_nobody_uses
     nothing_is_changed_while_somebody_leads
 }
 
@@ -111,8 +128,8 @@ fn the_note_of_what_is_done_keeps_its_bytes() {
 #[test]
 fn a_change_is_of_one_key() {
     let done = |args: &[&str]| Scene::new(None).elect("done").arg("nightly").args(args).run();
-    done(&["--undo"]).exits(125).says("--undo means nothing without KEY");
-    done(&["--record"]).exits(125).says("--record means nothing without KEY");
+    done(&["--undo"]).exits(125).says("--undo requires KEY");
+    done(&["--record"]).exits(125).says("--record requires KEY");
     done(&["a", "--undo", "--record"]).exits(125).says("--undo does not go with --record");
 }
 

@@ -83,12 +83,12 @@ fn a_rest_ends_at_once_when_somebody_wants_an_end() {
     let mut elect = rest(&ground);
     elect.signal(Signal::SIGTERM);
     elect.wait().exits(128 + 15);
-    says(&ground, "SIGTERM ended the wait");
+    says(&ground, "told to end by SIGTERM");
     let ground = Ground::new();
     let elect = rest(&ground);
     ground.elect("resign").arg("job").run().exits(0);
     elect.wait().exits(124);
-    says(&ground, "asked to step down");
+    says(&ground, "giving leadership up: asked by ");
     let ground = Ground::new();
     let elect = rest(&ground);
     ground.elect("pause").arg("job").run().exits(0);

@@ -47,7 +47,7 @@ fn the_command_leads_an_election_that_is_its_slot(brand: Option<Brand>) {
     let history = hall.elect("history").args(["-o", "json", "job:1"]).run().exits(0).stdout;
     assert!(history.contains("exited with code 0"), "{history}");
     let whole = hall.elect("history").arg("job").run().exits(0);
-    whole.says("job has 2 slots, each with a history of its own: see job:0");
+    whole.says("job has 2 slots, each with its own history: see job:0");
     ended.says("leading job:0, token ").says("leading job:1, token ");
     let text = std::fs::read_to_string(outcome).expect("an outcome");
     let outcome: Value = serde_json::from_str(&text).expect("JSON");

@@ -60,7 +60,7 @@ fn a_slot_is_resigned_by_its_name(brand: Option<Brand>) {
     hall.wait_for_queue(&["next"]);
     hall.elect("resign").arg("job:2").run().exits(0);
     let (third, _end) = all.remove(2);
-    third.wait().exits(124).says("asked to step down");
+    third.wait().exits(124).says("giving leadership up: asked by ");
     assert_eq!(hall.wait_for_run("next").0, 2);
     end.raise();
     next.wait().exits(0);

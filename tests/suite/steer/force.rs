@@ -116,7 +116,7 @@ fn on_the_local_disk_the_process_is_named_that_has_the_lock() {
 fn the_second_word_alone_is_refused() {
     let arena = Arena::on(Ground::File);
     let alone = arena.elect("resign").args(["job", "--even-if-alive"]);
-    alone.run().exits(125).says("--even-if-alive means nothing without --force");
+    alone.run().exits(125).says("--even-if-alive requires --force");
 }
 
 fn an_entry_without_a_lease_is_removed(peer: Peer) {
@@ -125,7 +125,7 @@ fn an_entry_without_a_lease_is_removed(peer: Peer) {
     let mut elect = arena.elect(&arena.oracle.stamper("elect")).spawn();
     foreign::wait_for_waiter(&arena);
     let forced = arena.about("resign").arg("--force").run().exits(0);
-    let forced = forced.says("the entry of hand has no lease, and so no end: it is removed");
+    let forced = forced.says("removing the entry of hand: it has no lease");
     assert!(forced.stdout.contains(" leads, token "), "{}", forced.stdout);
     arena.oracle.wait_for_run("elect");
     elect.signal(Signal::SIGTERM);
@@ -149,7 +149,12 @@ fn a_program_that_is_no_elect_loses_its_entry_by_the_second_word_only() {
     let force = || arena.about("resign").arg("--force");
     force().run().exits(125).says("lives").says("end it where it runs").prints("");
     assert!(arena.oracle.newest("elect").is_none());
-    force().arg("--even-if-alive").run().exits(0).says("the promise is off").says("is no elect");
+    force()
+        .arg("--even-if-alive")
+        .run()
+        .exits(0)
+        .says("the promise is off")
+        .says("is not an elect run");
     arena.oracle.wait_for_run("elect");
     end.raise();
     peer.wait();

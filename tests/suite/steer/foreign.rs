@@ -28,9 +28,13 @@ fn goes_on_until_it_ends(peer: Peer) {
     let (arena, end, peer, mut elect) = stage(peer);
     let leader = arena.status()["leader"].take();
     assert!(leader["host"].is_null() && leader["id"].is_string(), "{leader}");
-    arena.about("resign").run().exits(125).says("is no elect").prints("");
+    arena.about("resign").run().exits(125).says("is not an elect run").prints("");
     let pause = || arena.about("pause");
-    pause().args(["--timeout", "0"]).run().exits(75).says("is no elect, and knows of no pause");
+    pause()
+        .args(["--timeout", "0"])
+        .run()
+        .exits(75)
+        .says("is not an elect run, and knows no pause");
     let status = arena.status();
     assert_eq!(
         (&status["leader"]["id"], &status["leader"]["token"]),
@@ -79,7 +83,7 @@ fn what_it_would_not_keep_is_refused(peer: Peer) {
     let mut preempt = Running::new(preempt.spawn().expect("elect starts"));
     eventually("the reason", || {
         let said = std::fs::read_to_string(log.path()).ok()?;
-        said.contains("is no elect, and knows of no priorities").then_some(())
+        said.contains("is not an elect run, and knows no priorities").then_some(())
     });
     assert!(arena.oracle.newest("elect").is_none() && arena.oracle.newest("preempt").is_none());
     preempt.signal(Signal::SIGTERM);

@@ -18,8 +18,8 @@ fn what_would_be_lost_is_shown_and_goes_with_a_yes(arena: &Arena) {
     let script = "exec \"$ELECT\" put cursor 5";
     let leader = arena.elect("run").args(["-e", "nightly", "--id", "one", "--once", "monday"]);
     leader.env("ELECT", env!("CARGO_BIN_EXE_elect")).sh(script).run().exits(0);
-    let shown = forget(&["nightly"]).exits(125).says("--yes removes it").stdout;
-    assert!(shown.contains("nightly: 1 key of what is done once, the last monday\n"), "{shown}");
+    let shown = forget(&["nightly"]).exits(1).says("nothing is removed: --yes removes all").stdout;
+    assert!(shown.contains("nightly: 1 --once key, the last monday\n"), "{shown}");
     assert!(shown.contains("nightly: 1 value: cursor\n"), "{shown}");
     assert!(names(arena).contains("nightly"));
     let gone = forget(&["nightly", "--yes"]).exits(0).is_quiet().stdout;
@@ -34,11 +34,11 @@ fn what_would_be_lost_is_shown_and_goes_with_a_yes(arena: &Arena) {
 fn who_is_in_it_or_has_paused_it_keeps_it(arena: &Arena) {
     let forget = || arena.elect("forget").args(["job", "--yes"]).run();
     let mut one = arena.leader("one", 15);
-    forget().exits(125).says("somebody is in job: one-").prints("");
+    forget().exits(125).says("job has candidates: one-").prints("");
     one.signal(nix::sys::signal::Signal::SIGTERM);
     one.wait();
     arena.elect("pause").args(["job", "--create"]).run().exits(0);
-    forget().exits(125).says("job is paused by ").says("elect resume ends that");
+    forget().exits(125).says("job is paused by ").says("elect resume job");
     assert!(names(arena).contains("job"));
     arena.elect("resume").arg("job").run().exits(0);
     forget();
@@ -53,6 +53,8 @@ fn fences_need_a_word_of_their_own(arena: &Arena) {
     };
     fence("7").exits(0);
     fence("6").exits(124);
+    forget(&["job"]).exits(1).says("nothing is removed: --yes --fences removes all");
+    forget(&["job", "--fences"]).exits(1).says("nothing is removed: --yes removes all");
     forget(&["job", "--yes"])
         .exits(125)
         .says("has a fence of bucket")

@@ -18,6 +18,7 @@ on_each_store! {
     an_end_is_that_of_the_last_pause
     whoever_waits_for_a_pause_is_told_that_somebody_has_ended_it
     a_pause_ends_the_waiting_for_another_leader
+    a_pause_does_not_count_as_leadership
 }
 
 fn pause(arena: &Arena, words: &[&str]) -> Elect {
@@ -36,7 +37,7 @@ fn nobody_leads_while_it_is_paused(arena: &Arena) {
     arena.wait_for_waiter("two");
     pause(arena, &["--reason", "disk is full"]).run().exits(0).prints(PAUSED);
     // It has ended when that was said.
-    assert_eq!(one.wait().exits(124).says("step down: paused by ").stdout, "");
+    assert_eq!(one.wait().exits(124).says("giving leadership up: paused by ").stdout, "");
     eventually("two to be the next", || {
         let status = arena.status();
         assert!(status["leader"].is_null(), "{status}");
@@ -122,7 +123,7 @@ fn a_pause_with_an_end_ends_by_itself(arena: &Arena) {
     let paused = pause(arena, &["--for", "3s", "--reason", "deploy"]).run().exits(0);
     let until = paused.stdout.strip_prefix("job is paused until ").expect("an end");
     let until = until.strip_suffix(": nobody leads\n").expect("an end").to_owned();
-    leader.wait().exits(124).says(&format!("step down: paused until {until} by "));
+    leader.wait().exits(124).says(&format!("giving leadership up: paused until {until} by "));
     let next = arena.candidate_with("two", 15, |it| it.arg("-v"));
     arena.wait_for_waiter("two");
     let status = arena.status();
@@ -166,6 +167,26 @@ fn an_end_is_that_of_the_last_pause(arena: &Arena) {
     let nearer = pause(arena, &["--for", "1h"]).env("ELECT_UNTIL", "2999-01-01T00:00:00Z");
     nearer.run().exits(0);
     assert!(until().as_str().is_some_and(|until| !until.starts_with("2999")), "{}", until());
+}
+
+/// A candidate that keeps its place through a pause has won before it, and leads nobody until it ends.
+fn a_pause_does_not_count_as_leadership(arena: &Arena) {
+    pause(arena, &[]).run().exits(0);
+    let _one = arena.candidate("one", 15);
+    arena.wait_for_waiter("one");
+    // A start within a second of the win is as good as one at once.
+    let now = || stamp::read(stamp::display()).expect("a time");
+    let came = now();
+    eventually("a pause that shows", || {
+        now().duration_since(came).is_ok_and(|it| it > Duration::from_millis(1500)).then_some(())
+    });
+    let resumed = now();
+    resume(arena);
+    arena.wait_for_leader("one");
+    eventually("the start of its command", || {
+        let since = arena.status()["leader"]["since"].as_str().map(humantime::parse_rfc3339);
+        since.is_some_and(|since| since.expect("a time") >= resumed).then_some(())
+    });
 }
 
 #[test]

@@ -271,12 +271,12 @@ fn what_is_named_wrongly_is_refused(arena: &Arena) {
     let (first, second) = (arena.candidate("two", LONG), arena.candidate("two", LONG));
     eventually("all to wait", || (arena.status()["waiting"].as_array()?.len() == 3).then_some(()));
     let resign = |to: &str| arena.elect("resign").args(["job", "--to", to]).run().exits(125);
-    resign("nobody").says("nobody who waits has the id or label nobody");
-    resign("two").says("2 who wait have the label two");
-    resign("idle").says("is of priority 0, and never leads");
+    resign("nobody").says("no waiting candidate has the id or label nobody");
+    resign("two").says("2 waiting candidates have the label two");
+    resign("idle").says("has priority 0 and never leads");
     let priority =
         |id: &str, to: &str| arena.elect("priority").args(["job", id, to]).run().exits(125);
-    priority("nobody", "7").says("nobody in job has the id or label nobody");
+    priority("nobody", "7").says("no candidate of job has the id or label nobody");
     priority("two", "1000001").says("0 to 1000000, or own");
     let said = arena.elect("resign").args(["job", "--to", "one"]).run().exits(0);
     assert!(said.stdout.starts_with("one-"), "{}", said.stdout);
@@ -304,7 +304,7 @@ fn an_observer_alone_keeps_nobody_away_who_does_not_wait(arena: &Arena) {
 }
 
 fn whoever_drains_the_last_candidate_is_told(arena: &Arena) {
-    const NOBODY: &str = "warning: no candidate of a priority above 0 is left";
+    const NOBODY: &str = "warning: no candidate with a priority above 0 is left";
     let mut crowd = Crowd::new(arena);
     crowd.join("one", 100, LONG);
     arena.wait_for_leader("one");

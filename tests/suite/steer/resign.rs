@@ -70,7 +70,11 @@ fn a_command_that_takes_its_time_is_waited_for(arena: &Arena) {
     let one = arena.run_with("one", 15, |it| it, script);
     arena.wait_for_leader("one");
     let ended = resign(arena, &["--timeout", "0"]).run().exits(75);
-    ended.says("has not handed over yet: it will as soon as it can; --force is for one").prints("");
+    ended
+        .says(
+            "has not handed over yet; it will once its command has ended. --force is for a leader",
+        )
+        .prints("");
     eventually("the request", || arena.path("record.asked").exists().then_some(()));
     let waiting = resign(arena, &[]).spawn();
     std::fs::write(arena.path("record.end"), "").unwrap();
@@ -82,8 +86,8 @@ fn a_command_that_takes_its_time_is_waited_for(arena: &Arena) {
 
 #[test]
 fn whoever_waits_for_more_than_a_moment_is_told_for_what() {
-    let asked = "was asked, and has not handed over yet; waiting for that";
-    let paused = "the election is paused; whoever leads has not ended yet; waiting for that";
+    let asked = " was asked, and has not handed over yet";
+    let paused = "waiting: the election is paused, and its leader has not stopped yet";
     for (words, what) in [
         (&["priority", "job", "us", "0"][..], asked),
         (&["resign", "job"], asked),

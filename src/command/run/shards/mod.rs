@@ -274,7 +274,7 @@ impl Member<'_> {
             libc::SIGTSTP => _ = guard::stop(Whom::Ourselves),
             libc::SIGINT | libc::SIGQUIT | libc::SIGTERM => {
                 self.verdict.get_or_insert(Verdict::Interrupted(signal));
-                self.leave_roster("a signal has ended elect");
+                self.leave_roster(&guard::told_to_end(signal));
                 self.pass_on(signal);
             }
             signal => self.pass_on(signal),

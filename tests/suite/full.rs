@@ -87,7 +87,7 @@ fn a_zookeeper_that_refuses_writes_is_a_failed_store() {
 /// Without their servers: what is refused is the entry, and all else is answered.
 #[cfg(feature = "sim")]
 mod simulated {
-    use elect_testkit::sim::{Effect, Expiry, Kind, Op, Options, Rule, SimServer};
+    use elect_testkit::sim::{Effect, Kind, Op, Options, Rule, SimServer};
 
     use super::{Elect, fails};
 
@@ -96,8 +96,8 @@ mod simulated {
         let server = SimServer::start(&Options::new(Kind::Queue));
         server.controls().add(Rule::new(Effect::Refuse).op(Op::Enter).op(Op::Orders));
         fails(&server.url(), "the simulated store refuses");
-        for expiry in [Expiry::Store, Expiry::Holder] {
-            let server = SimServer::start(&Options::new(Kind::Record(expiry)));
+        for kind in [Kind::Record, Kind::Race] {
+            let server = SimServer::start(&Options::new(kind));
             server.controls().add(Rule::new(Effect::Refuse).op(Op::Enter));
             let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
             let elect = elect.args(["run", "-b", &server.url(), "-e", "job", "-q"]);

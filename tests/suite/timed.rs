@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use elect_api::ElectionName;
 use elect_testkit::program::{Elect, eventually};
-use elect_testkit::sim::{Cause, Effect, Expiry, Kind, Op, Options, Rule, SimServer};
+use elect_testkit::sim::{Cause, Effect, Kind, Op, Options, Rule, SimServer};
 
 use crate::support::{Ground, run_at};
 
-const KINDS: [Kind; 3] = [Kind::Queue, Kind::Record(Expiry::Store), Kind::Record(Expiry::Holder)];
+const KINDS: [Kind; 3] = [Kind::Queue, Kind::Record, Kind::Race];
 
 fn run(server: &SimServer, id: &str) -> Elect {
     run_at(&server.url(), id)

@@ -1,7 +1,7 @@
 //! A store in which whoever asks first leads: what needs an order is refused there, with the reason.
 
 use elect_testkit::program::{Elect, Ended};
-use elect_testkit::sim::{Expiry, Kind, Options, SimServer};
+use elect_testkit::sim::{Kind, Options, SimServer};
 
 const WHY: &str = "needs a store in which candidates queue; in sim the first to ask leads";
 
@@ -17,36 +17,36 @@ fn is_refused(ended: Ended, what: &str) {
 
 #[test]
 fn what_needs_an_order_is_refused_by_a_store_that_races() {
-    for expiry in [Expiry::Store, Expiry::Holder] {
-        let server = SimServer::start(&Options::new(Kind::Record(expiry)));
-        for (flags, what) in [
-            (&["--priority", "5"][..], "--priority"),
-            (&["--priority", "0"], "--priority"),
-            (&["--preempt"], "--preempt"),
-            (&["--preempt-after", "1s"], "--preempt"),
-            (&["--slots", "2"], "--slots"),
-            (&["--shards", "2"], "--shards"),
-        ] {
-            let run = elect(&server, &["run", "-e", "job"]).args(flags).sh("echo ran");
-            is_refused(run.clone().run(), what);
-            is_refused(run.arg("-n").run(), what);
-        }
-        for flags in [&["--priority", "5"][..], &["--preempt"]] {
-            is_refused(elect(&server, &["sidecar", "-e", "job"]).args(flags).run(), flags[0]);
-        }
-        let variable = elect(&server, &["run", "-e", "job", "true"]).env("ELECT_PRIORITY", "5");
-        is_refused(variable.run().says("ELECT_PRIORITY"), "--priority");
-        is_refused(elect(&server, &["priority", "job", "web", "0"]).run(), "elect priority");
-        is_refused(elect(&server, &["resign", "job", "--to", "web"]).run(), "--to");
-        elect(&server, &["run", "-e", "job", "true"]).run().exits(0).is_silent();
+    let server = SimServer::start(&Options::new(Kind::Race));
+    for (flags, what) in [
+        (&["--priority", "5"][..], "--priority"),
+        (&["--priority", "0"], "--priority"),
+        (&["--preempt"], "--preempt"),
+        (&["--preempt-after", "1s"], "--preempt"),
+        (&["--slots", "2"], "--slots"),
+        (&["--shards", "2"], "--shards"),
+    ] {
+        let run = elect(&server, &["run", "-e", "job"]).args(flags).sh("echo ran");
+        is_refused(run.clone().run(), what);
+        is_refused(run.arg("-n").run(), what);
     }
+    for flags in [&["--priority", "5"][..], &["--preempt"]] {
+        is_refused(elect(&server, &["sidecar", "-e", "job"]).args(flags).run(), flags[0]);
+    }
+    let variable = elect(&server, &["run", "-e", "job", "true"]).env("ELECT_PRIORITY", "5");
+    is_refused(variable.run().says("ELECT_PRIORITY"), "--priority");
+    is_refused(elect(&server, &["priority", "job", "web", "0"]).run(), "elect priority");
+    is_refused(elect(&server, &["resign", "job", "--to", "web"]).run(), "--to");
+    elect(&server, &["run", "-e", "job", "true"]).run().exits(0).is_silent();
 }
 
 #[test]
 fn a_store_that_queues_takes_all_of_it() {
-    let server = SimServer::start(&Options::new(Kind::Queue));
-    for flags in [&["--priority", "5"][..], &["--preempt"], &["--slots", "2"]] {
-        let run = elect(&server, &["run", "-e", &format!("job{}", flags[0])]);
-        run.args(flags).sh("echo ran").run().exits(0).prints("ran\n");
+    for kind in [Kind::Queue, Kind::Record] {
+        let server = SimServer::start(&Options::new(kind));
+        for flags in [&["--priority", "5"][..], &["--preempt"], &["--slots", "2"]] {
+            let run = elect(&server, &["run", "-e", &format!("job{}", flags[0])]);
+            run.args(flags).sh("echo ran").run().exits(0).prints("ran\n");
+        }
     }
 }

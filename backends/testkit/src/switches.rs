@@ -86,6 +86,8 @@ parts! {
     TicketAfter = "ticket-after",
     /// Giving up no entry but the one that a ticket is for.
     TicketOwn = "ticket-own",
+    /// Counting the time for which a record is unchanged from the second look on.
+    SecondLook = "second-look",
     /// Taking a lost reply for "perhaps", not for "no".
     Ambiguity = "ambiguity",
     /// Waking one waiter at a change, the next.

@@ -1,7 +1,7 @@
 //! The laws of the contract, on simulated stores of each kind.
 
 use elect_testkit::Servers;
-use elect_testkit::sim::{Expiry, Kind, SimBench};
+use elect_testkit::sim::{Kind, SimBench};
 
 mod queue {
     use super::{Kind, Servers, SimBench};
@@ -13,21 +13,21 @@ mod queue {
     elect_testkit::conformance!(bench);
 }
 
-mod record_that_the_store_ends {
-    use super::{Expiry, Kind, Servers, SimBench};
+mod record {
+    use super::{Kind, Servers, SimBench};
 
     async fn bench(_: Servers) -> SimBench {
-        SimBench::in_process(Kind::Record(Expiry::Store))
+        SimBench::in_process(Kind::Record)
     }
 
     elect_testkit::conformance!(bench);
 }
 
-mod record_that_contenders_end {
-    use super::{Expiry, Kind, Servers, SimBench};
+mod race {
+    use super::{Kind, Servers, SimBench};
 
     async fn bench(_: Servers) -> SimBench {
-        SimBench::in_process(Kind::Record(Expiry::Holder))
+        SimBench::in_process(Kind::Race)
     }
 
     elect_testkit::conformance!(bench);
@@ -38,6 +38,16 @@ mod queue_in_a_process_of_its_own {
 
     async fn bench(_: Servers) -> SimBench {
         SimBench::as_server(Kind::Queue)
+    }
+
+    elect_testkit::conformance!(bench);
+}
+
+mod record_in_a_process_of_its_own {
+    use super::{Kind, Servers, SimBench};
+
+    async fn bench(_: Servers) -> SimBench {
+        SimBench::as_server(Kind::Record)
     }
 
     elect_testkit::conformance!(bench);

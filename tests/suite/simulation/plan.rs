@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use elect::election::machine::{Counting, Restarts};
 use elect_api::Candidate;
-use elect_testkit::sim::{Expiry, Kind, Options};
+use elect_testkit::sim::{Kind, Options};
 
 /// How long a game is played with faults.
 const PLAY: Duration = Duration::from_secs(300);
@@ -107,8 +107,8 @@ const fn kind(drawn: u8) -> (Kind, bool) {
     match drawn {
         0 | 1 => (Kind::Queue, false),
         2 => (Kind::Queue, true),
-        3 => (Kind::Record(Expiry::Store), false),
-        _ => (Kind::Record(Expiry::Holder), false),
+        3 => (Kind::Race, false),
+        _ => (Kind::Record, false),
     }
 }
 

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use super::controls::Steer;
 use super::message::{Ask, Envelope, Reply, Request};
 use super::service::{CallId, Command, Outcome, Service};
-use super::store::SimStore;
+use super::store;
 use super::transport::Transport;
 use super::{Clock, Controls, Kind, Options};
 
@@ -39,7 +39,7 @@ impl Sim {
     /// A new connection to it.
     pub fn connect(&self) -> Box<dyn Store> {
         let transport = Arc::clone(&self.inner);
-        Box::new(SimStore::new(transport, self.kind, format!("sim:{}", self.kind.query())))
+        store::connect(transport, self.kind, format!("sim:{}", self.kind.query()))
     }
 
     /// The hand on it.

@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use elect_api::{Candidate, ElectionName, Key};
+use elect_record::{Document, Listing, Record, Stored, Swapped};
 use serde::{Deserialize, Serialize};
 
 use super::StoreTime;
@@ -25,7 +26,7 @@ pub enum Op {
     Enter,
     /// To keep an entry, waiting or leading, and to prove it.
     Renew,
-    /// To see who has the record.
+    /// To see who leads and who waits, as a candidate: where there are documents.
     Look,
     /// To give an entry up.
     Leave,
@@ -52,6 +53,8 @@ pub enum Request {
     UnderControl,
     /// Of which elections something is kept.
     Remembered,
+    /// Documents: the records of all elections.
+    Records,
     /// Something about one election.
     In(ElectionName, Ask),
 }
@@ -67,7 +70,7 @@ pub enum Ask {
     RenewByWrite(u64),
     /// Queue: end the entry with this nonce for good, also if its making is still under way.
     Leave(u64),
-    /// End the entry that has this token, whoever has it.
+    /// Queue: end the entry that has this token, whoever has it.
     Remove(u64),
     /// Queue: answer when an entry is gone, or when the orders have another version than this.
     AwaitEnd {
@@ -76,26 +79,28 @@ pub enum Ask {
         /// That of the orders.
         orders: u64,
     },
-    /// Record: what it says.
-    Read,
-    /// Record: write this, if its version is still the expected one.
-    Swap {
-        /// The version that it must have; 0 is that of a record that does not exist.
-        expect: u64,
-        /// Who has it from now on, for a whole TTL.
-        bid: Option<Bid>,
+    /// Documents: what one says.
+    ReadDocument(elect_record::Name),
+    /// Documents: write one, if its version is still the expected one.
+    SwapDocument {
+        /// Which.
+        name: elect_record::Name,
+        /// The version that it must have; 0 is that of one which does not exist.
+        expected: u64,
+        /// What it is to say.
+        document: Box<Document>,
     },
-    /// Record: answer when it is not held with this token any more, or when the orders have another version
-    /// than this.
-    AwaitChange {
-        /// That of the holder; 0 is not held.
-        token: u64,
-        /// That of the orders.
-        orders: u64,
-    },
-    /// Who leads and who waits.
+    /// Documents: remove one if it has this version.
+    RemoveDocument(elect_record::Name, u64),
+    /// Documents: the record and the waiters.
+    ListDocuments,
+    /// Documents: answer when one has another version than this.
+    AwaitDocument(elect_record::Name, u64),
+    /// Documents: answer when any was written or removed after this revision.
+    AwaitAnyDocument(u64),
+    /// Queue: who leads and who waits.
     Survey,
-    /// Remove all that there is of the election, if nobody is in it.
+    /// Queue: remove all that there is of the election, if nobody is in it.
     Forget {
         /// Also if it has fences.
         fences: bool,
@@ -189,10 +194,14 @@ pub enum Reply {
     },
     /// Queue: there is no such entry any more.
     Left,
-    /// Record: written; this is what it says now.
-    Swapped(Record),
-    /// Record: nothing was written; this is what it says.
-    Stands(Record),
+    /// What a document says, if it is there.
+    Document(Option<Box<Stored>>),
+    /// Whether a document is written.
+    Swapped(Swapped),
+    /// Who is in an election.
+    Documents(Listing),
+    /// The records of all elections.
+    Records(Vec<(ElectionName, Record)>),
     /// What a cell says: now that it was written, or if it was only to be read.
     Cell(Slip),
     /// The cell is not written: it has another version.
@@ -236,28 +245,6 @@ pub struct Place {
     pub is_new: bool,
     /// The term of the store's leader, as the member knows it that answers; `None` where the store shows none.
     pub term: Option<u64>,
-}
-
-/// What a record says.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
-    /// Another one after each change; 0 where it does not exist.
-    pub version: u64,
-    /// Who has it.
-    pub holder: Option<Holder>,
-    /// What is asked of everybody; it stands beside the record.
-    pub orders: Slip,
-}
-
-/// Who has a record.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Holder {
-    /// The nonce of its bid.
-    pub nonce: u64,
-    /// The revision by which it got it.
-    pub token: u64,
-    /// The length of its lease.
-    pub ttl: Duration,
 }
 
 /// What a cell says.

@@ -22,7 +22,7 @@
 //! As a server, for the program itself, built with its feature `sim`:
 //!
 //! ```text
-//! let server = SimServer::start(&Options::new(Kind::Record(Expiry::Holder)));
+//! let server = SimServer::start(&Options::new(Kind::Record));
 //! Elect::new(binary).args(["run", "-b", &server.url(), "--id", "x", ...]).spawn();
 //! let rule = server.controls().add(Rule::new(Effect::LoseRequest).client("x"));
 //! eventually("a lost renewal", || (server.controls().hits(rule) > 0).then_some(()));
@@ -33,12 +33,12 @@ mod bench;
 mod cells;
 mod controls;
 mod digits;
+mod documents;
 mod launch;
 mod local;
 mod message;
 mod options;
 mod queue_seat;
-mod record_seat;
 mod remote;
 mod rules;
 mod server;
@@ -56,10 +56,9 @@ pub use controls::Controls;
 pub use launch::SimServer;
 pub use local::Sim;
 pub use message::{
-    Arrival, Ask, Bid, Cause, Envelope, Holder, Line, Op, Place, Record, Reply, Request, Tally,
-    Tenure,
+    Arrival, Ask, Bid, Cause, Envelope, Line, Op, Place, Reply, Request, Tally, Tenure,
 };
-pub use options::{Expiry, Kind, Options};
+pub use options::{Kind, Options};
 pub use remote::connect;
 pub use rules::{Effect, Rule, RuleId};
 pub use server::serve;

@@ -10,26 +10,19 @@ use super::Rate;
 pub enum Kind {
     /// Ordered entries, each with a lease of its own, as in etcd and `ZooKeeper`.
     Queue,
-    /// One record that is changed by compare-and-swap.
-    Record(Expiry),
-}
-
-/// Who ends the lease on a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Expiry {
-    /// The store, by its clock, as Consul does.
-    Store,
-    /// Any contender that saw the record unchanged for the holder's recorded TTL on its own clock,
-    /// as in Kubernetes and S3: the store knows no time.
-    Holder,
+    /// Documents that are changed by compare-and-swap, as in Kubernetes and S3: the store knows no time. Those who wait
+    /// have one each.
+    Record,
+    /// The same, where only the leader has one.
+    Race,
 }
 
 impl Kind {
     /// Who is next in such a store.
     pub const fn order(self) -> Order {
         match self {
-            Self::Queue => Order::Queue,
-            Self::Record(_) => Order::Race,
+            Self::Queue | Self::Record => Order::Queue,
+            Self::Race => Order::Race,
         }
     }
 
@@ -37,8 +30,8 @@ impl Kind {
     pub const fn query(self) -> &'static str {
         match self {
             Self::Queue => "?kind=queue",
-            Self::Record(Expiry::Store) => "?kind=record",
-            Self::Record(Expiry::Holder) => "?kind=record&expiry=holder",
+            Self::Record => "?kind=record",
+            Self::Race => "?kind=record&order=race",
         }
     }
 }

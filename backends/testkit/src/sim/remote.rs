@@ -7,17 +7,17 @@ use async_trait::async_trait;
 use elect_api::{Error, ErrorKind, Store};
 use tokio::net::UnixStream;
 
+use super::Kind;
 use super::controls::Steer;
 use super::message::{Envelope, Reply};
 use super::server::{Answer, Line};
 use super::service::{Command, Outcome};
-use super::store::SimStore;
+use super::store;
 use super::transport::Transport;
-use super::{Expiry, Kind};
 use crate::program::PATIENCE;
 
 /// Gets ready to use the simulated store at a URL: `sim:///PATH/OF/SOCKET`, and behind it
-/// `?kind=queue`, which is the default, `?kind=record` or `?kind=record&expiry=holder`.
+/// `?kind=queue`, which is the default, `?kind=record` or `?kind=record&order=race`.
 ///
 /// # Errors
 /// [`Unfit`](ErrorKind::Unfit) if the URL means no such store.
@@ -27,12 +27,12 @@ pub fn connect(url: &str) -> Result<Box<dyn Store>, Error> {
     let (path, query) = rest.split_once('?').unwrap_or((rest, "kind=queue"));
     let kind = match query {
         "kind=queue" => Kind::Queue,
-        "kind=record" => Kind::Record(Expiry::Store),
-        "kind=record&expiry=holder" => Kind::Record(Expiry::Holder),
+        "kind=record" => Kind::Record,
+        "kind=record&order=race" => Kind::Race,
         _ => return Err(unfit()),
     };
     let transport = Arc::new(Socket::new(path.as_ref()));
-    Ok(Box::new(SimStore::new(transport, kind, url.to_owned())))
+    Ok(store::connect(transport, kind, url.to_owned()))
 }
 
 /// The socket of a server. Each request has a connection of its own: dropping a call closes it, so that
@@ -141,7 +141,7 @@ mod tests {
             "sim:///a/b",
             "sim:///a?kind=queue",
             "sim:///a?kind=record",
-            "sim:///a?kind=record&expiry=holder",
+            "sim:///a?kind=record&order=race",
         ] {
             assert_eq!(connect(good).expect("a store").profile().location, good);
         }

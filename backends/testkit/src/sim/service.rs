@@ -2,9 +2,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use elect_api::{Boottime, ElectionName};
+use elect_record::{Listing, Swapped};
 use serde::{Deserialize, Serialize};
 
-use super::message::{Ask, Envelope, Name, Record, Reply, Request, Slip, Tally, Tenure, When};
+use super::message::{Ask, Envelope, Name, Reply, Request, Slip, Tally, Tenure, When};
 use super::rules::Rules;
 use super::{Effect, Op, Options, Rule, RuleId, StoreTime, World};
 
@@ -453,12 +454,12 @@ impl Service {
         };
         let orders = self.world.orders(election);
         match ask {
-            // No write ever expects this version.
-            Ask::Read | Ask::Swap { .. } => {
-                Reply::Stands(Record { version: u64::MAX, holder: None, orders })
-            }
+            Ask::ReadDocument(_) | Ask::AwaitDocument(..) => Reply::Document(None),
+            Ask::ListDocuments => Reply::Documents(Listing::default()),
+            Ask::SwapDocument { .. } => Reply::Swapped(Swapped::No),
+            Ask::RemoveDocument(..) => Reply::Left,
             Ask::AwaitEnd { .. }
-            | Ask::AwaitChange { .. }
+            | Ask::AwaitAnyDocument(_)
             | Ask::AwaitCell(..)
             | Ask::AwaitSight(_) => Reply::Changed,
             Ask::ReadCell(Name::Control) => Reply::Cell(orders),

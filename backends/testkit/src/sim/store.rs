@@ -6,25 +6,37 @@ use elect_api::{
     Cadence, Candidate, Cell, ElectionName, Entry, Error, ErrorKind, If, Keys, Leader, Lease,
     Profile, Removal, Renewed, Scope, Seat, Store, Survey, Token, Versioned, Wake, Written,
 };
+use elect_record::RecordStore;
 
+use super::documents::SimDocuments;
 use super::message::{Arrival, Ask, Bid, Envelope, Line, Name, Op, Reply, Request};
 use super::queue_seat::QueueSeat;
-use super::record_seat::{self, RecordSeat};
 use super::transport::{Link, Transport, send, unexpected};
-use super::{Expiry, Kind, cells, ticket};
+use super::{Kind, cells, ticket};
 
-/// The client of a simulated store, which keeps the laws as the client of a real one has to.
-pub(super) struct SimStore {
+/// The client of a simulated store of this kind, which keeps the laws as the client of a real one has to.
+pub(super) fn connect(
     transport: Arc<dyn Transport>,
     kind: Kind,
     location: String,
+) -> Box<dyn Store> {
+    let lease = Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8 });
+    let profile = Profile::new(super::SCHEME, location, lease, kind.order());
+    match kind {
+        Kind::Queue => Box::new(SimStore { transport, profile }),
+        Kind::Record | Kind::Race => {
+            Box::new(RecordStore::new(SimDocuments::new(transport, profile)))
+        }
+    }
+}
+
+/// The client of a simulated queue.
+struct SimStore {
+    transport: Arc<dyn Transport>,
+    profile: Profile,
 }
 
 impl SimStore {
-    pub(super) fn new(transport: Arc<dyn Transport>, kind: Kind, location: String) -> Self {
-        Self { transport, kind, location }
-    }
-
     fn link(&self, election: &ElectionName, client: &str) -> Link {
         Link {
             transport: Arc::clone(&self.transport),
@@ -37,8 +49,7 @@ impl SimStore {
 #[async_trait]
 impl Store for SimStore {
     fn profile(&self) -> Profile {
-        let lease = Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8 });
-        Profile::new(super::SCHEME, self.location.clone(), lease, self.kind.order())
+        self.profile.clone()
     }
 
     async fn open(
@@ -49,12 +60,7 @@ impl Store for SimStore {
     ) -> Result<Box<dyn Seat>, Error> {
         let link = self.link(election, &candidate.id);
         let application = Application { candidate: candidate.clone(), ttl, arrived: None };
-        Ok(match self.kind {
-            Kind::Queue => Box::new(QueueSeat::new(link, application)),
-            Kind::Record(expiry) => {
-                Box::new(RecordSeat::new(link, application, expiry == Expiry::Holder))
-            }
-        })
+        Ok(Box::new(QueueSeat::new(link, application)))
     }
 
     async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
@@ -66,15 +72,10 @@ impl Store for SimStore {
 
     async fn remove(&self, election: &ElectionName, what: Removal<'_>) -> Result<(), Error> {
         let link = self.link(election, "");
-        let (op, ask) = match (what, self.kind) {
-            (Removal::Crashed(ticket), Kind::Queue) => {
-                (Op::Redeem, Ask::Leave(ticket::nonce(ticket)?))
-            }
-            (Removal::Crashed(ticket), Kind::Record(_)) => {
-                return record_seat::redeem(&link, ticket::nonce(ticket)?).await;
-            }
-            (Removal::Leader(token), _) => (Op::Leave, Ask::Remove(token.get())),
-            (Removal::Everything { fences }, _) => (Op::Leave, Ask::Forget { fences }),
+        let (op, ask) = match what {
+            Removal::Crashed(ticket) => (Op::Redeem, Ask::Leave(ticket::nonce(ticket)?)),
+            Removal::Leader(token) => (Op::Leave, Ask::Remove(token.get())),
+            Removal::Everything { fences } => (Op::Leave, Ask::Forget { fences }),
         };
         match link.ask(op, ask).await? {
             Reply::Left => Ok(()),

@@ -1,4 +1,4 @@
-//! A ticket is the nonce of one entry, and says so.
+//! A ticket is the nonce of one entry, and says of what.
 
 use elect_api::{Error, ErrorKind, Ticket};
 
@@ -7,7 +7,9 @@ pub(super) fn of(nonce: u64) -> Option<Ticket> {
 }
 
 pub(super) fn nonce(ticket: &Ticket) -> Result<u64, Error> {
-    let digits = ticket.as_str().strip_prefix("sim-");
+    let words = ticket.as_str().split_once('-');
+    let digits =
+        words.filter(|(kind, _)| ["sim", "record"].contains(kind)).map(|(_, digits)| digits);
     digits.and_then(|digits| u64::from_str_radix(digits, 16).ok()).ok_or_else(|| {
         Error::new(ErrorKind::Unfit, format!("{ticket} is no ticket of a simulated store"))
     })

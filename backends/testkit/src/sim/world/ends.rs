@@ -2,29 +2,23 @@
 
 use elect_api::ElectionName;
 
-use super::record::Held;
-use super::{Contest, World};
+use super::World;
+use crate::sim::StoreTime;
 use crate::sim::message::Cause;
-use crate::sim::{Expiry, Kind, StoreTime};
 
 impl World {
     /// From `from` on all leases that last run for their whole time anew.
     pub(in crate::sim) fn prolong(&mut self, from: StoreTime) {
-        for contest in self.elections.values_mut() {
-            match contest {
-                Contest::Queue(queue) => queue.prolong(from),
-                Contest::Record(held) => held.prolong(from),
-            }
+        for queue in self.elections.values_mut() {
+            queue.prolong(from);
         }
     }
 
     /// What the member that this candidate talks to has not told yet, it never will.
     pub(in crate::sim) fn lose_member(&mut self, now: StoreTime, candidate: &str) {
         self.settle(now);
-        for contest in self.elections.values_mut() {
-            if let Contest::Queue(queue) = contest {
-                queue.lose_member(now, candidate);
-            }
+        for queue in self.elections.values_mut() {
+            queue.lose_member(now, candidate);
         }
     }
 
@@ -32,10 +26,8 @@ impl World {
     pub fn settle(&mut self, now: StoreTime) {
         while let Some((at, election)) = self.first_end().filter(|(at, _)| *at <= now) {
             self.revision += 1;
-            match self.elections.get_mut(&election) {
-                Some(Contest::Queue(queue)) => self.ended.extend(queue.remove_one_ending(at)),
-                Some(Contest::Record(held)) => held.vacate(self.revision),
-                None => {}
+            if let Some(queue) = self.elections.get_mut(&election) {
+                self.ended.extend(queue.remove_one_ending(at));
             }
             self.note(at, &election, Cause::Expired);
         }
@@ -47,32 +39,22 @@ impl World {
     }
 
     fn first_end(&self) -> Option<(StoreTime, ElectionName)> {
-        let ends = self.elections.iter().filter_map(|(election, contest)| {
-            let at = match contest {
-                Contest::Queue(queue) => queue.first_end(),
-                Contest::Record(held) if self.options.kind == Kind::Record(Expiry::Store) => {
-                    held.end()
-                }
-                Contest::Record(_) => None,
-            };
-            at.map(|at| (at, election))
-        });
+        let ends = self.elections.iter();
+        let ends = ends.filter_map(|(election, queue)| Some((queue.first_end()?, election)));
         ends.min().map(|(at, election)| (at, election.clone()))
     }
 
     /// Removes the entries of all candidates whose id begins so; how many there were.
     pub fn remove(&mut self, now: StoreTime, election: &ElectionName, candidate: &str) -> usize {
         self.settle(now);
-        let gone: Vec<u64> = match self.elections.get_mut(election) {
-            Some(Contest::Queue(queue)) => queue.remove_of(candidate),
-            Some(Contest::Record(held)) if held.is_of(candidate) => {
-                self.revision += 1;
-                let nonce = held.nonce();
-                held.vacate(self.revision);
-                nonce.into_iter().collect()
-            }
-            _ => Vec::new(),
-        };
+        if let Some(folder) = self.folders.get_mut(election) {
+            self.revision += 1;
+            let gone = folder.evict(self.revision, candidate);
+            self.note(now, election, Cause::Removed);
+            return gone;
+        }
+        let queue = self.elections.get_mut(election);
+        let gone: Vec<u64> = queue.map(|queue| queue.remove_of(candidate)).unwrap_or_default();
         self.revision += 1;
         self.ended.extend(&gone);
         self.note(now, election, Cause::Removed);
@@ -81,15 +63,7 @@ impl World {
 
     /// Removes the entry that has this token.
     pub(super) fn take_out(&mut self, now: StoreTime, election: &ElectionName, token: u64) {
-        let gone = match self.elections.get_mut(election) {
-            Some(Contest::Queue(queue)) => queue.remove_at(token),
-            Some(Contest::Record(held)) if held.token() == Some(token) => {
-                let nonce = held.nonce();
-                held.vacate(self.revision + 1);
-                nonce
-            }
-            _ => None,
-        };
+        let gone = self.elections.get_mut(election).and_then(|queue| queue.remove_at(token));
         self.revision += u64::from(gone.is_some());
         self.ended.extend(gone);
         self.note(now, election, Cause::Removed);
@@ -101,18 +75,11 @@ impl World {
         self.settle(now);
         self.ended.insert(nonce);
         self.revision += 1;
-        match self.elections.get_mut(election) {
-            Some(Contest::Queue(queue)) => _ = queue.remove(nonce),
-            // A swap that is under way expects the version that the record has now.
-            Some(Contest::Record(held)) if held.nonce().is_none_or(|holder| holder == nonce) => {
-                held.vacate(self.revision);
-            }
-            None if self.options.kind != Kind::Queue => {
-                let mut held = Held::default();
-                held.vacate(self.revision);
-                self.elections.insert(election.clone(), Contest::Record(held));
-            }
-            _ => {}
+        if let Some(queue) = self.elections.get_mut(election) {
+            queue.remove(nonce);
+        }
+        if let Some(folder) = self.folders.get_mut(election) {
+            folder.bury(self.revision, nonce);
         }
         self.note(now, election, Cause::Removed);
     }
@@ -122,7 +89,8 @@ impl World {
         self.settle(now);
         self.revision += 1;
         self.cells.remove(election);
-        if let Some(Contest::Queue(queue)) = self.elections.remove(election) {
+        self.folders.remove(election);
+        if let Some(queue) = self.elections.remove(election) {
             self.ended.extend(queue.nonces());
         }
         self.note(now, election, Cause::Removed);

@@ -1,9 +1,9 @@
 //! The store's state: a pure function of requests and of the store's time.
 
+mod documents;
 mod ends;
 mod history;
 mod queue;
-mod record;
 #[cfg(test)]
 mod tests;
 
@@ -11,11 +11,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use elect_api::{Cell, ElectionName};
+use elect_record::Swapped;
 
+use self::documents::Folder;
 use self::history::History;
 use self::queue::Queue;
-use self::record::Held;
-use super::message::{Ask, Cause, Line, Name, Record, Reply, Request, Slip, Tenure, When};
+use super::message::{Ask, Cause, Line, Name, Reply, Request, Slip, Tenure, When};
 use super::{Kind, Options, StoreTime};
 use crate::switches::{Part, is_off};
 
@@ -28,19 +29,15 @@ pub struct World {
     revision: u64,
     /// Rises with each change of the store's own leader.
     term: u64,
-    elections: BTreeMap<ElectionName, Contest>,
+    /// Those of queues.
+    elections: BTreeMap<ElectionName, Queue>,
+    /// Those of documents.
+    folders: BTreeMap<ElectionName, Folder>,
     cells: BTreeMap<ElectionName, BTreeMap<Name, Slip>>,
     /// The nonces of entries that have been, and of those that must never be. As with sessions of a
     /// real store: what has ended does not come to life again, however late a request for it comes.
     ended: BTreeSet<u64>,
     history: History,
-}
-
-/// One election.
-#[derive(Clone, Debug)]
-enum Contest {
-    Queue(Queue),
-    Record(Held),
 }
 
 /// What the history wants to know of a leader.
@@ -58,6 +55,7 @@ impl World {
             revision: 0,
             term: 1,
             elections: BTreeMap::new(),
+            folders: BTreeMap::new(),
             cells: BTreeMap::new(),
             ended: BTreeSet::new(),
             history: History::default(),
@@ -91,7 +89,16 @@ impl World {
                 let kept = self.cells.iter().filter(|(_, cells)| !cells.is_empty());
                 Some(Reply::Elections(kept.map(|(election, _)| election.clone()).collect()))
             }
-            Request::In(election, ask) => self.ask(now, election, ask, keeps_alive),
+            Request::Records => {
+                let records = self.folders.iter().filter_map(|(election, folder)| {
+                    Some((election.clone(), folder.record()?.clone()))
+                });
+                Some(Reply::Records(records.collect()))
+            }
+            Request::In(election, ask) if self.options.kind == Kind::Queue => {
+                self.ask(now, election, ask, keeps_alive)
+            }
+            Request::In(election, ask) => self.ask_documents(now, election, ask),
         }
     }
 
@@ -102,29 +109,7 @@ impl World {
         ask: &Ask,
         keeps_alive: bool,
     ) -> Option<Reply> {
-        let fits = match ask {
-            Ask::Survey
-            | Ask::Forget { .. }
-            | Ask::Remove(_)
-            | Ask::Sight
-            | Ask::AwaitSight(_)
-            | Ask::Keys
-            | Ask::ReadCell(_)
-            | Ask::AwaitCell(..)
-            | Ask::WriteCell { .. }
-            | Ask::Part { .. }
-            | Ask::AwaitOrders(_) => true,
-            Ask::Enter(_)
-            | Ask::Renew(_)
-            | Ask::RenewByWrite(_)
-            | Ask::Leave(_)
-            | Ask::AwaitEnd { .. } => self.options.kind == Kind::Queue,
-            Ask::Read | Ask::Swap { .. } | Ask::AwaitChange { .. } => {
-                self.options.kind != Kind::Queue
-            }
-        };
         match ask {
-            _ if !fits => Some(Reply::Unfit),
             Ask::Survey => Some(Reply::Survey(self.line(now, election))),
             Ask::Keys => {
                 let cells = self.cells.get(election).map(|cells| cells.keys().cloned().collect());
@@ -145,13 +130,6 @@ impl World {
                     !self.has(election, *nonce) || self.orders(election).version != *orders;
                 is_over.then_some(Reply::Changed)
             }
-            Ask::Read => Some(Reply::Stands(self.record(election))),
-            Ask::Swap { expect, bid } => Some(self.swap(now, election, *expect, bid.as_ref())),
-            Ask::AwaitChange { token, orders } => {
-                let present = self.held(election).and_then(Held::token).unwrap_or(0);
-                let is_over = present != *token || self.orders(election).version != *orders;
-                is_over.then_some(Reply::Changed)
-            }
             Ask::ReadCell(cell) => Some(Reply::Cell(self.slip(election, cell))),
             Ask::AwaitCell(cell, version) => {
                 (self.slip(election, cell).version != *version).then_some(Reply::Changed)
@@ -168,6 +146,12 @@ impl World {
             Ask::AwaitOrders(version) => {
                 (self.orders(election).version != *version).then_some(Reply::Reordered)
             }
+            Ask::ReadDocument(_)
+            | Ask::SwapDocument { .. }
+            | Ask::RemoveDocument(..)
+            | Ask::ListDocuments
+            | Ask::AwaitDocument(..)
+            | Ask::AwaitAnyDocument(_) => Some(Reply::Unfit),
         }
     }
 
@@ -189,22 +173,60 @@ impl World {
         Reply::Left
     }
 
+    fn ask_documents(
+        &mut self,
+        now: StoreTime,
+        election: &ElectionName,
+        ask: &Ask,
+    ) -> Option<Reply> {
+        let none = Folder::default();
+        let folder = self.folders.get(election).unwrap_or(&none);
+        let found = |name| Reply::Document(folder.read(name).cloned().map(Box::new));
+        match ask {
+            Ask::ReadDocument(name) => Some(found(*name)),
+            Ask::ListDocuments => Some(Reply::Documents(folder.list(self.revision))),
+            Ask::AwaitDocument(name, version) => {
+                (folder.version(*name) != *version).then(|| found(*name))
+            }
+            Ask::AwaitAnyDocument(revision) => {
+                folder.has_changed_since(*revision).then_some(Reply::Changed)
+            }
+            Ask::SwapDocument { name, expected, document } => {
+                let (revision, folder) = (self.revision + 1, self.folder(election));
+                let swapped = folder.swap(revision, now, *name, *expected, document);
+                if let Swapped::Yes(revision) = swapped {
+                    self.revision = revision;
+                }
+                let leads = self.folders.get(election).and_then(Folder::leads);
+                let cause = if leads.is_some() { Cause::Replaced } else { Cause::Left };
+                self.note(now, election, cause);
+                Some(Reply::Swapped(swapped))
+            }
+            Ask::RemoveDocument(name, version) => {
+                let (revision, folder) = (self.revision + 1, self.folder(election));
+                if folder.version(*name) == *version {
+                    folder.remove(revision, *name);
+                    self.revision = revision;
+                }
+                Some(Reply::Left)
+            }
+            _ => Some(Reply::Unfit),
+        }
+    }
+
+    fn folder(&mut self, election: &ElectionName) -> &mut Folder {
+        self.folders.entry(election.clone()).or_default()
+    }
+
     /// The nonce and the token of who leads.
     fn leader(&self, election: &ElectionName) -> (Option<u64>, Option<u64>) {
-        match self.elections.get(election) {
-            Some(Contest::Queue(queue)) => (queue.nonces().next(), queue.first()),
-            Some(Contest::Record(held)) => (held.nonce(), held.token()),
-            None => (None, None),
-        }
+        self.queue(election).map_or((None, None), |queue| (queue.nonces().next(), queue.first()))
     }
 
     /// Of entries that are there, and of the cells whose changes are told.
     fn sight(&self, election: &ElectionName) -> u64 {
-        let nonces: Vec<u64> = match self.elections.get(election) {
-            Some(Contest::Queue(queue)) => queue.nonces().collect(),
-            Some(Contest::Record(held)) => held.nonce().into_iter().collect(),
-            None => Vec::new(),
-        };
+        let nonces: Vec<u64> =
+            self.queue(election).map(|queue| queue.nonces().collect()).unwrap_or_default();
         let mut hasher = DefaultHasher::new();
         let written = Cell::WATCHED.map(|cell| self.slip(election, &cell.into()).version);
         (nonces, written).hash(&mut hasher);
@@ -245,10 +267,8 @@ impl World {
     fn end(&mut self, now: StoreTime, election: &ElectionName, nonce: u64) -> Reply {
         self.ended.insert(nonce);
         self.revision += 1;
-        match self.elections.get_mut(election) {
-            Some(Contest::Queue(queue)) => _ = queue.remove(nonce),
-            Some(Contest::Record(held)) => held.vacate(self.revision),
-            None => {}
+        if let Some(queue) = self.elections.get_mut(election) {
+            queue.remove(nonce);
         }
         self.note(now, election, Cause::Left);
         Reply::Left
@@ -264,23 +284,8 @@ impl World {
         self.queue(election).is_some_and(|queue| queue.has(nonce))
     }
 
-    fn record(&self, election: &ElectionName) -> Record {
-        let orders = self.orders(election);
-        Record { orders, ..self.held(election).map(Held::view).unwrap_or_default() }
-    }
-
     fn queue(&self, election: &ElectionName) -> Option<&Queue> {
-        match self.elections.get(election) {
-            Some(Contest::Queue(queue)) => Some(queue),
-            _ => None,
-        }
-    }
-
-    fn held(&self, election: &ElectionName) -> Option<&Held> {
-        match self.elections.get(election) {
-            Some(Contest::Record(held)) => Some(held),
-            _ => None,
-        }
+        self.elections.get(election)
     }
 
     fn ask_queue(
@@ -291,11 +296,7 @@ impl World {
         keeps_alive: bool,
     ) -> Reply {
         let orders = self.orders(election);
-        let contest = self.elections.entry(election.clone());
-        let Contest::Queue(queue) = contest.or_insert_with(|| Contest::Queue(Queue::default()))
-        else {
-            return Reply::Unfit;
-        };
+        let queue = self.elections.entry(election.clone()).or_default();
         let term = self.options.shows_terms.then_some(self.term);
         let reply = match ask {
             Ask::Enter(bid) if !self.ended.contains(&bid.nonce) && !queue.has(bid.nonce) => {
@@ -324,29 +325,6 @@ impl World {
         };
         self.note(now, election, Cause::Left);
         reply
-    }
-
-    fn swap(
-        &mut self,
-        now: StoreTime,
-        election: &ElectionName,
-        expect: u64,
-        bid: Option<&super::message::Bid>,
-    ) -> Reply {
-        let contest = self.elections.entry(election.clone());
-        let Contest::Record(held) = contest.or_insert_with(|| Contest::Record(Held::default()))
-        else {
-            return Reply::Unfit;
-        };
-        if held.view().version != expect {
-            return Reply::Stands(self.record(election));
-        }
-        self.revision += 1;
-        let bid = bid.map(|bid| (bid, self.options.grant(bid.ttl)));
-        let cause = if bid.is_some() { Cause::Replaced } else { Cause::Left };
-        held.write(self.revision, now, bid);
-        self.note(now, election, cause);
-        Reply::Swapped(self.record(election))
     }
 
     /// Whether this request would make an entry for a candidate that has one in the same queue.
@@ -381,18 +359,14 @@ impl World {
 
     fn note(&mut self, now: StoreTime, election: &ElectionName, cause: Cause) {
         let leads = match self.elections.get_mut(election) {
-            Some(Contest::Queue(queue)) => queue.leads(now),
-            Some(Contest::Record(held)) => held.leads(),
-            None => None,
+            Some(queue) => queue.leads(now),
+            None => self.folders.get(election).and_then(Folder::leads),
         };
         self.history.note(now, election, cause, leads);
     }
 
     fn line(&self, now: StoreTime, election: &ElectionName) -> Line {
-        match self.elections.get(election) {
-            Some(Contest::Queue(queue)) => queue.line(now, self.options.tells_every),
-            Some(Contest::Record(held)) => held.line(now),
-            None => Line::default(),
-        }
+        let told = self.options.tells_every;
+        self.queue(election).map(|queue| queue.line(now, told)).unwrap_or_default()
     }
 }

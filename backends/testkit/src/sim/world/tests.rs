@@ -1,10 +1,11 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use elect_api::{Candidate, ElectionName};
+use elect_record::{Document, Holder, Name, Record, Swapped};
 
 use super::World;
-use crate::sim::message::{Ask, Bid, Cause, Record, Reply, Request};
-use crate::sim::{Expiry, Kind, Options, StoreTime};
+use crate::sim::message::{Ask, Bid, Cause, Reply, Request};
+use crate::sim::{Kind, Options, StoreTime};
 
 const TTL: Duration = Duration::from_secs(10);
 
@@ -42,38 +43,35 @@ fn place(world: &mut World, now: StoreTime, request: Ask) -> Option<(usize, u64)
     }
 }
 
+/// Writes a record that this candidate holds, with this token and beat; its version, if it is written.
 fn swap(
     world: &mut World,
     now: StoreTime,
-    expect: u64,
-    bid: Option<Bid>,
-) -> Result<Record, Record> {
-    match ask(world, now, Ask::Swap { expect, bid }) {
-        Some(Reply::Swapped(record)) => Ok(record),
-        Some(Reply::Stands(record)) => Err(record),
+    expected: u64,
+    (nonce, token, beat): (u64, u64, u64),
+) -> Option<u64> {
+    let candidate = bid(nonce).candidate;
+    let ttl = u64::try_from(TTL.as_millis()).expect("a short time");
+    let holder = Holder { nonce, beat, ttl, candidate, joined: 0, since: 0, arrival: 0 };
+    let record = Record { token, holder: Some(holder), ..Record::default() };
+    let document = Box::new(Document::Record(record));
+    match ask(world, now, Ask::SwapDocument { name: Name::Record, expected, document }) {
+        Some(Reply::Swapped(Swapped::Yes(version))) => Some(version),
+        Some(Reply::Swapped(Swapped::No)) => None,
         other => panic!("a swap is {other:?}"),
     }
 }
 
-fn token(record: &Record) -> Option<u64> {
-    record.holder.as_ref().map(|holder| holder.token)
-}
-
 #[test]
 fn a_lease_ends_at_its_ttl_and_not_a_nanosecond_before() {
-    for kind in [Kind::Queue, Kind::Record(Expiry::Store)] {
-        let mut world = World::new(Options::new(kind));
-        match kind {
-            Kind::Queue => _ = place(&mut world, at(0), Ask::Enter(bid(1))),
-            Kind::Record(_) => _ = swap(&mut world, at(0), 0, Some(bid(1))),
-        }
-        assert_eq!(world.next_end(), Some(at(10)), "{kind:?}");
-        world.settle(StoreTime::at(TTL.saturating_sub(Duration::from_nanos(1))));
-        assert_eq!(world.history()[0].over, None);
-        world.settle(at(10));
-        assert_eq!(world.history()[0].over, Some((at(10), Cause::Expired)));
-        assert_eq!(world.next_end(), None);
-    }
+    let mut world = World::new(Options::new(Kind::Queue));
+    place(&mut world, at(0), Ask::Enter(bid(1)));
+    assert_eq!(world.next_end(), Some(at(10)));
+    world.settle(StoreTime::at(TTL.saturating_sub(Duration::from_nanos(1))));
+    assert_eq!(world.history()[0].over, None);
+    world.settle(at(10));
+    assert_eq!(world.history()[0].over, Some((at(10), Cause::Expired)));
+    assert_eq!(world.next_end(), None);
 }
 
 #[test]
@@ -131,28 +129,28 @@ fn tokens_rise_through_everything() {
 }
 
 #[test]
-fn a_record_is_changed_by_who_knows_its_version() {
-    let mut world = World::new(Options::new(Kind::Record(Expiry::Store)));
-    let held = swap(&mut world, at(0), 0, Some(bid(1))).expect("a record");
-    assert_eq!(swap(&mut world, at(0), 0, Some(bid(2))), Err(held.clone()));
-    let renewed = swap(&mut world, at(5), held.version, Some(bid(1))).expect("a renewal");
-    assert!(renewed.version > held.version && token(&renewed) == token(&held));
-    assert!(swap(&mut world, at(5), held.version, Some(bid(1))).is_err(), "the same write twice");
-    world.settle(at(15));
-    let vacant = swap(&mut world, at(15), renewed.version, Some(bid(1))).expect_err("expired");
-    assert_eq!(token(&vacant), None);
-    let next = swap(&mut world, at(15), vacant.version, Some(bid(2))).expect("a record");
-    assert!(token(&next) > token(&held));
+fn a_document_is_changed_by_who_knows_its_version() {
+    let mut world = World::new(Options::new(Kind::Record));
+    let held = swap(&mut world, at(0), 0, (1, 7, 1)).expect("a record");
+    assert_eq!(swap(&mut world, at(0), 0, (2, 8, 1)), None);
+    let renewed = swap(&mut world, at(5), held, (1, 7, 2)).expect("a renewal");
+    assert!(renewed > held);
+    assert_eq!(swap(&mut world, at(5), held, (1, 7, 2)), None, "the same write twice");
+    assert_eq!(world.history()[0].lease_end, at(15));
+    swap(&mut world, at(9), renewed, (1, 7, 2)).expect("what is no renewal");
+    assert_eq!(world.history()[0].lease_end, at(15));
+    assert_eq!(world.next_end(), None, "it knows no time");
+    assert_eq!(ask(&mut world, at(9), Ask::RemoveDocument(Name::Record, held)), Some(Reply::Left));
+    let found = ask(&mut world, at(9), Ask::ReadDocument(Name::Record));
+    assert!(matches!(found, Some(Reply::Document(Some(_)))), "{found:?}");
 }
 
 #[test]
-fn a_record_that_contenders_end_outlasts_its_time() {
-    let mut world = World::new(Options::new(Kind::Record(Expiry::Holder)));
-    let held = swap(&mut world, at(0), 0, Some(bid(1))).expect("a record");
-    assert_eq!(world.next_end(), None);
+fn a_record_outlasts_its_time_until_it_is_taken() {
+    let mut world = World::new(Options::new(Kind::Race));
+    let held = swap(&mut world, at(0), 0, (1, 1, 1)).expect("a record");
     world.settle(at(1000));
-    let next = swap(&mut world, at(1000), held.version, Some(bid(2))).expect("a takeover");
-    assert!(token(&next) > token(&held));
+    swap(&mut world, at(1000), held, (2, 2, 1)).expect("a takeover");
     let old = &world.history()[0];
     assert_eq!((old.lease_end, old.over), (at(10), Some((at(1000), Cause::Replaced))));
 }
@@ -166,14 +164,15 @@ fn waits_end_with_what_they_wait_for() {
         ask(&mut queue, at(10), Ask::AwaitEnd { nonce: 1, orders: 0 }),
         Some(Reply::Changed)
     );
-    let mut record = World::new(Options::new(Kind::Record(Expiry::Store)));
-    let held = swap(&mut record, at(0), 0, Some(bid(1))).expect("a record");
-    let token = token(&held).expect("a holder");
-    assert_eq!(ask(&mut record, at(9), Ask::AwaitChange { token, orders: 0 }), None);
-    assert_eq!(
-        ask(&mut record, at(10), Ask::AwaitChange { token, orders: 0 }),
-        Some(Reply::Changed)
-    );
+    let mut record = World::new(Options::new(Kind::Record));
+    let held = swap(&mut record, at(0), 0, (1, 1, 1)).expect("a record");
+    for wait in [Ask::AwaitDocument(Name::Record, held), Ask::AwaitAnyDocument(held)] {
+        assert_eq!(ask(&mut record, at(9), wait), None);
+    }
+    swap(&mut record, at(9), held, (1, 1, 2)).expect("a renewal");
+    for wait in [Ask::AwaitDocument(Name::Record, held), Ask::AwaitAnyDocument(held)] {
+        assert!(ask(&mut record, at(9), wait).is_some());
+    }
 }
 
 #[test]
@@ -191,7 +190,7 @@ fn grants_stay_within_their_bounds() {
 #[test]
 fn a_store_of_one_kind_does_not_pose_as_another() {
     let mut world = World::new(Options::new(Kind::Queue));
-    assert_eq!(ask(&mut world, at(0), Ask::Read), Some(Reply::Unfit));
-    let mut world = World::new(Options::new(Kind::Record(Expiry::Store)));
+    assert_eq!(ask(&mut world, at(0), Ask::ListDocuments), Some(Reply::Unfit));
+    let mut world = World::new(Options::new(Kind::Record));
     assert_eq!(ask(&mut world, at(0), Ask::Renew(1)), Some(Reply::Unfit));
 }

@@ -1,0 +1,192 @@
+use std::sync::Arc;
+
+use elect_api::{Cell, ElectionName, Error, ErrorKind, Versioned, Wake, Written};
+
+use crate::documents::{Document, Documents, Name, Purpose, Stored, Swapped};
+use crate::{Data, Record, Waiter};
+
+/// More than those who write one document at once.
+const TRIES: usize = 8;
+
+/// The documents of one election.
+#[derive(Clone)]
+pub(crate) struct Election {
+    pub(crate) documents: Arc<dyn Documents>,
+    pub(crate) name: ElectionName,
+}
+
+/// A record as it was read or written last; of version 0 where there is none.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Known {
+    pub(crate) version: u64,
+    pub(crate) record: Record,
+}
+
+/// What is to come of a document, and what to say of it.
+pub(crate) enum Step<T> {
+    /// It is written as it was changed.
+    Write(T),
+    /// It stays as it is.
+    Leave(T),
+}
+
+impl Election {
+    /// The record as it stands after the call.
+    pub(crate) async fn record(&self, purpose: Purpose) -> Result<Known, Error> {
+        match self.documents.read(&self.name, Name::Record, purpose).await? {
+            None => Ok(Known::default()),
+            Some(Stored { version, document: Document::Record(record) }) => {
+                Ok(Known { version, record })
+            }
+            Some(_) => Err(self.misplaced("the record")),
+        }
+    }
+
+    /// Changes the record in place of the one that is `known`, or of what it has become since: the change is made
+    /// again then, on that. It gets the version that is replaced.
+    ///
+    /// # Errors
+    /// As [`Documents::swap`], and `Unreachable` if others write it all the time.
+    pub(crate) async fn update<T>(
+        &self,
+        purpose: Purpose,
+        known: Option<Known>,
+        mut change: impl FnMut(u64, &mut Record) -> Step<T> + Send,
+    ) -> Result<(T, Known), Error> {
+        let mut known = match known {
+            Some(known) => known,
+            None => self.record(purpose).await?,
+        };
+        for _ in 0..TRIES {
+            let mut record = known.record.clone();
+            let said = match change(known.version, &mut record) {
+                Step::Leave(said) => return Ok((said, known)),
+                Step::Write(said) => said,
+            };
+            if let Swapped::Yes(version) = self.swap(&known, &record, purpose).await? {
+                return Ok((said, Known { version, record }));
+            }
+            known = self.record(purpose).await?;
+        }
+        Err(self.busy())
+    }
+
+    /// Writes the record in place of the one that is known.
+    pub(crate) async fn swap(
+        &self,
+        known: &Known,
+        record: &Record,
+        purpose: Purpose,
+    ) -> Result<Swapped, Error> {
+        let document = Document::Record(record.clone());
+        self.documents.swap(&self.name, Name::Record, known.version, &document, purpose).await
+    }
+
+    /// A waiter with its version, if it is there.
+    pub(crate) async fn waiter(
+        &self,
+        nonce: u64,
+        purpose: Purpose,
+    ) -> Result<Option<(u64, Waiter)>, Error> {
+        match self.documents.read(&self.name, Name::Waiter(nonce), purpose).await? {
+            None => Ok(None),
+            Some(Stored { version, document: Document::Waiter(waiter) }) => {
+                Ok(Some((version, waiter)))
+            }
+            Some(_) => Err(self.misplaced("a waiter")),
+        }
+    }
+
+    /// Removes a waiter, whatever its version.
+    pub(crate) async fn remove_waiter(&self, nonce: u64, purpose: Purpose) -> Result<(), Error> {
+        let Some((version, _)) = self.waiter(nonce, purpose).await? else { return Ok(()) };
+        self.documents.remove(&self.name, Name::Waiter(nonce), version, purpose).await
+    }
+
+    /// Fences and values, with their version: 0 where there are none.
+    pub(crate) async fn data(&self) -> Result<(u64, Data), Error> {
+        match self.documents.read(&self.name, Name::Data, Purpose::Data).await? {
+            None => Ok((0, Data::default())),
+            Some(Stored { version, document: Document::Data(data) }) => Ok((version, data)),
+            Some(_) => Err(self.misplaced("fences and values")),
+        }
+    }
+
+    /// Changes fences and values as [`Election::update`] does the record.
+    pub(crate) async fn update_data<T>(
+        &self,
+        mut change: impl FnMut(u64, &mut Data) -> Step<T> + Send,
+    ) -> Result<T, Error> {
+        for _ in 0..TRIES {
+            let (version, mut data) = self.data().await?;
+            let said = match change(version, &mut data) {
+                Step::Leave(said) => return Ok(said),
+                Step::Write(said) => said,
+            };
+            let document = Document::Data(data);
+            let name = Name::Data;
+            let swapped =
+                self.documents.swap(&self.name, name, version, &document, Purpose::Data).await?;
+            if let Swapped::Yes(_) = swapped {
+                return Ok(said);
+            }
+        }
+        Err(self.busy())
+    }
+
+    /// Ends when a document of this version has become another that is news.
+    pub(crate) fn wake(
+        &self,
+        name: Name,
+        mut version: u64,
+        is_news: impl Fn(Option<&Document>) -> bool + Send + 'static,
+    ) -> Wake {
+        let election = self.clone();
+        Box::pin(async move {
+            loop {
+                let waited = election.documents.wait(&election.name, name, version).await;
+                // To end would have the engine ask again and again a store that does not answer.
+                let Ok(found) = waited else { return std::future::pending().await };
+                if is_news(found.as_ref().map(|found| &found.document)) {
+                    return;
+                }
+                version = found.map_or(0, |found| found.version);
+            }
+        })
+    }
+
+    fn misplaced(&self, what: &str) -> Error {
+        let what = format!("there is something else where {what} of {} should be", self.name);
+        Error::new(ErrorKind::Unfit, what)
+    }
+
+    fn busy(&self) -> Error {
+        let what = format!("others write to {} all the time: trying again helps", self.name);
+        Error::new(ErrorKind::Unreachable, what)
+    }
+}
+
+/// Reads a cell, wherever it is kept.
+pub(crate) async fn read(election: &Election, cell: Cell<'_>) -> Result<Versioned, Error> {
+    if let Some(name) = Data::name(cell) {
+        let (_, data) = election.data().await?;
+        return Ok(data.texts.get(&name).map(crate::Text::versioned).unwrap_or_default());
+    }
+    let purpose = if cell == Cell::Control { Purpose::Control } else { Purpose::Note };
+    Ok(election.record(purpose).await?.record.cell(cell))
+}
+
+/// Writes what is asked of an election in place of this version of it.
+pub(crate) async fn write_control(
+    election: &Election,
+    bytes: &[u8],
+    expected: u64,
+) -> Result<Written, Error> {
+    let change = |replaced, record: &mut Record| {
+        if record.cell(Cell::Control).version != expected {
+            return Step::Leave(Written::Overtaken);
+        }
+        Step::Write(Written::Yes(record.write(Cell::Control, replaced, bytes)))
+    };
+    Ok(election.update(Purpose::Control, None, change).await?.0)
+}

@@ -1,0 +1,53 @@
+//! elect's adapter of stores that keep documents, each changed by compare-and-swap, and that know no time.
+//!
+//! Such a store offers [`Documents`]: to read, to swap, to list and to watch them. [`RecordStore`] makes a store of the
+//! contract from that. An election has these:
+//!
+//! - the **[`Record`]**: who holds the lease, with which token, and the cells but for fences and values. Whoever swaps
+//!   it in a way that it holds it leads. It is never removed, so that what was sent before finds another version.
+//! - a **[`Waiter`]** for each candidate that waits, where the order is a queue. It decides who tries first, nothing
+//!   else: two that think it is their turn swap the same version, and one is overtaken. A leader's stays until it resigns,
+//!   so that only the one behind it wakes.
+//! - the **[`Data`]**: fences and values.
+//!
+//! # Who leads, and for how long
+//!
+//! A holder raises its *beat* with each renewal; nobody else does, whatever they write in the record. A lease is over
+//! when token and beat have not changed for the holder's recorded TTL, by the clock of whoever looks, counted from the
+//! look after the one that showed them (law 8). So the promise rests on the clocks of candidates, not of the store.
+//!
+//! The token is known before the swap that wins, and is written with it: it is found when the reply is lost. It is greater
+//! than the last, and no less than the version that was replaced, so that it rises also where the record was lost.
+//!
+//! # What was lost on the way
+//!
+//! Each entry has a nonce, drawn anew for each, which its ticket has too. After a swap whose reply was lost the next
+//! look tells: the record has our nonce; or it has the version that we wanted to replace, and then our swap may still be
+//! under way; or it has another, and then it is not. Whoever gives an entry up that may be under way writes the record as
+//! it is: what comes later finds another version.
+//!
+//! # Who is next
+//!
+//! The waiter with the least rank, the version with which it was made. A waiter that is not heard of for its TTL does
+//! not count, and is removed by whoever is behind it. Before that it holds up nobody for long: the one with `k` before it takes a
+//! vacant record `k` sixths of its TTL after it saw that it was vacant.
+
+mod data;
+mod documents;
+mod election;
+mod guards;
+mod line;
+mod patience;
+mod record;
+mod seat;
+mod store;
+mod text;
+mod ticket;
+
+pub use documents::{Document, Documents, Listing, Name, Purpose, Stored, Swapped};
+#[cfg(feature = "guards")]
+pub use guards::judge_by;
+pub use guards::{Guard, Judge};
+pub use record::{Data, Holder, Record, Waiter};
+pub use store::RecordStore;
+pub use text::Text;

@@ -1,0 +1,55 @@
+use std::collections::BTreeMap;
+
+use elect_api::Boottime;
+
+use crate::patience::Patience;
+use crate::{Record, Waiter};
+
+/// Who waits before us, and for how long each of them has not been heard of.
+#[derive(Default)]
+pub(crate) struct Line {
+    heard: BTreeMap<u64, Patience<u64>>,
+}
+
+/// Where we are in it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Position {
+    /// How many waiters are before us.
+    pub(crate) ahead: usize,
+    /// The nonce and the version of the one right before us.
+    pub(crate) before: Option<(u64, u64)>,
+    /// Nonce and version of those who have not been heard of for their whole TTL.
+    pub(crate) dead: Vec<(u64, u64)>,
+}
+
+impl Line {
+    /// Looks who is before the waiter with this nonce; before a newcomer, if it is not there.
+    pub(crate) fn look(
+        &mut self,
+        now: Boottime,
+        record: &Record,
+        waiters: &[(u64, u64, Waiter)],
+        ours: u64,
+    ) -> Position {
+        let place = |nonce: u64, waiter: &Waiter| (waiter.rank.unwrap_or(u64::MAX), nonce);
+        let us = waiters.iter().find(|(nonce, ..)| *nonce == ours);
+        let us = us.map_or((u64::MAX, u64::MAX), |(nonce, _, waiter)| place(*nonce, waiter));
+        let mut position = Position::default();
+        let mut nearest = None;
+        for (nonce, version, waiter) in waiters {
+            if *nonce == ours || !record.counts(*nonce) || place(*nonce, waiter) > us {
+                continue;
+            }
+            let heard = self.heard.entry(*nonce).or_default();
+            if heard.is_over(now, waiter.beat, waiter.ttl()) {
+                position.dead.push((*nonce, *version));
+            } else if waiter.rank.is_some() {
+                position.ahead += 1;
+                nearest = nearest.max(Some((place(*nonce, waiter), *version)));
+            }
+        }
+        self.heard.retain(|nonce, _| waiters.iter().any(|(there, ..)| there == nonce));
+        position.before = nearest.map(|((_, nonce), version)| (nonce, version));
+        position
+    }
+}

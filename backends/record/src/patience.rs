@@ -1,0 +1,82 @@
+use std::time::Duration;
+
+use elect_api::Boottime;
+
+use crate::guards::{Guard, is_off};
+
+/// For how long an entry has not changed, by our own clock: law 8, where the store knows no time.
+///
+/// Its holder counts from before it sends a renewal. Whoever sees that renewal sees it later, but a look that was
+/// under way meanwhile began before it: so the time counts from the look *after* the one that showed it.
+#[derive(Clone, Debug)]
+pub(crate) struct Patience<M> {
+    /// What it said at the newest look.
+    mark: Option<M>,
+    /// The newest look that found it so, but for the first.
+    last: Option<Boottime>,
+    unchanged: Duration,
+}
+
+impl<M> Default for Patience<M> {
+    fn default() -> Self {
+        Self { mark: None, last: None, unchanged: Duration::ZERO }
+    }
+}
+
+impl<M: PartialEq> Patience<M> {
+    /// Whether it has been unchanged for all of its TTL, as a look finds that began at `now`.
+    ///
+    /// Of the time between two looks a third of the TTL counts at most: a machine that stood still may not know for
+    /// how long.
+    pub(crate) fn is_over(&mut self, now: Boottime, mark: M, ttl: Duration) -> bool {
+        if self.mark.as_ref() != Some(&mark) {
+            *self = Self { mark: Some(mark), ..Self::default() };
+            if !is_off(Guard::SecondLook) {
+                return false;
+            }
+        }
+        let gap = self.last.map_or(Duration::ZERO, |last| now.since(last));
+        self.last = Some(now);
+        self.unchanged += gap.min(ttl / 3);
+        self.unchanged >= ttl
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TTL: Duration = Duration::from_secs(12);
+
+    fn at(second: u64) -> Boottime {
+        Boottime::from_boot(Duration::from_secs(second))
+    }
+
+    #[test]
+    fn the_time_counts_from_the_second_look() {
+        let mut patience = Patience::default();
+        for second in 0..=12 {
+            assert!(!patience.is_over(at(second), 1, TTL), "{second}");
+        }
+        assert!(patience.is_over(at(13), 1, TTL));
+    }
+
+    #[test]
+    fn each_change_begins_it_anew() {
+        let mut patience = Patience::default();
+        for second in 0..=12 {
+            assert!(!patience.is_over(at(second), 1, TTL));
+        }
+        for second in 13..=25 {
+            assert!(!patience.is_over(at(second), 2, TTL), "{second}");
+        }
+        assert!(patience.is_over(at(26), 2, TTL));
+    }
+
+    #[test]
+    fn of_a_gap_between_two_looks_a_third_counts() {
+        let mut patience = Patience::default();
+        let is_over = [0, 1, 100, 200, 300].map(|second| patience.is_over(at(second), 1, TTL));
+        assert_eq!(is_over, [false, false, false, false, true]);
+    }
+}

@@ -1,0 +1,452 @@
+use std::time::Duration;
+
+use async_trait::async_trait;
+use elect_api::{
+    Boottime, Candidate, Cell, Durability, Error, Note, Order, Seat, Standing, Ticket, Token,
+    Validity, Versioned, Wake, Written, awake, first_of, never, stamp,
+};
+
+use crate::documents::{Document, Listing, Name, Purpose, Swapped};
+use crate::election::{Election, Known, Step, read};
+use crate::guards::{Guard, is_off};
+use crate::line::{Line, Position};
+use crate::patience::Patience;
+use crate::{Holder, Record, Waiter, data, ticket};
+
+/// How many candidates renew their waiters each time they look; the others do it once in a lease.
+const NEAR: usize = 3;
+/// How long the waiters of the others count, in leases.
+const FAR_TTL: u32 = 4;
+
+const GONE: &str = "the record is not ours any more";
+
+/// A candidate's place in one election.
+pub(crate) struct RecordSeat {
+    election: Election,
+    candidate: Candidate,
+    ttl: Duration,
+    /// When the candidate arrived, in milliseconds since 1970; for the eye only.
+    joined: u64,
+    /// That of our entry, or of the one that the next refresh makes.
+    nonce: u64,
+    state: State,
+    waiter: Option<Ours>,
+    /// Whether we have asked for a waiter: it may be there, though we have not heard of it.
+    has_entered: bool,
+    /// The number of our first place, once that is given up.
+    arrived: Option<u64>,
+    /// The rank of the entry before, whose outcome was unknown: the next one keeps it.
+    rank: Option<u64>,
+    /// Since when the lease that another has is unchanged: its token, nonce and beat.
+    holder: Patience<(u64, u64, u64)>,
+    line: Line,
+    /// The look that first found nobody leading, since somebody did.
+    vacant_since: Option<Boottime>,
+    control: Versioned,
+}
+
+enum State {
+    /// Another has the record, or nobody.
+    Out,
+    /// We wrote to a record of this version and this token, and do not know what came of it.
+    Trying { version: u64, token: u64 },
+    /// We have the record.
+    Leading {
+        known: Box<Known>,
+        /// Whether our token stands where values are.
+        has_begun: bool,
+    },
+    /// We had it.
+    Gone,
+}
+
+/// Our waiter, as we wrote it last.
+struct Ours {
+    waiter: Waiter,
+    renewed: Boottime,
+}
+
+impl RecordSeat {
+    pub(crate) fn new(election: Election, candidate: Candidate, ttl: Duration) -> Self {
+        let ttl = election.documents.grant(ttl);
+        Self {
+            election,
+            candidate,
+            ttl,
+            joined: stamp::display(),
+            nonce: fastrand::u64(1..),
+            state: State::Out,
+            waiter: None,
+            has_entered: false,
+            arrived: None,
+            rank: None,
+            holder: Patience::default(),
+            line: Line::default(),
+            vacant_since: None,
+            control: Versioned::default(),
+        }
+    }
+
+    fn queues(&self) -> bool {
+        self.election.documents.profile().order == Order::Queue
+    }
+
+    /// Another entry from now on.
+    fn start_over(&mut self) {
+        self.nonce = fastrand::u64(1..);
+        self.state = State::Out;
+        self.waiter = None;
+        self.has_entered = false;
+    }
+
+    async fn look(&mut self) -> Result<(Known, Vec<(u64, u64, Waiter)>), Error> {
+        let (known, waiters) = if self.queues() {
+            let Listing { record, waiters, .. } =
+                self.election.documents.list(&self.election.name, Purpose::Look).await?;
+            let (version, record) = record.unwrap_or_default();
+            (Known { version, record }, waiters)
+        } else {
+            (self.election.record(Purpose::Look).await?, Vec::new())
+        };
+        self.control = known.record.cell(Cell::Control);
+        Ok((known, waiters))
+    }
+
+    /// Proves that we lead, by a beat of the record that is ours.
+    async fn renew(&mut self, now: Boottime) -> Result<Standing, Error> {
+        let State::Leading { known, .. } = &self.state else { return Ok(self.gone()) };
+        let (nonce, token, known) = (self.nonce, known.record.token, Known::clone(known));
+        let beat = |_, record: &mut Record| match &mut record.holder {
+            Some(holder) if holder.nonce == nonce && record.token == token => {
+                holder.beat += 1;
+                Step::Write(true)
+            }
+            _ => Step::Leave(false),
+        };
+        let (is_ours, known) = self.election.update(Purpose::Renew, Some(known), beat).await?;
+        self.control = known.record.cell(Cell::Control);
+        if !is_ours {
+            return Ok(self.gone());
+        }
+        self.lead(now, known).await
+    }
+
+    fn gone(&mut self) -> Standing {
+        self.state = State::Gone;
+        Standing::Gone(GONE.into())
+    }
+
+    /// We have the record, as is known of a write that was sent after `now`.
+    async fn lead(&mut self, now: Boottime, written: Known) -> Result<Standing, Error> {
+        let begun = matches!(self.state, State::Leading { has_begun: true, .. });
+        let (token, has_data) = (written.record.token, written.record.has_data);
+        let version = written.version;
+        self.state = State::Leading { known: Box::new(written), has_begun: begun || !has_data };
+        self.vacant_since = None;
+        if let State::Leading { has_begun, .. } = &mut self.state
+            && !*has_begun
+        {
+            data::begin_epoch(&self.election, token).await?;
+            *has_begun = true;
+        }
+        let (nonce, control) = (self.nonce, self.control.version);
+        let wake = self.wake_by_record(version, move |record| {
+            !record.is_held_by(nonce) || record.cell(Cell::Control).version != control
+        });
+        let validity = Validity::Window { anchor: now, window: self.ttl };
+        Ok(Standing::Leading { token: Token::new(token), validity, wake })
+    }
+
+    async fn contend(&mut self, now: Boottime) -> Result<Standing, Error> {
+        let (known, waiters) = self.look().await?;
+        if known.record.is_held_by(self.nonce) {
+            // A write of ours whose reply was lost.
+            self.state = State::Leading { known: Box::new(known), has_begun: false };
+            return self.renew(now).await;
+        }
+        if let Some(standing) = self.settle(&known).await? {
+            return Ok(standing);
+        }
+        let position = self.line.look(now, &known.record, &waiters, self.nonce);
+        for (nonce, version) in &position.dead {
+            let (election, name) = (&self.election, Name::Waiter(*nonce));
+            election.documents.remove(&election.name, name, *version, Purpose::Look).await?;
+        }
+        let is_vacant = self.is_vacant(now, &known.record);
+        if self.queues() && !self.keep_waiting(now, &waiters, &position, is_vacant).await? {
+            // Somebody has removed our waiter. Whoever guards us sees a new ticket before there is another.
+            self.start_over();
+            let ahead = position.ahead + usize::from(known.record.holder.is_some());
+            return Ok(Standing::Waiting { ahead, wake: awake() });
+        }
+        match self.vacant_since {
+            Some(since) if now.since(since) >= self.turn(position.ahead) => {
+                self.take(now, known, &position).await
+            }
+            _ => Ok(self.wait(&known, &position)),
+        }
+    }
+
+    /// What came of a write whose outcome is unknown, as it is not ours that stands there.
+    async fn settle(&mut self, known: &Known) -> Result<Option<Standing>, Error> {
+        let State::Trying { version, token } = self.state else { return Ok(None) };
+        if is_off(Guard::Ambiguity) {
+            self.state = State::Out;
+        } else if version == known.version {
+            // It may still be under way. Of two that replace one version one is written.
+        } else if token == known.record.token {
+            // Nobody has taken it since: it was overtaken.
+            self.state = State::Out;
+        } else {
+            // It was overtaken, or we had the record and lost it. Either way it is over; whoever guards us has to see
+            // a new ticket before there is an entry for it. Our turn in the line stays.
+            if self.has_entered {
+                self.election.remove_waiter(self.nonce, Purpose::Enter).await?;
+                self.rank = self.waiter.as_ref().and_then(|ours| ours.waiter.rank).or(self.rank);
+            }
+            self.start_over();
+            return Ok(Some(Standing::Waiting { ahead: 1, wake: awake() }));
+        }
+        Ok(None)
+    }
+
+    fn is_vacant(&mut self, now: Boottime, record: &Record) -> bool {
+        let is_vacant = record.holder.as_ref().is_none_or(|holder| {
+            self.holder.is_over(now, (record.token, holder.nonce, holder.beat), holder.ttl())
+        });
+        self.vacant_since = is_vacant.then(|| self.vacant_since.unwrap_or(now));
+        is_vacant
+    }
+
+    /// For how long somebody with so many before it lets them take what is vacant.
+    fn turn(&self, ahead: usize) -> Duration {
+        let ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
+        (self.ttl / 6).saturating_mul(ahead)
+    }
+
+    /// Makes our waiter, unless we can take the record at once, or renews it. False if somebody has removed it.
+    async fn keep_waiting(
+        &mut self,
+        now: Boottime,
+        waiters: &[(u64, u64, Waiter)],
+        position: &Position,
+        is_vacant: bool,
+    ) -> Result<bool, Error> {
+        let found = waiters.iter().find(|(nonce, ..)| *nonce == self.nonce);
+        let ttl = if position.ahead < NEAR { self.ttl } else { self.ttl * FAR_TTL };
+        let ttl = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
+        match (found, &self.waiter) {
+            (None, Some(ours)) if ours.waiter.rank.is_some() => return Ok(false),
+            (None, _) if is_vacant && position.ahead == 0 => {}
+            (None, _) => {
+                let waiter = Waiter {
+                    rank: None,
+                    arrived: self.arrived,
+                    beat: 0,
+                    ttl,
+                    candidate: self.candidate.clone(),
+                    joined: self.joined,
+                };
+                if let Some(version) = self.write_waiter(now, 0, waiter.clone()).await? {
+                    let rank = Some(self.rank.unwrap_or(version));
+                    self.write_waiter(now, version, Waiter { rank, ..waiter }).await?;
+                }
+            }
+            (Some((_, version, waiter)), ours) => {
+                let is_near = position.ahead < NEAR;
+                let is_due = ours.as_ref().is_none_or(|ours| {
+                    is_near || ttl != ours.waiter.ttl || now.since(ours.renewed) >= self.ttl
+                });
+                let rank = waiter.rank.or(self.rank).unwrap_or(*version);
+                if is_due || waiter.rank.is_none() {
+                    let beat = waiter.beat + 1;
+                    let waiter = Waiter { rank: Some(rank), beat, ttl, ..waiter.clone() };
+                    self.write_waiter(now, *version, waiter).await?;
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Writes our waiter; its version, unless it had another one than this.
+    async fn write_waiter(
+        &mut self,
+        now: Boottime,
+        expected: u64,
+        waiter: Waiter,
+    ) -> Result<Option<u64>, Error> {
+        let election = &self.election;
+        let document = Document::Waiter(waiter.clone());
+        let name = Name::Waiter(self.nonce);
+        self.has_entered = true;
+        let purpose = if expected == 0 { Purpose::Enter } else { Purpose::Renew };
+        let swap = election.documents.swap(&election.name, name, expected, &document, purpose);
+        let Swapped::Yes(version) = swap.await? else { return Ok(None) };
+        self.waiter = Some(Ours { waiter, renewed: now });
+        Ok(Some(version))
+    }
+
+    /// Takes the record in place of the one that is known.
+    async fn take(
+        &mut self,
+        now: Boottime,
+        mut known: Known,
+        position: &Position,
+    ) -> Result<Standing, Error> {
+        let overtaken = || Standing::Waiting { ahead: position.ahead.max(1), wake: awake() };
+        if known.version == 0 {
+            // A swap that makes it, and comes late, would bring a dead one back.
+            let made = self.election.swap(&known, &known.record, Purpose::Enter).await?;
+            let Swapped::Yes(version) = made else { return Ok(overtaken()) };
+            known.version = version;
+        }
+        let Known { version, record } = &known;
+        self.state = State::Trying { version: *version, token: record.token };
+        let token = (record.token + 1).max(*version);
+        let arrival = self.waiter.as_ref().and_then(|ours| ours.waiter.rank).unwrap_or(*version);
+        let holder = Holder {
+            nonce: self.nonce,
+            beat: 1,
+            ttl: u64::try_from(self.ttl.as_millis()).unwrap_or(u64::MAX),
+            candidate: self.candidate.clone(),
+            joined: self.joined,
+            since: stamp::display(),
+            arrival: self.arrived.unwrap_or(arrival),
+        };
+        let last = record.holder.as_ref().map(|holder| holder.nonce).or(record.last);
+        let record = Record { token, holder: Some(holder), last, entered: true, ..record.clone() };
+        match self.election.swap(&known, &record, Purpose::Enter).await? {
+            Swapped::Yes(version) => self.lead(now, Known { version, record }).await,
+            // It may have been an earlier copy of this one that came in between: the next look tells.
+            Swapped::No => Ok(overtaken()),
+        }
+    }
+
+    fn wait(&self, known: &Known, position: &Position) -> Standing {
+        let holder = known.record.holder.as_ref();
+        let (nonce, control) = (holder.map(|holder| holder.nonce), self.control.version);
+        let is_next = position.ahead == 0 || is_off(Guard::OneWake);
+        let mut wakes = vec![self.wake_by_record(known.version, move |record| {
+            let other = record.holder.as_ref().map(|holder| holder.nonce) != nonce;
+            is_next && other || record.cell(Cell::Control).version != control
+        })];
+        if let Some((before, version)) = position.before {
+            let is_gone = |found: Option<&Document>| found.is_none();
+            wakes.push(self.election.wake(Name::Waiter(before), version, is_gone));
+        }
+        let ahead = position.ahead + usize::from(holder.is_some());
+        Standing::Waiting { ahead, wake: first_of(wakes) }
+    }
+
+    /// Ends when the record has become another that is news; one that is not there says nothing.
+    fn wake_by_record(
+        &self,
+        version: u64,
+        is_news: impl Fn(&Record) -> bool + Send + 'static,
+    ) -> Wake {
+        self.election.wake(Name::Record, version, move |found| match found {
+            Some(Document::Record(record)) => is_news(record),
+            _ => is_news(&Record::default()),
+        })
+    }
+
+    /// Makes sure that the record is not ours, nor gets so by a write that is still under way.
+    async fn vacate(&mut self, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error> {
+        let (known, tried) = match &self.state {
+            State::Out | State::Gone => return Ok(()),
+            State::Leading { known, .. } => (Some(Known::clone(known)), None),
+            State::Trying { version, .. } => (None, Some(*version)),
+        };
+        let last = last.filter(|(cell, bytes)| cell.check_length(bytes).is_ok());
+        let nonce = self.nonce;
+        let vacate = |version, record: &mut Record| {
+            if record.is_held_by(nonce) {
+                record.vacate();
+                if let Some((cell, bytes)) = last {
+                    record.write(cell, version, bytes);
+                }
+            } else if tried != Some(version) {
+                return Step::Leave(());
+            }
+            Step::Write(())
+        };
+        self.election.update(Purpose::Leave, known, vacate).await?;
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Seat for RecordSeat {
+    async fn refresh(&mut self, now: Boottime) -> Result<Standing, Error> {
+        match self.state {
+            State::Gone => Ok(self.gone()),
+            State::Leading { .. } => self.renew(now).await,
+            State::Out | State::Trying { .. } => self.contend(now).await,
+        }
+    }
+
+    fn control(&self) -> &Versioned {
+        &self.control
+    }
+
+    async fn resign(&mut self, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error> {
+        self.vacate(last).await?;
+        if self.has_entered {
+            self.election.remove_waiter(self.nonce, Purpose::Leave).await?;
+        }
+        let first = match &self.state {
+            State::Leading { known, .. } => {
+                known.record.holder.as_ref().map(|holder| holder.arrival)
+            }
+            _ => self.waiter.as_ref().and_then(|ours| ours.waiter.rank),
+        };
+        self.arrived = self.arrived.or(first);
+        self.rank = None;
+        self.start_over();
+        Ok(())
+    }
+
+    async fn read(&mut self, _now: Boottime, cell: Cell<'_>) -> Result<Note, Error> {
+        if !cell.is_watched() {
+            let bytes = read(&self.election, cell).await?.bytes;
+            return Ok(Note { bytes, wake: never() });
+        }
+        // Cells that are watched stand in the record, whose version the wake begins at.
+        let owned = if cell == Cell::Control { Cell::Control } else { Cell::Once };
+        let known = self.election.record(Purpose::Note).await?;
+        let Versioned { bytes, version } = known.record.cell(owned);
+        let wake =
+            self.wake_by_record(known.version, move |record| record.cell(owned).version != version);
+        Ok(Note { bytes, wake })
+    }
+
+    async fn write(
+        &mut self,
+        _now: Boottime,
+        cell: Cell<'_>,
+        bytes: &[u8],
+        _durability: Durability,
+    ) -> Result<Written, Error> {
+        cell.check_length(bytes)?;
+        let State::Leading { known, .. } = &self.state else {
+            return Ok(Written::Gone("our entry does not lead".into()));
+        };
+        let (nonce, token, known) = (self.nonce, known.record.token, Known::clone(known));
+        let write = |version, record: &mut Record| {
+            if record.is_held_by(nonce) && record.token == token {
+                Step::Write(Written::Yes(record.write(cell, version, bytes)))
+            } else {
+                Step::Leave(Written::Gone("our entry does not lead".into()))
+            }
+        };
+        let (written, now_known) = self.election.update(Purpose::Note, Some(known), write).await?;
+        if let (Written::Yes(_), State::Leading { known, .. }) = (&written, &mut self.state) {
+            **known = now_known;
+        }
+        Ok(written)
+    }
+
+    fn ticket(&self) -> Option<Ticket> {
+        ticket::of(self.nonce)
+    }
+}

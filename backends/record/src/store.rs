@@ -1,0 +1,267 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use elect_api::{
+    Candidate, Cell, Clock, ElectionName, Ending, Entry, Error, ErrorKind, Examination, If, Keys,
+    Leader, Order, Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned, Wake, Written,
+    stamp,
+};
+
+use crate::documents::{Documents, Listing, Name, Purpose};
+use crate::election::{Election, Known, Step, read, write_control};
+use crate::guards::{Guard, is_off};
+use crate::seat::RecordSeat;
+use crate::{Holder, Record, Waiter, data, ticket};
+
+/// A store that keeps its elections in documents.
+pub struct RecordStore {
+    documents: Arc<dyn Documents>,
+}
+
+impl RecordStore {
+    /// The store of these documents.
+    pub fn new(documents: impl Documents + 'static) -> Self {
+        Self { documents: Arc::new(documents) }
+    }
+
+    fn election(&self, name: &ElectionName) -> Election {
+        Election { documents: Arc::clone(&self.documents), name: name.clone() }
+    }
+
+    /// Who is there; without a list, where the order is a race.
+    async fn look(&self, name: &ElectionName, purpose: Purpose) -> Result<Listing, Error> {
+        if self.documents.profile().order == Order::Queue {
+            return self.documents.list(name, purpose).await;
+        }
+        let Known { version, record } = self.election(name).record(purpose).await?;
+        let record = (version > 0).then_some((version, record));
+        Ok(Listing { revision: version, record, waiters: Vec::new() })
+    }
+
+    /// Removes what is kept of an election that nobody is in.
+    async fn forget(&self, name: &ElectionName) -> Result<(), Error> {
+        let election = self.election(name);
+        let listing = self.look(name, Purpose::Leave).await?;
+        let record = listing.record.unwrap_or_default().1;
+        let waiting = waiters(&record, &listing.waiters).count();
+        let forget = |version, record: &mut Record| match record.holder {
+            _ if waiting > 0 => Step::Leave(waiting),
+            Some(_) => Step::Leave(1),
+            None if version == 0 => Step::Leave(0),
+            None => {
+                *record = Record { token: record.token, last: record.last, ..Record::default() };
+                Step::Write(0)
+            }
+        };
+        let (others, _) = election.update(Purpose::Leave, None, forget).await?;
+        if others > 0 {
+            let what = format!("{others} are in the election {name}");
+            return Err(Error::new(ErrorKind::Unreachable, what));
+        }
+        let (version, _) = election.data().await?;
+        if version > 0 {
+            self.documents.remove(name, Name::Data, version, Purpose::Data).await?;
+        }
+        // What is left of waiters does not count, and is nobody's.
+        for (nonce, version, _) in listing.waiters {
+            self.documents.remove(name, Name::Waiter(nonce), version, Purpose::Leave).await?;
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Store for RecordStore {
+    fn profile(&self) -> Profile {
+        self.documents.profile()
+    }
+
+    async fn open(
+        &self,
+        election: &ElectionName,
+        candidate: &Candidate,
+        ttl: Duration,
+    ) -> Result<Box<dyn Seat>, Error> {
+        let documents = match self.documents.asked_by(candidate) {
+            Some(documents) => Arc::from(documents),
+            None => Arc::clone(&self.documents),
+        };
+        let election = Election { documents, name: election.clone() };
+        Ok(Box::new(RecordSeat::new(election, candidate.clone(), ttl)))
+    }
+
+    async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
+        let Listing { record, waiters: all, .. } = self.look(election, Purpose::Survey).await?;
+        let record = record.unwrap_or_default().1;
+        let mut waiting: Vec<_> = waiters(&record, &all).collect();
+        waiting.sort_by_key(|(rank, nonce, _)| (*rank, *nonce));
+        let waiting = waiting.into_iter().map(|(rank, _, waiter)| {
+            let arrival = waiter.arrived.unwrap_or(rank);
+            Entry::new(waiter.candidate.clone(), stamp::read(waiter.joined), arrival)
+        });
+        let waiting = waiting.collect();
+        let token = Token::new(record.token);
+        Ok(Survey { leader: record.holder.map(|holder| leader(holder, token)), waiting })
+    }
+
+    async fn ending(&self, election: &ElectionName, token: Token) -> Result<Option<Ending>, Error> {
+        let known = self.election(election).record(Purpose::Survey).await?;
+        let holder = known.record.holder.filter(|_| known.record.token == token.get());
+        Ok(holder.map(|holder| Ending::Within(holder.ttl())))
+    }
+
+    async fn remove(&self, name: &ElectionName, what: Removal<'_>) -> Result<(), Error> {
+        let election = self.election(name);
+        match what {
+            Removal::Crashed(ticket) => redeem(&election, ticket::nonce(ticket)?).await,
+            Removal::Leader(token) => {
+                let vacate = |_, record: &mut Record| {
+                    if record.holder.is_none() || record.token != token.get() {
+                        return Step::Leave(());
+                    }
+                    record.vacate();
+                    Step::Write(())
+                };
+                election.update(Purpose::Leave, None, vacate).await?;
+                Ok(())
+            }
+            Removal::Everything => self.forget(name).await,
+        }
+    }
+
+    async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {
+        let listing = self.look(election, Purpose::Survey).await?;
+        let (documents, election) = (Arc::clone(&self.documents), election.clone());
+        let store = Self { documents };
+        Ok(Box::pin(async move {
+            if store.wait_for_change(&election, listing).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }))
+    }
+
+    async fn read(&self, election: &ElectionName, cell: Cell<'_>) -> Result<Versioned, Error> {
+        read(&self.election(election), cell).await
+    }
+
+    async fn write(
+        &self,
+        election: &ElectionName,
+        cell: Cell<'_>,
+        bytes: &[u8],
+        condition: If,
+    ) -> Result<Written, Error> {
+        cell.check(bytes, condition)?;
+        let election = self.election(election);
+        match condition {
+            If::Leads(token) => data::write_value(&election, cell, bytes, token).await,
+            If::Version(version) if cell == Cell::Control => {
+                write_control(&election, bytes, version).await
+            }
+            If::Version(version) => data::write_fence(&election, cell, bytes, version).await,
+        }
+    }
+
+    async fn list(&self, scope: Scope) -> Result<Vec<ElectionName>, Error> {
+        let mut records = self.documents.records().await?;
+        records.retain(|(_, record)| match scope {
+            Scope::Entered => record.entered,
+            Scope::Asked => record.control.is_some(),
+            Scope::Kept => record.keeps_something(),
+        });
+        let mut names: Vec<_> = records.into_iter().map(|(name, _)| name).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    async fn keys(&self, election: &ElectionName) -> Result<Keys, Error> {
+        let (_, data) = self.election(election).data().await?;
+        Ok(Keys::named(data.texts.keys().map(String::as_str), ':'))
+    }
+
+    async fn examine(&self, clock: Clock) -> Result<Examination, Error> {
+        self.documents.examine(clock).await
+    }
+}
+
+impl RecordStore {
+    /// Waits until there is something else to see than this.
+    async fn wait_for_change(&self, name: &ElectionName, seen: Listing) -> Result<(), Error> {
+        let sight = Sight::of(&seen);
+        let mut revision = seen.revision;
+        loop {
+            if self.documents.profile().order == Order::Queue {
+                self.documents.wait_for_any(name, revision).await?;
+            } else {
+                self.documents.wait(name, Name::Record, revision).await?;
+            }
+            let listing = self.look(name, Purpose::Survey).await?;
+            if Sight::of(&listing) != sight {
+                return Ok(());
+            }
+            revision = listing.revision;
+        }
+    }
+}
+
+/// What there is to see of an election, but for renewals.
+#[derive(PartialEq, Eq)]
+struct Sight {
+    holder: Option<(u64, u64)>,
+    cells: [u64; Cell::WATCHED.len()],
+    waiting: Vec<u64>,
+}
+
+impl Sight {
+    fn of(listing: &Listing) -> Self {
+        let none = Record::default();
+        let record = listing.record.as_ref().map_or(&none, |(_, record)| record);
+        let mut waiting: Vec<u64> =
+            waiters(record, &listing.waiters).map(|(_, nonce, _)| nonce).collect();
+        waiting.sort_unstable();
+        Self {
+            holder: record.holder.as_ref().map(|holder| (holder.nonce, record.token)),
+            cells: Cell::WATCHED.map(|cell| record.cell(cell).version),
+            waiting,
+        }
+    }
+}
+
+/// Those who count, with rank and nonce.
+fn waiters<'a>(
+    record: &'a Record,
+    all: &'a [(u64, u64, Waiter)],
+) -> impl Iterator<Item = (u64, u64, &'a Waiter)> {
+    let counted = all.iter().filter(|(nonce, ..)| record.counts(*nonce));
+    counted.filter_map(|(nonce, _, waiter)| Some((waiter.rank?, *nonce, waiter)))
+}
+
+fn leader(holder: Holder, token: Token) -> Leader {
+    let Holder { candidate, joined, since, arrival, .. } = holder;
+    Leader {
+        entry: Entry::new(candidate, stamp::read(joined), arrival),
+        token,
+        since: stamp::read(since),
+        // The store knows no time.
+        remaining: None,
+        renewed: None,
+    }
+}
+
+/// Gives up, in the place of a candidate that crashed, whatever has this nonce, or is about to get it: what was sent
+/// for it expects the version that the record has now.
+async fn redeem(election: &Election, nonce: u64) -> Result<(), Error> {
+    election.remove_waiter(nonce, Purpose::Redeem).await?;
+    let vacate = |version, record: &mut Record| {
+        if version == 0 {
+            return Step::Leave(());
+        }
+        if record.is_held_by(nonce) || is_off(Guard::TicketOwn) {
+            record.vacate();
+        }
+        Step::Write(())
+    };
+    election.update(Purpose::Redeem, None, vacate).await?;
+    Ok(())
+}

@@ -1,0 +1,14 @@
+//! A ticket is the nonce of one entry.
+
+use elect_api::{Error, ErrorKind, Ticket};
+
+pub(crate) fn of(nonce: u64) -> Option<Ticket> {
+    format!("record-{nonce:016x}").parse().ok()
+}
+
+pub(crate) fn nonce(ticket: &Ticket) -> Result<u64, Error> {
+    let digits = ticket.as_str().strip_prefix("record-");
+    digits.and_then(|digits| u64::from_str_radix(digits, 16).ok()).ok_or_else(|| {
+        Error::new(ErrorKind::Unfit, format!("{ticket} is no ticket of a store of records"))
+    })
+}

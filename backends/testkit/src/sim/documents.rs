@@ -1,0 +1,145 @@
+//! The documents of a simulated store, as elect's adapter asks for them.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use elect_api::{Candidate, ElectionName, Error, Profile};
+use elect_record::{
+    Document, Documents, Guard, Listing, Name, Purpose, Record, Stored, Swapped, judge_by,
+};
+
+use super::message::{Ask, Envelope, Op, Reply, Request};
+use super::transport::{Link, Transport, send, unexpected};
+use crate::switches::{Part, is_off};
+
+/// A connection to them.
+pub(super) struct SimDocuments {
+    transport: Arc<dyn Transport>,
+    profile: Profile,
+    /// The id of the candidate that asks; empty where it is nobody in particular.
+    client: String,
+}
+
+impl SimDocuments {
+    pub(super) fn new(transport: Arc<dyn Transport>, profile: Profile) -> Self {
+        judge_by(|guard| {
+            is_off(match guard {
+                Guard::SecondLook => Part::SecondLook,
+                Guard::TicketOwn => Part::TicketOwn,
+                Guard::Ambiguity => Part::Ambiguity,
+                Guard::OneWake => Part::OneWake,
+            })
+        });
+        Self { transport, profile, client: String::new() }
+    }
+
+    async fn ask(&self, election: &ElectionName, op: Op, ask: Ask) -> Result<Reply, Error> {
+        let transport = Arc::clone(&self.transport);
+        let link = Link { transport, election: election.clone(), client: self.client.clone() };
+        link.ask(op, ask).await
+    }
+}
+
+#[async_trait]
+impl Documents for SimDocuments {
+    fn profile(&self) -> Profile {
+        self.profile.clone()
+    }
+
+    fn asked_by(&self, candidate: &Candidate) -> Option<Box<dyn Documents>> {
+        let (transport, profile) = (Arc::clone(&self.transport), self.profile.clone());
+        Some(Box::new(Self { transport, profile, client: candidate.id.clone() }))
+    }
+
+    async fn read(
+        &self,
+        election: &ElectionName,
+        name: Name,
+        purpose: Purpose,
+    ) -> Result<Option<Stored>, Error> {
+        match self.ask(election, purpose.into(), Ask::ReadDocument(name)).await? {
+            Reply::Document(found) => Ok(found.map(|found| *found)),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+
+    async fn swap(
+        &self,
+        election: &ElectionName,
+        name: Name,
+        expected: u64,
+        document: &Document,
+        purpose: Purpose,
+    ) -> Result<Swapped, Error> {
+        let document = Box::new(document.clone());
+        let ask = Ask::SwapDocument { name, expected, document };
+        match self.ask(election, purpose.into(), ask).await? {
+            Reply::Swapped(swapped) => Ok(swapped),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+
+    async fn remove(
+        &self,
+        election: &ElectionName,
+        name: Name,
+        version: u64,
+        purpose: Purpose,
+    ) -> Result<(), Error> {
+        match self.ask(election, purpose.into(), Ask::RemoveDocument(name, version)).await? {
+            Reply::Left => Ok(()),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+
+    async fn list(&self, election: &ElectionName, purpose: Purpose) -> Result<Listing, Error> {
+        match self.ask(election, purpose.into(), Ask::ListDocuments).await? {
+            Reply::Documents(listing) => Ok(listing),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+
+    async fn records(&self) -> Result<Vec<(ElectionName, Record)>, Error> {
+        let client = self.client.clone();
+        let envelope = Envelope { client, op: Op::Survey, request: Request::Records };
+        match send(&*self.transport, envelope).await? {
+            Reply::Records(records) => Ok(records),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+
+    async fn wait(
+        &self,
+        election: &ElectionName,
+        name: Name,
+        version: u64,
+    ) -> Result<Option<Stored>, Error> {
+        match self.ask(election, Op::Watch, Ask::AwaitDocument(name, version)).await? {
+            Reply::Document(found) => Ok(found.map(|found| *found)),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+
+    async fn wait_for_any(&self, election: &ElectionName, revision: u64) -> Result<(), Error> {
+        match self.ask(election, Op::Watch, Ask::AwaitAnyDocument(revision)).await? {
+            Reply::Changed => Ok(()),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+}
+
+impl From<Purpose> for Op {
+    fn from(purpose: Purpose) -> Self {
+        match purpose {
+            Purpose::Look => Self::Look,
+            Purpose::Enter => Self::Enter,
+            Purpose::Renew => Self::Renew,
+            Purpose::Leave => Self::Leave,
+            Purpose::Redeem => Self::Redeem,
+            Purpose::Note => Self::Note,
+            Purpose::Control => Self::Orders,
+            Purpose::Data => Self::Data,
+            Purpose::Survey => Self::Survey,
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The documents of one election.
+
+use std::collections::BTreeMap;
+
+use elect_record::{Document, Listing, Name, Record, Stored, Swapped};
+
+use super::Leads;
+use crate::sim::StoreTime;
+
+/// They, and what the history wants to know besides.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Folder {
+    documents: BTreeMap<Name, Stored>,
+    /// The revision that wrote or removed one of them last.
+    revision: u64,
+    /// When others may take the record, if nobody renews it.
+    lease_end: StoreTime,
+}
+
+impl Folder {
+    pub(super) fn read(&self, name: Name) -> Option<&Stored> {
+        self.documents.get(&name)
+    }
+
+    pub(super) fn version(&self, name: Name) -> u64 {
+        self.read(name).map_or(0, |stored| stored.version)
+    }
+
+    pub(super) fn record(&self) -> Option<&Record> {
+        match &self.read(Name::Record)?.document {
+            Document::Record(record) => Some(record),
+            _ => None,
+        }
+    }
+
+    /// Whether one was written or removed since.
+    pub(super) const fn has_changed_since(&self, revision: u64) -> bool {
+        self.revision > revision
+    }
+
+    /// Writes one in place of this version of it, by this revision.
+    pub(super) fn swap(
+        &mut self,
+        revision: u64,
+        now: StoreTime,
+        name: Name,
+        expected: u64,
+        document: &Document,
+    ) -> Swapped {
+        if self.version(name) != expected {
+            return Swapped::No;
+        }
+        if let Document::Record(record) = document
+            && let Some(holder) = &record.holder
+        {
+            let beat = |record: &Record| {
+                record.holder.as_ref().map(|holder| (record.token, holder.nonce, holder.beat))
+            };
+            if self.record().and_then(beat) != beat(record) {
+                self.lease_end = now.plus(holder.ttl());
+            }
+        }
+        self.revision = revision;
+        self.documents.insert(name, Stored { version: revision, document: document.clone() });
+        Swapped::Yes(revision)
+    }
+
+    /// Removes one, by this revision.
+    pub(super) fn remove(&mut self, revision: u64, name: Name) {
+        if self.documents.remove(&name).is_some() {
+            self.revision = revision;
+        }
+    }
+
+    /// Changes the record, if there is one, by this revision.
+    fn change(&mut self, revision: u64, change: impl FnOnce(&mut Record)) {
+        if let Some(Stored { version, document: Document::Record(record) }) =
+            self.documents.get_mut(&Name::Record)
+        {
+            change(record);
+            (*version, self.revision) = (revision, revision);
+        }
+    }
+
+    /// Nobody holds the record any more, and what was sent to it before comes to nothing.
+    fn vacate(&mut self, revision: u64) {
+        self.change(revision, |record| {
+            record.last = record.holder.take().map(|holder| holder.nonce).or(record.last);
+        });
+    }
+
+    /// Whoever has this nonce is dead.
+    pub(super) fn bury(&mut self, revision: u64, nonce: u64) {
+        let holder = self.record().and_then(|record| record.holder.as_ref());
+        if holder.is_none_or(|holder| holder.nonce == nonce) {
+            self.vacate(revision);
+        } else {
+            self.change(revision, |_| ());
+        }
+        self.remove(revision, Name::Waiter(nonce));
+    }
+
+    /// Removes the entries of all whose id begins so; how many there were.
+    pub(super) fn evict(&mut self, revision: u64, candidate: &str) -> usize {
+        let holder = self.record().and_then(|record| record.holder.as_ref());
+        let leads = holder.is_some_and(|holder| holder.candidate.id.starts_with(candidate));
+        let leader = holder.map(|holder| holder.nonce);
+        if leads {
+            self.vacate(revision);
+        }
+        let theirs = |(name, stored): (&Name, &Stored)| match &stored.document {
+            Document::Waiter(waiter) if waiter.candidate.id.starts_with(candidate) => Some(*name),
+            _ => None,
+        };
+        let gone: Vec<Name> = self.documents.iter().filter_map(theirs).collect();
+        for name in &gone {
+            self.remove(revision, *name);
+        }
+        let waited =
+            gone.iter().filter(|name| leader.is_none_or(|leader| **name != Name::Waiter(leader)));
+        waited.count() + usize::from(leads)
+    }
+
+    pub(super) fn list(&self, revision: u64) -> Listing {
+        let mut listing = Listing { revision, ..Listing::default() };
+        for (name, stored) in &self.documents {
+            match (name, &stored.document) {
+                (Name::Waiter(nonce), Document::Waiter(waiter)) => {
+                    listing.waiters.push((*nonce, stored.version, waiter.clone()));
+                }
+                (Name::Record, Document::Record(record)) => {
+                    listing.record = Some((stored.version, record.clone()));
+                }
+                _ => {}
+            }
+        }
+        listing
+    }
+
+    pub(super) fn leads(&self) -> Option<Leads> {
+        let record = self.record()?;
+        Some(Leads {
+            token: record.token,
+            candidate: record.holder.as_ref()?.candidate.id.clone(),
+            lease_end: self.lease_end,
+        })
+    }
+}

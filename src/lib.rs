@@ -67,7 +67,8 @@
 //! executes what the machine says; its timing (`election::timing`) derives and checks all durations in
 //! one place. A store (the crates under `backends/`) offers bounded steps only, by the laws of
 //! [`elect_api`]; it never waits, renews or retries by itself, so that there is only one idea of
-//! who leads.
+//! who leads. Stores that know no time and keep one document of each election share an adapter (`backends/record`), in
+//! which candidates judge by their own clocks when a lease is over.
 //!
 //! **What comes in.** The driver hears of three: the store, by the answer to the one call that is under way and by wakes;
 //! the tree, which runs the command (`election::driver::Tree`), or a duty in its place where no process is to be killed

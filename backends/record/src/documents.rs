@@ -56,7 +56,7 @@ pub trait Documents: Send + Sync {
         purpose: Purpose,
     ) -> Result<Swapped, Error>;
 
-    /// Removes a document if it has this version.
+    /// Removes a document if it has this version; no, if it has another. It is gone where there is none.
     ///
     /// # Errors
     /// As [`Documents::swap`].
@@ -66,7 +66,7 @@ pub trait Documents: Send + Sync {
         name: Name,
         version: u64,
         purpose: Purpose,
-    ) -> Result<(), Error>;
+    ) -> Result<Removed, Error>;
 
     /// The record and the waiters of an election, each as it stands after the call. What is damaged is left out.
     ///
@@ -148,6 +148,15 @@ pub enum Swapped {
     /// It is written, and has this version now.
     Yes(u64),
     /// It is not written, and will not be: it had another version.
+    No,
+}
+
+/// What came of the removal of a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Removed {
+    /// It is not there.
+    Yes,
+    /// It has another version.
     No,
 }
 

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use elect_api::{Cell, ElectionName, Error, ErrorKind, Versioned, Wake, Written};
 
-use crate::documents::{Document, Documents, Name, Purpose, Stored, Swapped};
+use crate::documents::{Document, Documents, Name, Purpose, Removed, Stored, Swapped};
 use crate::{Data, Record, Waiter};
 
 /// More than those who write one document at once.
@@ -99,8 +99,16 @@ impl Election {
 
     /// Removes a waiter, whatever its version.
     pub(crate) async fn remove_waiter(&self, nonce: u64, purpose: Purpose) -> Result<(), Error> {
-        let Some((version, _)) = self.waiter(nonce, purpose).await? else { return Ok(()) };
-        self.documents.remove(&self.name, Name::Waiter(nonce), version, purpose).await
+        for _ in 0..TRIES {
+            let Some((version, _)) = self.waiter(nonce, purpose).await? else { return Ok(()) };
+            let name = Name::Waiter(nonce);
+            match self.documents.remove(&self.name, name, version, purpose).await? {
+                Removed::Yes => return Ok(()),
+                // Something that it had sent before came in between.
+                Removed::No => {}
+            }
+        }
+        Err(self.busy())
     }
 
     /// Fences and values, with their version: 0 where there are none.

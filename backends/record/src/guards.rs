@@ -7,6 +7,10 @@ use std::sync::OnceLock;
 pub enum Guard {
     /// Counting the time for which an entry is unchanged from the second look on.
     SecondLook,
+    /// Writing over what may be under way when an entry is given up.
+    LateWrite,
+    /// Writing a new leader's token where values are, before it leads.
+    Epoch,
     /// Giving up no entry but the one that a ticket is for.
     TicketOwn,
     /// Taking a lost reply for "perhaps", not for "no".

@@ -23,8 +23,8 @@
 //!
 //! Each entry has a nonce, drawn anew for each, which its ticket has too. After a swap whose reply was lost the next
 //! look tells: the record has our nonce; or it has the version that we wanted to replace, and then our swap may still be
-//! under way; or it has another, and then it is not. Whoever gives an entry up that may be under way writes the record as
-//! it is: what comes later finds another version.
+//! under way; or it has another, and then it is not. Whoever gives an entry up that may be under way writes the record
+//! all the same: what comes later finds another version.
 //!
 //! # Who is next
 //!
@@ -44,7 +44,7 @@ mod store;
 mod text;
 mod ticket;
 
-pub use documents::{Document, Documents, Listing, Name, Purpose, Stored, Swapped};
+pub use documents::{Document, Documents, Listing, Name, Purpose, Removed, Stored, Swapped};
 #[cfg(feature = "guards")]
 pub use guards::judge_by;
 pub use guards::{Guard, Judge};

@@ -1,11 +1,12 @@
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use elect_api::Boottime;
 
 use crate::patience::Patience;
 use crate::{Record, Waiter};
 
-/// Who waits before us, and for how long each of them has not been heard of.
+/// Who waits, and for how long each of them has not been heard of.
 #[derive(Default)]
 pub(crate) struct Line {
     heard: BTreeMap<u64, Patience<u64>>,
@@ -37,13 +38,15 @@ impl Line {
         let mut position = Position::default();
         let mut nearest = None;
         for (nonce, version, waiter) in waiters {
-            if *nonce == ours || !record.counts(*nonce) || place(*nonce, waiter) > us {
+            // Who leads does not renew it.
+            if *nonce == ours || record.is_held_by(*nonce) {
                 continue;
             }
             let heard = self.heard.entry(*nonce).or_default();
-            if heard.is_over(now, waiter.beat, waiter.ttl()) {
+            let is_before = record.counts(*nonce) && place(*nonce, waiter) < us;
+            if heard.is_over(now, waiter.beat, waiter.ttl(), Duration::MAX) {
                 position.dead.push((*nonce, *version));
-            } else if waiter.rank.is_some() {
+            } else if waiter.rank.is_some() && is_before {
                 position.ahead += 1;
                 nearest = nearest.max(Some((place(*nonce, waiter), *version)));
             }

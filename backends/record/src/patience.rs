@@ -24,11 +24,15 @@ impl<M> Default for Patience<M> {
 }
 
 impl<M: PartialEq> Patience<M> {
-    /// Whether it has been unchanged for all of its TTL, as a look finds that began at `now`.
-    ///
-    /// Of the time between two looks a third of the TTL counts at most: a machine that stood still may not know for
-    /// how long.
-    pub(crate) fn is_over(&mut self, now: Boottime, mark: M, ttl: Duration) -> bool {
+    /// Whether it has been unchanged for all of its TTL, as a look finds that began at `now`. Of the time between two
+    /// looks so much counts at most.
+    pub(crate) fn is_over(
+        &mut self,
+        now: Boottime,
+        mark: M,
+        ttl: Duration,
+        longest_gap: Duration,
+    ) -> bool {
         if self.mark.as_ref() != Some(&mark) {
             *self = Self { mark: Some(mark), ..Self::default() };
             if !is_off(Guard::SecondLook) {
@@ -37,7 +41,7 @@ impl<M: PartialEq> Patience<M> {
         }
         let gap = self.last.map_or(Duration::ZERO, |last| now.since(last));
         self.last = Some(now);
-        self.unchanged += gap.min(ttl / 3);
+        self.unchanged += gap.min(longest_gap);
         self.unchanged >= ttl
     }
 }
@@ -47,6 +51,7 @@ mod tests {
     use super::*;
 
     const TTL: Duration = Duration::from_secs(12);
+    const GAP: Duration = Duration::from_secs(4);
 
     fn at(second: u64) -> Boottime {
         Boottime::from_boot(Duration::from_secs(second))
@@ -56,27 +61,27 @@ mod tests {
     fn the_time_counts_from_the_second_look() {
         let mut patience = Patience::default();
         for second in 0..=12 {
-            assert!(!patience.is_over(at(second), 1, TTL), "{second}");
+            assert!(!patience.is_over(at(second), 1, TTL, GAP), "{second}");
         }
-        assert!(patience.is_over(at(13), 1, TTL));
+        assert!(patience.is_over(at(13), 1, TTL, GAP));
     }
 
     #[test]
     fn each_change_begins_it_anew() {
         let mut patience = Patience::default();
         for second in 0..=12 {
-            assert!(!patience.is_over(at(second), 1, TTL));
+            assert!(!patience.is_over(at(second), 1, TTL, GAP));
         }
         for second in 13..=25 {
-            assert!(!patience.is_over(at(second), 2, TTL), "{second}");
+            assert!(!patience.is_over(at(second), 2, TTL, GAP), "{second}");
         }
-        assert!(patience.is_over(at(26), 2, TTL));
+        assert!(patience.is_over(at(26), 2, TTL, GAP));
     }
 
     #[test]
-    fn of_a_gap_between_two_looks_a_third_counts() {
+    fn of_a_long_gap_between_two_looks_a_part_counts() {
         let mut patience = Patience::default();
-        let is_over = [0, 1, 100, 200, 300].map(|second| patience.is_over(at(second), 1, TTL));
+        let is_over = [0, 1, 100, 200, 300].map(|second| patience.is_over(at(second), 1, TTL, GAP));
         assert_eq!(is_over, [false, false, false, false, true]);
     }
 }

@@ -26,6 +26,10 @@ pub struct Record {
     /// says that it leads.
     #[serde(default)]
     pub has_data: bool,
+    /// How often it was written without another change, so that what was under way came to nothing: a store may keep the
+    /// version of what is written as it is.
+    #[serde(default)]
+    pub overwrites: u64,
     /// [`Cell::Control`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<Text>,

@@ -40,6 +40,8 @@ pub(crate) struct RecordSeat {
     /// Since when the lease that another has is unchanged: its token, nonce and beat.
     holder: Patience<(u64, u64, u64)>,
     line: Line,
+    /// When we looked last, as leaders, who of those who wait is dead.
+    swept: Boottime,
     /// The look that first found nobody leading, since somebody did.
     vacant_since: Option<Boottime>,
     control: Versioned,
@@ -82,6 +84,7 @@ impl RecordSeat {
             rank: None,
             holder: Patience::default(),
             line: Line::default(),
+            swept: Boottime::from_boot(Duration::ZERO),
             vacant_since: None,
             control: Versioned::default(),
         }
@@ -128,7 +131,31 @@ impl RecordSeat {
         if !is_ours {
             return Ok(self.gone());
         }
-        self.lead(now, known).await
+        let standing = self.lead(now, known).await?;
+        self.sweep(now).await;
+        Ok(standing)
+    }
+
+    /// Removes the waiters of those who are dead, once in a lease: there may be nobody behind them who does. What comes
+    /// of it does not matter to who leads.
+    async fn sweep(&mut self, now: Boottime) {
+        if !self.queues() || now.since(self.swept) < self.ttl {
+            return;
+        }
+        // Before the call: one that is never answered costs a renewal, and not the next one as well.
+        self.swept = now;
+        let listing = self.election.documents.list(&self.election.name, Purpose::Look).await;
+        let Ok(Listing { record: Some((_, record)), waiters, .. }) = listing else { return };
+        let position = self.line.look(now, &record, &waiters, self.nonce);
+        let _ = self.bury(&position).await;
+    }
+
+    async fn bury(&self, position: &Position) -> Result<(), Error> {
+        for (nonce, version) in &position.dead {
+            let (election, name) = (&self.election, Name::Waiter(*nonce));
+            election.documents.remove(&election.name, name, *version, Purpose::Look).await?;
+        }
+        Ok(())
     }
 
     fn gone(&mut self) -> Standing {
@@ -145,6 +172,7 @@ impl RecordSeat {
         self.vacant_since = None;
         if let State::Leading { has_begun, .. } = &mut self.state
             && !*has_begun
+            && !is_off(Guard::Epoch)
         {
             data::begin_epoch(&self.election, token).await?;
             *has_begun = true;
@@ -168,10 +196,7 @@ impl RecordSeat {
             return Ok(standing);
         }
         let position = self.line.look(now, &known.record, &waiters, self.nonce);
-        for (nonce, version) in &position.dead {
-            let (election, name) = (&self.election, Name::Waiter(*nonce));
-            election.documents.remove(&election.name, name, *version, Purpose::Look).await?;
-        }
+        self.bury(&position).await?;
         let is_vacant = self.is_vacant(now, &known.record);
         if self.queues() && !self.keep_waiting(now, &waiters, &position, is_vacant).await? {
             // Somebody has removed our waiter. Whoever guards us sees a new ticket before there is another.
@@ -212,7 +237,9 @@ impl RecordSeat {
 
     fn is_vacant(&mut self, now: Boottime, record: &Record) -> bool {
         let is_vacant = record.holder.as_ref().is_none_or(|holder| {
-            self.holder.is_over(now, (record.token, holder.nonce, holder.beat), holder.ttl())
+            let (mark, ttl) = ((record.token, holder.nonce, holder.beat), holder.ttl());
+            // A machine that stood still may not know for how long.
+            self.holder.is_over(now, mark, ttl, ttl / 3)
         });
         self.vacant_since = is_vacant.then(|| self.vacant_since.unwrap_or(now));
         is_vacant
@@ -365,8 +392,10 @@ impl RecordSeat {
                 if let Some((cell, bytes)) = last {
                     record.write(cell, version, bytes);
                 }
-            } else if tried != Some(version) {
+            } else if tried != Some(version) || is_off(Guard::LateWrite) {
                 return Step::Leave(());
+            } else {
+                record.overwrites += 1;
             }
             Step::Write(())
         };

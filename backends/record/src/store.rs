@@ -50,7 +50,9 @@ impl RecordStore {
             Some(_) => Step::Leave(1),
             None if version == 0 => Step::Leave(0),
             None => {
-                *record = Record { token: record.token, last: record.last, ..Record::default() };
+                let Record { token, last, overwrites, .. } = *record;
+                let overwrites = overwrites + 1;
+                *record = Record { token, last, overwrites, ..Record::default() };
                 Step::Write(0)
             }
         };
@@ -259,6 +261,8 @@ async fn redeem(election: &Election, nonce: u64) -> Result<(), Error> {
         }
         if record.is_held_by(nonce) || is_off(Guard::TicketOwn) {
             record.vacate();
+        } else {
+            record.overwrites += 1;
         }
         Step::Write(())
     };

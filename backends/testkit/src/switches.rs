@@ -88,6 +88,10 @@ parts! {
     TicketOwn = "ticket-own",
     /// Counting the time for which a record is unchanged from the second look on.
     SecondLook = "second-look",
+    /// Writing over, in a record, what may be under way when it is given up.
+    LateWrite = "late-write",
+    /// Writing a new leader's token where a record's values are, before it leads.
+    Epoch = "epoch",
     /// Taking a lost reply for "perhaps", not for "no".
     Ambiguity = "ambiguity",
     /// Waking one waiter at a change, the next.

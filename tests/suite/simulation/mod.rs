@@ -13,6 +13,7 @@ pub(crate) mod mutations;
 #[cfg(feature = "sim")]
 mod orders;
 pub(crate) mod plan;
+mod records;
 mod roll;
 mod shirker;
 mod stage;
@@ -28,8 +29,8 @@ use std::time::Duration;
 
 use elect::election::machine::Counting;
 use elect::election::once::{Key, Runs};
-use elect_api::{Boottime, Cell, ElectionName};
-use elect_testkit::sim::{Cause, Clock, Controls, Sim, TokioClock};
+use elect_api::{Boottime, Candidate, Cell, ElectionName};
+use elect_testkit::sim::{Cause, Clock, Controls, Kind, Sim, TokioClock};
 
 use self::plan::{Plan, Scene};
 use self::stage::{Breach, Stage};
@@ -196,6 +197,21 @@ impl Game {
         }
     }
 
+    /// Where candidates are the judges of that, what is left of the dead goes once somebody has looked for long enough.
+    async fn outlast_the_dead(&self) {
+        let ttl = self.plan.ttl;
+        let visitor = Candidate { host: "sim".into(), ..Candidate::foreign("visitor") };
+        let store = self.sim.connect();
+        let mut seat = store.open(&self.election, &visitor, ttl).await.expect("a seat");
+        // Of those who were far behind a waiter counts for four leases.
+        let end = self.clock.now() + ttl * 6;
+        while self.clock.now() < end && self.stage.is_sound() {
+            seat.refresh(self.clock.now()).await.expect("a standing");
+            self.pass(ttl / 6).await;
+        }
+        seat.resign(None).await.expect("a resign");
+    }
+
     /// That all leave and nothing is left of them.
     async fn close(&self, crew: &fate::Crew) {
         self.stage.close_the_roll();
@@ -207,6 +223,9 @@ impl Game {
                 return self.stage.blame("somebody does not leave", String::new());
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        if self.plan.options.kind != Kind::Queue {
+            self.outlast_the_dead().await;
         }
         match self.sim.connect().survey(&self.election).await {
             Ok(survey) if survey.leader.is_none() && survey.waiting.is_empty() => {}

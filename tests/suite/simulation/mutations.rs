@@ -3,9 +3,9 @@
 
 use elect_testkit::switches::{Part, without};
 
-use super::orders;
 use super::plan::{Plan, Scene};
 use super::stage::Breach;
+use super::{orders, records};
 use crate::real::GUARDS;
 
 /// Where a guard is missed.
@@ -15,6 +15,7 @@ enum Where {
     /// The same, with all faults, where runs are counted.
     Counting,
     Orders,
+    Records,
 }
 
 const FAULTS: Where = Where::Game(Scene::Faults);
@@ -87,8 +88,14 @@ pub(crate) const ROWS: &[Row] = &[
     row(Part::Ambiguity, FAULTS, "a lost reply is no refusal: the same entry is asked for again"),
     row(
         Part::SecondLook,
-        FAULTS,
+        Where::Records,
         "a record counts as unchanged from the second look on, not from the first",
+    ),
+    row(Part::LateWrite, Where::Records, "what may be under way as it is given up is written over"),
+    row(
+        Part::Epoch,
+        Where::Records,
+        "a new leader's token stands where values are before it leads",
     ),
     row(Part::OneWake, FAULTS, "a change wakes the next waiter only"),
     row(Part::Backoff, HERD, "pauses between requests that fail grow"),
@@ -115,6 +122,7 @@ impl Row {
                 super::play(plan).broken.into_iter().next()
             }
             Where::Orders => orders::play(seed),
+            Where::Records => records::play(seed),
         }
     }
 
@@ -194,6 +202,8 @@ each! {
     ticket_own: TicketOwn,
     ambiguity: Ambiguity,
     second_look: SecondLook,
+    late_write: LateWrite,
+    epoch: Epoch,
     one_wake: OneWake,
     backoff: Backoff,
     jitter: Jitter,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use elect_api::{Candidate, ElectionName, Error, Profile};
 use elect_record::{
-    Document, Documents, Guard, Listing, Name, Purpose, Record, Stored, Swapped, judge_by,
+    Document, Documents, Guard, Listing, Name, Purpose, Record, Removed, Stored, Swapped, judge_by,
 };
 
 use super::message::{Ask, Envelope, Op, Reply, Request};
@@ -25,6 +25,8 @@ impl SimDocuments {
         judge_by(|guard| {
             is_off(match guard {
                 Guard::SecondLook => Part::SecondLook,
+                Guard::LateWrite => Part::LateWrite,
+                Guard::Epoch => Part::Epoch,
                 Guard::TicketOwn => Part::TicketOwn,
                 Guard::Ambiguity => Part::Ambiguity,
                 Guard::OneWake => Part::OneWake,
@@ -85,16 +87,16 @@ impl Documents for SimDocuments {
         name: Name,
         version: u64,
         purpose: Purpose,
-    ) -> Result<(), Error> {
+    ) -> Result<Removed, Error> {
         match self.ask(election, purpose.into(), Ask::RemoveDocument(name, version)).await? {
-            Reply::Left => Ok(()),
+            Reply::Removed(removed) => Ok(removed),
             reply => Err(unexpected(&reply)),
         }
     }
 
     async fn list(&self, election: &ElectionName, purpose: Purpose) -> Result<Listing, Error> {
         match self.ask(election, purpose.into(), Ask::ListDocuments).await? {
-            Reply::Documents(listing) => Ok(listing),
+            Reply::Documents(listing) => Ok(*listing),
             reply => Err(unexpected(&reply)),
         }
     }

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use elect_api::{Candidate, ElectionName, Key};
-use elect_record::{Document, Listing, Record, Stored, Swapped};
+use elect_record::{Document, Listing, Record, Removed, Stored, Swapped};
 use serde::{Deserialize, Serialize};
 
 use super::StoreTime;
@@ -198,8 +198,10 @@ pub enum Reply {
     Document(Option<Box<Stored>>),
     /// Whether a document is written.
     Swapped(Swapped),
+    /// Whether a document is gone.
+    Removed(Removed),
     /// Who is in an election.
-    Documents(Listing),
+    Documents(Box<Listing>),
     /// The records of all elections.
     Records(Vec<(ElectionName, Record)>),
     /// What a cell says: now that it was written, or if it was only to be read.

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use elect_api::{Boottime, ElectionName};
-use elect_record::{Listing, Swapped};
+use elect_record::{Removed, Swapped};
 use serde::{Deserialize, Serialize};
 
 use super::message::{Ask, Envelope, Name, Reply, Request, Slip, Tally, Tenure, When};
@@ -455,9 +455,9 @@ impl Service {
         let orders = self.world.orders(election);
         match ask {
             Ask::ReadDocument(_) | Ask::AwaitDocument(..) => Reply::Document(None),
-            Ask::ListDocuments => Reply::Documents(Listing::default()),
+            Ask::ListDocuments => Reply::Documents(Box::default()),
             Ask::SwapDocument { .. } => Reply::Swapped(Swapped::No),
-            Ask::RemoveDocument(..) => Reply::Left,
+            Ask::RemoveDocument(..) => Reply::Removed(Removed::Yes),
             Ask::AwaitEnd { .. }
             | Ask::AwaitAnyDocument(_)
             | Ask::AwaitCell(..)

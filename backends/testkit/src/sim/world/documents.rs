@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use elect_record::{Document, Listing, Name, Record, Stored, Swapped};
+use elect_record::{Document, Listing, Name, Record, Removed, Stored, Swapped};
 
 use super::Leads;
 use crate::sim::StoreTime;
@@ -65,8 +65,20 @@ impl Folder {
         Swapped::Yes(revision)
     }
 
+    /// Removes one if it has this version.
+    pub(super) fn remove_version(&mut self, revision: u64, name: Name, version: u64) -> Removed {
+        match self.version(name) {
+            0 => Removed::Yes,
+            present if present == version => {
+                self.remove(revision, name);
+                Removed::Yes
+            }
+            _ => Removed::No,
+        }
+    }
+
     /// Removes one, by this revision.
-    pub(super) fn remove(&mut self, revision: u64, name: Name) {
+    fn remove(&mut self, revision: u64, name: Name) {
         if self.documents.remove(&name).is_some() {
             self.revision = revision;
         }

@@ -184,7 +184,7 @@ impl World {
         let found = |name| Reply::Document(folder.read(name).cloned().map(Box::new));
         match ask {
             Ask::ReadDocument(name) => Some(found(*name)),
-            Ask::ListDocuments => Some(Reply::Documents(folder.list(self.revision))),
+            Ask::ListDocuments => Some(Reply::Documents(Box::new(folder.list(self.revision)))),
             Ask::AwaitDocument(name, version) => {
                 (folder.version(*name) != *version).then(|| found(*name))
             }
@@ -204,11 +204,9 @@ impl World {
             }
             Ask::RemoveDocument(name, version) => {
                 let (revision, folder) = (self.revision + 1, self.folder(election));
-                if folder.version(*name) == *version {
-                    folder.remove(revision, *name);
-                    self.revision = revision;
-                }
-                Some(Reply::Left)
+                let removed = folder.remove_version(revision, *name, *version);
+                self.revision = revision;
+                Some(Reply::Removed(removed))
             }
             _ => Some(Reply::Unfit),
         }

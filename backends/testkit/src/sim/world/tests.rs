@@ -1,7 +1,7 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use elect_api::{Candidate, ElectionName};
-use elect_record::{Document, Holder, Name, Record, Swapped};
+use elect_record::{Document, Holder, Name, Record, Removed, Swapped};
 
 use super::World;
 use crate::sim::message::{Ask, Bid, Cause, Reply, Request};
@@ -140,7 +140,8 @@ fn a_document_is_changed_by_who_knows_its_version() {
     swap(&mut world, at(9), renewed, (1, 7, 2)).expect("what is no renewal");
     assert_eq!(world.history()[0].lease_end, at(15));
     assert_eq!(world.next_end(), None, "it knows no time");
-    assert_eq!(ask(&mut world, at(9), Ask::RemoveDocument(Name::Record, held)), Some(Reply::Left));
+    let removed = ask(&mut world, at(9), Ask::RemoveDocument(Name::Record, held));
+    assert_eq!(removed, Some(Reply::Removed(Removed::No)));
     let found = ask(&mut world, at(9), Ask::ReadDocument(Name::Record));
     assert!(matches!(found, Some(Reply::Document(Some(_)))), "{found:?}");
 }

@@ -7,7 +7,7 @@
 use elect_api::{Cell, Error, Token, Written};
 
 use crate::documents::Purpose;
-use crate::election::{Election, Step};
+use crate::election::{Election, Known, Step};
 use crate::{Data, Record, Text};
 
 /// Writes a fence in place of this version of it.
@@ -17,9 +17,8 @@ pub(crate) async fn write_fence(
     bytes: &[u8],
     expected: u64,
 ) -> Result<Written, Error> {
-    let announce = |_, record: &mut Record| announce(record);
-    let (token, known) = election.update(Purpose::Data, None, announce).await?;
-    let replaced = known.version;
+    let known = announce(election).await?;
+    let (replaced, token) = (known.version, known.record.token);
     election
         .update_data(|version, data| {
             if version == 0 {
@@ -44,10 +43,9 @@ pub(crate) async fn write_value(
     token: Token,
 ) -> Result<Written, Error> {
     let leads = |record: &Record| record.holder.is_some() && record.token == token.get();
-    let announce = |_, record: &mut Record| {
-        if leads(record) { announce(record) } else { Step::Leave(record.token) }
-    };
-    let (_, known) = election.update(Purpose::Data, None, announce).await?;
+    let expect =
+        |_, record: &mut Record| if leads(record) { record.expect_data() } else { Step::Leave(()) };
+    let ((), known) = election.update(Purpose::Data, None, expect).await?;
     let gone = || Written::Gone(format!("no entry with token {token} leads"));
     if !leads(&known.record) {
         return Ok(gone());
@@ -79,11 +77,18 @@ pub(crate) async fn begin_epoch(election: &Election, token: u64) -> Result<(), E
         .await
 }
 
-/// Has the record say that there are fences and values, before there are; what its token is.
-fn announce(record: &mut Record) -> Step<u64> {
-    if record.has_data {
-        return Step::Leave(record.token);
+/// Has the record say that there are fences and values, before there are.
+pub(crate) async fn announce(election: &Election) -> Result<Known, Error> {
+    let expect = |_, record: &mut Record| record.expect_data();
+    Ok(election.update(Purpose::Data, None, expect).await?.1)
+}
+
+impl Record {
+    fn expect_data(&mut self) -> Step<()> {
+        if self.has_data && self.has_epochs {
+            return Step::Leave(());
+        }
+        (self.has_data, self.has_epochs) = (true, true);
+        Step::Write(())
     }
-    record.has_data = true;
-    Step::Write(record.token)
 }

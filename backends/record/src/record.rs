@@ -22,10 +22,12 @@ pub struct Record {
     /// Whether anybody ever held it, since it was forgotten.
     #[serde(default)]
     pub entered: bool,
-    /// Whether there is, or may soon be, a document of fences and values. A leader writes its token there before it
-    /// says that it leads.
+    /// Whether there is, or may soon be, a document of fences and values.
     #[serde(default)]
     pub has_data: bool,
+    /// Whether there ever was, or may soon be: then a leader writes its token there before it says that it leads.
+    #[serde(default)]
+    pub has_epochs: bool,
     /// How often it was written without another change, so that what was under way came to nothing: a store may keep the
     /// version of what is written as it is.
     #[serde(default)]
@@ -127,6 +129,13 @@ impl Record {
     /// Nobody holds it any more.
     pub(crate) fn vacate(&mut self) {
         self.last = self.holder.take().map(|holder| holder.nonce).or(self.last);
+    }
+
+    /// Nothing is kept any more, and nobody ever was in it.
+    pub(crate) fn forget(&mut self) {
+        let Self { token, last, has_epochs, overwrites, .. } = *self;
+        let overwrites = overwrites + 1;
+        *self = Self { token, last, has_epochs, overwrites, ..Self::default() };
     }
 
     /// Whether a waiter with this nonce counts: who leads, or did last, may have left it behind.

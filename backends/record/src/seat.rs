@@ -166,9 +166,9 @@ impl RecordSeat {
     /// We have the record, as is known of a write that was sent after `now`.
     async fn lead(&mut self, now: Boottime, written: Known) -> Result<Standing, Error> {
         let begun = matches!(self.state, State::Leading { has_begun: true, .. });
-        let (token, has_data) = (written.record.token, written.record.has_data);
+        let (token, has_epochs) = (written.record.token, written.record.has_epochs);
         let version = written.version;
-        self.state = State::Leading { known: Box::new(written), has_begun: begun || !has_data };
+        self.state = State::Leading { known: Box::new(written), has_begun: begun || !has_epochs };
         self.vacant_since = None;
         if let State::Leading { has_begun, .. } = &mut self.state
             && !*has_begun

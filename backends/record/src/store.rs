@@ -8,7 +8,7 @@ use elect_api::{
     stamp,
 };
 
-use crate::documents::{Documents, Listing, Name, Purpose};
+use crate::documents::{Documents, Listing, Name, Purpose, Removed};
 use crate::election::{Election, Known, Step, read, write_control};
 use crate::guards::{Guard, is_off};
 use crate::seat::RecordSeat;
@@ -40,19 +40,23 @@ impl RecordStore {
     }
 
     /// Removes what is kept of an election that nobody is in.
-    async fn forget(&self, name: &ElectionName) -> Result<(), Error> {
+    async fn forget(&self, name: &ElectionName, may_lose_fences: bool) -> Result<(), Error> {
         let election = self.election(name);
         let listing = self.look(name, Purpose::Leave).await?;
         let record = listing.record.unwrap_or_default().1;
         let waiting = waiters(&record, &listing.waiters).count();
+        let (version, data) = election.data().await?;
+        let fence =
+            Keys::named(data.texts.keys().map(String::as_str), ':').fences.into_iter().next();
+        if let Some(fence) = fence.filter(|_| !may_lose_fences && waiting == 0) {
+            return Err(Removal::refuse_fence(name, fence.as_str()));
+        }
         let forget = |version, record: &mut Record| match record.holder {
             _ if waiting > 0 => Step::Leave(waiting),
             Some(_) => Step::Leave(1),
             None if version == 0 => Step::Leave(0),
             None => {
-                let Record { token, last, overwrites, .. } = *record;
-                let overwrites = overwrites + 1;
-                *record = Record { token, last, overwrites, ..Record::default() };
+                record.forget();
                 Step::Write(0)
             }
         };
@@ -61,9 +65,15 @@ impl RecordStore {
             let what = format!("{others} are in the election {name}");
             return Err(Error::new(ErrorKind::Unreachable, what));
         }
-        let (version, _) = election.data().await?;
+        // Only as it was found: a fence that was set meanwhile stays, and so does what says that there is one.
         if version > 0 {
-            self.documents.remove(name, Name::Data, version, Purpose::Data).await?;
+            let data = Name::Data;
+            let removed = self.documents.remove(name, data, version, Purpose::Data).await?;
+            if removed == Removed::No {
+                data::announce(&election).await?;
+                let what = format!("somebody has written fences or values of {name} meanwhile");
+                return Err(Error::new(ErrorKind::Unreachable, what));
+            }
         }
         // What is left of waiters does not count, and is nobody's.
         for (nonce, version, _) in listing.waiters {
@@ -128,7 +138,7 @@ impl Store for RecordStore {
                 election.update(Purpose::Leave, None, vacate).await?;
                 Ok(())
             }
-            Removal::Everything => self.forget(name).await,
+            Removal::Everything { fences } => self.forget(name, fences).await,
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use elect_api::Candidate;
 use elect_record::{Data, Holder, Record, Text, Waiter};
 
-const RECORD: &str = r#"{"token":7,"holder":{"nonce":5,"beat":2,"ttl":15000,"candidate":{"id":"a-1","host":"h","pid":1,"command":"job","containment":"cgroup"},"joined":1,"since":2,"arrival":3},"last":4,"entered":true,"has_data":true,"overwrites":1,"control":{"version":9,"bytes":"{}"},"once":{"version":8,"bytes":{"base64":"/wA="}}}"#;
+const RECORD: &str = r#"{"token":7,"holder":{"nonce":5,"beat":2,"ttl":15000,"candidate":{"id":"a-1","host":"h","pid":1,"command":"job","containment":"cgroup"},"joined":1,"since":2,"arrival":3},"last":4,"entered":true,"has_data":true,"has_epochs":true,"overwrites":1,"control":{"version":9,"bytes":"{}"},"once":{"version":8,"bytes":{"base64":"/wA="}}}"#;
 const WAITER: &str = r#"{"rank":11,"arrived":3,"beat":2,"ttl":15000,"candidate":{"id":"a-1","host":"h","pid":1,"command":"job","containment":"cgroup"},"joined":1}"#;
 const DATA: &str = r#"{"epoch":7,"texts":{"fence:disk":{"version":3,"bytes":"7"},"value:cursor":{"version":4,"bytes":"\u0000"}}}"#;
 
@@ -40,6 +40,7 @@ fn documents_keep_their_bytes() {
         last: Some(4),
         entered: true,
         has_data: true,
+        has_epochs: true,
         overwrites: 1,
         control: Some(text(9, b"{}")),
         once: Some(text(8, &[255, 0])),

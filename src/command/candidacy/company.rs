@@ -13,7 +13,7 @@ use super::health::{Heard, Patient};
 use super::hooks::{HeldLease, Helper};
 use crate::config::variables::EXIT_CODE;
 use crate::election::driver::{Inbox, Tree};
-use crate::election::machine::{Event, Interrupts};
+use crate::election::machine::{Event, Interrupts, StoppedBy};
 use crate::guard::{self, Deadlines, Order};
 use crate::report::{LOST, Outcome};
 
@@ -40,8 +40,7 @@ pub(in crate::command) struct Company<'a, T> {
     is_to_end: bool,
     /// The hook of `--on-lost` is to be run, of the leadership with this token.
     over: Option<Token>,
-    /// The code with which a shell would say that the command ended last, or [`LOST`] if it was told to stop
-    /// before, and not because of a signal to us.
+    /// The code with which a shell would say that the command ended last, or [`LOST`] if elect stopped it before.
     code: Option<u8>,
     lost: Option<Helper>,
     interrupts: Interrupts,
@@ -153,7 +152,6 @@ impl<'a, T: Tree> Company<'a, T> {
             Event::Ended(ended) | Event::EndedByKey(ended) => {
                 self.code = self.code.or(Some(ended.code()));
             }
-            Event::SoftPassed => self.code = self.code.or(Some(LOST)),
             _ => {}
         }
         if let Some(patient) = &mut self.patient {
@@ -241,21 +239,13 @@ impl<T: Tree> Tree for Company<'_, T> {
         Ok(())
     }
 
-    fn obey(&mut self, order: Order) {
+    fn obey(&mut self, order: Order, stopped_by: Option<StoppedBy>) {
         self.is_to_end |= matches!(order, Order::Stop { .. } | Order::Kill);
-        let is_our_wish = match order {
-            Order::Stop { .. } | Order::Kill => true,
-            // Daemons reload on HUP.
-            Order::Signal { signal, resume, .. } => {
-                resume && signal != libc::SIGHUP && !self.interrupts.are_to_end()
-            }
-            Order::Renewed(_) => false,
-        };
-        if is_our_wish {
+        if stopped_by == Some(StoppedBy::Elect) {
             self.code = self.code.or(Some(LOST));
         }
         if !self.is_outlived || matches!(order, Order::Renewed(_)) {
-            self.tree.obey(order);
+            self.tree.obey(order, stopped_by);
         }
         if let Order::Renewed(deadlines) = order {
             self.deadlines = Some(deadlines);
@@ -268,12 +258,8 @@ impl<T: Tree> Tree for Company<'_, T> {
             Order::Renewed(deadlines) => hook.renewed(deadlines),
             Order::Stop { kill_at } => hook.stop(Some(kill_at)),
             Order::Kill => hook.kill(),
-            // Daemons reload on HUP.
-            Order::Signal { signal, resume, kill_at } => {
-                if kill_at.is_some() || (resume && signal != libc::SIGHUP) {
-                    hook.stop(kill_at);
-                }
-            }
+            Order::Signal { kill_at, .. } if stopped_by.is_some() => hook.stop(kill_at),
+            Order::Signal { .. } => {}
         }
     }
 

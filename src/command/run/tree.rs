@@ -7,7 +7,7 @@ use elect_api::{Holds, Ticket, Token};
 
 use crate::command::candidacy::Poster;
 use crate::election::driver::Tree;
-use crate::election::machine::Event;
+use crate::election::machine::{Event, StoppedBy};
 use crate::election::slots::Slot;
 use crate::guard::{self, Ended, Guardian, Order, Report, Terminal, Whom};
 
@@ -81,7 +81,7 @@ impl Tree for Watched {
         Ok(())
     }
 
-    fn obey(&mut self, order: Order) {
+    fn obey(&mut self, order: Order, _: Option<StoppedBy>) {
         if let (Order::Signal { signal, .. }, Some(job)) = (order, &mut self.job) {
             job.passes_on(signal);
         }

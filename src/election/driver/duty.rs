@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use elect_api::{Boottime, Holds, Ticket, Token};
 
 use super::{Clock, Tree};
-use crate::election::machine::Event;
+use crate::election::machine::{Event, StoppedBy};
 use crate::guard::{Deadlines, Ended, Order};
 
 /// What whoever leads does where no process is there to be killed for it.
@@ -67,7 +67,7 @@ impl<D: Duty> Tree for OnDuty<'_, D> {
         Ok(())
     }
 
-    fn obey(&mut self, order: Order) {
+    fn obey(&mut self, order: Order, _: Option<StoppedBy>) {
         let now = self.clock.now();
         match (order, self.grace) {
             (Order::Renewed(deadlines), _) => self.duty.renewed(deadlines),

@@ -254,8 +254,8 @@ impl<'a> Driver<'a> {
                     self.pending.push_back(Event::Empty);
                 }
             }
-            Command::Order(order) => {
-                self.tree.obey(order);
+            Command::Order(order, stopped_by) => {
+                self.tree.obey(order, stopped_by);
                 if let Order::Renewed(deadlines) = order {
                     self.observer.renewed(deadlines);
                 }

@@ -7,7 +7,7 @@ use elect_api::{Boottime, Holds, Survey, Ticket, Token};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::election::Called;
-use crate::election::machine::{Event, News};
+use crate::election::machine::{Event, News, StoppedBy};
 use crate::guard::{Deadlines, Order};
 
 /// Time, as the engine sees it.
@@ -38,8 +38,8 @@ pub trait Tree: Send {
     /// When it cannot even be tried.
     fn start(&mut self, token: Token, holds: &Holds<'_>) -> io::Result<()>;
 
-    /// Does what is asked of the command, and of all that runs beside it.
-    fn obey(&mut self, order: Order);
+    /// Does what is asked of the command, and of all that runs beside it; who stops the command, where this does.
+    fn obey(&mut self, order: Order, stopped_by: Option<StoppedBy>);
 
     /// Keeps a ticket, to give our entry up if we crash, in place of any before; with `None` nobody has one.
     fn keep(&mut self, ticket: Option<&Ticket>);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use elect_api::{Boottime, Token, Validity};
 
 use super::leader_state::{LeaderState, Runs, Stage};
-use super::{Answer, Command, Event, Machine, News, Phase, Verdict};
+use super::{Answer, Command, Event, Machine, News, Phase, StoppedBy, Verdict};
 use crate::election::call::Leadership;
 use crate::guard::Order;
 use crate::guard::switches::is_off;
@@ -31,7 +31,7 @@ impl Machine {
 
     fn announce_deadlines(&mut self, validity: Validity) {
         if let Some(deadlines) = self.timing.deadlines(validity) {
-            self.say(Command::Order(Order::Renewed(deadlines)));
+            self.say(Command::Order(Order::Renewed(deadlines), None));
         }
     }
 
@@ -96,7 +96,7 @@ impl Machine {
             return self.leave(now, Verdict::Lost(why));
         }
         state.kill();
-        self.say(Command::Order(Order::Kill));
+        self.say(Command::Order(Order::Kill, Some(StoppedBy::Elect)));
         self.lose(why);
     }
 
@@ -114,7 +114,7 @@ impl Machine {
         match state.stage {
             Stage::Running | Stage::Lingering => {
                 state.stage = Stage::Stopping;
-                self.say(Command::Order(Order::Stop { kill_at }));
+                self.say(Command::Order(Order::Stop { kill_at }, Some(StoppedBy::Elect)));
                 self.lose(why);
             }
             Stage::Stopping | Stage::Emptying | Stage::Recording(_) => {}
@@ -176,12 +176,18 @@ impl Machine {
     fn overrun(&mut self, now: Boottime) {
         let Some(limit) = self.rules.max_run else { return };
         self.overran = Some(limit);
-        let (signal, kill_at) = (self.rules.signal, Some(now + self.stop_grace()));
-        if let Phase::Leading(state) = &mut self.phase {
-            state.ask(now, signal, kill_at);
-        }
         self.say(Command::Tell(News::MaxRun(limit)));
-        self.say(Command::Order(Order::Signal { signal, resume: true, kill_at }));
+        self.ask_to_stop(now, Some(self.stop_grace()));
+    }
+
+    /// Asks the command to stop, which leadership does not end. It has so long, if there is a limit to it.
+    fn ask_to_stop(&mut self, now: Boottime, limit: Option<Duration>) {
+        let Phase::Leading(state) = &mut self.phase else { return };
+        let (signal, kill_at) = (self.rules.signal, limit.map(|limit| now + limit));
+        state.ask(now, signal, kill_at);
+        // A signal came first, and may have stopped it already.
+        let by = self.interrupts.last().map_or(StoppedBy::Elect, |_| StoppedBy::Signal);
+        self.say(Command::Order(Order::Signal { signal, resume: true, kill_at }, Some(by)));
     }
 
     /// The verdict is known when a tree is empty; the fallback is for a guardian that lied.
@@ -228,12 +234,12 @@ impl Machine {
         let Phase::Leading(state) = &mut self.phase else { return };
         match state.stage {
             // Its guardian may not have heard of that.
-            Stage::Emptying => self.say(Command::Order(Order::Kill)),
+            Stage::Emptying => self.say(Command::Order(Order::Kill, None)),
             // It was asked as the command was.
             Stage::Stopping => {}
             _ => {
                 state.stage = Stage::Stopping;
-                self.say(Command::Order(Order::Stop { kill_at }));
+                self.say(Command::Order(Order::Stop { kill_at }, None));
             }
         }
     }
@@ -299,7 +305,8 @@ impl Machine {
             state.ask(now, signal, kill_at);
             self.say(Command::Tell(News::Stopping(signal)));
         }
-        self.say(Command::Order(Order::Signal { signal, resume: interrupts, kill_at }));
+        let by = stops.then_some(StoppedBy::Signal);
+        self.say(Command::Order(Order::Signal { signal, resume: interrupts, kill_at }, by));
     }
 
     /// The command has so long to end, if there is a limit to it.
@@ -323,13 +330,7 @@ impl Machine {
             self.say(Command::Tell(News::Emptied));
             return self.leave_with_verdict(now);
         }
-        let kill_at = limit.map(|limit| now + limit);
-        state.ask(now, self.rules.signal, kill_at);
         self.say(Command::Tell(News::SteppingDown(why)));
-        self.say(Command::Order(Order::Signal {
-            signal: self.rules.signal,
-            resume: true,
-            kill_at,
-        }));
+        self.ask_to_stop(now, limit);
     }
 }

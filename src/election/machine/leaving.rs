@@ -199,11 +199,8 @@ impl Machine {
         let Phase::Leading(state) = &mut self.phase else { return };
         if state.runs.outlived {
             state.enter(Stage::Stopping);
-            self.say(Command::Order(if kill_at <= now {
-                Order::Kill
-            } else {
-                Order::Stop { kill_at }
-            }));
+            let order = if kill_at <= now { Order::Kill } else { Order::Stop { kill_at } };
+            self.say(Command::Order(order, None));
             return match verdict {
                 Verdict::Lost(why) => self.lose(why),
                 verdict => _ = self.verdict.get_or_insert(verdict),

@@ -199,14 +199,24 @@ pub enum Command {
     Abandon,
     /// Have the guardian start the command, or start it again.
     Start(Token),
-    /// Have the guardian do this. Deadlines come before the start, and with each renewal.
-    Order(Order),
+    /// Have the guardian do this. Deadlines come before the start, and with each renewal. It says who stops the command
+    /// where it does.
+    Order(Order, Option<StoppedBy>),
     /// Kill what a dead guardian left; `Empty` is the answer.
     Sweep,
     /// Something that people may want to know.
     Tell(News),
     /// The candidacy is over.
     Finish(Verdict),
+}
+
+/// Who stops a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoppedBy {
+    /// elect itself: leadership is lost or given up, or the command has run for as long as it may.
+    Elect,
+    /// A signal to elect, which is passed on.
+    Signal,
 }
 
 /// Something that people may want to know.

@@ -25,7 +25,8 @@ use super::timing::Timing;
 use super::{Answer, Attempted, Call, EndRecord, Reply};
 use crate::guard::switches::is_off;
 pub use messages::{
-    Block, Command, Counting, Event, Heeds, News, Restarts, Rules, Settles, Verdict, Wait,
+    Block, Command, Counting, Event, Heeds, News, Restarts, Rules, Settles, StoppedBy, Verdict,
+    Wait,
 };
 pub use obeying::Interrupts;
 pub use patience::LED;

@@ -224,11 +224,6 @@ impl Interrupts {
         self.0.last().map(|&(signal, _)| signal)
     }
 
-    /// Whether one of them was more than HUP, on which daemons reload.
-    pub fn are_to_end(&self) -> bool {
-        self.0.iter().any(|&(signal, _)| signal != libc::SIGHUP)
-    }
-
     /// Takes in that `signal` came, and says whether that is not the same request again.
     pub fn are_new(&mut self, now: Boottime, signal: i32) -> bool {
         let is_new = !self.0.iter().any(|&(s, at)| s == signal && now.since(at) < SAME_INTERRUPT);

@@ -222,7 +222,7 @@ impl Candidate {
                 self.token = Some(token);
                 self.orders.push_back(ladder::Event::Start);
             }
-            Command::Order(order) => self.orders.push_back(ladder::Event::Order(order)),
+            Command::Order(order, _) => self.orders.push_back(ladder::Event::Order(order)),
             Command::Sweep => {
                 self.swept = true;
                 self.kill_tree(now);

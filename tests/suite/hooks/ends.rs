@@ -6,7 +6,7 @@ use elect_testkit::program::{Elect, Ended, Running, eventually};
 use nix::sys::signal::Signal;
 
 use super::{HANG, lines};
-use crate::see::{Arena, Ground};
+use crate::see::{Arena, Ground, on_each_cluster};
 use crate::stage::stop;
 
 /// Says when it is asked to stop, and fails.
@@ -20,6 +20,14 @@ const UNTIL: &str =
 const STAYS: &str = "echo \"$ELECT_TOKEN $ELECT_LEADER_ID\" >>\"$RECORD\"; exec sleep 3600";
 /// Until a hook is ready.
 const WAITS: &str = "until [ -s \"$RECORD.hook\" ]; do sleep 0.02; done";
+
+/// Says how the command has ended.
+const CODE: &str = "sh -c 'echo code $ELECT_EXIT_CODE >&2'";
+/// Ends by KILL alone.
+const DEAF: &str = "trap '' TERM; echo \"$ELECT_TOKEN $ELECT_LEADER_ID\" >>\"$RECORD\"
+    while :; do sleep 0.02; done";
+
+on_each_cluster! { alone: a_loss_that_ends_in_a_kill_is_told_as_one }
 
 fn run(arena: &Arena, flags: &[&str], script: &str) -> Running {
     let flags = |run: Elect| run.args(["--hook-timeout", "1h"]).args(flags);
@@ -143,4 +151,43 @@ fn a_leader_that_has_started_nothing_has_lost_nothing() {
     elect.signal(Signal::SIGTERM);
     elect.wait().exits(143);
     assert_eq!(lines(&arena, "hook"), [""; 0]);
+}
+
+/// Nobody answers: the command is asked to stop at the soft deadline, and killed at the hard one.
+fn a_loss_that_ends_in_a_kill_is_told_as_one(arena: &Arena) {
+    let flags = |run: Elect| run.args(["-k", "200ms", "--on-lost", CODE]);
+    let elect = arena.run_with("us", 4, flags, DEAF);
+    arena.wait_for_leader("us");
+    let _silence = arena.silence();
+    elect.wait().exits(124).says("code 124");
+}
+
+/// An entry that is gone alone leaves it its grace; with the whole election gone it is killed at once.
+#[test]
+fn a_loss_of_the_election_is_told_as_one() {
+    let arenas = [Arena::on(Ground::File), Arena::on(Ground::File)];
+    let runs = arenas.each_ref().map(|arena| {
+        let elect = run(arena, &["-v", "-k", "200ms", "--on-lost", CODE], DEAF);
+        arena.wait_for_leader("us");
+        elect
+    });
+    let [evicted, removed] = arenas.each_ref().map(|arena| arena.path("state").join("job"));
+    for entry in std::fs::read_dir(evicted.join("queue")).expect("a queue") {
+        std::fs::remove_file(entry.expect("an entry").path()).expect("mine");
+    }
+    std::fs::remove_dir_all(removed).expect("an election");
+    for elect in runs {
+        elect.wait().exits(124).says("leadership is lost").says("code 124");
+    }
+}
+
+/// On HUP daemons reload; where it is the signal that stops the command, elect has stopped it.
+#[test]
+fn a_command_that_is_stopped_by_hup_is_told_as_stopped() {
+    let arena = Arena::on(Ground::File);
+    let elect = run(&arena, &["-s", "HUP", "--on-elected", LISTEN, "--on-lost", CODE], STAYS);
+    arena.wait_for_leader("us");
+    wait_until_ready(&arena);
+    arena.elect("resign").arg("job").run().exits(0);
+    was_asked(&arena, &elect.wait().exits(124).says("code 124"));
 }

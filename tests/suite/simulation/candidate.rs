@@ -44,13 +44,18 @@ pub(crate) struct Run {
 }
 
 /// Tells the story of a seed that is played again with `ELECT_SIM_STORY` set.
-struct Narrator {
+pub(crate) struct Narrator {
     id: String,
     host: Arc<Host>,
     is_heard: bool,
 }
 
 impl Narrator {
+    pub(crate) fn new(id: &str, host: Arc<Host>) -> Self {
+        let is_heard = std::env::var_os("ELECT_SIM_STORY").is_some();
+        Self { id: id.to_owned(), host, is_heard }
+    }
+
     fn say(&self, what: &dyn std::fmt::Debug) {
         if self.is_heard {
             println!("{:?} {} by {:?}: {what:?}", self.host.world.now(), self.id, self.host.now());
@@ -193,11 +198,7 @@ async fn campaign(
         insists: true,
         ..Rules::of(&id, priority)
     };
-    let mut narrator = Narrator {
-        id: id.clone(),
-        host: Arc::clone(&host),
-        is_heard: std::env::var_os("ELECT_SIM_STORY").is_some(),
-    };
+    let mut narrator = Narrator::new(&id, Arc::clone(&host));
     let candidate = Candidate {
         id,
         host: "sim".into(),

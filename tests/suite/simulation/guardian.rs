@@ -157,7 +157,7 @@ impl driver::Tree for SimTree {
         Ok(())
     }
 
-    fn obey(&mut self, order: guard::Order) {
+    fn obey(&mut self, order: guard::Order, _: Option<machine::StoppedBy>) {
         if let guard::Order::Renewed(deadlines) = order {
             self.witness.renewed();
             self.soft = Some(deadlines.soft);

@@ -8,6 +8,7 @@ mod fate;
 mod guardian;
 mod herd;
 mod host;
+mod last_words;
 #[cfg(feature = "sim")]
 pub(crate) mod mutations;
 #[cfg(feature = "sim")]

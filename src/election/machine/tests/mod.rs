@@ -18,7 +18,7 @@ use elect_api::{Cadence, Error, ErrorKind, Lease, Token, Validity};
 use self::transcript::{
     ETCD, TERM, Transcript, after, at, gone, leading, rules, unreachable, waiting, word,
 };
-use super::{Command, Event, Machine, News, Restarts, Rules, Verdict, Wait};
+use super::{Command, Event, Machine, News, Restarts, Rules, StoppedBy, Verdict, Wait};
 use crate::election::timing::{Timing, Wishes};
 use crate::election::{Answer, Call, Reply};
 use crate::guard::Ended;

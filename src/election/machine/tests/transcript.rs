@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use elect_api::{Boottime, Cadence, Error, ErrorKind, Lease, Token, Validity};
 
-use crate::election::machine::{Command, Event, Machine, Rules, Verdict};
+use crate::election::machine::{Command, Event, Machine, Rules, StoppedBy, Verdict};
 use crate::election::timing::{Timing, Wishes};
 use crate::election::{Answer, Call, EndRecord, Reply};
 use crate::guard::Order;
@@ -37,6 +37,20 @@ impl Transcript {
         let words: Vec<String> = commands.iter().filter_map(word).collect();
         assert_eq!(words, expected, "at {second} s");
         self
+    }
+
+    /// The same for an event of which one order comes: who stops the command by it, if anybody.
+    #[track_caller]
+    pub(super) fn stopped_by(&mut self, second: f64, event: Event) -> Option<StoppedBy> {
+        let commands = self.machine.step(at(second), event);
+        let mut orders = commands.iter().filter_map(|command| match command {
+            Command::Order(order, stopped_by) => Some((order, *stopped_by)),
+            _ => None,
+        });
+        let (Some((_, stopped_by)), None) = (orders.next(), orders.next()) else {
+            panic!("not one order: {commands:?}")
+        };
+        stopped_by
     }
 
     /// Lets time pass: ticks whenever the machine wants one, up to `second`.
@@ -83,19 +97,19 @@ pub(super) fn word(command: &Command) -> Option<String> {
         Command::LookOut => "look out".into(),
         Command::Abandon => "abandon".into(),
         Command::Start(token) => format!("start {token}"),
-        Command::Order(Order::Stop { kill_at }) => {
+        Command::Order(Order::Stop { kill_at }, _) => {
             format!("stop, kill at {:.1}", kill_at.since(at(0.0)).as_secs_f64())
         }
-        Command::Order(Order::Signal { signal, kill_at, .. }) => match kill_at {
+        Command::Order(Order::Signal { signal, kill_at, .. }, _) => match kill_at {
             Some(instant) => {
                 format!("signal {signal}, kill at {:.1}", instant.since(at(0.0)).as_secs_f64())
             }
             None => format!("signal {signal}"),
         },
-        Command::Order(Order::Kill) => "kill".into(),
+        Command::Order(Order::Kill, _) => "kill".into(),
         Command::Sweep => "sweep".into(),
         // Deadlines come with each proof; the guardian's own tests follow them up.
-        Command::Tell(_) | Command::Order(Order::Renewed(_)) => return None,
+        Command::Tell(_) | Command::Order(Order::Renewed(_), _) => return None,
         Command::Finish(verdict) => match verdict {
             Verdict::Ended(ended) => format!("finish: {ended:?}"),
             Verdict::MaxRun(ended, _) => format!("finish: max run, {ended:?}"),

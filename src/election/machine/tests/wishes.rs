@@ -387,3 +387,49 @@ fn a_run_of_the_longest_time_is_done_if_it_exits_with_0() {
     joined().tell(4.0, Event::Ended(Ended::Exited(0)), &[]).tell(4.0, Event::Empty, &["record"]);
     joined().tell(4.0, Event::Ended(Ended::Signaled(15)), &[]).tell(4.0, Event::Empty, &["resign"]);
 }
+
+#[test]
+fn an_order_to_stop_says_whether_a_signal_or_elect_wants_it() {
+    let running =
+        |lease| Transcript::running(lease, Rules { max_run: Some(after(9.0)), ..rules() });
+    let local = || running(Lease::Unlimited);
+    let (elect, signal) = (Some(StoppedBy::Elect), Some(StoppedBy::Signal));
+    for passed_on in [libc::SIGUSR1, libc::SIGHUP] {
+        assert_eq!(local().stopped_by(1.0, Event::Signal(passed_on)), None);
+    }
+    for stops in [libc::SIGINT, libc::SIGQUIT, TERM] {
+        assert_eq!(local().stopped_by(1.0, Event::Signal(stops)), signal);
+    }
+    for ours in [
+        Event::StepDown("deploy".into()),
+        Event::Sick("no answer".into()),
+        Event::Withdraw("not ours".into()),
+        Event::SoftPassed,
+    ] {
+        assert_eq!(local().stopped_by(1.0, ours.clone()), elect, "{ours:?}");
+        // Nothing has asked for its end before.
+        let mut reloaded = local();
+        reloaded.tell(0.5, Event::Signal(libc::SIGHUP), &["signal 1"]);
+        assert_eq!(reloaded.stopped_by(1.0, ours.clone()), elect, "{ours:?} after HUP");
+    }
+    // With its time over, and with the lease: by TERM or by KILL.
+    assert_eq!(local().stopped_by(9.1, Event::Tick), elect);
+    let mut lost = running(ETCD);
+    lost.pass(2.5, &["refresh"]);
+    assert_eq!(lost.stopped_by(2.6, gone()), elect);
+    // A signal came before, and may have stopped it already; a lease that is lost stops it for sure.
+    for (ours, stopped_by) in
+        [(Event::StepDown("deploy".into()), signal), (Event::SoftPassed, elect)]
+    {
+        let mut told = local();
+        told.tell(0.5, Event::Signal(TERM), &["signal 15"]);
+        assert_eq!(told.stopped_by(1.0, ours.clone()), stopped_by, "{ours:?} after TERM");
+    }
+}
+
+#[test]
+fn what_lives_beside_a_command_that_has_ended_is_stopped_and_no_command() {
+    let mut transcript = Transcript::running(Lease::Unlimited, rules());
+    transcript.tell(1.0, Event::Ended(Ended::Exited(0)), &[]);
+    assert_eq!(transcript.stopped_by(1.0, Event::Outlived), None);
+}

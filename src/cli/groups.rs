@@ -71,7 +71,7 @@ pub struct CampaignArgs {
     /// Time to wait before preempting [default: 30s]
     ///
     /// 500ms, 15s, 2m; a bare number is seconds. It implies --preempt.
-    #[arg(long, env = "ELECT_PREEMPT_AFTER", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = ELECTION)]
+    #[arg(long, env = "ELECT_PREEMPT_AFTER", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = ELECTION, hide_short_help = true)]
     pub preempt_after: Option<Duration>,
 
     /// Length of the lease [default: 15s]
@@ -84,13 +84,13 @@ pub struct CampaignArgs {
     /// Largest difference in clock speed [default: 10%]
     ///
     /// How much faster or slower the clock of this machine may run than that of the store: 0.1 or 10%.
-    #[arg(long, env = "ELECT_MAX_CLOCK_DRIFT", value_name = "SHARE", value_parser = parse_share, allow_hyphen_values = true, help_heading = LEASE)]
+    #[arg(long, env = "ELECT_MAX_CLOCK_DRIFT", value_name = "SHARE", value_parser = parse_share, allow_hyphen_values = true, help_heading = LEASE, hide_short_help = true)]
     pub max_clock_drift: Option<f64>,
 
     /// Delay before leading after a crash [default: 0]
     ///
     /// It counts from our win. There is no delay if the last leader recorded a clean end. Give it to all candidates.
-    #[arg(long, env = "ELECT_LOCK_DELAY", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = LEASE)]
+    #[arg(long, env = "ELECT_LOCK_DELAY", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = LEASE, hide_short_help = true)]
     pub lock_delay: Option<Duration>,
 
     /// Serve status, probes and metrics over HTTP
@@ -102,7 +102,7 @@ pub struct CampaignArgs {
     /// File that tells others whether we lead
     ///
     /// `elect check --lease-file` reads it, for example in another container that shares the folder.
-    #[arg(long, env = "ELECT_LEASE_FILE", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = STANDING)]
+    #[arg(long, env = "ELECT_LEASE_FILE", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = STANDING, hide_short_help = true)]
     pub lease_file: Option<PathBuf>,
 
     /// What is run beside, when leadership changes.
@@ -144,19 +144,19 @@ pub struct HealthArgs {
     /// Time between health checks
     ///
     /// From the start of one check to that of the next; 10 ms at least.
-    #[arg(long, env = "ELECT_HEALTH_INTERVAL", value_name = "DUR", value_parser = parse_period, allow_hyphen_values = true, default_value = "2s", help_heading = HEALTH)]
+    #[arg(long, env = "ELECT_HEALTH_INTERVAL", value_name = "DUR", value_parser = parse_period, allow_hyphen_values = true, default_value = "2s", help_heading = HEALTH, hide_short_help = true)]
     pub health_interval: Duration,
 
     /// Longest time for a health check
     ///
     /// A check that takes longer has failed, and its command is killed; 10 ms at least.
-    #[arg(long, env = "ELECT_HEALTH_TIMEOUT", value_name = "DUR", value_parser = parse_period, allow_hyphen_values = true, default_value = "2s", help_heading = HEALTH)]
+    #[arg(long, env = "ELECT_HEALTH_TIMEOUT", value_name = "DUR", value_parser = parse_period, allow_hyphen_values = true, default_value = "2s", help_heading = HEALTH, hide_short_help = true)]
     pub health_timeout: Duration,
 
     /// Failed checks in a row before giving up
     ///
     /// After this many failures elect stops the command and gives leadership up.
-    #[arg(long, env = "ELECT_HEALTH_THRESHOLD", value_name = "N", value_parser = whole::<u32>(1..=u32::MAX.into()), default_value_t = 3, help_heading = HEALTH)]
+    #[arg(long, env = "ELECT_HEALTH_THRESHOLD", value_name = "N", value_parser = whole::<u32>(1..=u32::MAX.into()), default_value_t = 3, help_heading = HEALTH, hide_short_help = true)]
     pub health_threshold: u32,
 }
 
@@ -170,6 +170,20 @@ impl HealthUrl {
     /// The URL, which has the scheme `http` and a host.
     pub const fn uri(&self) -> &Uri {
         &self.0
+    }
+}
+
+impl HealthArgs {
+    /// Whether there is anything to look at.
+    pub const fn looks(&self) -> bool {
+        self.health_http.is_some() || self.health_cmd.is_some()
+    }
+}
+
+impl HookArgs {
+    /// Whether there is any.
+    pub const fn has_any(&self) -> bool {
+        self.on_elected.is_some() || self.on_lost.is_some() || self.on_change.is_some()
     }
 }
 
@@ -208,23 +222,23 @@ pub struct HookArgs {
     /// It runs beside the command, and is dead before another candidate can lead. elect splits CMD into words as a
     /// shell
     /// does, and executes it without a shell.
-    #[arg(long, env = "ELECT_ON_ELECTED", value_name = "CMD", value_hint = ValueHint::CommandString, allow_hyphen_values = true, help_heading = HOOKS)]
+    #[arg(long, env = "ELECT_ON_ELECTED", value_name = "CMD", value_hint = ValueHint::CommandString, allow_hyphen_values = true, help_heading = HOOKS, hide_short_help = true)]
     pub on_elected: Option<CommandLine>,
 
     /// Command to run when leadership has ended
     ///
     /// It runs once the command is dead. Another candidate may lead by then.
-    #[arg(long, env = "ELECT_ON_LOST", value_name = "CMD", value_hint = ValueHint::CommandString, allow_hyphen_values = true, help_heading = HOOKS)]
+    #[arg(long, env = "ELECT_ON_LOST", value_name = "CMD", value_hint = ValueHint::CommandString, allow_hyphen_values = true, help_heading = HOOKS, hide_short_help = true)]
     pub on_lost: Option<CommandLine>,
 
     /// Command to run when the leader changes
     ///
     /// It also runs once at the start. Its environment has the id and the token of the leader, if there is one.
-    #[arg(long, env = "ELECT_ON_CHANGE", value_name = "CMD", value_hint = ValueHint::CommandString, allow_hyphen_values = true, help_heading = HOOKS)]
+    #[arg(long, env = "ELECT_ON_CHANGE", value_name = "CMD", value_hint = ValueHint::CommandString, allow_hyphen_values = true, help_heading = HOOKS, hide_short_help = true)]
     pub on_change: Option<CommandLine>,
 
     /// Time after which elect kills a hook
-    #[arg(long, env = "ELECT_HOOK_TIMEOUT", value_name = "DUR", value_parser = parse_period, allow_hyphen_values = true, default_value = "10s", help_heading = HOOKS)]
+    #[arg(long, env = "ELECT_HOOK_TIMEOUT", value_name = "DUR", value_parser = parse_period, allow_hyphen_values = true, default_value = "10s", help_heading = HOOKS, hide_short_help = true)]
     pub hook_timeout: Duration,
 }
 
@@ -242,7 +256,7 @@ pub struct LogArgs {
     pub verbose: bool,
 
     /// Format of messages on stderr: text or json
-    #[arg(long, env = "ELECT_LOG_FORMAT", value_enum, value_name = "FORMAT", default_value_t = LogFormat::Text, help_heading = GENERAL)]
+    #[arg(long, env = "ELECT_LOG_FORMAT", value_enum, value_name = "FORMAT", default_value_t = LogFormat::Text, help_heading = GENERAL, hide_short_help = true)]
     pub log_format: LogFormat,
 }
 
@@ -273,13 +287,13 @@ pub struct RestartArgs {
     /// Pause before the first restart
     ///
     /// Each further pause is twice as long; 10 ms at least.
-    #[arg(long, env = "ELECT_RESTART_DELAY", value_name = "DUR", value_parser = parse_period, allow_hyphen_values = true, default_value = "1s", help_heading = COMMAND)]
+    #[arg(long, env = "ELECT_RESTART_DELAY", value_name = "DUR", value_parser = parse_period, allow_hyphen_values = true, default_value = "1s", help_heading = COMMAND, hide_short_help = true)]
     pub restart_delay: Duration,
 
     /// Longest pause between restarts
     ///
     /// After a command has run for this time, the next pause is --restart-delay again.
-    #[arg(long, env = "ELECT_RESTART_MAX_DELAY", value_name = "DUR", value_parser = parse_period, allow_hyphen_values = true, default_value = "1m", help_heading = COMMAND)]
+    #[arg(long, env = "ELECT_RESTART_MAX_DELAY", value_name = "DUR", value_parser = parse_period, allow_hyphen_values = true, default_value = "1m", help_heading = COMMAND, hide_short_help = true)]
     pub restart_max_delay: Duration,
 }
 

@@ -30,32 +30,6 @@ const SELDOM: [&str; 11] = [
     "help",
 ];
 
-/// Flags that brief help only names where they are so many that they come in groups.
-const SELDOM_FLAGS: [&str; 22] = [
-    "slots",
-    "shards",
-    "preempt-after",
-    "max-clock-drift",
-    "lock-delay",
-    "lease-file",
-    "on-elected",
-    "on-lost",
-    "on-change",
-    "hook-timeout",
-    "leftover",
-    "require-containment",
-    "hold",
-    "max-run",
-    "once-attempts",
-    "restart-delay",
-    "restart-max-delay",
-    "once-per",
-    "health-interval",
-    "health-timeout",
-    "health-threshold",
-    "log-format",
-];
-
 /// The widest line of help, in columns.
 const WIDTH: usize = 80;
 
@@ -73,9 +47,7 @@ pub(super) fn brief(root: Command) -> Command {
         });
         let command = if path == name { frequent_alone(command) } else { command };
         let command = with_whole_usage(command, path);
-        command.after_help(help.unwrap_or(more)).mut_args(|arg| {
-            if has_groups && is_seldom(&arg) { arg.hide_short_help(true) } else { arg }
-        })
+        command.after_help(help.unwrap_or(more))
     })
 }
 
@@ -83,8 +55,9 @@ fn has_groups(command: &Command) -> bool {
     command.get_arguments().any(|arg| arg.get_help_heading() == Some(GENERAL))
 }
 
+/// Whether brief help only names this flag, as its definition says.
 fn is_seldom(arg: &Arg) -> bool {
-    arg.get_long().is_some_and(|long| SELDOM_FLAGS.contains(&long))
+    arg.get_long().is_some() && arg.is_hide_short_help_set()
 }
 
 /// Gives a subcommand one usage line for help and for errors. clap's own for an error repeats what was given, also by

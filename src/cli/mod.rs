@@ -32,8 +32,7 @@ pub use groups::{
 pub use kv::{FenceArgs, GetArgs, KeptArgs, PutArgs};
 pub use looking::{CheckArgs, DoneArgs, Goal, HistoryArgs, ObserveArgs, StatusArgs, WaitArgs};
 pub use period::Period;
-pub use run::RunArgs;
-pub use run::SidecarArgs;
+pub use run::{RunArgs, RunFlags, SidecarArgs};
 pub use settings::{Origin, Rivals};
 pub use settings::{Position, Setting, Settings, Value};
 pub use steering::{AskArgs, ForgetArgs, PauseArgs, PauseTime, Preference};
@@ -176,7 +175,7 @@ mod tests {
             run(&["job", "-n", "--wait", "x"]).unwrap().command,
             ["job", "-n", "--wait", "x"]
         );
-        assert!(!run(&["job", "-n"]).unwrap().no_wait);
+        assert!(!run(&["job", "-n"]).unwrap().flags.no_wait);
         assert_eq!(run(&["-n", "--", "-odd", "--", "x"]).unwrap().command, ["-odd", "--", "x"]);
         assert_eq!(run(&["job", "--", "x"]).unwrap().command, ["job", "--", "x"]);
     }
@@ -198,8 +197,8 @@ mod tests {
 
     #[test]
     fn exit_codes_fit_a_byte() {
-        assert_eq!(run(&["-E", "9", "job"]).unwrap().conflict_exit_code, 9);
-        assert_eq!(run(&["job"]).unwrap().conflict_exit_code, 75);
+        assert_eq!(run(&["-E", "9", "job"]).unwrap().flags.conflict_exit_code, 9);
+        assert_eq!(run(&["job"]).unwrap().flags.conflict_exit_code, 75);
         assert!(run(&["-E", "256", "job"]).is_err());
     }
 
@@ -254,7 +253,7 @@ mod tests {
             [("ELECT_WAIT", "5s"), ("ELECT_BACKEND", "file:///x"), ("ELECT_VERBOSE", "yes")];
         if with_variables("variables_stand_in_for_flags", &variables) {
             let given = run(&["job"]).unwrap();
-            assert_eq!(given.wait, Some(Duration::from_secs(5)));
+            assert_eq!(given.flags.wait, Some(Duration::from_secs(5)));
             assert_eq!(given.campaign.backend.with_secrets(), "file:///x");
             assert!(given.log.verbose);
             assert_eq!(
@@ -269,8 +268,8 @@ mod tests {
         let variables = [("ELECT_WAIT", "5s"), ("ELECT_QUIET", "1")];
         if with_variables("a_flag_beats_the_variable_of_its_rival", &variables) {
             let given = run(&["-n", "-v", "job"]).unwrap();
-            assert!(given.no_wait && given.log.verbose && !given.log.quiet);
-            assert_eq!(given.wait, None);
+            assert!(given.flags.no_wait && given.log.verbose && !given.log.quiet);
+            assert_eq!(given.flags.wait, None);
         }
     }
 
@@ -278,7 +277,7 @@ mod tests {
     fn a_variable_that_says_no_is_no_rival() {
         let variables = [("ELECT_WAIT", "5s"), ("ELECT_NO_WAIT", "0")];
         if with_variables("a_variable_that_says_no_is_no_rival", &variables) {
-            assert_eq!(run(&["job"]).unwrap().wait, Some(Duration::from_secs(5)));
+            assert_eq!(run(&["job"]).unwrap().flags.wait, Some(Duration::from_secs(5)));
         }
     }
 
@@ -309,7 +308,10 @@ mod tests {
             [("ELECT_WAIT", ""), ("ELECT_BACKEND", ""), ("ELECT_NO_WAIT", ""), ("ELECT_ID", "")];
         if with_variables("an_empty_variable_counts_as_unset", &variables) {
             let given = run(&["job"]).unwrap();
-            assert_eq!((given.wait, given.no_wait, given.campaign.id), (None, false, None));
+            assert_eq!(
+                (given.flags.wait, given.flags.no_wait, given.campaign.id),
+                (None, false, None)
+            );
             assert_eq!(given.campaign.backend.with_secrets(), "file:");
         }
     }

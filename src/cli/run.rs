@@ -75,6 +75,28 @@ pub struct RunArgs {
     #[command(flatten)]
     pub campaign: CampaignArgs,
 
+    /// What it runs, and how.
+    #[command(flatten)]
+    pub flags: RunFlags,
+
+    /// How elect speaks.
+    #[command(flatten)]
+    pub log: LogArgs,
+
+    /// Which configuration file counts.
+    #[command(flatten, next_help_heading = GENERAL)]
+    pub file: FileArgs,
+
+    /// The command to run, and its arguments
+    ///
+    /// A name without a slash is looked for in PATH. What comes after it is the command's own.
+    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, value_hint = ValueHint::CommandWithArguments, hide_short_help = true)]
+    pub command: Vec<OsString>,
+}
+
+/// The flags of `elect run` about what it runs. A plan has them as they are.
+#[derive(Args, Clone, Debug)]
+pub struct RunFlags {
     /// Exit at once if another candidate leads
     #[arg(short, long, env = "ELECT_NO_WAIT", value_parser = BoolishValueParser::new(), help_heading = ELECTION)]
     pub no_wait: bool,
@@ -101,14 +123,14 @@ pub struct RunArgs {
     /// Number of leaders at a time [1 to 64]
     ///
     /// Each leads in a slot of its own; its command finds the number in `ELECT_SLOT`. All candidates need the same N.
-    #[arg(long, env = "ELECT_SLOTS", value_name = "N", value_parser = whole::<u16>(1..=Division::MOST_SLOTS.into()), help_heading = ELECTION)]
+    #[arg(long, env = "ELECT_SLOTS", value_name = "N", value_parser = whole::<u16>(1..=Division::MOST_SLOTS.into()), help_heading = ELECTION, hide_short_help = true)]
     pub slots: Option<u16>,
 
     /// Number of shards to spread [1 to 1024]
     ///
     /// elect spreads the shards over all candidates, and runs a command for each shard that it holds. The command finds
     /// its number in `ELECT_SHARD`. All candidates need the same N.
-    #[arg(long, env = "ELECT_SHARDS", value_name = "N", value_parser = whole::<u16>(1..=Division::MOST_SHARDS.into()), help_heading = ELECTION)]
+    #[arg(long, env = "ELECT_SHARDS", value_name = "N", value_parser = whole::<u16>(1..=Division::MOST_SHARDS.into()), help_heading = ELECTION, hide_short_help = true)]
     pub shards: Option<u16>,
 
     /// Signal that asks the command to stop
@@ -132,7 +154,7 @@ pub struct RunArgs {
     /// Processes left behind: kill or wait
     ///
     /// When the command ends, elect kills what it left running, or keeps leading until that has ended.
-    #[arg(long, env = "ELECT_LEFTOVER", value_enum, value_name = "WHAT", default_value_t = Leftover::Kill, help_heading = COMMAND)]
+    #[arg(long, env = "ELECT_LEFTOVER", value_enum, value_name = "WHAT", default_value_t = Leftover::Kill, help_heading = COMMAND, hide_short_help = true)]
     pub leftover: Leftover,
 
     /// How elect holds all descendants
@@ -146,7 +168,7 @@ pub struct RunArgs {
     ///
     /// With less, elect refuses to run. The best comes first. Without --containment elect takes the one that changes
     /// least of those that are good enough.
-    #[arg(long, env = "ELECT_REQUIRE_CONTAINMENT", value_enum, value_name = "TIER", help_heading = COMMAND)]
+    #[arg(long, env = "ELECT_REQUIRE_CONTAINMENT", value_enum, value_name = "TIER", help_heading = COMMAND, hide_short_help = true)]
     pub require_containment: Option<Containment>,
 
     /// Time from INT or TERM to SIGKILL [default: never]
@@ -158,14 +180,14 @@ pub struct RunArgs {
     /// Shortest time to keep the lease [default: 0]
     ///
     /// It counts from the start of the command. If that ends sooner, elect goes on leading.
-    #[arg(long, env = "ELECT_HOLD", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = COMMAND)]
+    #[arg(long, env = "ELECT_HOLD", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = COMMAND, hide_short_help = true)]
     pub hold: Option<Duration>,
 
     /// Stop the command after so long [default: never]
     ///
     /// Counted from each start of the command; at least 10 ms. It gets the signal of -s, and KILL after --stop-timeout,
     /// or after the time of -k if that is not given. elect exits as the command does, and --restart does not start it again.
-    #[arg(long, env = "ELECT_MAX_RUN", value_name = "DUR", value_parser = parse_period, allow_hyphen_values = true, help_heading = COMMAND)]
+    #[arg(long, env = "ELECT_MAX_RUN", value_name = "DUR", value_parser = parse_period, allow_hyphen_values = true, help_heading = COMMAND, hide_short_help = true)]
     pub max_run: Option<Duration>,
 
     /// When it has ended and is started again.
@@ -187,51 +209,37 @@ pub struct RunArgs {
     /// As --once, with a key for the period that is current when elect starts: of a `day@02:50`, `2026-11-26`. So a
     /// late run belongs to the period that it is late for, whatever the machine's time zone. Also `hour@50`,
     /// `week@Sun@02:50` and `month@15@02:50`. Times are in UTC, or have an offset: `day@02:50+01:00`.
-    #[arg(long, env = "ELECT_ONCE_PER", value_name = "PERIOD", value_hint = ValueHint::Other, help_heading = COMMAND)]
+    #[arg(long, env = "ELECT_ONCE_PER", value_name = "PERIOD", value_hint = ValueHint::Other, help_heading = COMMAND, hide_short_help = true)]
     pub once_per: Option<Period>,
 
     /// How many runs of KEY there may be [default: any number]
     ///
     /// Counted among all candidates, before each run starts. A run that exits with 126 or 127 does not count. When they
     /// are used up, `elect run` exits with 75, or the code of -E. Requires --once or --once-per.
-    #[arg(long, env = "ELECT_ONCE_ATTEMPTS", value_name = "N", value_parser = whole::<NonZeroU32>(1..=1000), help_heading = COMMAND)]
+    #[arg(long, env = "ELECT_ONCE_ATTEMPTS", value_name = "N", value_parser = whole::<NonZeroU32>(1..=1000), help_heading = COMMAND, hide_short_help = true)]
     pub once_attempts: Option<NonZeroU32>,
 
     /// Write the outcome to FILE, as JSON
     #[arg(long, env = "ELECT_OUTCOME", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = COMMAND)]
     pub outcome: Option<PathBuf>,
-
-    /// How elect speaks.
-    #[command(flatten)]
-    pub log: LogArgs,
-
-    /// Which configuration file counts.
-    #[command(flatten, next_help_heading = GENERAL)]
-    pub file: FileArgs,
-
-    /// The command to run, and its arguments
-    ///
-    /// A name without a slash is looked for in PATH. What comes after it is the command's own.
-    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, value_hint = ValueHint::CommandWithArguments, hide_short_help = true)]
-    pub command: Vec<OsString>,
 }
 
 impl RunArgs {
     /// Drops the flags whose rivals come from a nearer layer, and says which.
     pub(super) fn settle(&mut self, layers: Layers<'_>) -> Result<Vec<Overruled>, Box<Rivals>> {
-        let mut all = Vec::new();
-        if self.no_wait && self.wait.is_some() {
+        let (flags, mut all) = (&mut self.flags, Vec::new());
+        if flags.no_wait && flags.wait.is_some() {
             all.push(layers.settle("no-wait", "wait")?);
         }
-        if self.once.is_some() && self.once_per.is_some() {
+        if flags.once.is_some() && flags.once_per.is_some() {
             all.push(layers.settle("once", "once-per")?);
         }
         for overruled in &all {
             match overruled.flag {
-                "no-wait" => self.no_wait = false,
-                "once" => self.once = None,
-                "once-per" => self.once_per = None,
-                _ => self.wait = None,
+                "no-wait" => flags.no_wait = false,
+                "once" => flags.once = None,
+                "once-per" => flags.once_per = None,
+                _ => flags.wait = None,
             }
         }
         all.extend(self.log.settle(layers)?);

@@ -126,7 +126,7 @@ fn complain(said: &clap::Error) -> io::Result<()> {
 fn run(mut args: RunArgs, origins: &Origins, log: &Log) -> anyhow::Result<u8> {
     settle_run(&mut args, origins)?;
     let plan = RunPlan::new(args)?;
-    let conflict = plan.conflict_exit_code;
+    let conflict = plan.flags.conflict_exit_code;
     Ok(run::run(plan, log)?.exit_code(conflict))
 }
 
@@ -149,7 +149,7 @@ fn log_of(command: &Command) -> Log {
 /// Whatever is wrong with the rest, nobody takes an old outcome for this one's.
 fn empty_outcome(command: &Command) -> anyhow::Result<()> {
     let Command::Run(args) = command else { return Ok(()) };
-    let path = args.outcome.as_deref();
+    let path = args.flags.outcome.as_deref();
     path.map_or(Ok(()), |path| run::open_outcome(path).map(drop))
 }
 

@@ -15,16 +15,16 @@ use crate::cli::{
 /// # Errors
 /// [`ConfigError::Undivided`] for what there is only in an election that is not divided, or not like this.
 pub(super) fn division(args: &RunArgs) -> Result<Division, ConfigError> {
-    let campaign = &args.campaign;
+    let RunArgs { campaign, flags, .. } = args;
     let of_one_leader = [
-        ("--once", args.once.is_some()),
-        ("--once-per", args.once_per.is_some()),
+        ("--once", flags.once.is_some()),
+        ("--once-per", flags.once_per.is_some()),
         ("--preempt", campaign.preempt),
         ("--preempt-after", campaign.preempt_after.is_some()),
         ("--http", campaign.http.is_some()),
         ("--on-change", campaign.hooks.on_change.is_some()),
     ];
-    let (division, with, others): (_, _, &[_]) = match (args.slots, args.shards) {
+    let (division, with, others): (_, _, &[_]) = match (flags.slots, flags.shards) {
         (None, None) => return Ok(Division::Whole),
         (Some(slots), shards) => {
             let is_ranked = campaign.priority != Candidate::USUAL_PRIORITY;
@@ -38,9 +38,9 @@ pub(super) fn division(args: &RunArgs) -> Result<Division, ConfigError> {
             Division::Shards(shards),
             "--shards",
             &[
-                ("--no-wait", args.no_wait),
-                ("--wait", args.wait.is_some()),
-                ("--hold", args.hold.is_some()),
+                ("--no-wait", flags.no_wait),
+                ("--wait", flags.wait.is_some()),
+                ("--hold", flags.hold.is_some()),
                 ("--lease-file", campaign.lease_file.is_some()),
             ],
         ),
@@ -57,21 +57,22 @@ type Parts<'a> = (&'a [&'static str], bool, &'static str);
 /// # Errors
 /// [`ConfigError::Alone`], [`ConfigError::Undivided`], or [`ConfigError::Delays`].
 pub fn settle_run(args: &mut RunArgs, origins: &Origins) -> Result<(), ConfigError> {
-    let of_health = of_health(&args.health);
+    let flags = &mut args.flags;
+    let of_health = of_health(&flags.health);
     // Who was not well waits before it takes part again, too.
-    let comes_again = args.after_loss == AfterLoss::Campaign || args.shards.is_some();
+    let comes_again = flags.after_loss == AfterLoss::Campaign || flags.shards.is_some();
     let has_relapses = of_health.1 && comes_again;
-    let has_pauses = args.restart.restart != Restart::Never || has_relapses;
+    let has_pauses = flags.restart.restart != Restart::Never || has_relapses;
     let of_pauses: Parts = (&["--restart-delay", "--restart-max-delay"], has_pauses, "--restart");
-    let is_once = args.once.is_some() || args.once_per.is_some();
+    let is_once = flags.once.is_some() || flags.once_per.is_some();
     let of_once: Parts = (&["--once-attempts"], is_once, "--once");
     check(origins, &[of_hooks(&args.campaign.hooks), of_health, of_pauses, of_once])?;
+    flags.once_attempts = flags.once_attempts.filter(|_| is_once);
     // What is started again would be one run, however often that is.
-    let counts_runs = is_once && args.once_attempts.is_some();
-    if counts_runs && args.restart.restart != Restart::Never {
+    if flags.once_attempts.is_some() && flags.restart.restart != Restart::Never {
         return Err(ConfigError::Undivided { flag: "--once-attempts", with: "--restart" });
     }
-    if has_pauses { settle_delays(&mut args.restart, origins) } else { Ok(()) }
+    if has_pauses { settle_delays(&mut flags.restart, origins) } else { Ok(()) }
 }
 
 /// Checks what was asked of `elect sidecar`.
@@ -83,14 +84,12 @@ pub fn settle_sidecar(args: &SidecarArgs, origins: &Origins) -> Result<(), Confi
 }
 
 const fn of_hooks(args: &HookArgs) -> Parts<'static> {
-    let has_any = args.on_elected.is_some() || args.on_lost.is_some() || args.on_change.is_some();
-    (&["--hook-timeout"], has_any, "--on-elected, --on-lost or --on-change")
+    (&["--hook-timeout"], args.has_any(), "--on-elected, --on-lost or --on-change")
 }
 
 const fn of_health(args: &HealthArgs) -> Parts<'static> {
-    let has_any = args.health_cmd.is_some() || args.health_http.is_some();
     let parts = &["--health-interval", "--health-timeout", "--health-threshold"];
-    (parts, has_any, "--health-cmd or --health-http")
+    (parts, args.looks(), "--health-cmd or --health-http")
 }
 
 fn check(origins: &Origins, all: &[Parts]) -> Result<(), ConfigError> {

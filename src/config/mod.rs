@@ -17,14 +17,11 @@ mod trials;
 pub mod variables;
 
 pub use crate::cli::{
-    AfterLoss, BackendUrl, CommandLine, Containment, Goal, HealthUrl, LONGEST_TTL, Leftover,
-    ListenAddress, LogFormat, OutputFormat, Period, Preference,
+    AfterLoss, BackendUrl, CommandLine, Containment, Goal, HealthArgs, HealthUrl, HookArgs,
+    LONGEST_TTL, Leftover, ListenAddress, LogFormat, OutputFormat, Period, Preference,
 };
-pub use campaign::SidecarPlan;
-pub use campaign::Verbosity;
 pub(crate) use campaign::parse_election;
-pub use campaign::{CampaignPlan, queues};
-pub use campaign::{HealthPlan, HookPlan};
+pub use campaign::{CampaignPlan, SidecarPlan, Verbosity, queues};
 pub use conflicts::{settle_run, settle_sidecar};
 pub use error::ConfigError;
 #[cfg(feature = "fuzzing")]

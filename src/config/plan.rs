@@ -1,63 +1,25 @@
 use std::env;
 use std::ffi::OsString;
-use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use elect_api::{ElectionName, Ticket};
-use nix::sys::signal::Signal;
-
 use super::campaign::{find_programs, is_program, parse_election};
 use super::conflicts::division;
-use super::{
-    AfterLoss, BackendUrl, CampaignPlan, ConfigError, Containment, HealthPlan, Leftover, Period,
-    naming, stores,
-};
-use crate::cli::{CheckArgs, RedeemArgs, Restart, RestartArgs, RunArgs};
+use super::{BackendUrl, CampaignPlan, ConfigError, naming, stores};
+use crate::cli::{CheckArgs, RedeemArgs, Restart, RestartArgs, RunArgs, RunFlags};
 use crate::election::machine::Restarts;
 pub use crate::election::machine::Wait;
+use elect_api::{ElectionName, Ticket};
 
 /// What `elect run` is to do, checked as far as it can be without opening anything.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct RunPlan {
     /// Who takes part in what.
     pub campaign: CampaignPlan,
+    /// As they were given. Of `--once-per` comes the key of `--once` as we start.
+    pub flags: RunFlags,
     /// Whether the election was named after the command, for want of `-e`.
     pub named_after_command: bool,
-    /// How long to wait for leadership.
-    pub wait: Wait,
-    /// The exit code when leadership was not acquired. Default 75; 0 is to be silent.
-    pub conflict_exit_code: u8,
-    /// What asks the command to stop when the lease is lost. Default TERM.
-    pub signal: Signal,
-    /// What happens to processes that the command leaves running.
-    pub leftover: Leftover,
-    /// What holds the command's descendants; the best that the command cannot see, if `None`.
-    pub containment: Option<Containment>,
-    /// What holds them at least; any will do, if `None`.
-    pub require_containment: Option<Containment>,
-    /// The time between the first signal to stop and KILL; `None` is without end.
-    pub stop_timeout: Option<Duration>,
-    /// How long after the start the lease is kept at least.
-    pub hold: Option<Duration>,
-    /// How long after each of its starts the command is stopped.
-    pub max_run: Option<Duration>,
-    /// When the command is started again that has ended; never, if `None`.
-    pub restarts: Option<Restarts>,
-    /// How long we wait before we take part again with a command that was not well, as after one that has ended.
-    pub relapses: Restarts,
-    /// How the command is known to be well, while it runs.
-    pub health: HealthPlan,
-    /// What the command does is to be done once, and is known by this: see [`RunArgs::once`].
-    pub once: Option<String>,
-    /// Or by the period that is current when we start.
-    pub once_per: Option<Period>,
-    /// How many runs of that there may be among all candidates; any number if `None`.
-    pub once_attempts: Option<NonZeroU32>,
-    /// What happens after leadership was lost.
-    pub after_loss: AfterLoss,
-    /// Where to write what happened.
-    pub outcome: Option<PathBuf>,
     /// The command and its arguments; never empty.
     pub command: Vec<OsString>,
 }
@@ -75,50 +37,43 @@ impl RunPlan {
             None => naming::name_after(program)?,
         };
         let named_after_command = named.is_none();
-        let wait = match (args.no_wait, args.wait) {
+        let shown = program.to_string_lossy().into_owned();
+        let division = division(&args)?;
+        let RunArgs { campaign, flags, command, .. } = args;
+        let campaign = CampaignPlan::new(campaign, election, division, shown)?;
+        Ok(Self { campaign, flags, named_after_command, command })
+    }
+
+    /// How long to wait for leadership.
+    pub const fn wait(&self) -> Wait {
+        match (self.flags.no_wait, self.flags.wait) {
             (true, _) => Wait::No,
             (false, Some(limit)) => Wait::For(limit),
             (false, None) => Wait::Forever,
-        };
-        let shown = program.to_string_lossy().into_owned();
-        let division = division(&args)?;
-        let mut campaign =
-            CampaignPlan::new(args.campaign, args.log, election, args.kill_grace, shown)?;
-        campaign.division = division;
-        Ok(Self {
-            campaign,
-            named_after_command,
-            wait,
-            conflict_exit_code: args.conflict_exit_code,
-            signal: args.signal,
-            leftover: args.leftover,
-            containment: args.containment.tier(),
-            require_containment: args.require_containment,
-            stop_timeout: args.stop_timeout,
-            hold: args.hold,
-            max_run: args.max_run,
-            restarts: restarts(&args.restart),
-            relapses: pauses(&args.restart),
-            health: HealthPlan::new(args.health),
-            once_attempts: args
-                .once_attempts
-                .filter(|_| args.once.is_some() || args.once_per.is_some()),
-            once: args.once,
-            once_per: args.once_per,
-            after_loss: args.after_loss,
-            outcome: args.outcome,
-            command: args.command,
-        })
+        }
     }
-}
 
-impl RunPlan {
+    /// When the command is started again that has ended; never, if `None`.
+    pub fn restarts(&self) -> Option<Restarts> {
+        (self.flags.restart.restart != Restart::Never).then_some(self.relapses())
+    }
+
+    /// How long we wait before we take part again with a command that was not well, as after one that has ended.
+    pub fn relapses(&self) -> Restarts {
+        let RestartArgs { restart, restart_delay, restart_max_delay } = self.flags.restart;
+        Restarts {
+            after_success: restart == Restart::Always,
+            delay: restart_delay,
+            longest_delay: restart_max_delay,
+        }
+    }
+
     /// Checks that the programs that it runs beside the command are there.
     ///
     /// # Errors
     /// [`ConfigError::NoProgram`].
     pub fn find_programs(&self) -> Result<(), ConfigError> {
-        find_programs(&self.health, &self.campaign.hooks)
+        find_programs(&self.flags.health, &self.campaign.flags.hooks)
     }
 
     /// The words that may have been meant, where there is no program of the name of the command: that is the name of
@@ -130,18 +85,6 @@ impl RunPlan {
         (self.named_after_command && is_name && is_command).then(|| {
             format!("elect run -e {} {} ...", name.to_string_lossy(), command.to_string_lossy())
         })
-    }
-}
-
-fn restarts(args: &RestartArgs) -> Option<Restarts> {
-    (args.restart != Restart::Never).then_some(pauses(args))
-}
-
-fn pauses(args: &RestartArgs) -> Restarts {
-    Restarts {
-        after_success: args.restart == Restart::Always,
-        delay: args.restart_delay,
-        longest_delay: args.restart_max_delay,
     }
 }
 
@@ -205,7 +148,7 @@ mod tests {
 
     use super::{ConfigError, RunPlan, Wait};
     use crate::cli::{Command, parse};
-    use crate::config::{StatusPlan, Verbosity};
+    use crate::config::StatusPlan;
 
     fn run(args: &[&str]) -> Result<RunPlan, ConfigError> {
         match parse(["elect", "run"].iter().chain(args)).unwrap().command {
@@ -226,29 +169,24 @@ mod tests {
         let plan = run(&["./job", "-x"]).unwrap();
         assert_eq!(plan.campaign.election.as_str(), "job");
         assert!(plan.named_after_command);
-        assert_eq!((plan.wait, plan.conflict_exit_code), (Wait::Forever, 75));
-        assert_eq!((plan.signal, plan.campaign.kill_grace), (Signal::SIGTERM, None));
-        assert_eq!(plan.campaign.verbosity, Verbosity::Normal);
+        assert_eq!((plan.wait(), plan.flags.conflict_exit_code), (Wait::Forever, 75));
+        assert_eq!((plan.flags.signal, plan.flags.kill_grace), (Signal::SIGTERM, None));
         assert_eq!(plan.command, ["./job", "-x"]);
     }
 
     #[test]
     fn a_plan_as_asked_for() {
         let plan = run(&[
-            "-e", "nightly", "-w", "5", "--id", "me", "-v", "-s", "usr1", "-k", "3s", "sh", "-c",
-            ":",
+            "-e", "nightly", "-w", "5", "--id", "me", "-s", "usr1", "-k", "3s", "sh", "-c", ":",
         ])
         .unwrap();
         assert_eq!((plan.campaign.election.as_str(), plan.named_after_command), ("nightly", false));
+        assert_eq!(plan.wait(), Wait::For(Duration::from_secs(5)));
         assert_eq!(
-            (plan.wait, plan.campaign.verbosity),
-            (Wait::For(Duration::from_secs(5)), Verbosity::Verbose)
-        );
-        assert_eq!(
-            (plan.signal, plan.campaign.kill_grace),
+            (plan.flags.signal, plan.flags.kill_grace),
             (Signal::SIGUSR1, Some(Duration::from_secs(3)))
         );
-        assert_eq!(run(&["-n", "job"]).unwrap().wait, Wait::No);
+        assert_eq!(run(&["-n", "job"]).unwrap().wait(), Wait::No);
     }
 
     #[test]
@@ -259,7 +197,7 @@ mod tests {
         // As if a file had them, which the grammar does not see.
         let mut given = parse(["elect", "run", "--shards", "8", "job"]).unwrap();
         let Command::Run(args) = &mut given.command else { panic!("not read as a run") };
-        args.hold = Some(Duration::from_secs(1));
+        args.flags.hold = Some(Duration::from_secs(1));
         let Command::Run(args) = given.command else { panic!("not read as a run") };
         let refusal = RunPlan::new(*args).unwrap_err();
         assert_eq!(refusal.to_string(), "--hold does not go with --shards");
@@ -271,14 +209,14 @@ mod tests {
         let cadence = elect_api::Cadence { anchor_lag_48ths: 0, renew_48ths: 8 };
         let timed = Lease::Timed(cadence);
         let plan = run(&["--ttl", "30s", "job"]).unwrap();
-        assert_eq!(plan.campaign.wishes(&store(timed)).unwrap().ttl, Duration::from_secs(30));
-        let refusal = plan.campaign.wishes(&store(Lease::Unlimited)).unwrap_err();
+        assert_eq!(plan.campaign.wishes(&store(timed), None).unwrap().ttl, Duration::from_secs(30));
+        let refusal = plan.campaign.wishes(&store(Lease::Unlimited), None).unwrap_err();
         assert!(refusal.to_string().contains("--ttl"), "{refusal}");
         let plan = run(&["--max-clock-drift", "5%", "job"]).unwrap();
-        let wishes = plan.campaign.wishes(&store(timed)).unwrap();
+        let wishes = plan.campaign.wishes(&store(timed), None).unwrap();
         assert_eq!((wishes.max_clock_drift, wishes.ttl), (0.05, Duration::from_secs(15)));
-        assert!(plan.campaign.wishes(&store(Lease::Unlimited)).is_err());
-        assert!(run(&["job"]).unwrap().campaign.wishes(&store(Lease::Unlimited)).is_ok());
+        assert!(plan.campaign.wishes(&store(Lease::Unlimited), None).is_err());
+        assert!(run(&["job"]).unwrap().campaign.wishes(&store(Lease::Unlimited), None).is_ok());
     }
 
     #[test]

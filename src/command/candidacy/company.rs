@@ -84,7 +84,7 @@ impl<'a, T: Tree> Company<'a, T> {
         self.resigns();
         self.start_lost();
         // Where a process cannot be killed, its guardian is left to wait for it.
-        let mut patience = std::pin::pin!(sleep(self.hooks.wanted().timeout * 2));
+        let mut patience = std::pin::pin!(sleep(self.hooks.wanted().hook_timeout * 2));
         let mut is_told_to_end = false;
         while self.lost.is_some() {
             tokio::select! {
@@ -107,7 +107,7 @@ impl<'a, T: Tree> Company<'a, T> {
     }
 
     fn start_lost(&mut self) {
-        if let (Some(token), Some(command)) = (self.over.take(), &self.hooks.wanted().lost) {
+        if let (Some(token), Some(command)) = (self.over.take(), &self.hooks.wanted().on_lost) {
             // Empty if we did not see it end.
             let code = self.code.map(|code| code.to_string()).unwrap_or_default();
             let variables = vec![(EXIT_CODE.into(), code.into())];
@@ -216,7 +216,7 @@ impl<'a, T: Tree> Company<'a, T> {
 #[async_trait]
 impl<T: Tree> Tree for Company<'_, T> {
     fn start(&mut self, token: Token, holds: &Holds<'_>) -> io::Result<()> {
-        let command = self.hooks.wanted().elected.as_ref();
+        let command = self.hooks.wanted().on_elected.as_ref();
         let command = command.filter(|_| self.led != Some(token));
         if command.is_some() {
             // Before the start, which does not overtake it.

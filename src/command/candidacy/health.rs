@@ -16,14 +16,14 @@ use tokio::task::JoinSet;
 use tokio::time::{Sleep, sleep, timeout};
 
 use super::hooks::{HeldLease, Helper, HelperSpec};
-use crate::config::{CommandLine, HealthPlan, HealthUrl};
+use crate::config::{CommandLine, HealthArgs, HealthUrl};
 use crate::election::machine::Event;
 use crate::guard::{self, Deadlines, Inherited, Order};
 use crate::report::Log;
 
 /// Looks at the command again and again.
 pub(in crate::command) struct Health<'a> {
-    plan: &'a HealthPlan,
+    plan: &'a HealthArgs,
     check: HealthCheck<'a>,
     log: &'a Log,
     leave: watch::Receiver<Leave>,
@@ -57,7 +57,7 @@ pub(super) enum Heard {
 
 /// A command that is looked at, if the plan says so, by a health command with this environment.
 pub(in crate::command) fn look_after<'a>(
-    plan: &'a HealthPlan,
+    plan: &'a HealthArgs,
     inherited: &'a Inherited,
     log: &'a Log,
     environment: impl Fn() -> Vec<(OsString, OsString)> + 'a,
@@ -90,10 +90,10 @@ impl Health<'_> {
     async fn look_at_one(&mut self) {
         self.until(false).await;
         let (mut failures, mut stuck) = (0, Vec::new());
-        let mut pause = Box::pin(sleep(self.plan.interval));
+        let mut pause = Box::pin(sleep(self.plan.health_interval));
         while self.waits_for(pause.as_mut()).await {
-            pause.set(sleep(self.plan.interval));
-            if self.plan.command.is_some() {
+            pause.set(sleep(self.plan.health_interval));
+            if self.plan.health_cmd.is_some() {
                 self.has_the_ticket_withheld().await;
             }
             let found = self.check.look(&mut self.leave).await;
@@ -108,7 +108,7 @@ impl Health<'_> {
             }
             self.log.debug(format_args!("the command did not pass: {why}"));
             failures += 1;
-            if failures == self.plan.threshold {
+            if failures == self.plan.health_threshold {
                 self.found.send_replace(Some(why));
                 break;
             }
@@ -235,7 +235,7 @@ pub(in crate::command) struct Leave {
 
 /// What looks, as it was asked for.
 pub(in crate::command) struct HealthCheck<'a> {
-    plan: &'a HealthPlan,
+    plan: &'a HealthArgs,
     inherited: &'a Inherited,
     environment: Box<dyn Fn() -> Vec<(OsString, OsString)> + 'a>,
 }
@@ -251,7 +251,7 @@ pub(in crate::command) struct Finding {
 impl<'a> HealthCheck<'a> {
     /// `environment` is that of a health command, at each look.
     pub(in crate::command) fn new(
-        plan: &'a HealthPlan,
+        plan: &'a HealthArgs,
         inherited: &'a Inherited,
         environment: impl Fn() -> Vec<(OsString, OsString)> + 'a,
     ) -> Self {
@@ -263,17 +263,17 @@ impl<'a> HealthCheck<'a> {
     /// # Cancellation
     /// A health command is killed, and not waited for.
     pub(in crate::command) async fn look(&self, leave: &mut watch::Receiver<Leave>) -> Finding {
-        if let Some(url) = &self.plan.url {
+        if let Some(url) = &self.plan.health_http {
             let outcome = tokio::select! {
                 biased;
                 () = end_of_leave(leave) => Err(UNWAITED.to_owned()),
-                outcome = look_at(url, self.plan.timeout) => outcome,
+                outcome = look_at(url, self.plan.health_timeout) => outcome,
             };
             if outcome.is_err() {
                 return Finding { outcome, stuck: None };
             }
         }
-        match &self.plan.command {
+        match &self.plan.health_cmd {
             Some(command) => self.ask(command, leave).await,
             None => Finding { outcome: Ok(()), stuck: None },
         }
@@ -281,7 +281,7 @@ impl<'a> HealthCheck<'a> {
 
     /// Runs a health command as commands are run: whatever it does, all of it is dead in the end.
     async fn ask(&self, command: &CommandLine, leave: &mut watch::Receiver<Leave>) -> Finding {
-        let limit = self.plan.timeout;
+        let limit = self.plan.health_timeout;
         let deadlines = leave.borrow_and_update().deadlines;
         let nothing = Holds::default();
         let held = deadlines.map(|_| HeldLease { deadlines, holds: &nothing });

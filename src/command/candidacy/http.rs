@@ -101,7 +101,7 @@ impl Page {
     /// # Errors
     /// When a thread or a descriptor is refused, or the store cannot be opened once more.
     pub(in crate::command) fn serve(self, plan: &CampaignPlan) -> anyhow::Result<Server> {
-        let store = config::connect(&plan.backend)?;
+        let store = config::connect(&plan.flags.backend)?;
         let surveyor = Surveyor::new(store, plan.election.clone());
         let server = Server::start(self.listener, self.board, Box::new(surveyor));
         server.context("cannot start the HTTP server")

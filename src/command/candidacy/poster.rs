@@ -44,7 +44,7 @@ impl Poster {
                 }
             })
         };
-        let file = plan.lease_file.as_ref().map(open).transpose()?;
+        let file = plan.flags.lease_file.as_ref().map(open).transpose()?;
         Ok(Self { file, log: log.clone(), hard: None, kill_at: None })
     }
 

@@ -43,13 +43,13 @@ pub(super) fn run(mut plan: RunPlan, log: &Log) -> anyhow::Result<Outcome> {
     let mut inherited = Inherited::take().context("cannot block signals")?;
     let handoff = inherited.handoff();
     let started = wall_clock();
-    if let Some(period) = plan.once_per {
+    if let Some(period) = plan.flags.once_per {
         // After a loss it is still late for the period in which it was started.
         let before = handoff.as_ref().and_then(|handoff| handoff.once.clone());
-        plan.once = Some(before.unwrap_or_else(|| period.key(started)));
+        plan.flags.once = Some(before.unwrap_or_else(|| period.key(started)));
     }
     let plan = &plan;
-    let outcome_file = plan.outcome.as_deref().map(open_outcome).transpose()?;
+    let outcome_file = plan.flags.outcome.as_deref().map(open_outcome).transpose()?;
     // One that starts over has found them before: what is missing by now is told when it is to run.
     let found = if handoff.is_none() { plan.find_programs() } else { Ok(()) };
     let result = match plan.campaign.division {
@@ -63,7 +63,7 @@ pub(super) fn run(mut plan: RunPlan, log: &Log) -> anyhow::Result<Outcome> {
         write_outcome(&file, plan, started, &result)?;
     }
     let Finished { outcome, may_campaign, handoff, ended_by_key, .. } = result?;
-    if may_campaign && plan.after_loss == AfterLoss::Campaign {
+    if may_campaign && plan.flags.after_loss == AfterLoss::Campaign {
         // A guardian starts one command only, and is forked by a process that is fresh.
         return Err(inherited.start_over(&handoff)).context("cannot start over to campaign again");
     }
@@ -103,8 +103,9 @@ fn take_part(
     let (socket, note) = listener.unzip();
     let (store, slot) = connect(plan, store.as_deref())?;
     let listener =
-        plan.campaign.http.as_ref().map(|address| listen(address, socket)).transpose()?;
-    let enclosure = Enclosure::choose(plan.containment, plan.require_containment)?;
+        plan.campaign.flags.http.as_ref().map(|address| listen(address, socket)).transpose()?;
+    let enclosure =
+        Enclosure::choose(plan.flags.containment.tier(), plan.flags.require_containment)?;
     let containment = enclosure.containment();
     let terms = Terms::new(plan, log, &*store, containment)?.in_slot(slot).again(has_led);
     if !has_led {
@@ -112,24 +113,24 @@ fn take_part(
     }
     let page = listener.map(|listener| terms.page(listener, note.as_deref()));
     let guardian = terms.fork(inherited, enclosure, page.as_ref().map(Page::address))?;
-    if plan.after_loss == AfterLoss::Exit {
+    if plan.flags.after_loss == AfterLoss::Exit {
         inherited.release().context("cannot let go of stdin")?;
     }
-    let starts_over = plan.after_loss == AfterLoss::Campaign;
+    let starts_over = plan.flags.after_loss == AfterLoss::Campaign;
     let kept = page.as_ref().filter(|_| starts_over).map(Page::kept).transpose()?;
     let close = terms.campaign(guardian, inherited, page, pause)?;
     let CampaignEnd { verdict, leader, token, told_to_end, ended_by_key, relapse } = close;
     let may_campaign =
         !told_to_end && matches!(verdict, Verdict::Lost(_) | Verdict::SteppedDown(_));
     let location = store.profile().location;
-    let known = Known { location: &location, once: plan.once.as_deref(), leader };
+    let known = Known { location: &location, once: plan.flags.once.as_deref(), leader };
     let (outcome, reason) = judge(verdict, &known);
     terms.tell(outcome, &reason);
-    let pause = relapse.map(|ran| plan.relapses.next_pause(pause, Some(ran)));
+    let pause = relapse.map(|ran| plan.relapses().next_pause(pause, Some(ran)));
     let handoff = ExecHandoff {
         pause: pause.unwrap_or_default(),
         store: store.profile().id.map(|id| id.to_string()),
-        once: plan.once_per.and_then(|_| plan.once.clone()),
+        once: plan.flags.once_per.and_then(|_| plan.flags.once.clone()),
         listener: kept.map(HttpHandoff::into_listener),
     };
     let slot = terms.slot.as_ref().and_then(Slot::number);
@@ -140,11 +141,11 @@ fn take_part(
 /// The store, which is to be the one that we were in before, if any; and in which slot of the election there we lead, if
 /// it has any.
 fn connect(plan: &RunPlan, before: Option<&str>) -> anyhow::Result<(Box<dyn Store>, Option<Slot>)> {
-    let backend = &plan.campaign.backend;
+    let backend = &plan.campaign.flags.backend;
     let pinned = before.and_then(|id| StoreId::read(id.as_bytes())).map(|id| backend.pinned(&id));
     let store = config::connect(pinned.as_ref().unwrap_or(backend))?;
     let Division::Slots(number) = plan.campaign.division else { return Ok((store, None)) };
-    let store = Slots::new(store, &plan.campaign.election, number, plan.wait == Wait::No)?;
+    let store = Slots::new(store, &plan.campaign.election, number, plan.wait() == Wait::No)?;
     let slot = store.slot();
     Ok((Box::new(store), Some(slot)))
 }
@@ -175,7 +176,7 @@ fn write_outcome(
     let past = result.as_ref().ok();
     let record = OutcomeRecord {
         outcome,
-        exit_code: outcome.exit_code(plan.conflict_exit_code),
+        exit_code: outcome.exit_code(plan.flags.conflict_exit_code),
         election: &plan.campaign.election,
         id: past.map(|past| past.id.as_str()),
         token: past.and_then(|past| past.token),
@@ -257,8 +258,8 @@ impl Terms<'_> {
 
     /// Who leads in our place, if that is why we do not, and anybody reads it.
     async fn who_leads_instead(&self, verdict: &Verdict) -> Option<String> {
-        let is_read = self.plan.outcome.is_some()
-            || (self.plan.conflict_exit_code != 0 && self.log.tells(Level::Warn));
+        let is_read = self.plan.flags.outcome.is_some()
+            || (self.plan.flags.conflict_exit_code != 0 && self.log.tells(Level::Warn));
         let is_led = matches!(verdict, Verdict::NotAcquired(why) if *why == LED);
         if !is_led || !is_read || self.slot.is_some() {
             return None;
@@ -284,7 +285,7 @@ impl Terms<'_> {
         pause: Duration,
     ) -> CandidacyEnd<T> {
         let environment = || self.environment_of_health();
-        let looks = look_after(&self.plan.health, inherited, &self.log, environment);
+        let looks = look_after(&self.plan.flags.health, inherited, &self.log, environment);
         let (patient, health) = looks.unzip();
         let changes = self.hooks(inherited, told.http);
         let mut tree = Company::new(tree, changes.clone(), patient);
@@ -311,8 +312,8 @@ impl Terms<'_> {
     /// Says how it ended, as loudly as it deserves.
     fn tell(&self, outcome: Outcome, reason: &str) {
         match outcome {
-            Outcome::NotAcquired | Outcome::AttemptsUsedUp if self.plan.conflict_exit_code == 0 => {
-            }
+            Outcome::NotAcquired | Outcome::AttemptsUsedUp
+                if self.plan.flags.conflict_exit_code == 0 => {}
             Outcome::NotAcquired | Outcome::AttemptsUsedUp => self.log.warn(reason),
             Outcome::Failed => self.log.error(reason),
             Outcome::NotExecutable | Outcome::NotFound => {

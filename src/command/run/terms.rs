@@ -55,7 +55,7 @@ impl<'a> Terms<'a> {
     ) -> anyhow::Result<Self> {
         let log = log.about(&plan.campaign.election);
         let profile = store.profile();
-        let wishes = plan.campaign.wishes(&profile)?;
+        let wishes = plan.campaign.wishes(&profile, plan.flags.kill_grace)?;
         let timing = Timing::new(&wishes, profile.lease)?;
         let candidate = plan.campaign.candidate(std::process::id(), containment.name());
         log.debug(format_args!(
@@ -64,7 +64,7 @@ impl<'a> Terms<'a> {
             candidate.id,
             if plan.named_after_command { ", election named after the command" } else { "" }
         ));
-        if containment == Containment::Group && plan.containment.is_none() {
+        if containment == Containment::Group && plan.flags.containment.tier().is_none() {
             log.warn("processes that leave the command's process group cannot be found here: /proc does not list children");
         }
         let election = plan.campaign.election.clone();
@@ -134,9 +134,9 @@ impl<'a> Terms<'a> {
             environment: self.environment(http),
             whole: self.slot.as_ref().map(|_| self.election.to_string()),
             gets_sockets: role == Role::Leads && environment::has_sockets(),
-            starts: if self.plan.restarts.is_some() { Starts::Again } else { Starts::Once },
-            leftover: self.plan.leftover,
-            signal: self.plan.signal as i32,
+            starts: if self.plan.restarts().is_some() { Starts::Again } else { Starts::Once },
+            leftover: self.plan.flags.leftover,
+            signal: self.plan.flags.signal as i32,
             is_timed: self.store.profile().lease != Lease::Unlimited,
             inherited,
             enclosure,
@@ -174,23 +174,26 @@ impl<'a> Terms<'a> {
         inherited: &'h Inherited,
         http: Option<SocketAddr>,
     ) -> Hooks<'h> {
-        let has_any = self.plan.campaign.hooks.has_any();
+        let has_any = self.plan.campaign.flags.hooks.has_any();
         let environment = if has_any { self.environment(http) } else { Vec::new() };
         let slot = self.slot.clone();
-        let grace = self.plan.stop_timeout.unwrap_or(self.timing.kill_grace);
+        let grace = self.plan.flags.stop_timeout.unwrap_or(self.timing.kill_grace);
         Hooks { plan: &self.plan.campaign, environment, slot, inherited, grace, log: &self.log }
     }
 
     /// What the command is told of the store.
     fn told(&self) -> BackendUrl {
-        self.plan.campaign.backend.for_others(&self.store.profile().location)
+        self.plan.campaign.flags.backend.for_others(&self.store.profile().location)
     }
 
     /// A store whose leases do not end by time sees by itself that our processes are dead.
     fn redeem(&self) -> Option<Redeem> {
         (self.store.profile().lease != Lease::Unlimited).then(|| Redeem {
             arguments: vec!["elect".into(), "redeem".into()],
-            environment: environment::for_redeemer(&self.plan.campaign.backend, &self.election),
+            environment: environment::for_redeemer(
+                &self.plan.campaign.flags.backend,
+                &self.election,
+            ),
             variable: "ELECT_TICKET",
         })
     }
@@ -212,8 +215,8 @@ impl<'a> Terms<'a> {
             election: &self.election,
             candidate: &self.candidate,
             ttl: self.wishes.ttl,
-            once: self.plan.once.as_deref().map(|key| {
-                let attempts = self.plan.once_attempts.map(NonZeroU32::get);
+            once: self.plan.flags.once.as_deref().map(|key| {
+                let attempts = self.plan.flags.once_attempts.map(NonZeroU32::get);
                 Once { key, attempts }
             }),
             surveys: Some(&self.surveys),
@@ -224,8 +227,8 @@ impl<'a> Terms<'a> {
         Charge {
             election: &self.election,
             slot: self.slot.as_ref(),
-            stop_timeout: self.plan.stop_timeout,
-            after_loss: self.plan.after_loss,
+            stop_timeout: self.plan.flags.stop_timeout,
+            after_loss: self.plan.flags.after_loss,
         }
     }
 
@@ -239,23 +242,23 @@ impl<'a> Terms<'a> {
             Division::Whole | Division::Slots(_) => self.candidate.priority,
         };
         Rules {
-            wait: self.plan.wait,
-            signal: self.plan.signal as i32,
-            stop_timeout: self.plan.stop_timeout,
-            hold: self.plan.hold,
-            max_run: self.plan.max_run,
-            restarts: self.plan.restarts,
+            wait: self.plan.wait(),
+            signal: self.plan.flags.signal as i32,
+            stop_timeout: self.plan.flags.stop_timeout,
+            hold: self.plan.flags.hold,
+            max_run: self.plan.flags.max_run,
+            restarts: self.plan.restarts(),
             // Whoever has led, holds shards, or a place in the roster, has reached the store.
             insists: self.has_led || self.shard.is_some(),
-            once: self.plan.once.is_some(),
-            counting: match self.plan.once_attempts {
+            once: self.plan.flags.once.is_some(),
+            counting: match self.plan.flags.once_attempts {
                 None => Counting::Off,
                 Some(_) => Counting::BeforeStart,
             },
             division,
             settles,
             keeps_history: !is_scratch(&self.election),
-            lock_delay: self.plan.campaign.lock_delay,
+            lock_delay: self.plan.campaign.lock_delay(),
             ..Rules::of(&self.candidate.id, priority)
         }
     }

@@ -6,7 +6,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::command::candidacy::{HealthCheck, Leave, environment};
-use crate::config::HealthPlan;
+use crate::config::HealthArgs;
 use crate::guard::Inherited;
 use crate::report::Log;
 
@@ -22,7 +22,7 @@ pub(super) enum Fitness {
 }
 
 pub(super) struct Health<'a> {
-    plan: &'a HealthPlan,
+    plan: &'a HealthArgs,
     check: HealthCheck<'a>,
     log: &'a Log,
     told: watch::Sender<Fitness>,
@@ -30,7 +30,7 @@ pub(super) struct Health<'a> {
 
 impl<'a> Health<'a> {
     pub(super) fn new(
-        plan: &'a HealthPlan,
+        plan: &'a HealthArgs,
         inherited: &'a Inherited,
         log: &'a Log,
         told: watch::Sender<Fitness>,
@@ -49,7 +49,7 @@ impl<'a> Health<'a> {
         // Nothing else ends a look.
         let (_unchanged, mut leave) = watch::channel(Leave::default());
         loop {
-            let pause = sleep(self.plan.interval);
+            let pause = sleep(self.plan.health_interval);
             match self.check.look(&mut leave).await.outcome {
                 Ok(()) => {
                     failures = 0;
@@ -74,7 +74,7 @@ impl<'a> Health<'a> {
     fn failed(&self, failures: u32, why: &str) {
         let is_new = match &*self.told.borrow() {
             Fitness::Unknown => failures == 1,
-            Fitness::Fit => failures >= self.plan.threshold,
+            Fitness::Fit => failures >= self.plan.health_threshold,
             Fitness::Unfit(known) => *known != why,
         };
         self.log.debug(format_args!("the application did not pass: {why}"));

@@ -52,12 +52,13 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
     // What is wrong with the plan is said now, not once the application is well.
     plan.find_programs()?;
     let candidate = plan.campaign.candidate(std::process::id(), CONTAINMENT);
-    let store = config::connect(&plan.campaign.backend)?;
+    let store = config::connect(&plan.campaign.flags.backend)?;
     warn_of(&*store, log);
     let profile = store.profile();
-    let grace = Timing::new(&plan.campaign.wishes(&profile)?, profile.lease)?.kill_grace;
+    let grace =
+        Timing::new(&plan.campaign.wishes(&profile, plan.grace)?, profile.lease)?.kill_grace;
     let poster = Poster::of(&plan.campaign, Some(grace), log)?;
-    let page = plan.campaign.http.as_ref().map(|address| {
+    let page = plan.campaign.flags.http.as_ref().map(|address| {
         let listener = listen(address, None)?;
         log.info(format_args!("HTTP is served on http://{}/", listener.address()));
         anyhow::Ok(Page::new(listener, &plan.campaign, &candidate, &profile, Some(grace)))
@@ -72,7 +73,7 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
     let clock = BootClock::new()?;
     let application = Application { poster, board: board.as_deref() };
     let application = OnDuty::new(application, &clock, Some(grace));
-    let known = plan.campaign.backend.for_others(&profile.location);
+    let known = plan.campaign.flags.backend.for_others(&profile.location);
     let environment =
         environment::for_command(&plan.campaign.election, &candidate, &known, address);
     let hooks = Hooks { plan: &plan.campaign, environment, slot: None, inherited, grace, log };
@@ -184,9 +185,9 @@ impl Sidecar<'_> {
     async fn take_part(&mut self) -> anyhow::Result<Next> {
         self.others.joins();
         let campaign = &self.plan.campaign;
-        let store = config::connect(&campaign.backend)?;
+        let store = config::connect(&campaign.flags.backend)?;
         let profile = store.profile();
-        let wishes = campaign.wishes(&profile)?;
+        let wishes = campaign.wishes(&profile, self.plan.grace)?;
         let timing = Timing::new(&wishes, profile.lease)?;
         let candidate = &self.candidate;
         self.log.debug(format_args!("store {}, candidate {}", profile.location, candidate.id));
@@ -202,7 +203,7 @@ impl Sidecar<'_> {
         let Others { board, service } = self.others;
         let observer = Observer::new(self.log, &shared, candidate, service, board.map(Feed::new));
         let mut observer = Quiet::new(observer, self.log, board, service);
-        let rules = rules(&campaign.election, candidate, campaign.lock_delay);
+        let rules = rules(&campaign.election, candidate, campaign.lock_delay());
         let machine = Machine::new(rules, timing, self.clock.now(), fastrand::u64(..));
         let (tree, inbox) = (&mut self.application, &mut self.inbox);
         let drive = driver::drive(&candidacy, machine, self.clock, tree, inbox, &mut observer);

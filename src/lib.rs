@@ -73,7 +73,7 @@
 //! **What comes in.** The driver hears of three: the store, by the answer to the one call that is under way and by wakes;
 //! the tree, which runs the command (`election::driver::Tree`), or a duty in its place where no process is to be killed
 //! (`election::driver::Duty`); and the inbox, in which signals to elect stand, and what whoever drives the candidacy
-//! wants. A signal goes by the tree first: what it does to a job, or to a child, ends there.
+//! wants. A signal about a job of the terminal, or about a child, goes by the tree first, and may end there.
 //!
 //! **The win.** When a refresh says that we lead, the engine has the guardian start the command, and
 //! hands over the descriptors that hold the lease, where the store has any (a local lock). The guardian has them;
@@ -117,7 +117,7 @@
 //! **Once.** What `--once` names is done when a cell says so that only a leader's seat writes: a candidate reads it
 //! before it joins, at each change, and again once it has won; a leader whose command has succeeded writes it
 //! before it resigns (`election::once`). `--once-per` makes the key of the wall clock as elect starts (`cli::Period`); a
-//! start after a loss keeps it. A second cell says how the runs of each key went. With `--once-attempts` a winner counts
+//! start after a loss keeps it. A second cell says how the runs of each key went (`election::runs`). With `--once-attempts` a winner counts
 //! its run there before it starts, in one step with the proof that it leads: so a crash counts as well. As it resigns it
 //! says how the run ended, or takes back what never started. Only who leads writes either cell, so `elect done` leads for a
 //! moment to change them.
@@ -187,7 +187,7 @@
 //!
 //! **The doctor.** `elect doctor` has each store [describe itself](elect_api::Store::examine), does in an election
 //! of nobody else what `run` does in one, and tries out what this machine has for containing a command. Which
-//! TTL fits what it saw, timing (`election::timing`) says (`election::advice`).
+//! TTL fits what it saw, timing (`election::timing`) says.
 //!
 //! **The terminal.** Wrapper and command are one job for whoever sits at it, but two process groups: the
 //! command's has the foreground, and what a key does to it alone the wrapper does to the rest of the job.
@@ -202,11 +202,11 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | a flag of `run` | `cli/run.rs`, or `cli/groups.rs` if a sidecar has it too; its value in `config/plan.rs`, or `config/campaign.rs`; what the engine is to know in `Rules` (`command/run/terms.rs`). What few need is named in `cli/help.rs`, what belongs to one run in `config/variables.rs` |
+//! | a flag of `run` | `cli/run.rs`, or `cli/groups.rs` if a sidecar has it too, with `hide_short_help` if few need it; plans hold it as it is given. If it needs or excludes another one, `config/conflicts.rs`; if the engine is to know it, `Rules`, which `command/run/terms.rs` fills; if it belongs to one run, `config/variables.rs` |
 //! | a condition of a start | a gate in `election/machine/gates`; what people are told of it is a variant of `Block` in `election/machine/messages.rs` |
-//! | what `status` shows | `report/status`; it is seen in `command/look/snapshot.rs` |
+//! | what `status` shows | `report/status`; it is seen in `command/look/mod.rs` |
 //! | a page of the manual | `manual/TOPIC.md`, and its name in `manual/mod.rs`; that of a store is `manual.md` beside its code |
-//! | a subcommand | its arguments in `cli`, its plan in `config`, what it does in `command`, and a line in the `mod.rs` of each |
+//! | a subcommand | its arguments in `cli`, its plan in `config` if that is more than they are, what it does in `command`, and a line in the `mod.rs` of each |
 //! | a store | a crate in `backends` that passes the laws (`elect_testkit::conformance!`), a feature in `Cargo.toml`, and its scheme in `config/stores.rs` and `cli/backend_url.rs` |
 
 #[cfg(not(target_os = "linux"))]

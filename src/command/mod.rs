@@ -10,7 +10,6 @@ mod look;
 mod looking;
 mod observe;
 mod past;
-mod redeem;
 mod run;
 mod runtime;
 mod selftest;
@@ -28,10 +27,9 @@ use crate::cli::{
     Command, ConfigArgs, ConfigCommand, Given, LogFormat, Origin, Origins, RunArgs, StatusArgs,
 };
 use crate::config::{
-    CheckPlan, ConfigError, DoctorPlan, DonePlan, FencePlan, ForgetPlan, GetPlan, HistoryPlan,
-    ObservePlan, PausePlan, PriorityPlan, PutPlan, RedeemPlan, ResignPlan, RunPlan, SelftestPlan,
-    SidecarPlan, StatusPlan, Target, Verbosity, WaitPlan, misspelt_variables, over_file,
-    settle_run, settle_sidecar,
+    CheckPlan, ConfigError, DonePlan, FencePlan, ForgetPlan, GetPlan, HistoryPlan, ObservePlan,
+    PausePlan, PriorityPlan, PutPlan, RedeemPlan, ResignPlan, RunPlan, SidecarPlan, StatusPlan,
+    Target, Verbosity, WaitPlan, misspelt_variables, over_file, settle_run, settle_sidecar,
 };
 use crate::report::{FAILED, Log, wall_clock};
 
@@ -85,8 +83,8 @@ fn carry_out(command: Command, origins: &Origins, log: &Log) -> anyhow::Result<u
         Command::Put(args) => kv::put(&PutPlan::new(args, origins)?, log),
         Command::Get(args) => kv::get(&GetPlan::new(args, origins)?),
         Command::Check(args) => looking::check(&CheckPlan::new(&args)?, looking::read_lease),
-        Command::Selftest(args) => selftest::selftest(&SelftestPlan::new(args)?, log),
-        Command::Doctor(args) => doctor::doctor(&DoctorPlan::new(args)?),
+        Command::Selftest(args) => selftest::selftest(&args, log),
+        Command::Doctor(args) => doctor::doctor(&args),
         Command::Config(ConfigArgs { command: ConfigCommand::Show(args) }) => {
             tools::show(&args, origins.file().unwrap_or_default())
         }
@@ -96,7 +94,7 @@ fn carry_out(command: Command, origins: &Origins, log: &Log) -> anyhow::Result<u
         Command::Names(args) => Ok(tools::names(&args)),
         Command::Stamp(args) => selftest::stamp(&args),
         Command::Dashboard(args) => tools::dashboard(args.what),
-        Command::Redeem(args) => redeem::give_up(&RedeemPlan::new(args)?),
+        Command::Redeem(args) => steer::redeem(&RedeemPlan::new(args)?),
     }
 }
 

@@ -5,10 +5,9 @@ use std::time::Duration;
 use anyhow::Context;
 use elect_api::Survey;
 
-use super::candidacy::BootClock;
 use super::look::{Look, Rhythm, Watcher};
 use super::past::Stranger;
-use super::runtime::{Wish, Wishes, block_on};
+use super::runtime::{BootClock, Wish, Wishes, block_on};
 use crate::config::{self, ObservePlan, OutputFormat};
 use crate::election::driver::Clock as _;
 use crate::guard::{self, Inherited};

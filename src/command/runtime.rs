@@ -1,14 +1,17 @@
-//! What a subcommand runs on, and the signals that come to it.
+//! What a subcommand runs on, its clock, and the signals that come to it.
 
 use std::convert::Infallible;
 
 use anyhow::Context;
+use async_trait::async_trait;
+use elect_api::Boottime;
 use nix::sys::signal::Signal;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::yield_now;
 
+use crate::election::driver::Clock;
 use crate::election::machine::Event;
-use crate::guard::{self, Incoming, Inherited, Whom};
+use crate::guard::{self, Alarm, Incoming, Inherited, Whom};
 
 /// Runs what a subcommand does with stores, on this thread.
 ///
@@ -21,6 +24,34 @@ pub(super) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyh
     // A resolver may keep a thread for minutes.
     runtime.shutdown_background();
     outcome
+}
+
+/// The machine's clock that counts suspends.
+pub(in crate::command) struct BootClock(Alarm);
+
+impl BootClock {
+    /// A clock on the present runtime.
+    ///
+    /// # Errors
+    /// When no descriptor is left.
+    pub(in crate::command) fn new() -> anyhow::Result<Self> {
+        Ok(Self(Alarm::new().context("cannot make a timer")?))
+    }
+}
+
+#[async_trait]
+impl Clock for BootClock {
+    fn now(&self) -> Boottime {
+        guard::now()
+    }
+
+    fn rate(&self) -> f64 {
+        guard::rate()
+    }
+
+    async fn until(&self, at: Option<Boottime>) {
+        self.0.until(at).await;
+    }
 }
 
 /// The next signal that is to end us.

@@ -58,12 +58,29 @@ pub(super) fn show(args: &ShowArgs, choice: FileChoice) -> anyhow::Result<u8> {
 /// When that cannot be written.
 pub(super) fn dashboard(what: Dashboard) -> anyhow::Result<u8> {
     let printed = match what {
-        Dashboard::Alerts { lasting } => report::print(&report::dashboard::alerts(lasting)),
-        Dashboard::Grafana => report::print(report::dashboard::grafana()),
+        Dashboard::Alerts { lasting } => report::print(&alerts(lasting)),
+        Dashboard::Grafana => report::print(GRAFANA),
     };
     printed.context("cannot write to stdout")?;
     Ok(0)
 }
+
+const ALERTS: &str = include_str!("dashboard/alerts.yaml");
+/// What stands in [`ALERTS`] for how long something has to be so.
+const FOR: &str = "@FOR@";
+
+/// Alerting rules for Prometheus, as YAML. Most go off once something has been so for this long, counted in
+/// milliseconds.
+fn alerts(lasting: Duration) -> String {
+    let lasting = match lasting.subsec_millis() {
+        0 => format!("{}s", lasting.as_secs()),
+        _ => format!("{}ms", lasting.as_millis()),
+    };
+    ALERTS.replace(FOR, &lasting)
+}
+
+/// A dashboard for Grafana, as JSON.
+const GRAFANA: &str = include_str!("dashboard/grafana.json");
 
 /// Prints the script of one shell, or writes those of all to a folder. The exit code is 0.
 ///

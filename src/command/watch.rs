@@ -5,9 +5,8 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, bail};
 use elect_api::{Boottime, Profile};
 
-use super::candidacy::BootClock;
 use super::look::{FRESH, Look, Rhythm, Watcher};
-use super::runtime::{Wish, Wishes, block_on};
+use super::runtime::{BootClock, Wish, Wishes, block_on};
 use crate::config::{self, StatusPlan};
 use crate::election::driver::Clock as _;
 use crate::guard::{self, Inherited};

@@ -11,7 +11,7 @@ use elect_api::{Candidate, Division, ElectionName, Lease, Order, Profile};
 use super::naming::{self, host_name};
 use super::{ConfigError, candidate_id, stores};
 use crate::cli::{CampaignArgs, HealthArgs, HookArgs, LogArgs, SidecarArgs};
-use crate::election::timing::Wishes;
+use crate::election::timing::{Timing, Wishes};
 
 /// How long a leader of less priority is left alone.
 const PREEMPT_AFTER: Duration = Duration::from_secs(30);
@@ -75,16 +75,14 @@ impl CampaignPlan {
         self.flags.preempt_after.or(self.flags.preempt.then_some(PREEMPT_AFTER))
     }
 
-    /// What this plan wants of leases like those of the store, with this grace. Flags that mean nothing to it are refused.
+    /// What this plan comes to with leases like those of the store, and this grace. Flags that mean nothing to it are
+    /// refused.
     ///
     /// # Errors
     /// [`ConfigError::Timeless`] if one was given about the time of leases that have no limit;
-    /// [`ConfigError::Orderless`] if one needs an order that the store does not have.
-    pub fn wishes(
-        &self,
-        profile: &Profile,
-        kill_grace: Option<Duration>,
-    ) -> Result<Wishes, ConfigError> {
+    /// [`ConfigError::Orderless`] if one needs an order that the store does not have;
+    /// [`TooTight`](crate::election::timing::TooTight) if such leases leave no time to renew them.
+    pub fn timing(&self, store: &Profile, kill_grace: Option<Duration>) -> anyhow::Result<Timing> {
         let CampaignArgs { ttl, max_clock_drift, priority, .. } = self.flags;
         let about_order = [
             ("--slots", matches!(self.division, Division::Slots(_))),
@@ -95,19 +93,20 @@ impl CampaignPlan {
         about_order
             .iter()
             .filter(|(_, given)| *given)
-            .try_for_each(|(flag, _)| queues(profile, flag))?;
+            .try_for_each(|(flag, _)| queues(store, flag))?;
         let about_time =
             [("--ttl", ttl.is_some()), ("--max-clock-drift", max_clock_drift.is_some())];
         let given = about_time.into_iter().find(|(_, given)| *given);
-        if let (Lease::Unlimited, Some((flag, _))) = (profile.lease, given) {
-            return Err(ConfigError::Timeless { scheme: profile.scheme, flag });
+        if let (Lease::Unlimited, Some((flag, _))) = (store.lease, given) {
+            return Err(ConfigError::Timeless { scheme: store.scheme, flag }.into());
         }
         let usual = Wishes::default();
-        Ok(Wishes {
+        let wishes = Wishes {
             ttl: ttl.unwrap_or(usual.ttl),
             kill_grace,
             max_clock_drift: max_clock_drift.unwrap_or(usual.max_clock_drift),
-        })
+        };
+        Ok(Timing::new(&wishes, store.lease)?)
     }
 
     /// A candidate for this plan in the process `pid`, with an id of its own: no two are equal.

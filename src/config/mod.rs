@@ -13,7 +13,6 @@ mod naming;
 mod plan;
 mod steering;
 mod stores;
-mod trials;
 pub mod variables;
 
 pub use crate::cli::{
@@ -34,6 +33,5 @@ pub(crate) use naming::{label, label_of, label_of_host};
 pub use plan::{CheckPlan, RedeemPlan, RunPlan, Wait};
 pub use steering::{AskPlan, Force, ForgetPlan, PauseEnd, PausePlan, PriorityPlan, ResignPlan};
 pub use stores::{connect, schemes};
-pub use trials::{DoctorPlan, SelftestPlan};
 pub use variables::misspelt_variables;
 pub(crate) use variables::nearest_names;

@@ -208,15 +208,14 @@ mod tests {
         let store = |lease| Profile::new("some", "some:".into(), lease, elect_api::Order::Queue);
         let cadence = elect_api::Cadence { anchor_lag_48ths: 0, renew_48ths: 8 };
         let timed = Lease::Timed(cadence);
-        let plan = run(&["--ttl", "30s", "job"]).unwrap();
-        assert_eq!(plan.campaign.wishes(&store(timed), None).unwrap().ttl, Duration::from_secs(30));
-        let refusal = plan.campaign.wishes(&store(Lease::Unlimited), None).unwrap_err();
+        let timing = |args: &[&str], lease| run(args).unwrap().campaign.timing(&store(lease), None);
+        assert_eq!(timing(&["--ttl", "30s", "job"], timed).unwrap().window().as_secs(), 30);
+        let refusal = timing(&["--ttl", "30s", "job"], Lease::Unlimited).unwrap_err();
         assert!(refusal.to_string().contains("--ttl"), "{refusal}");
-        let plan = run(&["--max-clock-drift", "5%", "job"]).unwrap();
-        let wishes = plan.campaign.wishes(&store(timed), None).unwrap();
-        assert_eq!((wishes.max_clock_drift, wishes.ttl), (0.05, Duration::from_secs(15)));
-        assert!(plan.campaign.wishes(&store(Lease::Unlimited), None).is_err());
-        assert!(run(&["job"]).unwrap().campaign.wishes(&store(Lease::Unlimited), None).is_ok());
+        let drifting = ["--max-clock-drift", "5%", "job"];
+        assert_eq!(timing(&drifting, timed).unwrap().window().as_secs(), 15);
+        assert!(timing(&drifting, Lease::Unlimited).is_err());
+        assert!(timing(&["job"], Lease::Unlimited).is_ok());
     }
 
     #[test]

@@ -10,8 +10,8 @@ use super::ranking::Field;
 /// A call to the store: a request, or a few that belong together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Call {
-    /// For a seat.
-    Open,
+    /// For a seat, with leases of this length.
+    Open(Duration),
     /// To keep our place, to win, or to prove that we lead.
     Refresh,
     /// That all who take part agree with us on what the election is divided into.
@@ -43,7 +43,7 @@ impl Call {
     /// Its name; stable.
     pub const fn name(&self) -> &'static str {
         match self {
-            Self::Open => "open",
+            Self::Open(_) => "open",
             Self::Refresh => "refresh",
             Self::Settle => "settle",
             Self::Recall => "recall",

@@ -142,4 +142,250 @@ fn other_than(candidate: &Candidate, survey: &Survey) -> Option<(String, Divisio
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use std::future::poll_fn;
+    use std::pin::pin;
+    use std::sync::{Arc, Mutex};
+    use std::task::Poll;
+    use std::time::Duration;
+
+    use async_trait::async_trait;
+    use elect_api::{Keys, Profile, Removal, Scope, Seat, Versioned};
+    use elect_testkit::sim::{Clock, Kind, ManualClock, Options, Sim};
+    use elect_testkit::{election, poll_n, run};
+    use tokio::task::yield_now;
+
+    use super::*;
+
+    const TTL: Duration = Duration::from_secs(12);
+
+    fn candidate(id: &str, division: Division) -> Candidate {
+        Candidate { host: "h".to_owned(), division, ..Candidate::foreign(id) }
+    }
+
+    /// A store in which others may do something before each request.
+    struct Slow(Box<dyn Store>);
+
+    #[async_trait]
+    impl Store for Slow {
+        fn profile(&self) -> Profile {
+            self.0.profile()
+        }
+
+        async fn open(
+            &self,
+            election: &ElectionName,
+            candidate: &Candidate,
+            ttl: Duration,
+        ) -> Result<Box<dyn Seat>, Error> {
+            self.0.open(election, candidate, ttl).await
+        }
+
+        async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
+            yield_now().await;
+            self.0.survey(election).await
+        }
+
+        async fn read(&self, election: &ElectionName, cell: Cell<'_>) -> Result<Versioned, Error> {
+            yield_now().await;
+            self.0.read(election, cell).await
+        }
+
+        async fn write(
+            &self,
+            election: &ElectionName,
+            cell: Cell<'_>,
+            bytes: &[u8],
+            condition: If,
+        ) -> Result<Written, Error> {
+            yield_now().await;
+            let written = self.0.write(election, cell, bytes, condition).await;
+            yield_now().await;
+            written
+        }
+
+        async fn remove(&self, election: &ElectionName, what: Removal<'_>) -> Result<(), Error> {
+            self.0.remove(election, what).await
+        }
+
+        async fn list(&self, scope: Scope) -> Result<Vec<ElectionName>, Error> {
+            self.0.list(scope).await
+        }
+
+        async fn keys(&self, election: &ElectionName) -> Result<Keys, Error> {
+            self.0.keys(election).await
+        }
+    }
+
+    struct Ground {
+        sim: Sim,
+        clock: Arc<ManualClock>,
+    }
+
+    impl Ground {
+        fn new() -> Self {
+            let clock = Arc::new(ManualClock::default());
+            let sim = Sim::new(Options::new(Kind::Queue), Arc::clone(&clock) as Arc<dyn Clock>);
+            Self { sim, clock }
+        }
+
+        fn store(&self) -> Slow {
+            Slow(self.sim.connect())
+        }
+
+        async fn kept(&self) -> Orders {
+            let kept = self.store().read(&election(), Cell::Control).await.expect("orders");
+            Orders::read(kept.bytes.as_deref()).expect("orders of ours")
+        }
+
+        async fn settle(&self, candidate: &Candidate) -> Agreement {
+            settle(&self.store(), &election(), candidate).await.expect("an agreement")
+        }
+
+        /// Has a seat in that election, with an entry.
+        async fn enter(&self, election: &ElectionName, candidate: &Candidate) -> Box<dyn Seat> {
+            let mut seat = self.store().open(election, candidate, TTL).await.expect("a seat");
+            seat.refresh(self.clock.now()).await.expect("a standing");
+            seat
+        }
+
+        /// As an engine takes part: whether it comes to start something. It never gives that up.
+        async fn take_part(&self, candidate: Candidate, seed: u64) -> bool {
+            let store = self.store();
+            let chance = Mutex::new(fastrand::Rng::with_seed(seed));
+            let settle = async || loop {
+                // A request that has no answer in time is dropped, and made again.
+                let patience = chance.lock().expect("ours alone").usize(1..40);
+                let whole = election();
+                let settling = settle(&store, &whole, &candidate);
+                if let Some(outcome) = poll_n(patience, settling).await {
+                    return outcome.expect("an answer") == Agreement::Ours;
+                }
+            };
+            if !candidate.division.is_whole() && !settle().await {
+                return false;
+            }
+            yield_now().await;
+            let mut door = self.enter(&election(), &candidate).await;
+            loop {
+                let orders = Orders::read(door.control().bytes.as_deref()).expect("orders of ours");
+                if orders.is_divided(candidate.division) {
+                    break;
+                }
+                yield_now().await;
+                if !settle().await {
+                    door.resign(None).await.expect("an answer");
+                    return false;
+                }
+                yield_now().await;
+                door.refresh(self.clock.now()).await.expect("a standing");
+            }
+            if !candidate.division.is_whole() {
+                let part = Division::part(&election(), candidate.division.parts() - 1);
+                let _part = self.enter(&part.expect("a name"), &candidate).await;
+                yield_now().await;
+                door.resign(None).await.expect("an answer");
+            }
+            true
+        }
+    }
+
+    /// Runs both, one step of one of them at a time.
+    async fn interleaved<T>(
+        seed: u64,
+        one: impl Future<Output = T>,
+        other: impl Future<Output = T>,
+    ) -> (T, T) {
+        let mut chance = fastrand::Rng::with_seed(seed);
+        let (mut one, mut other) = (pin!(one), pin!(other));
+        let (mut first, mut second) = (None, None);
+        poll_fn(|context| {
+            context.waker().wake_by_ref();
+            if first.is_none() && (chance.bool() || second.is_some()) {
+                if let Poll::Ready(value) = one.as_mut().poll(context) {
+                    first = Some(value);
+                }
+            } else if second.is_none()
+                && let Poll::Ready(value) = other.as_mut().poll(context)
+            {
+                second = Some(value);
+            }
+            match (first.take(), second.take()) {
+                (Some(one), Some(other)) => Poll::Ready((one, other)),
+                (some, another) => {
+                    (first, second) = (some, another);
+                    Poll::Pending
+                }
+            }
+        })
+        .await
+    }
+
+    #[test]
+    fn of_two_who_disagree_and_come_at_once_at_most_one_starts_anything() {
+        let ways = [Division::Whole, Division::Slots(2), Division::Slots(5), Division::Shards(2)];
+        let mut started = [0; 2];
+        for seed in 0..500 {
+            let ours = ways[fastrand::Rng::with_seed(seed).usize(0..ways.len())];
+            for theirs in ways.into_iter().filter(|&theirs| theirs != ours) {
+                let outcome = run("two who disagree", async {
+                    let ground = Ground::new();
+                    let one = ground.take_part(candidate("a", ours), seed);
+                    let other = ground.take_part(candidate("b", theirs), seed + 1);
+                    interleaved(seed, one, other).await
+                });
+                assert!(outcome != (true, true), "{ours} and {theirs}, seed {seed}");
+                started[usize::from(outcome != (false, false))] += 1;
+            }
+        }
+        assert!(started[1] > started[0], "hardly anybody ever starts: {started:?}");
+    }
+
+    #[test]
+    fn who_agrees_is_let_in_and_who_does_not_is_told_both_numbers() {
+        run("the numbers", async {
+            let ground = Ground::new();
+            let first = candidate("a", Division::Slots(3));
+            assert_eq!(ground.settle(&first).await, Agreement::Ours);
+            assert!(ground.kept().await.is_divided(Division::Slots(3)));
+            let part = Division::part(&election(), 2).expect("a name");
+            let mut seat = ground.enter(&part, &first).await;
+            assert_eq!(ground.settle(&candidate("b", Division::Slots(3))).await, Agreement::Ours);
+            for (other, words) in [(Division::Slots(5), "5 slots"), (Division::Whole, "neither")] {
+                let Agreement::Disputed(why) = ground.settle(&candidate("b", other)).await else {
+                    panic!("{other} beside 3 slots");
+                };
+                assert!(why.contains("a takes part") && why.contains("3 slots"), "{why}");
+                assert!(why.contains(words), "{why}");
+                assert!(ground.kept().await.is_divided(Division::Slots(3)));
+            }
+            seat.resign(None).await.expect("an answer");
+            assert_eq!(ground.settle(&candidate("b", Division::Slots(5))).await, Agreement::Ours);
+            assert!(ground.kept().await.is_divided(Division::Slots(5)));
+        });
+    }
+
+    /// However far it came: whoever comes next looks for those that may be left in what was divided before.
+    #[test]
+    fn a_division_that_a_crash_left_unproven_is_none() {
+        for cut in 1..40 {
+            run("a crash", async {
+                let ground = Ground::new();
+                let leader = candidate("a", Division::Slots(5));
+                assert_eq!(ground.settle(&leader).await, Agreement::Ours);
+                let store = ground.store();
+                let crashing = candidate("b", Division::Slots(3));
+                let cut_off = poll_n(cut, settle(&store, &election(), &crashing)).await;
+                if ground.kept().await.is_divided(Division::Slots(3)) {
+                    return;
+                }
+                // It starts what it was told to as long as that is all that it is shown.
+                let part = Division::part(&election(), 4).expect("a name");
+                let _seat = ground.enter(&part, &leader).await;
+                assert!(cut_off.is_none(), "cut at {cut}");
+                let next = ground.settle(&candidate("c", Division::Slots(3))).await;
+                assert_ne!(next, Agreement::Ours, "cut at {cut}");
+            });
+        }
+    }
+}

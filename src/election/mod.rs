@@ -31,7 +31,6 @@
 //! Until the tree is proven empty the machine goes on renewing, whatever else happened, short of a
 //! definite loss; it resigns only afterwards.
 
-pub mod advice;
 mod call;
 pub mod division;
 pub mod driver;
@@ -40,6 +39,7 @@ pub mod machine;
 pub mod once;
 pub mod orders;
 pub mod ranking;
+pub mod runs;
 pub mod slots;
 pub mod spread;
 pub mod timing;

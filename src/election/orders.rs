@@ -1,18 +1,18 @@
 //! What people ask of an election: that nobody leads for now, that a leader gives leadership up, or who is to
 //! lead rather than others. A store keeps it as one text, which every candidate gets with each answer.
 
+mod obeying;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::SystemTime;
 
-use elect_api::{
-    Candidate, Cell, Division, ElectionName, Entry, Error, ErrorKind, Survey, Token, Versioned,
-    stamp, text,
-};
+use elect_api::{Cell, Division, ElectionName, Error, ErrorKind, Token, stamp, text};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::spread::Spread;
+pub(super) use obeying::{InForce, in_slot};
 
 /// All that is asked of one election at present.
 ///
@@ -285,132 +285,10 @@ impl Orders {
     pub(super) fn parts_in_use(&self) -> u16 {
         self.division.parts().max(self.unproven.unwrap_or(0))
     }
-
-    /// Whether leadership with this token is to be given up whether or not anything runs.
-    pub fn ends(&self, token: Token) -> bool {
-        self.step_down.as_ref().is_some_and(|step_down| step_down.token == token.get())
-    }
-
-    /// Whether it may matter who of several candidates leads.
-    pub fn are_ranked(&self) -> bool {
-        self.ranked || self.step_down.as_ref().is_some_and(|step_down| step_down.to.is_some())
-    }
-
-    /// What the priority of a candidate is by now.
-    pub fn priority_of(&self, id: &str, own: u32) -> u32 {
-        self.set_for(id).map_or(own, |set| set.priority)
-    }
-
-    fn set_for(&self, id: &str) -> Option<&Priority> {
-        let of_label = || self.priorities.get(label_of(id)?);
-        self.priorities.get(id).or_else(of_label)
-    }
-
-    /// Whether a priority is set for exactly this id or label.
-    pub fn sets_priority_of(&self, who: &str) -> bool {
-        self.priorities.contains_key(who)
-    }
-
-    /// Who is to lead next rather than anybody else, when the last who did had this token.
-    pub fn successor(&self, last: Option<Token>) -> Option<&str> {
-        let step_down = self.step_down.as_ref()?;
-        // What was asked of an earlier leader is done.
-        let is_open = last.is_none_or(|last| last.get() <= step_down.token);
-        step_down.to.as_deref().filter(|_| is_open)
-    }
-
-    /// What a survey shows, with these orders obeyed: while the election is paused nobody leads but who is
-    /// being stopped, and programs that are no elect. Any other leader of the store's only keeps its place
-    /// then, and is the next to lead.
-    pub fn obeyed(&self, mut survey: Survey) -> Survey {
-        for Entry { candidate, .. } in survey.entries_mut() {
-            candidate.priority = self.priority_of(&candidate.id, candidate.priority);
-        }
-        let is_paused = self.paused.is_some();
-        let leads = |token, candidate: &Candidate| self.ends(token) || candidate.is_foreign();
-        let held = survey
-            .leader
-            .take_if(|leader| is_paused && !leads(leader.token, &leader.entry.candidate));
-        if let Some(held) = held {
-            survey.waiting.insert(0, held.entry);
-        }
-        survey
-    }
-
-    /// What of it concerns a leader for which nothing runs.
-    pub(super) fn about_the_leader(self) -> Self {
-        let step_down = self.step_down.map(|step_down| StepDown { to: None, ..step_down });
-        Self { step_down, division: self.division, unproven: self.unproven, ..Self::default() }
-    }
-
-    /// Why nobody is to lead, if so.
-    pub(super) fn pause(&self) -> Option<String> {
-        self.paused.as_ref().map(|request| request.in_words("paused"))
-    }
-
-    /// Why leadership with this token is to be given up, if so.
-    pub(super) fn step_down(&self, token: Token) -> Option<String> {
-        let step_down = self.step_down.as_ref().filter(|_| self.ends(token))?;
-        Some(step_down.request.in_words("asked"))
-    }
-
-    /// Why a command that leads with this token is to stop, if so.
-    pub(super) fn against(&self, token: Token) -> Option<String> {
-        self.pause().or_else(|| self.step_down(token))
-    }
-
-    /// Which priority was set for a candidate, and by whom, if somebody has set one.
-    pub(super) fn prioritization(&self, id: &str) -> Option<String> {
-        let Priority { priority, request } = self.set_for(id)?;
-        Some(request.in_words(&format!("priority set to {priority}")))
-    }
-
-    /// Why a candidate that was started with this priority is never to lead, if so.
-    pub(super) fn exclusion(&self, id: &str, own: u32) -> Option<String> {
-        if self.priority_of(id, own) > 0 {
-            return None;
-        }
-        Some(self.prioritization(id).unwrap_or_else(|| "of priority 0".to_owned()))
-    }
-}
-
-/// What is asked of whoever takes part in an election of slots, or leads in the slot of which `slot` is asked.
-/// Nobody has a rank in it.
-pub(super) fn in_slot(whole: &Versioned, slot: Option<&Versioned>) -> Option<Vec<u8>> {
-    let of_slot = slot.map_or(Ok(Orders::default()), |slot| Orders::read(slot.bytes.as_deref()));
-    let (whole, of_slot) = match (Orders::read(whole.bytes.as_deref()), of_slot) {
-        (Ok(whole), Ok(of_slot)) => (whole, of_slot),
-        // Whoever reads it says that it cannot be read.
-        (Err(_), _) => return whole.bytes.clone(),
-        (_, Err(_)) => return slot.and_then(|slot| slot.bytes.clone()),
-    };
-    let orders = Orders {
-        step_down: of_slot.step_down.map(|step_down| StepDown { to: None, ..step_down }),
-        division: whole.division,
-        unproven: whole.unproven,
-        ..Orders::default()
-    };
-    let orders = orders.paused(longer(whole.paused, of_slot.paused));
-    (orders != Orders::default()).then(|| orders.to_bytes())
-}
-
-/// Of two pauses the one that ends later; of two that end at the same time, or never, the first.
-fn longer(first: Option<Box<Request>>, second: Option<Box<Request>>) -> Option<Request> {
-    let end = |pause: Option<&Request>| pause.map_or(0, |pause| pause.end().unwrap_or(u64::MAX));
-    let is_second = end(second.as_deref()) > end(first.as_deref());
-    let longer = if is_second { second } else { first };
-    longer.map(|pause| *pause)
-}
-
-/// The label in an id: all before its nonce.
-fn label_of(id: &str) -> Option<&str> {
-    id.rsplit_once('-').map(|(label, _)| label)
 }
 
 #[cfg(test)]
 mod tests {
-    use elect_api::Leader;
-
     use super::*;
 
     fn request(reason: Option<&str>) -> Request {
@@ -457,86 +335,11 @@ mod tests {
     }
 
     #[test]
-    fn in_a_slot_the_longer_of_two_pauses_counts() {
-        let cell = |until: Option<u64>| {
-            let orders = Orders::default().paused(Some(request(None).until(until)));
-            Versioned { bytes: Some(orders.to_bytes()), version: 1 }
-        };
-        let end = |whole: Option<u64>, slot: Option<u64>| {
-            let text = in_slot(&cell(whole), Some(&cell(slot)));
-            Orders::read(text.as_deref()).unwrap().pausing().unwrap().end()
-        };
-        assert_eq!(end(Some(5), Some(7)), Some(7));
-        assert_eq!(end(Some(7), Some(5)), Some(7));
-        assert_eq!(end(None, Some(5)), None);
-        assert_eq!(end(Some(5), None), None);
-    }
-
-    #[test]
-    fn a_leader_is_asked_by_its_token() {
-        let orders =
-            through_a_store(&Orders::default().stepping_down(Token::new(7), request(None)));
-        assert_eq!(orders.against(Token::new(7)).as_deref(), Some("asked by root@web1"));
-        assert_eq!(orders.against(Token::new(8)), None);
-        assert!(orders.ends(Token::new(7)) && !orders.ends(Token::new(8)));
-    }
-
-    #[test]
-    fn in_a_pause_only_those_lead_who_are_being_stopped_or_are_no_elect() {
-        let survey = |host: &str| {
-            let candidate = Candidate { host: host.into(), ..Candidate::foreign("one") };
-            let entry = Entry::new(candidate, None, 0);
-            let token = Token::new(7);
-            let leader = Leader { entry, token, since: None, remaining: None, renewed: None };
-            Survey { leader: Some(leader), waiting: Vec::new() }
-        };
-        let leads = |orders: &Orders, host| orders.obeyed(survey(host)).leader.is_some();
-        let paused = Orders::default().paused(Some(request(None)));
-        assert_eq!(paused.obeyed(survey("web")).waiting.len(), 1);
-        assert!(!leads(&paused, "web") && leads(&paused, ""));
-        assert!(leads(&paused.stepping_down(Token::new(7), request(None)), "web"));
-        assert!(leads(&Orders::default(), "web"));
-    }
-
-    #[test]
-    fn a_priority_is_that_of_the_id_or_the_label_or_the_candidates_own() {
-        let orders = Orders::default();
-        assert!(!orders.are_ranked() && orders.priority_of("web-1-0123456789", 80) == 80);
-        let set = |orders: Orders, who: &str, priority| {
-            through_a_store(&orders.prioritizing(who, priority, request(None)))
-        };
-        let orders = set(orders, "web-1", Some(7));
-        assert!(orders.are_ranked());
-        assert_eq!(orders.priority_of("web-1-0123456789", 80), 7);
-        assert_eq!(orders.priority_of("web-0123456789", 80), 80);
-        let orders = set(orders, "web-1-0123456789", Some(0));
-        assert_eq!(orders.priority_of("web-1-0123456789", 80), 0);
-        assert_eq!(orders.priority_of("web-1-9123456789", 80), 7);
-        let why = "priority set to 0 by root@web1";
-        assert_eq!(orders.exclusion("web-1-0123456789", 80).as_deref(), Some(why));
-        assert_eq!(orders.exclusion("web-1-9123456789", 0), None);
-        let orders = orders.without(|who| who == "web-1-0123456789");
-        assert_eq!(orders.priority_of("web-1-0123456789", 80), 7);
-        assert_eq!(set(orders, "web-1", None).priority_of("web-1-0123456789", 80), 80);
-    }
-
-    #[test]
     fn an_election_is_divided_as_whoever_came_first_says() {
         let orders = through_a_store(&Orders::default().divided(Division::Slots(3)));
         assert_eq!(orders.division(), Division::Slots(3));
         let whole = orders.divided(Division::Whole);
         assert_eq!(whole.to_bytes(), b"{}");
-    }
-
-    #[test]
-    fn a_successor_is_one_until_a_later_leader_was_there() {
-        let orders = Orders::default().handing_over(Token::new(7), Some("b".into()), request(None));
-        let orders = through_a_store(&orders);
-        assert!(orders.are_ranked() && orders.ends(Token::new(7)));
-        let successor = |last: Option<u64>| orders.successor(last.map(Token::new));
-        assert_eq!(successor(None), Some("b"));
-        assert_eq!(successor(Some(7)), Some("b"));
-        assert_eq!(successor(Some(8)), None);
     }
 
     #[test]

@@ -9,9 +9,9 @@ use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::unistd::pipe2;
 
 use super::descriptors::{inherit, out_of_the_way};
-use super::dispositions::Dispositions;
 use super::image::{Image, Pointers};
 use super::priority::Before;
+use super::signals::Dispositions;
 use super::{Terminal, dead_man};
 
 /// All that the command's process needs between fork and exec.

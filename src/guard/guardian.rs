@@ -22,7 +22,7 @@ use super::hunt::Hunt;
 use super::ladder::{Action, Event, Ladder};
 use super::redeemer::Redeemer;
 use super::wire::{Ended, Message, Report, Request, TicketText, nanos};
-use super::{clock, descriptors, lease, no_alloc, priority};
+use super::{allocator, clock, descriptors, lease, priority};
 
 /// How many are reaped before the time is looked at: the members of a tree may die faster than they are reaped.
 const MOST_REAPED: u32 = 256;
@@ -84,7 +84,7 @@ pub(super) fn main(mut parts: Parts) -> ! {
     // SAFETY: _exit has no preconditions.
     let dead_man = settle(&mut parts).unwrap_or_else(|_| unsafe { libc::_exit(1) });
     let before = priority::raise();
-    no_alloc::ban();
+    allocator::ban();
     let mut guardian = Guardian {
         parts,
         dead_man,

@@ -9,7 +9,7 @@ use std::{io, ptr};
 
 use elect_api::{ElectionName, Token};
 
-use super::dispositions::Dispositions;
+use super::signals::Dispositions;
 
 /// Where programs are looked for when there is no `PATH`, as the C library does.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";

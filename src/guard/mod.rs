@@ -33,7 +33,6 @@
 //! This is the only module with unsafe code; each block says why it is sound.
 #![allow(unsafe_code)]
 
-#[cfg(all(not(debug_assertions), target_env = "musl"))]
 mod allocator;
 mod birth;
 mod bound;
@@ -45,7 +44,6 @@ mod courier;
 mod dead_man;
 mod descendants;
 mod descriptors;
-mod dispositions;
 mod enclosure;
 mod exec_handoff;
 mod guardian;
@@ -57,7 +55,6 @@ pub mod lease;
 mod lease_file;
 mod lease_view;
 pub(crate) mod locks;
-mod no_alloc;
 mod priority;
 mod proc;
 mod redeemer;
@@ -68,6 +65,7 @@ mod takeover;
 mod terminal;
 mod wire;
 
+pub use allocator::NoAlloc;
 #[cfg(all(not(debug_assertions), target_env = "musl"))]
 pub use allocator::{Allocator, let_forks_allocate};
 pub use birth::Role;
@@ -75,7 +73,6 @@ pub use bound::{adopt_orphans, has_children, kill_descendants};
 pub use children::reap;
 pub use clock::{Alarm, now, rate};
 pub use containment::Containment;
-pub use dispositions::leave_no_core;
 pub use enclosure::{Enclosure, Unavailable};
 pub use exec_handoff::{ExecHandoff, HANDOFF};
 pub use handle::{Forked, Guardian, Pulse, Settings, Starts};
@@ -83,9 +80,8 @@ pub use image::become_command;
 pub use ladder::{Deadlines, Leftover, Order};
 pub use lease_file::LeaseFile;
 pub use lease_view::{Until, View};
-pub use no_alloc::NoAlloc;
 pub use redeemer::Redeem;
-pub use signals::{Incoming, Inherited, Whom, end_by, stop};
+pub use signals::{Incoming, Inherited, Whom, end_by, leave_no_core, stop};
 pub use terminal::Terminal;
 #[cfg(feature = "fuzzing")]
 pub use wire::fuzz as fuzz_wire;

@@ -152,7 +152,6 @@ impl Campaign {
                 division: Division::Whole,
             }
             .cleaned(),
-            ttl: self.wishes.ttl,
             timing,
             wait,
         })

@@ -1,7 +1,6 @@
 //! One candidacy of a program, and what is heard of it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{Boottime, Candidate, ElectionName, Store, Survey, Ticket, Token};
@@ -21,7 +20,6 @@ pub(super) struct Candidature {
     pub(super) store: Arc<dyn Store>,
     pub(super) election: ElectionName,
     pub(super) candidate: Candidate,
-    pub(super) ttl: Duration,
     pub(super) timing: Timing,
     pub(super) wait: Wait,
 }
@@ -38,7 +36,6 @@ impl Candidature {
             store: &*self.store,
             election: &self.election,
             candidate: &self.candidate,
-            ttl: self.ttl,
             once: None,
             surveys: None,
         };

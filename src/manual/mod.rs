@@ -4,8 +4,7 @@
 //! A page begins with `# Title: summary`. Its links to other pages are relative, as the web wants them.
 
 mod markdown;
-mod roff;
-mod terminal;
+mod render;
 
 use std::cmp::Reverse;
 
@@ -155,21 +154,21 @@ impl Topic {
 
     /// The page for a terminal of so many columns, with styles or without.
     pub fn for_terminal(self, width: usize, has_style: bool) -> String {
-        let mut page = terminal::page(&self.blocks(), width, has_style);
+        let mut page = render::for_terminal(&self.blocks(), width, has_style);
         let others = self.others();
         if !others.is_empty() {
             let others: Vec<String> =
                 others.iter().map(|other| format!("`elect help {other}`")).collect();
             let more = format!("## See also\n\n{}\n", others.join(", "));
             page.push('\n');
-            page.push_str(&terminal::page(&blocks(&more), width, has_style));
+            page.push_str(&render::for_terminal(&blocks(&more), width, has_style));
         }
         page
     }
 
     /// The page as a man page, `elect-NAME(7)`.
     pub fn man_page(self) -> String {
-        roff::page(self.name, self.summary(), &self.blocks(), &self.others())
+        render::man_page(self.name, self.summary(), &self.blocks(), &self.others())
     }
 
     /// The blocks, but for its own list of other pages: terminals and man pages are given one of all links.

@@ -3,13 +3,13 @@
 //! elect's own words go to stderr; whatever is asked for a report writes that to stdout, `run` never does.
 
 mod config;
-pub mod dashboard;
 mod doctor;
 pub mod http;
 mod log;
 mod manual;
 mod observation;
 mod outcome;
+mod past;
 mod progress;
 mod renewals;
 mod screen;
@@ -29,9 +29,9 @@ pub use manual::{
     SHELLS, completion_file, completions, explanation, flags, manual_page, manual_pages,
 };
 pub use observation::{Change, Observation};
-pub use observation::{DoneReport, HistoryReport, KeyReport, LeadershipReport};
 pub use outcome::{FAILED, LOST, NOT_ACQUIRED, NOT_EXECUTABLE, NOT_FOUND, Outcome};
 pub use outcome::{OutcomeFile, OutcomeRecord};
+pub use past::{DoneReport, HistoryReport, KeyReport, LeadershipReport};
 pub use progress::{Line, Waiting};
 pub use renewals::Renewals;
 pub use renewals::Suspicion;

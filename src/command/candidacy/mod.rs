@@ -1,6 +1,5 @@
 //! What every command has that takes part in an election: how its candidacy is shown, told and posted.
 
-mod clock;
 mod company;
 pub(super) mod environment;
 mod health;
@@ -9,13 +8,11 @@ mod http;
 mod observer;
 mod poster;
 mod service;
-mod surveyor;
 
 use elect_api::{Finding, Severity, Store};
 
 use crate::report::Log;
 
-pub(super) use clock::BootClock;
 pub(super) use company::Company;
 pub(super) use health::{HealthCheck, Leave};
 pub(super) use health::{keep_looking, look_after};

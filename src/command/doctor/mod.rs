@@ -14,7 +14,8 @@ use self::machine::Machine;
 use self::trial::Trial;
 use super::runtime::block_on;
 use super::runtime::{ended_by, interruption};
-use crate::config::{self, DoctorPlan};
+use crate::cli::DoctorArgs;
+use crate::config;
 use crate::guard::{self, Incoming, Inherited};
 use crate::report::{self, DoctorReport, RightReport};
 
@@ -23,26 +24,26 @@ use crate::report::{self, DoctorReport, RightReport};
 ///
 /// # Errors
 /// The store cannot be asked at all, and why, for each of its endpoints; or stdout cannot be written.
-pub(super) fn doctor(plan: &DoctorPlan) -> anyhow::Result<u8> {
+pub(super) fn doctor(args: &DoctorArgs) -> anyhow::Result<u8> {
+    let store = config::connect(&args.backend)?;
     let inherited = Inherited::take().context("cannot block signals")?;
     // It forks: before there is any thread.
     let machine = Machine::examine();
-    let report = match block_on(examine(plan, machine, &inherited))? {
+    let report = match block_on(examine(&*store, machine, &inherited))? {
         Ok(report) => report,
         Err(signal) => return Ok(ended_by(signal)),
     };
-    report::print_report(&report, plan.output, || report.table(report::width()))?;
+    report::print_report(&report, args.output, || report.table(report::width()))?;
     Ok(u8::from(!report.well))
 }
 
 /// The report, or the signal that came.
 async fn examine(
-    plan: &DoctorPlan,
+    store: &dyn Store,
     machine: Machine,
     inherited: &Inherited,
 ) -> anyhow::Result<Result<DoctorReport, i32>> {
     let incoming = Incoming::new(inherited).context("cannot read signals")?;
-    let store = config::connect(&plan.backend)?;
     let mut examination = tokio::select! {
         examination = store.examine(Arc::new(guard::now)) => examination?,
         signal = interruption(&incoming) => return Ok(Err(signal)),
@@ -50,7 +51,7 @@ async fn examine(
     expect_an_answer(&store.profile().location, &examination.endpoints)?;
     let trips = examination.endpoints.iter().filter_map(|endpoint| endpoint.answer.as_ref().ok());
     let slowest = trips.map(|answer| answer.round_trip).max().unwrap_or_default();
-    let mut trial = Trial::new(&*store, slowest)?;
+    let mut trial = Trial::new(store, slowest)?;
     let signal = tokio::select! {
         () = trial.make() => None,
         signal = interruption(&incoming) => Some(signal),
@@ -68,7 +69,7 @@ async fn examine(
     }
     Ok(match signal {
         Some(signal) => Err(signal),
-        None => Ok(report(&*store, machine, examination, &trial)),
+        None => Ok(report(store, machine, examination, &trial)),
     })
 }
 

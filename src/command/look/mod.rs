@@ -7,10 +7,137 @@
 mod snapshot;
 mod watcher;
 
-pub(super) use snapshot::Snapshot;
-pub(super) use snapshot::{FRESH, Reach, Seen, look, orders, pause_status, see};
+use std::iter;
+use std::time::Duration;
+
+use elect_api::{
+    Boottime, Cell, Division, ElectionName, Error, ErrorKind, Profile, Store, Survey, stamp,
+};
+
+use crate::election::history::{History, Record, last_led};
+use crate::election::orders::{Orders, Request};
+use crate::election::ranking::Field;
+use crate::guard;
+use crate::report::{ElectionStatus, PauseStatus, Suspicion};
+
+pub(super) use snapshot::{Reach, Snapshot, look};
 #[cfg(test)]
 pub(super) use watcher::Silence;
-pub(super) use watcher::pace;
-pub(super) use watcher::{Look, Rhythm, Watcher};
-pub(super) use watcher::{Until, until};
+pub(super) use watcher::{Look, Rhythm, Until, Watcher, pace, until};
+
+/// How old what is seen may be and count as the present. Whoever looks on has asked again by then, and waited
+/// for the answer.
+pub(in crate::command) const FRESH: Duration = Duration::from_secs(4);
+
+/// For how long a head that may be about to stand back is looked at again, before it counts as the leader, and the
+/// pause between two looks.
+const SETTLING: Duration = Duration::from_millis(700);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What was seen of one election.
+#[derive(Debug)]
+pub(in crate::command) struct Seen {
+    pub(in crate::command) election: ElectionName,
+    /// Who leads and who waits. While the election is paused, whoever is next to lead waits.
+    pub(in crate::command) survey: Survey,
+    /// Who wants nobody to lead, if somebody does.
+    pub(in crate::command) pause: Option<Request>,
+    /// When the question was sent.
+    pub(in crate::command) asked: Boottime,
+    /// When the answer was there.
+    pub(in crate::command) answered: Boottime,
+    /// How suspicious the leader is, for somebody who has seen enough of it.
+    pub(in crate::command) suspicion: Option<Suspicion>,
+    /// Into what it is divided.
+    pub(in crate::command) division: Division,
+    /// The last leadership that is known, where nobody leads and the history is looked at.
+    pub(in crate::command) last: Option<Record>,
+    /// Each of its parts, if they were looked at.
+    pub(in crate::command) parts: Vec<Self>,
+}
+
+impl Seen {
+    /// As a report shows it.
+    pub(in crate::command) fn status(&self, store: &Profile) -> ElectionStatus {
+        let pause = self.pause.as_ref();
+        let parts = self.parts.iter().map(|part| part.status(store)).collect();
+        ElectionStatus::new(&self.election, store, &self.survey)
+            .suspecting(self.suspicion)
+            .paused(pause.map(pause_status))
+            .after_last(self.last.as_ref())
+            .divided(self.division, &self.survey, parts)
+    }
+
+    /// Takes in what its history tells.
+    fn learn(&mut self, history: &History) {
+        match &mut self.survey.leader {
+            Some(leader) => leader.since = history.since(leader),
+            None => self.last = history.records().last().cloned(),
+        }
+    }
+
+    /// It, and each of its parts.
+    pub(in crate::command) fn elections(&self) -> impl Iterator<Item = &Self> {
+        iter::once(self).chain(&self.parts)
+    }
+}
+
+/// A pause as a report shows it.
+pub(in crate::command) fn pause_status(request: &Request) -> PauseStatus {
+    let end = request.end().and_then(stamp::read);
+    PauseStatus::new(request.by(), request.at(), request.reason()).until(end)
+}
+
+/// What is asked of an election at present. What cannot be read is obeyed by nobody.
+///
+/// # Errors
+/// As the store has them.
+pub(in crate::command) async fn orders(
+    store: &dyn Store,
+    election: &ElectionName,
+) -> Result<Orders, Error> {
+    match store.read(election, Cell::Control).await {
+        Ok(asked) => {
+            Ok(Orders::read(asked.bytes.as_deref()).unwrap_or_default().as_of(stamp::display()))
+        }
+        Err(error) if error.kind() == ErrorKind::Unfit => Ok(Orders::default()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Looks at one election, once: who takes part, and what is asked of them.
+///
+/// # Errors
+/// As the store has them.
+pub(in crate::command) async fn see(
+    store: &dyn Store,
+    election: &ElectionName,
+) -> Result<Seen, Error> {
+    let patience = guard::now() + SETTLING;
+    let (asked, answered, orders, survey) = loop {
+        let asked = guard::now();
+        let survey = store.survey(election).await?;
+        let answered = guard::now();
+        let orders = orders(store, election).await?;
+        if !orders.are_ranked() || orders.pausing().is_some() {
+            break (asked, answered, orders, survey);
+        }
+        let field = Field { survey, last: last_led(store, election).await? };
+        if !field.is_unsettled(&orders) || patience <= answered {
+            let survey = field.settled(&orders);
+            break (asked, answered, orders, survey);
+        }
+        tokio::time::sleep(PAUSE).await;
+    };
+    Ok(Seen {
+        election: election.clone(),
+        survey: orders.obeyed(survey),
+        pause: orders.pausing().cloned(),
+        asked,
+        answered,
+        suspicion: None,
+        division: orders.division(),
+        last: None,
+        parts: Vec::new(),
+    })
+}

@@ -1,28 +1,18 @@
+//! Many elections at once: those that are named, or all, with their parts, as far as there is room.
+
 use std::collections::BTreeSet;
-use std::time::Duration;
-use std::{fmt, iter};
+use std::fmt;
 
 use elect_api::{
-    Boottime, Candidate, Cell, Division, ElectionName, Entry, Error, ErrorKind, Profile, Scope,
-    Store, Survey, stamp,
+    Boottime, Candidate, Cell, Division, ElectionName, Entry, Error, Profile, Scope, Store, Survey,
 };
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 
+use super::{Seen, orders, see};
 use crate::command::attempts::insist;
-use crate::election::history::{History, Record, last_led};
-use crate::election::orders::{Orders, Request};
-use crate::election::ranking::Field;
+use crate::election::history::History;
 use crate::guard;
-use crate::report::{ElectionStatus, PauseStatus, Suspicion};
-
-/// How old what is seen may be and count as the present. Whoever looks on has asked again by then, and waited
-/// for the answer.
-pub(in crate::command) const FRESH: Duration = Duration::from_secs(4);
-
-/// For how long a head that may be about to stand back is looked at again, before it counts as the leader, and the
-/// pause between two looks.
-const SETTLING: Duration = Duration::from_millis(700);
-const PAUSE: Duration = Duration::from_millis(50);
+use crate::report::ElectionStatus;
 
 /// How many parts are looked at at once.
 const ABREAST: usize = 4;
@@ -54,28 +44,6 @@ pub(in crate::command) struct Snapshot {
     pub(in crate::command) left_out: Vec<(ElectionName, anyhow::Error)>,
 }
 
-/// What was seen of one election.
-#[derive(Debug)]
-pub(in crate::command) struct Seen {
-    pub(in crate::command) election: ElectionName,
-    /// Who leads and who waits. While the election is paused, whoever is next to lead waits.
-    pub(in crate::command) survey: Survey,
-    /// Who wants nobody to lead, if somebody does.
-    pub(in crate::command) pause: Option<Request>,
-    /// When the question was sent.
-    pub(in crate::command) asked: Boottime,
-    /// When the answer was there.
-    pub(in crate::command) answered: Boottime,
-    /// How suspicious the leader is, for somebody who has seen enough of it.
-    pub(in crate::command) suspicion: Option<Suspicion>,
-    /// Into what it is divided.
-    pub(in crate::command) division: Division,
-    /// The last leadership that is known, where nobody leads and the history is looked at.
-    pub(in crate::command) last: Option<Record>,
-    /// Each of its parts, if they were looked at.
-    pub(in crate::command) parts: Vec<Self>,
-}
-
 impl Snapshot {
     /// As a report shows it.
     pub(in crate::command) fn statuses(&self, store: &Profile) -> Vec<ElectionStatus> {
@@ -86,38 +54,6 @@ impl Snapshot {
     pub(in crate::command) fn into_only(self) -> Survey {
         self.elections.into_iter().next().map(|seen| seen.survey).unwrap_or_default()
     }
-}
-
-impl Seen {
-    /// As a report shows it.
-    pub(in crate::command) fn status(&self, store: &Profile) -> ElectionStatus {
-        let pause = self.pause.as_ref();
-        let parts = self.parts.iter().map(|part| part.status(store)).collect();
-        ElectionStatus::new(&self.election, store, &self.survey)
-            .suspecting(self.suspicion)
-            .paused(pause.map(pause_status))
-            .after_last(self.last.as_ref())
-            .divided(self.division, &self.survey, parts)
-    }
-
-    /// Takes in what its history tells.
-    fn learn(&mut self, history: &History) {
-        match &mut self.survey.leader {
-            Some(leader) => leader.since = history.since(leader),
-            None => self.last = history.records().last().cloned(),
-        }
-    }
-
-    /// It, and each of its parts.
-    pub(in crate::command) fn elections(&self) -> impl Iterator<Item = &Self> {
-        iter::once(self).chain(&self.parts)
-    }
-}
-
-/// A pause as a report shows it.
-pub(in crate::command) fn pause_status(request: &Request) -> PauseStatus {
-    let end = request.end().and_then(stamp::read);
-    PauseStatus::new(request.by(), request.at(), request.reason()).until(end)
 }
 
 /// Surveys the elections that are named, or else all, each in up to so many attempts.
@@ -298,60 +234,6 @@ impl fmt::Display for NoRoom {
             "there is more than is shown at once: name one election, or one part of it, as {one}:0"
         )
     }
-}
-
-/// What is asked of an election at present. What cannot be read is obeyed by nobody.
-///
-/// # Errors
-/// As the store has them.
-pub(in crate::command) async fn orders(
-    store: &dyn Store,
-    election: &ElectionName,
-) -> Result<Orders, Error> {
-    match store.read(election, Cell::Control).await {
-        Ok(asked) => {
-            Ok(Orders::read(asked.bytes.as_deref()).unwrap_or_default().as_of(stamp::display()))
-        }
-        Err(error) if error.kind() == ErrorKind::Unfit => Ok(Orders::default()),
-        Err(error) => Err(error),
-    }
-}
-
-/// Looks at one election, once: who takes part, and what is asked of them.
-///
-/// # Errors
-/// As the store has them.
-pub(in crate::command) async fn see(
-    store: &dyn Store,
-    election: &ElectionName,
-) -> Result<Seen, Error> {
-    let patience = guard::now() + SETTLING;
-    let (asked, answered, orders, survey) = loop {
-        let asked = guard::now();
-        let survey = store.survey(election).await?;
-        let answered = guard::now();
-        let orders = orders(store, election).await?;
-        if !orders.are_ranked() || orders.pausing().is_some() {
-            break (asked, answered, orders, survey);
-        }
-        let field = Field { survey, last: last_led(store, election).await? };
-        if !field.is_unsettled(&orders) || patience <= answered {
-            let survey = field.settled(&orders);
-            break (asked, answered, orders, survey);
-        }
-        tokio::time::sleep(PAUSE).await;
-    };
-    Ok(Seen {
-        election: election.clone(),
-        survey: orders.obeyed(survey),
-        pause: orders.pausing().cloned(),
-        asked,
-        answered,
-        suspicion: None,
-        division: orders.division(),
-        last: None,
-        parts: Vec::new(),
-    })
 }
 
 /// Whether asking again cannot help.

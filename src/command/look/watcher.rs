@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use elect_api::{Boottime, ElectionName, Leader, Store, Wake};
 
-use super::snapshot::{Reach, Seen, Snapshot, is_final, look};
+use super::Seen;
+use super::snapshot::{Reach, Snapshot, is_final, look};
 use crate::command::attempts::insist;
-use crate::command::candidacy::BootClock;
+use crate::command::runtime::BootClock;
 use crate::election::driver::Clock as _;
 use crate::guard;
 use crate::report::{Log, Renewals, chain};

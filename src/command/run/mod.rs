@@ -20,10 +20,10 @@ use self::terms::Terms;
 use self::tree::Job;
 use self::tree::Watched;
 use super::candidacy::{
-    BootClock, Company, Feed, HttpHandoff, Observer, Page, Poster, Service, Shared, keep_in_touch,
+    Company, Feed, HttpHandoff, Observer, Page, Poster, Service, Shared, keep_in_touch,
     keep_looking, listen, look_after, warn_of,
 };
-use super::runtime::forward;
+use super::runtime::{BootClock, forward};
 use super::steer::preempt;
 use crate::config::{self, AfterLoss, RunPlan, Wait};
 use crate::election::driver::{self, Clock as _, Inbox, Tree};

@@ -16,7 +16,7 @@ use crate::config::{BackendUrl, RunPlan, variables};
 use crate::election::driver::{Candidacy, Once};
 use crate::election::machine::{Counting, Heeds, Machine, Rules, Settles};
 use crate::election::slots::Slot;
-use crate::election::timing::{Timing, Wishes};
+use crate::election::timing::Timing;
 use crate::guard::{Containment, Enclosure, Forked, Inherited, Redeem, Role, Settings, Starts};
 use crate::report::Log;
 
@@ -28,7 +28,6 @@ pub(super) struct Terms<'a> {
     pub(super) election: ElectionName,
     pub(super) candidate: Candidate,
     pub(super) timing: Timing,
-    wishes: Wishes,
     /// Which shard that is, of the election that the plan names.
     shard: Option<u16>,
     /// In which slot of it we lead, if it has any.
@@ -55,8 +54,7 @@ impl<'a> Terms<'a> {
     ) -> anyhow::Result<Self> {
         let log = log.about(&plan.campaign.election);
         let profile = store.profile();
-        let wishes = plan.campaign.wishes(&profile, plan.flags.kill_grace)?;
-        let timing = Timing::new(&wishes, profile.lease)?;
+        let timing = plan.campaign.timing(&profile, plan.flags.kill_grace)?;
         let candidate = plan.campaign.candidate(std::process::id(), containment.name());
         log.debug(format_args!(
             "store {}, candidate {}, containment {containment}{}",
@@ -75,7 +73,6 @@ impl<'a> Terms<'a> {
             election,
             candidate,
             timing,
-            wishes,
             shard: None,
             slot: None,
             has_led: false,
@@ -106,7 +103,6 @@ impl<'a> Terms<'a> {
             election,
             candidate: self.candidate.clone(),
             timing: self.timing,
-            wishes: self.wishes,
             shard: Some(shard),
             slot: None,
             has_led: self.has_led,
@@ -214,7 +210,6 @@ impl<'a> Terms<'a> {
             store: self.store,
             election: &self.election,
             candidate: &self.candidate,
-            ttl: self.wishes.ttl,
             once: self.plan.flags.once.as_deref().map(|key| {
                 let attempts = self.plan.flags.once_attempts.map(NonZeroU32::get);
                 Once { key, attempts }

@@ -9,7 +9,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::Context;
-use elect_api::{ElectionName, Error, ErrorKind, Profile, Removal, Scope, Store};
+use elect_api::{ElectionName, Error, ErrorKind, Lease, Profile, Removal, Scope, Store};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -17,8 +17,9 @@ use tokio::time::sleep;
 
 use super::trace::Stamps;
 use super::{OURSELVES, SUBCOMMAND};
+use crate::cli::SelftestArgs;
 use crate::command::candidacy;
-use crate::config::{self, BackendUrl, SelftestPlan};
+use crate::config::{self, BackendUrl, ConfigError};
 use crate::guard::{self, Containment, Inherited};
 
 /// The variables of elect that its candidates are to find.
@@ -210,23 +211,40 @@ pub(super) struct Scratch<'a> {
     number: Cell<u32>,
 }
 
+/// Short enough to see several of them end within a minute; no server that is set up as usual refuses it.
+const SHORT_LEASE: Duration = Duration::from_secs(5);
+
+/// The length of lease to ask this store for; `None` where leases do not end by time.
+///
+/// # Errors
+/// [`ConfigError::Timeless`] if one is asked for there.
+fn lease(asked: Option<Duration>, store: &Profile) -> Result<Option<Duration>, ConfigError> {
+    match (store.lease, asked) {
+        (Lease::Unlimited, None) => Ok(None),
+        (Lease::Unlimited, Some(_)) => {
+            Err(ConfigError::Timeless { scheme: store.scheme, flag: "--ttl" })
+        }
+        (Lease::Timed(_), ttl) => Ok(Some(ttl.unwrap_or(SHORT_LEASE))),
+    }
+}
+
 impl<'a> Scratch<'a> {
     /// Nothing is made in the store yet.
     ///
     /// # Errors
     /// When the plan does not fit the store.
-    pub(super) fn new(plan: &'a SelftestPlan, inherited: &'a Inherited) -> anyhow::Result<Self> {
-        let store = config::connect(&plan.backend)?;
+    pub(super) fn new(args: &'a SelftestArgs, inherited: &'a Inherited) -> anyhow::Result<Self> {
+        let store = config::connect(&args.backend)?;
         let profile = store.profile();
-        let ttl = plan.lease(&profile)?;
+        let ttl = lease(args.ttl, &profile)?;
         let name = format!("{PREFIX}{:08x}", fastrand::u32(..));
         Ok(Self {
-            backend: &plan.backend,
+            backend: &args.backend,
             inherited,
             store,
             profile,
             ttl,
-            containment: plan.containment,
+            containment: args.containment.tier(),
             granted: Cell::new(None),
             name,
             elections: RefCell::default(),

@@ -22,7 +22,7 @@ use self::duel::{Failure, Finding};
 pub(super) use self::trace::stamp;
 use super::runtime::block_on;
 use super::runtime::{ended_by, interruption};
-use crate::config::SelftestPlan;
+use crate::cli::SelftestArgs;
 use crate::guard::{self, Incoming, Inherited};
 use crate::report::{self, CheckReport, CheckResult, Line, Log, SelftestReport, age};
 
@@ -40,13 +40,13 @@ const TRIES: u32 = 3;
 ///
 /// # Errors
 /// The checks cannot be made: the store cannot be reached, or refuses; or stdout cannot be written.
-pub(super) fn selftest(plan: &SelftestPlan, log: &Log) -> anyhow::Result<u8> {
+pub(super) fn selftest(args: &SelftestArgs, log: &Log) -> anyhow::Result<u8> {
     let inherited = Inherited::take().context("cannot block signals")?;
     // Whoever is left without a parent is ours to end.
     guard::adopt_orphans()?;
-    match block_on(examine(plan, &inherited, log))? {
+    match block_on(examine(args, &inherited, log))? {
         Ended::Whole(report) => {
-            report::print_report(&report, plan.output, || report.table(report::width()))?;
+            report::print_report(&report, args.output, || report.table(report::width()))?;
             Ok(u8::from(!report.holds))
         }
         Ended::By(signal) => Ok(ended_by(signal)),
@@ -61,9 +61,9 @@ enum Ended {
     By(i32),
 }
 
-async fn examine(plan: &SelftestPlan, inherited: &Inherited, log: &Log) -> anyhow::Result<Ended> {
+async fn examine(args: &SelftestArgs, inherited: &Inherited, log: &Log) -> anyhow::Result<Ended> {
     let incoming = Incoming::new(inherited).context("cannot read signals")?;
-    let scratch = Scratch::new(plan, inherited)?;
+    let scratch = Scratch::new(args, inherited)?;
     let stage = Cell::new(Stage { number: 0, name: "", began: guard::now() });
     let outcome = tokio::select! {
         checks = check_all(&scratch, &stage) => checks.map(Ok),

@@ -1,19 +1,21 @@
-//! In the place of a command tree: what the application is told of its leadership, and what makes that
-//! end.
+//! In the place of a command tree: what the application is told of its leadership, what makes that end, and what people
+//! get to see of it: the same as of any candidate, but no command is stopped.
 
 use std::convert::Infallible;
 
 use async_trait::async_trait;
-use elect_api::{Boottime, Ticket, Token};
+use elect_api::{Boottime, Survey, Ticket, Token};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 use tokio::task::yield_now;
 
 use super::health::Fitness;
-use crate::command::candidacy::Poster;
+use crate::command::candidacy::{Poster, Service};
 use crate::election::driver::Duty;
-use crate::election::machine::Event;
+use crate::election::machine::{Event, News};
+use crate::election::{Called, driver};
 use crate::guard::{self, Deadlines, Incoming, Order, Whom};
+use crate::report::Log;
 use crate::report::http::{HttpState, Reason};
 
 /// An application, which is taken to have noticed the end when the whole of its grace is over. From the moment on that
@@ -89,5 +91,81 @@ fn signaled(signal: i32) -> Option<Event> {
             None
         }
         _ => None,
+    }
+}
+
+/// Says in other words what another observer would say about a command, and at once that we do not lead
+/// when we begin to give leadership up.
+pub(super) struct Quiet<'a, O> {
+    others: O,
+    log: &'a Log,
+    board: Option<&'a HttpState>,
+    service: Option<&'a Service<'a>>,
+}
+
+impl<'a, O> Quiet<'a, O> {
+    pub(super) const fn new(
+        others: O,
+        log: &'a Log,
+        board: Option<&'a HttpState>,
+        service: Option<&'a Service<'a>>,
+    ) -> Self {
+        Self { others, log, board, service }
+    }
+
+    fn over(&self, reason: Reason, why: String) {
+        if let Some(board) = self.board {
+            board.over(reason, Some(why));
+        }
+    }
+}
+
+impl<O: driver::Observer> driver::Observer for Quiet<'_, O> {
+    fn news(&mut self, news: News) {
+        if let (News::Lost(_) | News::SteppingDown(_), Some(service)) = (&news, self.service) {
+            service.news(&news);
+        }
+        match news {
+            News::Lost(why) => {
+                self.log.error(format_args!("leadership is lost: {why}"));
+                self.over(Reason::Lost, why);
+            }
+            News::SteppingDown(why) => {
+                self.log.warn(format_args!("giving leadership up: {why}"));
+                self.over(Reason::SteppedDown, why);
+            }
+            News::Stopping(signal) => {
+                self.others.news(News::SteppingDown(guard::told_to_end(signal)));
+            }
+            News::Emptied => {}
+            news => self.others.news(news),
+        }
+    }
+
+    fn happened(&mut self, event: &Event) {
+        // There is no command that could end.
+        if !matches!(event, Event::Ended(_) | Event::Outlived | Event::Empty) {
+            self.others.happened(event);
+        }
+    }
+
+    fn renewed(&mut self, deadlines: Deadlines) {
+        self.others.renewed(deadlines);
+    }
+
+    fn called(&mut self, called: &Called) {
+        self.others.called(called);
+    }
+
+    fn turns(&mut self, next: Option<Boottime>) {
+        self.others.turns(next);
+    }
+
+    fn wants_surveys(&self) -> bool {
+        self.others.wants_surveys()
+    }
+
+    fn survey(&mut self, survey: &Survey, pause: Option<&str>) -> Option<Event> {
+        self.others.survey(survey, pause)
     }
 }

@@ -6,7 +6,6 @@
 
 mod application;
 mod health;
-mod observer;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,19 +15,17 @@ use elect_api::{Candidate, ElectionName};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::watch;
 
-use self::application::{Application, forward};
+use self::application::{Application, Quiet, forward};
 use self::health::{Fitness, Health};
-use self::observer::Quiet;
 use super::candidacy::{
-    BootClock, Charge, Company, Feed, Hooks, Observer, Page, Poster, Service, Shared, environment,
+    Charge, Company, Feed, Hooks, Observer, Page, Poster, Service, Shared, environment,
     keep_in_touch, listen, warn_of,
 };
-use super::runtime::block_on;
+use super::runtime::{BootClock, block_on};
 use super::steer::preempt;
 use crate::config::{self, AfterLoss, SidecarPlan};
 use crate::election::driver::{self, Candidacy, Clock as _, Inbox, OnDuty};
 use crate::election::machine::{Event, Machine, Rules, Settles, Verdict};
-use crate::election::timing::Timing;
 use crate::guard::{self, Incoming, Inherited};
 use crate::report::Log;
 use crate::report::http::HttpState;
@@ -55,8 +52,7 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
     let store = config::connect(&plan.campaign.flags.backend)?;
     warn_of(&*store, log);
     let profile = store.profile();
-    let grace =
-        Timing::new(&plan.campaign.wishes(&profile, plan.grace)?, profile.lease)?.kill_grace;
+    let grace = plan.campaign.timing(&profile, plan.grace)?.kill_grace;
     let poster = Poster::of(&plan.campaign, Some(grace), log)?;
     let page = plan.campaign.flags.http.as_ref().map(|address| {
         let listener = listen(address, None)?;
@@ -187,15 +183,13 @@ impl Sidecar<'_> {
         let campaign = &self.plan.campaign;
         let store = config::connect(&campaign.flags.backend)?;
         let profile = store.profile();
-        let wishes = campaign.wishes(&profile, self.plan.grace)?;
-        let timing = Timing::new(&wishes, profile.lease)?;
+        let timing = campaign.timing(&profile, self.plan.grace)?;
         let candidate = &self.candidate;
         self.log.debug(format_args!("store {}, candidate {}", profile.location, candidate.id));
         let candidacy = Candidacy {
             store: &*store,
             election: &campaign.election,
             candidate,
-            ttl: wishes.ttl,
             once: None,
             surveys: None,
         };

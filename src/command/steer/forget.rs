@@ -1,4 +1,5 @@
-//! `elect forget`: an election that nobody needs any more, with all that is kept of it.
+//! What is removed from a store for others: `elect forget` an election that nobody needs any more, with all that is kept
+//! of it, and `elect redeem` the entry of a crashed `elect run`.
 
 use anyhow::{Context, bail};
 use elect_api::{Division, ElectionName, Removal, Scope, Store};
@@ -6,7 +7,8 @@ use elect_api::{Division, ElectionName, Removal, Scope, Store};
 use crate::command::attempts::{aloud, insist};
 use crate::command::past::{Past, Stranger};
 use crate::command::runtime::block_on;
-use crate::config::{self, ForgetPlan, Target};
+use crate::config::{self, ForgetPlan, RedeemPlan, Target};
+use crate::election::slots;
 use crate::report::{self, Log};
 
 /// How often a store is asked before it counts as out of reach.
@@ -119,4 +121,20 @@ async fn expect_known(store: &dyn Store, election: &ElectionName) -> anyhow::Res
         Some(stranger) => bail!("{stranger}"),
         None => Ok(()),
     }
+}
+
+/// How often it is tried. After that the entry ends by itself, which is no later than it would be.
+const TRIES: u32 = 9;
+
+/// Gives the entry up: the guardian of a crashed `elect run` calls it once the command tree is proven dead. The exit
+/// code is 0.
+///
+/// # Errors
+/// The store refuses, or does not answer.
+pub(in crate::command) fn redeem(plan: &RedeemPlan) -> anyhow::Result<u8> {
+    let store = config::connect(&plan.backend)?;
+    let location = store.profile().location;
+    let redeem = async || slots::redeem(&*store, &plan.election, &plan.ticket).await;
+    block_on(insist(&location, TRIES, redeem)).context("cannot give the entry up")?;
+    Ok(0)
 }

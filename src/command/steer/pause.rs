@@ -6,8 +6,7 @@ use anyhow::{Context, bail};
 use elect_api::{Division, Token, stamp};
 use tokio::time::sleep;
 
-use super::ControlClient;
-use super::control_client::request;
+use super::{ControlClient, request};
 use crate::command::look::Seen;
 use crate::command::runtime::block_on;
 use crate::config::{PausePlan, Target};

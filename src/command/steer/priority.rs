@@ -6,9 +6,8 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use elect_api::{Candidate, Division, ElectionName, Leader, Survey, Token};
 
-use super::ControlClient;
-use super::control_client::{is_led_by, is_settled, request, say_who_leads};
-use crate::command::candidacy::BootClock;
+use super::{ControlClient, is_led_by, is_settled, request, say_who_leads};
+use crate::command::runtime::BootClock;
 use crate::command::runtime::block_on;
 use crate::config::{CampaignPlan, Preference, PriorityPlan, is_known_as};
 use crate::election::driver::Clock as _;

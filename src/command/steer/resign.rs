@@ -5,8 +5,7 @@ use std::time::Duration;
 use anyhow::bail;
 use elect_api::{Candidate, Ending, Leader, Survey};
 
-use super::ControlClient;
-use super::control_client::{is_led_by, is_settled, request, say_who_leads};
+use super::{ControlClient, is_led_by, is_settled, request, say_who_leads};
 use crate::command::runtime::block_on;
 use crate::config::{Force, ResignPlan, is_known_as};
 use crate::guard;

@@ -1,14 +1,58 @@
-//! What the engine needs to be there around it: time, a command to run, and somebody who tells people.
+//! What the engine needs to be there around it: who runs for what, time, a command to run, and somebody who tells people.
 
 use std::io;
 
 use async_trait::async_trait;
-use elect_api::{Boottime, Holds, Survey, Ticket, Token};
+use elect_api::{Boottime, Candidate, ElectionName, Error, Holds, Store, Survey, Ticket, Token};
+use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::election::Called;
 use crate::election::machine::{Event, News, StoppedBy};
 use crate::guard::{Deadlines, Order};
+
+/// One candidacy: who runs for what, where.
+#[derive(Clone, Copy)]
+pub struct Candidacy<'a> {
+    /// The store.
+    pub store: &'a dyn Store,
+    /// The election.
+    pub election: &'a ElectionName,
+    /// Who runs.
+    pub candidate: &'a Candidate,
+    /// What is to be done once. As long as the machine's rules have it.
+    pub once: Option<Once<'a>>,
+    /// How many surveys are under way at once, where this process has many candidacies: each may be large.
+    pub surveys: Option<&'a Semaphore>,
+}
+
+/// What is to be done once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Once<'a> {
+    /// The key that it is known by.
+    pub key: &'a str,
+    /// How many runs of it there may be among all candidates; any number if `None`. As the machine's rules have it.
+    pub attempts: Option<u32>,
+}
+
+impl Candidacy<'_> {
+    /// Who takes part, once it is our turn to ask.
+    ///
+    /// # Cancellation
+    /// May be dropped at any time.
+    pub(super) async fn survey(self) -> Result<Survey, Error> {
+        in_turn(self.surveys, self.store.survey(self.election)).await
+    }
+}
+
+/// Begins the work once it is its turn, which ends with it.
+async fn in_turn<T>(turns: Option<&Semaphore>, work: impl Future<Output = T>) -> T {
+    let _turn = match turns {
+        Some(turns) => turns.acquire().await.ok(),
+        None => None,
+    };
+    work.await
+}
 
 /// Time, as the engine sees it.
 #[async_trait]
@@ -91,4 +135,37 @@ pub trait Observer: Send {
 
     /// How the election looks while we wait, and why nobody is to lead, if so. An event may come of it.
     fn survey(&mut self, survey: &Survey, pause: Option<&str>) -> Option<Event>;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures_util::future::join_all;
+    use tokio::task::yield_now;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn no_more_work_goes_on_at_once_than_has_a_turn() {
+        let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let work = || async {
+            most.fetch_max(now.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+            yield_now().await;
+            now.fetch_sub(1, Ordering::Relaxed);
+        };
+        let turns = Semaphore::new(2);
+        join_all((0..8).map(|_| in_turn(Some(&turns), work()))).await;
+        assert_eq!(most.swap(0, Ordering::Relaxed), 2);
+        join_all((0..8).map(|_| in_turn(None, work()))).await;
+        assert_eq!(most.into_inner(), 8, "nobody else has to wait");
+        // Whoever gives up its turn, or its wait for one, keeps nobody else from it.
+        let held = in_turn(Some(&turns), std::future::pending::<()>());
+        tokio::select! {
+            biased;
+            () = held => {}
+            () = yield_now() => {}
+        }
+        assert_eq!(turns.available_permits(), 2);
+    }
 }

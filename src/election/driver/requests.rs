@@ -5,18 +5,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use elect_api::{
-    Boottime, Cell, Durability, Error, ErrorKind, If, Note, Seat, Standing, Token, Versioned,
+    Boottime, Cell, Durability, Error, If, Note, Seat, Standing, Token, Versioned, stamp,
 };
 use tokio::sync::Mutex;
-use tokio::time::timeout;
 
-use super::{Candidacy, Once};
+use super::Driver;
+use super::ports::{Candidacy, Once};
+use super::run::{self, Said};
 use crate::election::division;
-use crate::election::history::last_led;
-use crate::election::once::{Attempt, Run, Runs, quoted};
+use crate::election::history::{Record, last_led};
 use crate::election::orders::Orders;
 use crate::election::ranking::Field;
-use crate::election::{Attempted, Ending, Reply};
+use crate::election::runs::Run;
+use crate::election::{Call, Ending, Reply};
+use crate::guard::switches::is_off;
 
 /// A call that is under way.
 pub(super) type PendingCall<'a> = Pin<Box<dyn Future<Output = Result<Raw, Error>> + Send + 'a>>;
@@ -32,6 +34,79 @@ pub(super) enum Raw {
     Plain(Reply),
 }
 
+impl<'a> Driver<'a> {
+    /// Sends what the call asks for. Without a seat nothing is asked of one.
+    pub(super) fn ask(&mut self, now: Boottime, call: &Call) -> Option<PendingCall<'a>> {
+        let candidacy = self.candidacy;
+        Some(match call {
+            Call::Open(ttl) => open(candidacy, *ttl),
+            Call::Settle => settle(candidacy),
+            Call::Announce => announce(candidacy),
+            Call::Compare => compare(candidacy),
+            // What people see has a way of its own.
+            Call::Survey => return None,
+            Call::Refresh => {
+                if !is_off!(TicketFirst) {
+                    self.hand_over_ticket();
+                }
+                refresh(self.seat.clone()?, now)
+            }
+            Call::Recall => read(self.seat.clone()?, now, Cell::Once),
+            Call::ReadHistory => read(self.seat.clone()?, now, Cell::History),
+            Call::Record => {
+                let note = self.done.clone().with(candidacy.once?.key);
+                write(self.seat.clone()?, now, (Cell::Once, Durability::Usual), note)
+            }
+            Call::Attempt(token) => {
+                self.run.counted = Some(*token);
+                let run = Run::begun(*token, candidacy.candidate, stamp::display());
+                attempt(candidacy, self.seat.clone()?, now, run)?
+            }
+            Call::WriteHistory => {
+                let note = self.history.note_with(self.began.as_ref()?);
+                write(self.seat.clone()?, now, (Cell::History, Durability::Usual), note)
+            }
+            Call::BeginHistory(token) => {
+                let begun = self.begin(*token);
+                let note = self.history.note_with(&begun);
+                // A winner that holds back for a leader that was cut short goes by it.
+                write(self.seat.clone()?, now, (Cell::History, Durability::Lasting), note)
+            }
+            Call::Resign(words) => {
+                self.wake = None;
+                self.tree.resigns();
+                let ended = self.began.take().zip(words.as_ref());
+                let run = std::mem::take(&mut self.run);
+                let ended = ended.map(|(begun, words)| begun.ended(words, run.outcome()));
+                let note = ended.map(|ended| self.history.note_with(&ended));
+                let said =
+                    candidacy.once.and_then(|once| Some((once.key, run.say(candidacy.candidate)?)));
+                resign(self.seat.clone()?, now, note, said)
+            }
+        })
+    }
+
+    /// The refresh to come may make an entry, and we may die in the middle of it.
+    pub(super) fn hand_over_ticket(&mut self) {
+        let Some(seat) = &self.seat else { return };
+        // No request is under way: the next one is about to be made.
+        let ticket = seat.try_lock().ok().and_then(|seat| seat.ticket());
+        if let Some(ticket) = ticket.filter(|ticket| self.ticket.as_ref() != Some(ticket)) {
+            self.tree.keep(Some(&ticket));
+            self.ticket = Some(ticket);
+        }
+    }
+
+    /// Our leadership with this token, which begins now unless it has.
+    pub(super) fn begin(&mut self, token: Token) -> Record {
+        let known = self.began.take().filter(|begun| begun.token() == token);
+        let id = &self.candidacy.candidate.id;
+        let key = self.candidacy.once.map(|once| once.key);
+        let begun = known.unwrap_or_else(|| Record::begun(token, id, stamp::display()).of(key));
+        self.began.insert(begun).clone()
+    }
+}
+
 /// How a call ended that was answered like this.
 pub(super) const fn ending(answer: &Result<Raw, Error>) -> Ending {
     match answer {
@@ -41,12 +116,12 @@ pub(super) const fn ending(answer: &Result<Raw, Error>) -> Ending {
     }
 }
 
-pub(super) fn open<'a>(candidacy: &Candidacy<'a>) -> PendingCall<'a> {
-    let Candidacy { store, election, candidate, ttl, .. } = *candidacy;
+fn open<'a>(candidacy: &Candidacy<'a>, ttl: Duration) -> PendingCall<'a> {
+    let Candidacy { store, election, candidate, .. } = *candidacy;
     Box::pin(async move { store.open(election, candidate, ttl).await.map(Raw::Seat) })
 }
 
-pub(super) fn settle<'a>(candidacy: &Candidacy<'a>) -> PendingCall<'a> {
+fn settle<'a>(candidacy: &Candidacy<'a>) -> PendingCall<'a> {
     let Candidacy { store, election, candidate, .. } = *candidacy;
     Box::pin(async move {
         let agreement = division::settle(store, election, candidate).await?;
@@ -55,7 +130,7 @@ pub(super) fn settle<'a>(candidacy: &Candidacy<'a>) -> PendingCall<'a> {
 }
 
 /// Of two who write at once one is overtaken, and finds it done or tries again.
-pub(super) fn announce<'a>(candidacy: &Candidacy<'a>) -> PendingCall<'a> {
+fn announce<'a>(candidacy: &Candidacy<'a>) -> PendingCall<'a> {
     let Candidacy { store, election, .. } = *candidacy;
     Box::pin(async move {
         let Versioned { bytes, version } = store.read(election, Cell::Control).await?;
@@ -68,7 +143,7 @@ pub(super) fn announce<'a>(candidacy: &Candidacy<'a>) -> PendingCall<'a> {
     })
 }
 
-pub(super) fn compare<'a>(candidacy: &Candidacy<'a>) -> PendingCall<'a> {
+fn compare<'a>(candidacy: &Candidacy<'a>) -> PendingCall<'a> {
     let candidacy = *candidacy;
     Box::pin(async move {
         let survey = candidacy.survey().await?;
@@ -77,15 +152,15 @@ pub(super) fn compare<'a>(candidacy: &Candidacy<'a>) -> PendingCall<'a> {
     })
 }
 
-pub(super) fn refresh<'a>(seat: SharedSeat, now: Boottime) -> PendingCall<'a> {
+fn refresh<'a>(seat: SharedSeat, now: Boottime) -> PendingCall<'a> {
     Box::pin(async move { seat.lock().await.refresh(now).await.map(Raw::Standing) })
 }
 
-pub(super) fn read(seat: SharedSeat, now: Boottime, cell: Cell<'_>) -> PendingCall<'_> {
+fn read(seat: SharedSeat, now: Boottime, cell: Cell<'_>) -> PendingCall<'_> {
     Box::pin(async move { seat.lock().await.read(now, cell).await.map(Raw::Note) })
 }
 
-pub(super) fn write(
+fn write(
     seat: SharedSeat,
     now: Boottime,
     (cell, durability): (Cell<'_>, Durability),
@@ -97,65 +172,24 @@ pub(super) fn write(
     })
 }
 
-/// Counts the run that is about to start, in one step with the proof that we lead. Whether it was counted before, as the
-/// answer was lost, is seen by its token; nobody else has written since we won.
-pub(super) fn attempt<'a>(
+fn attempt<'a>(
     candidacy: &Candidacy<'a>,
     seat: SharedSeat,
     now: Boottime,
     run: Run,
 ) -> Option<PendingCall<'a>> {
-    let Once { key, attempts } = candidacy.once?;
-    let (most, election) = (attempts?, candidacy.election);
+    let Candidacy { election, once: Some(Once { key, attempts: Some(most) }), .. } = *candidacy
+    else {
+        return None;
+    };
     Some(Box::pin(async move {
         let mut seat = seat.lock().await;
-        let runs = read_runs(&mut **seat, now).await?;
-        let attempted = match runs.attempt(key, most, run) {
-            Attempt::Counted => Attempted::Counted,
-            Attempt::UsedUp(why) => {
-                let undo = format!("elect done {election} {} --undo", quoted(key));
-                Attempted::UsedUp(format!("{why}; `{undo}` permits as many again"))
-            }
-            Attempt::Write(note) => {
-                match seat.write(now, Cell::Runs, &note, Durability::Usual).await?.why_not() {
-                    None => Attempted::Counted,
-                    Some(_) => Attempted::Uncounted,
-                }
-            }
-        };
+        let attempted = run::count(&mut **seat, now, (election, key, most), run).await?;
         Ok(Raw::Plain(Reply::Attempted(attempted)))
     }))
 }
 
-async fn read_runs(seat: &mut dyn Seat, now: Boottime) -> Result<Runs, Error> {
-    let note = seat.read(now, Cell::Runs).await?;
-    Runs::read(note.bytes.as_deref())
-}
-
-/// What is to be said of a run as we resign.
-pub(super) enum Said {
-    /// It has ended like this.
-    Ended(Run),
-    /// It was counted, and is none: it never started, or could not begin its work here.
-    Retracted(Token),
-}
-
-/// How long a resignation may wait until it is said how the run went.
-const LAST_WORDS: Duration = Duration::from_millis(500);
-
-/// What is said of a run is for the eye, or in favour of one more: whatever becomes of it, we resign.
-async fn say(seat: &mut dyn Seat, now: Boottime, key: &str, said: Said) -> Result<(), Error> {
-    let runs = read_runs(seat, now).await?;
-    let note = match said {
-        Said::Ended(run) => Some(runs.ended(key, run)),
-        Said::Retracted(token) => runs.retracted(key, token),
-    };
-    let Some(note) = note else { return Ok(()) };
-    let written = seat.write(now, Cell::Runs, &note, Durability::Usual).await?;
-    written.why_not().map_or(Ok(()), |why| Err(Error::new(ErrorKind::Unreachable, why)))
-}
-
-pub(super) fn resign(
+fn resign(
     seat: SharedSeat,
     now: Boottime,
     history: Option<Vec<u8>>,
@@ -164,7 +198,7 @@ pub(super) fn resign(
     Box::pin(async move {
         let mut seat = seat.lock().await;
         if let Some((key, said)) = said {
-            let _ = timeout(LAST_WORDS, say(&mut **seat, now, key, said)).await;
+            run::say(&mut **seat, now, key, said).await;
         }
         let last = history.as_deref().map(|history| (Cell::History, history));
         seat.resign(last).await?;

@@ -180,18 +180,8 @@ impl Machine {
         self.ask_to_stop(now, Some(self.stop_grace()));
     }
 
-    /// Asks the command to stop, which leadership does not end. It has so long, if there is a limit to it.
-    fn ask_to_stop(&mut self, now: Boottime, limit: Option<Duration>) {
-        let Phase::Leading(state) = &mut self.phase else { return };
-        let (signal, kill_at) = (self.rules.signal, limit.map(|limit| now + limit));
-        state.ask(now, signal, kill_at);
-        // A signal came first, and may have stopped it already.
-        let by = self.interrupts.last().map_or(StoppedBy::Elect, |_| StoppedBy::Signal);
-        self.say(Command::Order(Order::Signal { signal, resume: true, kill_at }, Some(by)));
-    }
-
     /// The verdict is known when a tree is empty; the fallback is for a guardian that lied.
-    fn leave_with_verdict(&mut self, now: Boottime) {
+    pub(super) fn leave_with_verdict(&mut self, now: Boottime) {
         self.leave(now, Verdict::Failed("the guardian lost track of the command".into()));
     }
 
@@ -277,60 +267,5 @@ impl Machine {
             }
             _ => self.leave_with_verdict(now),
         }
-    }
-
-    pub(super) fn signaled_as_leader(&mut self, now: Boottime, signal: i32, interrupts: bool) {
-        // Many daemons reload on HUP: it is passed on, and starts no countdown.
-        let stops = interrupts && signal != libc::SIGHUP;
-        let Phase::Leading(state) = &mut self.phase else { return };
-        state.told_to_stop |= stops;
-        if signal == libc::SIGHUP {
-            state.runs.hang_up();
-        }
-        if state.is_resting() {
-            if interrupts {
-                self.end_rest(now, Verdict::Interrupted(signal), self.last_of_the_grace(now));
-            }
-            return;
-        }
-        if state.is_empty() {
-            // It takes no longer to record what was done than the lease lasts.
-            if interrupts && !state.is_recording() {
-                self.leave_with_verdict(now);
-            }
-            return;
-        }
-        let kill_at = self.rules.stop_timeout.filter(|_| stops).map(|timeout| now + timeout);
-        if stops {
-            state.ask(now, signal, kill_at);
-            self.say(Command::Tell(News::Stopping(signal)));
-        }
-        let by = stops.then_some(StoppedBy::Signal);
-        self.say(Command::Order(Order::Signal { signal, resume: interrupts, kill_at }, by));
-    }
-
-    /// The command has so long to end, if there is a limit to it.
-    pub(super) fn asked_to_step_down(
-        &mut self,
-        now: Boottime,
-        why: String,
-        limit: Option<Duration>,
-    ) {
-        let Phase::Leading(state) = &mut self.phase else { return };
-        state.told_to_stop = true;
-        if std::mem::replace(&mut state.steps_down, true) || state.is_recording() {
-            return;
-        }
-        if state.is_resting() {
-            self.say(Command::Tell(News::SteppingDown(why.clone())));
-            return self.end_rest(now, Verdict::SteppedDown(why), self.last_of_the_grace(now));
-        }
-        if state.is_empty() {
-            self.say(Command::Tell(News::SteppingDown(why)));
-            self.say(Command::Tell(News::Emptied));
-            return self.leave_with_verdict(now);
-        }
-        self.say(Command::Tell(News::SteppingDown(why)));
-        self.ask_to_stop(now, limit);
     }
 }

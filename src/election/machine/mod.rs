@@ -271,7 +271,7 @@ impl Machine {
     /// A call had no answer in time.
     fn unanswered(&mut self, now: Boottime) {
         let what = match self.request.call() {
-            Some(Call::Open) => "no answer to the connection attempt in time",
+            Some(Call::Open(_)) => "no answer to the connection attempt in time",
             _ if self.timing.is_local() => {
                 // It is there, and does not fail: somebody is stopped in our way.
                 self.contact.block();
@@ -295,7 +295,7 @@ impl Machine {
     /// Sends the request that the phase wants.
     fn send(&mut self, now: Boottime) {
         let call = match &self.phase {
-            Phase::Joining => Call::Open,
+            Phase::Joining => Call::Open(self.timing.window()),
             Phase::Campaigning(_) if self.rejoins => Call::Resign(self.last_words()),
             Phase::Campaigning(_) => self.next_of_gates(now).unwrap_or(Call::Refresh),
             Phase::Leading(state) if state.is_recording() => Call::Record,

@@ -77,7 +77,7 @@ impl Contact {
 
     pub(super) const fn asks(&mut self, call: &Call) {
         self.asked = match call {
-            Call::Open | Call::Refresh | Call::Resign(_) => Asked::Place,
+            Call::Open(_) | Call::Refresh | Call::Resign(_) => Asked::Place,
             Call::Settle | Call::Attempt(_) | Call::WriteHistory | Call::BeginHistory(_) => {
                 Asked::Mark
             }

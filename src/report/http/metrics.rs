@@ -10,7 +10,7 @@ use prometheus::{Gauge, Histogram, HistogramOpts, IntCounterVec, Opts, Registry,
 
 use serde::{Deserialize, Serialize};
 
-use super::view::{Identity, Reason, View};
+use super::{Identity, Reason, View};
 use crate::report::Suspicion;
 
 /// Seconds that a renewal may take: from a store in the same rack to one that is nearly too late.

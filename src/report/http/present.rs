@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use elect_api::Boottime;
 use serde::Serialize;
 
+use super::View;
 use super::state::HttpState;
-use super::view::View;
 use crate::report::{ElectionStatus, LeaderStatus, PauseStatus, Suspicion, WaitingStatus, rfc3339};
 
 /// How things are, with stable keys; more may come.

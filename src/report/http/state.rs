@@ -5,7 +5,7 @@ use elect_api::{Boottime, Token};
 use tokio::sync::broadcast;
 
 use super::metrics::Metrics;
-use super::view::{Identity, Leadership, Reason, View};
+use super::{Identity, Leadership, Reason, View};
 use crate::report::PauseStatus;
 
 /// How many changes may wait for a reader of events before it is hung up on.

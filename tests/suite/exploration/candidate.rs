@@ -241,7 +241,7 @@ impl Candidate {
     /// Whoever explores has no other calls.
     fn ask(&mut self, now: Boottime, call: &Call) {
         let (ask, without) = match call {
-            Call::Open => (None, Reply::Opened),
+            Call::Open(_) => (None, Reply::Opened),
             Call::Refresh => {
                 self.ticket = Some(self.seat.nonce()).filter(|_| self.guardian != Process::Dead);
                 (self.seat.refresh(self.ttl), Reply::Standing(Seat::gone()))

@@ -212,7 +212,6 @@ async fn campaign(
         store: &store,
         election: &game.election,
         candidate: &candidate,
-        ttl: game.plan.ttl,
         once: (game.plan.counting == Counting::BeforeStart)
             .then_some(Once { key: KEY, attempts: Some(u32::MAX) }),
         surveys: None,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use elect::election::driver::{self, Candidacy, Once};
 use elect::election::machine::{Counting, Event, Machine, Rules, StoppedBy, Verdict};
-use elect::election::once::{Key, Run, Runs};
+use elect::election::runs::{Key, Run, Runs};
 use elect::election::timing::{Timing, Wishes};
 use elect::guard::{Ended, Order};
 use elect_api::{Boottime, Candidate, Cell, Holds, Ticket, Token};
@@ -72,15 +72,14 @@ async fn resign(late: Duration) -> (Duration, Option<u8>) {
     let mut tree =
         Brief { controls: controls.clone(), clock: Arc::clone(&clock), late, resigned, events };
     let (election, candidate) = ("job".parse().expect("a name"), Candidate::foreign("us"));
-    let wishes = Wishes::default();
-    let timing = Timing::new(&wishes, store.profile().lease).expect("defaults hold");
+    let lease = store.profile().lease;
+    let timing = Timing::new(&Wishes::default(), lease).expect("defaults hold");
     let rules = Rules { counting: Counting::BeforeStart, ..Rules::of("us", 100) };
     let machine = Machine::new(rules, timing, clock.now(), 7);
     let candidacy = Candidacy {
         store: &*store,
         election: &election,
         candidate: &candidate,
-        ttl: wishes.ttl,
         once: Some(Once { key: KEY, attempts: Some(2) }),
         surveys: None,
     };

@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use elect::election::machine::Counting;
-use elect::election::once::{Key, Runs};
+use elect::election::runs::{Key, Runs};
 use elect_api::{Boottime, Candidate, Cell, ElectionName};
 use elect_testkit::sim::{Cause, Clock, Controls, Kind, Sim, TokioClock};
 

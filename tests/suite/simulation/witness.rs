@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use elect::election::machine::Counting;
-use elect::election::once::{Key, Run, Runs};
 use elect::election::orders::Orders;
+use elect::election::runs::{Key, Run, Runs};
 use elect_api::{Boottime, Token};
 use elect_testkit::sim::Clock;
 

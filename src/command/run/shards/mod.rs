@@ -27,10 +27,8 @@ use self::roster::{Known, Roster, RosterObserver};
 use super::terms::Terms;
 use super::tree::{Guarded, Watched};
 use super::{Audience, CandidacyEnd, Finished, judge};
-use crate::command::candidacy::{
-    BootClock, Observer, Poster, Service, Shared, keep_in_touch, warn_of,
-};
-use crate::command::runtime;
+use crate::command::candidacy::{Observer, Poster, Service, Shared, keep_in_touch, warn_of};
+use crate::command::runtime::{self, BootClock};
 use crate::config::{self, RunPlan};
 use crate::election::driver::{self, Clock as _, Inbox, OnDuty};
 use crate::election::machine::{Event, Machine, Verdict};

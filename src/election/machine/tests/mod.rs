@@ -99,7 +99,7 @@ fn a_store_that_never_answers_is_given_up() {
         second = transcript.machine.next_tick().expect("a tick").since(at(0.0)).as_secs_f64();
         for command in transcript.machine.step(at(second), Event::Tick) {
             match command {
-                Command::Ask(Call::Open) => {
+                Command::Ask(Call::Open(_)) => {
                     let commands =
                         transcript.machine.step(at(second), Event::Replied(Err(unreachable())));
                     finished |= commands

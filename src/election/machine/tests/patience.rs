@@ -19,7 +19,7 @@ fn on_a_full_store(lease: Lease, rules: Rules, mut seats: u32) -> Option<(f64, V
         let mut answer = None;
         for command in machine.step(now, event) {
             answer = match command {
-                Command::Ask(Call::Open) => Some(Event::Replied(Ok(Reply::Opened))),
+                Command::Ask(Call::Open(_)) => Some(Event::Replied(Ok(Reply::Opened))),
                 Command::Ask(Call::Recall) => Some(Event::Replied(Ok(Reply::Done(false)))),
                 Command::Ask(Call::Settle) => {
                     Some(Event::Replied(Ok(Reply::Agreement(Agreement::Ours))))
@@ -235,7 +235,7 @@ fn asks(rules: Rules, told: &Orders) -> usize {
     while let Some(event) = events.pop() {
         for command in machine.step(now, event) {
             let no_answer = match command {
-                Command::Ask(Call::Open) => Event::Replied(Ok(Reply::Opened)),
+                Command::Ask(Call::Open(_)) => Event::Replied(Ok(Reply::Opened)),
                 Command::Ask(Call::Refresh) => {
                     has_place = true;
                     events.push(leading(ETCD, now.since(at(0.0)).as_secs_f64()));
@@ -332,4 +332,58 @@ fn on_the_local_disk_no_clock_matters() {
     assert!(!transcript.machine.counts_time());
     transcript.machine.clock_runs_at(0.5);
     transcript.pass(5.0, &["refresh"]).tell(5.0, leading(Lease::Unlimited, 5.0), &[]);
+}
+
+#[test]
+fn no_wait_is_decided_by_the_first_answer() {
+    for wait in [Wait::No, Wait::For(Duration::ZERO)] {
+        Transcript::joined(Lease::Unlimited, Rules { wait, ..rules() })
+            .tell(0.1, waiting(1), &["resign"])
+            .tell(0.2, Event::Replied(Ok(Reply::Resigned)), &["finish: not acquired"]);
+    }
+}
+
+#[test]
+fn with_nobody_before_us_the_election_is_not_taken_yet() {
+    Transcript::joined(ETCD, Rules { wait: Wait::No, ..rules() })
+        .tell(0.1, waiting(0), &[])
+        .tell(0.1, Event::Woken, &["refresh"])
+        .tell(0.2, leading(ETCD, 0.1), &["start 7"]);
+}
+
+#[test]
+fn who_insists_tries_an_unreached_store_without_end() {
+    let mut transcript = Transcript::new(ETCD, Rules { insists: true, ..rules() });
+    transcript.tell(0.0, Event::Tick, &["open"]);
+    for second in [1.0, 100.0, 10_000.0] {
+        transcript
+            .tell(second, Event::Replied(Err(unreachable())), &[])
+            .pass(second + 1.0, &["open"]);
+    }
+    // What was given as a limit is one for it, too.
+    for wait in [Wait::No, Wait::For(after(2.0))] {
+        let mut limited = Transcript::new(ETCD, Rules { insists: true, wait, ..rules() });
+        limited.tell(0.0, Event::Tick, &["open"]).tell(
+            100.0,
+            Event::Replied(Err(unreachable())),
+            &["finish: store failed"],
+        );
+    }
+}
+
+#[test]
+fn who_begins_later_asks_nothing_before_and_has_all_of_its_patience() {
+    let late = || {
+        let rules = Rules { wait: Wait::For(after(1.0)), ..rules() };
+        let machine = Transcript::new(Lease::Unlimited, rules).machine.after(after(20.0));
+        let mut transcript = Transcript { machine };
+        transcript.tell(0.0, Event::Tick, &[]).pass(19.9, &[]);
+        transcript
+    };
+    late()
+        .pass(20.0, &["open"])
+        .tell(20.0, Event::Replied(Ok(Reply::Opened)), &["refresh"])
+        .tell(20.1, waiting(1), &[])
+        .pass(20.9, &[]);
+    late().tell(19.9, Event::Signal(TERM), &["finish: interrupted 15"]);
 }

@@ -77,23 +77,6 @@ fn a_step_down_request_stops_the_command_in_good_order() {
 }
 
 #[test]
-fn no_wait_is_decided_by_the_first_answer() {
-    for wait in [Wait::No, Wait::For(Duration::ZERO)] {
-        Transcript::joined(Lease::Unlimited, Rules { wait, ..rules() })
-            .tell(0.1, waiting(1), &["resign"])
-            .tell(0.2, Event::Replied(Ok(Reply::Resigned)), &["finish: not acquired"]);
-    }
-}
-
-#[test]
-fn with_nobody_before_us_the_election_is_not_taken_yet() {
-    Transcript::joined(ETCD, Rules { wait: Wait::No, ..rules() })
-        .tell(0.1, waiting(0), &[])
-        .tell(0.1, Event::Woken, &["refresh"])
-        .tell(0.2, leading(ETCD, 0.1), &["start 7"]);
-}
-
-#[test]
 fn hold_keeps_the_lease_until_a_signal_or_its_end() {
     let rules = || Rules { hold: Some(after(60.0)), ..rules() };
     let held = || {
@@ -205,26 +188,6 @@ fn who_is_told_to_end_while_withdrawing_ends() {
         .tell(2.1, Event::Replied(Ok(Reply::Resigned)), &["finish: lost, for good"]);
 }
 
-#[test]
-fn who_insists_tries_an_unreached_store_without_end() {
-    let mut transcript = Transcript::new(ETCD, Rules { insists: true, ..rules() });
-    transcript.tell(0.0, Event::Tick, &["open"]);
-    for second in [1.0, 100.0, 10_000.0] {
-        transcript
-            .tell(second, Event::Replied(Err(unreachable())), &[])
-            .pass(second + 1.0, &["open"]);
-    }
-    // What was given as a limit is one for it, too.
-    for wait in [Wait::No, Wait::For(after(2.0))] {
-        let mut limited = Transcript::new(ETCD, Rules { insists: true, wait, ..rules() });
-        limited.tell(0.0, Event::Tick, &["open"]).tell(
-            100.0,
-            Event::Replied(Err(unreachable())),
-            &["finish: store failed"],
-        );
-    }
-}
-
 /// The parts of a stop that a service manager is told of.
 #[test]
 fn a_stop_is_told_when_it_is_passed_on_and_when_nothing_runs_any_more() {
@@ -247,23 +210,6 @@ fn a_stop_is_told_when_it_is_passed_on_and_when_nothing_runs_any_more() {
     machine.step(at(2.5), Event::Tick);
     assert_eq!(told(&machine.step(at(2.5), gone())), [""; 0]);
     assert_eq!(told(&machine.step(at(2.6), Event::Empty)), ["leaving for now"]);
-}
-
-#[test]
-fn who_begins_later_asks_nothing_before_and_has_all_of_its_patience() {
-    let late = || {
-        let rules = Rules { wait: Wait::For(after(1.0)), ..rules() };
-        let machine = Transcript::new(Lease::Unlimited, rules).machine.after(after(20.0));
-        let mut transcript = Transcript { machine };
-        transcript.tell(0.0, Event::Tick, &[]).pass(19.9, &[]);
-        transcript
-    };
-    late()
-        .pass(20.0, &["open"])
-        .tell(20.0, Event::Replied(Ok(Reply::Opened)), &["refresh"])
-        .tell(20.1, waiting(1), &[])
-        .pass(20.9, &[]);
-    late().tell(19.9, Event::Signal(TERM), &["finish: interrupted 15"]);
 }
 
 fn limited() -> Rules {

@@ -1,8 +1,10 @@
-//! A page of the manual as a terminal shows it.
+//! A page of the manual as a terminal shows it, and as a man page.
 
 use std::fmt::Write as _;
 
-use super::markdown::{Block, Span, Style};
+use clap_mangen::roff::{Inline, Roff, bold, roman};
+
+use super::markdown::{Block, Span, Style, plain};
 
 /// What stands below a heading is moved by so much, in columns, and what is shown as it is by so much more.
 const INDENT: usize = 4;
@@ -17,7 +19,7 @@ const BOLD: &str = "\u{1b}[1m";
 const NORMAL: &str = "\u{1b}[0m";
 
 /// The blocks in lines of at most so many columns, in bold where `has_style`. Code keeps its lines, however long.
-pub(super) fn page(blocks: &[Block], width: usize, has_style: bool) -> String {
+pub(super) fn for_terminal(blocks: &[Block], width: usize, has_style: bool) -> String {
     let setter = Setter { width: width.clamp(NARROWEST, WIDEST) - INDENT, has_style };
     let mut text = String::new();
     let mut last: Option<&Block> = None;
@@ -31,11 +33,6 @@ pub(super) fn page(blocks: &[Block], width: usize, has_style: bool) -> String {
         last = Some(block);
     }
     text
-}
-
-/// The lines of a table, each without what moves it to the right.
-pub(super) fn table(rows: &[Vec<Vec<Span>>], width: usize) -> Vec<String> {
-    Setter { width, has_style: false }.table(rows)
 }
 
 struct Setter {
@@ -199,6 +196,67 @@ fn add(text: &mut String, indent: usize, lines: &[String]) {
     }
 }
 
+/// The columns of a table in a man page.
+const MAN_WIDTH: usize = 72;
+
+/// The page of this topic, in section 7. Its blocks begin with its title.
+pub(super) fn man_page(name: &str, summary: &str, blocks: &[Block], others: &[String]) -> String {
+    let mut roff = Roff::new();
+    let source = concat!("elect ", env!("CARGO_PKG_VERSION"));
+    roff.control("TH", [&format!("elect-{name}"), "7", "", source, "elect"]);
+    roff.control("SH", ["NAME"]);
+    roff.text([roman(format!("elect-{name} - {summary}"))]);
+    roff.control("SH", ["DESCRIPTION"]);
+    for block in blocks.iter().skip(1) {
+        add_to_man(&mut roff, block);
+    }
+    roff.control("SH", ["SEE ALSO"]);
+    let pages = others.iter().map(|other| format!("elect-{other}(7)"));
+    let pages: Vec<String> = ["elect(1)".to_owned()].into_iter().chain(pages).collect();
+    roff.text([roman(pages.join(", "))]);
+    roff.to_roff()
+}
+
+fn add_to_man(roff: &mut Roff, block: &Block) {
+    match block {
+        Block::Heading { level, words } => {
+            let tag = if *level > 2 { "SS" } else { "SH" };
+            let words = if *level > 2 { plain(words) } else { plain(words).to_uppercase() };
+            roff.control(tag, [words.as_str()]);
+        }
+        Block::Paragraph(words) => {
+            roff.control("PP", []);
+            roff.text(inline(words));
+        }
+        Block::Item { mark, words } => {
+            roff.control("IP", [mark.as_str(), "4"]);
+            roff.text(inline(words));
+        }
+        Block::Code(code) => as_it_is(roff, code.lines()),
+        Block::Table(rows) => {
+            let lines = Setter { width: MAN_WIDTH, has_style: false }.table(rows);
+            as_it_is(roff, lines.iter().map(String::as_str));
+        }
+    }
+}
+
+fn inline(words: &[Span]) -> Vec<Inline> {
+    let of = |span: &Span| match span.style {
+        Style::Plain => roman(span.text.as_str()),
+        Style::Code | Style::Strong => bold(span.text.as_str()),
+    };
+    words.iter().map(of).collect()
+}
+
+fn as_it_is<'a>(roff: &mut Roff, lines: impl Iterator<Item = &'a str>) {
+    roff.control("PP", []);
+    roff.control("nf", []);
+    for line in lines {
+        roff.text([roman(line)]);
+    }
+    roff.control("fi", []);
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::markdown::blocks;
@@ -209,7 +267,7 @@ mod tests {
         let text = "# T: a\n\nsome words that go on and on until they need a second line of their own\n\n- an item that \
                     goes on as well, for longer than a line\n\n| a | b |\n|---|---|\n| `--flag` | what it does, in more \
                     words than fit beside it on such a narrow terminal |\n\n```sh\nelect run --with words -- that are kept as they are\n```\n";
-        let page = page(&blocks(text), 50, false);
+        let page = for_terminal(&blocks(text), 50, false);
         for line in page.lines().filter(|line| !line.starts_with("        ")) {
             assert!(line.chars().count() <= 50, "{line:?}");
         }
@@ -230,9 +288,9 @@ mod tests {
     #[test]
     fn styles_are_for_terminals() {
         let blocks = blocks("Say **it** with `-v`.");
-        assert_eq!(page(&blocks, 80, false), "    Say it with -v.\n");
+        assert_eq!(for_terminal(&blocks, 80, false), "    Say it with -v.\n");
         assert_eq!(
-            page(&blocks, 80, true),
+            for_terminal(&blocks, 80, true),
             "    Say \u{1b}[1mit\u{1b}[0m with \u{1b}[1m-v\u{1b}[0m.\n"
         );
     }

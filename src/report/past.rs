@@ -1,0 +1,282 @@
+//! What `elect history` and `elect done` print: who has led, and what was done once.
+
+use std::time::{Duration, SystemTime};
+
+use serde::Serialize;
+
+use super::{Table, age, rfc3339};
+use crate::config::label_of;
+use crate::election::history::Record;
+use crate::election::runs::{Key, Run};
+
+/// Who has led an election, as `elect history` shows it: the same keys in JSON and YAML. They are stable; more may come.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HistoryReport {
+    /// The election.
+    pub election: String,
+    /// Where it is kept, without secrets.
+    pub backend: String,
+    /// The leaderships that are known, the newest last.
+    pub leaderships: Vec<LeadershipReport>,
+}
+
+/// One leadership.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LeadershipReport {
+    /// The fencing token.
+    pub token: u64,
+    /// The id of the candidate that led.
+    pub id: String,
+    /// When it began, by the leader's clock; RFC 3339 in UTC. `null` for what no clock can have shown.
+    pub start: Option<String>,
+    /// When it ended, by the leader's clock or that of its successor; `null` as long as nobody has said so.
+    pub end: Option<String>,
+    /// What was to be done once, with `--once`; `null` if nothing was.
+    pub key: Option<String>,
+    /// With which code its command ended the last time, 128+n if signal n ended it; `null` if that is not known.
+    pub exit_code: Option<u8>,
+    /// How many milliseconds it ran then; `null` if that is not known.
+    pub took_ms: Option<u64>,
+    /// How it ended; `null` as long as nobody has said so.
+    pub reason: Option<String>,
+}
+
+impl LeadershipReport {
+    /// What is known of a leadership.
+    pub fn new(record: &Record) -> Self {
+        Self {
+            token: record.token().get(),
+            id: record.id().to_owned(),
+            start: record.start().map(rfc3339),
+            end: record.end().map(rfc3339),
+            key: record.key().map(ToOwned::to_owned),
+            exit_code: record.exit_code(),
+            took_ms: record.took().map(millis),
+            reason: record.reason().map(ToOwned::to_owned),
+        }
+    }
+}
+
+impl LeadershipReport {
+    /// The same in a few words: who, when it ended, how long its command ran, and how that ended. The time is UTC, and
+    /// the date if that is more than a day before `now`.
+    pub fn in_words(&self, now: SystemTime) -> String {
+        let when =
+            self.end.as_deref().or(self.start.as_deref()).map(|when| time_or_date(when, now));
+        let took = self.took_ms.map(|took| age(Duration::from_millis(took)));
+        let open = || "no end known".to_owned();
+        let how = match (self.exit_code, &self.reason) {
+            (Some(code), _) => format!("exit {code}"),
+            (None, reason) => reason.clone().unwrap_or_else(open),
+        };
+        let key = self.key.as_ref().map(|key| format!("key {key}"));
+        let words = [Some(label_of(&self.id).to_owned()), when, took, Some(how), key];
+        words.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// What is shown of a time in RFC 3339.
+fn time_or_date(when: &str, now: SystemTime) -> String {
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    let at = humantime::parse_rfc3339(when).unwrap_or(now);
+    let is_recent = now.duration_since(at).unwrap_or_default() < DAY;
+    let part = if is_recent { when.get(11..16) } else { when.get(..10) };
+    match part {
+        Some(time) if is_recent => format!("{time} UTC"),
+        part => part.unwrap_or(when).to_owned(),
+    }
+}
+
+fn millis(length: Duration) -> u64 {
+    u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A length of time, and an exit code, as cells of a table.
+fn outcome(took_ms: Option<u64>, exit_code: Option<u8>) -> [String; 2] {
+    let took = took_ms.map(|took| age(Duration::from_millis(took)));
+    [took.unwrap_or_default(), exit_code.map(|code| code.to_string()).unwrap_or_default()]
+}
+
+impl HistoryReport {
+    /// A line for each leadership, on a terminal of this width.
+    pub fn table(&self, width: Option<usize>) -> String {
+        let has_keys = self.leaderships.iter().any(|it| it.key.is_some());
+        let headings = ["TOKEN", "ID", "START", "END", "TOOK", "EXIT", "KEY", "REASON"];
+        let is_shown = |heading: &&str| has_keys || *heading != "KEY";
+        let headings: Vec<&str> = headings.into_iter().filter(is_shown).collect();
+        let mut table = Table::uncut(&headings).without(&["TOKEN", "TOOK", "END"]);
+        table = table.hardly_without(&["START"]);
+        for it in &self.leaderships {
+            let text = |cell: &Option<String>| cell.clone().unwrap_or_default();
+            let cells = [it.token.to_string(), it.id.clone(), text(&it.start), text(&it.end)];
+            let key = has_keys.then(|| text(&it.key));
+            let cells = cells.into_iter().chain(outcome(it.took_ms, it.exit_code)).chain(key);
+            table.row(cells.chain([text(&it.reason)]));
+        }
+        table.render(width)
+    }
+}
+
+/// What is done once, as `elect done` shows it: the same keys in JSON and YAML. They are stable; more may come.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DoneReport {
+    /// The election.
+    pub election: String,
+    /// Where it is kept, without secrets.
+    pub backend: String,
+    /// The keys that are known, the newest last.
+    pub keys: Vec<KeyReport>,
+}
+
+/// One key, and its last run: what is `null` is not known.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct KeyReport {
+    /// The key.
+    pub key: String,
+    /// Whether it is done; if not, it was tried.
+    pub done: bool,
+    /// Whether somebody recorded it by hand: then nothing ran.
+    pub by_hand: bool,
+    /// The id of the candidate that ran it; who recorded it by hand.
+    pub id: Option<String>,
+    /// The name of its machine.
+    pub host: Option<String>,
+    /// When that began, by the clock of that machine; RFC 3339 in UTC.
+    pub start: Option<String>,
+    /// When it ended, likewise.
+    pub end: Option<String>,
+    /// How many milliseconds it took.
+    pub took_ms: Option<u64>,
+    /// With which code it ended, 128+n if signal n ended it.
+    pub exit_code: Option<u8>,
+    /// How many runs have counted for `--once-attempts`.
+    pub attempts: u32,
+}
+
+impl KeyReport {
+    /// A key that is done or not, and what is known of its runs.
+    pub fn new(key: &str, done: bool, known: Option<&Key>) -> Self {
+        let last = known.and_then(Key::last);
+        Self {
+            key: key.to_owned(),
+            done,
+            by_hand: last.is_some_and(Run::is_by_hand),
+            id: last.map(|last| last.id().to_owned()),
+            host: last.map(|last| last.host().to_owned()),
+            start: last.and_then(|last| last.start().map(rfc3339)),
+            end: last.and_then(|last| last.end().map(rfc3339)),
+            took_ms: last.and_then(|last| last.took().map(millis)),
+            exit_code: last.and_then(Run::exit_code),
+            attempts: known.map_or(0, Key::tries),
+        }
+    }
+
+    fn state(&self) -> &'static str {
+        match (self.done, self.by_hand) {
+            (true, true) => "by hand",
+            (true, false) => "done",
+            (false, _) => "not done",
+        }
+    }
+}
+
+impl DoneReport {
+    /// A line for each key, on a terminal of this width.
+    pub fn table(&self, width: Option<usize>) -> String {
+        let counts = self.keys.iter().any(|key| key.attempts > 0);
+        let attempts = counts.then_some("ATTEMPTS");
+        let headings = ["KEY", "STATE", "ID", "HOST", "START", "TOOK", "EXIT"];
+        let headings: Vec<&str> = headings.into_iter().chain(attempts).collect();
+        let mut table = Table::uncut(&headings).without(&["ID", "TOOK", "START"]);
+        for key in &self.keys {
+            let text = |cell: &Option<String>| cell.clone().unwrap_or_default();
+            let known = [text(&key.id), text(&key.host), text(&key.start)];
+            let cells = [key.key.clone(), key.state().to_owned()].into_iter().chain(known);
+            let cells = cells.chain(outcome(key.took_ms, key.exit_code));
+            table.row(cells.chain(attempts.map(|_| key.attempts.to_string())));
+        }
+        table.render(width)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_has_said_is_a_dash() {
+        let leadership = |token, end: Option<&str>, reason: Option<&str>| LeadershipReport {
+            key: None,
+            exit_code: reason.map(|_| 3),
+            took_ms: reason.map(|_| 131_000),
+            token,
+            id: format!("web{token}\n"),
+            start: Some("2026-03-01T12:00:00.000Z".into()),
+            end: end.map(Into::into),
+            reason: reason.map(Into::into),
+        };
+        let report = HistoryReport {
+            election: "job".into(),
+            backend: "file:".into(),
+            leaderships: vec![
+                leadership(7, Some("2026-03-01T12:00:09.000Z"), Some("signal")),
+                leadership(8, None, None),
+            ],
+        };
+        assert_eq!(
+            report.table(None),
+            "TOKEN  ID      START                     END                       TOOK   EXIT  REASON\n\
+             7      web7\\n  2026-03-01T12:00:00.000Z  2026-03-01T12:00:09.000Z  2m11s  3     signal\n\
+             8      web8\\n  2026-03-01T12:00:00.000Z  -                         -      -     -\n"
+        );
+        // A narrow terminal shows who, when and why, as long as it can.
+        for (width, first) in [
+            (
+                100,
+                "7      web7\\n  2026-03-01T12:00:00.000Z  2026-03-01T12:00:09.000Z  2m11s  3     signal",
+            ),
+            (72, "web7\\n  2026-03-01T12:00:00.000Z  2026-03-01T12:00:09.000Z  3     signal"),
+            (46, "web7\\n  2026-03-01T12:00:00.000Z  3     signal"),
+            (30, "web7\\n  3     signal"),
+        ] {
+            let table = report.table(Some(width));
+            assert_eq!(table.lines().nth(1), Some(first), "{width}");
+        }
+    }
+
+    #[test]
+    fn the_last_leadership_is_told_in_a_few_words() {
+        let record = |text: &str| LeadershipReport::new(&serde_json::from_str(text).unwrap());
+        let noon = SystemTime::UNIX_EPOCH + Duration::from_secs(43_200);
+        let ended = record(
+            r#"{"token":1,"id":"web3-0123456789","start":27000000,"end":27480500,"took":131000,"code":0,"key":"a b"}"#,
+        );
+        assert_eq!(ended.in_words(noon), "web3, 07:38 UTC, 2m11s, exit 0, key a b");
+        let later = noon + Duration::from_secs(86_400);
+        assert_eq!(ended.in_words(later), "web3, 1970-01-01, 2m11s, exit 0, key a b");
+        let old = record(r#"{"token":1,"id":"x","start":0,"end":5,"reason":"told to end"}"#);
+        assert_eq!(old.in_words(noon), "x, 00:00 UTC, told to end");
+        let open = record(r#"{"token":1,"id":"x","start":0}"#);
+        assert_eq!(open.in_words(noon), "x, 00:00 UTC, no end known");
+    }
+
+    #[test]
+    fn keys_are_told_with_their_last_runs() {
+        let runs = r#"{"runs":[{"key":"a","tries":2,"last":{"token":5,"id":"i","host":"web3","start":0,"took":1500,"code":0}},
+            {"key":"b","last":{"token":0,"id":"me@web1","host":"web1","start":0}}]}"#;
+        let runs = crate::election::runs::Runs::read(Some(runs.as_bytes())).unwrap();
+        let keys = ["a", "b", "c"].map(|key| KeyReport::new(key, true, runs.of(key)));
+        let report =
+            DoneReport { election: "job".into(), backend: "file:".into(), keys: keys.to_vec() };
+        assert_eq!(
+            report.table(None),
+            "KEY  STATE    ID       HOST  START                     TOOK  EXIT  ATTEMPTS\n\
+             a    done     i        web3  1970-01-01T00:00:00.000Z  1s    0     2\n\
+             b    by hand  me@web1  web1  1970-01-01T00:00:00.000Z  -     -     0\n\
+             c    done     -        -     -                         -     -     0\n"
+        );
+        let json = serde_json::to_string(&report.keys[0]).unwrap();
+        let golden = r#"{"key":"a","done":true,"by_hand":false,"id":"i","host":"web3","start":"1970-01-01T00:00:00.000Z","end":"1970-01-01T00:00:01.500Z","took_ms":1500,"exit_code":0,"attempts":2}"#;
+        assert_eq!(json, golden);
+    }
+}

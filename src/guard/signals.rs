@@ -11,6 +11,7 @@
 //! `PR_SET_DUMPABLE` would hold in all cases. But it gives `/proc/self` to root, and there a command of an ordinary user
 //! finds its lease.
 
+use std::cell::RefCell;
 use std::ffi::CString;
 use std::io;
 use std::mem;
@@ -19,7 +20,9 @@ use std::os::unix::ffi::OsStringExt;
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use elect_api::Boottime;
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
@@ -27,8 +30,8 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use tokio::io::unix::AsyncFd;
 
 use super::courier::Courier;
-use super::descriptors;
 use super::exec_handoff::{ExecHandoff, HANDOFF};
+use super::{clock, descriptors};
 
 /// What the wrapper reads instead of letting the kernel act: what is passed on to the command, news of
 /// children, and the terminal's stop. TTOU and TTIN are blocked only, so that a word on the terminal
@@ -128,8 +131,35 @@ impl Inherited {
     }
 }
 
+/// A repetition of the same INT, QUIT or TERM within this time is the same request, delivered twice: `timeout(1)`
+/// signals its child and then the whole group.
+const SAME_REQUEST: Duration = Duration::from_secs(1);
+
 /// The signals that came to elect.
-pub struct Incoming(AsyncFd<Source>);
+pub struct Incoming {
+    source: AsyncFd<Source>,
+    requests: RefCell<Requests>,
+}
+
+/// Which signals asked for an end, and when each did last.
+#[derive(Default)]
+struct Requests(Vec<(i32, Boottime)>);
+
+impl Requests {
+    /// Whether this is the same request as one before, which it takes in.
+    fn is_repeated(&mut self, signal: i32, now: Boottime) -> bool {
+        if !matches!(signal, libc::SIGINT | libc::SIGQUIT | libc::SIGTERM) {
+            return false;
+        }
+        let is_same = |&(other, at)| other == signal && now.since(at) < SAME_REQUEST;
+        let is_repeated = self.0.iter().any(is_same);
+        if !is_repeated {
+            self.0.retain(|&(other, _)| other != signal);
+            self.0.push((signal, now));
+        }
+        is_repeated
+    }
+}
 
 struct Source(SignalFd);
 
@@ -147,17 +177,23 @@ impl Incoming {
     pub fn new(_blocked: &Inherited) -> io::Result<Self> {
         let source = Source(descriptor(&READ.into_iter().collect())?);
         // SAFETY: a signal descriptor is owned until it is dropped.
-        Ok(Self(unsafe { descriptors::watch(source) }?))
+        Ok(Self { source: unsafe { descriptors::watch(source) }?, requests: RefCell::default() })
     }
 
-    /// The next signal's number. The descriptor cannot fail; if it does, there is none.
+    /// The next signal's number; a request to end that is delivered twice comes once. The descriptor cannot fail; if it
+    /// does, there is none.
     ///
     /// # Cancellation
     /// No signal is lost.
     pub async fn next(&self) -> i32 {
-        while let Ok(mut ready) = self.0.readable().await {
-            match self.0.get_ref().0.read_signal() {
-                Ok(Some(info)) => return info.ssi_signo.cast_signed(),
+        while let Ok(mut ready) = self.source.readable().await {
+            match self.source.get_ref().0.read_signal() {
+                Ok(Some(info)) => {
+                    let signal = info.ssi_signo.cast_signed();
+                    if !self.requests.borrow_mut().is_repeated(signal, clock::now()) {
+                        return signal;
+                    }
+                }
                 Ok(None) => ready.clear_ready(),
                 Err(_) => break,
             }
@@ -333,5 +369,23 @@ fn restore_limit_of_cores() {
     if let Some(&(soft, hard)) = BEFORE.get() {
         // What was allowed before is allowed again.
         let _ = setrlimit(Resource::RLIMIT_CORE, soft, hard);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_to_end_that_is_delivered_twice_is_one() {
+        let at = |millis| Boottime::from_boot(Duration::from_millis(millis));
+        let mut requests = Requests::default();
+        let mut comes = |signal, millis| !requests.is_repeated(signal, at(millis));
+        assert!(comes(libc::SIGTERM, 0) && !comes(libc::SIGTERM, 999));
+        assert!(comes(libc::SIGINT, 999), "another one");
+        assert!(comes(libc::SIGTERM, 1000) && !comes(libc::SIGTERM, 1001));
+        for passed_on in [libc::SIGHUP, libc::SIGUSR1] {
+            assert!(comes(passed_on, 1001) && comes(passed_on, 1001));
+        }
     }
 }

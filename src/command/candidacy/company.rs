@@ -13,7 +13,7 @@ use super::health::{Heard, Patient};
 use super::hooks::{HeldLease, Helper};
 use crate::config::variables::EXIT_CODE;
 use crate::election::driver::{Inbox, Tree};
-use crate::election::machine::{Event, Interrupts, StoppedBy};
+use crate::election::machine::{Event, StoppedBy};
 use crate::guard::{self, Deadlines, Order};
 use crate::report::{LOST, Outcome};
 
@@ -43,7 +43,6 @@ pub(in crate::command) struct Company<'a, T> {
     /// The code with which a shell would say that the command ended last, or [`LOST`] if elect stopped it before.
     code: Option<u8>,
     lost: Option<Helper>,
-    interrupts: Interrupts,
     /// What came of a start at once.
     pending: VecDeque<Event>,
 }
@@ -64,7 +63,6 @@ impl<'a, T: Tree> Company<'a, T> {
             over: None,
             code: None,
             lost: None,
-            interrupts: Interrupts::default(),
             pending: VecDeque::new(),
         }
     }
@@ -101,9 +99,16 @@ impl<'a, T: Tree> Company<'a, T> {
         is_told_to_end
     }
 
+    /// Whether this is a signal that wants us to end.
     fn tells_to_end(&mut self, event: &Event) -> bool {
-        let Event::Signal(signal) = event else { return false };
-        self.tree.signaled(*signal).is_some_and(|signal| self.interrupts_lost(signal))
+        let Event::Signal(signal) = *event else { return false };
+        let tells = matches!(signal, libc::SIGHUP | libc::SIGINT | libc::SIGQUIT | libc::SIGTERM);
+        if tells {
+            self.stop_lost();
+        } else {
+            self.tree.signaled(signal);
+        }
+        tells
     }
 
     fn start_lost(&mut self) {
@@ -122,18 +127,11 @@ impl<'a, T: Tree> Company<'a, T> {
         }
     }
 
-    /// Whether this is a signal that wants us to end. The one that has ended the leadership does not concern the
-    /// hook that comes after it; another one does.
-    fn interrupts_lost(&mut self, signal: i32) -> bool {
-        if !matches!(signal, libc::SIGHUP | libc::SIGINT | libc::SIGQUIT | libc::SIGTERM) {
-            return false;
+    /// The signal that has ended the leadership does not concern the hook that comes after it; another one does.
+    fn stop_lost(&mut self) {
+        if let Some(hook) = &mut self.lost {
+            hook.stop(Some(guard::now() + self.hooks.grace));
         }
-        let now = guard::now();
-        let is_new = self.interrupts.are_new(now, signal);
-        if let Some(hook) = self.lost.as_mut().filter(|_| is_new) {
-            hook.stop(Some(now + self.hooks.grace));
-        }
-        is_new
     }
 
     /// Unless somebody lives beside the tree.
@@ -253,6 +251,9 @@ impl<T: Tree> Tree for Company<'_, T> {
         if let Some(patient) = &mut self.patient {
             patient.ordered(order);
         }
+        if stopped_by == Some(StoppedBy::Signal) {
+            self.stop_lost();
+        }
         let Some(hook) = &mut self.elected else { return };
         match order {
             Order::Renewed(deadlines) => hook.renewed(deadlines),
@@ -281,9 +282,7 @@ impl<T: Tree> Tree for Company<'_, T> {
     }
 
     fn signaled(&mut self, signal: i32) -> Option<i32> {
-        let signal = self.tree.signaled(signal)?;
-        self.interrupts_lost(signal);
-        Some(signal)
+        self.tree.signaled(signal)
     }
 
     async fn next_event(&mut self) -> Event {

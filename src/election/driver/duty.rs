@@ -72,6 +72,7 @@ impl<D: Duty> Tree for OnDuty<'_, D> {
         match (order, self.grace) {
             (Order::Renewed(deadlines), _) => self.duty.renewed(deadlines),
             (Order::Stop { kill_at }, Some(_)) => self.end_by(kill_at, false),
+            (Order::Signal { .. }, _) if !self.leads => {}
             (Order::Signal { .. }, Some(grace)) => self.end_by(now + grace, true),
             (Order::Signal { .. }, None) => self.end_by(now, true),
             (Order::Stop { .. }, None) | (Order::Kill, _) => self.end_by(now, false),

@@ -363,7 +363,9 @@ impl Driver<'_> {
     /// What is left of what came for the engine.
     fn received(&mut self, event: Event) -> Option<Event> {
         match event {
-            Event::Signal(signal) => self.tree.signaled(signal).map(Event::Signal),
+            Event::Signal(signal @ (libc::SIGCHLD | libc::SIGTSTP | libc::SIGCONT)) => {
+                self.tree.signaled(signal).map(Event::Signal)
+            }
             event => Some(event),
         }
     }

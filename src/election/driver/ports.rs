@@ -94,7 +94,8 @@ pub trait Tree: Send {
     /// Kills everything when the guardian is dead: [`Event::Empty`] comes of it.
     fn sweep(&mut self);
 
-    /// Does what this signal to elect wants of the tree itself. Returns what is left for the engine.
+    /// Does what this signal to elect wants of the tree itself: CHLD is about a child, TSTP and CONT are about a job of the
+    /// terminal. Returns what is left for the engine.
     fn signaled(&mut self, signal: i32) -> Option<i32>;
 
     /// What happens to the command.

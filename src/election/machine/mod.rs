@@ -28,7 +28,6 @@ pub use messages::{
     Block, Command, Counting, Event, Heeds, News, Restarts, Rules, Settles, StoppedBy, Verdict,
     Wait,
 };
-pub use obeying::Interrupts;
 pub use patience::LED;
 
 /// One candidacy, from joining to its verdict.
@@ -63,7 +62,8 @@ pub struct Machine {
     orders: Orders,
     /// Why we are leaving; the first reason that ends the command stays.
     verdict: Option<Verdict>,
-    interrupts: Interrupts,
+    /// The last signal that asked for an end.
+    ended_by: Option<i32>,
     /// Whether we were told to end since we led: then we do, whatever else happened.
     told_to_end: bool,
     /// After how long the command was asked to stop, as that is the most that it may run: it is not started again.
@@ -105,7 +105,7 @@ impl Machine {
             contact: Contact::none(),
             misfits: 0,
             verdict: None,
-            interrupts: Interrupts::default(),
+            ended_by: None,
             told_to_end: false,
             overran: None,
             commands: Vec::new(),

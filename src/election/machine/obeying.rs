@@ -219,24 +219,22 @@ impl Machine {
         let (signal, kill_at) = (self.rules.signal, limit.map(|limit| now + limit));
         state.ask(now, signal, kill_at);
         // A signal came first, and may have stopped it already.
-        let by = self.interrupts.last().map_or(StoppedBy::Elect, |_| StoppedBy::Signal);
+        let by = self.ended_by.map_or(StoppedBy::Elect, |_| StoppedBy::Signal);
         self.say(Command::Order(Order::Signal { signal, resume: true, kill_at }, Some(by)));
     }
 }
-
-/// A repetition of the same INT or TERM within this time is the same request, delivered twice:
-/// `timeout(1)` signals its child and then the whole group.
-const SAME_INTERRUPT: Duration = Duration::from_secs(1);
 
 impl Machine {
     pub(super) fn signaled(&mut self, now: Boottime, signal: i32) {
         let interrupts =
             matches!(signal, libc::SIGHUP | libc::SIGINT | libc::SIGQUIT | libc::SIGTERM);
-        if interrupts && signal != libc::SIGHUP && !self.interrupts.are_new(now, signal) {
-            return;
+        // Many daemons reload on HUP: it is passed on, and starts no countdown.
+        let stops = interrupts && signal != libc::SIGHUP;
+        if stops {
+            self.ended_by = Some(signal);
         }
         self.told_to_end |= match self.phase {
-            Phase::Leading(_) => interrupts && signal != libc::SIGHUP,
+            Phase::Leading(_) => stops,
             Phase::Resigning(_) => interrupts,
             _ => false,
         };
@@ -244,16 +242,18 @@ impl Machine {
             Phase::Joining | Phase::Campaigning(_) if interrupts => {
                 self.leave(now, Verdict::Interrupted(signal));
             }
-            Phase::Leading(_) => self.signaled_as_leader(now, signal, interrupts),
+            Phase::Leading(_) => self.signaled_as_leader(now, signal, interrupts, stops),
             // The tree is empty, and the store takes its time: the entry ends by itself.
-            Phase::Resigning(_) if interrupts => self.finish(),
+            Phase::Resigning(_) if interrupts => {
+                let order = Order::Signal { signal, resume: true, kill_at: None };
+                self.say(Command::Order(order, Some(StoppedBy::Signal)));
+                self.finish();
+            }
             _ => {}
         }
     }
 
-    fn signaled_as_leader(&mut self, now: Boottime, signal: i32, interrupts: bool) {
-        // Many daemons reload on HUP: it is passed on, and starts no countdown.
-        let stops = interrupts && signal != libc::SIGHUP;
+    fn signaled_as_leader(&mut self, now: Boottime, signal: i32, interrupts: bool, stops: bool) {
         let Phase::Leading(state) = &mut self.phase else { return };
         state.told_to_stop |= stops;
         if signal == libc::SIGHUP {
@@ -279,26 +279,5 @@ impl Machine {
         }
         let by = stops.then_some(StoppedBy::Signal);
         self.say(Command::Order(Order::Signal { signal, resume: interrupts, kill_at }, by));
-    }
-}
-
-/// The signals that asked for an end, and when each did last.
-#[derive(Clone, Debug, Default)]
-pub struct Interrupts(Vec<(i32, Boottime)>);
-
-impl Interrupts {
-    /// The one that came last.
-    pub(super) fn last(&self) -> Option<i32> {
-        self.0.last().map(|&(signal, _)| signal)
-    }
-
-    /// Takes in that `signal` came, and says whether that is not the same request again.
-    pub fn are_new(&mut self, now: Boottime, signal: i32) -> bool {
-        let is_new = !self.0.iter().any(|&(s, at)| s == signal && now.since(at) < SAME_INTERRUPT);
-        if is_new {
-            self.0.retain(|&(s, _)| s != signal);
-            self.0.push((signal, now));
-        }
-        is_new
     }
 }

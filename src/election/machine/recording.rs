@@ -216,7 +216,7 @@ impl Machine {
     fn ending(&self, verdict: &Verdict) -> String {
         match verdict {
             Verdict::Ended(ended) | Verdict::MaxRun(ended, _) => {
-                match (self.overran, self.interrupts.last()) {
+                match (self.overran, self.ended_by) {
                     (Some(limit), _) => overrun(limit, *ended),
                     (None, Some(signal)) if self.told_to_end => interrupted(signal, *ended),
                     _ => in_words(*ended),

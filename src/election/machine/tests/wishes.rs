@@ -51,7 +51,6 @@ fn signals_while_leading_are_forwarded() {
     Transcript::running(Lease::Unlimited, rules())
         .tell(1.0, Event::Signal(libc::SIGUSR1), &["signal 10"])
         .tell(1.0, Event::Signal(TERM), &["signal 15"])
-        .tell(1.5, Event::Signal(TERM), &[])
         .tell(2.0, Event::Signal(TERM), &["signal 15"])
         .tell(3.0, Event::Ended(Ended::Exited(0)), &[])
         .tell(3.0, Event::Empty, &["resign"])
@@ -136,7 +135,8 @@ fn who_is_told_to_end_in_the_middle_of_a_loss_ends() {
         .pass(5.0, &["refresh"])
         .tell(5.0, gone(), &["kill"])
         .tell(5.1, Event::Empty, &["resign"])
-        .tell(5.2, Event::Signal(TERM), &["abandon", "finish: lost, for good"]);
+        // What runs at the end of a leadership is to hear of it.
+        .tell(5.2, Event::Signal(TERM), &["signal 15", "abandon", "finish: lost, for good"]);
 }
 
 fn withdraw() -> Event {

@@ -4,13 +4,52 @@
 //! A child's number cannot pass to a stranger before we have reaped it, so that signalling what was
 //! just listed is safe as long as one thread does both.
 
+use std::fmt;
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};
 
 use nix::errno::Errno;
 
 use super::proc;
-use super::wire::Ended;
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It exited with this code.
+    Exited(u8),
+    /// This signal ended it.
+    Signaled(u8),
+}
+
+impl Ended {
+    /// The code by which a shell shows it: 128 and the number of a signal.
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Exited(code) => code,
+            Self::Signaled(signal) => signal.saturating_add(128),
+        }
+    }
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exited(code) => write!(f, "exited with code {code}"),
+            Self::Signaled(signal) => write!(f, "was ended by {}", signal_name((*signal).into())),
+        }
+    }
+}
+
+/// What people call a signal: `SIGTERM`; where it has no name, `signal 64`.
+pub fn signal_name(number: i32) -> String {
+    let named = nix::sys::signal::Signal::try_from(number);
+    named.map_or_else(|_| format!("signal {number}"), |signal| signal.as_str().to_owned())
+}
+
+/// What people are told where this signal asked elect to end.
+pub fn told_to_end(signal: i32) -> String {
+    format!("told to end by {}", signal_name(signal))
+}
 
 /// Whether a process is stopped by a signal. One that stands before a tracer is not: `strace` lets it go on after each
 /// system call, and what it holds for longer is like one that is slow. Allocates: for the wrapper only.

@@ -13,15 +13,15 @@ use nix::sys::timerfd::TimerFd;
 
 use super::birth::{self, Birth, Launch, Role};
 use super::bound::adopt_orphans;
-use super::channel::{self, MOST_HOLDS, Outbox, Received};
-use super::children::{self, Waited};
+use super::children::{self, Ended, Waited};
 use super::containment::Containment;
 use super::dead_man::{self, DeadMan};
 use super::enclosure::Enclosure;
 use super::hunt::Hunt;
 use super::ladder::{Action, Event, Ladder};
-use super::redeemer::Redeemer;
-use super::wire::{Ended, Message, Report, Request, TicketText, nanos};
+use super::outbox::Outbox;
+use super::redeemer::{Redeemer, TicketText};
+use super::wire::{self, MOST_HOLDS, Message, Received, Report, Request, nanos};
 use super::{allocator, clock, descriptors, lease, priority};
 
 /// How many are reaped before the time is looked at: the members of a tree may die faster than they are reaped.
@@ -222,7 +222,7 @@ impl Guardian {
     fn read_orders(&mut self) {
         let mut message = Message::EMPTY;
         loop {
-            match channel::receive(&self.parts.socket, &mut message, &mut self.holds) {
+            match wire::receive(&self.parts.socket, &mut message, &mut self.holds) {
                 Received::Nothing => return,
                 Received::End => {
                     self.step(Event::WrapperGone);

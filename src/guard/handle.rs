@@ -10,7 +10,6 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::birth::{self, Launch, Role};
-use super::channel::{self, MOST_HOLDS, Received, Unsent};
 use super::children::{self, Waited};
 use super::descendants::Spared;
 use super::enclosure::Enclosure;
@@ -18,13 +17,14 @@ use super::guardian::{self, MOST_OPEN, Parts};
 use super::hunt::Hunt;
 use super::image::{Image, LEASE, LISTEN_PID, Late, PART, SLOT, TOKEN};
 use super::ladder::{Ladder, Leftover, Order};
+use super::outbox::Unsent;
 use super::priority::Turn;
 use super::redeemer::{Redeem, Redeemer};
 use super::self_check::{self, cannot};
 use super::signals::{self, Inherited};
 use super::switches::is_off;
 use super::takeover::{Conclusion, Takeover};
-use super::wire::{Message, Report, Request};
+use super::wire::{self, MOST_HOLDS, Message, Received, Report, Request};
 use super::{Alarm, Terminal, clock, dead_man, descriptors, lease};
 
 /// How many are reaped between two passes of killing: the members of a tree may die faster than they are reaped.
@@ -147,7 +147,7 @@ impl Forked {
 }
 
 fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
-    let (socket, theirs) = channel::pair()?;
+    let (socket, theirs) = wire::pair()?;
     let (death_readers, death_writers) = dead_man::new()?;
     let (failure_read, failure_write) = birth::failure_pipe()?;
     let lease = lease::Writer::new()?;
@@ -243,7 +243,7 @@ impl Guardian {
             // It must not overtake what has to be known before.
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        channel::send(self.socket.get_ref(), &Request::Start { token, marks }.encode(), &numbers)?;
+        wire::send(self.socket.get_ref(), &Request::Start { token, marks }.encode(), &numbers)?;
         self.takeover.begin();
         Ok(())
     }
@@ -343,7 +343,7 @@ impl Guardian {
             |error: io::Error| !matches!(error.kind(), BrokenPipe | ConnectionReset | NotConnected);
         let message = request.encode();
         if !self.unsent.is_empty()
-            || channel::send(self.socket.get_ref(), &message, &[]).is_err_and(failed)
+            || wire::send(self.socket.get_ref(), &message, &[]).is_err_and(failed)
         {
             self.unsent.add(message);
         }
@@ -375,7 +375,7 @@ impl Guardian {
                 self.unsent.send(self.socket.get_ref());
             }
             let mut message = Message::EMPTY;
-            match channel::receive(
+            match wire::receive(
                 self.socket.get_ref(),
                 &mut message,
                 &mut [const { None }; MOST_HOLDS],

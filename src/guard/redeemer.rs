@@ -15,7 +15,6 @@ use nix::sys::stat::Mode;
 use super::descriptors::{close_all_but, out_of_the_way, silence};
 use super::image::{Image, Late, Pointers};
 use super::priority::Before;
-use super::wire::TicketText;
 
 /// How this program, started anew, gives an entry up.
 pub struct Redeem {
@@ -70,5 +69,30 @@ impl Redeemer {
         self.pointers.exec_file(&self.program);
         // SAFETY: _exit has no preconditions.
         unsafe { libc::_exit(127) }
+    }
+}
+
+/// The text of a ticket, where nothing can be allocated.
+pub(super) struct TicketText {
+    bytes: [u8; Ticket::MAX_LEN],
+    length: usize,
+}
+
+impl TicketText {
+    /// That of no ticket.
+    pub(super) const NONE: Self = Self { bytes: [0; Ticket::MAX_LEN], length: 0 };
+
+    /// Takes this text in the place of what it had.
+    pub(super) fn set(&mut self, text: &[u8]) {
+        self.length = text.len().min(Ticket::MAX_LEN);
+        self.bytes[..self.length].copy_from_slice(&text[..self.length]);
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+
+    pub(super) const fn is_none(&self) -> bool {
+        self.length == 0
     }
 }

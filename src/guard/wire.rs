@@ -1,17 +1,23 @@
 //! What wrapper and guardian say to each other: one small message each, over a socket that
 //! keeps message boundaries and tells both ends when the other is gone.
 
-use std::fmt;
+use std::io;
+use std::mem;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr;
 use std::time::Duration;
 
 use elect_api::{Boottime, Ticket, Token};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 
+use super::children::Ended;
+use super::descriptors::out_of_the_way;
 use super::ladder::{Deadlines, Order};
 
 /// The length of every message but a ticket, in bytes.
 const SIZE: usize = 40;
 /// The greatest length of a message, in bytes.
-pub(super) const MAX: usize = TICKET_AT + Ticket::MAX_LEN;
+const MAX: usize = TICKET_AT + Ticket::MAX_LEN;
 /// Where the text of a ticket begins.
 const TICKET_AT: usize = 8;
 /// Marks the message that carries a ticket.
@@ -34,31 +40,6 @@ pub(super) enum Request<'a> {
     /// Have the entry with this ticket given up, once the wrapper is gone and the tree is empty. An empty text is no
     /// ticket.
     Ticket(&'a [u8]),
-}
-
-/// The text of a ticket, where nothing can be allocated.
-pub(super) struct TicketText {
-    bytes: [u8; Ticket::MAX_LEN],
-    length: usize,
-}
-
-impl TicketText {
-    /// That of no ticket.
-    pub(super) const NONE: Self = Self { bytes: [0; Ticket::MAX_LEN], length: 0 };
-
-    /// Takes this text in the place of what it had.
-    pub(super) fn set(&mut self, text: &[u8]) {
-        self.length = text.len().min(Ticket::MAX_LEN);
-        self.bytes[..self.length].copy_from_slice(&text[..self.length]);
-    }
-
-    pub(super) fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..self.length]
-    }
-
-    pub(super) const fn is_none(&self) -> bool {
-        self.length == 0
-    }
 }
 
 /// A message as it goes over the socket.
@@ -86,15 +67,6 @@ impl Message {
     pub(super) const fn is_ticket(&self) -> bool {
         self.length > 0 && self.bytes[0] == TICKET
     }
-
-    /// The room, to be filled; `came` says how much of it was.
-    pub(super) fn room(&mut self) -> &mut [u8; MAX] {
-        &mut self.bytes
-    }
-
-    pub(super) fn came(&mut self, length: usize) {
-        self.length = length.min(MAX);
-    }
 }
 
 /// From the guardian.
@@ -117,45 +89,6 @@ pub enum Report {
     MayNotSignal(i32),
     /// No process of the tree lives, and the guardian has let go of what holds the lease.
     Empty,
-}
-
-/// How a command ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// It exited with this code.
-    Exited(u8),
-    /// This signal ended it.
-    Signaled(u8),
-}
-
-impl Ended {
-    /// The code by which a shell shows it: 128 and the number of a signal.
-    pub const fn code(self) -> u8 {
-        match self {
-            Self::Exited(code) => code,
-            Self::Signaled(signal) => signal.saturating_add(128),
-        }
-    }
-}
-
-impl fmt::Display for Ended {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Exited(code) => write!(f, "exited with code {code}"),
-            Self::Signaled(signal) => write!(f, "was ended by {}", signal_name((*signal).into())),
-        }
-    }
-}
-
-/// What people call a signal: `SIGTERM`; where it has no name, `signal 64`.
-pub fn signal_name(number: i32) -> String {
-    let named = nix::sys::signal::Signal::try_from(number);
-    named.map_or_else(|_| format!("signal {number}"), |signal| signal.as_str().to_owned())
-}
-
-/// What people are told where this signal asked elect to end.
-pub fn told_to_end(signal: i32) -> String {
-    format!("told to end by {}", signal_name(signal))
 }
 
 /// One message in parts: what it is, a flag, a small number, four instants or large numbers.
@@ -281,6 +214,140 @@ impl Report {
     }
 }
 
+/// The greatest number of descriptors that come with one message.
+pub(super) const MOST_HOLDS: usize = 4;
+
+/// Room for the descriptors of one message, aligned as the kernel wants it.
+#[repr(align(8))]
+struct Control([u8; CONTROL as usize]);
+const CONTROL: u32 = 64;
+
+/// Two connected ends that keep message boundaries and see each other's end.
+pub(super) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let (ours, theirs) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, flags)?;
+    Ok((out_of_the_way(ours)?, out_of_the_way(theirs)?))
+}
+
+/// Sends one message, with descriptors, without waiting.
+///
+/// # Errors
+/// `WouldBlock` when the other end does not read; `BrokenPipe` or similar when it is gone.
+pub(super) fn send(socket: &OwnedFd, message: &Message, holds: &[RawFd]) -> io::Result<()> {
+    let holds = &holds[..holds.len().min(MOST_HOLDS)];
+    let mut control = Control([0; CONTROL as usize]);
+    // SAFETY: an all-zero msghdr is a valid empty one.
+    let mut header: libc::msghdr = unsafe { mem::zeroed() };
+    let bytes = message.as_bytes();
+    let mut part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+    header.msg_iov = &raw mut part;
+    header.msg_iovlen = 1;
+    if !holds.is_empty() {
+        let payload = u32::try_from(size_of_val(holds)).expect("sixteen bytes at most");
+        header.msg_control = control.0.as_mut_ptr().cast();
+        // SAFETY: the buffer is aligned and has room for MOST_HOLDS descriptors and their header;
+        // CMSG_FIRSTHDR points into it as its length is set, and is therefore not null.
+        unsafe {
+            header.msg_controllen = libc::CMSG_SPACE(payload) as _;
+            let first = libc::CMSG_FIRSTHDR(&raw const header);
+            (*first).cmsg_level = libc::SOL_SOCKET;
+            (*first).cmsg_type = libc::SCM_RIGHTS;
+            (*first).cmsg_len = libc::CMSG_LEN(payload) as _;
+            ptr::copy_nonoverlapping(
+                holds.as_ptr().cast::<u8>(),
+                libc::CMSG_DATA(first),
+                payload as usize,
+            );
+        }
+    }
+    // SAFETY: the header points to a live buffer of each length it names.
+    let sent = unsafe {
+        libc::sendmsg(
+            socket.as_raw_fd(),
+            &raw const header,
+            libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL,
+        )
+    };
+    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// What came over the socket.
+pub(super) enum Received {
+    /// A message; its descriptors, if any, are in the caller's slots. `complete` is false when some
+    /// got lost, as no descriptor was left for them.
+    Message { complete: bool },
+    /// Nothing now.
+    Nothing,
+    /// The other end is gone.
+    End,
+}
+
+/// Receives one message without waiting.
+pub(super) fn receive(
+    socket: &OwnedFd,
+    message: &mut Message,
+    holds: &mut [Option<OwnedFd>; MOST_HOLDS],
+) -> Received {
+    let mut control = Control([0; CONTROL as usize]);
+    // SAFETY: an all-zero msghdr is a valid empty one.
+    let mut header: libc::msghdr = unsafe { mem::zeroed() };
+    let mut part = libc::iovec { iov_base: message.bytes.as_mut_ptr().cast(), iov_len: MAX };
+    header.msg_iov = &raw mut part;
+    header.msg_iovlen = 1;
+    header.msg_control = control.0.as_mut_ptr().cast();
+    header.msg_controllen = CONTROL as _;
+    // SAFETY: the header points to a live, writable buffer of each length it names.
+    let got = unsafe {
+        libc::recvmsg(
+            socket.as_raw_fd(),
+            &raw mut header,
+            libc::MSG_DONTWAIT | libc::MSG_CMSG_CLOEXEC,
+        )
+    };
+    match usize::try_from(got) {
+        Err(_) => match io::Error::last_os_error().kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Received::Nothing,
+            _ => Received::End,
+        },
+        Ok(0) => Received::End,
+        Ok(length) => {
+            let kept = take_holds(&header, holds);
+            message.length = length.min(MAX);
+            Received::Message { complete: kept && header.msg_flags & libc::MSG_CTRUNC == 0 }
+        }
+    }
+}
+
+/// Takes the descriptors that came along, and says whether all of them could be kept.
+///
+/// The command inherits the marks among them under the numbers that they have here: out of the way, lest a script's
+/// `exec 6>file` close one.
+fn take_holds(header: &libc::msghdr, holds: &mut [Option<OwnedFd>; MOST_HOLDS]) -> bool {
+    let mut kept = true;
+    // SAFETY: the kernel filled the header and the buffer it points to; CMSG_FIRSTHDR gives null or
+    // a complete control header in it, and an SCM_RIGHTS one carries descriptors that are now ours.
+    unsafe {
+        let first = libc::CMSG_FIRSTHDR(header);
+        if first.is_null()
+            || (*first).cmsg_level != libc::SOL_SOCKET
+            || (*first).cmsg_type != libc::SCM_RIGHTS
+        {
+            return true;
+        }
+        let data = libc::CMSG_DATA(first);
+        for (index, slot) in holds.iter_mut().enumerate() {
+            let through = u32::try_from((index + 1) * size_of::<RawFd>()).unwrap_or(u32::MAX);
+            if (*first).cmsg_len < libc::CMSG_LEN(through) as _ {
+                break;
+            }
+            let number = ptr::read_unaligned(data.add(index * size_of::<RawFd>()).cast::<RawFd>());
+            *slot = out_of_the_way(OwnedFd::from_raw_fd(number)).ok();
+            kept &= slot.is_some();
+        }
+    }
+    kept
+}
+
 /// What wrapper and guardian take for a message, they would say so themselves.
 ///
 /// # Panics
@@ -289,8 +356,8 @@ impl Report {
 pub fn fuzz(bytes: &[u8]) {
     let mut message = Message::EMPTY;
     let length = bytes.len().min(MAX);
-    message.room()[..length].copy_from_slice(&bytes[..length]);
-    message.came(length);
+    message.bytes[..length].copy_from_slice(&bytes[..length]);
+    message.length = length;
     if let Some(request) = Request::decode(&message) {
         assert_eq!(Request::decode(&request.encode()), Some(request));
     }
@@ -300,50 +367,4 @@ pub fn fuzz(bytes: &[u8]) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn requests_survive_the_wire() {
-        let at = Boottime::from_boot(Duration::from_millis(7));
-        for request in [
-            Request::Start { token: Token::new(u64::MAX), marks: u8::MAX },
-            Request::Order(Order::Renewed(Deadlines {
-                soft: at,
-                hard: at + at.since_boot(),
-                dead_man: at,
-                last: at + at.since_boot(),
-            })),
-            Request::Order(Order::Stop { kill_at: at }),
-            Request::Order(Order::Signal { signal: 15, resume: true, kill_at: Some(at) }),
-            Request::Order(Order::pass_on(28)),
-            Request::Order(Order::Kill),
-            Request::Part(u16::MAX),
-            Request::Ticket(b"7587869"),
-            Request::Ticket(&[]),
-            Request::Ticket(&[b'x'; Ticket::MAX_LEN]),
-        ] {
-            assert_eq!(Request::decode(&request.encode()), Some(request));
-        }
-        let nonsense = |byte, length| Message { bytes: [byte; MAX], length };
-        assert_eq!(Request::decode(&nonsense(9, SIZE)), None);
-        assert_eq!(Request::decode(&nonsense(1, 3)), None);
-        assert_eq!(Request::decode(&Message::EMPTY), None);
-    }
-
-    #[test]
-    fn reports_survive_the_wire() {
-        for report in [
-            Report::Started { group: 4_194_304 },
-            Report::NotStarted(2),
-            Report::SoftPassed,
-            Report::Stopped(20),
-            Report::Ended(Ended::Exited(255)),
-            Report::Ended(Ended::Signaled(64)),
-            Report::Empty,
-            Report::MayNotSignal(7),
-        ] {
-            assert_eq!(Report::decode(&report.encode()), Some(report));
-        }
-    }
-}
+mod tests;

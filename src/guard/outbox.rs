@@ -1,0 +1,90 @@
+//! What waits until the socket between wrapper and guardian takes more.
+
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+
+use super::wire::{Message, Report, send};
+
+/// Reports that wait, the oldest first: a command has at most three that have to arrive. Nothing is allocated.
+#[derive(Default)]
+pub(super) struct Outbox([Option<Report>; 4]);
+
+impl Outbox {
+    pub(super) const fn is_empty(&self) -> bool {
+        self.0[0].is_none()
+    }
+
+    /// Reports in order. What the command's stops have to say, and who cannot be killed, is dropped when the wrapper
+    /// does not read, as it may be stopped itself; the rest waits for it.
+    pub(super) fn report(&mut self, socket: &OwnedFd, report: Report) {
+        if self.is_empty() && send(socket, &report.encode(), &[]).is_ok() {
+            return;
+        }
+        if !matches!(report, Report::Stopped(_) | Report::MayNotSignal(_))
+            && let Some(slot) = self.0.iter_mut().find(|slot| slot.is_none())
+        {
+            *slot = Some(report);
+        }
+    }
+
+    /// Sends what waits, as far as there is room now.
+    pub(super) fn send(&mut self, socket: &OwnedFd) {
+        while let Some(report) = self.0[0] {
+            if send(socket, &report.encode(), &[]).is_err() {
+                return;
+            }
+            self.0.rotate_left(1);
+            self.0[3] = None;
+        }
+    }
+}
+
+/// Requests that wait, the oldest first.
+#[derive(Default)]
+pub(super) struct Unsent(VecDeque<Box<Message>>);
+
+impl Unsent {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Has a request wait behind the others. Of tickets the last one counts, and of equal signals that wait for a
+    /// stopped process the kernel, too, keeps one.
+    pub(super) fn add(&mut self, message: Message) {
+        if message.is_ticket() {
+            self.0.retain(|other| !other.is_ticket());
+        }
+        if !self.0.iter().any(|other| other.as_bytes() == message.as_bytes()) {
+            self.0.push_back(Box::new(message));
+        }
+    }
+
+    /// Sends what waits, as far as there is room now.
+    pub(super) fn send(&mut self, socket: &OwnedFd) {
+        while let Some(message) = self.0.front() {
+            if send(socket, message, &[]).is_err() {
+                return;
+            }
+            self.0.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guard::ladder::Order;
+    use crate::guard::wire::Request;
+
+    #[test]
+    fn the_last_ticket_counts_and_equal_signals_count_once() {
+        let (signal, ticket) = (Request::Order(Order::pass_on(28)), Request::Ticket(b"7"));
+        let mut unsent = Unsent::default();
+        // Nobody is to have a ticket in the end: neither the one before, nor by taking this for known.
+        for request in [Request::Ticket(&[]), signal, ticket, signal, Request::Ticket(&[])] {
+            unsent.add(request.encode());
+        }
+        let waiting: Vec<_> = unsent.0.iter().map(|message| Request::decode(message)).collect();
+        assert_eq!(waiting, [Some(signal), Some(Request::Ticket(&[]))]);
+    }
+}

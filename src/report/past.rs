@@ -128,7 +128,7 @@ pub struct DoneReport {
     pub keys: Vec<KeyReport>,
 }
 
-/// One key, and its last run: what is `null` is not known.
+/// One key, and the run that did it, or its last run if it is not done: what is `null` is not known.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct KeyReport {
     /// The key.
@@ -156,7 +156,9 @@ pub struct KeyReport {
 impl KeyReport {
     /// A key that is done or not, and what is known of its runs.
     pub fn new(key: &str, done: bool, known: Option<&Key>) -> Self {
-        let last = known.and_then(Key::last);
+        // A version that says nothing of its runs may have done what one of another version has tried before.
+        let may_have_done_it = |run: &&Run| run.is_by_hand() || run.exit_code() == Some(0);
+        let last = known.and_then(Key::last).filter(|run| !done || may_have_done_it(run));
         Self {
             key: key.to_owned(),
             done,
@@ -263,9 +265,11 @@ mod tests {
     #[test]
     fn keys_are_told_with_their_last_runs() {
         let runs = r#"{"runs":[{"key":"a","tries":2,"last":{"token":5,"id":"i","host":"web3","start":0,"took":1500,"code":0}},
-            {"key":"b","last":{"token":0,"id":"me@web1","host":"web1","start":0}}]}"#;
+            {"key":"b","last":{"token":0,"id":"me@web1","host":"web1","start":0}},
+            {"key":"d","last":{"token":5,"id":"i","host":"web3","start":0,"took":1500,"code":3}},
+            {"key":"e","tries":1,"open":{"token":5,"id":"i","host":"web3","start":0}}]}"#;
         let runs = crate::election::runs::Runs::read(Some(runs.as_bytes())).unwrap();
-        let keys = ["a", "b", "c"].map(|key| KeyReport::new(key, true, runs.of(key)));
+        let keys = ["a", "b", "c", "d", "e"].map(|key| KeyReport::new(key, true, runs.of(key)));
         let report =
             DoneReport { election: "job".into(), backend: "file:".into(), keys: keys.to_vec() };
         assert_eq!(
@@ -273,8 +277,12 @@ mod tests {
             "KEY  STATE    ID       HOST  START                     TOOK  EXIT  ATTEMPTS\n\
              a    done     i        web3  1970-01-01T00:00:00.000Z  1s    0     2\n\
              b    by hand  me@web1  web1  1970-01-01T00:00:00.000Z  -     -     0\n\
-             c    done     -        -     -                         -     -     0\n"
+             c    done     -        -     -                         -     -     0\n\
+             d    done     -        -     -                         -     -     0\n\
+             e    done     -        -     -                         -     -     1\n"
         );
+        // How a run failed is told for as long as the key is open.
+        assert_eq!(KeyReport::new("d", false, runs.of("d")).exit_code, Some(3));
         let json = serde_json::to_string(&report.keys[0]).unwrap();
         let golden = r#"{"key":"a","done":true,"by_hand":false,"id":"i","host":"web3","start":"1970-01-01T00:00:00.000Z","end":"1970-01-01T00:00:01.500Z","took_ms":1500,"exit_code":0,"attempts":2}"#;
         assert_eq!(json, golden);

@@ -194,12 +194,20 @@ impl<'a> ControlClient<'a> {
         aloud(&self.log, &self.location, asking).await
     }
 
-    /// What is asked, with a pause that is over by now.
+    /// What is asked at present.
     ///
     /// # Errors
     /// The store does not answer, or refuses us, or holds what no elect has written.
     pub(super) async fn asked(&self) -> anyhow::Result<Orders> {
-        Ok(self.read(&self.kept().await?)?.as_of(stamp::display()))
+        Ok(self.ever_asked().await?.as_of(stamp::display()))
+    }
+
+    /// What is asked, also with a pause that is over: an older elect does not know that it is.
+    ///
+    /// # Errors
+    /// As [`ControlClient::asked`].
+    pub(super) async fn ever_asked(&self) -> anyhow::Result<Orders> {
+        self.read(&self.kept().await?)
     }
 
     fn read(&self, kept: &Versioned) -> anyhow::Result<Orders> {

@@ -169,19 +169,36 @@ fn paused(orders: Orders, pause: &Pause<'_>, token: Option<Token>) -> Orders {
 pub(in crate::command) fn resume(target: &Target, log: &Log) -> anyhow::Result<u8> {
     block_on(async {
         let client = ControlClient::new(&target.backend, &target.election, None, log)?;
-        let mut was_paused = is_paused(&client).await?;
+        let mut pauses = Vec::new();
         for slot in client.slots().await? {
-            let slot = client.at(&slot)?;
-            was_paused |= is_paused(&slot).await?;
-            slot.ask(|orders| orders.paused(None)).await?;
+            pauses.extend(end_pause(&client.at(&slot)?).await?);
         }
-        client.ask(|orders| orders.paused(None)).await?;
-        if !was_paused {
+        pauses.extend(end_pause(&client).await?);
+        if pauses.is_empty() {
             client.warn_of_stranger().await?;
         }
-        let what = if was_paused { "is resumed" } else { "was not paused" };
-        let line = format!("{} {what}\n", target.election);
+        let line = format!("{} {}\n", target.election, what_resumed(&pauses, stamp::display()));
         report::print(&line).context("cannot write to stdout")?;
         Ok(0)
     })
+}
+
+/// Ends the pause of one election, and returns it; also one that is over, as older versions do not know that.
+async fn end_pause(client: &ControlClient<'_>) -> anyhow::Result<Option<Request>> {
+    let pause = client.ever_asked().await?.pausing().cloned();
+    client.ask(|orders| orders.paused(None)).await?;
+    Ok(pause)
+}
+
+/// What has become of an election with these pauses.
+fn what_resumed(pauses: &[Request], now: u64) -> String {
+    match pauses.iter().map(|pause| pause.end().unwrap_or(u64::MAX)).max() {
+        None => "was not paused".to_owned(),
+        Some(end) if end > now => "is resumed".to_owned(),
+        Some(end) => {
+            let end = stamp::read(end).map(humantime::format_rfc3339_seconds);
+            let when = end.map(|end| format!(" at {end}")).unwrap_or_default();
+            format!("is resumed; its pause had ended{when}, except for older versions of elect")
+        }
+    }
 }

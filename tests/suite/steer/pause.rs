@@ -196,6 +196,16 @@ fn whoever_resumes_is_told_what_that_did() {
     pause(&arena, &[]).run().exits(0);
     resume().prints("job is resumed\n").is_quiet();
     resume().prints("job was not paused\n").says("no election job at ");
+    // An older elect knows of no end: it is told that it may go on.
+    let end = pause(&arena, &["--for", "1s"]).run().exits(0).stdout;
+    let end = end.strip_prefix("job is paused until ").and_then(|end| end.split(": ").next());
+    let end = end.expect("an end").to_owned();
+    eventually("the end of the pause", || arena.status()["paused"].is_null().then_some(()));
+    let told = format!(
+        "job is resumed; its pause had ended at {end}, except for older versions of elect\n"
+    );
+    resume().prints(&told).is_quiet();
+    resume().prints("job was not paused\n");
 }
 
 /// A leader that takes its time, until it is let go.

@@ -1,5 +1,10 @@
-//! Elections that releases share: one of today, and one from before cells were one mechanism. What the one writes the
-//! other reads, and nothing that may fail lets both run.
+//! Elections that releases share: one of today, and each of two from before something changed. What the one writes the
+//! other reads, and nothing that may fail lets both run. What today's release can and the last one before it could not is
+//! tried beside that one.
+
+mod once;
+mod scene;
+mod steering;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,8 +16,12 @@ use tempfile::TempDir;
 
 use crate::real::{Brand, Home};
 
-/// The last commit in which notes, orders, fences and values were four protocols.
-const BEFORE: &str = "4e80cac";
+/// The last commit in which notes, orders, fences and values were four protocols; since then cells are one.
+static FOUR_PROTOCOLS: Release = Release::of("4e80cac");
+/// The last commit that knows of an election no more than who led it and which keys are done: without the cell that says
+/// how runs went, limits of runs, pauses that end by themselves, and elections that people have forgotten.
+static WITHOUT_RUNS: Release = Release::of("a186a91");
+static RELEASES: [&Release; 2] = [&FOUR_PROTOCOLS, &WITHOUT_RUNS];
 
 /// At once: most of the time they wait.
 const WORKERS: usize = 4;
@@ -29,69 +38,98 @@ const EVERYWHERE: [&str; 7] = [
 ];
 const ON_SERVERS: [&str; 3] = ["slow_exit_and_cut_off", "packets_rejected", "replies_late"];
 
-/// The program of that commit, built as it was.
-fn before() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let folder = here.join("target/before");
-        let source = folder.join("source");
-        std::fs::create_dir_all(&source).expect("a folder");
-        let script = format!(
-            "git archive {BEFORE} | tar -x -C {source} && cd {source} && \
-             cargo build --quiet --release --locked --bin elect --target-dir {folder}",
-            source = source.display(),
-            folder = folder.display(),
-        );
-        let built = Command::new("sh").args(["-ec", &script]).current_dir(here).status();
-        assert!(built.expect("sh runs").success(), "cannot build {BEFORE}");
-        folder.join("release/elect")
-    })
+/// An earlier release.
+struct Release {
+    commit: &'static str,
+    built: OnceLock<PathBuf>,
 }
 
-/// The tests of these faults, with who of the two that take part is of before.
-fn jobs() -> Vec<(String, &'static str)> {
+impl Release {
+    const fn of(commit: &'static str) -> Self {
+        Self { commit, built: OnceLock::new() }
+    }
+
+    /// The program of that commit, built as it was. Tests are processes of their own: one builds at a time.
+    fn binary(&self) -> &Path {
+        self.built.get_or_init(|| {
+            let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+            let folder = here.join("target/before").join(self.commit);
+            let source = folder.join("source");
+            std::fs::create_dir_all(&source).expect("a folder");
+            let script = format!(
+                "exec 9>{folder}/lock; flock 9; git archive {commit} | tar -x -C {source}; cd {source}; \
+                 cargo build --quiet --release --locked --bin elect --target-dir {folder}",
+                commit = self.commit,
+                source = source.display(),
+                folder = folder.display(),
+            );
+            let built = Command::new("sh").args(["-ec", &script]).current_dir(here).status();
+            assert!(built.expect("sh runs").success(), "cannot build {}", self.commit);
+            folder.join("release/elect")
+        })
+    }
+}
+
+/// A test of a fault, in which one of the two that take part is of an earlier release.
+struct Job {
+    test: String,
+    commit: &'static str,
+    binary: &'static Path,
+    /// The variable that says so.
+    who: &'static str,
+}
+
+fn jobs() -> Vec<Job> {
     let local = EVERYWHERE.iter().map(|fault| format!("real::file::{fault}"));
     let remote = ["etcd", "zookeeper"].into_iter().flat_map(|store| {
         let faults = EVERYWHERE.iter().chain(&ON_SERVERS);
         faults.map(move |fault| format!("real::{store}::{fault}"))
     });
-    let all: Vec<String> = local.chain(remote).collect();
-    let old = |who| move |test: &String| (test.clone(), who);
-    all.iter().map(old("ELECT_BINARY_A")).chain(all.iter().map(old("ELECT_BINARY_B"))).collect()
+    let tests: Vec<String> = local.chain(remote).collect();
+    let mut jobs = Vec::new();
+    for release in RELEASES {
+        let (commit, binary) = (release.commit, release.binary());
+        for who in ["ELECT_BINARY_A", "ELECT_BINARY_B"] {
+            let job = |test: &String| Job { test: test.clone(), commit, binary, who };
+            jobs.extend(tests.iter().map(job));
+        }
+    }
+    jobs
 }
 
 #[test]
 fn releases_share_an_election_under_faults() {
-    let before = before();
     let jobs = jobs();
     let count = jobs.len();
     let (jobs, failures) = (Mutex::new(jobs.into_iter()), Mutex::new(Vec::new()));
     let work = || {
         loop {
             let job = jobs.lock().expect("no worker panics with it").next();
-            let Some((test, who)) = job else { break };
+            let Some(job) = job else { break };
             let output = Command::new(std::env::current_exe().expect("this binary"))
-                .args([&test, "--exact", "--nocapture"])
-                .env(who, before)
+                .args([&job.test, "--exact", "--nocapture"])
+                .env(job.who, job.binary)
                 .output()
                 .expect("this binary runs");
             let said = String::from_utf8_lossy(&output.stdout);
             if !output.status.success() || !said.contains("1 passed") {
-                println!("{test}, {who}: {said}{}", String::from_utf8_lossy(&output.stderr));
-                failures.lock().expect("no worker panics with it").push((test, who));
+                let job = format!("{}, {} of {}", job.test, job.who, job.commit);
+                println!("{job}: {said}{}", String::from_utf8_lossy(&output.stderr));
+                failures.lock().expect("no worker panics with it").push(job);
             }
         }
     };
     thread::scope(|scope| (0..WORKERS).for_each(|_| drop(scope.spawn(work))));
     let failures = failures.into_inner().expect("no worker panicked with it");
     assert!(failures.is_empty(), "{failures:#?}");
-    println!("{count} runs");
+    println!("{count} runs, with {} earlier releases", RELEASES.len());
 }
 
-/// Two releases, and an election of a store.
+/// Two releases, and a store; of each test of the older one the elections have a name of their own.
 struct Pair {
     url: String,
+    /// Of the older one.
+    commit: &'static str,
     binaries: [PathBuf; 2],
 }
 
@@ -102,7 +140,7 @@ impl Pair {
 
     /// Whatever the one writes, the other reads.
     fn write_and_read(&self, writer: usize, reader: usize) {
-        let job = format!("job-{writer}");
+        let job = format!("job-{}-{writer}", self.commit);
         let write = |words: &[&str]| self.run(writer, words).exits(0);
         let read = |words: &[&str]| self.run(reader, words);
         // What is done once, and the history of it.
@@ -138,31 +176,34 @@ impl Pair {
         asker.sh(script).run();
         read(&["run", "-n", "-e", &job, "--id", "somebody", "--", "true"]).exits(75);
         // What it is divided into.
-        let slots = format!("slots-{writer}");
+        let slots = format!("slots-{}-{writer}", self.commit);
         write(&["run", "-e", &slots, "--slots", "2", "--", "true"]);
         read(&["run", "-e", &slots, "--slots", "2", "--", "true"]).exits(0);
     }
 }
 
-fn both_ways(url: String) {
-    let now = PathBuf::from(env!("CARGO_BIN_EXE_elect"));
-    let pair = Pair { url, binaries: [before().to_owned(), now] };
-    pair.write_and_read(0, 1);
-    pair.write_and_read(1, 0);
+fn both_ways(url: &str) {
+    for release in RELEASES {
+        let now = PathBuf::from(env!("CARGO_BIN_EXE_elect"));
+        let binaries = [release.binary().to_owned(), now];
+        let pair = Pair { url: url.to_owned(), commit: release.commit, binaries };
+        pair.write_and_read(0, 1);
+        pair.write_and_read(1, 0);
+    }
 }
 
 #[test]
 fn what_the_one_release_writes_the_other_reads_on_the_local_disk() {
     let folder = TempDir::new().expect("a folder");
-    both_ways(format!("file://{}", folder.path().join("state").display()));
+    both_ways(&format!("file://{}", folder.path().join("state").display()));
 }
 
 #[test]
 fn what_the_one_release_writes_the_other_reads_in_etcd() {
-    both_ways(Home::alone(Brand::Etcd).url());
+    both_ways(&Home::alone(Brand::Etcd).url());
 }
 
 #[test]
 fn what_the_one_release_writes_the_other_reads_in_zookeeper() {
-    both_ways(Home::alone(Brand::ZooKeeper).url());
+    both_ways(&Home::alone(Brand::ZooKeeper).url());
 }

@@ -1,0 +1,130 @@
+//! One election, and two releases in it: today's, and the last one without what today's can do.
+
+use std::fs;
+
+use elect_testkit::program::{Elect, eventually};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::WITHOUT_RUNS;
+use crate::real::{Brand, Home};
+
+/// Which of the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Who {
+    Older,
+    Newer,
+}
+pub(super) use Who::{Newer, Older};
+
+/// Writes who runs, its first word, and goes on until that one is to end; then with the code that it is told.
+pub(super) const STAY: &str =
+    "echo \"$0\" >>\"$D/word\"; until [ -e \"$D/end-$0\" ]; do sleep 0.01; done; exit ${CODE:-0}";
+/// Writes who runs, its first word.
+pub(super) const BRIEF: &str = "echo \"$0\" >>\"$D/word\"";
+
+/// A store with the election "job", and a folder where commands leave word.
+pub(super) struct Scene {
+    url: String,
+    folder: TempDir,
+    /// `None` on the local disk.
+    _home: Option<Home>,
+}
+
+impl Scene {
+    pub(super) fn new(brand: Option<Brand>) -> Self {
+        let folder = TempDir::new().expect("a folder");
+        let home = brand.map(Home::alone);
+        let on_disk = || format!("file://{}", folder.path().join("state").display());
+        let url = home.as_ref().map_or_else(on_disk, Home::url);
+        Self { url, folder, _home: home }
+    }
+
+    pub(super) fn elect(&self, who: Who, subcommand: &str) -> Elect {
+        let elect = match who {
+            Older => Elect::new(WITHOUT_RUNS.binary()),
+            Newer => Elect::new(env!("CARGO_BIN_EXE_elect")),
+        };
+        elect.args([subcommand, "-b", &self.url]).env("D", self.folder.path())
+    }
+
+    pub(super) fn run(&self, who: Who) -> Elect {
+        let id = if who == Older { "older" } else { "newer" };
+        self.elect(who, "run").args(["-e", "job", "--id", id])
+    }
+
+    pub(super) fn once(&self, who: Who, key: &str) -> Elect {
+        self.run(who).args(["--once", key])
+    }
+
+    /// That the key is done: the command does not run.
+    #[track_caller]
+    pub(super) fn finds_done(&self, who: Who, key: &str) {
+        self.once(who, key).arg("false").run().exits(0);
+    }
+
+    /// What a subcommand prints as JSON, whatever its exit code.
+    #[track_caller]
+    pub(super) fn json(&self, who: Who, subcommand: &str, words: &[&str]) -> Value {
+        let ended = self.elect(who, subcommand).args(["-o", "json", "job"]).args(words).run();
+        let json = serde_json::from_str(&ended.stdout);
+        json.unwrap_or_else(|error| panic!("{error} in {}, {}", ended.stdout, ended.stderr))
+    }
+
+    #[track_caller]
+    pub(super) fn status(&self, who: Who) -> Value {
+        self.json(who, "status", &[])["elections"][0].clone()
+    }
+
+    /// The leaderships, the newest last.
+    #[track_caller]
+    pub(super) fn history(&self, who: Who) -> Vec<Value> {
+        self.json(who, "history", &[])["leaderships"].as_array().cloned().unwrap_or_default()
+    }
+
+    /// What the newer one knows of a key.
+    #[track_caller]
+    pub(super) fn key(&self, key: &str) -> Value {
+        self.json(Newer, "done", &[key])["keys"][0].clone()
+    }
+
+    /// The words that commands have left, each on a line.
+    pub(super) fn word(&self) -> String {
+        fs::read_to_string(self.folder.path().join("word")).unwrap_or_default()
+    }
+
+    #[track_caller]
+    pub(super) fn awaits(&self, word: &str) {
+        eventually("a word of the command", || (self.word() == word).then_some(()));
+    }
+
+    /// Waits until so many are in line without leading.
+    #[track_caller]
+    pub(super) fn awaits_line(&self, length: usize) {
+        eventually("a line", || {
+            let status = self.status(Newer);
+            (status["waiting"].as_array()?.len() == length).then_some(())
+        });
+    }
+
+    /// Has the command end that stays under this name.
+    pub(super) fn end(&self, name: &str) {
+        fs::write(self.folder.path().join(format!("end-{name}")), "").expect("a file");
+    }
+}
+
+/// One test for each store.
+macro_rules! on_every_store {
+    ($($test:ident)*) => {
+        mod file {
+            $(#[test] fn $test() { super::$test(&super::Scene::new(None)); })*
+        }
+        mod etcd {
+            $(#[test] fn $test() { super::$test(&super::Scene::new(Some(crate::real::Brand::Etcd))); })*
+        }
+        mod zookeeper {
+            $(#[test] fn $test() { super::$test(&super::Scene::new(Some(crate::real::Brand::ZooKeeper))); })*
+        }
+    };
+}
+pub(super) use on_every_store;

@@ -1,6 +1,6 @@
-//! Elections that releases share: one of today, and each of two from before something changed. What the one writes the
-//! other reads, and nothing that may fail lets both run. What today's release can and the last one before it could not is
-//! tried beside that one.
+//! Elections that releases share: one of today, and each of two from before something changed. What the one writes
+//! the other reads, and nothing that may fail lets both run. Each feature that the later of the two lacks is tried
+//! beside it.
 
 mod once;
 mod scene;
@@ -16,10 +16,11 @@ use tempfile::TempDir;
 
 use crate::real::{Brand, Home};
 
-/// The last commit in which notes, orders, fences and values were four protocols; since then cells are one.
+/// The last commit in which notes, orders, fences and values were four protocols. Cells have replaced them, with the
+/// same bytes in the store.
 static FOUR_PROTOCOLS: Release = Release::of("4e80cac");
-/// The last commit that knows of an election no more than who led it and which keys are done: without the cell that says
-/// how runs went, limits of runs, pauses that end by themselves, and elections that people have forgotten.
+/// The last commit without what `once` and `steering` try: details of runs, `elect done`, `--once-attempts`,
+/// `--once-per`, `--max-run`, pauses that end by themselves, and `elect forget`.
 static WITHOUT_RUNS: Release = Release::of("a186a91");
 static RELEASES: [&Release; 2] = [&FOUR_PROTOCOLS, &WITHOUT_RUNS];
 

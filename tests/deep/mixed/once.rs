@@ -1,5 +1,5 @@
-//! What is done once, how often that is tried and for how long, and what is told of it, where the older release knows the
-//! keys and nothing else.
+//! What is done once, how often that is tried and for how long, and what is told of it, where the older release knows
+//! the keys and nothing else.
 
 use elect_testkit::program::eventually;
 use nix::sys::signal::Signal;
@@ -23,7 +23,7 @@ fn details_are_of_what_the_newer_one_has_done(scene: &Scene) {
     scene.once(Newer, "first").args(["--once-attempts", "2"]).sh("exit 3").run().exits(3);
     let key = scene.key("first");
     assert_eq!((&key["done"], &key["exit_code"]), (&false.into(), &3.into()), "{key}");
-    // How it went before is not how it was done.
+    // The failed run before is not shown as the one that did it.
     scene.once(Older, "first").arg("true").run().exits(0);
     is_done_without_details(&scene.key("first"), 1);
     scene.finds_done(Newer, "first");
@@ -90,7 +90,7 @@ fn the_older_one_forgets_the_keys_that_it_does_not_keep(scene: &Scene) {
     let is_done = |name: &str| known.iter().any(|key| key["key"] == *name && key["done"] == true);
     assert_eq!(known.iter().filter(|key| key["done"] == true).count(), KEPT);
     assert!(!is_done("k2") && is_done("k3") && is_done("k65") && is_done("new"));
-    // So both would do it again.
+    // Both do a forgotten key again.
     scene.once(Older, "k2").sh("exit 7").run().exits(7);
     scene.once(Newer, "k2").sh("exit 8").run().exits(8);
     scene.finds_done(Older, "k3");
@@ -138,7 +138,7 @@ fn a_crash_counts_and_the_older_one_goes_on(scene: &Scene) {
     last.wait().exits(75).says("today was tried once").says("was cut off: its elect crashed");
     let key = scene.key("today");
     assert!(is_of("newer", &key) && key["done"] == false, "{key}");
-    // Nobody says that whoever crashed has done it.
+    // The crashed run is not shown as the one that did it.
     scene.once(Older, "today").arg("true").run().exits(0);
     is_done_without_details(&scene.key("today"), 1);
     only().arg("false").run().exits(0);
@@ -166,7 +166,7 @@ fn what_has_run_for_too_long_is_left_to_the_other(scene: &Scene) {
     let reason = scene.history(Older)[0]["reason"].clone();
     let is_told = |reason: &str| reason.starts_with("stopped after 1s (--max-run)");
     assert!(reason.as_str().is_some_and(is_told), "{reason}");
-    // As long as the older one leads nothing of the newer one's runs, nor counts.
+    // The limit counts from the start of the command, not while the older one leads.
     let leader = scene.run(Older).sh(STAY).arg("leader").spawn();
     scene.awaits("newer\nolder\nleader\n");
     let brief = scene.run(Newer).args(["--max-run", "500ms"]).sh(BRIEF).arg("brief").spawn();
@@ -186,7 +186,7 @@ fn the_history_keeps_what_only_the_newer_one_knows(scene: &Scene) {
     eventually("its start", || (scene.history(Newer).len() == 3).then_some(()));
     crashing.signal(Signal::SIGKILL);
     crashing.wait().exits(128 + 9);
-    // Who notes how the one before has ended keeps its key.
+    // The older successor closes the record of the crashed one, and keeps its key.
     scene.run(Older).sh("sleep 0.5").run().exits(0);
     let known = scene.history(Newer);
     let [failed, plain, crashed, last] = &known[..] else { panic!("{known:?}") };

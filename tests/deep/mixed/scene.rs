@@ -17,10 +17,10 @@ pub(super) enum Who {
 }
 pub(super) use Who::{Newer, Older};
 
-/// Writes who runs, its first word, and goes on until that one is to end; then with the code that it is told.
+/// Writes its first word, a name, and runs until [`Scene::end`] has that name; then exits with `CODE`.
 pub(super) const STAY: &str =
     "echo \"$0\" >>\"$D/word\"; until [ -e \"$D/end-$0\" ]; do sleep 0.01; done; exit ${CODE:-0}";
-/// Writes who runs, its first word.
+/// Writes its first word, a name, and exits.
 pub(super) const BRIEF: &str = "echo \"$0\" >>\"$D/word\"";
 
 /// A store with the election "job", and a folder where commands leave word.
@@ -57,7 +57,7 @@ impl Scene {
         self.run(who).args(["--once", key])
     }
 
-    /// That the key is done: the command does not run.
+    /// Asserts that the key is done for this release: the command does not run.
     #[track_caller]
     pub(super) fn finds_done(&self, who: Who, key: &str) {
         self.once(who, key).arg("false").run().exits(0);
@@ -107,7 +107,7 @@ impl Scene {
         });
     }
 
-    /// Has the command end that stays under this name.
+    /// Has the command of this name end.
     pub(super) fn end(&self, name: &str) {
         fs::write(self.folder.path().join(format!("end-{name}")), "").expect("a file");
     }

@@ -11,9 +11,9 @@ on_every_store! {
     the_older_one_stays_paused_until_it_resumes
     either_ends_the_pause_of_the_other
     the_last_pause_counts_as_far_as_its_release_knows
-    whoever_is_in_it_keeps_it
+    a_candidate_of_the_older_one_keeps_the_election
     both_begin_anew_and_tokens_rise
-    nothing_is_forgotten_beside_whoever_comes
+    forgetting_is_one_step_for_the_older_one
 }
 
 fn the_older_one_stays_paused_until_the_newer_one_resumes(scene: &Scene) {
@@ -40,7 +40,7 @@ fn nobody_begins(scene: &Scene) -> Ended {
 }
 
 fn stays_paused(scene: &Scene, resumer: Who, flag: &str, end: &str) {
-    // Whoever leads is stopped, of whatever release.
+    // The pause stops a leader of the older release.
     let leader = stays(scene, Older, "first");
     scene.awaits("first\n");
     let pause = scene.elect(Newer, "pause").args(["job", "--reason", "deploy", flag, end]);
@@ -49,13 +49,13 @@ fn stays_paused(scene: &Scene, resumer: Who, flag: &str, end: &str) {
     leader.wait().exits(124).says("step down: paused by ");
     let paused = |who| scene.status(who)["paused"].clone();
     assert_eq!(paused(Older)["reason"], "deploy");
-    // The newer one comes and goes meanwhile.
+    // A newer candidate is told of the end.
     let newer = scene.run(Newer).args(["-n", "true"]).run().exits(75);
     newer.says("the election is paused until ");
     let _older = stays(scene, Older, "older");
     scene.awaits_line(1);
     eventually("the end of the pause", || paused(Newer).is_null().then_some(()));
-    // The older one has the place of a leader, starts nothing, and says so.
+    // The older one is first in line, and starts nothing. The newer status takes it for the leader: the manual says so.
     let _newer = stays(scene, Newer, "newer");
     scene.awaits_line(1);
     nobody_begins(scene).says("the election is paused by ");
@@ -105,7 +105,7 @@ fn the_last_pause_counts_as_far_as_its_release_knows(scene: &Scene) {
     pause(Newer, &["--until", "2999-01-01T00:00:00Z"]);
     assert_eq!(until(), "2999-01-01T00:00:00.000Z");
     assert_eq!(scene.status(Older)["paused"]["reason"], "first");
-    // The older one's leaves the end of a pause that is there, and what it pauses anew has none.
+    // The older pause leaves an end that is there. A new pause of the older one has none.
     pause(Older, &[]);
     assert_eq!(until(), "2999-01-01T00:00:00.000Z");
     pause(Older, &["--reason", "second"]);
@@ -119,7 +119,7 @@ fn the_last_pause_counts_as_far_as_its_release_knows(scene: &Scene) {
     pause(Newer, &["--for", "1h"]);
     pause(Newer, &[]);
     assert_eq!(until(), Value::Null);
-    // Nor does it begin anew what is over: the manual says so.
+    // It leaves an end that has passed, too, so newer candidates lead: the manual says so.
     pause(Newer, &["--for", "1s"]);
     eventually("the end of the pause", || scene.status(Newer)["paused"].is_null().then_some(()));
     pause(Older, &[]);
@@ -133,7 +133,7 @@ fn forget(scene: &Scene, words: &[&str]) -> Ended {
     scene.elect(Newer, "forget").args(["job", "--yes"]).args(words).run()
 }
 
-fn whoever_is_in_it_keeps_it(scene: &Scene) {
+fn a_candidate_of_the_older_one_keeps_the_election(scene: &Scene) {
     let leader = scene.once(Older, "tomorrow").sh(STAY).arg("older").spawn();
     scene.awaits("older\n");
     forget(scene, &[]).exits(125).says("somebody is in job: older-");
@@ -186,8 +186,8 @@ fn both_begin_anew_and_tokens_rise(scene: &Scene) {
     assert!(tokens.windows(2).all(|two| two[0] < two[1]), "{tokens:?}");
 }
 
-/// It is one step. Whoever comes before keeps all, and whoever comes later begins anew.
-fn nothing_is_forgotten_beside_whoever_comes(scene: &Scene) {
+/// Forgetting is one step: a candidate joins before it and keeps all, or after it and begins anew.
+fn forgetting_is_one_step_for_the_older_one(scene: &Scene) {
     const RUNS: usize = 40;
     let mut forgotten = 0;
     let tokens: Vec<u64> = (0..RUNS)

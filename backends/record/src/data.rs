@@ -4,7 +4,7 @@
 //! says that it leads, so that what an earlier one has sent finds a greater epoch, or another version. Where there is
 //! no such document, nor will be before the record says so, a leader has nothing to write.
 
-use elect_api::{Cell, Error, Token, Written};
+use elect_api::{Cell, Error, Key, Token, Written};
 
 use crate::documents::Purpose;
 use crate::election::{Election, Known, Step};
@@ -28,7 +28,7 @@ pub(crate) async fn write_fence(
             if data.texts.get(&name).map_or(0, |text| text.version) != expected {
                 return Step::Leave(Written::Overtaken);
             }
-            let version = version.max(replaced) + 1;
+            let version = version.max(replaced).saturating_add(1);
             data.texts.insert(name, Text { version, bytes: bytes.to_vec() });
             Step::Write(Written::Yes(version))
         })
@@ -56,7 +56,7 @@ pub(crate) async fn write_value(
                 return Step::Leave(gone());
             }
             data.epoch = token.get();
-            let version = version.max(known.version) + 1;
+            let version = version.max(known.version).saturating_add(1);
             let name = Data::name(cell).unwrap_or_default();
             data.texts.insert(name, Text { version, bytes: bytes.to_vec() });
             Step::Write(Written::Yes(version))
@@ -73,6 +73,25 @@ pub(crate) async fn begin_epoch(election: &Election, token: u64) -> Result<(), E
             }
             data.epoch = token;
             Step::Write(())
+        })
+        .await
+}
+
+/// Removes all fences and values; what was sent by whoever led so far comes to nothing. `None`, or a fence that stays, as
+/// it may not be lost.
+pub(crate) async fn forget(
+    election: &Election,
+    token: u64,
+    may_lose_fences: bool,
+) -> Result<Option<Key>, Error> {
+    election
+        .update_data(|_, data| {
+            let fence = data.first_fence().filter(|_| !may_lose_fences);
+            if data.texts.is_empty() || fence.is_some() {
+                return Step::Leave(fence);
+            }
+            *data = Data { epoch: data.epoch.max(token.saturating_add(1)), ..Data::default() };
+            Step::Write(None)
         })
         .await
 }

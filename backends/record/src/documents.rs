@@ -39,7 +39,8 @@ pub trait Documents: Send + Sync {
         purpose: Purpose,
     ) -> Result<Option<Stored>, Error>;
 
-    /// Writes a document in place of the version `expected`; 0 is that of one which does not exist.
+    /// Writes a document in place of the version `expected`; 0 is that of one which does not exist. One that is not there
+    /// is not made in place of any other.
     ///
     /// # Errors
     /// [`elect_api::ErrorKind::Ambiguous`] if it may have been written, or may yet be; `Unreachable` if it is not;
@@ -68,10 +69,10 @@ pub trait Documents: Send + Sync {
         purpose: Purpose,
     ) -> Result<Removed, Error>;
 
-    /// The record and the waiters of an election, each as it stands after the call. What is damaged is left out.
+    /// The record and the waiters of an election, each as it stands after the call. A waiter that is damaged is left out.
     ///
     /// # Errors
-    /// As [`elect_api::Store::survey`].
+    /// As [`elect_api::Store::survey`]; `Unfit` if what is in the place of the record is nothing of ours.
     async fn list(&self, election: &ElectionName, purpose: Purpose) -> Result<Listing, Error>;
 
     /// The records of all elections.

@@ -3,8 +3,8 @@
 //! Such a store offers [`Documents`]: to read, to swap, to list and to watch them. [`RecordStore`] makes a store of the
 //! contract from that. An election has these:
 //!
-//! - the **[`Record`]**: who holds the lease, with which token, and the cells but for fences and values. Whoever swaps
-//!   it in a way that it holds it leads. It is never removed, so that what was sent before finds another version.
+//! - the **[`Record`]**: who holds the lease, with which token, and the cells but for fences and values. Whoever
+//!   writes itself there as its holder leads. It is never removed, so that what was sent before finds another version.
 //! - a **[`Waiter`]** for each candidate that waits, where the order is a queue. It decides who tries first, nothing
 //!   else: two that think it is their turn swap the same version, and one is overtaken. A leader's stays until it resigns,
 //!   so that only the one behind it wakes.

@@ -1,10 +1,13 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use elect_api::Boottime;
 
 use crate::patience::Patience;
 use crate::{Record, Waiter};
+
+/// No waiter counts for longer, whatever it says: four of the longest leases that elect asks for.
+const LONGEST_TTL: Duration = Duration::from_secs(4 * 24 * 60 * 60);
 
 /// Who waits, and for how long each of them has not been heard of.
 #[derive(Default)]
@@ -43,15 +46,19 @@ impl Line {
                 continue;
             }
             let heard = self.heard.entry(*nonce).or_default();
-            let is_before = record.counts(*nonce) && place(*nonce, waiter) < us;
-            if heard.is_over(now, waiter.beat, waiter.ttl(), Duration::MAX) {
-                position.dead.push((*nonce, *version));
-            } else if waiter.rank.is_some() && is_before {
+            let is_before = place(*nonce, waiter) < us;
+            if heard.is_over(now, waiter.beat, waiter.ttl().min(LONGEST_TTL), Duration::MAX) {
+                // Each removes whoever holds it up, and a leader the rest.
+                if is_before || record.is_held_by(ours) {
+                    position.dead.push((*nonce, *version));
+                }
+            } else if waiter.rank.is_some() && is_before && record.counts(*nonce) {
                 position.ahead += 1;
                 nearest = nearest.max(Some((place(*nonce, waiter), *version)));
             }
         }
-        self.heard.retain(|nonce, _| waiters.iter().any(|(there, ..)| there == nonce));
+        let there: BTreeSet<u64> = waiters.iter().map(|(nonce, ..)| *nonce).collect();
+        self.heard.retain(|nonce, _| there.contains(nonce));
         position.before = nearest.map(|((_, nonce), version)| (nonce, version));
         position
     }

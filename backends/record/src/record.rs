@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use elect_api::{Candidate, Cell, Versioned};
+use elect_api::{Candidate, Cell, Key, Keys, Versioned};
 use serde::{Deserialize, Serialize};
 
 use crate::text::Text;
@@ -95,9 +95,17 @@ pub struct Data {
 }
 
 impl Record {
-    /// Whether the entry with this nonce holds it.
+    /// Whether an entry with this nonce holds it.
     pub fn is_held_by(&self, nonce: u64) -> bool {
         self.holder.as_ref().is_some_and(|holder| holder.nonce == nonce)
+    }
+
+    /// Whether the entry with this nonce of this candidate holds it: two machines may draw the same numbers, but no two
+    /// candidates have one id.
+    pub(crate) fn is_held_by_candidate(&self, nonce: u64, id: &str) -> bool {
+        self.holder
+            .as_ref()
+            .is_some_and(|holder| holder.nonce == nonce && holder.candidate.id == id)
     }
 
     /// What a cell says that is kept here.
@@ -114,7 +122,7 @@ impl Record {
 
     /// Has a cell say this from the version on that follows `replaced`, that of the record.
     pub(crate) fn write(&mut self, cell: Cell<'_>, replaced: u64, bytes: &[u8]) -> u64 {
-        let version = replaced + 1;
+        let version = replaced.saturating_add(1);
         let text = Some(Text { version, bytes: bytes.to_vec() });
         match cell {
             Cell::Control => self.control = text,
@@ -134,7 +142,7 @@ impl Record {
     /// Nothing is kept any more, and nobody ever was in it.
     pub(crate) fn forget(&mut self) {
         let Self { token, last, has_epochs, overwrites, .. } = *self;
-        let overwrites = overwrites + 1;
+        let overwrites = overwrites.wrapping_add(1);
         *self = Self { token, last, has_epochs, overwrites, ..Self::default() };
     }
 
@@ -167,6 +175,16 @@ impl Waiter {
 }
 
 impl Data {
+    /// Under what fences and values are kept.
+    pub(crate) fn keys(&self) -> Keys {
+        Keys::named(self.texts.keys().map(String::as_str), ':')
+    }
+
+    /// One of the resources that have a fence.
+    pub(crate) fn first_fence(&self) -> Option<Key> {
+        self.keys().fences.into_iter().next()
+    }
+
     /// Under which name a cell is kept here, if it is.
     pub(crate) fn name(cell: Cell<'_>) -> Option<String> {
         match cell {

@@ -8,7 +8,7 @@ use elect_api::{
     stamp,
 };
 
-use crate::documents::{Documents, Listing, Name, Purpose, Removed};
+use crate::documents::{Documents, Listing, Name, Purpose};
 use crate::election::{Election, Known, Step, read, write_control};
 use crate::guards::{Guard, is_off};
 use crate::seat::RecordSeat;
@@ -45,10 +45,9 @@ impl RecordStore {
         let listing = self.look(name, Purpose::Leave).await?;
         let record = listing.record.unwrap_or_default().1;
         let waiting = waiters(&record, &listing.waiters).count();
-        let (version, data) = election.data().await?;
-        let fence =
-            Keys::named(data.texts.keys().map(String::as_str), ':').fences.into_iter().next();
-        if let Some(fence) = fence.filter(|_| !may_lose_fences && waiting == 0) {
+        let (_, data) = election.data().await?;
+        let fence = data.first_fence().filter(|_| !may_lose_fences && waiting == 0);
+        if let Some(fence) = fence {
             return Err(Removal::refuse_fence(name, fence.as_str()));
         }
         let forget = |version, record: &mut Record| match record.holder {
@@ -60,20 +59,15 @@ impl RecordStore {
                 Step::Write(0)
             }
         };
-        let (others, _) = election.update(Purpose::Leave, None, forget).await?;
+        let (others, known) = election.update(Purpose::Leave, None, forget).await?;
         if others > 0 {
             let what = format!("{others} are in the election {name}");
             return Err(Error::new(ErrorKind::Unreachable, what));
         }
-        // Only as it was found: a fence that was set meanwhile stays, and so does what says that there is one.
-        if version > 0 {
-            let data = Name::Data;
-            let removed = self.documents.remove(name, data, version, Purpose::Data).await?;
-            if removed == Removed::No {
-                data::announce(&election).await?;
-                let what = format!("somebody has written fences or values of {name} meanwhile");
-                return Err(Error::new(ErrorKind::Unreachable, what));
-            }
+        // A fence that was set meanwhile stays, and so does what says that there is one.
+        if let Some(fence) = data::forget(&election, known.record.token, may_lose_fences).await? {
+            data::announce(&election).await?;
+            return Err(Removal::refuse_fence(name, fence.as_str()));
         }
         // What is left of waiters does not count, and is nobody's.
         for (nonce, version, _) in listing.waiters {
@@ -189,7 +183,7 @@ impl Store for RecordStore {
 
     async fn keys(&self, election: &ElectionName) -> Result<Keys, Error> {
         let (_, data) = self.election(election).data().await?;
-        Ok(Keys::named(data.texts.keys().map(String::as_str), ':'))
+        Ok(data.keys())
     }
 
     async fn examine(&self, clock: Clock) -> Result<Examination, Error> {
@@ -264,7 +258,9 @@ fn leader(holder: Holder, token: Token) -> Leader {
 /// Gives up, in the place of a candidate that crashed, whatever has this nonce, or is about to get it: what was sent
 /// for it expects the version that the record has now.
 async fn redeem(election: &Election, nonce: u64) -> Result<(), Error> {
-    election.remove_waiter(nonce, Purpose::Redeem).await?;
+    if election.documents.profile().order == Order::Queue {
+        election.remove_waiter(nonce, Purpose::Redeem).await?;
+    }
     let vacate = |version, record: &mut Record| {
         if version == 0 {
             return Step::Leave(());
@@ -272,7 +268,7 @@ async fn redeem(election: &Election, nonce: u64) -> Result<(), Error> {
         if record.is_held_by(nonce) || is_off(Guard::TicketOwn) {
             record.vacate();
         } else {
-            record.overwrites += 1;
+            record.overwrites = record.overwrites.wrapping_add(1);
         }
         Step::Write(())
     };

@@ -8,7 +8,9 @@ pub(crate) fn of(nonce: u64) -> Option<Ticket> {
 
 pub(crate) fn nonce(ticket: &Ticket) -> Result<u64, Error> {
     let digits = ticket.as_str().strip_prefix("record-");
-    digits.and_then(|digits| u64::from_str_radix(digits, 16).ok()).ok_or_else(|| {
+    // 0 is that of other programs.
+    let nonce = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    nonce.filter(|nonce| *nonce > 0).ok_or_else(|| {
         Error::new(ErrorKind::Unfit, format!("{ticket} is no ticket of a store of records"))
     })
 }

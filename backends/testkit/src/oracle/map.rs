@@ -12,6 +12,8 @@ use std::time::Duration;
 use elect_api::Boottime;
 use nix::sys::mman::{MapFlags, ProtFlags, mmap};
 
+use super::killed::is_killed;
+
 /// More processes than a soak of a day starts; the file is sparse.
 const CAPACITY: usize = 1 << 18;
 /// The longest tag, in bytes.
@@ -136,6 +138,7 @@ impl Map {
             other.owner.load(SeqCst) & OWNER != 0
                 && other.token.load(SeqCst) != claim.token
                 && other.part.load(SeqCst) == part
+                && !is_killed(other.pid.load(SeqCst))
         });
         slot.beside.store(beside.map_or(0, |index| index as u64 + 1), Relaxed);
         let now = nanos();

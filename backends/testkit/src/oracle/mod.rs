@@ -6,10 +6,12 @@
 //!
 //! Stamps are a millisecond apart, and a stopped process makes none. So there is a second witness:
 //! the kernel marks the slot of a process that dies (it is the owner of a robust futex there), and
-//! each process looks at its start whether one with another token is not dead yet.
+//! each process looks at its start whether one with another token is neither dead nor killed: what the kernel has killed
+//! may take a while to be gone, on a busy machine, and executes nothing meanwhile.
 
 mod bomb;
 mod crowd;
+mod killed;
 mod map;
 mod plan;
 mod process;

@@ -1,22 +1,20 @@
+mod waiting;
+
 use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, Cell, Durability, Error, Note, Order, Seat, Standing, Ticket, Token,
-    Validity, Versioned, Wake, Written, awake, first_of, never, stamp,
+    Boottime, Candidate, Cell, Durability, Error, ErrorKind, Note, Order, Seat, Standing, Ticket,
+    Token, Validity, Versioned, Wake, Written, awake, never, stamp,
 };
 
+use self::waiting::Ours;
 use crate::documents::{Document, Listing, Name, Purpose, Swapped};
 use crate::election::{Election, Known, Step, read};
 use crate::guards::{Guard, is_off};
 use crate::line::{Line, Position};
 use crate::patience::Patience;
 use crate::{Holder, Record, Waiter, data, ticket};
-
-/// How many candidates renew their waiters each time they look; the others do it once in a lease.
-const NEAR: usize = 3;
-/// How long the waiters of the others count, in leases.
-const FAR_TTL: u32 = 4;
 
 const GONE: &str = "the record is not ours any more";
 
@@ -42,8 +40,8 @@ pub(crate) struct RecordSeat {
     line: Line,
     /// When we looked last, as leaders, who of those who wait is dead.
     swept: Boottime,
-    /// The look that first found nobody leading, since somebody did.
-    vacant_since: Option<Boottime>,
+    /// The token of the last leader, and the look that first found nobody leading since.
+    vacant_since: Option<(u64, Boottime)>,
     control: Versioned,
 }
 
@@ -60,12 +58,6 @@ enum State {
     },
     /// We had it.
     Gone,
-}
-
-/// Our waiter, as we wrote it last.
-struct Ours {
-    waiter: Waiter,
-    renewed: Boottime,
 }
 
 impl RecordSeat {
@@ -119,12 +111,17 @@ impl RecordSeat {
     async fn renew(&mut self, now: Boottime) -> Result<Standing, Error> {
         let State::Leading { known, .. } = &self.state else { return Ok(self.gone()) };
         let (nonce, token, known) = (self.nonce, known.record.token, Known::clone(known));
-        let beat = |_, record: &mut Record| match &mut record.holder {
-            Some(holder) if holder.nonce == nonce && record.token == token => {
-                holder.beat += 1;
-                Step::Write(true)
+        let (id, ttl) = (self.candidate.id.clone(), millis(self.ttl));
+        let beat = |_, record: &mut Record| {
+            let is_ours = record.token == token && record.is_held_by_candidate(nonce, &id);
+            match &mut record.holder {
+                // Others count by the TTL that stands there: another one is not the lease that we have.
+                Some(holder) if is_ours && holder.ttl == ttl => {
+                    holder.beat = holder.beat.wrapping_add(1);
+                    Step::Write(true)
+                }
+                _ => Step::Leave(false),
             }
-            _ => Step::Leave(false),
         };
         let (is_ours, known) = self.election.update(Purpose::Renew, Some(known), beat).await?;
         self.control = known.record.cell(Cell::Control);
@@ -134,28 +131,6 @@ impl RecordSeat {
         let standing = self.lead(now, known).await?;
         self.sweep(now).await;
         Ok(standing)
-    }
-
-    /// Removes the waiters of those who are dead, once in a lease: there may be nobody behind them who does. What comes
-    /// of it does not matter to who leads.
-    async fn sweep(&mut self, now: Boottime) {
-        if !self.queues() || now.since(self.swept) < self.ttl {
-            return;
-        }
-        // Before the call: one that is never answered costs a renewal, and not the next one as well.
-        self.swept = now;
-        let listing = self.election.documents.list(&self.election.name, Purpose::Look).await;
-        let Ok(Listing { record: Some((_, record)), waiters, .. }) = listing else { return };
-        let position = self.line.look(now, &record, &waiters, self.nonce);
-        let _ = self.bury(&position).await;
-    }
-
-    async fn bury(&self, position: &Position) -> Result<(), Error> {
-        for (nonce, version) in &position.dead {
-            let (election, name) = (&self.election, Name::Waiter(*nonce));
-            election.documents.remove(&election.name, name, *version, Purpose::Look).await?;
-        }
-        Ok(())
     }
 
     fn gone(&mut self) -> Standing {
@@ -174,8 +149,15 @@ impl RecordSeat {
             && !*has_begun
             && !is_off(Guard::Epoch)
         {
-            data::begin_epoch(&self.election, token).await?;
-            *has_begun = true;
+            match data::begin_epoch(&self.election, token).await {
+                Ok(()) => *has_begun = true,
+                Err(error) => {
+                    if error.is_permanent() {
+                        self.vacate(None).await?;
+                    }
+                    return Err(error);
+                }
+            }
         }
         let (nonce, control) = (self.nonce, self.control.version);
         let wake = self.wake_by_record(version, move |record| {
@@ -187,7 +169,7 @@ impl RecordSeat {
 
     async fn contend(&mut self, now: Boottime) -> Result<Standing, Error> {
         let (known, waiters) = self.look().await?;
-        if known.record.is_held_by(self.nonce) {
+        if known.record.is_held_by_candidate(self.nonce, &self.candidate.id) {
             // A write of ours whose reply was lost.
             self.state = State::Leading { known: Box::new(known), has_begun: false };
             return self.renew(now).await;
@@ -196,16 +178,17 @@ impl RecordSeat {
             return Ok(standing);
         }
         let position = self.line.look(now, &known.record, &waiters, self.nonce);
-        self.bury(&position).await?;
         let is_vacant = self.is_vacant(now, &known.record);
         if self.queues() && !self.keep_waiting(now, &waiters, &position, is_vacant).await? {
             // Somebody has removed our waiter. Whoever guards us sees a new ticket before there is another.
+            self.vacate(None).await?;
             self.start_over();
             let ahead = position.ahead + usize::from(known.record.holder.is_some());
             return Ok(Standing::Waiting { ahead, wake: awake() });
         }
+        self.remove_dead(&position).await?;
         match self.vacant_since {
-            Some(since) if now.since(since) >= self.turn(position.ahead) => {
+            Some((_, since)) if now.since(since) >= self.turn(position.ahead) => {
                 self.take(now, known, &position).await
             }
             _ => Ok(self.wait(&known, &position)),
@@ -241,76 +224,9 @@ impl RecordSeat {
             // A machine that stood still may not know for how long.
             self.holder.is_over(now, mark, ttl, ttl / 3)
         });
-        self.vacant_since = is_vacant.then(|| self.vacant_since.unwrap_or(now));
+        let since = self.vacant_since.filter(|(token, _)| *token == record.token);
+        self.vacant_since = is_vacant.then(|| since.unwrap_or((record.token, now)));
         is_vacant
-    }
-
-    /// For how long somebody with so many before it lets them take what is vacant.
-    fn turn(&self, ahead: usize) -> Duration {
-        let ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
-        (self.ttl / 6).saturating_mul(ahead)
-    }
-
-    /// Makes our waiter, unless we can take the record at once, or renews it. False if somebody has removed it.
-    async fn keep_waiting(
-        &mut self,
-        now: Boottime,
-        waiters: &[(u64, u64, Waiter)],
-        position: &Position,
-        is_vacant: bool,
-    ) -> Result<bool, Error> {
-        let found = waiters.iter().find(|(nonce, ..)| *nonce == self.nonce);
-        let ttl = if position.ahead < NEAR { self.ttl } else { self.ttl * FAR_TTL };
-        let ttl = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
-        match (found, &self.waiter) {
-            (None, Some(ours)) if ours.waiter.rank.is_some() => return Ok(false),
-            (None, _) if is_vacant && position.ahead == 0 => {}
-            (None, _) => {
-                let waiter = Waiter {
-                    rank: None,
-                    arrived: self.arrived,
-                    beat: 0,
-                    ttl,
-                    candidate: self.candidate.clone(),
-                    joined: self.joined,
-                };
-                if let Some(version) = self.write_waiter(now, 0, waiter.clone()).await? {
-                    let rank = Some(self.rank.unwrap_or(version));
-                    self.write_waiter(now, version, Waiter { rank, ..waiter }).await?;
-                }
-            }
-            (Some((_, version, waiter)), ours) => {
-                let is_near = position.ahead < NEAR;
-                let is_due = ours.as_ref().is_none_or(|ours| {
-                    is_near || ttl != ours.waiter.ttl || now.since(ours.renewed) >= self.ttl
-                });
-                let rank = waiter.rank.or(self.rank).unwrap_or(*version);
-                if is_due || waiter.rank.is_none() {
-                    let beat = waiter.beat + 1;
-                    let waiter = Waiter { rank: Some(rank), beat, ttl, ..waiter.clone() };
-                    self.write_waiter(now, *version, waiter).await?;
-                }
-            }
-        }
-        Ok(true)
-    }
-
-    /// Writes our waiter; its version, unless it had another one than this.
-    async fn write_waiter(
-        &mut self,
-        now: Boottime,
-        expected: u64,
-        waiter: Waiter,
-    ) -> Result<Option<u64>, Error> {
-        let election = &self.election;
-        let document = Document::Waiter(waiter.clone());
-        let name = Name::Waiter(self.nonce);
-        self.has_entered = true;
-        let purpose = if expected == 0 { Purpose::Enter } else { Purpose::Renew };
-        let swap = election.documents.swap(&election.name, name, expected, &document, purpose);
-        let Swapped::Yes(version) = swap.await? else { return Ok(None) };
-        self.waiter = Some(Ours { waiter, renewed: now });
-        Ok(Some(version))
     }
 
     /// Takes the record in place of the one that is known.
@@ -322,19 +238,25 @@ impl RecordSeat {
     ) -> Result<Standing, Error> {
         let overtaken = || Standing::Waiting { ahead: position.ahead.max(1), wake: awake() };
         if known.version == 0 {
-            // A swap that makes it, and comes late, would bring a dead one back.
+            // A swap that makes it, and comes late, would bring a dead one back. Where it was removed by hand values may be
+            // there all the same.
+            known.record.has_epochs = self.election.data().await?.0 > 0;
             let made = self.election.swap(&known, &known.record, Purpose::Enter).await?;
-            let Swapped::Yes(version) = made else { return Ok(overtaken()) };
+            let Swapped::Yes(version) = made else { return Ok(self.wait(&known, position)) };
             known.version = version;
         }
         let Known { version, record } = &known;
         self.state = State::Trying { version: *version, token: record.token };
-        let token = (record.token + 1).max(*version);
+        let Some(token) = record.token.checked_add(1).map(|token| token.max(*version)) else {
+            let what =
+                format!("no token is greater than that of the record of {}", self.election.name);
+            return Err(Error::new(ErrorKind::Unfit, what));
+        };
         let arrival = self.waiter.as_ref().and_then(|ours| ours.waiter.rank).unwrap_or(*version);
         let holder = Holder {
             nonce: self.nonce,
             beat: 1,
-            ttl: u64::try_from(self.ttl.as_millis()).unwrap_or(u64::MAX),
+            ttl: millis(self.ttl),
             candidate: self.candidate.clone(),
             joined: self.joined,
             since: stamp::display(),
@@ -347,22 +269,6 @@ impl RecordSeat {
             // It may have been an earlier copy of this one that came in between: the next look tells.
             Swapped::No => Ok(overtaken()),
         }
-    }
-
-    fn wait(&self, known: &Known, position: &Position) -> Standing {
-        let holder = known.record.holder.as_ref();
-        let (nonce, control) = (holder.map(|holder| holder.nonce), self.control.version);
-        let is_next = position.ahead == 0 || is_off(Guard::OneWake);
-        let mut wakes = vec![self.wake_by_record(known.version, move |record| {
-            let other = record.holder.as_ref().map(|holder| holder.nonce) != nonce;
-            is_next && other || record.cell(Cell::Control).version != control
-        })];
-        if let Some((before, version)) = position.before {
-            let is_gone = |found: Option<&Document>| found.is_none();
-            wakes.push(self.election.wake(Name::Waiter(before), version, is_gone));
-        }
-        let ahead = position.ahead + usize::from(holder.is_some());
-        Standing::Waiting { ahead, wake: first_of(wakes) }
     }
 
     /// Ends when the record has become another that is news; one that is not there says nothing.
@@ -385,9 +291,9 @@ impl RecordSeat {
             State::Trying { version, .. } => (None, Some(*version)),
         };
         let last = last.filter(|(cell, bytes)| cell.check_length(bytes).is_ok());
-        let nonce = self.nonce;
-        let vacate = |version, record: &mut Record| {
-            if record.is_held_by(nonce) {
+        let (nonce, id) = (self.nonce, self.candidate.id.clone());
+        let vacate = |last: Option<(Cell<'_>, &[u8])>, version, record: &mut Record| {
+            if record.is_held_by_candidate(nonce, &id) {
                 record.vacate();
                 if let Some((cell, bytes)) = last {
                     record.write(cell, version, bytes);
@@ -395,11 +301,19 @@ impl RecordSeat {
             } else if tried != Some(version) || is_off(Guard::LateWrite) {
                 return Step::Leave(());
             } else {
-                record.overwrites += 1;
+                record.overwrites = record.overwrites.wrapping_add(1);
             }
             Step::Write(())
         };
-        self.election.update(Purpose::Leave, known, vacate).await?;
+        let (election, purpose) = (&self.election, Purpose::Leave);
+        let update = election.update(purpose, known.clone(), |v, record| vacate(last, v, record));
+        match update.await {
+            // The document may have no room for last words: it resigns in any case.
+            Err(error) if error.kind() == ErrorKind::Unfit && last.is_some() => {
+                election.update(purpose, known, |v, record| vacate(None, v, record)).await?;
+            }
+            other => _ = other?,
+        }
         Ok(())
     }
 }
@@ -461,8 +375,9 @@ impl Seat for RecordSeat {
             return Ok(Written::Gone("our entry does not lead".into()));
         };
         let (nonce, token, known) = (self.nonce, known.record.token, Known::clone(known));
+        let id = self.candidate.id.clone();
         let write = |version, record: &mut Record| {
-            if record.is_held_by(nonce) && record.token == token {
+            if record.is_held_by_candidate(nonce, &id) && record.token == token {
                 Step::Write(Written::Yes(record.write(cell, version, bytes)))
             } else {
                 Step::Leave(Written::Gone("our entry does not lead".into()))
@@ -478,4 +393,8 @@ impl Seat for RecordSeat {
     fn ticket(&self) -> Option<Ticket> {
         ticket::of(self.nonce)
     }
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }

@@ -132,7 +132,7 @@ fn the_rules_are_good_ones() {
             "",
         )
     };
-    assert!(check(&dashboard(&["alerts"])).contains("SUCCESS: 9 rules found"));
+    assert!(check(&dashboard(&["alerts"])).contains("SUCCESS: 11 rules found"));
     assert!(dashboard(&["alerts"]).contains("for: 60s\n"));
     let quick = dashboard(&["alerts", "--for", "1500ms"]);
     assert!(quick.contains("for: 1500ms\n") && !quick.contains('@'), "{quick}");
@@ -159,7 +159,7 @@ fn judge(tests: &str) {
     assert!(promtool(&["test", "rules", test.to_str().expect("a path")], "").contains("SUCCESS"));
 }
 
-/// Both sides of the threshold, by the very rules.
+/// Both sides of the threshold, by the very rules; and it is still seen when the rules are evaluated a minute later.
 #[test]
 fn the_alert_of_a_suspected_leader_goes_off_at_8() {
     judge(
@@ -171,12 +171,13 @@ fn the_alert_of_a_suspected_leader_goes_off_at_8() {
       - {eval_time: 5s, alertname: ElectLeaderSuspected, exp_alerts: []}
       - eval_time: 10s
         alertname: ElectLeaderSuspected
-        exp_alerts:
+        exp_alerts: &suspected
           - exp_labels: {election: job, severity: warning}
             exp_annotations:
-              summary: The leader of job does not renew its lease as it did before.
-              description: It has hung, or lost its way to the store. If it does not come back, the next candidate leads once the lease has ended.
-      - {eval_time: 15s, alertname: ElectLeaderSuspected, exp_alerts: []}
+              summary: The leader of job did not renew its lease as it did before.
+              description: Within the last five minutes it hung, died, or lost its way to the store. Unless it came back, the next candidate leads once the lease has ended.
+      - {eval_time: 70s, alertname: ElectLeaderSuspected, exp_alerts: *suspected}
+      - {eval_time: 315s, alertname: ElectLeaderSuspected, exp_alerts: []}
 "#,
     );
 }
@@ -207,17 +208,75 @@ fn a_pause_pages_nobody() {
               description: Candidates are up, but none leads. Look at the store, and at what the candidates say on stderr.
   - interval: 5s
     input_series:
-      - {series: 'elect_is_leader{election="paused", instance="one"}', values: '1 0x5 stale'}
-      - {series: 'elect_paused{election="paused", instance="one"}', values: '0 1x5 stale'}
-      - {series: 'elect_is_leader{election="gone", instance="one"}', values: '1 0x5 stale'}
-      - {series: 'elect_paused{election="gone", instance="one"}', values: '0 0x5 stale'}
+      - {series: 'elect_is_leader{election="paused", instance="one"}', values: '1 0x11 stale'}
+      - {series: 'elect_paused{election="paused", instance="one"}', values: '0 1x11 stale'}
+      - {series: 'elect_is_leader{election="gone", instance="one"}', values: '1 0x11 stale'}
+      - {series: 'elect_paused{election="gone", instance="one"}', values: '0 0x11 stale'}
+      - {series: 'elect_is_leader{election="resumed", instance="one"}', values: '0x6 stale'}
+      - {series: 'elect_paused{election="resumed", instance="one"}', values: '1x6 stale'}
+      - {series: 'elect_is_leader{election="resumed", instance="two"}', values: '0x11 stale'}
+      - {series: 'elect_paused{election="resumed", instance="two"}', values: '1x8 0x3 stale'}
     alert_rule_test:
       - eval_time: 180s
         alertname: ElectNoCandidates
-        exp_alerts:
-          - exp_labels: {election: gone, severity: warning}
+        exp_alerts: &gone
+          - exp_labels: {election: gone, severity: critical}
             exp_annotations:
               summary: No candidate of gone is up any more.
+              description: &description Nothing leads, and nothing stands by. Look at the hosts. This alert ends a day after the last candidate.
+          - exp_labels: {election: resumed, severity: critical}
+            exp_annotations:
+              summary: No candidate of resumed is up any more.
+              description: *description
+      - {eval_time: 2h, alertname: ElectNoCandidates, exp_alerts: *gone}
+"#,
+    );
+}
+
+/// A pause of four hours; the other election was resumed after three.
+#[test]
+fn a_long_pause_is_recalled() {
+    judge(
+        r#"
+  - interval: 1m
+    input_series:
+      - {series: 'elect_paused{election="forgotten", instance="one"}', values: '1x250'}
+      - {series: 'elect_paused{election="resumed", instance="one"}', values: '1x180 0x70'}
+    alert_rule_test:
+      - {eval_time: 235m, alertname: ElectPausedLong, exp_alerts: []}
+      - eval_time: 245m
+        alertname: ElectPausedLong
+        exp_alerts:
+          - exp_labels: {election: forgotten, severity: warning}
+            exp_annotations:
+              summary: The election forgotten has been paused for more than four hours.
+              description: Nobody leads. `elect status forgotten` shows who paused it, and until when. `elect resume forgotten` ends the pause.
+"#,
+    );
+}
+
+/// One candidate of each but of `both`; that of the local disk is on the one machine that there is.
+#[test]
+fn a_leader_without_a_standby_is_warned_of() {
+    judge(
+        r#"
+  - interval: 5s
+    input_series:
+      - {series: 'elect_is_leader{election="alone", instance="one"}', values: '1x30'}
+      - {series: 'elect_candidate_info{election="alone", instance="one", store="etcd"}', values: '1x30'}
+      - {series: 'elect_is_leader{election="both", instance="one"}', values: '1x30'}
+      - {series: 'elect_is_leader{election="both", instance="two"}', values: '0x30'}
+      - {series: 'elect_is_leader{election="local", instance="one"}', values: '1x30'}
+      - {series: 'elect_candidate_info{election="local", instance="one", store="file"}', values: '1x30'}
+    alert_rule_test:
+      - {eval_time: 30s, alertname: ElectNoStandby, exp_alerts: []}
+      - eval_time: 120s
+        alertname: ElectNoStandby
+        exp_alerts:
+          - exp_labels: {election: alone, severity: warning}
+            exp_annotations:
+              summary: Nobody stands by for alone.
+              description: One candidate is up. If it goes, nobody leads. Look at the other hosts.
 "#,
     );
 }

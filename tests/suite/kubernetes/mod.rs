@@ -42,7 +42,9 @@ fn fits(manifest: &str, version: &str) -> Result<(), String> {
 
 #[test]
 fn the_manifests_fit_the_schemas() {
-    for part in blocks("kubernetes-service", "A label for the leader", "yaml") {
+    let budget = blocks("kubernetes", "Drains and rollouts", "yaml");
+    for part in blocks("kubernetes-service", "A label for the leader", "yaml").iter().chain(&budget)
+    {
         for manifest in part.split("---\n") {
             for version in VERSIONS {
                 fits(manifest, version).unwrap_or_else(|why| panic!("{version}: {why}"));
@@ -193,10 +195,19 @@ fn pods_are_given_the_time_that_their_ends_take() {
     let manifests = manifests();
     let (worker, web) = (Manifest::read(&manifests[0]), Manifest::read(&manifests[1]));
     let limit = |manifest: &Manifest| manifest.pod()["terminationGracePeriodSeconds"].as_u64();
-    let command = worker.container("containers").words();
-    let stop = command.iter().skip_while(|word| *word != "--stop-timeout").nth(1).expect("a flag");
-    let stop: u64 = stop.trim_end_matches('s').parse().expect("seconds");
-    assert!(limit(&worker).expect("a limit") >= stop + 5);
+    let stop = |manifest: &Manifest| {
+        let command = manifest.container("containers").words().join(" ").replace('=', " ");
+        let (_, stop) = command.split_once("--stop-timeout ").expect("a flag");
+        let (stop, _) = stop.split_once("s ").expect("seconds");
+        stop.parse::<u64>().expect("seconds")
+    };
+    assert!(limit(&worker).expect("a limit") >= stop(&worker) + 5);
+    let labelled = block("kubernetes-service", "A label for the leader", "yaml");
+    let labelled = Manifest::read(&labelled);
+    assert!(
+        limit(&labelled).expect("a limit") >= stop(&labelled) + 10 + 5,
+        "hooks take their time"
+    );
     let web_itself = web.container("containers");
     let hook = &web_itself.value()["lifecycle"]["preStop"]["sleep"]["seconds"];
     assert!(limit(&web).expect("a limit") >= hook.as_u64().expect("a number") + 30);

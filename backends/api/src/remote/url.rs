@@ -53,7 +53,9 @@ impl Url {
     /// [`ErrorKind::Unfit`], with words that name the part that is wrong.
     pub fn parse(text: &str, default_port: u16, options: &[&str]) -> Result<Self, Error> {
         let (scheme, rest) = text.split_once("://").ok_or_else(|| {
-            unfit("the URL of a store on other machines begins like etcd://HOST".into())
+            // What follows may hold a password.
+            let scheme = text.split(':').next().unwrap_or_default();
+            unfit(format!("after {scheme:?} come a colon and two slashes: {scheme}://HOST"))
         })?;
         if rest.contains('#') {
             return Err(unfit("a # in a URL is written %23".into()));
@@ -64,6 +66,7 @@ impl Url {
             Some((userinfo, hosts)) => (Some(userinfo), hosts),
             None => (None, authority),
         };
+        check_order(authority, path)?;
         let (user, password) = match userinfo.map(|info| info.split_once(':').unwrap_or((info, "")))
         {
             Some((user, password)) => (non_empty(decode(user)?), non_empty(decode(password)?)),
@@ -163,6 +166,30 @@ impl Host {
     }
 }
 
+/// Refuses what looks like hosts behind the first slash: they would be a part of the path, which names the place in the
+/// store, and candidates would be in two elections.
+///
+/// Nothing is quoted, as it may be a password.
+fn check_order(authority: &str, path: &str) -> Result<(), Error> {
+    if path.contains('@') {
+        return Ok(());
+    }
+    if authority.contains(char::is_whitespace) {
+        return Err(unfit("the URL has a space among its hosts: write HOST,HOST".into()));
+    }
+    if authority.ends_with(':') && path.starts_with("//") || path.contains("://") {
+        return Err(unfit("the URL has a second scheme: write SCHEME://HOST,HOST".into()));
+    }
+    if path.contains(',') {
+        return Err(unfit(
+            "the URL has a comma after a /: write all hosts before the first /, as in \
+             SCHEME://HOST,HOST/PATH (a comma in the path is %2C)"
+                .into(),
+        ));
+    }
+    Ok(())
+}
+
 /// Whether somebody may have meant an IPv6 address: two colons in a row, or more than a host, a port and a slip have.
 fn is_like_ipv6(text: &str) -> bool {
     let may_be = text.chars().all(|c| c.is_ascii_hexdigit() || ":.%".contains(c));
@@ -260,6 +287,13 @@ mod tests {
     fn what_is_wrong_is_named_and_no_password_with_it() {
         for (url, why) in [
             ("etcd:a", "etcd://HOST"),
+            ("etcd:me:hush", "after \"etcd\" come a colon and two slashes: etcd://HOST"),
+            ("etcd://a/,b", "a comma after a /"),
+            ("etcd://a/,b:1/path", "a comma after a /"),
+            ("etcd://a:2379/path,b", "%2C"),
+            ("etcd://a:1 , b", "a space among its hosts"),
+            ("etcd://a,etcd://b", "a second scheme"),
+            ("etcd://a:1/,http://b", "a second scheme"),
             ("etcd://", "lacks a host"),
             ("etcd://a,", "lacks a host"),
             ("etcd://u:hush@:1", "lacks a host"),
@@ -275,7 +309,8 @@ mod tests {
             ("etcd://::1", "brackets"),
             ("etcd://[::1", "] is missing"),
             ("etcd://[::1]2", "a colon and a port"),
-            ("etcd://a b", "letters"),
+            ("etcd://a b", "a space among its hosts"),
+            ("etcd://a*b", "letters"),
             ("etcd://a#b", "%23"),
             ("etcd://a/%zz", "hexadecimal"),
             ("etcd://u:hush%@a", "hexadecimal"),
@@ -289,6 +324,7 @@ mod tests {
             let text = error.to_string();
             assert!(text.contains(why) && !text.contains("hush"), "{url}: {text}");
         }
+        assert_eq!(parse("etcd://a,b/x%2Cy").unwrap().path, "/x,y");
         assert!(parse("etcd://a?flag=maybe").unwrap().flag("flag").is_err());
     }
 }

@@ -15,7 +15,7 @@ use super::help::GENERAL;
 use super::period::Period;
 use super::settings::{Layers, Overruled, Rivals};
 use super::values::{
-    AfterLoss, Containment, ContainmentChoice, Leftover, parse_duration, parse_once, parse_period,
+    AfterLoss, Containment, ContainmentChoice, Leftover, parse_duration, parse_limit, parse_once,
     parse_signal, whole,
 };
 use super::{CampaignArgs, FileArgs, HealthArgs, LogArgs, RestartArgs};
@@ -186,8 +186,8 @@ pub struct RunFlags {
     /// Stop the command after so long [default: never]
     ///
     /// Counted from each start of the command; at least 10 ms. It gets the signal of -s, and KILL after --stop-timeout,
-    /// or after the time of -k if that is not given. elect exits as the command does, and --restart does not start it again.
-    #[arg(long, env = "ELECT_MAX_RUN", value_name = "DUR", value_parser = parse_period, allow_hyphen_values = true, help_heading = COMMAND, hide_short_help = true)]
+    /// or after the time of -k if that is not given. elect exits as the command does, but with 124 in place of 0 for --once. --restart does not start it again.
+    #[arg(long, env = "ELECT_MAX_RUN", value_name = "DUR", value_parser = parse_limit, allow_hyphen_values = true, help_heading = COMMAND, hide_short_help = true)]
     pub max_run: Option<Duration>,
 
     /// When it has ended and is started again.

@@ -115,6 +115,14 @@ pub(super) fn parse_period(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A limit, which is a duration as that of [`parse_period`]: none is no duration at all.
+pub(super) fn parse_limit(text: &str) -> Result<Duration, String> {
+    match parse_duration(text)? {
+        Duration::ZERO => Err("0 is not a limit; leave it out for no limit".to_owned()),
+        _ => parse_period(text),
+    }
+}
+
 /// The form of elect's own words on stderr.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
@@ -153,6 +161,8 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let is_bare = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     let parsed = if is_bare {
         text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+    } else if text.starts_with("--") {
+        return refuse("the duration is missing");
     } else if text.starts_with('-') {
         return refuse("a duration cannot be negative");
     } else {
@@ -250,11 +260,16 @@ mod values_tests {
 
     use nix::sys::signal::Signal;
 
-    use super::{parse_duration, parse_once, parse_period, parse_share, parse_signal, parse_ttl};
+    use super::{
+        parse_duration, parse_limit, parse_once, parse_period, parse_share, parse_signal, parse_ttl,
+    };
 
     #[test]
     fn periods_are_no_busy_loops() {
         assert!(parse_period("10ms").is_ok());
+        assert!(parse_limit("0").unwrap_err().contains("leave it out"));
+        assert!(parse_limit("1ms").is_err() && parse_limit("10ms").is_ok());
+        assert!(parse_duration("--").unwrap_err().contains("missing"));
         assert!(parse_period("0").is_err() && parse_period("soon").is_err());
     }
 

@@ -13,7 +13,7 @@ on_each_store! {
     it_is_stopped_in_good_order_and_elect_ends_as_it_does
     what_is_deaf_is_killed
     the_next_one_leads_and_the_first_does_not_come_again
-    what_is_done_once_is_done_with_code_0_alone
+    a_run_that_was_cut_off_leaves_its_key_open
     a_slot_has_it_and_so_does_a_shard
 }
 
@@ -89,14 +89,25 @@ fn the_next_one_leads_and_the_first_does_not_come_again(arena: &Arena) {
     assert_eq!(starts(arena), 5);
 }
 
-fn what_is_done_once_is_done_with_code_0_alone(arena: &Arena) {
+fn a_run_that_was_cut_off_leaves_its_key_open(arena: &Arena) {
     let once = |key: &str| run(arena).args(["--max-run", LONG_ENOUGH, "--once", key]);
     once("failed").sh(STAY).run().exits(128 + 15);
     once("failed").sh("echo >>\"$D/starts\"").run().exits(0).is_silent();
     assert_eq!(starts(arena), 2, "it was open");
-    once("done").sh("trap 'exit 0' TERM; while :; do sleep 0.01; done").run().exits(0);
-    once("done").sh(STAY).run().exits(0).is_silent();
-    assert_eq!(starts(arena), 2, "it was done");
+    // Also where the command says that all is well.
+    let agreeable = "trap 'exit 0' TERM; while :; do sleep 0.01; done";
+    let counted = |key: &str| once(key).args(["--once-attempts", "2"]);
+    counted("agreeable").sh(agreeable).run().exits(124).says("--max-run");
+    counted("agreeable").sh(agreeable).run().exits(124);
+    counted("agreeable")
+        .sh("echo >>\"$D/starts\"")
+        .run()
+        .exits(75)
+        .says("agreeable was tried 2 times");
+    assert_eq!(starts(arena), 2, "both were counted");
+    once("agreeable").sh("echo >>\"$D/starts\"").run().exits(0);
+    once("agreeable").sh(STAY).run().exits(0).is_silent();
+    assert_eq!(starts(arena), 3, "it was open, and is done");
 }
 
 fn a_slot_has_it_and_so_does_a_shard(arena: &Arena) {

@@ -14,7 +14,8 @@ impl Machine {
     pub(super) fn begin_to_record(&mut self, now: Boottime) -> bool {
         let has_succeeded = matches!(self.verdict, Some(Verdict::Ended(Ended::Exited(0))));
         let Phase::Leading(state) = &mut self.phase else { return false };
-        if !self.rules.once || !has_succeeded {
+        // What was cut off is not done, whatever its code says: many programs exit with 0 as they are asked to stop.
+        if !self.rules.once || !has_succeeded || self.overran.is_some() {
             return false;
         }
         let patience = now + self.timing.entry_timeout * 2;

@@ -317,7 +317,7 @@ fn whatever_comes_after_the_longest_run_ends_it_as_its_command_ends() {
 }
 
 #[test]
-fn a_run_of_the_longest_time_is_done_if_it_exits_with_0() {
+fn a_run_of_the_longest_time_is_not_done() {
     let once = Rules { once: true, ..limited() };
     let joined = || {
         let mut transcript = Transcript::new(Lease::Unlimited, once.clone());
@@ -330,7 +330,7 @@ fn a_run_of_the_longest_time_is_done_if_it_exits_with_0() {
         transcript.tell(0.1, Event::Started, &[]).pass(3.2, &["signal 15, kill at 7.1"]);
         transcript
     };
-    joined().tell(4.0, Event::Ended(Ended::Exited(0)), &[]).tell(4.0, Event::Empty, &["record"]);
+    joined().tell(4.0, Event::Ended(Ended::Exited(0)), &[]).tell(4.0, Event::Empty, &["resign"]);
     joined().tell(4.0, Event::Ended(Ended::Signaled(15)), &[]).tell(4.0, Event::Empty, &["resign"]);
 }
 

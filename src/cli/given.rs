@@ -241,6 +241,14 @@ impl Origins {
         deepest(&self.matches).value_source(&id) == Some(ValueSource::CommandLine)
     }
 
+    /// Whether the subcommand is about a store, and nobody has named one.
+    pub fn is_of_default_store(&self) -> bool {
+        let source = deepest(&self.matches).try_get_one::<BackendUrl>("backend").ok().flatten();
+        source.is_some()
+            && deepest(&self.matches).value_source("backend") == Some(ValueSource::DefaultValue)
+            && self.settings.get("backend").is_none()
+    }
+
     /// Where the value of the flag of this long name came from.
     pub fn of(&self, flag: &str) -> Origin {
         let grammar = grammar();

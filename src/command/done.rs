@@ -17,12 +17,13 @@ use super::look;
 use super::past::Stranger;
 use super::runtime::{block_on, ended_by, interruption};
 use super::steer::who_asks;
+use crate::cli::Period;
 use crate::config::{self, Done, DonePlan};
 use crate::election::once;
 use crate::election::runs::{Run, Runs};
 use crate::election::timing::Wishes;
 use crate::guard::{self, Incoming, Inherited};
-use crate::report::{self, DoneReport, KeyReport, Log, NOT_ACQUIRED};
+use crate::report::{self, DoneReport, KeyReport, Log, NOT_ACQUIRED, wall_clock};
 
 /// How often a store is asked.
 const ATTEMPTS: u32 = 5;
@@ -93,11 +94,17 @@ fn show(plan: &DonePlan, key: Option<&str>, log: &Log) -> anyhow::Result<u8> {
     let location = store.profile().location;
     let mut keys = known.keys();
     keys.retain(|it| key.is_none_or(|key| key == it.key));
+    let period = key.and_then(|key| key.parse::<Period>().ok()).map(|it| it.key(wall_clock()));
     if keys.is_empty() && !is_told {
         match key.map(report::escape) {
-            Some(key) => log.warn(format_args!(
-                "the key {key} is not done at {location}, and no attempt is counted"
-            )),
+            Some(key) => {
+                let keys =
+                    period.map(|keys| format!("; {key} is a period: its keys look like {keys}"));
+                log.warn(format_args!(
+                    "the key {key} is not done at {location}, and no attempt is counted{}",
+                    keys.unwrap_or_default()
+                ));
+            }
             None => log.warn(format_args!("no --once key of {election} at {location}")),
         }
     }
@@ -200,7 +207,7 @@ async fn is_needed(store: &dyn Store, plan: &DonePlan, log: &Log) -> anyhow::Res
         Done::Record(key) if known.done.has(key) => Ok(false),
         Done::Record(_) => {
             if !plan.create
-                && let Some(stranger) = Stranger::find(store, election, ATTEMPTS).await?
+                && let Some(stranger) = Stranger::find(store, election, ATTEMPTS, log).await?
             {
                 bail!(stranger.unless("--create records the key all the same"));
             }

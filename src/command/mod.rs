@@ -50,6 +50,7 @@ pub fn dispatch(given: Given) -> ExitCode {
 fn act(given: Given, mut warnings: Vec<String>) -> ExitCode {
     let Given { command, origins } = given;
     let log = log_of(&command);
+    let log = if origins.is_of_default_store() { log.of_default_store() } else { log };
     if let Err(error) = empty_outcome(&command) {
         return finish(&log, &origins, Err(error));
     }

@@ -130,6 +130,8 @@ fn in_words(cell: Cell<'_>, bytes: Option<&[u8]>) -> Option<String> {
 pub(super) struct Stranger {
     election: ElectionName,
     location: String,
+    /// Nobody has named the store.
+    is_by_default: bool,
     /// Names that are like it, the nearest first.
     nearest: Vec<String>,
 }
@@ -143,6 +145,7 @@ impl Stranger {
         store: &dyn Store,
         election: &ElectionName,
         attempts: u32,
+        log: &Log,
     ) -> anyhow::Result<Option<Self>> {
         let location = store.profile().location;
         let survey = insist(&location, attempts, async || store.survey(election).await).await?;
@@ -162,7 +165,8 @@ impl Stranger {
         known.remove(election);
         let known = known.iter().map(ElectionName::as_str);
         let nearest = nearest_names(election.as_str(), known, NAMES);
-        Ok(Some(Self { election: election.clone(), location, nearest }))
+        let is_by_default = log.is_of_default_store();
+        Ok(Some(Self { election: election.clone(), location, is_by_default, nearest }))
     }
 
     /// The same for people who may have meant it: what to do then.
@@ -173,7 +177,7 @@ impl Stranger {
 
     /// Tells people if it is one, as far as the store says so at once. Says whether it has.
     pub(super) async fn warn_of(store: &dyn Store, election: &ElectionName, log: &Log) -> bool {
-        let found = Self::find(store, election, 1).await.ok().flatten();
+        let found = Self::find(store, election, 1, log).await.ok().flatten();
         if let Some(stranger) = &found {
             log.warn(stranger);
         }
@@ -183,8 +187,12 @@ impl Stranger {
 
 impl fmt::Display for Stranger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { election, location, nearest } = self;
-        write!(f, "no election {election} at {location}: it has no candidates, and no past")?;
+        let Self { election, location, is_by_default, nearest } = self;
+        write!(f, "no election {election} at {location}")?;
+        if *is_by_default {
+            f.write_str(" (the default: no -b, no ELECT_BACKEND, no key in a configuration file)")?;
+        }
+        f.write_str(": it has no candidates, and no past")?;
         match nearest.split_last() {
             None => Ok(()),
             Some((only, [])) => write!(f, "; did you mean {only}?"),
@@ -202,7 +210,7 @@ mod tests {
         let stranger = |nearest: &[&str]| {
             let nearest = nearest.iter().map(|&name| name.to_owned()).collect();
             let election = "nigthly".parse().unwrap();
-            Stranger { election, location: "file:///x".into(), nearest }
+            Stranger { election, location: "file:///x".into(), is_by_default: false, nearest }
         };
         let said = |nearest: &[&str]| stranger(nearest).to_string();
         let known = "no election nigthly at file:///x: it has no candidates, and no past";

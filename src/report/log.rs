@@ -45,6 +45,7 @@ struct Shared {
     threshold: Level,
     format: LogFormat,
     election: Option<String>,
+    is_of_default_store: bool,
     is_terminal: bool,
     clock: fn() -> SystemTime,
     /// The line that shows how the waiting goes; whatever is logged makes way for it and back.
@@ -65,10 +66,34 @@ impl Log {
             threshold,
             format,
             election: None,
+            is_of_default_store: false,
             is_terminal,
             clock,
             line: Mutex::default(),
         }))
+    }
+
+    /// The same log where nobody has named the store: what is said of an election that is not there says so, too.
+    #[must_use]
+    pub fn of_default_store(&self) -> Self {
+        let Shared { threshold, format, clock, is_terminal, .. } = *self.0;
+        let election = self.0.election.clone();
+        let line = Mutex::default();
+        let is_of_default_store = true;
+        Self(Arc::new(Shared {
+            threshold,
+            format,
+            election,
+            is_of_default_store,
+            is_terminal,
+            clock,
+            line,
+        }))
+    }
+
+    /// Whether nobody has named the store.
+    pub fn is_of_default_store(&self) -> bool {
+        self.0.is_of_default_store
     }
 
     /// The same log, naming this election in every line.
@@ -84,12 +109,13 @@ impl Log {
     }
 
     fn named(&self, election: &ElectionName, is_terminal: bool) -> Self {
-        let Shared { threshold, format, clock, .. } = *self.0;
+        let Shared { threshold, format, clock, is_of_default_store, .. } = *self.0;
         let election = Some(election.as_str().to_owned());
         Self(Arc::new(Shared {
             threshold,
             format,
             election,
+            is_of_default_store,
             is_terminal,
             clock,
             line: Mutex::default(),

@@ -50,6 +50,9 @@ pub(super) fn run(mut plan: RunPlan, log: &Log) -> anyhow::Result<Outcome> {
         let before = handoff.as_ref().and_then(|handoff| handoff.once.clone());
         plan.flags.once = Some(before.unwrap_or_else(|| period.key(started)));
     }
+    if plan.flags.once.is_some() && handoff.is_none() && log.is_of_default_store() {
+        log.warn(ONCE_PER_MACHINE);
+    }
     let plan = &plan;
     let outcome_file = plan.flags.outcome.as_deref().map(open_outcome).transpose()?;
     // One that starts over has found them before: what is missing by now is told when it is to run.
@@ -74,6 +77,10 @@ pub(super) fn run(mut plan: RunPlan, log: &Log) -> anyhow::Result<Outcome> {
     }
     Ok(outcome)
 }
+
+/// A job on many machines whose store was forgotten runs on each of them.
+const ONCE_PER_MACHINE: &str = "no store is named with -b, ELECT_BACKEND or a configuration file: \
+     the key counts on this machine only; write -b file: if that is meant";
 
 /// How long a look at who leads may take that tells people no more than a name.
 const LOOK: Duration = Duration::from_secs(1);

@@ -44,7 +44,7 @@ async fn forget_in(store: &dyn Store, plan: &ForgetPlan, log: &Log) -> anyhow::R
         lines.extend(past.lines().iter().map(|line| format!("{name}: {}", report::escape(line))));
     }
     if lines.is_empty() {
-        expect_known(store, election).await?;
+        expect_known(store, election, log).await?;
         lines.push(format!("{election}: nothing is kept but its name"));
     }
     report::print(&(lines.join("\n") + "\n")).context("cannot write to stdout")?;
@@ -99,7 +99,10 @@ async fn expect_idle(
     let survey = insist(&location, ATTEMPTS, async || store.survey(election).await).await?;
     if let Some(first) = survey.entries().next() {
         let (number, id) = (survey.entries().count(), &first.candidate.id);
-        bail!("{election} has candidates: {id}, the first of {number}; stop them first");
+        if number == 1 {
+            bail!("{election} has 1 candidate, {id}: stop it first");
+        }
+        bail!("{election} has {number} candidates, the first is {id}: stop them first");
     }
     if let Some(pause) = past.orders.pausing() {
         let pause = pause.in_words("paused");
@@ -109,7 +112,7 @@ async fn expect_idle(
 }
 
 /// That there is such an election, though nothing is kept of it.
-async fn expect_known(store: &dyn Store, election: &ElectionName) -> anyhow::Result<()> {
+async fn expect_known(store: &dyn Store, election: &ElectionName, log: &Log) -> anyhow::Result<()> {
     let location = store.profile().location;
     for scope in [Scope::Entered, Scope::Kept] {
         let all = insist(&location, ATTEMPTS, async || store.list(scope).await).await?;
@@ -117,7 +120,7 @@ async fn expect_known(store: &dyn Store, election: &ElectionName) -> anyhow::Res
             return Ok(());
         }
     }
-    match Stranger::find(store, election, ATTEMPTS).await? {
+    match Stranger::find(store, election, ATTEMPTS, log).await? {
         Some(stranger) => bail!("{stranger}"),
         None => Ok(()),
     }

@@ -122,7 +122,7 @@ impl<'a> ControlClient<'a> {
         if is_there || self.asked().await?.are_kept() {
             return Ok(None);
         }
-        Stranger::find(self.store.as_ref(), self.election, AGAIN).await
+        Stranger::find(self.store.as_ref(), self.election, AGAIN, &self.log).await
     }
 
     /// Warns of such a name.

@@ -136,13 +136,13 @@ fn forget(scene: &Scene, words: &[&str]) -> Ended {
 fn a_candidate_of_the_older_one_keeps_the_election(scene: &Scene) {
     let leader = scene.once(Older, "tomorrow").sh(STAY).arg("older").spawn();
     scene.awaits("older\n");
-    forget(scene, &[]).exits(125).says("job has candidates: older-");
+    forget(scene, &[]).exits(125).says("job has 1 candidate, older-");
     let waiter = scene.run(Older).arg("true").spawn();
     scene.awaits_line(1);
     scene.elect(Older, "pause").arg("job").run().exits(0);
     leader.wait().exits(124);
     // Nobody leads, and one waits.
-    forget(scene, &[]).exits(125).says("job has candidates: older-");
+    forget(scene, &[]).exits(125).says("job has 1 candidate, older-");
     scene.elect(Older, "resume").arg("job").run().exits(0);
     waiter.wait().exits(0);
     scene.elect(Older, "pause").arg("job").run().exits(0);

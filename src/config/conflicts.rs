@@ -65,12 +65,12 @@ pub fn settle_run(args: &mut RunArgs, origins: &Origins) -> Result<(), ConfigErr
     let has_pauses = flags.restart.restart != Restart::Never || has_relapses;
     let of_pauses: Parts = (&["--restart-delay", "--restart-max-delay"], has_pauses, "--restart");
     let is_once = flags.once.is_some() || flags.once_per.is_some();
-    let of_once: Parts = (&["--once-attempts"], is_once, "--once");
+    let of_once: Parts = (&["--once-attempts"], is_once, "--once or --once-per");
     check(origins, &[of_hooks(&args.campaign.hooks), of_health, of_pauses, of_once])?;
     flags.once_attempts = flags.once_attempts.filter(|_| is_once);
     // What is started again would be one run, however often that is.
     if flags.once_attempts.is_some() && flags.restart.restart != Restart::Never {
-        return Err(ConfigError::Undivided { flag: "--once-attempts", with: "--restart" });
+        return Err(ConfigError::Undivided { flag: "--restart", with: "--once-attempts" });
     }
     if has_pauses { settle_delays(&mut flags.restart, origins) } else { Ok(()) }
 }

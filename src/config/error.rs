@@ -46,12 +46,12 @@ pub enum ConfigError {
         /// The schemes of this build, for people.
         known: String,
     },
-    /// A flag was given that does not go with another one, as it means nothing in an election that is divided like this.
-    #[error("{flag} does not go with {with}")]
+    /// Two flags were given of which only one can count, such as one that means nothing in an election that is divided.
+    #[error("{flag} and {with} exclude each other")]
     Undivided {
         /// The flag.
         flag: &'static str,
-        /// The flag that divides it.
+        /// The other, such as the one that divides the election.
         with: &'static str,
     },
     /// A flag about the time of leases was given for a store whose leases do not end by time.
@@ -186,6 +186,7 @@ impl ConfigError {
     /// What to do about it.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
+            Self::Election { name, .. } if name.contains("://") => Some("a store is given with -b"),
             Self::Speechless(_) | Self::Nameless(_) | Self::CommandName { .. } | Self::Unnamed => {
                 Some("use -e NAME")
             }
@@ -209,7 +210,7 @@ impl ConfigError {
                 "remove the flag or its variable; its key belongs in the profiles of other stores",
             ),
             Self::Undivided { .. } => Some(
-                "remove the flag or its variable; its key belongs in the profiles of other elections",
+                "remove one of them: the flag, its variable, or its key in the configuration file",
             ),
             Self::Orderless { what, .. } if what.starts_with("--") => Some(
                 "remove the flag or its variable; its key belongs in the profiles of stores that queue",

@@ -200,7 +200,7 @@ mod tests {
         args.flags.hold = Some(Duration::from_secs(1));
         let Command::Run(args) = given.command else { panic!("not read as a run") };
         let refusal = RunPlan::new(*args).unwrap_err();
-        assert_eq!(refusal.to_string(), "--hold does not go with --shards");
+        assert_eq!(refusal.to_string(), "--hold and --shards exclude each other");
     }
 
     #[test]

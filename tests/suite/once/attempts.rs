@@ -121,9 +121,9 @@ on_every_store! {
 fn attempts_are_of_a_key_and_of_one_run_each() {
     let scene = Scene::new(None);
     let run = || scene.elect("run").args(["-e", "nightly", "--once-attempts", "2"]);
-    run().arg("true").run().exits(125).says("--once-attempts requires --once");
+    run().arg("true").run().exits(125).says("--once-attempts requires --once or --once-per");
     let restarting = run().args(["--once", "a", "--restart", "on-failure", "true"]);
-    restarting.run().exits(125).says("--once-attempts does not go with --restart");
+    restarting.run().exits(125).says("--restart and --once-attempts exclude each other");
     scene.once("a").args(["--once-attempts", "0", "true"]).run().exits(125).says("from 1 to 1000");
 }
 

@@ -130,7 +130,18 @@ fn a_change_is_of_one_key() {
     let done = |args: &[&str]| Scene::new(None).elect("done").arg("nightly").args(args).run();
     done(&["--undo"]).exits(125).says("--undo requires KEY");
     done(&["--record"]).exits(125).says("--record requires KEY");
-    done(&["a", "--undo", "--record"]).exits(125).says("--undo does not go with --record");
+    done(&["a", "--undo", "--record"])
+        .exits(125)
+        .says("--undo and --record exclude each other; remove one of them");
+}
+
+#[test]
+fn a_period_is_no_key() {
+    let scene = Scene::new(None);
+    scene.once("today").arg("true").run().exits(0);
+    let done = |key: &str| scene.elect("done").args(["nightly", key]).run().exits(1);
+    done("day@02:40").says("day@02:40 is a period: its keys look like 20");
+    assert!(!done("tomorrow").stderr.contains("period"));
 }
 
 #[test]

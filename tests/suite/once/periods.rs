@@ -104,7 +104,7 @@ fn it_is_one_key_among_others() {
     both.exits(125).says("--once and --once-per exclude each other");
     for divided in ["--slots", "--shards"] {
         let run = run().args([divided, "2", "--once-per", "day", "true"]).run();
-        run.exits(125).says(&format!("--once-per does not go with {divided}"));
+        run.exits(125).says(&format!("--once-per and {divided} exclude each other"));
     }
     // What is nearer counts.
     let nearer = run().env("ELECT_ONCE_PER", "day").args(["--once", "a"]);

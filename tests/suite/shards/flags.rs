@@ -29,7 +29,7 @@ fn flags_of_a_candidate_that_leads_one_election_are_refused() {
 fn a_variable_that_means_nothing_beside_them_is_refused_by_its_name() {
     let ground = Ground::new();
     let run = ground.run().args(["--shards", "3"]).env("ELECT_ONCE", "today").arg("true");
-    run.run().exits(125).says("ELECT_ONCE").says("--once does not go with --shards");
+    run.run().exits(125).says("ELECT_ONCE").says("--once and --shards exclude each other");
 }
 
 #[test]

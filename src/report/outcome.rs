@@ -217,13 +217,18 @@ impl Outcome {
     }
 
     /// What is behind an errno of a program's execution that people take for something else.
-    pub fn hint(self, program: &str) -> &'static str {
+    pub fn hint(self, program: &str) -> String {
         match self {
-            Self::NotFound if !program.contains('/') => " (in no folder of PATH)",
+            Self::NotFound if !program.contains('/') => " (in no folder of PATH)".to_owned(),
             Self::NotFound if Path::new(program).exists() => {
-                " (the file is there; what its first line names to run it is not)"
+                " (the file is there; what its first line names to run it is not)".to_owned()
             }
-            _ => "",
+            // Where a crontab or a unit starts it is not where people have tried it.
+            Self::NotFound if Path::new(program).is_relative() => {
+                let folder = std::env::current_dir();
+                folder.map_or_else(|_| String::new(), |it| format!(" (from {})", it.display()))
+            }
+            _ => String::new(),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
-use elect_api::{Division, Token, stamp};
+use elect_api::{Candidate, Division, Token, stamp};
 use tokio::time::sleep;
 
 use super::{ControlClient, request};
@@ -55,17 +55,16 @@ pub(in crate::command) fn pause(
             return pause_parts(&client, &pause, division).await;
         }
         stop_everybody(&client, &pause).await?;
-        if let Some(leader) =
-            client.survey().await?.leader.filter(|it| it.entry.candidate.is_foreign())
-        {
-            let id = &leader.entry.candidate.id;
+        let leader = client.survey().await?.leader.map(|leader| leader.entry.candidate);
+        if let Some(Candidate { id, .. }) = leader.as_ref().filter(|it| it.is_foreign()) {
             client.log().warn(format_args!("{id} leads, is not an elect run, and knows no pause"));
         }
+        let why = late(leader.as_ref());
         let is_over = |seen: &Seen| seen.survey.leader.is_none() || seen.pause.is_none();
-        match client.wait_until_seen(LATE, is_over).await? {
+        match client.wait_until_seen(&why, is_over).await? {
             Some(seen) if seen.pause.is_none() => bail!(pause.why_over()),
             Some(_) => pause.done(&client),
-            None => Ok(late(&client)),
+            None => Ok(give_up(&client, &why)),
         }
     })
 }
@@ -93,10 +92,17 @@ const RESUMED: &str = "the election is no longer paused: somebody has resumed it
 /// How often we look whether it is still paused, where that is not seen beside something else.
 const AGAIN: Duration = Duration::from_secs(1);
 
-const LATE: &str = "the election is paused, and its leader has not stopped yet";
+/// That the leader still has to stop. Nobody else can lead by now, so it is the one that led as the pause began.
+fn late(leader: Option<&Candidate>) -> String {
+    let leader = match leader {
+        Some(Candidate { id, host, pid, .. }) => format!("{id} (process {pid} on {host})"),
+        None => "its leader".to_owned(),
+    };
+    format!("the election is paused, and {leader} has not stopped yet")
+}
 
-fn late(client: &ControlClient<'_>) -> u8 {
-    client.log().warn(LATE);
+fn give_up(client: &ControlClient<'_>, why: &str) -> u8 {
+    client.log().warn(why);
     NOT_ACQUIRED
 }
 
@@ -110,14 +116,15 @@ async fn pause_parts(
     for slot in client.slots().await? {
         stop_everybody(&client.at(&slot)?, pause).await?;
     }
+    let why = late(None);
     let is_over = tokio::select! {
-        is_over = client.wait_for_parts(division, LATE, |survey| survey.leader.is_none()) => is_over?,
+        is_over = client.wait_for_parts(division, &why, |survey| survey.leader.is_none()) => is_over?,
         end = until_resumed(client, pause) => return end,
     };
     if !is_paused(client).await? {
         bail!(pause.why_over());
     }
-    if is_over { pause.done(client) } else { Ok(late(client)) }
+    if is_over { pause.done(client) } else { Ok(give_up(client, &why)) }
 }
 
 /// Ends, with an error, once the election is paused no more.

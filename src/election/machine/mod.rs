@@ -277,7 +277,10 @@ impl Machine {
                 self.contact.block();
                 patience::BLOCKED
             }
-            _ => "no answer in time; whether it was carried out is unknown",
+            Some(Call::Refresh) if matches!(self.phase, Phase::Leading(_)) => {
+                "the store did not answer the renewal in time"
+            }
+            _ => "the store did not answer in time",
         };
         self.refused(now, Error::new(ErrorKind::Ambiguous, what));
     }

@@ -15,7 +15,7 @@ pub const LED: &str = "another candidate leads";
 pub(super) const BLOCKED: &str =
     "another candidate has stopped in the middle of joining or leaving the election";
 const UNSETTLED: &str = "the time was over before it was settled who leads";
-const UNHEARD: &str = "another candidate led when the store answered last, and it has failed since";
+const UNHEARD: &str = "the store does not answer; another candidate led when it last did";
 
 /// What is known of the store by how it has answered.
 #[derive(Clone, Debug)]

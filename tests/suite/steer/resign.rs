@@ -87,7 +87,7 @@ fn a_command_that_takes_its_time_is_waited_for(arena: &Arena) {
 #[test]
 fn whoever_waits_for_more_than_a_moment_is_told_for_what() {
     let asked = " was asked, and has not handed over yet";
-    let paused = "waiting: the election is paused, and its leader has not stopped yet";
+    let paused = ") has not stopped yet";
     for (words, what) in [
         (&["priority", "job", "us", "0"][..], asked),
         (&["resign", "job"], asked),

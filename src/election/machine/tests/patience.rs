@@ -181,7 +181,7 @@ fn it_is_said_whether_another_leads_or_did() {
     transcript.tell(4.0, Event::Woken, &["refresh"]);
     transcript.tell(4.9, Event::Replied(Err(unreachable())), &[]);
     let why = why_not(transcript, 5.0);
-    assert!(why.contains("when the store answered last"), "{why}");
+    assert!(why.contains("another candidate led when it last did"), "{why}");
 }
 
 /// Its place is the first, and whether it is done is not to be read: nobody else leads.

@@ -95,7 +95,7 @@ pub struct CampaignArgs {
 
     /// Serve status, probes and metrics over HTTP
     ///
-    /// ADDR is PORT, for this machine only, or HOST:PORT. `elect dashboard` prints alerts for the metrics.
+    /// ADDR is PORT or :PORT, for this machine only, or HOST:PORT. `elect dashboard` prints alerts for the metrics.
     #[arg(long, env = "ELECT_HTTP", value_name = "ADDR", value_hint = ValueHint::Other, help_heading = STANDING)]
     pub http: Option<ListenAddress>,
 

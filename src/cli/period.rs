@@ -103,7 +103,8 @@ impl FromStr for Period {
             _ => return Err(refuse("not a period")),
         };
         let start = start.ok_or_else(|| {
-            refuse(match unit {
+            let slip = begin.and_then(slip).map(|it| format!("{it}; ")).unwrap_or_default();
+            slip + &refuse(match unit {
                 Unit::Hour => "an hour begins at a minute from 00 to 59",
                 Unit::Day => "a day begins at a time from 00:00 to 23:59",
                 Unit::Week => {
@@ -116,6 +117,18 @@ impl FromStr for Period {
         })?;
         Ok(Self { unit, shift: offset - start })
     }
+}
+
+/// What may be wrong with a time of day, in words.
+fn slip(begin: &str) -> Option<String> {
+    let time = begin.rsplit('@').next().unwrap_or(begin);
+    let (hours, minutes) = time.split_once(':')?;
+    let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    if time.contains(|c: char| c.is_ascii_alphabetic()) {
+        return Some("names of time zones are not known: write an offset, such as +01:00".into());
+    }
+    let is_short = hours.len() == 1 && minutes.len() == 2 && digits(hours) && digits(minutes);
+    is_short.then(|| format!("hours have two digits: 0{time}"))
 }
 
 /// What stands before an offset from UTC, and the offset in seconds, if it is one.

@@ -1,8 +1,8 @@
 //! Looking once, at elections or at the leadership that a command runs under: `elect status`, `history`, `wait` and `check`.
 
-use std::io;
 use std::num::NonZeroUsize;
 use std::time::{Duration, SystemTime};
+use std::{fmt, io};
 
 use anyhow::{Context, anyhow, bail};
 use elect_api::path::{Cause, Doubt};
@@ -12,7 +12,9 @@ use super::attempts::{aloud, insist};
 use super::look::{FRESH, Reach, Rhythm, Seen, Snapshot, Until, Watcher, look, orders, until};
 use super::past::Stranger;
 use super::runtime::block_on;
-use crate::config::{self, CheckPlan, Goal, HistoryPlan, StatusPlan, WaitPlan, is_known_as};
+use crate::config::{
+    self, CheckPlan, Goal, HistoryPlan, StatusPlan, WaitPlan, is_known_as, nearest_names,
+};
 use crate::election::history::History;
 use crate::election::orders::Orders;
 use crate::guard::{self, lease};
@@ -153,7 +155,7 @@ async fn look_on(plan: &WaitPlan, log: &Log) -> anyhow::Result<u8> {
     match until(watcher, end, log, |seen| is_met(&plan.goal, &seen.survey)).await? {
         Until::So(_) => Ok(0),
         Until::NotSo(seen) => {
-            log.warn(format_args!("not so after {limit}: {}", leader_in_words(&seen)));
+            log.warn(format_args!("{}", in_vain(&plan.goal, &limit, &seen)));
             Ok(NOT_ACQUIRED)
         }
         Until::Unknown(reason) => bail!("no answer within {limit}: {reason}"),
@@ -179,6 +181,21 @@ fn is_met(goal: &Goal, survey: &Survey) -> bool {
         Goal::Led => leader.is_some(),
         Goal::Vacant => leader.is_none(),
         Goal::LedBy(text) => leader.is_some_and(|id| is_known_as(id, text)),
+    }
+}
+
+/// That the time is over, and it is not so.
+fn in_vain(goal: &Goal, limit: &impl fmt::Display, seen: &Seen) -> String {
+    let now = leader_in_words(seen);
+    match goal {
+        Goal::Led => format!("no leader within {limit}: {now}"),
+        Goal::Vacant => format!("not vacant within {limit}: {now}"),
+        Goal::LedBy(text) => {
+            let meant = nearest_names(text, ["leader", "vacant"].into_iter(), 1);
+            let meant = meant.first().map(|word| format!("; did you mean --for {word}?"));
+            let text = report::escape(text);
+            format!("no candidate {text} led within {limit}: {now}{}", meant.unwrap_or_default())
+        }
     }
 }
 

@@ -95,12 +95,87 @@ fn all_that_is_wrong_with_words_begins_alike() {
 }
 
 #[test]
+fn slips_are_told_what_was_meant() {
+    for (words, tip) in [
+        (&["-b", "etcd://me:hush@a", "status"][..], "elect status -b ..."),
+        (&["-q", "run", "true"], "elect run -q"),
+        (&["status", "-e", "job"], "elect status NAME"),
+        (&["history", "-n", "1"], "--last N"),
+        (&["pause", "job", "2h"], "write --for 2h"),
+        (&["forget", "one", "two"], "forget takes one election at a time"),
+        (&["forget", "--all"], "forget takes one election at a time"),
+        (&["rnu"], "'run'"),
+        (&["run", "-w", "--", "true"], "the duration is missing"),
+        (&["run", "--max-run", "0", "true"], "leave it out for no limit"),
+        (&["run", "--once-per", "day@2:40", "true"], "hours have two digits: 02:40"),
+        (&["run", "--once-per", "day@02:40CET", "true"], "names of time zones"),
+        (&["status", "etcd://here"], "a store is given with -b"),
+    ] {
+        let said = Elect::new(env!("CARGO_BIN_EXE_elect")).args(words).run().exits(125).says(tip);
+        let said = said.stderr;
+        assert!(!said.contains("as a value") && !said.contains("hush"), "{words:?}: {said}");
+    }
+    // What has no better answer has none.
+    let said = Elect::new(env!("CARGO_BIN_EXE_elect")).args(["status", "--bogus"]).run().exits(125);
+    assert!(!said.stderr.contains("tip:"), "{said:?}");
+}
+
+#[test]
+fn a_relative_path_is_told_with_its_folder() {
+    let ground = Ground::new();
+    let here = ground.path().canonicalize().unwrap();
+    let from = format!("No such file or directory (from {})", here.display());
+    let script = "cd \"$D\" && exec \"$@\"";
+    let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).arg("run").env("D", &here);
+    let elect = elect.args(["-b", &format!("file://{}", ground.state().display())]);
+    elect
+        .args(["-e", "job", "./nosuch"])
+        .under(["sh", "-c", script, "sh"])
+        .run()
+        .exits(127)
+        .says(&from);
+}
+
+/// Nobody has named the store, and each machine has an own one.
+#[test]
+fn a_store_that_was_left_out_is_told() {
+    let ground = Ground::new();
+    let elect = |words: &[&str]| {
+        let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).args(words).env("HOME", ground.path());
+        elect.env("STATE_DIRECTORY", ground.state())
+    };
+    let warning = "no store is named with -b, ELECT_BACKEND or a configuration file";
+    let once = ["--once", "today", "-e", "nightly", "true"];
+    elect(&["run", "--once", "today", "-e", "nightly", "true"]).run().exits(0).says(warning);
+    elect(&["run", "--once-per", "day", "-e", "nightly", "true"]).run().exits(0).says(warning);
+    elect(&["run", "-q"]).args(once).run().exits(0).is_silent();
+    elect(&["run", "-b", "file:"]).args(once).run().exits(0).is_silent();
+    elect(&["run"]).args(once).env("ELECT_BACKEND", "file:").run().exits(0).is_silent();
+    elect(&["run", "-e", "nightly", "true"]).run().exits(0).is_silent();
+
+    let default = "(the default: no -b, no ELECT_BACKEND";
+    for (words, code) in [
+        (&["resign", "nigthly"][..], 0),
+        (&["resume", "nigthly"], 0),
+        (&["status", "nigthly"], 1),
+        (&["history", "nigthly"], 0),
+        (&["pause", "nigthly"], 125),
+        (&["forget", "nigthly"], 125),
+    ] {
+        elect(words).run().exits(code).says(default).says("did you mean nightly?");
+        let named =
+            elect(words).args(["-b", "file:"]).run().exits(code).says("did you mean nightly?");
+        assert!(!named.stderr.contains(default), "{named:?}");
+    }
+}
+
+#[test]
 fn what_people_do_not_call_is_not_suggested() {
     let said = |word: &str| {
         let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).arg(word);
         elect.run().exits(125).prints("").stderr
     };
-    for word in ["nam", "redeen", "redeem1"] {
+    for word in ["nams", "redeen", "redeem1"] {
         let text = said(word);
         assert!(!text.contains("tip:") && !text.contains("\n\n\n"), "{text}");
     }

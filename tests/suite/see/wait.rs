@@ -53,7 +53,12 @@ fn it_ends_when_it_is_so(arena: &Arena) {
 
 fn it_ends_when_the_time_is_over(arena: &Arena) {
     wait(arena, &["--timeout", "0"]).run().exits(75).prints("").says("nobody leads");
-    wait(arena, &["--timeout", "200ms"]).run().exits(75).says("not so after 200ms");
+    wait(arena, &["--timeout", "200ms"])
+        .run()
+        .exits(75)
+        .says("no leader within 200ms: nobody leads");
+    let slip = wait(arena, &["--for", "vaccant", "--timeout", "0"]).run().exits(75);
+    slip.says("no candidate vaccant led within 0s").says("did you mean --for vacant?");
     let one = arena.leader("one", 15);
     let id = arena.wait_for_leader("one");
     for goal in ["vacant", "on", "one-", "two", &id[..id.len() - 1]] {

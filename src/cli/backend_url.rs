@@ -77,6 +77,11 @@ impl BackendUrl {
         }
     }
 
+    /// A text that may be one, without its secrets then.
+    pub fn shown(text: &str) -> String {
+        if text.contains("://") { without_secrets(text) } else { text.to_owned() }
+    }
+
     /// All of it, for whoever opens the store.
     pub fn with_secrets(&self) -> &str {
         &self.0

@@ -3,13 +3,13 @@ use std::time::Duration;
 
 use elect_api::{ElectionNameError, KeyError};
 
-use crate::cli::Position;
+use crate::cli::{BackendUrl, Position};
 
 /// What is wrong with what the user asked for. No message holds a secret out of a URL.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// The name given with `-e`, or to `status`, is not the name of an election.
-    #[error("{name:?} cannot name an election")]
+    #[error("{:?} cannot name an election", BackendUrl::shown(name))]
     Election {
         /// The name as given.
         name: String,

@@ -109,7 +109,7 @@ fn slips_are_told_what_was_meant() {
         (&["run", "--max-run", "0", "true"], "leave it out for no limit"),
         (&["run", "--once-per", "day@2:40", "true"], "hours have two digits: 02:40"),
         (&["run", "--once-per", "day@02:40CET", "true"], "names of time zones"),
-        (&["status", "etcd://here"], "a store is given with -b"),
+        (&["status", "etcd://me:hush@here"], "a store is given with -b"),
     ] {
         let said = Elect::new(env!("CARGO_BIN_EXE_elect")).args(words).run().exits(125).says(tip);
         let said = said.stderr;

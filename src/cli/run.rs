@@ -186,7 +186,7 @@ pub struct RunFlags {
     /// Stop the command after so long [default: never]
     ///
     /// Counted from each start of the command; at least 10 ms. It gets the signal of -s, and KILL after --stop-timeout,
-    /// or after the time of -k if that is not given. elect exits as the command does, but with 124 in place of 0 for --once. --restart does not start it again.
+    /// or after the time of -k if that is not given. elect exits as the command does. --restart does not start it again, and a key of --once stays open.
     #[arg(long, env = "ELECT_MAX_RUN", value_name = "DUR", value_parser = parse_limit, allow_hyphen_values = true, help_heading = COMMAND, hide_short_help = true)]
     pub max_run: Option<Duration>,
 

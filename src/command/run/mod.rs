@@ -32,9 +32,7 @@ use crate::election::machine::{LED, Verdict};
 use crate::election::slots::{Slot, Slots};
 use crate::guard::{self, Enclosure, Ended, ExecHandoff, Forked, Incoming, Inherited, Whom};
 use crate::report::http::{HttpState, Listener};
-use crate::report::{
-    LOST, Level, Log, NOT_ACQUIRED, Outcome, OutcomeFile, OutcomeRecord, wall_clock,
-};
+use crate::report::{Level, Log, NOT_ACQUIRED, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
 
 /// Takes part in the election, runs the command while it leads, and says how that ended; or ends this
 /// process by the signal that ended the command, where shells look at that.
@@ -419,12 +417,9 @@ fn judge(verdict: Verdict, known: &Known<'_>) -> (Outcome, String) {
         Verdict::MaxRun(ended, limit) => {
             let (outcome, reason) = judge(Verdict::Ended(ended), known);
             let limit = humantime::format_duration(limit);
-            let code = match outcome.exit_code(NOT_ACQUIRED) {
-                // With a key, 0 says that it is done.
-                0 if known.once.is_some() => LOST,
-                code => code,
-            };
-            (Outcome::MaxRun(code), format!("stopped after {limit} (--max-run): {reason}"))
+            let open = known.once.as_ref().map_or("", |_| "; its key stays open");
+            let reason = format!("stopped after {limit} (--max-run): {reason}{open}");
+            (Outcome::MaxRun(outcome.exit_code(NOT_ACQUIRED)), reason)
         }
         Verdict::NotStarted(errno) => {
             let outcome = Outcome::not_started(errno);

@@ -1,8 +1,8 @@
 //! Fences and values, in a document of their own: they may be long, and are written while a leader renews.
 //!
 //! The document has an *epoch*, the token of the leader that may write values. A leader writes its own there before it
-//! says that it leads, so that what an earlier one has sent finds a greater epoch, or another version. Where there is
-//! no such document, nor will be before the record says so, a leader has nothing to write.
+//! says that it leads, so that what an earlier one has sent finds a greater epoch, or another version. As long as the
+//! record says that there never was such a document, a leader has nothing to write there.
 
 use elect_api::{Cell, Error, Key, Token, Written};
 
@@ -87,7 +87,8 @@ pub(crate) async fn forget(
     election
         .update_data(|_, data| {
             let fence = data.first_fence().filter(|_| !may_lose_fences);
-            if data.texts.is_empty() || fence.is_some() {
+            // A first value may be under way as long as nobody led since.
+            if fence.is_some() || (data.texts.is_empty() && data.epoch > token) {
                 return Step::Leave(fence);
             }
             *data = Data { epoch: data.epoch.max(token.saturating_add(1)), ..Data::default() };
@@ -96,7 +97,8 @@ pub(crate) async fn forget(
         .await
 }
 
-/// Has the record say that there are fences and values, before there are.
+/// Has the record say that there are fences and values, before there are: [`Record::has_data`] until they are forgotten,
+/// and [`Record::has_epochs`] for good.
 pub(crate) async fn announce(election: &Election) -> Result<Known, Error> {
     let expect = |_, record: &mut Record| record.expect_data();
     Ok(election.update(Purpose::Data, None, expect).await?.1)

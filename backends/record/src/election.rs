@@ -5,7 +5,7 @@ use elect_api::{Cell, ElectionName, Error, ErrorKind, Versioned, Wake, Written};
 use crate::documents::{Document, Documents, Name, Purpose, Removed, Stored, Swapped};
 use crate::{Data, Record, Waiter};
 
-/// More than those who write one document at once.
+/// So often a change is made again on what others have written meanwhile, before the caller is told to try later.
 const TRIES: usize = 8;
 
 /// The documents of one election.

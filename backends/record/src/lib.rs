@@ -13,7 +13,7 @@
 //! # Who leads, and for how long
 //!
 //! A holder raises its *beat* with each renewal; nobody else does, whatever they write in the record. A lease is over
-//! when token and beat have not changed for the holder's recorded TTL, by the clock of whoever looks, counted from the
+//! when token, nonce and beat have not changed for the holder's recorded TTL, by the clock of whoever looks, counted from the
 //! look after the one that showed them (law 8). So the promise rests on the clocks of candidates, not of the store.
 //!
 //! The token is known before the swap that wins, and is written with it: it is found when the reply is lost. It is greater
@@ -29,8 +29,8 @@
 //! # Who is next
 //!
 //! The waiter with the least rank, the version with which it was made. A waiter that is not heard of for its TTL does
-//! not count, and is removed by whoever is behind it. Before that it holds up nobody for long: the one with `k` before it takes a
-//! vacant record `k` sixths of its TTL after it saw that it was vacant.
+//! not count, and is removed by whoever is behind it, or by the leader. Before that it holds up nobody for long: a waiter
+//! with `k` before it takes a vacant record `k` sixths of its own lease after it saw that it was vacant.
 
 mod data;
 mod documents;

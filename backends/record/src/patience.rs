@@ -12,7 +12,7 @@ use crate::guards::{Guard, is_off};
 pub(crate) struct Patience<M> {
     /// What it said at the newest look.
     mark: Option<M>,
-    /// The newest look that found it so, but for the first.
+    /// The newest look that found it so; `None` until the second.
     last: Option<Boottime>,
     unchanged: Duration,
 }

@@ -45,7 +45,7 @@ impl RecordStore {
         let listing = self.look(name, Purpose::Leave).await?;
         let record = listing.record.unwrap_or_default().1;
         let waiting = waiters(&record, &listing.waiters).count();
-        let (_, data) = election.data().await?;
+        let (version, data) = election.data().await?;
         let fence = data.first_fence().filter(|_| !may_lose_fences && waiting == 0);
         if let Some(fence) = fence {
             return Err(Removal::refuse_fence(name, fence.as_str()));
@@ -64,8 +64,12 @@ impl RecordStore {
             let what = format!("{others} are in the election {name}");
             return Err(Error::new(ErrorKind::Unreachable, what));
         }
-        // A fence that was set meanwhile stays, and so does what says that there is one.
-        if let Some(fence) = data::forget(&election, known.record.token, may_lose_fences).await? {
+        // A fence that was set meanwhile stays, and so does what says that there is one. Where there never was any, there
+        // is nothing under way either.
+        if (version > 0 || known.record.has_epochs)
+            && let Some(fence) =
+                data::forget(&election, known.record.token, may_lose_fences).await?
+        {
             data::announce(&election).await?;
             return Err(Removal::refuse_fence(name, fence.as_str()));
         }

@@ -265,6 +265,30 @@ fn a_late_value_does_not_come_to_light() {
     });
 }
 
+/// The same where nobody has led since.
+#[test]
+fn a_late_value_does_not_outlast_that_its_election_is_forgotten() {
+    run("late value, forgotten", async {
+        let fake = Fake::default();
+        let store = fake.store();
+        let key: Key = "k".parse().expect("as it was made");
+        let mut a = fake.seat("a").await;
+        let Standing::Leading { token, .. } = a.refresh(at(1)).await.expect("as it was made")
+        else {
+            panic!("a does not lead")
+        };
+        fake.with(|inner| inner.hold = Some((Name::Data, Purpose::Data)));
+        let (name, cell) = (election(), Cell::Value(&key));
+        let late = store.write(&name, cell, b"stale", If::Leads(token));
+        assert!(poll_n_eagerly(20, late).await.is_none());
+        a.resign(None).await.expect("as it was made");
+        let forgotten = store.remove(&name, Removal::Everything { fences: false }).await;
+        forgotten.expect("nobody is in it");
+        fake.deliver();
+        assert_eq!(store.read(&name, cell).await.expect("as it was made").bytes, None);
+    });
+}
+
 /// As the election is forgotten, a fence is set where there was none.
 #[test]
 fn a_fence_that_is_set_as_its_election_is_forgotten_is_listed() {

@@ -196,7 +196,7 @@ impl Driver<'_> {
         let Some(seat) = self.seat.clone() else { return Ok(()) };
         // No request is under way: the win was its reply.
         let seat = seat.try_lock().map_err(io::Error::other)?;
-        self.run.ordered = Some(token);
+        self.run.ordered = Some((token, self.clock.now()));
         self.tree.start(token, &seat.holds())?;
         drop(seat);
         self.begin(token);

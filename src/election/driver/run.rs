@@ -21,10 +21,11 @@ pub(super) struct Progress {
     pub(super) counted: Option<Token>,
     /// Whether it is recorded that what is to be done once is done.
     pub(super) is_recorded: bool,
-    /// With which token it was ordered, unless it is known that nothing came of that. A guardian that dies in the middle
-    /// of it may have started something.
-    pub(super) ordered: Option<Token>,
-    /// When it started, and what the wall clock showed then, in milliseconds since 1970.
+    /// With which token it was ordered, and when, unless it is known that nothing came of that. A guardian that dies in the
+    /// middle of it may have started something.
+    pub(super) ordered: Option<(Token, Boottime)>,
+    /// When it was ordered to start, as it has, and what the wall clock showed when that was heard, in milliseconds since
+    /// 1970. We hear of the start later than the command does, and would tell too short a time.
     started: Option<(Boottime, u64)>,
     /// How it ended, and when.
     ended: Option<(Ended, Boottime)>,
@@ -33,7 +34,10 @@ pub(super) struct Progress {
 impl Progress {
     pub(super) fn follow(&mut self, now: Boottime, event: &Event) {
         match event {
-            Event::Started => (self.started, self.ended) = (Some((now, stamp::display())), None),
+            Event::Started => {
+                let ordered = self.ordered.map_or(now, |(_, at)| at);
+                (self.started, self.ended) = (Some((ordered, stamp::display())), None);
+            }
             Event::Ended(ended) | Event::EndedByKey(ended) => self.ended = Some((*ended, now)),
             Event::NotStarted(_) => self.ordered = None,
             _ => {}
@@ -53,7 +57,7 @@ impl Progress {
             (Some(token), Some((ended, _))) if is_no_try(ended) => Some(Said::Retracted(token)),
             (counted, Some((ended, took))) if counted.is_some() || self.is_recorded => {
                 let (_, stamp) = self.started?;
-                Some(Said::Ended(Run::begun(self.ordered?, candidate, stamp).ended(ended, took)))
+                Some(Said::Ended(Run::begun(self.ordered?.0, candidate, stamp).ended(ended, took)))
             }
             _ => None,
         }

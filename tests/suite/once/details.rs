@@ -19,8 +19,7 @@ fn who_did_it_when_and_how_is_told(scene: &Scene) {
     );
     assert_eq!(key["host"], *host);
     assert!(key["id"].as_str().is_some_and(|id| id.starts_with("web3-")), "{key}");
-    // elect hears a moment later that it has started.
-    assert!(key["took_ms"].as_u64().is_some_and(|took| (100..20_000).contains(&took)), "{key}");
+    assert!(key["took_ms"].as_u64().is_some_and(|took| (200..20_000).contains(&took)), "{key}");
     let table = scene.elect("done").arg("nightly").run().exits(0).stdout;
     let row = table.lines().last().expect("a row");
     assert!(row.starts_with("today  done   web3-") && row.ends_with("  0"), "{table}");

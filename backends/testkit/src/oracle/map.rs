@@ -46,6 +46,8 @@ pub(super) struct Slot {
     expected: AtomicU32,
     /// One more than the part of an election that it is about; 0 where that is one.
     part: AtomicU32,
+    /// 1 for one that has closed its descriptors: nothing of the store's waits for its end.
+    closes: AtomicU32,
     tag: [AtomicU8; TAG],
 }
 
@@ -80,6 +82,7 @@ pub(super) struct Claim<'a> {
     pub(super) token: u64,
     pub(super) expected: u32,
     pub(super) part: Option<u32>,
+    pub(super) closes: bool,
 }
 
 /// The mapped file; it stays mapped until the process ends.
@@ -132,13 +135,14 @@ impl Map {
         slot.expected.store(claim.expected, Relaxed);
         let part = claim.part.map_or(0, |part| part + 1);
         slot.part.store(part, Relaxed);
+        slot.closes.store(claim.closes.into(), Relaxed);
         slot.own(head);
         // Of two that start at the same time at least one sees the other from here on.
         let beside = self.taken().iter().position(|other| {
             other.owner.load(SeqCst) & OWNER != 0
                 && other.token.load(SeqCst) != claim.token
                 && other.part.load(SeqCst) == part
-                && !is_killed(other.pid.load(SeqCst))
+                && !(other.closes.load(SeqCst) != 0 && is_killed(other.pid.load(SeqCst)))
         });
         slot.beside.store(beside.map_or(0, |index| index as u64 + 1), Relaxed);
         let now = nanos();

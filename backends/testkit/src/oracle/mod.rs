@@ -6,8 +6,9 @@
 //!
 //! Stamps are a millisecond apart, and a stopped process makes none. So there is a second witness:
 //! the kernel marks the slot of a process that dies (it is the owner of a robust futex there), and
-//! each process looks at its start whether one with another token is neither dead nor killed: what the kernel has killed
-//! may take a while to be gone, on a busy machine, and executes nothing meanwhile.
+//! each process looks at its start whether one with another token is not dead yet. Of a process that has closed its
+//! descriptors, for whose end no store can wait, it is enough that the kernel has killed it: on a busy machine it may take
+//! a while to be gone, and executes nothing meanwhile.
 
 mod bomb;
 mod crowd;

@@ -179,7 +179,8 @@ impl Tree<'_> {
 
     fn claim(&self, expected: u32) -> Option<&'static Slot> {
         let Self { token, part, .. } = *self;
-        let claim = Claim { tag: &self.plan.tag, token, expected, part };
+        let closes = self.plan.closes;
+        let claim = Claim { tag: &self.plan.tag, token, expected, part, closes };
         self.map.claim(claim, self.head)
     }
 

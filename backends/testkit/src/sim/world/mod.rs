@@ -195,7 +195,7 @@ impl World {
                 let (revision, folder) = (self.revision + 1, self.folder(election));
                 let swapped = folder.swap(revision, now, *name, *expected, document);
                 if let Swapped::Yes(revision) = swapped {
-                    self.revision = revision;
+                    self.revision = self.revision.max(revision);
                 }
                 let leads = self.folders.get(election).and_then(Folder::leads);
                 let cause = if leads.is_some() { Cause::Replaced } else { Cause::Left };

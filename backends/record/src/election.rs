@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
-use elect_api::{Cell, ElectionName, Error, ErrorKind, Versioned, Wake, Written};
+use elect_api::{Cell, ElectionName, Error, ErrorKind, Order, Versioned, Wake, Written};
 
-use crate::documents::{Document, Documents, Name, Purpose, Removed, Stored, Swapped};
+use crate::documents::{Document, Documents, Listing, Name, Purpose, Removed, Stored, Swapped};
 use crate::{Data, Record, Waiter};
 
 /// So often a change is made again on what others have written meanwhile, before the caller is told to try later.
@@ -31,6 +31,21 @@ pub(crate) enum Step<T> {
 }
 
 impl Election {
+    /// Whether those who wait have documents.
+    pub(crate) fn queues(&self) -> bool {
+        self.documents.profile().order == Order::Queue
+    }
+
+    /// Who is there; without a list, where the order is a race.
+    pub(crate) async fn look(&self, purpose: Purpose) -> Result<Listing, Error> {
+        if self.queues() {
+            return self.documents.list(&self.name, purpose).await;
+        }
+        let Known { version, record } = self.record(purpose).await?;
+        let record = (version > 0).then_some((version, record));
+        Ok(Listing { revision: version, record, waiters: Vec::new() })
+    }
+
     /// The record as it stands after the call.
     pub(crate) async fn record(&self, purpose: Purpose) -> Result<Known, Error> {
         match self.documents.read(&self.name, Name::Record, purpose).await? {

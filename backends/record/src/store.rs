@@ -4,12 +4,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use elect_api::{
     Candidate, Cell, Clock, ElectionName, Ending, Entry, Error, ErrorKind, Examination, If, Keys,
-    Leader, Order, Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned, Wake, Written,
-    stamp,
+    Leader, Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned, Wake, Written, stamp,
 };
 
 use crate::documents::{Documents, Listing, Name, Purpose};
-use crate::election::{Election, Known, Step, read, write_control};
+use crate::election::{Election, Step, read, write_control};
 use crate::guards::{Guard, is_off};
 use crate::seat::RecordSeat;
 use crate::{Holder, Record, Waiter, data, ticket};
@@ -29,20 +28,10 @@ impl RecordStore {
         Election { documents: Arc::clone(&self.documents), name: name.clone() }
     }
 
-    /// Who is there; without a list, where the order is a race.
-    async fn look(&self, name: &ElectionName, purpose: Purpose) -> Result<Listing, Error> {
-        if self.documents.profile().order == Order::Queue {
-            return self.documents.list(name, purpose).await;
-        }
-        let Known { version, record } = self.election(name).record(purpose).await?;
-        let record = (version > 0).then_some((version, record));
-        Ok(Listing { revision: version, record, waiters: Vec::new() })
-    }
-
     /// Removes what is kept of an election that nobody is in.
     async fn forget(&self, name: &ElectionName, may_lose_fences: bool) -> Result<(), Error> {
         let election = self.election(name);
-        let listing = self.look(name, Purpose::Leave).await?;
+        let listing = election.look(Purpose::Leave).await?;
         let record = listing.record.unwrap_or_default().1;
         let waiting = waiters(&record, &listing.waiters).count();
         let (version, data) = election.data().await?;
@@ -102,7 +91,8 @@ impl Store for RecordStore {
     }
 
     async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
-        let Listing { record, waiters: all, .. } = self.look(election, Purpose::Survey).await?;
+        let Listing { record, waiters: all, .. } =
+            self.election(election).look(Purpose::Survey).await?;
         let record = record.unwrap_or_default().1;
         let mut waiting: Vec<_> = waiters(&record, &all).collect();
         waiting.sort_by_key(|(rank, nonce, _)| (*rank, *nonce));
@@ -141,11 +131,10 @@ impl Store for RecordStore {
     }
 
     async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {
-        let listing = self.look(election, Purpose::Survey).await?;
-        let (documents, election) = (Arc::clone(&self.documents), election.clone());
-        let store = Self { documents };
+        let election = self.election(election);
+        let listing = election.look(Purpose::Survey).await?;
         Ok(Box::pin(async move {
-            if store.wait_for_change(&election, listing).await.is_err() {
+            if wait_for_change(&election, listing).await.is_err() {
                 std::future::pending::<()>().await;
             }
         }))
@@ -195,23 +184,22 @@ impl Store for RecordStore {
     }
 }
 
-impl RecordStore {
-    /// Waits until there is something else to see than this.
-    async fn wait_for_change(&self, name: &ElectionName, seen: Listing) -> Result<(), Error> {
-        let sight = Sight::of(&seen);
-        let mut revision = seen.revision;
-        loop {
-            if self.documents.profile().order == Order::Queue {
-                self.documents.wait_for_any(name, revision).await?;
-            } else {
-                self.documents.wait(name, Name::Record, revision).await?;
-            }
-            let listing = self.look(name, Purpose::Survey).await?;
-            if Sight::of(&listing) != sight {
-                return Ok(());
-            }
-            revision = listing.revision;
+/// Waits until there is something else to see than this.
+async fn wait_for_change(election: &Election, seen: Listing) -> Result<(), Error> {
+    let (documents, name) = (&election.documents, &election.name);
+    let sight = Sight::of(&seen);
+    let mut revision = seen.revision;
+    loop {
+        if election.queues() {
+            documents.wait_for_any(name, revision).await?;
+        } else {
+            documents.wait(name, Name::Record, revision).await?;
         }
+        let listing = election.look(Purpose::Survey).await?;
+        if Sight::of(&listing) != sight {
+            return Ok(());
+        }
+        revision = listing.revision;
     }
 }
 
@@ -262,7 +250,7 @@ fn leader(holder: Holder, token: Token) -> Leader {
 /// Gives up, in the place of a candidate that crashed, whatever has this nonce, or is about to get it: what was sent
 /// for it expects the version that the record has now.
 async fn redeem(election: &Election, nonce: u64) -> Result<(), Error> {
-    if election.documents.profile().order == Order::Queue {
+    if election.queues() {
         election.remove_waiter(nonce, Purpose::Redeem).await?;
     }
     let vacate = |version, record: &mut Record| {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, Cell, Durability, Error, ErrorKind, Note, Order, Seat, Standing, Ticket,
-    Token, Validity, Versioned, Wake, Written, awake, never, stamp,
+    Boottime, Candidate, Cell, Durability, Error, ErrorKind, Note, Seat, Standing, Ticket, Token,
+    Validity, Versioned, Wake, Written, awake, never, stamp,
 };
 
 use self::waiting::Ours;
@@ -82,10 +82,6 @@ impl RecordSeat {
         }
     }
 
-    fn queues(&self) -> bool {
-        self.election.documents.profile().order == Order::Queue
-    }
-
     /// Another entry from now on.
     fn start_over(&mut self) {
         self.nonce = fastrand::u64(1..);
@@ -95,14 +91,9 @@ impl RecordSeat {
     }
 
     async fn look(&mut self) -> Result<(Known, Vec<(u64, u64, Waiter)>), Error> {
-        let (known, waiters) = if self.queues() {
-            let Listing { record, waiters, .. } =
-                self.election.documents.list(&self.election.name, Purpose::Look).await?;
-            let (version, record) = record.unwrap_or_default();
-            (Known { version, record }, waiters)
-        } else {
-            (self.election.record(Purpose::Look).await?, Vec::new())
-        };
+        let Listing { record, waiters, .. } = self.election.look(Purpose::Look).await?;
+        let (version, record) = record.unwrap_or_default();
+        let known = Known { version, record };
         self.control = known.record.cell(Cell::Control);
         Ok((known, waiters))
     }
@@ -179,7 +170,8 @@ impl RecordSeat {
         }
         let position = self.line.look(now, &known.record, &waiters, self.nonce);
         let is_vacant = self.is_vacant(now, &known.record);
-        if self.queues() && !self.keep_waiting(now, &waiters, &position, is_vacant).await? {
+        if self.election.queues() && !self.keep_waiting(now, &waiters, &position, is_vacant).await?
+        {
             // Somebody has removed our waiter. Whoever guards us sees a new ticket before there is another.
             self.vacate(None).await?;
             self.start_over();

@@ -26,12 +26,12 @@ impl RecordSeat {
     /// Removes the waiters of those who are dead, once in a lease: there may be nobody behind them who does. What comes
     /// of it does not matter to who leads.
     pub(super) async fn sweep(&mut self, now: Boottime) {
-        if !self.queues() || now.since(self.swept) < self.ttl {
+        if !self.election.queues() || now.since(self.swept) < self.ttl {
             return;
         }
         // Before the call: one that is never answered costs a renewal, and not the next one as well.
         self.swept = now;
-        let listing = self.election.documents.list(&self.election.name, Purpose::Look).await;
+        let listing = self.election.look(Purpose::Look).await;
         let Ok(Listing { record: Some((_, record)), waiters, .. }) = listing else { return };
         let position = self.line.look(now, &record, &waiters, self.nonce);
         let _ = self.remove_dead(&position).await;

@@ -1,0 +1,3 @@
+//! elect's store on Kubernetes: the Leases of a namespace.
+
+mod client;

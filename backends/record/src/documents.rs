@@ -81,11 +81,11 @@ pub trait Documents: Send + Sync {
     /// As [`elect_api::Store::list`].
     async fn records(&self) -> Result<Vec<(ElectionName, Record)>, Error>;
 
-    /// Waits until a document has another version than this, and says how it stands then. A hint (law 4): it may be
-    /// late, or never come.
+    /// Shows `is_news` a document as it is after each change from this version on, and ends once that says so. `None` is
+    /// one that is gone. A hint (law 4): it may be late, leave out what came between two others, or never come.
     ///
     /// # Errors
-    /// [`elect_api::ErrorKind::Unreachable`] if it cannot be watched.
+    /// [`elect_api::ErrorKind::Unreachable`] if it cannot be watched, or not any more.
     ///
     /// # Cancellation
     /// Leaves nothing behind.
@@ -94,13 +94,22 @@ pub trait Documents: Send + Sync {
         election: &ElectionName,
         name: Name,
         version: u64,
-    ) -> Result<Option<Stored>, Error>;
+        is_news: IsNews<'_>,
+    ) -> Result<(), Error>;
 
-    /// Waits until any document of an election was written or removed after this [`Listing::revision`]. A hint, too.
+    /// The same for all documents of an election, from this [`Listing::revision`] on; [`Name::Data`] may be left out.
     ///
     /// # Errors
     /// As [`Documents::wait`].
-    async fn wait_for_any(&self, election: &ElectionName, revision: u64) -> Result<(), Error>;
+    ///
+    /// # Cancellation
+    /// As there.
+    async fn wait_for_any(
+        &self,
+        election: &ElectionName,
+        revision: u64,
+        is_news: IsNews<'_>,
+    ) -> Result<(), Error>;
 
     /// How the store is: [`elect_api::Store::examine`].
     ///
@@ -111,6 +120,9 @@ pub trait Documents: Send + Sync {
         Ok(Examination::default())
     }
 }
+
+/// Whether it is news that a document is like this now; `None` is one that is gone.
+pub type IsNews<'a> = &'a mut (dyn FnMut(Name, Option<&Document>) -> bool + Send);
 
 /// Which document of an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -168,8 +180,19 @@ pub struct Listing {
     pub revision: u64,
     /// The record with its version; `None` where there is none.
     pub record: Option<(u64, Record)>,
-    /// The waiters, each with its nonce and its version.
-    pub waiters: Vec<(u64, u64, Waiter)>,
+    /// The waiters, in any order.
+    pub waiters: Vec<Listed>,
+}
+
+/// A waiter of a listing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listed {
+    /// That of [`Name::Waiter`].
+    pub nonce: u64,
+    /// That of its document.
+    pub version: u64,
+    /// What its document says.
+    pub waiter: Waiter,
 }
 
 /// What a request is sent for.

@@ -12,6 +12,8 @@ const TRIES: usize = 8;
 #[derive(Clone)]
 pub(crate) struct Election {
     pub(crate) documents: Arc<dyn Documents>,
+    /// That of the store.
+    pub(crate) order: Order,
     pub(crate) name: ElectionName,
 }
 
@@ -33,7 +35,7 @@ pub(crate) enum Step<T> {
 impl Election {
     /// Whether those who wait have documents.
     pub(crate) fn queues(&self) -> bool {
-        self.documents.profile().order == Order::Queue
+        self.order == Order::Queue
     }
 
     /// Who is there; without a list, where the order is a race.
@@ -161,19 +163,16 @@ impl Election {
     pub(crate) fn wake(
         &self,
         name: Name,
-        mut version: u64,
+        version: u64,
         is_news: impl Fn(Option<&Document>) -> bool + Send + 'static,
     ) -> Wake {
         let election = self.clone();
         Box::pin(async move {
-            loop {
-                let waited = election.documents.wait(&election.name, name, version).await;
-                // To end would have the engine ask again and again a store that does not answer.
-                let Ok(found) = waited else { return std::future::pending().await };
-                if is_news(found.as_ref().map(|found| &found.document)) {
-                    return;
-                }
-                version = found.map_or(0, |found| found.version);
+            let mut is_news = move |_, found: Option<&Document>| is_news(found);
+            let waited = election.documents.wait(&election.name, name, version, &mut is_news);
+            // To end would have the engine ask again and again a store that does not answer.
+            if waited.await.is_err() {
+                std::future::pending::<()>().await;
             }
         })
     }

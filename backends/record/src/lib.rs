@@ -44,7 +44,9 @@ mod store;
 mod text;
 mod ticket;
 
-pub use documents::{Document, Documents, Listing, Name, Purpose, Removed, Stored, Swapped};
+pub use documents::{
+    Document, Documents, IsNews, Listed, Listing, Name, Purpose, Removed, Stored, Swapped,
+};
 #[cfg(feature = "guards")]
 pub use guards::judge_by;
 pub use guards::{Guard, Judge};

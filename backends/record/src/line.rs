@@ -4,7 +4,7 @@ use std::time::Duration;
 use elect_api::Boottime;
 
 use crate::patience::Patience;
-use crate::{Record, Waiter};
+use crate::{Listed, Record, Waiter};
 
 /// No waiter counts for longer, whatever it says: four of the longest leases that elect asks for.
 const LONGEST_TTL: Duration = Duration::from_secs(4 * 24 * 60 * 60);
@@ -32,15 +32,15 @@ impl Line {
         &mut self,
         now: Boottime,
         record: &Record,
-        waiters: &[(u64, u64, Waiter)],
+        waiters: &[Listed],
         ours: u64,
     ) -> Position {
         let place = |nonce: u64, waiter: &Waiter| (waiter.rank.unwrap_or(u64::MAX), nonce);
-        let us = waiters.iter().find(|(nonce, ..)| *nonce == ours);
-        let us = us.map_or((u64::MAX, u64::MAX), |(nonce, _, waiter)| place(*nonce, waiter));
+        let us = waiters.iter().find(|other| other.nonce == ours);
+        let us = us.map_or((u64::MAX, u64::MAX), |us| place(us.nonce, &us.waiter));
         let mut position = Position::default();
         let mut nearest = None;
-        for (nonce, version, waiter) in waiters {
+        for Listed { nonce, version, waiter } in waiters {
             // Who leads does not renew it.
             if *nonce == ours || record.is_held_by(*nonce) {
                 continue;
@@ -57,7 +57,7 @@ impl Line {
                 nearest = nearest.max(Some((place(*nonce, waiter), *version)));
             }
         }
-        let there: BTreeSet<u64> = waiters.iter().map(|(nonce, ..)| *nonce).collect();
+        let there: BTreeSet<u64> = waiters.iter().map(|other| other.nonce).collect();
         self.heard.retain(|nonce, _| there.contains(nonce));
         position.before = nearest.map(|((_, nonce), version)| (nonce, version));
         position

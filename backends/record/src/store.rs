@@ -1,13 +1,15 @@
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
     Candidate, Cell, Clock, ElectionName, Ending, Entry, Error, ErrorKind, Examination, If, Keys,
-    Leader, Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned, Wake, Written, stamp,
+    Leader, Order, Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned, Wake, Written,
+    stamp,
 };
 
-use crate::documents::{Documents, Listing, Name, Purpose};
+use crate::documents::{Document, Documents, Listed, Listing, Name, Purpose};
 use crate::election::{Election, Step, read, write_control};
 use crate::guards::{Guard, is_off};
 use crate::seat::RecordSeat;
@@ -16,16 +18,21 @@ use crate::{Holder, Record, Waiter, data, ticket};
 /// A store that keeps its elections in documents.
 pub struct RecordStore {
     documents: Arc<dyn Documents>,
+    order: Order,
 }
 
 impl RecordStore {
     /// The store of these documents.
     pub fn new(documents: impl Documents + 'static) -> Self {
-        Self { documents: Arc::new(documents) }
+        Self { order: documents.profile().order, documents: Arc::new(documents) }
     }
 
     fn election(&self, name: &ElectionName) -> Election {
-        Election { documents: Arc::clone(&self.documents), name: name.clone() }
+        self.election_of(Arc::clone(&self.documents), name)
+    }
+
+    fn election_of(&self, documents: Arc<dyn Documents>, name: &ElectionName) -> Election {
+        Election { documents, order: self.order, name: name.clone() }
     }
 
     /// Removes what is kept of an election that nobody is in.
@@ -63,7 +70,7 @@ impl RecordStore {
             return Err(Removal::refuse_fence(name, fence.as_str()));
         }
         // What is left of waiters does not count, and is nobody's.
-        for (nonce, version, _) in listing.waiters {
+        for Listed { nonce, version, .. } in listing.waiters {
             self.documents.remove(name, Name::Waiter(nonce), version, Purpose::Leave).await?;
         }
         Ok(())
@@ -86,7 +93,7 @@ impl Store for RecordStore {
             Some(documents) => Arc::from(documents),
             None => Arc::clone(&self.documents),
         };
-        let election = Election { documents, name: election.clone() };
+        let election = self.election_of(documents, election);
         Ok(Box::new(RecordSeat::new(election, candidate.clone(), ttl)))
     }
 
@@ -95,8 +102,9 @@ impl Store for RecordStore {
             self.election(election).look(Purpose::Survey).await?;
         let record = record.unwrap_or_default().1;
         let mut waiting: Vec<_> = waiters(&record, &all).collect();
-        waiting.sort_by_key(|(rank, nonce, _)| (*rank, *nonce));
-        let waiting = waiting.into_iter().map(|(rank, _, waiter)| {
+        waiting.sort_by_key(|listed| (listed.waiter.rank, listed.nonce));
+        let waiting = waiting.into_iter().map(|Listed { waiter, .. }| {
+            let rank = waiter.rank.unwrap_or_default();
             let arrival = waiter.arrived.unwrap_or(rank);
             Entry::new(waiter.candidate.clone(), stamp::read(waiter.joined), arrival)
         });
@@ -186,53 +194,85 @@ impl Store for RecordStore {
 
 /// Waits until there is something else to see than this.
 async fn wait_for_change(election: &Election, seen: Listing) -> Result<(), Error> {
+    let revision = seen.revision;
+    let version = seen.record.as_ref().map_or(0, |(version, _)| *version);
+    let mut sight = Sight::of(seen);
+    let before = sight.clone();
+    let mut is_news = move |name, found: Option<&Document>| {
+        sight.follow(name, found);
+        sight != before
+    };
     let (documents, name) = (&election.documents, &election.name);
-    let sight = Sight::of(&seen);
-    let mut revision = seen.revision;
-    loop {
-        if election.queues() {
-            documents.wait_for_any(name, revision).await?;
-        } else {
-            documents.wait(name, Name::Record, revision).await?;
-        }
-        let listing = election.look(Purpose::Survey).await?;
-        if Sight::of(&listing) != sight {
-            return Ok(());
-        }
-        revision = listing.revision;
+    if election.queues() {
+        documents.wait_for_any(name, revision, &mut is_news).await
+    } else {
+        documents.wait(name, Name::Record, version, &mut is_news).await
     }
 }
 
 /// What there is to see of an election, but for renewals.
-#[derive(PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 struct Sight {
+    /// Nonce and token of who leads.
     holder: Option<(u64, u64)>,
+    /// The nonce of the holder before.
+    last: Option<u64>,
     cells: [u64; Cell::WATCHED.len()],
-    waiting: Vec<u64>,
+    /// The nonces of the others who have a rank.
+    waiting: BTreeSet<u64>,
 }
 
 impl Sight {
-    fn of(listing: &Listing) -> Self {
-        let none = Record::default();
-        let record = listing.record.as_ref().map_or(&none, |(_, record)| record);
-        let mut waiting: Vec<u64> =
-            waiters(record, &listing.waiters).map(|(_, nonce, _)| nonce).collect();
-        waiting.sort_unstable();
-        Self {
-            holder: record.holder.as_ref().map(|holder| (holder.nonce, record.token)),
-            cells: Cell::WATCHED.map(|cell| record.cell(cell).version),
-            waiting,
+    fn of(listing: Listing) -> Self {
+        let record = listing.record.unwrap_or_default().1;
+        let mut sight = Self {
+            holder: None,
+            last: None,
+            cells: <[u64; Cell::WATCHED.len()]>::default(),
+            waiting: BTreeSet::new(),
+        };
+        sight.follow_record(&record);
+        for Listed { nonce, waiter, .. } in listing.waiters {
+            sight.follow_waiter(nonce, Some(&waiter));
+        }
+        sight
+    }
+
+    /// A document is like this now.
+    fn follow(&mut self, name: Name, found: Option<&Document>) {
+        match (name, found) {
+            (Name::Record, Some(Document::Record(record))) => self.follow_record(record),
+            (Name::Record, _) => self.follow_record(&Record::default()),
+            (Name::Waiter(nonce), Some(Document::Waiter(waiter))) => {
+                self.follow_waiter(nonce, Some(waiter));
+            }
+            (Name::Waiter(nonce), _) => self.follow_waiter(nonce, None),
+            (Name::Data, _) => {}
+        }
+    }
+
+    fn follow_record(&mut self, record: &Record) {
+        self.holder = record.holder.as_ref().map(|holder| (holder.nonce, record.token));
+        self.last = record.last;
+        self.cells = Cell::WATCHED.map(|cell| record.cell(cell).version);
+        // Whoever leads, or did, may leave a waiter behind, which is nothing to see: the record says that it does not wait.
+        self.waiting.retain(|nonce| record.counts(*nonce));
+    }
+
+    fn follow_waiter(&mut self, nonce: u64, found: Option<&Waiter>) {
+        let counts =
+            self.holder.is_none_or(|(holder, _)| holder != nonce) && self.last != Some(nonce);
+        if counts && found.is_some_and(|waiter| waiter.rank.is_some()) {
+            self.waiting.insert(nonce);
+        } else {
+            self.waiting.remove(&nonce);
         }
     }
 }
 
-/// Those who count, with rank and nonce.
-fn waiters<'a>(
-    record: &'a Record,
-    all: &'a [(u64, u64, Waiter)],
-) -> impl Iterator<Item = (u64, u64, &'a Waiter)> {
-    let counted = all.iter().filter(|(nonce, ..)| record.counts(*nonce));
-    counted.filter_map(|(nonce, _, waiter)| Some((waiter.rank?, *nonce, waiter)))
+/// Those who count.
+fn waiters<'a>(record: &'a Record, all: &'a [Listed]) -> impl Iterator<Item = &'a Listed> {
+    all.iter().filter(|listed| record.counts(listed.nonce) && listed.waiter.rank.is_some())
 }
 
 fn leader(holder: Holder, token: Token) -> Leader {

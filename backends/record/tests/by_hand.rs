@@ -10,8 +10,8 @@ use elect_api::{
     Profile, Removal, Scope, Seat, Standing, Store,
 };
 use elect_record::{
-    Data, Document, Documents, Listing, Name, Purpose, Record, RecordStore, Removed, Stored,
-    Swapped, Text,
+    Data, Document, Documents, IsNews, Listed, Listing, Name, Purpose, Record, RecordStore,
+    Removed, Stored, Swapped, Text,
 };
 use elect_testkit::{election, poll_n_eagerly, run};
 
@@ -30,6 +30,8 @@ struct Inner {
     /// What happens right before such a swap is carried out, by hand.
     before: Option<(Name, Purpose, ByHand)>,
     damaged: bool,
+    /// There is no queue: a waiter or a list is asked for by mistake.
+    races: bool,
     longest_history: Option<usize>,
 }
 
@@ -84,6 +86,13 @@ impl Fake {
                 .collect()
         })
     }
+    /// Whether there may be such a thing, where there is no queue.
+    fn is_there(&self, in_races: bool) -> Result<(), Error> {
+        if self.with(|inner| inner.races) && !in_races {
+            return Err(Error::new(ErrorKind::Unfit, "a race has no waiters, and no list of them"));
+        }
+        Ok(())
+    }
     fn leader(&self) -> Option<String> {
         self.with(|inner| inner.record().holder.map(|holder| holder.candidate.id))
     }
@@ -93,7 +102,8 @@ impl Fake {
 impl Documents for Fake {
     fn profile(&self) -> Profile {
         let lease = Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8 });
-        Profile::new("fake", "here".into(), lease, Order::Queue)
+        let order = if self.with(|inner| inner.races) { Order::Race } else { Order::Queue };
+        Profile::new("fake", "here".into(), lease, order)
     }
     async fn read(
         &self,
@@ -101,6 +111,7 @@ impl Documents for Fake {
         name: Name,
         _: Purpose,
     ) -> Result<Option<Stored>, Error> {
+        self.is_there(!matches!(name, Name::Waiter(_)))?;
         Ok(self.with(|inner| inner.docs.get(&name).cloned()))
     }
     async fn swap(
@@ -152,12 +163,14 @@ impl Documents for Fake {
         }))
     }
     async fn list(&self, _: &ElectionName, _: Purpose) -> Result<Listing, Error> {
+        self.is_there(false)?;
         Ok(self.with(|inner| {
             let mut listing = Listing { revision: inner.revision, ..Listing::default() };
             for (name, stored) in &inner.docs {
                 match (name, &stored.document) {
                     (Name::Waiter(nonce), Document::Waiter(waiter)) => {
-                        listing.waiters.push((*nonce, stored.version, waiter.clone()));
+                        let (nonce, version, waiter) = (*nonce, stored.version, waiter.clone());
+                        listing.waiters.push(Listed { nonce, version, waiter });
                     }
                     (Name::Record, Document::Record(record)) if !inner.damaged => {
                         listing.record = Some((stored.version, record.clone()));
@@ -181,20 +194,36 @@ impl Documents for Fake {
         &self,
         _: &ElectionName,
         name: Name,
-        version: u64,
-    ) -> Result<Option<Stored>, Error> {
+        mut version: u64,
+        is_news: IsNews<'_>,
+    ) -> Result<(), Error> {
         loop {
-            if self.with(|inner| inner.version(name)) != version {
-                return Ok(self.with(|inner| inner.docs.get(&name).cloned()));
+            let found = self.with(|inner| inner.docs.get(&name).cloned());
+            let present = found.as_ref().map_or(0, |found| found.version);
+            if present != version && is_news(name, found.as_ref().map(|found| &found.document)) {
+                return Ok(());
             }
+            version = present;
             tokio::task::yield_now().await;
         }
     }
-    async fn wait_for_any(&self, _: &ElectionName, revision: u64) -> Result<(), Error> {
-        while self.with(|inner| inner.revision) <= revision {
+    async fn wait_for_any(
+        &self,
+        _: &ElectionName,
+        mut revision: u64,
+        is_news: IsNews<'_>,
+    ) -> Result<(), Error> {
+        loop {
+            let (present, docs) = self.with(|inner| (inner.revision, inner.docs.clone()));
+            let written = docs.iter().filter(|(_, stored)| stored.version > revision);
+            for (name, stored) in written {
+                if is_news(*name, Some(&stored.document)) {
+                    return Ok(());
+                }
+            }
+            revision = present;
             tokio::task::yield_now().await;
         }
-        Ok(())
     }
 }
 
@@ -474,70 +503,13 @@ fn a_lease_may_be_as_long_as_can_be_said() {
     });
 }
 
-/// A race store is asked for no waiter, says the contract.
-struct Race(Fake);
-
-#[async_trait]
-impl Documents for Race {
-    fn profile(&self) -> Profile {
-        Profile { order: Order::Race, ..self.0.profile() }
-    }
-    async fn read(
-        &self,
-        election: &ElectionName,
-        name: Name,
-        purpose: Purpose,
-    ) -> Result<Option<Stored>, Error> {
-        if matches!(name, Name::Waiter(_)) {
-            return Err(Error::new(ErrorKind::Unfit, "a race has no waiters"));
-        }
-        self.0.read(election, name, purpose).await
-    }
-    async fn swap(
-        &self,
-        election: &ElectionName,
-        name: Name,
-        version: u64,
-        document: &Document,
-        purpose: Purpose,
-    ) -> Result<Swapped, Error> {
-        self.0.swap(election, name, version, document, purpose).await
-    }
-    async fn remove(
-        &self,
-        election: &ElectionName,
-        name: Name,
-        version: u64,
-        purpose: Purpose,
-    ) -> Result<Removed, Error> {
-        self.0.remove(election, name, version, purpose).await
-    }
-    async fn list(&self, _: &ElectionName, _: Purpose) -> Result<Listing, Error> {
-        Err(Error::new(ErrorKind::Unfit, "a race has no list"))
-    }
-    async fn records(&self) -> Result<Vec<(ElectionName, Record)>, Error> {
-        self.0.records().await
-    }
-    async fn wait(
-        &self,
-        election: &ElectionName,
-        name: Name,
-        version: u64,
-    ) -> Result<Option<Stored>, Error> {
-        self.0.wait(election, name, version).await
-    }
-    async fn wait_for_any(&self, _: &ElectionName, _: u64) -> Result<(), Error> {
-        Err(Error::new(ErrorKind::Unfit, "a race has no list"))
-    }
-}
-
 #[test]
 fn a_ticket_of_a_race_is_redeemed() {
     run("race", async {
         let fake = Fake::default();
-        let store = RecordStore::new(Race(fake.clone()));
-        let candidate = Candidate { host: "h".into(), ..Candidate::foreign("a") };
-        let mut a = store.open(&election(), &candidate, TTL).await.expect("as it was made");
+        fake.with(|inner| inner.races = true);
+        let store = fake.store();
+        let mut a = fake.seat("a").await;
         assert!(leads(&mut a, 1).await);
         let ticket = a.ticket().expect("as it was made");
         let redeemed = store.remove(&election(), Removal::Crashed(&ticket)).await;

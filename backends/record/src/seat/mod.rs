@@ -14,7 +14,7 @@ use crate::election::{Election, Known, Step, read};
 use crate::guards::{Guard, is_off};
 use crate::line::{Line, Position};
 use crate::patience::Patience;
-use crate::{Holder, Record, Waiter, data, ticket};
+use crate::{Holder, Listed, Record, data, ticket};
 
 const GONE: &str = "the record is not ours any more";
 
@@ -90,7 +90,7 @@ impl RecordSeat {
         self.has_entered = false;
     }
 
-    async fn look(&mut self) -> Result<(Known, Vec<(u64, u64, Waiter)>), Error> {
+    async fn look(&mut self) -> Result<(Known, Vec<Listed>), Error> {
         let Listing { record, waiters, .. } = self.election.look(Purpose::Look).await?;
         let (version, record) = record.unwrap_or_default();
         let known = Known { version, record };

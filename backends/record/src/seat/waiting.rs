@@ -5,11 +5,11 @@ use std::time::Duration;
 use elect_api::{Boottime, Cell, Error, Standing, first_of};
 
 use super::{RecordSeat, millis};
-use crate::Waiter;
 use crate::documents::{Document, Listing, Name, Purpose, Swapped};
 use crate::election::Known;
 use crate::guards::{Guard, is_off};
 use crate::line::Position;
+use crate::{Listed, Waiter};
 
 /// How many candidates renew their waiters each time they look; the others do it once in a lease.
 const NEAR: usize = 3;
@@ -49,11 +49,11 @@ impl RecordSeat {
     pub(super) async fn keep_waiting(
         &mut self,
         now: Boottime,
-        waiters: &[(u64, u64, Waiter)],
+        waiters: &[Listed],
         position: &Position,
         is_vacant: bool,
     ) -> Result<bool, Error> {
-        let found = waiters.iter().find(|(nonce, ..)| *nonce == self.nonce);
+        let found = waiters.iter().find(|other| other.nonce == self.nonce);
         let ttl = if position.ahead < NEAR { self.ttl } else { self.ttl.saturating_mul(FAR_TTL) };
         let ttl = millis(ttl);
         match (found, &self.waiter) {
@@ -73,7 +73,7 @@ impl RecordSeat {
                     self.write_waiter(now, version, Waiter { rank, ..waiter }).await?;
                 }
             }
-            (Some((_, version, waiter)), ours) => {
+            (Some(Listed { version, waiter, .. }), ours) => {
                 let is_near = position.ahead < NEAR;
                 let is_due = ours.as_ref().is_none_or(|ours| {
                     is_near || ttl != ours.waiter.ttl || now.since(ours.renewed) >= self.ttl

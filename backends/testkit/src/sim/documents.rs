@@ -5,7 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use elect_api::{Candidate, ElectionName, Error, Profile};
 use elect_record::{
-    Document, Documents, Guard, Listing, Name, Purpose, Record, Removed, Stored, Swapped, judge_by,
+    Document, Documents, Guard, IsNews, Listing, Name, Purpose, Record, Removed, Stored, Swapped,
+    judge_by,
 };
 
 use super::message::{Ask, Envelope, Op, Reply, Request};
@@ -114,18 +115,40 @@ impl Documents for SimDocuments {
         &self,
         election: &ElectionName,
         name: Name,
-        version: u64,
-    ) -> Result<Option<Stored>, Error> {
-        match self.ask(election, Op::Watch, Ask::AwaitDocument(name, version)).await? {
-            Reply::Document(found) => Ok(found.map(|found| *found)),
-            reply => Err(unexpected(&reply)),
+        mut version: u64,
+        is_news: IsNews<'_>,
+    ) -> Result<(), Error> {
+        loop {
+            let found =
+                match self.ask(election, Op::Watch, Ask::AwaitDocument(name, version)).await? {
+                    Reply::Document(found) => found,
+                    reply => return Err(unexpected(&reply)),
+                };
+            if is_news(name, found.as_ref().map(|found| &found.document)) {
+                return Ok(());
+            }
+            version = found.map_or(0, |found| found.version);
         }
     }
 
-    async fn wait_for_any(&self, election: &ElectionName, revision: u64) -> Result<(), Error> {
-        match self.ask(election, Op::Watch, Ask::AwaitAnyDocument(revision)).await? {
-            Reply::Changed => Ok(()),
-            reply => Err(unexpected(&reply)),
+    async fn wait_for_any(
+        &self,
+        election: &ElectionName,
+        mut revision: u64,
+        is_news: IsNews<'_>,
+    ) -> Result<(), Error> {
+        loop {
+            let changes =
+                match self.ask(election, Op::Watch, Ask::AwaitAnyDocument(revision)).await? {
+                    Reply::Changes(changes) => changes,
+                    reply => return Err(unexpected(&reply)),
+                };
+            for (changed, name, document) in changes {
+                if is_news(name, document.as_ref()) {
+                    return Ok(());
+                }
+                revision = revision.max(changed);
+            }
         }
     }
 }

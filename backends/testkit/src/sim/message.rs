@@ -96,7 +96,7 @@ pub enum Ask {
     ListDocuments,
     /// Documents: answer when one has another version than this.
     AwaitDocument(elect_record::Name, u64),
-    /// Documents: answer when any was written or removed after this revision.
+    /// Documents: answer when any was written or removed after this revision, with all that were.
     AwaitAnyDocument(u64),
     /// Queue: who leads and who waits.
     Survey,
@@ -202,6 +202,8 @@ pub enum Reply {
     Removed(Removed),
     /// Who is in an election.
     Documents(Box<Listing>),
+    /// The documents that were written or removed, by which revision, in this order.
+    Changes(Vec<(u64, elect_record::Name, Option<Document>)>),
     /// The records of all elections.
     Records(Vec<(ElectionName, Record)>),
     /// What a cell says: now that it was written, or if it was only to be read.

@@ -458,10 +458,10 @@ impl Service {
             Ask::ListDocuments => Reply::Documents(Box::default()),
             Ask::SwapDocument { .. } => Reply::Swapped(Swapped::No),
             Ask::RemoveDocument(..) => Reply::Removed(Removed::Yes),
-            Ask::AwaitEnd { .. }
-            | Ask::AwaitAnyDocument(_)
-            | Ask::AwaitCell(..)
-            | Ask::AwaitSight(_) => Reply::Changed,
+            Ask::AwaitAnyDocument(revision) => {
+                Reply::Changes(vec![(*revision, elect_record::Name::Record, None)])
+            }
+            Ask::AwaitEnd { .. } | Ask::AwaitCell(..) | Ask::AwaitSight(_) => Reply::Changed,
             Ask::ReadCell(Name::Control) => Reply::Cell(orders),
             Ask::ReadCell(_) => Reply::Cell(Slip::default()),
             Ask::WriteCell { when: When::Version(_), .. } => Reply::Overtaken,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use elect_record::{Document, Listing, Name, Record, Removed, Stored, Swapped};
+use elect_record::{Document, Listed, Listing, Name, Record, Removed, Stored, Swapped};
 
 use super::Leads;
 use crate::sim::StoreTime;
@@ -11,6 +11,8 @@ use crate::sim::StoreTime;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Folder {
     documents: BTreeMap<Name, Stored>,
+    /// Which were removed, and by which revision.
+    removed: BTreeMap<Name, u64>,
     /// The revision that wrote or removed one of them last.
     revision: u64,
     /// When others may take the record, if nobody renews it.
@@ -33,9 +35,19 @@ impl Folder {
         }
     }
 
-    /// Whether one was written or removed since.
-    pub(super) const fn has_changed_since(&self, revision: u64) -> bool {
-        self.revision > revision
+    /// Those that were written or removed since, in this order.
+    pub(super) fn changes_since(&self, revision: u64) -> Vec<(u64, Name, Option<Document>)> {
+        if self.revision <= revision {
+            return Vec::new();
+        }
+        let written = self.documents.iter().filter(|(_, stored)| stored.version > revision);
+        let written =
+            written.map(|(name, stored)| (stored.version, *name, Some(stored.document.clone())));
+        let removed = self.removed.iter().filter(|(_, removed)| **removed > revision);
+        let mut changes: Vec<_> =
+            written.chain(removed.map(|(name, removed)| (*removed, *name, None))).collect();
+        changes.sort_by_key(|(revision, ..)| *revision);
+        changes
     }
 
     /// Writes one in place of this version of it, by this revision.
@@ -64,6 +76,7 @@ impl Folder {
             }
         }
         self.revision = revision;
+        self.removed.remove(&name);
         self.documents.insert(name, Stored { version: revision, document: document.clone() });
         Swapped::Yes(revision)
     }
@@ -84,6 +97,7 @@ impl Folder {
     fn remove(&mut self, revision: u64, name: Name) {
         if self.documents.remove(&name).is_some() {
             self.revision = revision;
+            self.removed.insert(name, revision);
         }
     }
 
@@ -141,7 +155,8 @@ impl Folder {
         for (name, stored) in &self.documents {
             match (name, &stored.document) {
                 (Name::Waiter(nonce), Document::Waiter(waiter)) => {
-                    listing.waiters.push((*nonce, stored.version, waiter.clone()));
+                    let (nonce, version, waiter) = (*nonce, stored.version, waiter.clone());
+                    listing.waiters.push(Listed { nonce, version, waiter });
                 }
                 (Name::Record, Document::Record(record)) => {
                     listing.record = Some((stored.version, record.clone()));

@@ -189,7 +189,8 @@ impl World {
                 (folder.version(*name) != *version).then(|| found(*name))
             }
             Ask::AwaitAnyDocument(revision) => {
-                folder.has_changed_since(*revision).then_some(Reply::Changed)
+                let changes = folder.changes_since(*revision);
+                (!changes.is_empty()).then_some(Reply::Changes(changes))
             }
             Ask::SwapDocument { name, expected, document } => {
                 let (revision, folder) = (self.revision + 1, self.folder(election));

@@ -64,6 +64,7 @@ mod election_name;
 mod ending;
 mod error;
 mod examination;
+pub mod helpers;
 mod key;
 pub mod path;
 mod profile;

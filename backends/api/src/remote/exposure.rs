@@ -14,7 +14,7 @@ const RAMFS_MAGIC: u32 = 0x8584_58f6;
 ///
 /// A group may read it: somebody has chosen its members. Not meant is what another program has put there for us, as
 /// Kubernetes mounts secrets in a container: we could not change it, and nobody else is there.
-pub(super) fn is_open(path: &Path) -> bool {
+pub fn is_open(path: &Path) -> bool {
     let Ok(path) = fs::canonicalize(path) else { return false };
     let allows = |path: &Path, bit| fs::metadata(path).is_ok_and(|it| it.mode() & bit != 0);
     path.is_file()

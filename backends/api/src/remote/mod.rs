@@ -8,6 +8,7 @@ mod tls;
 mod url;
 
 pub use credentials::{Credentials, Secret};
+pub use exposure::is_open;
 pub use identity::{Identity, StoreId};
 pub use tls::Tls;
 pub use url::{Host, Url};

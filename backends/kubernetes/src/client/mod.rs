@@ -1,1 +1,355 @@
-//! How the API server is reached: where it is, who we are there, and requests with their answers.
+//! The way to an API server: HTTP/1.1, each request one bounded attempt, and nothing tried again.
+//!
+//! **Where and who** is found once ([`Access`]), as kubectl finds it: `kubeconfig` reads and merges files, `access` makes
+//! sense of them, `pod` knows the service account. What is in files of its own is read again (`held`): a token or a
+//! certificate that is replaced is taken up within a minute, or by the first attempt after one that failed by it.
+//!
+//! **One connection** serves all calls for as long as it is well. It is dropped after a time-out, an answer of 5xx or 401,
+//! and with a call that is dropped. One that the server has closed meanwhile is made anew, if the request was provably
+//! not sent. Each watch has a connection of its own.
+//!
+//! **Failures** say what may have been done ([`Failure`]): what was sent and not answered is never taken for undone.
+
+mod access;
+mod connection;
+mod credentials;
+mod held;
+mod kubeconfig;
+mod plugin;
+mod pod;
+mod proxy;
+mod tls;
+
+use std::error::Error as StdError;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use elect_api::Error;
+use elect_api::text::{WORDS, clean};
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, RETRY_AFTER, USER_AGENT};
+use hyper::{Method, Request, Response, StatusCode};
+use serde_json::Value;
+use tokio::time::timeout;
+
+pub(crate) use access::Access;
+use connection::{Connection, Unanswered};
+use credentials::Pass;
+use kubeconfig::text_in;
+use tls::chain_of;
+
+/// The longest answer, and the longest line of a watch, in bytes.
+const LONGEST: usize = 4 << 20;
+
+/// What talks to an API server.
+pub(crate) struct Client {
+    access: Access,
+    /// The connection of calls, while none uses it.
+    idle: Mutex<Option<Connection>>,
+}
+
+/// Why there is no answer, or none that was wished for. Nothing of it has a secret.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The server said no: the reason and the message of its `Status`, or no reason and the text that it sent.
+    Refused { status: u16, reason: String, message: String, retry_after: Option<Duration> },
+    /// Nothing was sent, so nothing was done.
+    Unreachable(String),
+    /// It was sent, and there was no whole answer: it may have been done.
+    Unknown(String),
+    /// There are no credentials to show, so nothing was sent.
+    Denied(String),
+}
+
+/// How far an attempt has come.
+#[derive(Clone, Copy)]
+enum Stage {
+    Credentials,
+    Connection,
+    Answer,
+}
+
+impl Client {
+    /// Gets ready to talk; nothing is sent yet.
+    ///
+    /// # Errors
+    /// [`elect_api::ErrorKind::Unfit`] if a certificate or a key cannot be used.
+    pub(crate) fn new(access: Access) -> Result<Self, Error> {
+        access.server.tls.iter().try_for_each(tls::Tls::check)?;
+        Ok(Self { access, idle: Mutex::default() })
+    }
+
+    /// One attempt; `path` begins with a slash, and may have a query. `limit` covers credentials, connection and answer
+    /// together. The answer is `null` where it has no content.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    ///
+    /// # Cancellation
+    /// What was sent may have been done.
+    pub(crate) async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        limit: Duration,
+    ) -> Result<Value, Failure> {
+        let mut stage = Stage::Credentials;
+        let attempt = async {
+            let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let (connection, answer) = self.ask(&method, path, body, idle, &mut stage).await?;
+            let status = answer.status();
+            let outcome = read(answer, &self.server()).await;
+            // Half an answer may be left in it, or a server that is not well behind it.
+            let is_well = !matches!(outcome, Err(Failure::Unknown(_)));
+            if is_well && !status.is_server_error() && status != StatusCode::UNAUTHORIZED {
+                *self.idle.lock().unwrap_or_else(PoisonError::into_inner) = Some(connection);
+            }
+            outcome
+        };
+        let outcome = timeout(limit, attempt).await;
+        outcome.unwrap_or_else(|_| Err(self.overdue(stage, limit)))
+    }
+
+    /// Opens a watch, on a connection of its own. `limit` is for all until its first event may come.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    ///
+    /// # Cancellation
+    /// Leaves nothing behind.
+    pub(crate) async fn watch(&self, path: &str, limit: Duration) -> Result<Watch, Failure> {
+        let mut stage = Stage::Credentials;
+        let attempt = async {
+            let (connection, answer) = self.ask(&Method::GET, path, None, None, &mut stage).await?;
+            Ok((connection, granted(answer).await?))
+        };
+        match timeout(limit, attempt).await {
+            Ok(opened) => {
+                opened.map(|(connection, answer)| Watch::new(connection, answer, self.server()))
+            }
+            Err(_) => Err(self.overdue(stage, limit)),
+        }
+    }
+
+    /// Sends a request, over `idle` if that is still good, and waits for the head of its answer.
+    async fn ask(
+        &self,
+        method: &Method,
+        path: &str,
+        body: Option<&Value>,
+        idle: Option<Connection>,
+        stage: &mut Stage,
+    ) -> Result<(Connection, Response<Incoming>), Failure> {
+        let pass = self.access.login.pass().await.map_err(Failure::Denied)?;
+        let mut request = self.request(method, path, body, &pass)?;
+        *stage = Stage::Connection;
+        if let Some(mut connection) = idle
+            && connection.is_good_for(pass.identity.as_ref()).await
+        {
+            *stage = Stage::Answer;
+            match self.send(&mut connection, request).await {
+                Ok(answer) => return Ok((connection, answer)),
+                // The server has closed it meanwhile.
+                Err(Unanswered::Unsent(unsent, _)) => request = *unsent,
+                Err(Unanswered::Lost(why)) => return Err(self.lost(&why)),
+            }
+            *stage = Stage::Connection;
+        }
+        let dialled = Connection::dial(&self.access.server, pass.identity.as_ref()).await;
+        let mut connection = dialled.map_err(Failure::Unreachable)?;
+        *stage = Stage::Answer;
+        match self.send(&mut connection, request).await {
+            Ok(answer) => Ok((connection, answer)),
+            Err(Unanswered::Unsent(_, why)) => {
+                let server = self.server();
+                Err(Failure::Unreachable(format!("{server} closed the connection at once: {why}")))
+            }
+            Err(Unanswered::Lost(why)) => Err(self.lost(&why)),
+        }
+    }
+
+    async fn send(
+        &self,
+        connection: &mut Connection,
+        request: Request<String>,
+    ) -> Result<Response<Incoming>, Unanswered> {
+        let answer = connection.ask(request).await?;
+        if answer.status() == StatusCode::UNAUTHORIZED {
+            self.access.login.doubt();
+        }
+        Ok(answer)
+    }
+
+    fn request(
+        &self,
+        method: &Method,
+        path: &str,
+        body: Option<&Value>,
+        pass: &Pass,
+    ) -> Result<Request<String>, Failure> {
+        let server = &self.access.server;
+        let json = "application/json";
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", server.base))
+            .header(HOST, server.host.to_string())
+            .header(ACCEPT, json)
+            .header(USER_AGENT, concat!("elect/", env!("CARGO_PKG_VERSION")));
+        if body.is_some() {
+            request = request.header(CONTENT_TYPE, json);
+        }
+        if let Some(authorization) = &pass.authorization {
+            request = request.header(AUTHORIZATION, authorization);
+        }
+        for (name, value) in &self.access.acts_for {
+            request = request.header(name, value);
+        }
+        let body = body.map_or_else(String::new, Value::to_string);
+        let odd =
+            |error| Failure::Unreachable(format!("there is no way to ask for {path:?}: {error}"));
+        request.body(body).map_err(odd)
+    }
+
+    fn lost(&self, why: &str) -> Failure {
+        Failure::Unknown(format!("{} did not answer: {why}", self.server()))
+    }
+
+    fn server(&self) -> String {
+        self.access.server()
+    }
+
+    fn overdue(&self, stage: Stage, limit: Duration) -> Failure {
+        let (server, limit) = (self.server(), humantime::format_duration(limit));
+        match stage {
+            Stage::Credentials => Failure::Denied(format!(
+                "there were no credentials for {server} within {limit}: {} still works on them",
+                self.access.login.name()
+            )),
+            Stage::Connection => {
+                Failure::Unreachable(format!("there was no connection to {server} within {limit}"))
+            }
+            Stage::Answer => Failure::Unknown(format!("{server} did not answer within {limit}")),
+        }
+    }
+}
+
+/// What an answer of `server` says.
+async fn read(answer: Response<Incoming>, server: &str) -> Result<Value, Failure> {
+    let body = body_of(granted(answer).await?).await.map_err(|error| {
+        let why = chain_of(error.as_ref());
+        Failure::Unknown(format!("the answer of {server} broke off: {why}"))
+    })?;
+    if body.is_empty() {
+        return Ok(Value::Null);
+    }
+    serde_json::from_slice(&body).map_err(|error| {
+        Failure::Unknown(format!(
+            "{server} answered what is no JSON, as no API server does: {error}"
+        ))
+    })
+}
+
+/// An answer that is no refusal.
+async fn granted(answer: Response<Incoming>) -> Result<Response<Incoming>, Failure> {
+    let status = answer.status();
+    if status.is_success() {
+        return Ok(answer);
+    }
+    let header = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+    let header = header.and_then(|seconds| seconds.parse().ok());
+    // It is refused, whatever comes of the words about that.
+    let body = body_of(answer).await.unwrap_or_default();
+    Err(refused(status, &body, header))
+}
+
+async fn body_of(answer: Response<Incoming>) -> Result<Bytes, Box<dyn StdError + Send + Sync>> {
+    Ok(Limited::new(answer.into_body(), LONGEST).collect().await?.to_bytes())
+}
+
+fn refused(status: StatusCode, body: &[u8], retry_after: Option<u64>) -> Failure {
+    let said: Value = serde_json::from_slice(body).unwrap_or_default();
+    let text = |key| text_in(&said, key).ok().flatten();
+    let seconds = said.pointer("/details/retryAfterSeconds").and_then(Value::as_u64);
+    let message =
+        text("message").unwrap_or_else(|| String::from_utf8_lossy(body).trim().to_owned());
+    Failure::Refused {
+        status: status.as_u16(),
+        reason: clean(text("reason").unwrap_or_default(), WORDS),
+        message: clean(message, WORDS),
+        retry_after: retry_after.or(seconds).map(Duration::from_secs),
+    }
+}
+
+/// The events of a watch. Dropped, it is closed.
+pub(crate) struct Watch {
+    /// Closed with it.
+    _connection: Connection,
+    body: Incoming,
+    server: String,
+    /// What has come of the next lines.
+    buffer: Vec<u8>,
+    /// How much of that has no end of a line.
+    searched: usize,
+}
+
+impl Watch {
+    fn new(connection: Connection, answer: Response<Incoming>, server: String) -> Self {
+        let body = answer.into_body();
+        Self { _connection: connection, body, server, buffer: Vec::new(), searched: 0 }
+    }
+
+    /// The next event, as the server wrote it; `None` when it has ended the watch.
+    ///
+    /// # Errors
+    /// [`Failure::Unknown`] if nothing came for as long as `idle`, or something else than events. Nothing more will come.
+    ///
+    /// # Cancellation
+    /// No event is lost.
+    pub(crate) async fn next(&mut self, idle: Duration) -> Result<Option<Value>, Failure> {
+        loop {
+            if let Some(line) = self.line()? {
+                return Ok(Some(line));
+            }
+            let broken =
+                |why: String| Failure::Unknown(format!("the watch at {}: {why}", self.server));
+            let frame = timeout(idle, self.body.frame()).await.map_err(|_| {
+                broken(format!("nothing came for {}", humantime::format_duration(idle)))
+            })?;
+            match frame {
+                None => return Ok(None),
+                Some(Err(error)) => {
+                    return Err(broken(format!("it broke off: {}", chain_of(&error))));
+                }
+                Some(Ok(frame)) => self.buffer.extend(frame.data_ref().into_iter().flatten()),
+            }
+        }
+    }
+
+    /// The next whole line that has come.
+    fn line(&mut self) -> Result<Option<Value>, Failure> {
+        let Some(end) = self.buffer[self.searched..].iter().position(|&byte| byte == b'\n') else {
+            self.searched = self.buffer.len();
+            if self.searched > LONGEST {
+                let server = &self.server;
+                return Err(Failure::Unknown(format!(
+                    "the watch at {server}: an event has no end"
+                )));
+            }
+            return Ok(None);
+        };
+        let line: Vec<u8> = self.buffer.drain(..=self.searched + end).collect();
+        self.searched = 0;
+        serde_json::from_slice(&line).map(Some).map_err(|error| {
+            let server = &self.server;
+            Failure::Unknown(format!("the watch at {server}: what came is no event: {error}"))
+        })
+    }
+}
+
+fn base64(bytes: &[u8]) -> String {
+    BASE64.encode(bytes)
+}

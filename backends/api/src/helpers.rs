@@ -1,0 +1,122 @@
+//! Programs that a store runs for itself, such as one that prints its credentials.
+//!
+//! They are children of this process and no part of any command: whatever kills what is left of a command's tree leaves
+//! them alone, as long as they are in the list that is kept here. They end with this process, where that has said how
+//! ([`bind_with`]).
+
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+/// The most that is read of each stream of a helper, in bytes.
+const MOST: u64 = 1 << 20;
+/// How long a stream may stay open once its helper has ended: another process may have it.
+const STRAGGLERS: Duration = Duration::from_secs(1);
+
+static LIVING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+static BIND: OnceLock<fn(&mut Command)> = OnceLock::new();
+
+/// What came of a helper.
+#[derive(Debug, Default)]
+pub struct Said {
+    /// What it printed: at most 1 MiB.
+    pub output: Vec<u8>,
+    /// What it printed to its standard error: at most 1 MiB.
+    pub errors: Vec<u8>,
+    /// How it ended; `None` if this process reaps all of its children elsewhere.
+    pub status: Option<ExitStatus>,
+    /// It was killed, as its time was over.
+    pub is_overdue: bool,
+}
+
+/// Says how helpers are made to end with this process. Each becomes the leader of a process group by that. Counts once.
+pub fn bind_with(bind: fn(&mut Command)) {
+    let _ = BIND.set(bind);
+}
+
+/// The helpers that live, by their process ids. One that is just being started may be missing.
+pub fn living() -> Vec<u32> {
+    lock().clone()
+}
+
+/// This child was reaped: its process id is no helper's any more.
+pub fn ended(pid: u32) {
+    lock().retain(|&living| living != pid);
+}
+
+/// Runs a helper to its end, and for no longer than `limit`: then it is killed, with its process group. Blocks; only
+/// stdin is up to the caller.
+///
+/// # Errors
+/// When it cannot be started.
+pub fn run(command: &mut Command, limit: Duration) -> io::Result<Said> {
+    match BIND.get() {
+        Some(bind) => bind(command),
+        None => _ = command.process_group(0),
+    }
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    lock().push(child.id());
+    let (output, errors) = (gather(child.stdout.take()), gather(child.stderr.take()));
+    let (status, is_overdue) = wait(&mut child, limit);
+    Ok(Said {
+        output: output.recv_timeout(STRAGGLERS).unwrap_or_default(),
+        errors: errors.recv_timeout(STRAGGLERS).unwrap_or_default(),
+        status,
+        is_overdue,
+    })
+}
+
+/// Waits for a helper, and kills it when its time is over.
+fn wait(child: &mut Child, limit: Duration) -> (Option<ExitStatus>, bool) {
+    let pid = child.id();
+    let (over, is_over) = channel::<()>();
+    thread::scope(|scope| {
+        let watchdog = scope.spawn(move || {
+            let is_overdue = is_over.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
+            if is_overdue {
+                kill(pid);
+            }
+            is_overdue
+        });
+        let status = child.wait().ok();
+        ended(pid);
+        drop(over);
+        (status, watchdog.join().unwrap_or_default())
+    })
+}
+
+/// Kills a helper and its group, unless it is reaped: its number may be another's then.
+fn kill(pid: u32) {
+    let living = lock();
+    if living.contains(&pid)
+        && let Ok(group) = i32::try_from(pid)
+    {
+        let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
+    }
+}
+
+/// What a stream says until its end, or as much of it as is read.
+fn gather(stream: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
+    let (said, gathered) = channel();
+    if let Some(mut stream) = stream {
+        thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let _ = stream.by_ref().take(MOST).read_to_end(&mut bytes);
+            let _ = said.send(bytes);
+            // One that says more is not held up, and not heard.
+            let _ = io::copy(&mut stream, &mut io::sink());
+        });
+    }
+    gathered
+}
+
+fn lock() -> MutexGuard<'static, Vec<u32>> {
+    LIVING.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,297 @@
+//! Where the API server is and who we are there, as a kubeconfig or a pod says it.
+
+use std::env::split_paths;
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use elect_api::remote::{Host, is_open};
+use elect_api::{Error, Finding};
+use hyper::Uri;
+use hyper::header::{HeaderName, HeaderValue};
+use serde_json::{Map, Value, json};
+
+use super::base64;
+use super::credentials::Login;
+use super::kubeconfig::{Entry, Kubeconfig, unfit};
+use super::pod;
+use super::proxy::Proxy;
+use super::tls::Tls;
+
+/// Where the API server is and who we are there, as found.
+pub(crate) struct Access {
+    pub(super) server: Server,
+    pub(super) login: Login,
+    /// Whom we act for, if that is another: headers of each request.
+    pub(super) acts_for: Vec<(HeaderName, HeaderValue)>,
+    pub(super) namespace: Option<String>,
+    pub(super) source: String,
+    /// The files that have our secrets.
+    pub(super) secrets: Vec<PathBuf>,
+}
+
+/// An API server, and the way to it.
+pub(super) struct Server {
+    pub(super) host: Host,
+    /// What all paths begin with: empty, or a path without a slash at its end.
+    pub(super) base: String,
+    /// `None` if it speaks HTTP in clear.
+    pub(super) tls: Option<Tls>,
+    pub(super) proxy: Option<Proxy>,
+}
+
+impl Access {
+    /// Looks for it: in the file `kubeconfig`, or else in the files of `KUBECONFIG`, in `~/.kube/config`, and in what
+    /// a pod has for its service account. `context` counts before the current one.
+    ///
+    /// # Errors
+    /// [`elect_api::ErrorKind::Denied`] if a file may not be read; `Unfit` if nothing is found, or what is found cannot be used.
+    pub(crate) fn find(
+        kubeconfig: Option<&Path>,
+        context: Option<&str>,
+        env: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, Error> {
+        Self::find_with(kubeconfig, context, &env, Path::new(pod::FOLDER))
+    }
+
+    /// The same, for a pod that has its service account in another folder.
+    pub(super) fn find_with(
+        kubeconfig: Option<&Path>,
+        context: Option<&str>,
+        env: &dyn Fn(&str) -> Option<String>,
+        pod: &Path,
+    ) -> Result<Self, Error> {
+        let variable = |name: &str| env(name).filter(|value| !value.is_empty());
+        let listed = variable("KUBECONFIG");
+        let home = variable("HOME").map(|home| Path::new(&home).join(".kube/config"));
+        let paths: Vec<PathBuf> = match (kubeconfig, &listed) {
+            (Some(path), _) => vec![path.to_owned()],
+            (None, Some(list)) => {
+                split_paths(list).filter(|path| path.as_os_str() != OsStr::new("")).collect()
+            }
+            (None, None) => home.into_iter().collect(),
+        };
+        let found = Kubeconfig::read(&paths)?;
+        let is_chosen = kubeconfig.is_some() || listed.is_some();
+        if found.has_files() && (is_chosen || context.is_some() || !found.is_empty()) {
+            return Self::of(&found, context, &variable);
+        }
+        let places: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+        let places = places.join(", ");
+        if is_chosen {
+            let what = if kubeconfig.is_some() { "the option kubeconfig" } else { "KUBECONFIG" };
+            return Err(unfit(format!("{what} names {places}, and no such file exists")));
+        }
+        match (pod::access(&variable, pod)?, context) {
+            (Some(access), None) => Ok(access),
+            (_, Some(context)) => Err(unfit(format!(
+                "there is no context {context:?}: there is no kubeconfig, neither in KUBECONFIG nor in {places}"
+            ))),
+            (None, None) => Err(unfit(format!(
+                "there is no way to an API server: KUBECONFIG is not set, {places} is not there, and this is no pod; \
+                 add kubeconfig=PATH to the URL"
+            ))),
+        }
+    }
+
+    fn of(
+        found: &Kubeconfig,
+        context: Option<&str>,
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, Error> {
+        let context = found.context(context)?;
+        let (cluster, user) = (found.cluster(context)?, found.user(context)?);
+        let (server, told) = server_of(cluster, user, env)?;
+        Ok(Self {
+            login: user.map_or(Ok(Login::Nobody), |user| Login::of(user, told))?,
+            acts_for: user.map_or_else(|| Ok(Vec::new()), acts_for)?,
+            namespace: context.text("namespace")?,
+            source: context.title(),
+            secrets: user.map_or_else(|| Ok(Vec::new()), secrets)?,
+            server,
+        })
+    }
+
+    /// The namespace of the context, or of the pod.
+    pub(crate) fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
+    }
+
+    /// Where the server is: `https://HOST:PORT[/PATH]`.
+    pub(crate) fn server(&self) -> String {
+        self.server.location()
+    }
+
+    /// Where all of that was found.
+    pub(crate) fn source(&self) -> String {
+        self.source.clone()
+    }
+
+    /// What is unsafe about it.
+    pub(crate) fn cautions(&self) -> Vec<Finding> {
+        let (location, source) = (self.server(), &self.source);
+        let blind = self.server.tls.as_ref().is_some_and(Tls::is_blind).then(|| {
+            Finding::warning(
+                format!("{location} may be anybody: insecure-skip-tls-verify is set in {source}"),
+                "name who vouches for it by certificate-authority, and remove insecure-skip-tls-verify",
+            )
+        });
+        let is_clear = self.server.tls.is_none() && !self.server.host.is_loopback();
+        let clear = is_clear.then(|| {
+            Finding::warning(
+                format!("all that is sent to {location} goes over the network unencrypted"),
+                format!("have the server of {source} begin with https://"),
+            )
+        });
+        let open = self.secrets.iter().filter(|path| is_open(path)).map(|path| {
+            let path = path.display();
+            let what = format!("everybody on this machine can read our credentials in {path}");
+            Finding::warning(what, format!("chmod o-r {path}"))
+        });
+        blind.into_iter().chain(clear).chain(open).collect()
+    }
+}
+
+impl Server {
+    /// Where it is, for people.
+    pub(super) fn location(&self) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}{}", self.host, self.base)
+    }
+}
+
+/// Where a server is, by its URL, which `whose` has: the machine, what all paths begin with, and whether it speaks TLS.
+///
+/// # Errors
+/// [`elect_api::ErrorKind::Unfit`] if it is none.
+pub(super) fn read_url(url: &str, whose: &str) -> Result<(Host, String, bool), Error> {
+    // Nothing is quoted that may be a password.
+    let wrong = |why: &str| {
+        unfit(format!(
+            "the server of {whose} {why}: write https://HOST:PORT or https://HOST:PORT/PATH"
+        ))
+    };
+    let uri: Uri = url.parse().map_err(|_| wrong("is no URL"))?;
+    let is_tls = match uri.scheme_str() {
+        Some("https") => true,
+        Some("http") => false,
+        _ => return Err(wrong("begins neither with https:// nor with http://")),
+    };
+    let authority = uri.authority().map_or("", |authority| authority.as_str());
+    if authority.contains('@') {
+        return Err(wrong("has a user in it"));
+    }
+    if uri.query().is_some() {
+        return Err(wrong("has a ? in it"));
+    }
+    let name = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+    let port = uri.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
+    Ok((Host { name, port }, uri.path().trim_end_matches('/').to_owned(), is_tls))
+}
+
+/// The server of a cluster, and what a plugin is told of it.
+fn server_of(
+    cluster: &Entry,
+    user: Option<&Entry>,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<(Server, Value), Error> {
+    let url = cluster.text("server")?.ok_or_else(|| cluster.wrong("has no server"))?;
+    let (host, base, is_tls) = read_url(&url, &cluster.title())?;
+    let is_blind = cluster.flag("insecure-skip-tls-verify")?;
+    let name = cluster.text("tls-server-name")?;
+    let proxy_url = cluster.text("proxy-url")?;
+    let authority = cluster.held("certificate-authority")?;
+    if is_blind && authority.is_some() {
+        let why = "has a certificate-authority and insecure-skip-tls-verify: remove one of them";
+        return Err(cluster.wrong(why));
+    }
+    let written = authority.as_ref().map(|held| Value::String(base64(&held.last())));
+    let mut told = Map::from_iter([("server".to_owned(), Value::String(url))]);
+    let mut tell = |key: &str, value: Option<Value>| {
+        told.extend(value.map(|value| (key.to_owned(), value)));
+    };
+    tell("tls-server-name", name.clone().map(Value::String));
+    tell("insecure-skip-tls-verify", is_blind.then_some(Value::Bool(true)));
+    tell("proxy-url", proxy_url.clone().map(Value::String));
+    tell("certificate-authority-data", written);
+    tell("config", extension(cluster));
+    let proxy = match proxy_url {
+        Some(url) => Some(Proxy::parse(&url, &format!("the proxy-url of {}", cluster.title()))?),
+        None => Proxy::of_environment(env, &host, is_tls)?,
+    };
+    let identity = match user {
+        Some(user) => match (user.held("client-certificate")?, user.held("client-key")?) {
+            (Some(certificate), Some(key)) => Some((certificate, key)),
+            (None, None) => None,
+            _ => return Err(user.wrong("needs both client-certificate and client-key")),
+        },
+        None => None,
+    };
+    let tls = is_tls.then(|| Tls::new(authority, identity, name, is_blind));
+    Ok((Server { host, base, tls, proxy }, Value::Object(told)))
+}
+
+/// What the cluster has for plugins.
+fn extension(cluster: &Entry) -> Option<Value> {
+    let extensions = cluster.value("extensions").as_array()?;
+    let ours = json!("client.authentication.k8s.io/exec");
+    let found = extensions.iter().find(|extension| extension.get("name") == Some(&ours))?;
+    found.get("extension").cloned()
+}
+
+/// The headers by which a user acts for another.
+fn acts_for(user: &Entry) -> Result<Vec<(HeaderName, HeaderValue)>, Error> {
+    let mut headers = Vec::new();
+    let mut add = |name: &str, value: &str, key: &str| {
+        let odd = || user.wrong(&format!("has a {key} that no header may have"));
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| odd())?;
+        headers.push((name, HeaderValue::from_str(value).map_err(|_| odd())?));
+        Ok::<(), Error>(())
+    };
+    let name = user.text("as")?;
+    if let Some(name) = &name {
+        add("impersonate-user", name, "as")?;
+    }
+    if let Some(uid) = user.text("as-uid")? {
+        add("impersonate-uid", &uid, "as-uid")?;
+    }
+    for group in user.texts("as-groups")? {
+        add("impersonate-group", &group, "as-groups")?;
+    }
+    if let Some(extra) = user.part("as-user-extra") {
+        for key in extra.keys() {
+            for value in extra.texts(&key)? {
+                add(&format!("impersonate-extra-{}", escape(&key)), &value, "as-user-extra")?;
+            }
+        }
+    }
+    if name.is_none() && !headers.is_empty() {
+        return Err(user.wrong("has as-uid, as-groups or as-user-extra, which require as"));
+    }
+    Ok(headers)
+}
+
+/// A name as a part of a header's name, as client-go writes it.
+fn escape(key: &str) -> String {
+    let mut escaped = String::new();
+    for byte in key.bytes() {
+        if byte.is_ascii_alphanumeric() || b"!#$&'*+-.^_`|~".contains(&byte) {
+            escaped.push(byte.into());
+        } else {
+            let _ = write!(escaped, "%{byte:02X}");
+        }
+    }
+    escaped
+}
+
+/// The files that have secrets of a user.
+fn secrets(user: &Entry) -> Result<Vec<PathBuf>, Error> {
+    let written_out = ["token", "password", "client-key-data"];
+    let is_here = written_out.iter().any(|key| !user.value(key).is_null());
+    let files = [user.path("tokenFile")?, user.path("client-key")?];
+    Ok(is_here
+        .then(|| user.file().to_owned())
+        .into_iter()
+        .chain(files.into_iter().flatten())
+        .collect())
+}

@@ -1,0 +1,310 @@
+//! Kubeconfig files, read and merged as kubectl does it: the first file that names a thing wins, and a path is beside
+//! the file that names it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use elect_api::{Error, ErrorKind};
+use serde_json::Value;
+
+use super::held::Held;
+
+/// What the files have together.
+#[derive(Default)]
+pub(super) struct Kubeconfig {
+    /// The files that were found.
+    files: Vec<PathBuf>,
+    clusters: Vec<Entry>,
+    users: Vec<Entry>,
+    contexts: Vec<Entry>,
+    current: Option<String>,
+}
+
+/// A context, a cluster or a user.
+pub(super) struct Entry {
+    what: &'static str,
+    name: String,
+    file: PathBuf,
+    body: Value,
+}
+
+impl Kubeconfig {
+    /// Reads these files, and leaves out those that do not exist.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Denied`] if one may not be read; `Unfit` if it is no kubeconfig.
+    pub(super) fn read(paths: &[PathBuf]) -> Result<Self, Error> {
+        let mut merged = Self::default();
+        for path in paths {
+            match elect_api::path::read(path) {
+                Ok(bytes) => merged.add(path, &bytes)?,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(unreadable("the kubeconfig", path, error)),
+            }
+        }
+        Ok(merged)
+    }
+
+    /// Adds what no file before this one has named.
+    fn add(&mut self, path: &Path, bytes: &[u8]) -> Result<(), Error> {
+        self.files.push(path.to_owned());
+        let text = String::from_utf8_lossy(bytes);
+        let mut body = parse(&text).map_err(|why| wrong(path, "is no kubeconfig").because(why))?;
+        if !body.is_object() && !body.is_null() {
+            return Err(wrong(path, "is no kubeconfig: it has no keys"));
+        }
+        let Self { clusters, users, contexts, current, .. } = self;
+        for (known, list, what) in [
+            (clusters, "clusters", "cluster"),
+            (users, "users", "user"),
+            (contexts, "contexts", "context"),
+        ] {
+            for entry in entries(&mut body, path, list, what)? {
+                if known.iter().all(|other| other.name != entry.name) {
+                    known.push(entry);
+                }
+            }
+        }
+        let named = text_in(&body, "current-context").map_err(|why| wrong(path, &why))?;
+        *current = current.take().or(named);
+        Ok(())
+    }
+
+    /// The files that were found.
+    pub(super) fn files(&self) -> String {
+        let files: Vec<_> = self.files.iter().map(|path| path.display().to_string()).collect();
+        files.join(", ")
+    }
+
+    /// Whether a file was found.
+    pub(super) const fn has_files(&self) -> bool {
+        !self.files.is_empty()
+    }
+
+    /// Whether nothing was found that a connection could be made of.
+    pub(super) fn is_empty(&self) -> bool {
+        self.contexts.is_empty() && self.clusters.is_empty() && self.current.is_none()
+    }
+
+    /// The context that was asked for, or else the current one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unfit`], with the names that there are.
+    pub(super) fn context(&self, name: Option<&str>) -> Result<&Entry, Error> {
+        match name.or(self.current.as_deref()) {
+            Some(name) => self.named(&self.contexts, "context", name),
+            None => Err(unfit(format!(
+                "{} names no current-context: add context=NAME to the URL, or run kubectl config use-context NAME{}",
+                self.files(),
+                known(&self.contexts)
+            ))),
+        }
+    }
+
+    /// The cluster of a context.
+    ///
+    /// # Errors
+    /// As [`Kubeconfig::context`].
+    pub(super) fn cluster(&self, context: &Entry) -> Result<&Entry, Error> {
+        let name = context.text("cluster")?;
+        let name = name.ok_or_else(|| context.wrong("names no cluster"))?;
+        self.named(&self.clusters, "cluster", &name)
+    }
+
+    /// The user of a context; `None` if it names none.
+    ///
+    /// # Errors
+    /// As [`Kubeconfig::context`].
+    pub(super) fn user(&self, context: &Entry) -> Result<Option<&Entry>, Error> {
+        context.text("user")?.map(|name| self.named(&self.users, "user", &name)).transpose()
+    }
+
+    fn named<'a>(&self, list: &'a [Entry], what: &str, name: &str) -> Result<&'a Entry, Error> {
+        list.iter().find(|entry| entry.name == name).ok_or_else(|| {
+            let files = self.files();
+            unfit(format!("there is no {what} {name:?} in {files}{}", known(list)))
+        })
+    }
+}
+
+impl Entry {
+    /// What an entry is called in messages.
+    pub(super) fn title(&self) -> String {
+        format!("the {} {} of {}", self.what, self.name, self.file.display())
+    }
+
+    /// The file that it is in.
+    pub(super) fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// A part of it that is an entry of its own, with the same name; `None` if it is not there.
+    pub(super) fn part(&self, key: &str) -> Option<Self> {
+        let body = self.body.get(key).filter(|body| !body.is_null())?.clone();
+        let (name, file) = (self.name.clone(), self.file.clone());
+        Some(Self { what: self.what, name, file, body })
+    }
+
+    /// Its keys.
+    pub(super) fn keys(&self) -> Vec<String> {
+        self.body.as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect()
+    }
+
+    /// What is at a key, whatever it is.
+    pub(super) fn value(&self, key: &str) -> &Value {
+        self.body.get(key).unwrap_or(&Value::Null)
+    }
+
+    /// The text at a key; `None` if it is missing or empty.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unfit`] if it is no text.
+    pub(super) fn text(&self, key: &str) -> Result<Option<String>, Error> {
+        text_in(&self.body, key).map_err(|why| self.wrong(&why))
+    }
+
+    /// What is at a key that is a matter of yes or no.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unfit`] if it is neither.
+    pub(super) fn flag(&self, key: &str) -> Result<bool, Error> {
+        match self.value(key) {
+            Value::Null => Ok(false),
+            Value::Bool(flag) => Ok(*flag),
+            _ => Err(self.wrong(&format!("has a {key} that is neither true nor false"))),
+        }
+    }
+
+    /// The texts of a list.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unfit`] if it is no list of texts.
+    pub(super) fn texts(&self, key: &str) -> Result<Vec<String>, Error> {
+        let list = texts_of(self.value(key));
+        list.ok_or_else(|| self.wrong(&format!("has {key} that are no list of texts: quote them")))
+    }
+
+    /// The path at a key, beside the file.
+    ///
+    /// # Errors
+    /// As [`Entry::text`].
+    pub(super) fn path(&self, key: &str) -> Result<Option<PathBuf>, Error> {
+        Ok(self.text(key)?.map(|path| self.beside(&path)))
+    }
+
+    /// A path as this file means it.
+    pub(super) fn beside(&self, path: &str) -> PathBuf {
+        self.file.parent().unwrap_or(Path::new("")).join(path)
+    }
+
+    /// What is written out at `KEY-data` in base64, or else is in the file at the key.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unfit`] or `Denied` if it cannot be had.
+    pub(super) fn held(&self, key: &str) -> Result<Option<Held>, Error> {
+        let data_key = format!("{key}-data");
+        if let Some(data) = self.text(&data_key)? {
+            let data: String = data.split_ascii_whitespace().collect();
+            let bytes = BASE64.decode(data);
+            let bytes =
+                bytes.map_err(|_| self.wrong(&format!("has {data_key} that is no base64")))?;
+            return Ok(Some(Held::fixed(bytes, &self.file)));
+        }
+        let path = self.path(key)?;
+        path.map(|path| Held::file(&format!("the {key} of {}", self.title()), path)).transpose()
+    }
+
+    /// That something of it is wrong.
+    pub(super) fn wrong(&self, why: &str) -> Error {
+        unfit(format!("{} {why}", self.title()))
+    }
+}
+
+/// What a text in YAML or JSON says.
+///
+/// # Errors
+/// Why it says nothing; nothing of the text is quoted, as there may be a secret in it.
+pub(super) fn parse(text: &str) -> Result<Value, String> {
+    if text.trim().is_empty() {
+        return Ok(Value::Null);
+    }
+    // JSON may be indented by tabs, and YAML may not.
+    if let Ok(value) = serde_json::from_str(text) {
+        return Ok(value);
+    }
+    serde_yaml::from_str(text).map_err(|error| {
+        let place = error.location().map_or_else(String::new, |location| {
+            format!(" in line {}, column {}", location.line(), location.column())
+        });
+        format!("it is no YAML{place}")
+    })
+}
+
+/// The text at a key; `None` if it is missing or empty.
+///
+/// # Errors
+/// What is wrong with it, as the end of a sentence.
+pub(super) fn text_in(value: &Value, key: &str) -> Result<Option<String>, String> {
+    match value.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone()).filter(|text| !text.is_empty())),
+        Some(_) => Err(format!("has a {key} that is no text: put it in quotes")),
+    }
+}
+
+/// The texts of a list that may be missing; `None` if it is anything else.
+pub(super) fn texts_of(list: &Value) -> Option<Vec<String>> {
+    match list {
+        Value::Null => Some(Vec::new()),
+        Value::Array(list) => list.iter().map(|text| text.as_str().map(str::to_owned)).collect(),
+        _ => None,
+    }
+}
+
+/// A file that cannot be read.
+pub(super) fn unreadable(what: &str, path: &Path, error: io::Error) -> Error {
+    let kind = match error.kind() {
+        io::ErrorKind::PermissionDenied => ErrorKind::Denied,
+        _ => ErrorKind::Unfit,
+    };
+    Error::new(kind, format!("cannot read {what}, {}", path.display())).because(error)
+}
+
+fn entries(
+    body: &mut Value,
+    path: &Path,
+    list: &str,
+    what: &'static str,
+) -> Result<Vec<Entry>, Error> {
+    let list = match body.get_mut(list).map(Value::take) {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Array(list)) => list,
+        Some(_) => return Err(wrong(path, &format!("has {list} that are no list"))),
+    };
+    let entry = |mut entry: Value| {
+        let name = text_in(&entry, "name").map_err(|why| wrong(path, &why))?;
+        let name = name.ok_or_else(|| wrong(path, &format!("has a {what} without a name")))?;
+        let body = entry.get_mut(what).map(Value::take).unwrap_or_default();
+        Ok(Entry { what, name, file: path.to_owned(), body })
+    };
+    list.into_iter().map(entry).collect()
+}
+
+/// The names that there are, as the end of a message.
+fn known(list: &[Entry]) -> String {
+    let names: Vec<_> = list.iter().map(|entry| entry.name.as_str()).collect();
+    if names.is_empty() {
+        return "; it has none".to_owned();
+    }
+    format!("; there are: {}", names.join(", "))
+}
+
+fn wrong(path: &Path, why: &str) -> Error {
+    unfit(format!("{} {why}", path.display()))
+}
+
+pub(super) fn unfit(what: String) -> Error {
+    Error::new(ErrorKind::Unfit, what)
+}

@@ -1,0 +1,285 @@
+//! Exec plugins: programs that print who we are, as client-go runs them.
+//!
+//! A plugin runs on a thread of its own, and goes on whatever becomes of the request that needed it: what it says is for
+//! the next one. There is never more than one at once. It is a [helper](elect_api::helpers): it belongs to no command.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use elect_api::helpers::{self, Said};
+use elect_api::text::{WORDS, clean};
+use elect_api::{Error, stamp};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::credentials::{Pass, bearer};
+use super::kubeconfig::{Entry, parse, text_in};
+
+/// The interfaces between us and a plugin that we know.
+const VERSIONS: [&str; 2] =
+    ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"];
+/// How long before their end credentials are renewed.
+const BEFORE: Duration = Duration::from_secs(60);
+/// The longest that a plugin may run.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// A plugin, and what it said last.
+pub(super) struct Plugin {
+    how: Arc<How>,
+    state: watch::Sender<State>,
+}
+
+#[derive(Default)]
+struct State {
+    is_running: bool,
+    /// What it said last.
+    kept: Option<Kept>,
+    /// Why the last run said nothing of use.
+    failure: Option<String>,
+}
+
+#[derive(Clone)]
+struct Kept {
+    pass: Pass,
+    /// Until when that is good, in milliseconds since 1970, as the plugin says.
+    until: Option<u64>,
+}
+
+/// How a plugin is run.
+struct How {
+    command: PathBuf,
+    args: Vec<String>,
+    env: Vec<(String, String)>,
+    version: String,
+    hint: Option<String>,
+    /// What it is told.
+    info: String,
+}
+
+impl Plugin {
+    /// That of the entry `exec` of a user. It is told `cluster`, if it wants to know.
+    ///
+    /// # Errors
+    /// [`elect_api::ErrorKind::Unfit`] if it cannot be run as it is meant to.
+    pub(super) fn new(exec: &Entry, cluster: Value) -> Result<Self, Error> {
+        let needed = |key: &str| {
+            exec.text(key)?.ok_or_else(|| exec.wrong(&format!("has an exec without {key}")))
+        };
+        let version = needed("apiVersion")?;
+        if !VERSIONS.contains(&version.as_str()) {
+            let known = VERSIONS.join(" or ");
+            return Err(exec.wrong(&format!(
+                "has an exec of apiVersion {version:?}: update the plugin, and write {known}"
+            )));
+        }
+        match exec.text("interactiveMode")?.as_deref() {
+            None | Some("Never" | "IfAvailable") => {}
+            Some("Always") => {
+                return Err(exec.wrong(
+                    "has an exec of interactiveMode Always, and elect has no terminal for it: log in by a user that \
+                     needs none",
+                ));
+            }
+            Some(mode) => {
+                return Err(exec.wrong(&format!("has an exec of unknown interactiveMode {mode:?}")));
+            }
+        }
+        let command = needed("command")?;
+        let mut spec = json!({"interactive": false});
+        if exec.flag("provideClusterInfo")? {
+            spec["cluster"] = cluster;
+        }
+        let info = json!({"kind": "ExecCredential", "apiVersion": version, "spec": spec});
+        let how = How {
+            // As in a shell, a bare name is looked for in PATH.
+            command: if command.contains('/') { exec.beside(&command) } else { command.into() },
+            args: exec.texts("args")?,
+            env: variables(exec)?,
+            version,
+            hint: exec.text("installHint")?,
+            info: info.to_string(),
+        };
+        Ok(Self { how: Arc::new(how), state: watch::Sender::default() })
+    }
+
+    /// What it is called.
+    pub(super) fn name(&self) -> String {
+        self.how.command.display().to_string()
+    }
+
+    /// What the next request shows.
+    ///
+    /// # Errors
+    /// What came of the plugin.
+    ///
+    /// # Cancellation
+    /// The plugin goes on.
+    pub(super) async fn pass(&self) -> Result<Pass, String> {
+        if let Some(pass) = self.known() {
+            return Ok(pass);
+        }
+        let mut state = self.state.subscribe();
+        self.start();
+        let ended = state.wait_for(|state| !state.is_running).await;
+        let state = ended.map_err(|_| "the plugin is gone".to_owned())?;
+        match (&state.failure, &state.kept) {
+            (None, Some(kept)) => Ok(kept.pass.clone()),
+            (failure, _) => {
+                Err(failure.clone().unwrap_or_else(|| "the plugin said nothing".into()))
+            }
+        }
+    }
+
+    /// What was said before, if it is still good. It is renewed in time.
+    fn known(&self) -> Option<Pass> {
+        let Kept { pass, until } = self.state.borrow().kept.clone()?;
+        let Some(until) = until else { return Some(pass) };
+        let left = Duration::from_millis(until.saturating_sub(stamp::display()));
+        if left <= BEFORE {
+            self.start();
+        }
+        (!left.is_zero()).then_some(pass)
+    }
+
+    /// Has the plugin run, unless it does.
+    fn start(&self) {
+        let is_first =
+            self.state.send_if_modified(|state| !std::mem::replace(&mut state.is_running, true));
+        if !is_first {
+            return;
+        }
+        let (how, state) = (Arc::clone(&self.how), self.state.clone());
+        let run = move || {
+            let outcome = how.run();
+            state.send_modify(|state| state.ended(outcome));
+        };
+        let thread = std::thread::Builder::new().name("plugin".into()).spawn(run);
+        if let Err(error) = thread {
+            let why = format!("cannot start a thread for a plugin: {error}");
+            self.state.send_modify(|state| state.ended(Err(why)));
+        }
+    }
+
+    /// What was said is not good any more.
+    pub(super) fn doubt(&self) {
+        self.state.send_modify(|state| state.kept = None);
+    }
+}
+
+impl State {
+    fn ended(&mut self, outcome: Result<Kept, String>) {
+        self.is_running = false;
+        match outcome {
+            Ok(kept) => (self.kept, self.failure) = (Some(kept), None),
+            Err(why) => self.failure = Some(why),
+        }
+    }
+}
+
+impl How {
+    /// Runs the plugin to its end.
+    fn run(&self) -> Result<Kept, String> {
+        let mut command = Command::new(&self.command);
+        command.args(&self.args).envs(self.env.iter().map(|(name, value)| (name, value)));
+        command.env("KUBERNETES_EXEC_INFO", &self.info).stdin(Stdio::null());
+        let name = self.command.display();
+        let said = helpers::run(&mut command, LONGEST).map_err(|error| {
+            let hint =
+                self.hint.as_deref().filter(|_| error.kind() == std::io::ErrorKind::NotFound);
+            let hint =
+                hint.map_or_else(String::new, |hint| format!("; {}", clean(hint.into(), WORDS)));
+            format!("cannot run the plugin {name}: {error}{hint}")
+        })?;
+        self.read(&said).map_err(|why| {
+            let errors = String::from_utf8_lossy(&said.errors);
+            let last = errors.lines().map(str::trim).rfind(|line| !line.is_empty());
+            let last = last.map_or_else(String::new, |line| {
+                format!("; its last words: {}", clean(line.to_owned(), WORDS))
+            });
+            format!("the plugin {name} {why}{last}")
+        })
+    }
+
+    /// What it said.
+    fn read(&self, said: &Said) -> Result<Kept, String> {
+        if said.is_overdue {
+            return Err(format!("did not end within {} s, and was killed", LONGEST.as_secs()));
+        }
+        // Where another reaps our children it is not known how they ended: then what it printed counts.
+        if let Some(status) = said.status.filter(|status| !status.success()) {
+            return Err(format!("failed: {status}"));
+        }
+        let text = String::from_utf8_lossy(&said.output);
+        let answer = parse(&text).map_err(|_| "printed no credentials".to_owned())?;
+        let version = text_in(&answer, "apiVersion")?;
+        if version.as_deref() != Some(&self.version) {
+            let version = version.map_or("nothing".into(), |version| clean(version, WORDS));
+            let wanted = &self.version;
+            return Err(format!(
+                "printed credentials of {version}, and the kubeconfig says {wanted}"
+            ));
+        }
+        let status = answer.get("status").unwrap_or(&Value::Null);
+        let identity =
+            match (text_in(status, "clientCertificateData")?, text_in(status, "clientKeyData")?) {
+                (Some(certificate), Some(key)) => {
+                    Some(Arc::new((certificate.into_bytes(), key.into_bytes())))
+                }
+                (None, None) => None,
+                _ => return Err("printed a certificate without its key, or a key alone".into()),
+            };
+        let token = text_in(status, "token")?;
+        if token.is_none() && identity.is_none() {
+            return Err("printed neither a token nor a certificate".into());
+        }
+        let odd = || "printed a token that no header may have".to_owned();
+        let authorization =
+            token.map(|token| bearer(token.as_bytes()).ok_or_else(odd)).transpose()?;
+        let until = text_in(status, "expirationTimestamp")?;
+        let until = until.map(|time| {
+            millis(&time).ok_or_else(|| format!("printed a time {time:?} that is none"))
+        });
+        Ok(Kept { pass: Pass { authorization, identity }, until: until.transpose()? })
+    }
+}
+
+/// The variables of an exec.
+fn variables(exec: &Entry) -> Result<Vec<(String, String)>, Error> {
+    let odd = || exec.wrong("has an exec whose env is no list of name and value");
+    let list = match exec.value("env") {
+        Value::Null => return Ok(Vec::new()),
+        Value::Array(list) => list,
+        _ => return Err(odd()),
+    };
+    let text = |pair: &Value, key| text_in(pair, key).map_err(|_| odd());
+    list.iter()
+        .map(|pair| {
+            let name = text(pair, "name")?.ok_or_else(odd)?;
+            Ok((name, text(pair, "value")?.unwrap_or_default()))
+        })
+        .collect()
+}
+
+/// A time of RFC 3339, in milliseconds since 1970. `humantime` knows no offset but Z.
+fn millis(text: &str) -> Option<u64> {
+    let split = text.rfind(['+', '-', 'Z', 'z']).filter(|&at| at >= "2026-01-01T00:00:00".len())?;
+    let (local, offset) = text.split_at(split);
+    let local = humantime::parse_rfc3339(&format!("{local}Z")).ok()?;
+    let local = local.duration_since(std::time::UNIX_EPOCH).ok()?;
+    let moved = match offset.get(1..)?.split_once(':') {
+        Some((hours, minutes)) => {
+            let minutes = hours.parse::<u64>().ok()? * 60 + minutes.parse::<u64>().ok()?;
+            let offset_by = Duration::from_secs(minutes * 60);
+            if offset.starts_with('-') {
+                local.checked_add(offset_by)?
+            } else {
+                local.checked_sub(offset_by)?
+            }
+        }
+        None if offset.eq_ignore_ascii_case("z") => local,
+        None => return None,
+    };
+    u64::try_from(moved.as_millis()).ok()
+}

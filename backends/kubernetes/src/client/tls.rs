@@ -1,0 +1,325 @@
+//! TLS to an API server: who vouches for it, who we are, and what is wrong if it does not work.
+
+use std::error::Error as StdError;
+use std::fmt::Write as _;
+use std::io;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use elect_api::Error;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{
+    AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore,
+    SignatureScheme,
+};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use super::held::Held;
+use super::kubeconfig::unfit;
+
+/// A certificate and its key, in PEM.
+pub(super) type Identity = (Vec<u8>, Vec<u8>);
+
+/// How we speak TLS with an API server.
+pub(super) struct Tls {
+    /// Who vouches for it; `None` for those of the system.
+    authority: Option<Held>,
+    /// Our certificate and its key.
+    identity: Option<(Held, Held)>,
+    /// The name of its certificate, if that is not the one of its URL.
+    name: Option<String>,
+    is_blind: bool,
+    made: Mutex<Option<Made>>,
+}
+
+/// What was made last, and of what.
+struct Made {
+    authority: Option<Vec<u8>>,
+    identity: Option<Identity>,
+    config: Arc<ClientConfig>,
+}
+
+impl Tls {
+    pub(super) fn new(
+        authority: Option<Held>,
+        identity: Option<(Held, Held)>,
+        name: Option<String>,
+        is_blind: bool,
+    ) -> Self {
+        Self { authority, identity, name, is_blind, made: Mutex::default() }
+    }
+
+    /// Whether anybody may be the server.
+    pub(super) const fn is_blind(&self) -> bool {
+        self.is_blind
+    }
+
+    /// Looks whether what was read can be used. Those of the system who vouch for servers are left for later.
+    ///
+    /// # Errors
+    /// [`elect_api::ErrorKind::Unfit`], with the file that is wrong.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        if let Some(authority) = &self.authority {
+            let path = authority.path().display();
+            roots(&authority.last()).map_err(|why| {
+                unfit(format!("there is no certificate-authority in {path}: {why}"))
+            })?;
+        }
+        if let Some((certificate, key)) = &self.identity {
+            let paths = (certificate.path().display(), key.path().display());
+            let wrong = |why| {
+                let (certificate, key) = paths;
+                unfit(format!(
+                    "our client certificate in {certificate}, or its key in {key}, is no good: {why}"
+                ))
+            };
+            identify(&(certificate.last(), key.last())).map_err(wrong)?;
+        }
+        Ok(())
+    }
+
+    /// Speaks TLS over a connection to `host`, by the files as they are now. A plugin's `identity` counts before ours.
+    ///
+    /// # Errors
+    /// What went wrong, in words.
+    pub(super) async fn connect<S>(
+        &self,
+        stream: S,
+        host: &str,
+        identity: Option<&Identity>,
+    ) -> Result<TlsStream<S>, String>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let config = self.config(identity).await?;
+        let name = self.name.as_deref().unwrap_or(host);
+        let expected = ServerName::try_from(name.to_owned());
+        let expected = expected.map_err(|_| format!("no certificate can be for {name:?}"))?;
+        TlsConnector::from(config).connect(expected, stream).await.map_err(|error| {
+            // What was replaced meanwhile is taken up by the next attempt.
+            self.authority.iter().for_each(Held::doubt);
+            self.identity.iter().for_each(|(certificate, key)| {
+                certificate.doubt();
+                key.doubt();
+            });
+            self.words(&error, name)
+        })
+    }
+
+    /// Made anew only where a file has changed.
+    async fn config(&self, identity: Option<&Identity>) -> Result<Arc<ClientConfig>, String> {
+        let authority = match &self.authority {
+            Some(authority) => Some(authority.current().await),
+            None => None,
+        };
+        let identity = match (identity, &self.identity) {
+            (Some(identity), _) => Some(identity.clone()),
+            (None, Some((certificate, key))) => {
+                Some((certificate.current().await, key.current().await))
+            }
+            (None, None) => None,
+        };
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(made) = &*made
+            && made.authority == authority
+            && made.identity == identity
+        {
+            return Ok(Arc::clone(&made.config));
+        }
+        let roots = || authority.as_deref().map_or_else(system, |bytes| roots(bytes).map(Arc::new));
+        let verifier = if self.is_blind { Ok(None) } else { roots().map(Some) };
+        let config = Arc::new(configure(verifier?, identity.as_ref())?);
+        *made = Some(Made { authority, identity, config: Arc::clone(&config) });
+        Ok(config)
+    }
+
+    /// What went wrong with a server that should have this name.
+    fn words(&self, error: &io::Error, name: &str) -> String {
+        let Some(cause) = rustls_error(error) else { return error.to_string() };
+        let rustls::Error::InvalidCertificate(cause) = cause else { return explain(cause) };
+        let authority = self.authority.as_ref().map_or_else(
+            || "this system's authorities".to_owned(),
+            |authority| format!("the authority in {}", authority.path().display()),
+        );
+        match cause {
+            CertificateError::UnknownIssuer => format!(
+                "its certificate is not signed by {authority}: it is another server, or certificate-authority has to \
+                 name who signed it"
+            ),
+            CertificateError::NotValidForName => format!("its certificate is not for {name}"),
+            CertificateError::NotValidForNameContext { presented, .. } => {
+                let names = presented.join(", ");
+                format!(
+                    "its certificate is not for {name} but for {names}: it is another server, or the kubeconfig needs \
+                     a tls-server-name"
+                )
+            }
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+                "its certificate has expired, or this machine's clock is wrong".to_owned()
+            }
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+                "its certificate is not valid yet, or this machine's clock is wrong".to_owned()
+            }
+            other => format!("its certificate is no good: {other}"),
+        }
+    }
+}
+
+/// TLS to a proxy, for which those of the system vouch.
+///
+/// # Errors
+/// What went wrong, in words.
+pub(super) async fn connect_to_proxy<S>(stream: S, host: &str) -> Result<TlsStream<S>, String>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    Tls::new(None, None, None, false).connect(stream, host, None).await
+}
+
+/// The words of an error and its causes, those about TLS in ours.
+pub(super) fn chain_of(error: &(dyn StdError + 'static)) -> String {
+    let mut text = String::new();
+    for error in std::iter::successors(Some(error), |&error| error.source()) {
+        if let Some(cause) = error.downcast_ref::<io::Error>().and_then(rustls_error) {
+            let _ = write!(text, "{}{}", if text.is_empty() { "" } else { ": " }, explain(cause));
+            break;
+        }
+        let words = error.to_string();
+        // Wrappers repeat what they wrap.
+        if !text.ends_with(&words) {
+            let _ = write!(text, "{}{words}", if text.is_empty() { "" } else { ": " });
+        }
+    }
+    text
+}
+
+fn rustls_error(error: &io::Error) -> Option<&rustls::Error> {
+    error.get_ref()?.downcast_ref()
+}
+
+fn explain(error: &rustls::Error) -> String {
+    match error {
+        rustls::Error::AlertReceived(
+            AlertDescription::CertificateRequired
+            | AlertDescription::BadCertificate
+            | AlertDescription::CertificateExpired
+            | AlertDescription::CertificateRevoked
+            | AlertDescription::CertificateUnknown
+            | AlertDescription::UnknownCA,
+        ) => format!("it does not take our client certificate ({error})"),
+        rustls::Error::InvalidMessage(_) => {
+            "it does not speak TLS: is it http:// instead of https://?".into()
+        }
+        other => other.to_string(),
+    }
+}
+
+fn configure(
+    roots: Option<Arc<RootCertStore>>,
+    identity: Option<&Identity>,
+) -> Result<ClientConfig, String> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let verifier: Arc<dyn ServerCertVerifier> = match roots {
+        None => Arc::new(Blind(Arc::clone(&provider))),
+        Some(roots) => {
+            let builder = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider));
+            builder.build().map_err(|error| error.to_string())?
+        }
+    };
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier);
+    let Some(identity) = identity else { return Ok(builder.with_no_client_auth()) };
+    let (chain, key) = identify(identity)?;
+    builder
+        .with_client_auth_cert(chain, key)
+        .map_err(|error| format!("our client certificate is no good: {error}"))
+}
+
+fn identify(
+    (certificate, key): &Identity,
+) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), String> {
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificate).collect();
+    let chain = chain.map_err(|error| format!("our client certificate: {error}"))?;
+    if chain.is_empty() {
+        return Err("our client certificate is not in PEM form".into());
+    }
+    let key = PrivateKeyDer::from_pem_slice(key);
+    Ok((chain, key.map_err(|error| format!("the key of our client certificate: {error}"))?))
+}
+
+/// Those of a file in PEM who vouch for servers.
+fn roots(pem: &[u8]) -> Result<RootCertStore, String> {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(pem) {
+        let certificate = certificate.map_err(|error| error.to_string())?;
+        roots.add(certificate).map_err(|error| error.to_string())?;
+    }
+    if roots.is_empty() { Err("it is not in PEM form".into()) } else { Ok(roots) }
+}
+
+/// Those of the system, read once.
+fn system() -> Result<Arc<RootCertStore>, String> {
+    static SYSTEM: OnceLock<Arc<RootCertStore>> = OnceLock::new();
+    let roots = SYSTEM.get_or_init(|| {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        Arc::new(roots)
+    });
+    if roots.is_empty() {
+        return Err(
+            "this system has no certificate authorities: install ca-certificates, or name a \
+                    certificate-authority"
+                .into(),
+        );
+    }
+    Ok(Arc::clone(roots))
+}
+
+/// For `insecure-skip-tls-verify`.
+#[derive(Debug)]
+struct Blind(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Blind {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let known = &self.0.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, known)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let known = &self.0.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, known)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

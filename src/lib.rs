@@ -15,7 +15,7 @@
 //! # let folder = tempfile::tempdir()?;
 //! # let url = &format!("file://{}", folder.path().display());
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
-//! let campaign = Campaign::new(url, "report")?; // or "etcd://a,b,c", or "zk://a,b,c"
+//! let campaign = Campaign::new(url, "report")?; // or "etcd://a,b,c", "zk://a,b,c", "kubernetes:"
 //! let leadership = campaign.lead().await?;
 //! let validity = leadership.validity();
 //! let report = async { /* one await after another, with the token where others write, too */ };
@@ -39,7 +39,7 @@
 //!   threads asks before each step whether more time [remains](Validity::remaining) than the step takes.
 //! - **A resource that others write, too, gets the [token](Leadership::token)**, and refuses a smaller one than it has
 //!   seen. A process can be stopped between any check and the write behind it.
-//! - **A store is a feature**: `etcd`, `file` and `zookeeper`, all of them by default.
+//! - **A store is a feature**: `etcd`, `file`, `kubernetes` and `zookeeper`, all of them by default.
 //! - **Renewals need nothing of the program's**: a thread of elect's own makes them. Any executor will do.
 //!
 //! A whole program:

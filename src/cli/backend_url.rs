@@ -14,8 +14,8 @@ const SECRET_WORDS: &[&str] = &["pass", "secret", "token", "key", "auth", "crede
 pub(super) const STORES: &str = "\
 Store that keeps elections
 
-file:///DIR is the disk of this machine. etcd://HOST,HOST and zk://HOST,HOST are stores for many machines; \
-etcd+tls:// and zk+tls:// are the same with TLS.";
+file:///DIR is the disk of this machine. etcd://HOST,HOST, zk://HOST,HOST and kubernetes:///NAMESPACE are stores \
+for many machines; etcd+tls:// and zk+tls:// are the same with TLS.";
 
 /// The URL of a store. It may hold a password, so neither `Display` nor `Debug` shows all of it:
 /// userinfo and the values of secret parameters are left out.
@@ -72,6 +72,8 @@ impl BackendUrl {
     pub fn for_others(&self, location: &str) -> Self {
         let (head, query) = self.0.split_at(self.0.find('?').unwrap_or(self.0.len()));
         match head.split_once(':') {
+            // It says what the query says, too, where it has one.
+            Some((_, "" | "//")) if location.contains('?') => Self(location.to_owned()),
             Some((_, "" | "//")) => Self(format!("{location}{query}")),
             _ => self.without_password(),
         }

@@ -204,7 +204,7 @@ impl ConfigError {
                 Some("write etcd://HOST for etcd, zk://HOST for ZooKeeper")
             }
             Self::NoScheme(_) | Self::UnknownScheme { .. } => {
-                Some("write file:///DIR, etcd://HOST or zk://HOST")
+                Some("write file:///DIR, etcd://HOST, zk://HOST or kubernetes:///NAMESPACE")
             }
             Self::Timeless { .. } => Some(
                 "remove the flag or its variable; its key belongs in the profiles of other stores",

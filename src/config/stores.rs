@@ -13,6 +13,10 @@ const STORES: &[(&str, Connect)] = &[
     ("etcd", elect_etcd::connect),
     #[cfg(feature = "etcd")]
     ("etcd+tls", elect_etcd::connect),
+    #[cfg(feature = "kubernetes")]
+    ("kubernetes", elect_kubernetes::connect),
+    #[cfg(feature = "kubernetes")]
+    ("k8s", elect_kubernetes::connect),
     #[cfg(feature = "zookeeper")]
     ("zk", elect_zookeeper::connect),
     #[cfg(feature = "zookeeper")]

@@ -35,7 +35,7 @@ pub struct Campaign {
 }
 
 impl Campaign {
-    /// A campaign in this election of the store at `url`: `file:///DIR`, `etcd://HOST,...` or `zk://HOST,...`, as
+    /// A campaign in this election of the store at `url`: `file:///DIR`, `etcd://HOST,...`, `zk://HOST,...` or `kubernetes:///NAMESPACE`, as
     /// `elect run -b` takes it, with the same variables for credentials. An election's name is
     /// made of 1 to 128 letters, digits and `. _ - @ : + =`, as `elect run -e` takes it.
     ///

@@ -67,6 +67,8 @@ const STORES: &[Topic] = &[
     Topic { name: "file", text: elect_file::MANUAL },
     #[cfg(feature = "etcd")]
     Topic { name: "etcd", text: elect_etcd::MANUAL },
+    #[cfg(feature = "kubernetes")]
+    Topic { name: "kubernetes-store", text: elect_kubernetes::MANUAL },
     #[cfg(feature = "zookeeper")]
     Topic { name: "zookeeper", text: elect_zookeeper::MANUAL },
 ];

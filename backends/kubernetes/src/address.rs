@@ -1,0 +1,122 @@
+//! What a URL of this store says.
+
+use std::path::PathBuf;
+
+use elect_api::remote::Url;
+use elect_api::{Error, ErrorKind, Order};
+
+/// The options that a URL may have.
+const OPTIONS: &[&str] = &["context", "kubeconfig", "order"];
+
+/// `kubernetes:///NAMESPACE?OPTION=VALUE&...`; no file is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Address {
+    /// `None` for that of the context, or of the pod.
+    pub(crate) namespace: Option<String>,
+    /// `None` for those that kubectl would read, or for the pod's account.
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// `None` for the one that the files name.
+    pub(crate) context: Option<String>,
+    /// Whether those who wait have Leases of their own.
+    pub(crate) order: Order,
+}
+
+impl Address {
+    /// Reads a URL.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unfit`] with words that name the part that is wrong.
+    pub(crate) fn parse(text: &str) -> Result<Self, Error> {
+        let (scheme, rest) = text.split_once(':').unwrap_or((text, ""));
+        let rest = rest.strip_prefix("//").unwrap_or(rest);
+        let end = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (host, rest) = rest.split_at(end);
+        if !host.is_empty() {
+            return Err(unfit(format!(
+                "{scheme}:// names no server, the kubeconfig file does: write {scheme}:///NAMESPACE, or \
+                 {scheme}:///NAMESPACE?context=CONTEXT"
+            )));
+        }
+        // Options and escapes are as in any other URL; those have a host.
+        let url = Url::parse(&format!("{scheme}://none{rest}"), 443, OPTIONS)?;
+        let namespace = url.path.trim_matches('/');
+        let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if !namespace.chars().all(is_name) || namespace.len() > 63 {
+            return Err(unfit(format!(
+                "{namespace:?} is no namespace: its name has lower-case letters, digits and hyphens; \
+                 write {scheme}:///NAMESPACE, and the election with -e NAME"
+            )));
+        }
+        let option = |name| url.option(name).filter(|value| !value.is_empty());
+        Ok(Self {
+            namespace: Some(namespace.to_owned()).filter(|name| !name.is_empty()),
+            kubeconfig: option("kubeconfig").map(PathBuf::from),
+            context: option("context").map(str::to_owned),
+            order: match url.option("order") {
+                None | Some("queue") => Order::Queue,
+                Some("race") => Order::Race,
+                Some(other) => {
+                    return Err(unfit(format!("the option order is queue or race, not {other:?}")));
+                }
+            },
+        })
+    }
+
+    /// The same for people, with the namespace that is meant.
+    pub(crate) fn location(&self, namespace: &str) -> String {
+        let order = (self.order == Order::Race).then(|| "order=race".to_owned());
+        let context = self.context.as_ref().map(|context| format!("context={context}"));
+        // Others may stand in another folder.
+        let whole = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        let kubeconfig = self.kubeconfig.as_ref().map(whole);
+        let kubeconfig = kubeconfig.map(|path| format!("kubeconfig={}", path.display()));
+        let options: Vec<String> = [context, kubeconfig, order].into_iter().flatten().collect();
+        let mark = if options.is_empty() { "" } else { "?" };
+        format!("{}:///{namespace}{mark}{}", crate::SCHEME, options.join("&"))
+    }
+}
+
+fn unfit(what: String) -> Error {
+    Error::new(ErrorKind::Unfit, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Address, String> {
+        Address::parse(text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_left_out_is_that_of_the_context() {
+        let bare =
+            Address { namespace: None, kubeconfig: None, context: None, order: Order::Queue };
+        for text in ["kubernetes:", "k8s://", "kubernetes:///", "kubernetes:///?order=queue"] {
+            assert_eq!(parse(text), Ok(bare.clone()), "{text}");
+        }
+        let all = parse("k8s:///jobs?context=prod&kubeconfig=%2Fetc%2Fkube&order=race");
+        let expected = Address {
+            namespace: Some("jobs".into()),
+            kubeconfig: Some("/etc/kube".into()),
+            context: Some("prod".into()),
+            order: Order::Race,
+        };
+        assert_eq!(all, Ok(expected));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (text, why) in [
+            ("kubernetes://prod/jobs", "context=CONTEXT"),
+            ("kubernetes://prod", "the kubeconfig file does"),
+            ("kubernetes:///jobs/nightly", "the election with -e NAME"),
+            ("kubernetes:///Jobs", "lower-case"),
+            ("kubernetes:///jobs?order=random", "queue or race"),
+            ("kubernetes:///jobs?namespace=x", "it may have context, kubeconfig, order"),
+        ] {
+            let said = parse(text).expect_err(text);
+            assert!(said.contains(why), "{text}: {said}");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What an answer of the API server means for an election.
+
+use std::fmt;
+
+use elect_api::{Error, ErrorKind};
+
+use crate::client::Failure;
+
+/// What was asked of the API server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Get,
+    List,
+    Watch,
+    Create,
+    Update,
+    Delete,
+}
+
+impl Verb {
+    /// As a Role has it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::List => "list",
+            Self::Watch => "watch",
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Delete => "delete",
+        }
+    }
+
+    /// Whether something may come of it although no answer does.
+    const fn writes(self) -> bool {
+        matches!(self, Self::Create | Self::Update | Self::Delete)
+    }
+}
+
+/// What was tried, in words.
+pub(crate) struct Attempt<'a> {
+    pub(crate) verb: Verb,
+    /// The name of a Lease, or words for several.
+    pub(crate) what: &'a str,
+    pub(crate) namespace: &'a str,
+    /// The API server.
+    pub(crate) server: &'a str,
+    /// Whose credentials we have.
+    pub(crate) source: &'a str,
+    /// Whether it has ever answered as it should: then refused credentials may be those that are about to be renewed.
+    pub(crate) has_answered: bool,
+}
+
+impl Attempt<'_> {
+    /// Why nothing came of it.
+    pub(crate) fn error(&self, failure: Failure) -> Error {
+        let Self { verb, what, namespace, server, .. } = self;
+        let tried = format!(
+            "cannot {} the Lease {what} in the namespace {namespace} at {server}",
+            verb.name()
+        );
+        match failure {
+            Failure::Unreachable(why) => Error::new(ErrorKind::Unreachable, tried).because(why),
+            Failure::Denied(why) => Error::new(self.credentials(), tried).because(why),
+            Failure::Unknown(why) => Error::new(self.unknown(), tried).because(why),
+            Failure::Refused { status, message, reason, retry_after } => {
+                let said = Said { status, reason: &reason, message: &message };
+                let kind = self.kind(status);
+                let error = Error::new(kind, tried).because(said.to_string());
+                match (self.way_out(status), retry_after) {
+                    (Some(way_out), _) => error.and(way_out),
+                    (None, Some(after)) => {
+                        error.and(format!("it asks for {} s of patience", after.as_secs()))
+                    }
+                    (None, None) => error,
+                }
+            }
+        }
+    }
+
+    fn kind(&self, status: u16) -> ErrorKind {
+        match status {
+            401 => self.credentials(),
+            403 => ErrorKind::Denied,
+            // Nothing is done for a request that comes when too many are under way.
+            429 => ErrorKind::Unreachable,
+            // It may have been done: the API server had no answer of its own store in time.
+            408 | 500..=599 => self.unknown(),
+            _ => ErrorKind::Unfit,
+        }
+    }
+
+    fn credentials(&self) -> ErrorKind {
+        if self.has_answered { ErrorKind::Unreachable } else { ErrorKind::Denied }
+    }
+
+    fn unknown(&self) -> ErrorKind {
+        if self.verb.writes() { ErrorKind::Ambiguous } else { ErrorKind::Unreachable }
+    }
+
+    fn way_out(&self, status: u16) -> Option<String> {
+        let (verb, namespace) = (self.verb.name(), self.namespace);
+        match status {
+            401 => Some(format!("it does not take the credentials of {}", self.source)),
+            403 => Some(format!(
+                "the Role in {namespace} lacks the verb {verb} on leases in coordination.k8s.io: see elect \
+                 help kubernetes"
+            )),
+            404 if self.verb == Verb::Create => Some(format!(
+                "there is no namespace {namespace}: kubectl create namespace {namespace}"
+            )),
+            _ => None,
+        }
+    }
+}
+
+/// What the API server said.
+struct Said<'a> {
+    status: u16,
+    reason: &'a str,
+    message: &'a str,
+}
+
+impl fmt::Display for Said<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { status, reason, message } = self;
+        write!(f, "the API server answered {status}")?;
+        if !reason.is_empty() {
+            write!(f, " {reason}")?;
+        }
+        if message.is_empty() { Ok(()) } else { write!(f, ": {message}") }
+    }
+}

@@ -1,0 +1,130 @@
+//! How the API server is, and what we may do there.
+
+use std::time::Duration;
+
+use elect_api::{
+    Answer, Called, Clock, Endpoint, Error, ErrorKind, Examination, Finding, Grants, middle,
+};
+use hyper::Method;
+use serde_json::{Value, json};
+
+use crate::client::Failure;
+use crate::error::Verb;
+use crate::leases::Api;
+
+/// For one answer.
+const LIMIT: Duration = Duration::from_secs(6);
+/// How often it is asked.
+const QUESTIONS: usize = 5;
+/// An API server that takes longer than this is not asked again.
+const LONG: Duration = Duration::from_secs(1);
+
+/// What a candidate needs where those who wait have Leases of their own.
+const QUEUE: &[Verb] =
+    &[Verb::Get, Verb::List, Verb::Watch, Verb::Create, Verb::Update, Verb::Delete];
+/// What a candidate needs of the Leases of its election where they do not.
+const RACE: &[Verb] = &[Verb::Get, Verb::Watch, Verb::Create, Verb::Update];
+
+pub(crate) async fn examine(
+    api: &Api,
+    is_queue: bool,
+    least_ttl: Duration,
+    clock: &Clock,
+) -> Examination {
+    let answer = visit(api, clock).await;
+    let findings = match &answer {
+        Ok(_) => rights(api, if is_queue { QUEUE } else { RACE }).await,
+        Err(_) => Vec::new(),
+    };
+    let endpoint = Endpoint { address: api.server.clone(), answer };
+    let grants = Grants { least: Some(least_ttl), greatest: None };
+    Examination { endpoints: vec![endpoint], grants, findings, ..Examination::default() }
+}
+
+async fn visit(api: &Api, clock: &Clock) -> Result<Answer, Error> {
+    let (mut spans, mut version) = (Vec::new(), None);
+    // The first one connects.
+    while spans.len() <= QUESTIONS && spans.last().is_none_or(|span| *span < LONG) {
+        let sent = clock();
+        match api.client.call(Method::GET, "/version", None, LIMIT).await {
+            Ok(answer) => version = answer["gitVersion"].as_str().map(str::to_owned),
+            Err(failure) if spans.is_empty() => return Err(unheard(api, failure)),
+            Err(_) => break,
+        }
+        spans.push(clock().since(sent));
+    }
+    if spans.len() > 1 {
+        spans.remove(0);
+    }
+    Ok(Answer { round_trip: middle(spans), version, role: None, store: Called::Untold })
+}
+
+fn unheard(api: &Api, failure: Failure) -> Error {
+    let (kind, why) = match failure {
+        Failure::Unreachable(why) | Failure::Unknown(why) => (ErrorKind::Unreachable, why),
+        Failure::Denied(why) => (ErrorKind::Denied, why),
+        Failure::Refused { status, message, .. } => {
+            let kind = if matches!(status, 401 | 403) {
+                ErrorKind::Denied
+            } else {
+                ErrorKind::Unreachable
+            };
+            (kind, format!("it answered {status} {message}"))
+        }
+    };
+    Error::new(kind, format!("the API server at {} does not answer as it should", api.server))
+        .because(why)
+}
+
+/// What we lack of what a candidate needs.
+async fn rights(api: &Api, needed: &[Verb]) -> Vec<Finding> {
+    let (mut missing, mut findings) = (Vec::new(), Vec::new());
+    for verb in needed {
+        match may(api, *verb).await {
+            Ok(true) => {}
+            Ok(false) => missing.push(verb.name()),
+            Err(failure) => {
+                let error = unheard(api, failure);
+                let what = format!(
+                    "what we may do in the namespace {} is not known: {error}",
+                    api.namespace
+                );
+                findings.push(Finding::warning(what, "ask again, or try elect selftest"));
+                break;
+            }
+        }
+    }
+    if !missing.is_empty() {
+        findings.push(lacking(&missing.join(", "), &api.namespace, needed == RACE));
+    }
+    findings
+}
+
+fn lacking(verbs: &str, namespace: &str, may_be_named: bool) -> Finding {
+    let what = format!("the Role lacks {verbs} on leases in the namespace {namespace}");
+    if may_be_named {
+        let way_out = "that is well if the Role names the Leases of your elections, NAME and NAME.data: \
+                       elect help kubernetes-store shows one";
+        return Finding::warning(what, way_out);
+    }
+    let way_out = format!(
+        "add to the Role: apiGroups [coordination.k8s.io], resources [leases], verbs [{verbs}]; elect help kubernetes-store shows all of it"
+    );
+    Finding::error(what, way_out)
+}
+
+async fn may(api: &Api, verb: Verb) -> Result<bool, Failure> {
+    let review = json!({
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": {
+            "namespace": api.namespace,
+            "verb": verb.name(),
+            "group": "coordination.k8s.io",
+            "resource": "leases",
+        }},
+    });
+    let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    let answer: Value = api.client.call(Method::POST, path, Some(&review), LIMIT).await?;
+    Ok(answer["status"]["allowed"].as_bool() == Some(true))
+}

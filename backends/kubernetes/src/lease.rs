@@ -1,0 +1,438 @@
+//! Documents as Leases: the spec is what client-go writes and reads, ours is in an annotation.
+//!
+//! Other programs put our annotations back as they found them. So what we keep there says of which holder it was
+//! written, and the spec decides who holds the Lease: where another holds it than we wrote, or the same one anew, it
+//! is a program other than elect. What we keep of the election itself, such as orders and the history, still stands.
+//!
+//! client-go sees a renewal by a spec that has changed, to the second. So we change the spec with each renewal, and with
+//! nothing else.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use elect_api::{Candidate, Error, ErrorKind};
+use elect_record::{Document, Holder, Name, Record, Stored, Waiter};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// Where a record is kept.
+const RECORD: &str = "elect/record";
+/// Where a waiter is kept.
+const WAITER: &str = "elect/waiter";
+/// Where fences and values are kept.
+const DATA: &str = "elect/data";
+/// The label by which record and waiters are listed.
+pub(crate) const ELECTION: &str = "elect/election";
+/// The most that Kubernetes takes of all annotations of an object, in bytes.
+const LONGEST: usize = 256 << 10;
+/// For how long a Lease is held whose holder does not say: longer than any that client-go has by itself.
+const UNTOLD: Duration = Duration::from_secs(60);
+/// client-go counts whole seconds, and takes two renewals in one second for one.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A record as it is kept in the annotation.
+#[derive(Default, Serialize, Deserialize)]
+struct Kept {
+    record: Record,
+    /// The spec that was written with it.
+    spec: Tenure,
+}
+
+/// Who holds a Lease, as its spec says, and how often that has changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Tenure {
+    holder: String,
+    transitions: u64,
+}
+
+impl Tenure {
+    fn of(lease: &Value) -> Self {
+        Self {
+            holder: holder(lease).to_owned(),
+            transitions: spec(lease, "leaseTransitions").as_u64().unwrap_or_default(),
+        }
+    }
+}
+
+/// The version of a Lease.
+///
+/// # Errors
+/// [`ErrorKind::Unfit`] if it is no number.
+pub(crate) fn version(object: &Value) -> Result<u64, Error> {
+    let said = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
+    said.parse().ok().filter(|version| *version > 0).ok_or_else(|| {
+        let what = format!(
+            "the API server has a resourceVersion that is no number, {said:?}: tokens could not be told apart"
+        );
+        Error::new(ErrorKind::Unfit, what)
+    })
+}
+
+/// The name of a Lease.
+pub(crate) fn name(lease: &Value) -> &str {
+    lease["metadata"]["name"].as_str().unwrap_or_default()
+}
+
+/// Who holds a Lease; empty if nobody does.
+pub(crate) fn holder(lease: &Value) -> &str {
+    spec(lease, "holderIdentity").as_str().unwrap_or_default()
+}
+
+/// The document that a Lease is, which has this name in its election.
+///
+/// # Errors
+/// [`ErrorKind::Unfit`] if it is damaged, or Kubernetes itself decides who holds it.
+pub(crate) fn document(name: Name, lease: &Value) -> Result<Stored, Error> {
+    let document = match name {
+        Name::Record => Document::Record(record(lease)?),
+        Name::Waiter(_) => Document::Waiter(whole(lease, WAITER)?),
+        Name::Data => Document::Data(whole(lease, DATA)?),
+    };
+    Ok(Stored { version: version(lease)?, document })
+}
+
+/// The record that a Lease is.
+///
+/// # Errors
+/// As [`document`].
+pub(crate) fn record(lease: &Value) -> Result<Record, Error> {
+    let is_set = |field| !matches!(spec(lease, field), Value::Null);
+    if is_set("strategy") || is_set("preferredHolder") {
+        let what = format!(
+            "the Lease {} is under coordinated leader election: Kubernetes names its holders itself; \
+             use another name",
+            name(lease)
+        );
+        return Err(Error::new(ErrorKind::Unfit, what));
+    }
+    let Kept { mut record, spec } = kept(lease, RECORD)?.unwrap_or_default();
+    let (was, is) = (spec, Tenure::of(lease));
+    let passed = is.transitions.saturating_sub(was.transitions);
+    if is == was {
+        // A holder that is not ours is in the spec alone.
+        record.holder = match record.holder.take() {
+            _ if is.holder.is_empty() => None,
+            Some(holder) => Some(holder),
+            None => Some(foreign(lease, &is.holder)),
+        };
+    } else {
+        record.last = record.holder.take().map(|holder| holder.nonce).or(record.last);
+        record.token = record.token.saturating_add(passed);
+        if !is.holder.is_empty() {
+            record.token = record.token.saturating_add(u64::from(passed == 0));
+            record.entered = true;
+            record.holder = Some(foreign(lease, &is.holder));
+        }
+    }
+    Ok(record)
+}
+
+/// A program other than elect that holds a Lease.
+fn foreign(lease: &Value, identity: &str) -> Holder {
+    let mut beat = DefaultHasher::new();
+    lease["spec"].to_string().hash(&mut beat);
+    let ttl = spec(lease, "leaseDurationSeconds").as_u64().map_or(UNTOLD, Duration::from_secs);
+    let since = time(spec(lease, "acquireTime")).unwrap_or(UNIX_EPOCH);
+    Holder {
+        nonce: 0,
+        beat: beat.finish(),
+        ttl: millis(ttl),
+        candidate: Candidate::foreign(identity),
+        joined: millis(since.duration_since(UNIX_EPOCH).unwrap_or_default()),
+        since: millis(since.duration_since(UNIX_EPOCH).unwrap_or_default()),
+        arrival: 0,
+    }
+}
+
+/// The waiter that a Lease is; `None` if it is damaged, or none.
+pub(crate) fn waiter(lease: &Value) -> Option<Waiter> {
+    whole(lease, WAITER).ok()
+}
+
+/// What a Lease with this name and label says after a document was written, in place of the one that was there.
+///
+/// # Errors
+/// [`ErrorKind::Unfit`] if it is too long.
+pub(crate) fn written(
+    before: Option<&Value>,
+    name: &str,
+    label: &str,
+    document: &Document,
+    now: SystemTime,
+) -> Result<Value, Error> {
+    let mut lease = before.cloned().unwrap_or_else(|| {
+        json!({
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": name},
+            "spec": {"holderIdentity": "", "leaseTransitions": 0},
+        })
+    });
+    let (key, text) = match document {
+        Document::Record(record) => {
+            let was = before.map(self::record).transpose()?;
+            hold(&mut lease, was.as_ref(), record, now);
+            let holder = record.holder.clone().filter(|holder| holder.nonce != 0);
+            let record = Record { holder, ..record.clone() };
+            (RECORD, text(&Kept { record, spec: Tenure::of(&lease) }))
+        }
+        Document::Waiter(waiter) => {
+            renew(&mut lease, &waiter.candidate.id, waiter.ttl(), now);
+            (WAITER, text(waiter))
+        }
+        Document::Data(data) => (DATA, text(data)),
+    };
+    if !matches!(document, Document::Data(_)) {
+        lease["metadata"]["labels"][ELECTION] = label.into();
+    }
+    lease["metadata"]["annotations"][key] = text.into();
+    let annotations = lease["metadata"]["annotations"].as_object().into_iter().flatten();
+    let length: usize =
+        annotations.map(|(key, text)| key.len() + text.as_str().map_or(0, str::len)).sum();
+    if length > LONGEST {
+        let what = format!(
+            "what {name} is to keep has {length} bytes: Kubernetes takes {LONGEST} of the annotations of a Lease"
+        );
+        return Err(Error::new(ErrorKind::Unfit, what));
+    }
+    Ok(lease)
+}
+
+/// Has the spec say who holds it. It stays as it is but for another holder, and for a renewal.
+fn hold(lease: &mut Value, before: Option<&Record>, record: &Record, now: SystemTime) {
+    let held = before.and_then(|before| before.holder.as_ref());
+    let is_one = |holder: &Holder| {
+        held.is_some_and(|held| {
+            held.nonce == holder.nonce && held.candidate.id == holder.candidate.id
+        })
+    };
+    let Tenure { transitions, .. } = Tenure::of(lease);
+    match &record.holder {
+        Some(holder) if is_one(holder) => {
+            let is_renewed =
+                held.is_some_and(|held| held.beat != holder.beat || held.ttl != holder.ttl);
+            if is_renewed && holder.nonce != 0 {
+                renew(lease, &holder.candidate.id, holder.ttl(), now);
+            }
+        }
+        Some(holder) => {
+            renew(lease, &holder.candidate.id, holder.ttl(), now);
+            let ever = transitions > 0 || before.is_some_and(|before| before.entered);
+            acquire(lease, transitions.saturating_add(u64::from(ever)));
+        }
+        // As client-go does it.
+        None if held.is_some() || before.is_none() => {
+            renew(lease, "", SECOND, now);
+            acquire(lease, transitions);
+        }
+        None => {}
+    }
+}
+
+fn renew(lease: &mut Value, holder: &str, ttl: Duration, now: SystemTime) {
+    let last = time(spec(lease, "renewTime")).and_then(|last| last.checked_add(SECOND));
+    let now = last.map_or(now, |least| now.max(least));
+    let seconds = ttl.as_secs() + u64::from(ttl.subsec_nanos() > 0);
+    let spec = &mut lease["spec"];
+    spec["holderIdentity"] = holder.into();
+    spec["leaseDurationSeconds"] = seconds.into();
+    spec["renewTime"] = humantime::format_rfc3339_micros(now).to_string().into();
+}
+
+fn acquire(lease: &mut Value, transitions: u64) {
+    lease["spec"]["acquireTime"] = spec(lease, "renewTime").clone();
+    lease["spec"]["leaseTransitions"] = transitions.into();
+}
+
+fn spec<'a>(lease: &'a Value, field: &str) -> &'a Value {
+    &lease["spec"][field]
+}
+
+fn time(value: &Value) -> Option<SystemTime> {
+    humantime::parse_rfc3339(value.as_str()?).ok()
+}
+
+fn kept<T: DeserializeOwned>(lease: &Value, key: &str) -> Result<Option<T>, Error> {
+    let Some(text) = lease["metadata"]["annotations"][key].as_str() else { return Ok(None) };
+    serde_json::from_str(text).map(Some).map_err(|error| damaged(lease, key, &error))
+}
+
+fn whole<T: DeserializeOwned>(lease: &Value, key: &str) -> Result<T, Error> {
+    kept(lease, key)?.ok_or_else(|| damaged(lease, key, &"it is missing"))
+}
+
+fn damaged(lease: &Value, key: &str, why: &dyn std::fmt::Display) -> Error {
+    let what = format!("the annotation {key} of the Lease {} is damaged: {why}", name(lease));
+    Error::new(ErrorKind::Unfit, what)
+}
+
+fn text(document: &impl Serialize) -> String {
+    // Nothing in a document has keys that are no strings, which is all that JSON may refuse.
+    serde_json::to_string(document).unwrap_or_default()
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TTL: u64 = 14_500;
+
+    fn at(second: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(1_800_000_000 + second)
+    }
+
+    fn holder(id: &str, nonce: u64, beat: u64) -> Holder {
+        let candidate = Candidate { host: "h".into(), ..Candidate::foreign(id) };
+        Holder { nonce, beat, ttl: TTL, candidate, joined: 1, since: 2, arrival: 3 }
+    }
+
+    /// What the API server has after a record was written in place of another.
+    fn write(before: Option<&Value>, record: &Record, second: u64) -> Value {
+        let document = Document::Record(record.clone());
+        let mut lease =
+            written(before, "jobs", "jobs", &document, at(second)).expect("a short record");
+        lease["metadata"]["resourceVersion"] = (100 + second).to_string().into();
+        lease["metadata"]["uid"] = "u".into();
+        lease
+    }
+
+    fn read(lease: &Value) -> Record {
+        record(lease).expect("a record")
+    }
+
+    /// The spec, its times as seconds.
+    fn shown(lease: &Value) -> (String, u64, u64, u64, u64) {
+        let seconds = |field| {
+            let time = time(spec(lease, field)).expect("a time");
+            time.duration_since(at(0)).map_or(0, |since| since.as_secs())
+        };
+        let Tenure { holder, transitions } = Tenure::of(lease);
+        let ttl = spec(lease, "leaseDurationSeconds").as_u64().unwrap_or_default();
+        (holder, ttl, seconds("acquireTime"), seconds("renewTime"), transitions)
+    }
+
+    /// As client-go takes a Lease: it puts back what it found, with another spec.
+    fn taken(lease: &Value, who: &str, second: u64) -> Value {
+        let mut lease = lease.clone();
+        let transitions = Tenure::of(&lease).transitions + 1;
+        let now = humantime::format_rfc3339_micros(at(second)).to_string();
+        lease["spec"] = json!({"holderIdentity": who, "leaseDurationSeconds": 15, "acquireTime": now,
+            "renewTime": now, "leaseTransitions": transitions});
+        lease["metadata"]["resourceVersion"] = (100 + second).to_string().into();
+        lease
+    }
+
+    #[test]
+    fn the_spec_is_as_client_go_has_it() {
+        let vacant = write(None, &Record::default(), 0);
+        assert_eq!(shown(&vacant), (String::new(), 1, 0, 0, 0));
+        assert_eq!(vacant["spec"]["renewTime"], "2027-01-15T08:00:00.000000Z");
+        let mut record = Record { holder: Some(holder("a", 5, 1)), ..Record::default() };
+        let led = write(Some(&vacant), &record, 10);
+        assert_eq!(shown(&led), ("a".into(), 15, 10, 10, 0));
+        record.entered = true;
+        record.holder = Some(holder("a", 5, 2));
+        let renewed = write(Some(&led), &record, 12);
+        assert_eq!(shown(&renewed), ("a".into(), 15, 10, 12, 0));
+        // Orders are no renewal; client-go would take them for one.
+        let control = serde_json::from_str(r#"{"version":3,"bytes":"{}"}"#).expect("a text");
+        record.control = Some(control);
+        let asked = write(Some(&renewed), &record, 14);
+        assert_eq!(asked["spec"], renewed["spec"]);
+        record.holder = None;
+        let left = write(Some(&asked), &record, 16);
+        assert_eq!(shown(&left), (String::new(), 1, 16, 16, 0));
+        record.holder = Some(holder("a", 6, 1));
+        let again = write(Some(&left), &record, 18);
+        assert_eq!(shown(&again), ("a".into(), 15, 18, 18, 1));
+        assert_eq!(read(&again), record);
+        assert_eq!(again["metadata"]["labels"][ELECTION], "jobs");
+    }
+
+    #[test]
+    fn no_two_renewals_are_in_one_second() {
+        let mut record = Record { holder: Some(holder("a", 5, 1)), ..Record::default() };
+        let mut lease = write(None, &record, 7);
+        for beat in 2..5 {
+            record.holder = Some(holder("a", 5, beat));
+            // The clock stands, or was set back.
+            lease = write(Some(&lease), &record, 7 - beat);
+            assert_eq!(shown(&lease).3, 6 + beat);
+        }
+    }
+
+    #[test]
+    fn another_program_may_hold_it() {
+        let record = Record {
+            token: 9,
+            holder: Some(holder("a", 5, 1)),
+            entered: true,
+            ..Record::default()
+        };
+        let ours = write(None, &record, 0);
+        let theirs = taken(&ours, "go", 20);
+        let found = read(&theirs);
+        let them = found.holder.as_ref().expect("a holder");
+        assert_eq!((them.nonce, them.ttl, them.candidate.id.as_str()), (0, 15_000, "go"));
+        assert_eq!((found.token, found.last, them.candidate.is_foreign()), (10, Some(5), true));
+        // Asked twice it is the same leadership, renewed it is another beat, and what we write changes neither.
+        let mut renewed = theirs.clone();
+        renewed["spec"]["renewTime"] = "2027-01-15T08:00:22.000000Z".into();
+        let later = read(&renewed);
+        let them_later = later.holder.as_ref().expect("a holder");
+        assert_eq!(later.token, 10);
+        assert_ne!(them_later.beat, them.beat);
+        let asked = write(Some(&renewed), &Record { has_data: true, ..later.clone() }, 30);
+        assert_eq!(asked["spec"], renewed["spec"]);
+        assert_eq!(read(&asked), Record { has_data: true, ..later.clone() });
+        // It gives it up, and we take it.
+        let mut released = taken(&asked, "", 40);
+        released["spec"]["leaseTransitions"] = renewed["spec"]["leaseTransitions"].clone();
+        let vacant = read(&released);
+        assert_eq!((vacant.holder.clone(), vacant.token, vacant.last), (None, 10, Some(5)));
+        let back = Record { token: 141, holder: Some(holder("a", 6, 1)), ..vacant };
+        let back = write(Some(&released), &back, 50);
+        assert_eq!(shown(&back).4, 2);
+        assert_eq!(read(&back).holder.map(|holder| holder.nonce), Some(6));
+    }
+
+    #[test]
+    fn a_lease_that_only_other_programs_know_is_read_and_shared() {
+        let fresh = json!({"metadata": {"name": "jobs", "resourceVersion": "7"}, "spec": {}});
+        assert_eq!(read(&fresh), Record::default());
+        let theirs = taken(&fresh, "go", 1);
+        let found = read(&theirs);
+        assert_eq!((found.token, found.entered), (1, true));
+        let mut untold = theirs.clone();
+        untold["spec"]["leaseDurationSeconds"] = Value::Null;
+        assert_eq!(read(&untold).holder.map(|holder| holder.ttl()), Some(UNTOLD));
+        let evicted = write(Some(&theirs), &Record { holder: None, ..found }, 3);
+        assert_eq!(shown(&evicted), (String::new(), 1, 3, 3, 1));
+    }
+
+    #[test]
+    fn what_is_damaged_or_decided_by_kubernetes_is_refused() {
+        let lease = write(None, &Record::default(), 0);
+        let refused = |change: &dyn Fn(&mut Value)| {
+            let mut lease = lease.clone();
+            change(&mut lease);
+            document(Name::Record, &lease).map_err(|error| error.to_string()).expect_err("refused")
+        };
+        let said = refused(&|lease| lease["spec"]["strategy"] = "OldestEmulationVersion".into());
+        assert!(said.contains("coordinated leader election"), "{said}");
+        let said = refused(&|lease| lease["metadata"]["annotations"][RECORD] = "{".into());
+        assert!(said.contains("elect/record of the Lease jobs is damaged"), "{said}");
+        let said = refused(&|lease| lease["metadata"]["resourceVersion"] = "x7".into());
+        assert!(said.contains("no number, \"x7\""), "{said}");
+        assert!(waiter(&lease).is_none() && document(Name::Data, &lease).is_err());
+        let text = format!(r#"{{"version":3,"bytes":"{}"}}"#, "x".repeat(LONGEST));
+        let long = Record { once: serde_json::from_str(&text).ok(), ..Record::default() };
+        let error = written(Some(&lease), "jobs", "jobs", &Document::Record(long), at(1));
+        assert!(error.expect_err("too long").to_string().contains("Kubernetes takes 262144"));
+    }
+}

@@ -1,0 +1,362 @@
+//! The Leases of a namespace as [`Documents`].
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use elect_api::{Cadence, Clock, ElectionName, Error, Examination, Lease, Order, Profile, stamp};
+use elect_record::{
+    Document, Documents, IsNews, Listed, Listing, Name, Purpose, Record, Removed, Stored, Swapped,
+};
+use hyper::Method;
+use serde_json::{Value, json};
+
+use crate::address::Address;
+use crate::client::{Access, Client, Failure};
+use crate::error::{Attempt, Verb};
+use crate::events::Events;
+use crate::watch::{Selector, Watches};
+use crate::{SCHEME, examine, lease, name};
+
+/// The longest that any request takes, for callers who do not look at the time themselves.
+const LIMIT: Duration = Duration::from_secs(10);
+/// client-go counts whole seconds, and we renew six times in a lease.
+const LEAST_TTL: Duration = Duration::from_secs(6);
+/// How many Leases a list has at most before it is continued.
+const PAGE: usize = 500;
+/// So many Leases are remembered as they were seen last.
+const REMEMBERED: usize = 64;
+
+/// The Leases of a namespace.
+pub(crate) struct Leases {
+    api: Arc<Api>,
+    profile: Profile,
+    /// Each as it was read or written last: to write one is to send all of it.
+    seen: Mutex<HashMap<String, Value>>,
+    watches: Watches,
+    events: Events,
+}
+
+/// An API server, and a namespace there.
+pub(crate) struct Api {
+    pub(crate) client: Client,
+    pub(crate) server: String,
+    /// Whose credentials we have.
+    source: String,
+    pub(crate) namespace: String,
+    has_answered: AtomicBool,
+}
+
+impl Leases {
+    pub(crate) fn new(address: &Address, access: Access) -> Result<Self, Error> {
+        let namespace = address.namespace.clone().or_else(|| access.namespace().map(str::to_owned));
+        let namespace = namespace.unwrap_or_else(|| "default".to_owned());
+        let timed = Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8 });
+        let location = address.location(&namespace);
+        let mut profile = Profile::new(SCHEME, location, timed, address.order);
+        profile.cautions = access.cautions();
+        let (server, source) = (access.server(), access.source());
+        let client = Client::new(access)?;
+        let api = Arc::new(Api {
+            client,
+            server,
+            source,
+            namespace,
+            has_answered: AtomicBool::new(false),
+        });
+        let (watches, events) = (Watches::new(Arc::clone(&api)), Events::new(Arc::clone(&api)));
+        Ok(Self { api, profile, seen: Mutex::default(), watches, events })
+    }
+
+    /// Remembers a Lease, unless a newer one is remembered.
+    fn see(&self, found: &Value) -> Result<u64, Error> {
+        let version = lease::version(found)?;
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = lease::name(found);
+        let is_older = |other: &Value| lease::version(other).is_ok_and(|other| other > version);
+        if seen.get(name).is_some_and(is_older) {
+            return Ok(version);
+        }
+        if seen.len() >= REMEMBERED {
+            seen.clear();
+        }
+        seen.insert(name.to_owned(), found.clone());
+        Ok(version)
+    }
+
+    async fn get(&self, name: &str) -> Result<Option<Value>, Error> {
+        match self.api.ask(Verb::Get, Method::GET, name, "", None).await? {
+            Ok(found) => Ok(Some(found)),
+            Err(404) => Ok(None),
+            Err(status) => Err(self.api.odd(Verb::Get, name, status)),
+        }
+    }
+
+    /// The Lease with this version, as others may have written to it too; `None` if it has another one.
+    async fn with_version(&self, name: &str, version: u64) -> Result<Option<Value>, Error> {
+        let has_it = |found: &Value| lease::version(found).is_ok_and(|known| known == version);
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+        if let Some(seen) = seen.filter(has_it) {
+            return Ok(Some(seen));
+        }
+        Ok(self.get(name).await?.filter(has_it))
+    }
+}
+
+impl Api {
+    pub(crate) fn path(&self, name: &str, query: &str) -> String {
+        let namespace = &self.namespace;
+        let slash = if name.is_empty() { "" } else { "/" };
+        let mark = if query.is_empty() { "" } else { "?" };
+        format!(
+            "/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases{slash}{name}{mark}{query}"
+        )
+    }
+
+    /// Asks for a Lease, or for all. What the API server refuses because of what is there, or is not, is no error.
+    pub(crate) async fn ask(
+        &self,
+        verb: Verb,
+        method: Method,
+        name: &str,
+        query: &str,
+        body: Option<&Value>,
+    ) -> Result<Result<Value, u16>, Error> {
+        // The name of what is created is in its body alone.
+        let path = self.path(if verb == Verb::Create { "" } else { name }, query);
+        match self.client.call(method, &path, body, LIMIT).await {
+            Ok(answer) => {
+                self.has_answered.store(true, Ordering::Relaxed);
+                Ok(Ok(answer))
+            }
+            Err(Failure::Refused { status: status @ (404 | 409), reason, .. })
+                if !(status == 404 && verb == Verb::Create) && reason != "NamespaceTerminating" =>
+            {
+                self.has_answered.store(true, Ordering::Relaxed);
+                Ok(Err(status))
+            }
+            Err(failure) => Err(self.attempt(verb, name).error(failure)),
+        }
+    }
+
+    fn attempt<'a>(&'a self, verb: Verb, what: &'a str) -> Attempt<'a> {
+        Attempt {
+            verb,
+            what,
+            namespace: &self.namespace,
+            server: &self.server,
+            source: &self.source,
+            has_answered: self.has_answered.load(Ordering::Relaxed),
+        }
+    }
+
+    fn odd(&self, verb: Verb, what: &str, status: u16) -> Error {
+        let refused = Failure::Refused {
+            status,
+            reason: String::new(),
+            message: String::new(),
+            retry_after: None,
+        };
+        self.attempt(verb, what).error(refused)
+    }
+
+    /// All Leases that a query means, and the version of all.
+    pub(crate) async fn list(&self, what: &str, query: &str) -> Result<(u64, Vec<Value>), Error> {
+        let (mut items, mut from) = (Vec::new(), String::new());
+        loop {
+            let page =
+                format!("limit={PAGE}{}{query}{from}", if query.is_empty() { "" } else { "&" });
+            let answer = self.ask(Verb::List, Method::GET, "", &page, None).await?;
+            let mut answer = answer.map_err(|status| self.odd(Verb::List, what, status))?;
+            if let Value::Array(more) = answer["items"].take() {
+                items.extend(more);
+            }
+            match answer["metadata"]["continue"].as_str() {
+                Some(next) if !next.is_empty() => from = format!("&continue={}", escaped(next)),
+                _ => return Ok((lease::version(&answer)?, items)),
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Documents for Leases {
+    fn profile(&self) -> Profile {
+        self.profile.clone()
+    }
+
+    fn grant(&self, ttl: Duration) -> Duration {
+        let seconds = ttl.as_secs() + u64::from(ttl.subsec_nanos() > 0);
+        Duration::from_secs(seconds).max(LEAST_TTL)
+    }
+
+    async fn read(
+        &self,
+        election: &ElectionName,
+        name: Name,
+        _purpose: Purpose,
+    ) -> Result<Option<Stored>, Error> {
+        let Some(found) = self.get(&name::of(election, name)?).await? else { return Ok(None) };
+        self.see(&found)?;
+        lease::document(name, &found).map(Some)
+    }
+
+    async fn swap(
+        &self,
+        election: &ElectionName,
+        name: Name,
+        expected: u64,
+        document: &Document,
+        _purpose: Purpose,
+    ) -> Result<Swapped, Error> {
+        let (called, label) = (name::of(election, name)?, name::label(election));
+        let now = stamp::read(stamp::display()).unwrap_or(std::time::UNIX_EPOCH);
+        let before = if expected == 0 {
+            None
+        } else {
+            match self.with_version(&called, expected).await? {
+                Some(before) => Some(before),
+                None => return Ok(Swapped::No),
+            }
+        };
+        let body = lease::written(before.as_ref(), &called, &label, document, now)?;
+        let (verb, method) = match before {
+            None => (Verb::Create, Method::POST),
+            // It names version and uid: what is gone is not made again.
+            Some(_) => (Verb::Update, Method::PUT),
+        };
+        match self.api.ask(verb, method, &called, "", Some(&body)).await? {
+            Ok(written) => {
+                let version = self.see(&written)?;
+                if name == Name::Record {
+                    self.events.tell(before.as_ref(), &written, now).await;
+                }
+                Ok(Swapped::Yes(version))
+            }
+            Err(_) => Ok(Swapped::No),
+        }
+    }
+
+    async fn remove(
+        &self,
+        election: &ElectionName,
+        name: Name,
+        version: u64,
+        _purpose: Purpose,
+    ) -> Result<Removed, Error> {
+        let called = name::of(election, name)?;
+        let condition = json!({
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": {"resourceVersion": version.to_string()},
+        });
+        let asked = self.api.ask(Verb::Delete, Method::DELETE, &called, "", Some(&condition));
+        if asked.await? == Err(409) {
+            return Ok(Removed::No);
+        }
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).remove(&called);
+        Ok(Removed::Yes)
+    }
+
+    async fn list(&self, election: &ElectionName, _purpose: Purpose) -> Result<Listing, Error> {
+        let base = name::of(election, Name::Record)?;
+        let query = Selector::Label(name::label(election)).query();
+        let (revision, found) = self.api.list(&base, &query).await?;
+        let mut listing = Listing { revision, ..Listing::default() };
+        let mut record = None;
+        for lease in found {
+            if lease::name(&lease) == base {
+                record = Some(lease);
+            } else if let Some(nonce) = name::nonce(&base, lease::name(&lease))
+                && let (Some(waiter), Ok(version)) = (lease::waiter(&lease), lease::version(&lease))
+            {
+                listing.waiters.push(Listed { nonce, version, waiter });
+            }
+        }
+        // One that another program made has no label yet.
+        let record = match record {
+            Some(record) => Some(record),
+            None => self.get(&base).await?,
+        };
+        if let Some(found) = record {
+            self.see(&found)?;
+            listing.record = Some((lease::version(&found)?, lease::record(&found)?));
+        }
+        Ok(listing)
+    }
+
+    async fn records(&self) -> Result<Vec<(ElectionName, Record)>, Error> {
+        let (_, found) = self.api.list("of all elections", "").await?;
+        let records = found.iter().filter_map(|found| {
+            let election = name::election(lease::name(found))?;
+            Some((election, lease::record(found).ok()?))
+        });
+        Ok(records.collect())
+    }
+
+    async fn wait(
+        &self,
+        election: &ElectionName,
+        name: Name,
+        version: u64,
+        is_news: IsNews<'_>,
+    ) -> Result<(), Error> {
+        let called = name::of(election, name)?;
+        let mut tell = |_: &str, lease: Option<&Value>| tell(is_news, name, lease);
+        self.watches.wait(&called, version, &mut tell).await;
+        Ok(())
+    }
+
+    async fn wait_for_any(
+        &self,
+        election: &ElectionName,
+        revision: u64,
+        is_news: IsNews<'_>,
+    ) -> Result<(), Error> {
+        let (base, label) = (name::of(election, Name::Record)?, name::label(election));
+        // One that another program made has no label yet.
+        let news = Mutex::new(is_news);
+        let name_of = |called: &str| {
+            let waiter = name::nonce(&base, called).map(Name::Waiter);
+            waiter.or((called == base).then_some(Name::Record))
+        };
+        let mut by_name = |called: &str, lease: Option<&Value>| {
+            let mut news = news.lock().unwrap_or_else(PoisonError::into_inner);
+            name_of(called).is_some_and(|name| tell(*news, name, lease))
+        };
+        let mut by_label = by_name;
+        tokio::select! {
+            () = self.watches.wait(&base, revision, &mut by_name) => {}
+            () = self.watches.wait_for_any(&label, revision, &mut by_label) => {}
+        }
+        Ok(())
+    }
+
+    async fn examine(&self, clock: Clock) -> Result<Examination, Error> {
+        Ok(examine::examine(&self.api, self.profile.order == Order::Queue, LEAST_TTL, &clock).await)
+    }
+}
+
+/// Tells how a document is now. One that is damaged is not known to have changed.
+fn tell(is_news: IsNews<'_>, name: Name, lease: Option<&Value>) -> bool {
+    match lease.map(|lease| lease::document(name, lease)) {
+        None => is_news(name, None),
+        Some(Ok(found)) => is_news(name, Some(&found.document)),
+        Some(Err(_)) => false,
+    }
+}
+
+/// A token of the API server's as a part of a query.
+fn escaped(text: &str) -> String {
+    text.bytes().fold(String::new(), |mut escaped, byte| {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            escaped.push(char::from(byte));
+        } else {
+            let _ = write!(escaped, "%{byte:02X}");
+        }
+        escaped
+    })
+}

@@ -53,6 +53,9 @@ extern "C" fn enter() {
     if let Some(code) = super::bomb::explode(own).or_else(|| super::crowd::gather(own)) {
         exit(code)
     }
+    if let Some(code) = crate::servers::kubernetes::enter(own) {
+        exit(code)
+    }
     let Some(plan) = Plan::parse(words.into_iter()) else { return };
     let code = run(&plan).unwrap_or(98);
     exit(code)

@@ -1,0 +1,121 @@
+//! A client of the least kind: one request, one connection, read to its end.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::program::PATIENCE;
+
+/// A request.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask<'a> {
+    /// `GET`, `POST`, `PUT`, `PATCH` or `DELETE`.
+    pub method: &'a str,
+    /// The path with its query.
+    pub path: &'a str,
+    /// The bearer token.
+    pub token: Option<&'a str>,
+    /// The body's type; if it is empty, that of JSON, or with PATCH of a merge.
+    pub content_type: &'a str,
+    /// The body. An empty one is none.
+    pub body: &'a [u8],
+    /// How long to wait for each part of the answer.
+    pub patience: Duration,
+}
+
+impl Default for Ask<'_> {
+    fn default() -> Self {
+        let none: &[u8] = &[];
+        Self {
+            method: "GET",
+            path: "/",
+            token: None,
+            content_type: "",
+            body: none,
+            patience: PATIENCE,
+        }
+    }
+}
+
+impl Ask<'_> {
+    /// What is sent, with this host.
+    pub fn bytes(&self, host: &str) -> Vec<u8> {
+        let Self { method, path, token, content_type, body, .. } = self;
+        let mut head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nAccept: application/json\r\nConnection: close\r\n"
+        );
+        if let Some(token) = token {
+            head.extend(["Authorization: Bearer ", token, "\r\n"]);
+        }
+        if !body.is_empty() {
+            let kind = match (*content_type, *method) {
+                ("", "PATCH") => "application/merge-patch+json",
+                ("", _) => "application/json",
+                (kind, _) => kind,
+            };
+            let length = body.len().to_string();
+            head.extend(["Content-Type: ", kind, "\r\nContent-Length: ", &length, "\r\n"]);
+        }
+        let mut bytes = (head + "\r\n").into_bytes();
+        bytes.extend_from_slice(body);
+        bytes
+    }
+}
+
+/// Asks a server, and returns status and body: JSON, or else a text. Of a watch it is all that came before its end.
+///
+/// # Errors
+/// When there is no answer, or no whole one.
+pub fn ask(address: SocketAddr, what: &Ask<'_>) -> io::Result<(u16, Value)> {
+    let mut stream = TcpStream::connect_timeout(&address, what.patience)?;
+    stream.set_read_timeout(Some(what.patience))?;
+    // A server that has heard enough answers and does not read the rest.
+    let sent = stream.write_all(&what.bytes(&address.to_string()));
+    let mut bytes = Vec::new();
+    let read = stream.read_to_end(&mut bytes);
+    if bytes.is_empty() {
+        sent?;
+        read?;
+    }
+    parse(&bytes)
+}
+
+/// Status and body of an answer that was read to its end.
+///
+/// # Errors
+/// [`InvalidData`](io::ErrorKind::InvalidData) if it is none, or is not whole.
+pub fn parse(answer: &[u8]) -> io::Result<(u16, Value)> {
+    let broken = || io::Error::new(io::ErrorKind::InvalidData, String::from_utf8_lossy(answer));
+    let end = answer.windows(4).position(|four| four == b"\r\n\r\n").ok_or_else(broken)?;
+    let head = String::from_utf8_lossy(&answer[..end]).to_ascii_lowercase();
+    let status =
+        head.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(broken)?;
+    let rest = &answer[end + 4..];
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let body = if head.contains("transfer-encoding: chunked") {
+        joined(rest).ok_or_else(broken)?
+    } else if length.is_some_and(|length| length.trim().parse() != Ok(rest.len())) {
+        return Err(broken());
+    } else {
+        rest.to_vec()
+    };
+    let text = || String::from_utf8_lossy(&body).into_owned().into();
+    Ok((status, serde_json::from_slice(&body).unwrap_or_else(|_| text())))
+}
+
+/// Chunks as one body; `None` if the last is missing.
+fn joined(mut rest: &[u8]) -> Option<Vec<u8>> {
+    let mut body = Vec::new();
+    loop {
+        let end = rest.windows(2).position(|two| two == b"\r\n")?;
+        let size = usize::from_str_radix(std::str::from_utf8(&rest[..end]).ok()?, 16).ok()?;
+        let chunk = rest.get(end + 2..end + 2 + size)?;
+        if size == 0 {
+            return Some(body);
+        }
+        body.extend_from_slice(chunk);
+        rest = rest.get(end + size + 4..)?;
+    }
+}

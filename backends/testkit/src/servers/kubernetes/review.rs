@@ -1,0 +1,80 @@
+//! What somebody may do, asked by themselves.
+
+use serde_json::{Value, json};
+
+use super::access::{Deed, Users};
+use super::request::Request;
+use super::status::{Reply, bad_request, method_not_allowed, no_such_path};
+
+pub(super) fn review(
+    users: &Users,
+    user: &str,
+    request: &Request,
+    resource: &str,
+) -> Result<Reply, Reply> {
+    if request.verb() != "create" {
+        return Err(method_not_allowed());
+    }
+    let body: Value = serde_json::from_slice(&request.body).map_err(|error| {
+        bad_request(&format!("couldn't get version/kind; json parse error: {error}"))
+    })?;
+    let (kind, spec, status) = match resource {
+        "selfsubjectaccessreviews" => {
+            ("SelfSubjectAccessReview", spec(&body), access(users, user, &body))
+        }
+        "selfsubjectrulesreviews" => {
+            ("SelfSubjectRulesReview", json!({}), rules(users, user, &body))
+        }
+        _ => return Err(no_such_path()),
+    };
+    let metadata = json!({"creationTimestamp": null});
+    Ok(Reply::json(
+        201,
+        json!({"kind": kind, "apiVersion": "authorization.k8s.io/v1", "metadata": metadata, "spec": spec, "status": status}),
+    ))
+}
+
+/// As it was asked, without what is empty.
+fn spec(body: &Value) -> Value {
+    let attributes = body["spec"]["resourceAttributes"].as_object();
+    let told = attributes.into_iter().flatten().filter(|(_, value)| value.as_str() != Some(""));
+    let told: serde_json::Map<String, Value> =
+        told.map(|(field, value)| (field.clone(), value.clone())).collect();
+    json!({"resourceAttributes": told})
+}
+
+fn access(users: &Users, user: &str, body: &Value) -> Value {
+    let text = |field: &str| body["spec"]["resourceAttributes"][field].as_str().unwrap_or_default();
+    let deed = Deed {
+        verb: text("verb"),
+        group: text("group"),
+        resource: text("resource"),
+        namespace: text("namespace"),
+        name: text("name"),
+    };
+    if !users.may(user, &deed) {
+        return json!({"allowed": false});
+    }
+    let namespace = deed.namespace;
+    let reason = format!(
+        "RBAC: allowed by RoleBinding \"{user}/{namespace}\" of Role \"{user}\" to User \"{user}\""
+    );
+    json!({"allowed": true, "reason": reason})
+}
+
+fn rules(users: &Users, user: &str, body: &Value) -> Value {
+    let namespace = body["spec"]["namespace"].as_str().unwrap_or_default();
+    let here = users
+        .rules_of(user)
+        .iter()
+        .filter(|rule| [namespace, "*"].contains(&rule.namespace.as_str()));
+    let told = here.map(|rule| {
+        let mut told =
+            json!({"verbs": rule.verbs, "apiGroups": [rule.group], "resources": [rule.resource]});
+        if !rule.names.is_empty() {
+            told["resourceNames"] = rule.names.clone().into();
+        }
+        told
+    });
+    json!({"resourceRules": told.collect::<Vec<_>>(), "nonResourceRules": [], "incomplete": false})
+}

@@ -1,0 +1,201 @@
+//! Watches: who waits for what, and what they are told.
+
+use std::pin::Pin;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hyper::body::Bytes;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::Sleep;
+
+use super::objects::Kind;
+use super::request::Selector;
+use super::status::status;
+use super::store::Change;
+
+/// What a watch is about.
+#[derive(Clone, Debug)]
+pub(super) struct Scope {
+    pub(super) kind: Kind,
+    /// All, if it is empty.
+    pub(super) namespace: String,
+    pub(super) selector: Selector,
+    /// Changes up to this version are known already.
+    pub(super) since: u64,
+    pub(super) bookmarks: bool,
+}
+
+impl Scope {
+    fn fits(&self, object: Option<&Arc<Value>>) -> bool {
+        object.is_some_and(|object| self.selector.fits(object))
+    }
+
+    /// The event that a change is here.
+    pub(super) fn event(&self, change: &Change) -> Option<Bytes> {
+        let key = &change.key;
+        let is_here = key.kind == self.kind
+            && (self.namespace.is_empty() || key.namespace == self.namespace)
+            && change.version > self.since;
+        if !is_here {
+            return None;
+        }
+        let (before, after) = (change.before.as_ref(), change.after.as_ref());
+        match (self.fits(before), self.fits(after)) {
+            (false, true) => Some(line("ADDED", after?)),
+            (true, true) => Some(line("MODIFIED", after?)),
+            (true, false) => {
+                // As it was last, with the version of its end.
+                let mut object = Value::clone(before?);
+                object["metadata"]["resourceVersion"] = change.version.to_string().into();
+                Some(line("DELETED", &object))
+            }
+            (false, false) => None,
+        }
+    }
+}
+
+/// An event as it is sent.
+pub(super) fn line(event: &str, object: &Value) -> Bytes {
+    let mut line = json!({"type": event, "object": object}).to_string();
+    line.push('\n');
+    line.into()
+}
+
+/// What ends a watch that comes too late for what it asks.
+pub(super) fn too_old(message: &str) -> Bytes {
+    line("ERROR", &status(410, "Expired", message, None))
+}
+
+#[derive(Debug)]
+struct Watcher {
+    number: u64,
+    scope: Scope,
+    sender: UnboundedSender<Bytes>,
+    is_silent: Arc<AtomicBool>,
+}
+
+impl Watcher {
+    fn send(&self, line: Bytes) {
+        if !self.is_silent.load(Relaxed) {
+            let _ = self.sender.send(line);
+        }
+    }
+}
+
+/// All watches that are open.
+#[derive(Debug, Default)]
+pub(super) struct Watchers {
+    open: Vec<Watcher>,
+    last: u64,
+    /// Watches that begin now are silent from their start.
+    silence: bool,
+    gone: Gone,
+}
+
+/// The numbers of watches that their clients have left.
+type Gone = Arc<Mutex<Vec<u64>>>;
+
+impl Watchers {
+    /// One more, which begins with these lines. It ends after the time limit, or at once if it is `over`.
+    pub(super) fn add(
+        &mut self,
+        scope: Scope,
+        begin: impl IntoIterator<Item = Bytes>,
+        limit: Duration,
+        over: bool,
+    ) -> Watch {
+        self.sweep();
+        self.last += 1;
+        let (sender, receiver) = unbounded_channel();
+        let is_silent = Arc::new(AtomicBool::new(self.silence));
+        let watcher = Watcher { number: self.last, scope, sender, is_silent };
+        begin.into_iter().for_each(|line| watcher.send(line));
+        let watch = Watch {
+            receiver,
+            limit: Box::pin(tokio::time::sleep(limit)),
+            is_silent: Arc::clone(&watcher.is_silent),
+            number: self.last,
+            gone: Arc::clone(&self.gone),
+        };
+        if !over {
+            self.open.push(watcher);
+        }
+        watch
+    }
+
+    fn sweep(&mut self) {
+        let gone = std::mem::take(&mut *self.gone.lock().unwrap_or_else(PoisonError::into_inner));
+        self.open.retain(|watcher| !gone.contains(&watcher.number));
+    }
+
+    pub(super) fn count(&mut self) -> usize {
+        self.sweep();
+        self.open.len()
+    }
+
+    pub(super) fn tell(&self, change: &Change) {
+        for watcher in &self.open {
+            if let Some(line) = watcher.scope.event(change) {
+                watcher.send(line);
+            }
+        }
+    }
+
+    /// Tells all who want to know which version they have seen.
+    pub(super) fn bookmark(&self, version: u64) {
+        for watcher in self.open.iter().filter(|watcher| watcher.scope.bookmarks) {
+            watcher.send(line("BOOKMARK", &watcher.scope.kind.empty(version)));
+        }
+    }
+
+    /// All that are open stay so and say nothing more; so do those that begin while this lasts.
+    pub(super) fn silence(&mut self, silence: bool) {
+        self.silence = silence;
+        if silence {
+            self.open.iter().for_each(|watcher| watcher.is_silent.store(true, Relaxed));
+        }
+    }
+
+    /// Ends all that are not silent, with these last words.
+    pub(super) fn end(&mut self, words: Option<&Bytes>) {
+        for watcher in &self.open {
+            if let Some(words) = words {
+                watcher.send(words.clone());
+            }
+        }
+        self.open.retain(|watcher| watcher.is_silent.load(Relaxed));
+    }
+}
+
+/// The client's end of a watch.
+#[derive(Debug)]
+pub(super) struct Watch {
+    receiver: UnboundedReceiver<Bytes>,
+    limit: Pin<Box<Sleep>>,
+    is_silent: Arc<AtomicBool>,
+    number: u64,
+    gone: Gone,
+}
+
+impl Watch {
+    /// The next lines; `None` at the end.
+    pub(super) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if let Poll::Ready(next) = self.receiver.poll_recv(context) {
+            return Poll::Ready(next);
+        }
+        match self.limit.as_mut().poll(context) {
+            Poll::Ready(()) if !self.is_silent.load(Relaxed) => Poll::Ready(None),
+            _ => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.gone.lock().unwrap_or_else(PoisonError::into_inner).push(self.number);
+    }
+}

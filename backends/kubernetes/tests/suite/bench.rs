@@ -1,0 +1,128 @@
+//! A namespace of an API server that each test has for itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use elect_api::{Boottime, Candidate, ElectionName, Seat, Store};
+use elect_testkit::servers::ApiServer;
+use elect_testkit::{Bench, Stall, oracle};
+use serde_json::Value;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+const NAMESPACE: &str = "elect";
+/// In which all Leases of a namespace are.
+const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/elect/leases";
+
+pub(crate) struct LeaseBench {
+    server: Arc<ApiServer>,
+    order: &'static str,
+}
+
+impl LeaseBench {
+    pub(crate) fn new(order: &'static str) -> Self {
+        Self { server: Arc::new(ApiServer::start()), order }
+    }
+
+    /// Does something with each Lease by hand. A server that is stopped notices nothing until it goes on.
+    async fn with_leases(&self, what: impl Fn(&ApiServer, Value) + Send + 'static) {
+        let server = Arc::clone(&self.server);
+        let all = spawn_blocking(move || {
+            let (_, list) = server.call("GET", LEASES, None);
+            for lease in list["items"].as_array().into_iter().flatten() {
+                what(&server, lease.clone());
+            }
+        });
+        let _ = timeout(Duration::from_millis(500), all).await;
+    }
+}
+
+/// As `kubectl delete lease` does it.
+fn delete(server: &ApiServer, lease: &Value) {
+    let name = lease["metadata"]["name"].as_str().expect("a name");
+    server.call("DELETE", &format!("{LEASES}/{name}"), None);
+}
+
+/// As client-go gives a Lease up.
+fn release(server: &ApiServer, mut lease: Value) {
+    let name = lease["metadata"]["name"].as_str().expect("a name").to_owned();
+    lease["spec"]["holderIdentity"] = "".into();
+    lease["spec"]["leaseDurationSeconds"] = 1.into();
+    server.call("PUT", &format!("{LEASES}/{name}"), Some(&lease));
+}
+
+fn annotation(lease: &Value, key: &str) -> Value {
+    let text = lease["metadata"]["annotations"][key].as_str();
+    text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+}
+
+#[async_trait]
+impl Bench for LeaseBench {
+    async fn connect(&self) -> Box<dyn Store> {
+        let url = format!("{}&order={}", self.server.url(NAMESPACE), self.order);
+        elect_kubernetes::connect(&url).expect("a good URL")
+    }
+
+    fn now(&self) -> Boottime {
+        oracle::now()
+    }
+
+    fn ttl(&self) -> Duration {
+        Duration::from_secs(6)
+    }
+
+    async fn crash(&self, store: Box<dyn Store>, seat: Box<dyn Seat>) {
+        let ticket = seat.ticket().expect("a ticket");
+        drop((seat, store));
+        let digits =
+            ticket.as_str().strip_prefix("record-").expect("a ticket of records").to_owned();
+        let nonce = u64::from_str_radix(&digits, 16).expect("a nonce");
+        self.with_leases(move |server, lease| {
+            let name = lease["metadata"]["name"].as_str().expect("a name");
+            if name.ends_with(&format!(".{digits}")) {
+                delete(server, &lease);
+            } else if annotation(&lease, "elect/record")["record"]["holder"]["nonce"] == nonce {
+                release(server, lease);
+            }
+        })
+        .await;
+    }
+
+    async fn wipe(&self, election: &ElectionName) {
+        let election = election.to_string();
+        self.with_leases(move |server, lease| {
+            let name = lease["metadata"]["name"].as_str().expect("a name");
+            if name.starts_with(&election) {
+                delete(server, &lease);
+            }
+        })
+        .await;
+    }
+
+    async fn evict(&self, _: &ElectionName, candidate: &Candidate) {
+        let id = candidate.id.clone();
+        self.with_leases(move |server, lease| {
+            if annotation(&lease, "elect/waiter")["candidate"]["id"] == id {
+                delete(server, &lease);
+            } else if lease["spec"]["holderIdentity"] == id {
+                release(server, lease);
+            }
+        })
+        .await;
+    }
+
+    async fn stall(&self, _: &ElectionName) -> Stall {
+        self.server.stop();
+        Box::new(Stopped(Arc::clone(&self.server)))
+    }
+}
+
+/// An API server that stands still.
+struct Stopped(Arc<ApiServer>);
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        self.0.resume();
+    }
+}

@@ -1,0 +1,4 @@
+//! elect's store on Kubernetes, on an API server of the test kit's.
+
+mod bench;
+mod conformance;

@@ -42,9 +42,15 @@ fn fits(manifest: &str, version: &str) -> Result<(), String> {
 
 #[test]
 fn the_manifests_fit_the_schemas() {
-    let budget = blocks("kubernetes", "Drains and rollouts", "yaml");
-    for part in blocks("kubernetes-service", "A label for the leader", "yaml").iter().chain(&budget)
-    {
+    let parts = [
+        ("kubernetes", "Drains and rollouts"),
+        ("kubernetes-service", "A label for the leader"),
+        ("kubernetes-store", "A Deployment"),
+        ("kubernetes-store", "A CronJob"),
+        ("kubernetes-store", "Fewer rights"),
+        ("kubernetes-store", "Network policy"),
+    ];
+    for part in parts.iter().flat_map(|(topic, heading)| blocks(topic, heading, "yaml")) {
         for manifest in part.split("---\n") {
             for version in VERSIONS {
                 fits(manifest, version).unwrap_or_else(|why| panic!("{version}: {why}"));

@@ -39,6 +39,7 @@ pub fn schemes() -> Vec<&'static str> {
 /// [`ConfigError`] if the URL names none; else the store's own [`elect_api::Error`].
 pub fn connect(url: &BackendUrl) -> anyhow::Result<Box<dyn Store>> {
     let connect = find(url)?;
+    crate::guard::bind_helpers();
     Ok(connect(url.with_secrets())?)
 }
 

@@ -4,6 +4,7 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
+use elect_api::helpers;
 use nix::sys::signal::{SigmaskHow, sigprocmask};
 
 use super::Inherited;
@@ -18,29 +19,61 @@ impl Inherited {
     /// # Errors
     /// When it cannot be started.
     pub fn spawn_bound(&self, command: &mut Command) -> io::Result<Child> {
-        // SAFETY: getpid has no preconditions.
-        let us = unsafe { libc::getpid() };
+        let us = own_number();
         let (mask, dispositions) = (self.mask, self.dispositions);
         let bind = move || {
-            // SAFETY: none of these has memory preconditions. Who died before the prctl has left the child
-            // another parent.
-            unsafe {
-                if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
-                    return Err(io::Error::last_os_error());
-                }
-                if libc::getppid() != us {
-                    libc::_exit(127);
-                }
-                if libc::setsid() < 0 {
-                    return Err(io::Error::last_os_error());
-                }
-            }
+            end_with(us)?;
             dispositions.restore();
             Ok(sigprocmask(SigmaskHow::SIG_SETMASK, Some(&mask), None)?)
         };
         // SAFETY: what runs between fork and exec keeps to system calls.
         unsafe { command.pre_exec(bind) }.spawn()
     }
+}
+
+/// Has the programs that stores run for themselves end with this process. They have a session of their own, out of reach
+/// of the terminal, and of our descriptors the standard ones alone.
+pub fn bind_helpers() {
+    helpers::bind_with(|command| {
+        let us = own_number();
+        let bind = move || {
+            // What elect was started with is the command's alone. Linux before 5.11 does not know the flag.
+            // SAFETY: nothing is closed before the exec.
+            unsafe {
+                libc::syscall(
+                    libc::SYS_close_range,
+                    3,
+                    libc::c_uint::MAX,
+                    libc::CLOSE_RANGE_CLOEXEC,
+                );
+            }
+            end_with(us)
+        };
+        // SAFETY: what runs between fork and exec keeps to system calls.
+        unsafe { command.pre_exec(bind) };
+    });
+}
+
+fn own_number() -> i32 {
+    // SAFETY: getpid has no preconditions.
+    unsafe { libc::getpid() }
+}
+
+/// For the child of a fork by `parent`: is killed when the thread that forked ends, and leaves its session.
+fn end_with(parent: i32) -> io::Result<()> {
+    // SAFETY: none of these has memory preconditions. Who died before the prctl has left the child another parent.
+    unsafe {
+        if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        if libc::getppid() != parent {
+            libc::_exit(127);
+        }
+        if libc::setsid() < 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
 }
 
 /// Makes this process the parent of all whose parents, our descendants, die.
@@ -72,8 +105,6 @@ pub fn has_children() -> bool {
 /// # Errors
 /// When `/proc` is not to be had, or no descriptor is left.
 pub fn kill_descendants() -> io::Result<()> {
-    // SAFETY: getpid has no preconditions.
-    let us = unsafe { libc::getpid() };
-    Descendants::new()?.kill_below(us, &Kill { spare: &[], courier: None });
+    Descendants::new()?.kill_below(own_number(), &Kill { spare: &[], courier: None });
     Ok(())
 }

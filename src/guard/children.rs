@@ -157,7 +157,13 @@ pub(super) fn wait() -> Waited {
 /// Reaps what has ended of the children of a process that learns nothing from their ends: as PID 1,
 /// everybody's orphans.
 pub fn reap() {
-    while matches!(wait(), Waited::Ended(..) | Waited::Stopped(..)) {}
+    loop {
+        match wait() {
+            Waited::Ended(pid, _) => elect_api::helpers::ended(pid.cast_unsigned()),
+            Waited::Stopped(..) => {}
+            Waited::Quiet | Waited::None => return,
+        }
+    }
 }
 
 /// Waits for the end of a child, and reaps it.

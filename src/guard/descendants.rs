@@ -344,6 +344,18 @@ impl Spared {
     }
 }
 
+/// Those in `spare`, and the programs that stores run for themselves. Allocates: for the wrapper only.
+///
+/// One that is just being born is not among them yet, and may be killed: its store starts it again.
+pub(super) fn with_helpers(spare: &[Spared]) -> Vec<Spared> {
+    let helper = |pid: u32| Spared::of(pid.cast_signed()).ok().flatten();
+    spare
+        .iter()
+        .copied()
+        .chain(elect_api::helpers::living().into_iter().filter_map(helper))
+        .collect()
+}
+
 /// How processes are killed.
 pub(super) struct Kill<'a> {
     /// Children that are not part of any tree of ours, and are left alone with all that is below them.
@@ -376,6 +388,34 @@ fn signal_by(folder: &OwnedFd, signal: i32) -> Result<(), Errno> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_store_runs_for_itself_is_left_alone() {
+        use std::os::unix::process::ExitStatusExt as _;
+        use std::process::Command;
+
+        let list = crate::guard::children::list().unwrap();
+        let helper = std::thread::spawn(|| {
+            let mut command = Command::new("/bin/cat");
+            elect_api::helpers::run(command.arg("/dev/zero"), Duration::from_millis(800)).unwrap()
+        });
+        while elect_api::helpers::living().is_empty() {
+            std::thread::yield_now();
+        }
+        let mut other = Command::new("/bin/sleep").arg("600").spawn().unwrap();
+        let spare = with_helpers(&[]);
+        assert_eq!(
+            spare.iter().map(Spared::pid).map(i32::cast_unsigned).collect::<Vec<_>>(),
+            elect_api::helpers::living()
+        );
+        let kill = Kill { spare: &spare, courier: None };
+        let found = Descendants::new().unwrap().kill_ours(list.as_raw_fd(), true, &kill);
+        assert_eq!((found.living, found.is_partial), (1, false));
+        assert_eq!(other.wait().unwrap().signal(), Some(libc::SIGKILL));
+        // Nobody has killed it before its time.
+        assert!(helper.join().unwrap().is_overdue);
+        assert_eq!(with_helpers(&[]), []);
+    }
 
     #[test]
     fn newborns_are_those_of_the_last_pass() {

@@ -5,13 +5,13 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-use elect_api::{Holds, Ticket, Token};
+use elect_api::{Holds, Ticket, Token, helpers};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::birth::{self, Launch, Role};
 use super::children::{self, Waited};
-use super::descendants::Spared;
+use super::descendants::{Spared, with_helpers};
 use super::enclosure::Enclosure;
 use super::guardian::{self, MOST_OPEN, Parts};
 use super::hunt::Hunt;
@@ -410,7 +410,10 @@ impl Guardian {
         }
         for _ in 0..most {
             match children::wait() {
-                Waited::Ended(pid, _) => self.spare.retain(|spared| spared.pid() != pid),
+                Waited::Ended(pid, _) => {
+                    self.spare.retain(|spared| spared.pid() != pid);
+                    helpers::ended(pid.cast_unsigned());
+                }
                 Waited::Stopped(..) => {}
                 Waited::Quiet => return true,
                 Waited::None => return false,
@@ -428,7 +431,7 @@ impl Guardian {
         self.turn.get_or_insert_with(Turn::begin);
         loop {
             let now = clock::now();
-            let found = self.enclosure.sweep(&self.spare);
+            let found = self.enclosure.sweep(&with_helpers(&self.spare));
             if let Some(found) = found {
                 self.hunt.passed(now, found);
             }

@@ -28,7 +28,7 @@ pub(super) struct Connection {
     sender: SendRequest<String>,
     /// Who we are on it.
     identity: Option<Arc<Identity>>,
-    _task: JoinSet<hyper::Result<()>>,
+    task: JoinSet<hyper::Result<()>>,
 }
 
 /// Why a request has no answer.
@@ -82,12 +82,18 @@ impl Connection {
         let (sender, connection) = handshake.map_err(|error| to_server(chain_of(&error)))?;
         let mut task = JoinSet::new();
         task.spawn(connection);
-        Ok(Self { sender, identity: identity.cloned(), _task: task })
+        Ok(Self { sender, identity: identity.cloned(), task })
     }
 
     /// Whether it can take a request of this one, as far as is known.
     pub(super) async fn is_good_for(&mut self, identity: Option<&Arc<Identity>>) -> bool {
         self.identity.as_ref() == identity && self.sender.ready().await.is_ok()
+    }
+
+    /// Closes it.
+    #[cfg(test)]
+    pub(super) async fn close(&mut self) {
+        self.task.shutdown().await;
     }
 
     /// Sends a request, and waits for the head of its answer.

@@ -234,7 +234,8 @@ pub(super) fn parse(text: &str) -> Result<Value, String> {
     if let Ok(value) = serde_json::from_str(text) {
         return Ok(value);
     }
-    serde_yaml::from_str(text).map_err(|error| {
+    let options = serde_yaml::options! { strict_booleans: true, with_snippet: false };
+    serde_yaml::from_str_with_options(text, options).map_err(|error| {
         let place = error.location().map_or_else(String::new, |location| {
             format!(" in line {}, column {}", location.line(), location.column())
         });

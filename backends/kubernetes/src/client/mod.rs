@@ -353,3 +353,6 @@ impl Watch {
 fn base64(bytes: &[u8]) -> String {
     BASE64.encode(bytes)
 }
+
+#[cfg(test)]
+mod tests;

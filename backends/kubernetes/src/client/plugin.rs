@@ -212,7 +212,7 @@ impl How {
             return Err(format!("failed: {status}"));
         }
         let text = String::from_utf8_lossy(&said.output);
-        let answer = parse(&text).map_err(|_| "printed no credentials".to_owned())?;
+        let answer = parse(&text).ok().filter(Value::is_object).ok_or("printed no credentials")?;
         let version = text_in(&answer, "apiVersion")?;
         if version.as_deref() != Some(&self.version) {
             let version = version.map_or("nothing".into(), |version| clean(version, WORDS));

@@ -243,26 +243,28 @@ fn configure(
         .map_err(|error| format!("our client certificate is no good: {error}"))
 }
 
+/// A chain of certificates and a key. Nothing is quoted of what is not in PEM form: it may be a key.
 fn identify(
     (certificate, key): &Identity,
 ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), String> {
-    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificate).collect();
-    let chain = chain.map_err(|error| format!("our client certificate: {error}"))?;
-    if chain.is_empty() {
-        return Err("our client certificate is not in PEM form".into());
-    }
+    let chain = certificates(certificate).ok_or("our client certificate is not in PEM form")?;
     let key = PrivateKeyDer::from_pem_slice(key);
-    Ok((chain, key.map_err(|error| format!("the key of our client certificate: {error}"))?))
+    Ok((chain, key.map_err(|_| "the key of our client certificate is not in PEM form")?))
 }
 
 /// Those of a file in PEM who vouch for servers.
 fn roots(pem: &[u8]) -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(pem) {
-        let certificate = certificate.map_err(|error| error.to_string())?;
+    for certificate in certificates(pem).ok_or("it is not in PEM form")? {
         roots.add(certificate).map_err(|error| error.to_string())?;
     }
-    if roots.is_empty() { Err("it is not in PEM form".into()) } else { Ok(roots) }
+    Ok(roots)
+}
+
+/// The certificates of a text in PEM; `None` if it has none.
+fn certificates(pem: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
+    let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    all.ok().filter(|all| !all.is_empty())
 }
 
 /// Those of the system, read once.

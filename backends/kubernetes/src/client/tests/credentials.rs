@@ -1,0 +1,225 @@
+//! Who we are: what requests show, and how that is renewed.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+
+use super::super::connection::{Connection, Unanswered};
+use super::*;
+
+/// What each request shows to a server that knows nobody.
+async fn shown(user: &Value) -> Seen {
+    let mut server = Server::start(|_| ok()).await;
+    let url = format!("http://127.0.0.1:{}", server.port);
+    get(&client(&json!({"server": url}), user)).await.unwrap();
+    server.next().await
+}
+
+/// Half a minute and more later, as far as files are concerned.
+async fn a_minute_later() {
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(61)).await;
+    tokio::time::resume();
+}
+
+#[tokio::test]
+async fn users_have_tokens_or_passwords() {
+    let seen = shown(&json!({"token": "t"})).await;
+    assert_eq!(header(&seen, "authorization"), Some("Bearer t"));
+    let seen = shown(&json!({"username": "u", "password": "p:w"})).await;
+    let both = format!("Basic {}", BASE64.encode("u:p:w"));
+    assert_eq!(header(&seen, "authorization"), Some(both.as_str()));
+}
+
+#[tokio::test]
+async fn users_act_for_others() {
+    let seen = shown(&json!({"token": "t", "as": "jane", "as-uid": "7", "as-groups": ["a", "b c"],
+        "as-user-extra": {"Acme/Scope": ["x", "y"]}}))
+    .await;
+    let values = |name: &str| -> Vec<String> {
+        let lines = seen.head.lines().filter_map(|line| line.split_once(": "));
+        lines.filter(|(known, _)| *known == name).map(|(_, value)| value.to_owned()).collect()
+    };
+    assert_eq!(values("impersonate-user"), ["jane"]);
+    assert_eq!(values("impersonate-uid"), ["7"]);
+    assert_eq!(values("impersonate-group"), ["a", "b c"]);
+    assert_eq!(values("impersonate-extra-acme%2fscope"), ["x", "y"]);
+}
+
+#[tokio::test]
+async fn a_token_in_a_file_is_read_again() {
+    let folder = Folder::new();
+    folder.write("token", " first\n");
+    let mut server = Server::start(|seen| {
+        if header(seen, "authorization") == Some("Bearer third") {
+            Reply::Write(answer("401 Unauthorized", ""))
+        } else {
+            ok()
+        }
+    })
+    .await;
+    let cluster = json!({"server": format!("http://127.0.0.1:{}", server.port)});
+    // A token beside it counts only while the file cannot be read.
+    let path = folder.kubeconfig(&cluster, &json!({"token": "t", "tokenFile": "token"}));
+    let client = Client::new(Access::find(Some(&path), None, nothing).unwrap()).unwrap();
+    let mut shows = async |expected: &str| {
+        let outcome = get(&client).await;
+        let seen = server.next().await;
+        assert_eq!(header(&seen, "authorization"), Some(format!("Bearer {expected}").as_str()));
+        outcome
+    };
+    shows("first").await.unwrap();
+    folder.write("token", "second");
+    shows("first").await.unwrap();
+    a_minute_later().await;
+    shows("second").await.unwrap();
+    // What cannot be read does no harm.
+    fs::remove_file(folder.path().join("token")).unwrap();
+    a_minute_later().await;
+    shows("second").await.unwrap();
+    folder.write("token", "third");
+    a_minute_later().await;
+    let refused = shows("third").await;
+    assert!(matches!(refused, Err(Failure::Refused { status: 401, .. })), "{refused:?}");
+    // The server does not know us: the next request looks at once.
+    folder.write("token", "fourth");
+    shows("fourth").await.unwrap();
+}
+
+/// A user whose plugin is this script, which knows `$D`, the folder.
+fn by_plugin(folder: &Folder, script: &str, more: &Value) -> Value {
+    folder.program("plugin", script);
+    let mut exec = json!({"apiVersion": "client.authentication.k8s.io/v1", "command": "./plugin",
+        "args": ["a b"], "env": [{"name": "D", "value": folder.path()}],
+        "interactiveMode": "IfAvailable", "installHint": "get it"});
+    exec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    json!({"exec": exec})
+}
+
+/// A client of a server, by such a user.
+fn plugged(folder: &Folder, server: &Server, script: &str, more: &Value) -> Client {
+    let cluster = json!({"server": format!("http://127.0.0.1:{}", server.port), "extensions": [
+        {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "us"}}]});
+    let path = folder.kubeconfig(&cluster, &by_plugin(folder, script, more));
+    Client::new(Access::find(Some(&path), None, nothing).unwrap()).unwrap()
+}
+
+/// Prints credentials with this status.
+fn prints(status: &str) -> String {
+    format!(
+        "echo '{{\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io/v1\",\"status\":{status}}}'\n"
+    )
+}
+
+#[tokio::test]
+async fn a_plugin_is_asked_once_and_told_what_it_needs() {
+    let folder = Folder::new();
+    let script = format!(
+        "echo run >>\"$D/runs\"; echo \"$1\" >\"$D/args\"; echo \"$KUBERNETES_EXEC_INFO\" >\"$D/info\"\n{}",
+        prints(r#"{"token":"t"}"#)
+    );
+    let mut server = Server::start(|_| ok()).await;
+    let client = plugged(&folder, &server, &script, &json!({"provideClusterInfo": true}));
+    let (one, two) = tokio::join!(get(&client), get(&client));
+    one.and(two).unwrap();
+    get(&client).await.unwrap();
+    for _ in 0..3 {
+        assert_eq!(header(&server.next().await, "authorization"), Some("Bearer t"));
+    }
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    assert_eq!((read("runs"), read("args")), ("run\n".into(), "a b\n".into()));
+    let info: Value = serde_json::from_str(&read("info")).unwrap();
+    let url = format!("http://127.0.0.1:{}", server.port);
+    let expected = json!({"kind": "ExecCredential", "apiVersion": "client.authentication.k8s.io/v1",
+        "spec": {"interactive": false, "cluster": {"server": url, "config": {"audience": "us"}}}});
+    assert_eq!(info, expected);
+}
+
+#[tokio::test]
+async fn a_plugin_is_asked_again_after_401_and_before_its_word_ends() {
+    let folder = Folder::new();
+    // A token of an hour, one that has ended already, and one that ends within the minute.
+    let script = "echo run >>\"$D/runs\"; n=$(wc -l <\"$D/runs\")\n\
+        at() { date -u -d \"@$(($(date +%s) + $1))\" +%Y-%m-%dT%H:%M:%S+00:00; }\n\
+        case $n in 1) t=$(at 3600);; 2) t=$(at -3600);; 3) t=$(at 30);; *) t=$(at 3600);; esac\n\
+        echo \"{apiVersion: client.authentication.k8s.io/v1, status: {token: 't$n', expirationTimestamp: '$t'}}\"\n";
+    let mut server = Server::start(|seen| match header(seen, "authorization") {
+        Some("Bearer t1") => Reply::Write(answer("401 Unauthorized", "")),
+        _ => ok(),
+    })
+    .await;
+    let client = plugged(&folder, &server, script, &json!({}));
+    get(&client).await.unwrap_err();
+    for _ in 0..2 {
+        get(&client).await.unwrap();
+    }
+    // It is good for a while, and renewed meanwhile.
+    loop {
+        get(&client).await.unwrap();
+        let seen = server.next().await;
+        if header(&seen, "authorization") == Some("Bearer t4") {
+            break;
+        }
+    }
+    assert_eq!(fs::read_to_string(folder.path().join("runs")).unwrap().lines().count(), 4);
+}
+
+#[tokio::test]
+async fn nobody_waits_for_a_plugin_and_what_it_says_is_for_the_next() {
+    let folder = Folder::new();
+    let script =
+        format!("read x <\"$D/gate\"\necho run >>\"$D/runs\"\n{}", prints(r#"{"token":"t"}"#));
+    let gate = folder.path().join("gate");
+    std::process::Command::new("mkfifo").arg(&gate).status().unwrap();
+    let server = Server::start(|_| ok()).await;
+    let client = plugged(&folder, &server, &script, &json!({}));
+    for _ in 0..2 {
+        let failed = client.call(Method::GET, "/x", None, SOON).await;
+        let said = |why: &str| why.contains("within 200ms") && why.contains("plugin");
+        assert!(matches!(&failed, Err(Failure::Denied(why)) if said(why)), "{failed:?}");
+    }
+    tokio::task::spawn_blocking(move || fs::write(gate, "\n")).await.unwrap().unwrap();
+    get(&client).await.unwrap();
+    assert_eq!(fs::read_to_string(folder.path().join("runs")).unwrap(), "run\n");
+}
+
+#[tokio::test]
+async fn a_plugin_that_fails_is_told_with_its_last_words() {
+    let server = Server::start(|_| ok()).await;
+    for (script, expected) in [
+        ("echo Log in first >&2; echo >&2; exit 3", "exit status: 3; its last words: Log in first"),
+        ("echo hush", "printed no credentials"),
+        ("echo '{}'", "printed credentials of nothing"),
+        (&prints("{}"), "neither a token"),
+        (&prints(r#"{"clientKeyData":"hush"}"#), "without its key"),
+        (&prints(r#"{"token":"hush\u0007"}"#), "no header"),
+        (&prints(r#"{"token":"hush","expirationTimestamp":"soon"}"#), "a time \"soon\""),
+        ("yes", "no credentials"),
+    ] {
+        let folder = Folder::new();
+        // One that says too much says nothing of use.
+        let script =
+            if script == "yes" { "head -c 9000000 /dev/zero | tr '\\0' x" } else { script };
+        let client = plugged(&folder, &server, script, &json!({}));
+        let Err(Failure::Denied(why)) = get(&client).await else { panic!("{script}") };
+        assert!(why.contains(expected) && why.contains("plugin"), "{script}: {why}");
+        assert!(!why.contains("hush"), "{why}");
+    }
+    let folder = Folder::new();
+    let client = plugged(&folder, &server, "", &json!({"command": "/nowhere/plugin"}));
+    let Err(Failure::Denied(why)) = get(&client).await else { panic!("denied") };
+    assert!(why.contains("/nowhere/plugin: ") && why.ends_with("; get it"), "{why}");
+}
+
+#[tokio::test]
+async fn a_request_that_was_not_sent_comes_back() {
+    let mut server = Server::start(|_| ok()).await;
+    let access = server.client().access;
+    let mut connection = Connection::dial(&access.server, None).await.ok().unwrap();
+    connection.close().await;
+    let request = hyper::Request::get("/y").body(String::new()).unwrap();
+    let Err(Unanswered::Unsent(request, _)) = connection.ask(request).await else { panic!("sent") };
+    assert_eq!(request.uri(), "/y");
+    let mut connection = Connection::dial(&access.server, None).await.ok().unwrap();
+    connection.ask(*request).await.ok().unwrap();
+    assert!(server.next().await.head.starts_with("GET /y "));
+}

@@ -1,0 +1,141 @@
+//! TLS.
+
+use elect_testkit::servers::{Authority, Pem};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig};
+
+use super::*;
+
+/// Speaks TLS with this certificate, to whom has one of `clients`.
+fn acceptor(pem: &Pem, clients: Option<&Authority>) -> TlsAcceptor {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .unwrap();
+    let builder = match clients {
+        None => builder.with_no_client_auth(),
+        Some(authority) => {
+            let mut roots = RootCertStore::empty();
+            roots.add(CertificateDer::from_pem_file(authority.ca()).unwrap()).unwrap();
+            let verifier =
+                WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
+            builder.with_client_cert_verifier(verifier.unwrap())
+        }
+    };
+    let chain = vec![CertificateDer::from_pem_file(&pem.cert).unwrap()];
+    let key = PrivateKeyDer::from_pem_file(&pem.key).unwrap();
+    TlsAcceptor::from(Arc::new(builder.with_single_cert(chain, key).unwrap()))
+}
+
+async fn server_with(pem: &Pem, clients: Option<&Authority>) -> Server {
+    Server::start_with(Some(acceptor(pem, clients)), |_| ok()).await
+}
+
+fn url(server: &Server) -> String {
+    format!("https://127.0.0.1:{}", server.port)
+}
+
+/// Why a server with this certificate is not reached by this cluster.
+async fn refusal(pem: &Pem, cluster: &Value) -> String {
+    let server = server_with(pem, None).await;
+    let mut cluster = cluster.clone();
+    cluster["server"] = url(&server).into();
+    let failed = get(&client(&cluster, &json!({}))).await;
+    let Err(Failure::Unreachable(why)) = failed else { panic!("{failed:?}") };
+    assert!(why.starts_with(&format!("cannot connect to {}: ", url(&server))), "{why}");
+    why
+}
+
+#[tokio::test]
+async fn servers_are_known_by_who_vouches_for_them() {
+    let (ours, other) = (Authority::new(), Authority::new());
+    let here = ours.server(&["127.0.0.1"]);
+    let server = server_with(&here, None).await;
+    let by = |authority: &Authority| json!({"server": "", "certificate-authority": authority.ca()});
+    let mut cluster = by(&ours);
+    cluster["server"] = url(&server).into();
+    get(&client(&cluster, &json!({}))).await.unwrap();
+    let why = refusal(&here, &by(&other)).await;
+    assert!(why.contains("not signed by the authority in") && why.contains("ca.pem"), "{why}");
+    let there = ours.server(&["api.example"]);
+    let why = refusal(&there, &by(&ours)).await;
+    assert!(why.contains("not for 127.0.0.1 but for") && why.contains("api.example"), "{why}");
+    assert!(why.contains("tls-server-name"), "{why}");
+    let why = refusal(&ours.expired(&["127.0.0.1"]), &by(&ours)).await;
+    assert!(why.contains("expired"), "{why}");
+    let server = server_with(&there, None).await;
+    for more in [
+        json!({"certificate-authority": ours.ca(), "tls-server-name": "api.example"}),
+        json!({"insecure-skip-tls-verify": true}),
+    ] {
+        let mut cluster = more;
+        cluster["server"] = url(&server).into();
+        get(&client(&cluster, &json!({}))).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_server_of_another_protocol_is_told() {
+    let plain = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = plain.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        let (mut stream, _) = plain.accept().await.unwrap();
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+        let _ = stream.read_u8().await;
+    });
+    let client = client(
+        &json!({"server": format!("https://127.0.0.1:{port}"), "insecure-skip-tls-verify": true}),
+        &json!({}),
+    );
+    let failed = get(&client).await;
+    assert!(
+        matches!(&failed, Err(Failure::Unreachable(why)) if why.contains("http://")),
+        "{failed:?}"
+    );
+}
+
+#[tokio::test]
+async fn we_are_known_by_our_certificate() {
+    let authority = Authority::new();
+    let server = server_with(&authority.server(&["127.0.0.1"]), Some(&authority)).await;
+    let cluster = json!({"server": url(&server), "certificate-authority": authority.ca()});
+    let Pem { cert, key } = authority.client("me");
+    let read = |path: &Path| super::super::base64(&fs::read(path).unwrap());
+    for user in [
+        json!({"client-certificate": cert, "client-key": key}),
+        json!({"client-certificate-data": read(&cert), "client-key-data": read(&key),
+            "client-key": "/nowhere"}),
+    ] {
+        get(&client(&cluster, &user)).await.unwrap();
+    }
+    let folder = Folder::new();
+    let text = |path: &Path| fs::read_to_string(path).unwrap();
+    let said = json!({"apiVersion": "client.authentication.k8s.io/v1beta1",
+        "status": {"clientCertificateData": text(&cert), "clientKeyData": text(&key)}});
+    folder.write("said", &said.to_string());
+    let plugin = folder.program("plugin", "cat \"$1\"");
+    let exec = json!({"apiVersion": "client.authentication.k8s.io/v1beta1", "command": plugin,
+        "args": [folder.path().join("said")]});
+    get(&client(&cluster, &json!({"exec": exec}))).await.unwrap();
+    let failed = get(&client(&cluster, &json!({}))).await;
+    let Err(Failure::Unknown(why) | Failure::Unreachable(why)) = &failed else {
+        panic!("{failed:?}")
+    };
+    assert!(why.contains("does not take our client certificate"), "{why}");
+}
+
+#[tokio::test]
+async fn an_authority_that_is_replaced_is_taken_up() {
+    let (first, second) = (Authority::new(), Authority::new());
+    let folder = Folder::new();
+    fs::copy(first.ca(), folder.path().join("ca")).unwrap();
+    let server = server_with(&second.server(&["127.0.0.1"]), None).await;
+    let cluster = json!({"server": url(&server), "certificate-authority": "ca"});
+    let path = folder.kubeconfig(&cluster, &json!({}));
+    let client = Client::new(Access::find(Some(&path), None, nothing).unwrap()).unwrap();
+    get(&client).await.unwrap_err();
+    fs::copy(second.ca(), folder.path().join("ca")).unwrap();
+    get(&client).await.unwrap();
+}

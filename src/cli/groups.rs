@@ -83,7 +83,8 @@ pub struct CampaignArgs {
 
     /// Largest difference in clock speed [default: 10%]
     ///
-    /// How much faster or slower the clock of this machine may run than that of the store: 0.1 or 10%.
+    /// How much faster or slower the clock of this machine may run than that of the store: 0.1 or 10%. On Kubernetes
+    /// it is that of any other candidate.
     #[arg(long, env = "ELECT_MAX_CLOCK_DRIFT", value_name = "SHARE", value_parser = parse_share, allow_hyphen_values = true, help_heading = LEASE, hide_short_help = true)]
     pub max_clock_drift: Option<f64>,
 

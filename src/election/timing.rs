@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use elect_api::{Boottime, Cadence, Lease, Validity};
+use elect_api::{Boottime, Cadence, Judge, Lease, Validity};
 
 use crate::guard::Deadlines;
 use crate::guard::switches::is_off;
@@ -15,8 +15,8 @@ pub struct Wishes {
     /// How long a command may take to end after it was asked to, once leadership is lost: G.
     /// `None` is 4W/15.
     pub kill_grace: Option<Duration>,
-    /// The greatest difference between the rates of this machine's clock and the store's, as a
-    /// share of one. Default 0.1.
+    /// The greatest difference between the rates of two clocks that count a lease, as a share of one. They are this
+    /// machine's and the store's, or those of two candidates ([`Judge`]). Default 0.1.
     pub max_clock_drift: f64,
 }
 
@@ -136,7 +136,28 @@ impl Timing {
         if is_off!(Drift) {
             return window;
         }
-        window.div_f64(1.0 + self.wishes.max_clock_drift)
+        let drift = self.clock_drift();
+        match self.judge() {
+            // This machine's clock may be slower than the store's, whatever the right one says.
+            None | Some(Judge::Store) => window.div_f64(1.0 + drift),
+            // Ours may be slow, and that of who waits be fast.
+            Some(Judge::Candidates) => window.mul_f64((1.0 - drift) / (1.0 + drift)),
+        }
+    }
+
+    /// How far this machine's clock may be off, as a share. Where two candidates count each has half.
+    fn clock_drift(&self) -> f64 {
+        match self.judge() {
+            None | Some(Judge::Store) => self.wishes.max_clock_drift,
+            Some(Judge::Candidates) => self.wishes.max_clock_drift / 2.0,
+        }
+    }
+
+    const fn judge(&self) -> Option<Judge> {
+        match self.lease {
+            Lease::Timed(cadence) => Some(cadence.judge),
+            Lease::Unlimited => None,
+        }
     }
 
     /// K: how long before the end of V everything must be dead.
@@ -181,7 +202,7 @@ impl Timing {
     /// # Errors
     /// Why not, and what to do, for people.
     pub fn trust(&self, rate: f64) -> Result<(), Distrust> {
-        let (off, most) = (rate - 1.0, self.wishes.max_clock_drift.max(STEERED));
+        let (off, most) = (rate - 1.0, self.clock_drift().max(STEERED));
         // A share is not exact to the last bit.
         if self.is_local() || off.abs() <= most + 1e-9 {
             return Ok(());
@@ -267,8 +288,14 @@ impl Timing {
 mod tests {
     use super::*;
 
-    const ETCD: Lease = Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8 });
-    const ZOOKEEPER: Lease = Lease::Timed(Cadence { anchor_lag_48ths: 15, renew_48ths: 3 });
+    const ETCD: Lease =
+        Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8, judge: Judge::Store });
+    const ZOOKEEPER: Lease =
+        Lease::Timed(Cadence { anchor_lag_48ths: 15, renew_48ths: 3, judge: Judge::Store });
+
+    /// That of documents, where those who wait judge.
+    const RECORDS: Lease =
+        Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8, judge: Judge::Candidates });
 
     fn seconds(seconds: f64) -> Duration {
         Duration::from_secs_f64(seconds)
@@ -276,7 +303,7 @@ mod tests {
 
     #[test]
     fn the_defaults_hold_for_every_cadence() {
-        for lease in [ETCD, ZOOKEEPER, Lease::Unlimited] {
+        for lease in [ETCD, ZOOKEEPER, RECORDS, Lease::Unlimited] {
             let timing = Timing::new(&Wishes::default(), lease).expect("defaults hold");
             assert_eq!(timing.kill_grace, seconds(4.0));
         }
@@ -297,6 +324,29 @@ mod tests {
         let end = timing.end(Validity::Window { anchor, window: seconds(15.0) }).expect("timed");
         assert_eq!(after(end), 13636);
         assert_eq!(timing.deadlines(Validity::Unlimited), None);
+    }
+
+    /// Each clock is off by half of the drift, the holder's behind and the other one ahead.
+    #[test]
+    fn where_candidates_judge_each_clock_has_half_of_the_drift() {
+        for drift in [0.0, 0.02, 0.1, 0.3] {
+            let wishes = Wishes {
+                max_clock_drift: drift,
+                kill_grace: Some(Duration::ZERO),
+                ..Wishes::default()
+            };
+            let timing = Timing::new(&wishes, RECORDS).expect("it holds");
+            let anchor = Boottime::from_boot(seconds(100.0));
+            let window = wishes.ttl;
+            let end = timing.end(Validity::Window { anchor, window }).expect("timed");
+            let counted_on = end.since(anchor).as_secs_f64() / (1.0 - drift / 2.0);
+            let taken = window.as_secs_f64() / (1.0 + drift / 2.0);
+            assert!((counted_on - taken).abs() < 1e-6, "{drift}: {counted_on}, taken at {taken}");
+            let most = drift / 2.0 + STEERED;
+            assert!(
+                timing.trust(1.0 - drift / 2.0).is_ok() && timing.trust(1.0 - most - 1e-3).is_err()
+            );
+        }
     }
 
     #[test]

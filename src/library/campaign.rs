@@ -74,7 +74,8 @@ impl Campaign {
     }
 
     /// The greatest difference between the rates of this machine's clock and the store's, as a share: from 0 up to,
-    /// and without, 1; 0.1 if this is not called. Where leases do not end by time it has no meaning.
+    /// and without, 1; 0.1 if this is not called. In a store that counts no leases it is that between the clocks of two
+    /// candidates, each of which has half. Where leases do not end by time it has no meaning.
     pub const fn max_clock_drift(mut self, share: f64) -> Self {
         self.wishes.max_clock_drift = share;
         self

@@ -89,7 +89,7 @@ pub use examination::{
     Answer, Called, Clock, Endpoint, Examination, Finding, Grants, Severity, Supply, Unit, middle,
 };
 pub use key::{Key, KeyError};
-pub use profile::{Cadence, Lease, Order, Profile};
+pub use profile::{Cadence, Judge, Lease, Order, Profile};
 pub use seat::{Holds, Seat, Standing, Validity, Wake, awake, first_of, never};
 pub use store::{Removal, Scope, Store};
 pub use survey::{Entry, Leader, Renewed, Survey};

@@ -51,4 +51,15 @@ pub struct Cadence {
     pub anchor_lag_48ths: u32,
     /// The time from one renewal to the next, and the longest that one attempt may take.
     pub renew_48ths: u32,
+    /// By whose clock a lease is over that is not renewed.
+    pub judge: Judge,
+}
+
+/// Who says that a lease is over (law 8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judge {
+    /// The store: of the clocks its own matters, and that of the holder.
+    Store,
+    /// Each candidate that waits: its clock matters, and that of the holder.
+    Candidates,
 }

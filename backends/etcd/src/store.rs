@@ -4,8 +4,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use elect_api::{
     Cadence, Candidate, Cell, Clock, ElectionName, Ending, Error, ErrorKind, Examination, Finding,
-    If, Keys, Lease, Order, Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned, Wake,
-    Written,
+    If, Judge, Keys, Lease, Order, Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned,
+    Wake, Written,
 };
 
 use crate::address::Address;
@@ -46,7 +46,11 @@ impl Store for EtcdStore {
         Profile {
             scheme: crate::SCHEME,
             location: self.location.clone(),
-            lease: Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8 }),
+            lease: Lease::Timed(Cadence {
+                anchor_lag_48ths: 0,
+                renew_48ths: 8,
+                judge: Judge::Store,
+            }),
             order: Order::Queue,
             id: self.link.badge().identity().expected(),
             cautions: self.cautions.clone(),

@@ -14,7 +14,8 @@
 //!
 //! A holder raises its *beat* with each renewal; nobody else does, whatever they write in the record. A lease is over
 //! when token, nonce and beat have not changed for the holder's recorded TTL, by the clock of whoever looks, counted from the
-//! look after the one that showed them (law 8). So the promise rests on the clocks of candidates, not of the store.
+//! look after the one that showed them (law 8). So the promise rests on the clocks of candidates, not of the store:
+//! on those of two, each of which may be off by half of the drift that the engine allows for ([`elect_api::Judge`]).
 //!
 //! The token is known before the swap that wins, and is written with it: it is found when the reply is lost. It is greater
 //! than the last, and no less than the version that was replaced, so that it rises also where the record was lost.

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Candidate, Cell, Clock, ElectionName, Ending, Entry, Error, ErrorKind, Examination, If, Keys,
-    Leader, Order, Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned, Wake, Written,
-    stamp,
+    Candidate, Cell, Clock, ElectionName, Ending, Entry, Error, ErrorKind, Examination, If, Judge,
+    Keys, Leader, Lease, Order, Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned,
+    Wake, Written, stamp,
 };
 
 use crate::documents::{Document, Documents, Listed, Listing, Name, Purpose};
@@ -80,7 +80,11 @@ impl RecordStore {
 #[async_trait]
 impl Store for RecordStore {
     fn profile(&self) -> Profile {
-        self.documents.profile()
+        let mut profile = self.documents.profile();
+        if let Lease::Timed(cadence) = &mut profile.lease {
+            cadence.judge = Judge::Candidates;
+        }
+        profile
     }
 
     async fn open(

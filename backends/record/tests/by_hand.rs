@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Cadence, Candidate, Cell, ElectionName, Error, ErrorKind, If, Key, Lease, Order,
-    Profile, Removal, Scope, Seat, Standing, Store,
+    Boottime, Cadence, Candidate, Cell, ElectionName, Error, ErrorKind, If, Judge, Key, Lease,
+    Order, Profile, Removal, Scope, Seat, Standing, Store,
 };
 use elect_record::{
     Data, Document, Documents, IsNews, Listed, Listing, Name, Purpose, Record, RecordStore,
@@ -101,7 +101,8 @@ impl Fake {
 #[async_trait]
 impl Documents for Fake {
     fn profile(&self) -> Profile {
-        let lease = Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8 });
+        let lease =
+            Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8, judge: Judge::Store });
         let order = if self.with(|inner| inner.races) { Order::Race } else { Order::Queue };
         Profile::new("fake", "here".into(), lease, order)
     }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Cadence, Candidate, Cell, Clock, ElectionName, Ending, Error, Examination, If, Keys, Lease,
-    Order, Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned, Wake, Written,
+    Cadence, Candidate, Cell, Clock, ElectionName, Ending, Error, Examination, If, Judge, Keys,
+    Lease, Order, Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned, Wake, Written,
 };
 
 use crate::directory::Directory;
@@ -19,7 +19,7 @@ use crate::{cells, changes, examine, removal, survey};
 
 /// Renewals go out every S/16. A proof anchors at a request that was acknowledged before the next
 /// renewal, and confirmed by one at least S/4 after that: 1/16 + 4/16.
-const CADENCE: Cadence = Cadence { anchor_lag_48ths: 15, renew_48ths: 3 };
+const CADENCE: Cadence = Cadence { anchor_lag_48ths: 15, renew_48ths: 3, judge: Judge::Store };
 
 /// The elections in one directory of an ensemble.
 pub(crate) struct ZkStore {

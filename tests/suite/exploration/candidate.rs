@@ -10,7 +10,7 @@ use elect::election::timing::{Timing, Wishes};
 use elect::election::{Call, Reply};
 use elect::guard::ladder::{self, Action, Deadlines, Ladder};
 use elect::guard::{Ended, Leftover};
-use elect_api::{Boottime, Cadence, Lease, Token};
+use elect_api::{Boottime, Cadence, Judge, Lease, Token};
 use elect_testkit::sim::{self, Ask};
 
 use super::seat::{Seat, name};
@@ -99,7 +99,8 @@ impl Candidate {
         now: Boottime,
     ) -> Self {
         let rules = Rules { insists: true, keeps_history: false, ..Rules::of(&name(id), priority) };
-        let lease = Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8 });
+        let lease =
+            Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8, judge: Judge::Store });
         let timing =
             Timing::new(&Wishes { ttl, ..Wishes::default() }, lease).expect("the defaults fit");
         Self {

@@ -4,6 +4,7 @@
 
 mod candidate;
 pub(crate) mod crashes;
+mod drift;
 mod fate;
 mod guardian;
 mod herd;

@@ -7,9 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use elect::election::orders as election;
 use elect_api::{
-    Boottime, Cadence, Candidate, Cell, Durability, ElectionName, Error, If, Keys, Lease, Note,
-    Profile, Removal, Scope, Seat, Standing, Store, Survey, Ticket, Validity, Versioned, Wake,
-    Written,
+    Boottime, Cadence, Candidate, Cell, Durability, ElectionName, Error, If, Judge, Keys, Lease,
+    Note, Profile, Removal, Scope, Seat, Standing, Store, Survey, Ticket, Validity, Versioned,
+    Wake, Written,
 };
 use elect_testkit::switches::{Part, is_off};
 use elect_zookeeper::{Anchors, Calls};
@@ -57,7 +57,7 @@ impl Store for SeenStore {
     fn profile(&self) -> Profile {
         let profile = self.inner.profile();
         let lease = if self.confirms {
-            Lease::Timed(Cadence { anchor_lag_48ths: 15, renew_48ths: 3 })
+            Lease::Timed(Cadence { anchor_lag_48ths: 15, renew_48ths: 3, judge: Judge::Store })
         } else {
             profile.lease
         };

@@ -1,0 +1,56 @@
+//! Two candidates whose clocks run apart, where candidates judge when a lease is over.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use elect::election::timing::{Timing, Wishes};
+use elect_api::{Boottime, Candidate, ElectionName, Seat, Standing};
+use elect_testkit::sim::{Clock, Kind, ManualClock, Options, Sim};
+
+const TTL: Duration = Duration::from_secs(60);
+const STEP: Duration = Duration::from_millis(10);
+
+/// What a clock of this rate, in thousandths, shows at an instant.
+fn shown(true_time: Duration, rate: u32) -> Boottime {
+    Boottime::from_boot(true_time * rate / 1000)
+}
+
+/// By how much the holder is done before the other one leads, as the true time has it, in seconds.
+async fn slack(max_clock_drift: f64, holders: u32, waiters: u32) -> f64 {
+    let clock: Arc<dyn Clock> = Arc::new(ManualClock::default());
+    let sim = Sim::new(Options::new(Kind::Record), clock);
+    let store = sim.connect();
+    let election: ElectionName = "drift".parse().expect("a name");
+    let open = async |id: &str| -> Box<dyn Seat> {
+        let candidate = Candidate { host: "h".into(), ..Candidate::foreign(id) };
+        store.open(&election, &candidate, TTL).await.expect("a seat")
+    };
+    let (mut holder, mut waiter) = (open("a").await, open("b").await);
+    let wishes = Wishes { ttl: TTL, kill_grace: Some(Duration::ZERO), max_clock_drift };
+    let timing = Timing::new(&wishes, store.profile().lease).expect("it holds");
+
+    let mut now = Duration::from_secs(1000);
+    let Ok(Standing::Leading { validity, .. }) = holder.refresh(shown(now, holders)).await else {
+        panic!("a lone candidate does not lead")
+    };
+    let end = timing.end(validity).expect("a lease that ends").since_boot() * 1000 / holders;
+    // Two looks at once: as early as it can, it begins to count.
+    while !matches!(waiter.refresh(shown(now, waiters)).await, Ok(Standing::Leading { .. })) {
+        now += STEP;
+    }
+    now.as_secs_f64() - end.as_secs_f64()
+}
+
+#[tokio::test]
+async fn where_candidates_judge_the_clocks_of_both_may_be_off() {
+    let slack = async |drift, holders, waiters| {
+        let found = slack(drift, holders, waiters).await;
+        println!("within {drift}: {holders} and {waiters} thousandths: {found:.2} s between them");
+        found
+    };
+    assert!(slack(0.2, 900, 1100).await >= 0.0);
+    assert!(slack(0.1, 950, 1050).await >= 0.0);
+    assert!(slack(0.1, 1050, 950).await >= 0.0);
+    // Half for each, and no more.
+    assert!(slack(0.1, 900, 1100).await < 0.0);
+}

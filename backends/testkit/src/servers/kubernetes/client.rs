@@ -40,25 +40,28 @@ impl Default for Ask<'_> {
 }
 
 impl Ask<'_> {
-    /// What is sent, with this host.
-    pub fn bytes(&self, host: &str) -> Vec<u8> {
-        let Self { method, path, token, content_type, body, .. } = self;
-        let mut head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nAccept: application/json\r\nConnection: close\r\n"
-        );
-        if let Some(token) = token {
-            head.extend(["Authorization: Bearer ", token, "\r\n"]);
-        }
-        if !body.is_empty() {
-            let kind = match (*content_type, *method) {
+    /// The lines of the head that say more than what is asked of whom.
+    pub(super) fn headers(&self) -> Vec<String> {
+        let mut lines = vec!["Accept: application/json".to_owned(), "Connection: close".to_owned()];
+        lines.extend(self.token.map(|token| format!("Authorization: Bearer {token}")));
+        if !self.body.is_empty() {
+            let kind = match (self.content_type, self.method) {
                 ("", "PATCH") => "application/merge-patch+json",
                 ("", _) => "application/json",
                 (kind, _) => kind,
             };
-            let length = body.len().to_string();
-            head.extend(["Content-Type: ", kind, "\r\nContent-Length: ", &length, "\r\n"]);
+            lines.push(format!("Content-Type: {kind}"));
+            lines.push(format!("Content-Length: {}", self.body.len()));
         }
-        let mut bytes = (head + "\r\n").into_bytes();
+        lines
+    }
+
+    /// What is sent, with this host.
+    pub fn bytes(&self, host: &str) -> Vec<u8> {
+        let Self { method, path, body, .. } = self;
+        let lines = self.headers().join("\r\n");
+        let mut bytes =
+            format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\n{lines}\r\n\r\n").into_bytes();
         bytes.extend_from_slice(body);
         bytes
     }

@@ -1,13 +1,16 @@
-//! A fake of what elections need of a Kubernetes API server: Leases, the labels of pods, events, watches, rights.
-//!
-//! It answers as a real one does (1.20): one list of [cases](cases::cases) holds for both.
+//! A Kubernetes API server: a fake of what elections need of one (Leases, the labels of pods, events, watches, rights), or a
+//! real one (1.20) for the deep tests. One list of [cases](cases::cases) holds for both.
 
 mod access;
 pub mod cases;
 mod client;
+mod doorkeeper;
+mod elector;
 mod faults;
 mod objects;
 mod patch;
+mod programs;
+mod real;
 mod request;
 mod rest;
 mod review;
@@ -30,20 +33,25 @@ use tempfile::TempDir;
 
 pub use self::access::{ANY, Rule};
 pub use self::client::{Ask, ask, parse};
+pub use self::elector::{ClientGo, GoElector, GoEvent, GoSetup};
 pub use self::faults::{Counts, Fault, Scope};
+pub use self::programs::program;
+use self::real::Real;
 pub(crate) use self::serve::enter;
 use self::serve::{Command, FIRST_WORD, SOCKET};
-use super::{Place, Process, free_port};
+use super::{Etcd, Place, Process, free_port};
 use crate::program::{PATIENCE, eventually, state};
 
 /// The namespaces that there are.
 pub const NAMESPACES: [&str; 2] = ["default", "elect"];
 const ADMIN: &str = "kubernetes-admin";
 
-/// A fake API server in a process of its own. It dies with this, and with the thread that started it.
+/// An API server in a process of its own. It dies with this, and with the thread that started it.
 #[derive(Debug)]
 pub struct ApiServer {
     process: Process,
+    /// What a real one has besides.
+    real: Option<Real>,
     place: Place,
     address: SocketAddr,
     folder: TempDir,
@@ -59,7 +67,7 @@ struct User {
 }
 
 impl ApiServer {
-    /// On the loopback interface, with the namespaces `default` and `elect`, and nothing in them.
+    /// A fake on the loopback interface, with the namespaces `default` and `elect`, and nothing in them.
     ///
     /// # Panics
     /// When it cannot be started.
@@ -67,7 +75,7 @@ impl ApiServer {
         Self::start_at(&Place::here())
     }
 
-    /// Somewhere else.
+    /// A fake somewhere else.
     ///
     /// # Panics
     /// When it cannot be started.
@@ -83,9 +91,43 @@ impl ApiServer {
             &folder.path().display().to_string(),
         ];
         let process = Process::start(&words, place, &folder.path().join("log"), "nothing");
+        Self::begin(process, None, place, address, folder)
+    }
+
+    /// A real one on the loopback interface, with the same in it, on an etcd of its own. It serves after four seconds.
+    ///
+    /// # Panics
+    /// When it cannot be started; the message names the command that builds it.
+    pub fn real() -> Self {
+        Self::real_at(&Place::here(), &[])
+    }
+
+    /// A real one somewhere else, with further flags.
+    ///
+    /// # Panics
+    /// As [`real`](Self::real).
+    pub fn real_at(place: &Place, flags: &[&str]) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let address = SocketAddr::from((place.address(), free_port()));
+        let real = Real::start(place, address, folder.path());
+        let own = real.command();
+        let words: Vec<&str> =
+            own.iter().map(String::as_str).chain(flags.iter().copied()).collect();
+        let process = Process::start(&words, place, &folder.path().join("log"), "nothing");
+        Self::begin(process, Some(real), place, address, folder)
+    }
+
+    fn begin(
+        process: Process,
+        real: Option<Real>,
+        place: &Place,
+        address: SocketAddr,
+        folder: TempDir,
+    ) -> Self {
         let admin = folder.path().join(format!("{ADMIN}.yaml"));
         let users = Mutex::new(BTreeMap::new());
-        let mut server = Self { process, place: place.clone(), address, folder, admin, users };
+        let place = place.clone();
+        let mut server = Self { process, real, place, address, folder, admin, users };
         server.wait_until_it_serves();
         for namespace in NAMESPACES {
             server.add_namespace(namespace);
@@ -98,10 +140,21 @@ impl ApiServer {
         eventually("an API server", || {
             let log = self.process.log();
             assert!(self.process.is_alive(), "the API server has ended: {log}");
+            if let Some(real) = &self.real {
+                return real.serves().then_some(());
+            }
             let address = self.address;
             self.place.inside(|| TcpStream::connect(address)).ok()?;
-            UnixStream::connect(self.folder.path().join(SOCKET)).ok()
+            UnixStream::connect(self.folder.path().join(SOCKET)).ok().map(drop)
         });
+    }
+
+    /// The etcd of a real one, to be stopped, killed and started again.
+    ///
+    /// # Panics
+    /// When it is a fake.
+    pub fn etcd(&mut self) -> &mut Etcd {
+        &mut self.real.as_mut().expect("a fake has no etcd").etcd
     }
 
     /// Where it listens.
@@ -138,7 +191,10 @@ impl ApiServer {
     fn enter_user(&self, path: &Path, user: User) {
         let User { name, token, rules } = user.clone();
         let text = self.configuration(&user);
-        self.command(&Command::User { name, token, rules });
+        match &self.real {
+            Some(real) => real.add_user(&name, &token, &rules),
+            None => _ = self.command(&Command::User { name, token, rules }),
+        }
         let part = path.with_extension("part");
         fs::write(&part, text).expect("a file in a temporary folder");
         fs::rename(&part, path).expect("a file in a temporary folder");
@@ -146,10 +202,14 @@ impl ApiServer {
     }
 
     fn configuration(&self, User { name, token, .. }: &User) -> String {
-        let server = format!("http://{}", self.address);
+        let mut cluster = format!("server: http://{}", self.address);
+        if let Some(real) = &self.real {
+            let ca = real.ca().display().to_string();
+            cluster = format!("server: https://{}\n    certificate-authority: {ca}", self.address);
+        }
         format!(
-            "apiVersion: v1\nkind: Config\ncurrent-context: {name}\nclusters:\n- name: fake\n  cluster:\n    \
-             server: {server}\ncontexts:\n- name: {name}\n  context:\n    cluster: fake\n    user: {name}\n    \
+            "apiVersion: v1\nkind: Config\ncurrent-context: {name}\nclusters:\n- name: test\n  cluster:\n    \
+             {cluster}\ncontexts:\n- name: {name}\n  context:\n    cluster: test\n    user: {name}\n    \
              namespace: elect\nusers:\n- name: {name}\n  user:\n    token: {token}\n"
         )
     }
@@ -170,12 +230,16 @@ impl ApiServer {
         self.user(kubeconfig).token
     }
 
-    /// From now on nobody knows the token in a configuration: 401.
+    /// From now on nobody knows the token in a configuration: 401. A real one takes ten seconds.
     ///
     /// # Panics
     /// As [`token`](Self::token).
     pub fn expire_token(&self, kubeconfig: &Path) {
-        self.command(&Command::Expire { token: self.token(kubeconfig) });
+        let token = self.token(kubeconfig);
+        match &self.real {
+            Some(real) => real.expire_token(&token),
+            None => _ = self.command(&Command::Expire { token }),
+        }
     }
 
     /// Puts another token for the same user into a configuration. The old one stays good until it
@@ -191,7 +255,10 @@ impl ApiServer {
 
     /// Makes a namespace, if there is none of this name.
     pub fn add_namespace(&self, name: &str) {
-        self.command(&Command::Namespace(name.to_owned()));
+        match &self.real {
+            Some(real) => real.add_namespace(name),
+            None => _ = self.command(&Command::Namespace(name.to_owned())),
+        }
     }
 
     /// The URL of elect's store in a namespace, for somebody who may do everything.
@@ -226,7 +293,10 @@ impl ApiServer {
     /// When there is no answer.
     pub fn ask(&self, what: &Ask<'_>) -> (u16, Value) {
         let address = self.address;
-        let answer = self.place.inside(|| ask(address, what));
+        let answer = match &self.real {
+            Some(real) => real.ask(what),
+            None => self.place.inside(|| ask(address, what)),
+        };
         answer.unwrap_or_else(|error| panic!("{} {}: {error}", what.method, what.path))
     }
 
@@ -253,7 +323,7 @@ impl ApiServer {
     }
 
     /// Starts it again with all its objects, users and tokens, at the same address. It knows no change from before its
-    /// start: a watch from then gets 410. Faults and counts begin anew.
+    /// start: a watch from then gets 410. Faults and counts begin anew. A real one's etcd has to live.
     ///
     /// # Panics
     /// When it cannot be started.
@@ -263,26 +333,36 @@ impl ApiServer {
     }
 
     /// Has something go wrong.
+    ///
+    /// # Panics
+    /// When it is a real one.
     pub fn fault(&self, fault: Fault) {
         self.command(&Command::Fault(fault));
     }
 
-    /// What was counted so far.
+    /// What was counted so far. A real one counts requests and answers only, a watch as it ends, and what it asks itself.
     pub fn counts(&self) -> Counts {
-        self.command(&Command::Counts)
+        self.real.as_ref().map_or_else(|| self.command(&Command::Counts), Real::counts)
     }
 
     /// Forgets all versions before now: whoever asks for one gets 410.
+    ///
+    /// # Panics
+    /// When it is a real one.
     pub fn compact(&self) {
         self.command(&Command::Compact);
     }
 
     /// Sends a bookmark to all watches that want them, as happens once a minute.
+    ///
+    /// # Panics
+    /// When it is a real one.
     pub fn bookmark(&self) {
         self.command(&Command::Bookmark);
     }
 
     fn command(&self, command: &Command) -> Counts {
+        assert!(self.real.is_none(), "a real API server does not obey {command:?}");
         let call = || -> std::io::Result<Counts> {
             let mut stream = UnixStream::connect(self.folder.path().join(SOCKET))?;
             stream.set_read_timeout(Some(PATIENCE))?;

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use elect_api::{Cadence, Clock, ElectionName, Error, Examination, Lease, Order, Profile, stamp};
+use elect_api::{
+    Cadence, Clock, ElectionName, Error, Examination, Judge, Lease, Order, Profile, stamp,
+};
 use elect_record::{
     Document, Documents, IsNews, Listed, Listing, Name, Purpose, Record, Removed, Stored, Swapped,
 };
@@ -54,7 +56,8 @@ impl Leases {
     pub(crate) fn new(address: &Address, access: Access) -> Result<Self, Error> {
         let namespace = address.namespace.clone().or_else(|| access.namespace().map(str::to_owned));
         let namespace = namespace.unwrap_or_else(|| "default".to_owned());
-        let timed = Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8 });
+        let timed =
+            Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8, judge: Judge::Candidates });
         let location = address.location(&namespace);
         let mut profile = Profile::new(SCHEME, location, timed, address.order);
         profile.cautions = access.cautions();

@@ -28,6 +28,8 @@ pub(super) struct Connection {
     sender: SendRequest<String>,
     /// Who we are on it.
     identity: Option<Arc<Identity>>,
+    /// What moves its bytes; it ends with this.
+    #[cfg_attr(not(test), expect(dead_code, reason = "it is dropped with the connection"))]
     task: JoinSet<hyper::Result<()>>,
 }
 

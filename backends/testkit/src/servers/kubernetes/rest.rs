@@ -86,15 +86,19 @@ impl State {
 
     fn list(&self, key: &Key, request: &Request) -> Result<Reply, Reply> {
         let selector = request.selector()?;
-        let Page { objects, version, start, limit } = self.page_of(request)?;
+        let Page { objects, version, start, limit, cached } = self.page_of(request)?;
         let lower = start.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
-        let mut found = objects.range((lower, Bound::Unbounded)).filter(|(other, object)| {
-            other.kind == key.kind
-                && (key.namespace.is_empty() || other.namespace == key.namespace)
-                && selector.fits(object)
+        let mut here = objects.range((lower, Bound::Unbounded)).filter(|(other, _)| {
+            other.kind == key.kind && (key.namespace.is_empty() || other.namespace == key.namespace)
         });
-        let page: Vec<_> = found.by_ref().take(limit).collect();
-        let left = found.count();
+        let found = here.by_ref().filter(|(_, object)| selector.fits(object));
+        let mut page: Vec<_> = found.take(limit).collect();
+        if cached {
+            // A cache has no order, nor does anybody ask it for parts.
+            fastrand::shuffle(&mut page);
+        }
+        // Nobody looks whether what is left is selected.
+        let left = here.count();
         let mut metadata = json!({"resourceVersion": version.to_string()});
         if let Some((last, _)) = page.last().filter(|_| left > 0) {
             metadata["continue"] = token(version, last).into();
@@ -124,7 +128,7 @@ impl State {
         let limited = if limit == 0 { usize::MAX } else { limit };
         let past = |version, start, message| {
             let objects = self.store.at(version).ok_or_else(|| status::expired(message))?;
-            Ok(Page { objects, version, start, limit: limited })
+            Ok(Page { objects, version, start, limit: limited, cached: false })
         };
         if let Some(token) = request.parameter("continue") {
             let (version, start) = parse_token(token)
@@ -135,20 +139,17 @@ impl State {
             None => limit > 0,
             Some(rule) => rule == "Exact",
         };
-        let (objects, version) = match request.version()? {
-            None => (self.store.objects(), self.store.version()),
-            Some(version) if exact && version > 0 => return past(version, None, LIST_EXPIRED),
+        match request.version()? {
+            Some(version) if exact && version > 0 => past(version, None, LIST_EXPIRED),
             Some(_) => {
-                let (objects, version) = (self.store.cached(), self.store.cached_version());
-                return Ok(Page {
-                    objects: objects.clone(),
-                    version,
-                    start: None,
-                    limit: usize::MAX,
-                });
+                let (objects, version) = (self.store.cached().clone(), self.store.cached_version());
+                Ok(Page { objects, version, start: None, limit: usize::MAX, cached: true })
             }
-        };
-        Ok(Page { objects: objects.clone(), version, start: None, limit: limited })
+            None => {
+                let (objects, version) = (self.store.objects().clone(), self.store.version());
+                Ok(Page { objects, version, start: None, limit: limited, cached: false })
+            }
+        }
     }
 
     fn watch(&mut self, key: &Key, request: &Request) -> Result<Reply, Reply> {
@@ -355,6 +356,7 @@ struct Page {
     /// What comes after this.
     start: Option<Key>,
     limit: usize,
+    cached: bool,
 }
 
 /// Where a list goes on: opaque for clients.

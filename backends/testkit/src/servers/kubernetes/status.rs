@@ -194,9 +194,7 @@ pub(super) fn patch_fails() -> Reply {
 }
 
 pub(super) fn unknown_format() -> Reply {
-    let message = "the body of the request was in an unknown format - accepted media types include: \
-                   application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json";
-    failure(415, "UnsupportedMediaType", message, None)
+    failure(415, "UnsupportedMediaType", "415: Unsupported Media Type", Some(json!({})))
 }
 
 pub(super) fn too_large() -> Reply {
@@ -246,7 +244,7 @@ pub(super) fn broken(status: u16) -> Reply {
         504 => failure(
             504,
             "Timeout",
-            "Timeout: request did not complete within the requested timeout 34s",
+            "Timeout: request did not complete within requested timeout 34s",
             Some(json!({})),
         ),
         status => internal("rpc error: code = Unavailable desc = transport is closing").at(status),

@@ -1,1 +1,303 @@
 //! Requests, and what an API server answers to them: one list for the fake and for a real one.
+//!
+//! What is expected was read off a real server of version 1.20. What newer ones say in other words is left open.
+
+mod bystanders;
+mod circumstances;
+mod deletion;
+mod reading;
+mod rights;
+mod watching;
+mod writing;
+
+use serde_json::{Value, json};
+
+pub use self::circumstances::{compacted, throttled, while_etcd_stands_still};
+use super::{Ask, Rule};
+
+/// Somebody who asks. Whoever runs the cases makes these users, with these [rules](Who::rules).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// May do everything. Its name does not matter.
+    Admin,
+    /// The user `seats`: may do what an election with seats needs.
+    Seats,
+    /// The user `race`: may do what an election in the one Lease `raced` needs, once that is there.
+    Race,
+    /// The user `nobody`: may do nothing.
+    Nobody,
+    /// Has no token.
+    Anonymous,
+    /// Has a token that the server does not know.
+    Unknown,
+}
+
+impl Who {
+    /// Those that need a user, with a name of its own.
+    pub const USERS: [Self; 3] = [Self::Seats, Self::Race, Self::Nobody];
+
+    /// The name of the user.
+    pub const fn user(self) -> &'static str {
+        match self {
+            Self::Admin => "admin",
+            Self::Seats => "seats",
+            Self::Race => "race",
+            Self::Nobody => "nobody",
+            Self::Anonymous | Self::Unknown => "",
+        }
+    }
+
+    /// What the user may do in the namespace of the cases.
+    pub fn rules(self, namespace: &str) -> Vec<Rule> {
+        match self {
+            Self::Admin => vec![Rule::everything()],
+            Self::Seats => vec![
+                Rule::leases(namespace, &["get", "list", "watch", "create", "update", "delete"]),
+                Rule::new("", "events", namespace, &["create"]),
+                Rule::new("", "pods", namespace, &["get", "patch"]),
+            ],
+            Self::Race => {
+                vec![Rule::leases(namespace, &["get", "watch", "update"]).named(&["raced"])]
+            }
+            Self::Nobody | Self::Anonymous | Self::Unknown => Vec::new(),
+        }
+    }
+}
+
+/// A request that is sent by somebody, and answered with status and body, as [`ask`](super::ask) does. The token is
+/// still missing.
+pub type Asker<'a> = &'a dyn Fn(Who, &Ask<'_>) -> (u16, Value);
+
+/// Some requests, and what their answers must be. It needs nothing of what is in the namespace, and leaves something
+/// there. Cases of one process may run at the same time: they mostly wait.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    /// What it shows.
+    pub name: &'static str,
+    run: fn(&Api<'_>),
+}
+
+/// All cases that any server answers.
+pub fn cases() -> Vec<Case> {
+    let parts = [
+        reading::cases(),
+        writing::cases(),
+        deletion::cases(),
+        watching::cases(),
+        rights::cases(),
+        bystanders::cases(),
+    ];
+    parts.concat()
+}
+
+/// Runs one case.
+///
+/// # Panics
+/// When an answer is not as it must be; the message names the case and has the answer.
+pub fn check(case: &Case, namespace: &str, ask: Asker<'_>) {
+    (case.run)(&Api { case: case.name, namespace, ask });
+}
+
+/// Makes the list of a file.
+macro_rules! list {
+    ($($run:ident: $name:literal,)*) => {
+        pub(super) fn cases() -> Vec<super::Case> {
+            vec![$(super::Case { name: $name, run: $run }),*]
+        }
+    };
+}
+use list;
+
+/// The server that is asked.
+struct Api<'a> {
+    case: &'static str,
+    namespace: &'a str,
+    ask: Asker<'a>,
+}
+
+/// What it has said.
+#[derive(Debug)]
+struct Answer {
+    case: &'static str,
+    request: String,
+    status: u16,
+    body: Value,
+}
+
+impl Api<'_> {
+    /// The path of the Leases.
+    fn leases(&self) -> String {
+        format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.namespace)
+    }
+
+    /// The path of a Lease.
+    fn lease(&self, name: &str) -> String {
+        format!("{}/{name}", self.leases())
+    }
+
+    /// The path of what a namespace has beside Leases.
+    fn core(&self, rest: &str) -> String {
+        format!("/api/v1/namespaces/{}/{rest}", self.namespace)
+    }
+
+    fn by(&self, who: Who, method: &str, path: &str, body: Option<&Value>) -> Answer {
+        let body = body.map(Value::to_string).unwrap_or_default();
+        self.raw(who, &Ask { method, path, body: body.as_bytes(), ..Ask::default() })
+    }
+
+    fn raw(&self, who: Who, ask: &Ask<'_>) -> Answer {
+        let (status, body) = (self.ask)(who, ask);
+        let request = format!("{} {} by {who:?}", ask.method, ask.path);
+        Answer { case: self.case, request, status, body }
+    }
+
+    fn get(&self, path: &str) -> Answer {
+        self.by(Who::Seats, "GET", path, None)
+    }
+
+    fn post(&self, path: &str, body: &Value) -> Answer {
+        self.by(Who::Seats, "POST", path, Some(body))
+    }
+
+    fn put(&self, path: &str, body: &Value) -> Answer {
+        self.by(Who::Seats, "PUT", path, Some(body))
+    }
+
+    fn delete(&self, path: &str) -> Answer {
+        self.by(Who::Seats, "DELETE", path, None)
+    }
+
+    /// A new Lease, as it was answered.
+    fn made(&self, name: &str) -> Value {
+        self.post(&self.leases(), &lease(name)).is(201).body
+    }
+}
+
+impl Answer {
+    #[track_caller]
+    fn expect(&self, holds: bool, what: &str) {
+        let Self { case, request, status, body } = self;
+        assert!(holds, "{case}: {request}: no {what}: {status} {body}");
+    }
+
+    /// Its status is this.
+    #[track_caller]
+    fn is(self, status: u16) -> Self {
+        self.expect(self.status == status, &format!("status {status}"));
+        self
+    }
+
+    /// It is a Status that tells of a failure, with these.
+    #[track_caller]
+    fn fails(self, status: u16, reason: &str) -> Self {
+        let answer = self.is(status);
+        let expected =
+            json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": status});
+        for (field, value) in expected.as_object().into_iter().flatten() {
+            answer.expect(answer.body[field] == *value, field);
+        }
+        answer.expect(answer.body["reason"].as_str().unwrap_or_default() == reason, reason);
+        answer
+    }
+
+    /// Its message has this in it.
+    #[track_caller]
+    fn says(self, words: &str) -> Self {
+        let message = self.body["message"].as_str().unwrap_or_default();
+        self.expect(message.contains(words), words);
+        self
+    }
+
+    /// Its details are about this: group, kind and name, without which there are none.
+    #[track_caller]
+    fn about(self, group: &str, kind: &str, name: &str) -> Self {
+        for (field, expected) in [("group", group), ("kind", kind), ("name", name)] {
+            let given = self.body["details"][field].as_str();
+            self.expect(given.unwrap_or_default() == expected, &format!("{field} {expected}"));
+        }
+        self
+    }
+
+    /// It says why, and of which field.
+    #[track_caller]
+    fn because(self, reason: &str, field: &str) -> Self {
+        let causes = self.body["details"]["causes"].as_array().cloned().unwrap_or_default();
+        let found = causes.iter().any(|cause| cause["reason"] == reason && cause["field"] == field);
+        self.expect(found, &format!("{reason} of {field}"));
+        self
+    }
+
+    /// The events of a watch, by kind, each with its object.
+    #[track_caller]
+    fn events(&self) -> Vec<(String, Value)> {
+        let events = match &self.body {
+            Value::String(lines) => {
+                let parsed: Result<Vec<Value>, _> =
+                    lines.lines().map(serde_json::from_str).collect();
+                self.expect(parsed.is_ok(), "JSON on each line");
+                parsed.unwrap_or_default()
+            }
+            event => vec![event.clone()],
+        };
+        let parts = events.into_iter().map(|mut event| {
+            let kind = event["type"].as_str().unwrap_or_default().to_owned();
+            (kind, event["object"].take())
+        });
+        // Bookmarks come as the server likes.
+        parts.filter(|(kind, _)| kind != "BOOKMARK").collect()
+    }
+}
+
+/// A name that nobody has.
+fn new_name(start: &str) -> String {
+    format!("{start}-{:08x}", fastrand::u32(..))
+}
+
+/// A Lease as somebody writes it.
+fn lease(name: &str) -> Value {
+    json!({
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": name},
+        "spec": {
+            "holderIdentity": "one",
+            "leaseDurationSeconds": 15,
+            "acquireTime": "2026-11-26T12:00:00.000000Z",
+            "renewTime": "2026-11-26T12:00:00.000000Z",
+            "leaseTransitions": 0,
+        },
+    })
+}
+
+/// An object with another value at a path, or without what is there.
+fn with(object: &Value, path: &str, value: impl Into<Value>) -> Value {
+    let mut object = object.clone();
+    let mut place = &mut object;
+    for word in path.split('.') {
+        place = &mut place[word];
+    }
+    *place = value.into();
+    object
+}
+
+/// An object without one field of its metadata.
+fn without(object: &Value, field: &str) -> Value {
+    let mut object = object.clone();
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.remove(field);
+    }
+    object
+}
+
+fn version(object: &Value) -> u64 {
+    let text = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
+    text.parse().unwrap_or_else(|_| panic!("no version: {object}"))
+}
+
+fn uid(object: &Value) -> &str {
+    object["metadata"]["uid"].as_str().unwrap_or_default()
+}
+
+const COORDINATION: &str = "coordination.k8s.io";
+/// A UID that no object has.
+const NO_UID: &str = "00000000-0000-0000-0000-000000000000";

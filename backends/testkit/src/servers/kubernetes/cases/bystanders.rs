@@ -1,0 +1,180 @@
+//! Pods, events, and pages that are no objects.
+
+use serde_json::{Value, json};
+
+use super::{Answer, Api, Ask, Who, list, new_name, version};
+
+list! {
+    labelled: "PATCH of a pod's label, and its removal (merge)",
+    labelled_strategically: "PATCH of a pod's label, and its removal (strategic merge)",
+    labelled_by_path: "PATCH of a pod's label, and its removal (by path)",
+    unchanged: "PATCH that changes nothing: nothing is written",
+    stale: "PATCH with a stale resourceVersion",
+    another: "PATCH with another pod's uid",
+    gone: "PATCH of a pod that is gone",
+    unknown_format: "PATCH in a format that there is not",
+    found: "LIST of pods by label",
+    event: "POST of an event on a Lease",
+    event_elsewhere: "POST of an event on a Lease of another namespace",
+    server_version: "GET /version, without a token",
+    health: "GET /healthz, /livez and /readyz, without a token",
+    no_such_path: "A path that there is not",
+}
+
+const LABEL: &str = "elect/leader";
+
+fn pod(api: &Api<'_>) -> (String, Value) {
+    let name = new_name("p");
+    let body = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    });
+    let made = api.by(Who::Admin, "POST", &api.core("pods"), Some(&body)).is(201).body;
+    (api.core(&format!("pods/{name}")), made)
+}
+
+fn patch(api: &Api<'_>, path: &str, format: &str, body: &Value) -> Answer {
+    let content_type = format!("application/{format}+json");
+    let body = body.to_string();
+    let ask = Ask {
+        method: "PATCH",
+        path,
+        content_type: &content_type,
+        body: body.as_bytes(),
+        ..Ask::default()
+    };
+    api.raw(Who::Seats, &ask)
+}
+
+fn labels(value: &Value) -> Value {
+    json!({"metadata": {"labels": {LABEL: value}}})
+}
+
+fn put_on_and_off(api: &Api<'_>, format: &str, on: &Value, off: &Value) {
+    let (path, made) = pod(api);
+    let answer = patch(api, &path, format, on).is(200);
+    answer.expect(answer.body["kind"] == "Pod", "pod");
+    answer.expect(answer.body["metadata"]["labels"] == json!({LABEL: "true"}), "label");
+    answer.expect(answer.body["spec"] == made["spec"], "spec as it was");
+    answer.expect(version(&answer.body) > version(&made), "higher version");
+    let answer = patch(api, &path, format, off).is(200);
+    answer.expect(answer.body["metadata"].get("labels").is_none(), "pod without labels");
+    let read = api.get(&path).is(200);
+    read.expect(read.body == answer.body, "what was answered to PATCH");
+}
+
+fn labelled(api: &Api<'_>) {
+    put_on_and_off(api, "merge-patch", &labels(&json!("true")), &labels(&Value::Null));
+}
+
+fn labelled_strategically(api: &Api<'_>) {
+    put_on_and_off(api, "strategic-merge-patch", &labels(&json!("true")), &labels(&Value::Null));
+}
+
+fn labelled_by_path(api: &Api<'_>) {
+    let on = json!([{"op": "add", "path": "/metadata/labels", "value": {LABEL: "true"}}]);
+    let off = json!([{"op": "remove", "path": "/metadata/labels/elect~1leader"}]);
+    put_on_and_off(api, "json-patch", &on, &off);
+}
+
+fn unchanged(api: &Api<'_>) {
+    let (path, made) = pod(api);
+    let answer = patch(api, &path, "merge-patch", &labels(&Value::Null)).is(200);
+    answer.expect(version(&answer.body) == version(&made), "same version");
+}
+
+fn stale(api: &Api<'_>) {
+    let (path, made) = pod(api);
+    patch(api, &path, "merge-patch", &labels(&json!("true"))).is(200);
+    let metadata = json!({"resourceVersion": version(&made).to_string(), "labels": {LABEL: null}});
+    patch(api, &path, "merge-patch", &json!({"metadata": metadata}))
+        .fails(409, "Conflict")
+        .says("the object has been modified");
+}
+
+fn another(api: &Api<'_>) {
+    let (path, _) = pod(api);
+    let metadata = json!({"uid": super::NO_UID, "labels": {LABEL: "true"}});
+    patch(api, &path, "merge-patch", &json!({"metadata": metadata}))
+        .fails(422, "Invalid")
+        .because("FieldValueInvalid", "metadata.uid");
+}
+
+fn gone(api: &Api<'_>) {
+    let name = new_name("px");
+    patch(api, &api.core(&format!("pods/{name}")), "merge-patch", &labels(&json!("true")))
+        .fails(404, "NotFound")
+        .says(&format!("pods \"{name}\" not found"))
+        .about("", "pods", &name);
+}
+
+fn unknown_format(api: &Api<'_>) {
+    let (path, _) = pod(api);
+    let body = labels(&json!("true")).to_string();
+    let ask = Ask {
+        method: "PATCH",
+        path: &path,
+        content_type: "application/json",
+        body: body.as_bytes(),
+        ..Ask::default()
+    };
+    api.raw(Who::Seats, &ask).fails(415, "UnsupportedMediaType");
+}
+
+fn found(api: &Api<'_>) {
+    let (path, _) = pod(api);
+    let leader = new_name("l");
+    patch(api, &path, "merge-patch", &labels(&json!(leader))).is(200);
+    let list = format!("{}?labelSelector=elect%2Fleader%3D{leader}", api.core("pods"));
+    let answer = api.by(Who::Admin, "GET", &list, None).is(200);
+    answer.expect(answer.body["kind"] == "PodList", "list of pods");
+    answer.expect(answer.body["items"].as_array().is_some_and(|items| items.len() == 1), "one pod");
+    answer.expect(answer.body["items"][0]["metadata"]["labels"][LABEL] == leader, "its label");
+}
+
+fn an_event(api: &Api<'_>, name: &str, namespace: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Event", "metadata": {"name": name, "namespace": api.namespace},
+        "involvedObject": {
+            "kind": "Lease", "apiVersion": "coordination.k8s.io/v1", "namespace": namespace, "name": "a", "uid": "u",
+        },
+        "reason": "LeaderElection", "message": "one became leader", "type": "Normal",
+        "source": {"component": "elect"},
+        "firstTimestamp": "2026-11-26T12:00:00Z", "lastTimestamp": "2026-11-26T12:00:00Z", "count": 1,
+    })
+}
+
+fn event(api: &Api<'_>) {
+    let event = an_event(api, &new_name("a.e"), api.namespace);
+    let answer = api.post(&api.core("events"), &event).is(201);
+    for field in ["involvedObject", "reason", "message", "type", "source", "count"] {
+        answer.expect(answer.body[field] == event[field], field);
+    }
+    answer.expect(version(&answer.body) > 1, "version");
+}
+
+fn event_elsewhere(api: &Api<'_>) {
+    let event = an_event(api, &new_name("a.e"), "nowhere");
+    api.post(&api.core("events"), &event)
+        .fails(422, "Invalid")
+        .because("FieldValueInvalid", "involvedObject.namespace");
+}
+
+fn server_version(api: &Api<'_>) {
+    let answer = api.by(Who::Anonymous, "GET", "/version", None).is(200);
+    answer.expect(answer.body["gitVersion"].is_string(), "version");
+}
+
+fn health(api: &Api<'_>) {
+    for path in ["/healthz", "/livez", "/readyz"] {
+        let answer = api.by(Who::Anonymous, "GET", path, None).is(200);
+        answer.expect(answer.body == "ok", "ok");
+    }
+}
+
+fn no_such_path(api: &Api<'_>) {
+    let path = api.lease("a").replace("/v1/", "/v9/");
+    api.by(Who::Admin, "GET", &path, None)
+        .fails(404, "NotFound")
+        .says("the server could not find the requested resource");
+}

@@ -33,6 +33,8 @@ pub fn targets() -> Vec<Target> {
         elect_etcd::fuzzing::TARGETS,
         #[cfg(feature = "file")]
         elect_file::fuzzing::TARGETS,
+        #[cfg(feature = "kubernetes")]
+        elect_kubernetes::fuzzing::TARGETS,
         #[cfg(feature = "zookeeper")]
         elect_zookeeper::fuzzing::TARGETS,
     ];

@@ -1,5 +1,6 @@
 //! What a URL of this store says.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use elect_api::remote::Url;
@@ -65,15 +66,28 @@ impl Address {
     /// The same for people, with the namespace that is meant.
     pub(crate) fn location(&self, namespace: &str) -> String {
         let order = (self.order == Order::Race).then(|| "order=race".to_owned());
-        let context = self.context.as_ref().map(|context| format!("context={context}"));
+        let context = self.context.as_ref().map(|context| format!("context={}", escaped(context)));
         // Others may stand in another folder.
         let whole = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
         let kubeconfig = self.kubeconfig.as_ref().map(whole);
-        let kubeconfig = kubeconfig.map(|path| format!("kubeconfig={}", path.display()));
+        let kubeconfig =
+            kubeconfig.map(|path| format!("kubeconfig={}", escaped(&path.display().to_string())));
         let options: Vec<String> = [context, kubeconfig, order].into_iter().flatten().collect();
         let mark = if options.is_empty() { "" } else { "?" };
         format!("{}:///{namespace}{mark}{}", crate::SCHEME, options.join("&"))
     }
+}
+
+/// A text as the value of an option.
+pub(crate) fn escaped(text: &str) -> String {
+    text.bytes().fold(String::new(), |mut escaped, byte| {
+        if byte.is_ascii_alphanumeric() || b"-_.~/:@".contains(&byte) {
+            escaped.push(char::from(byte));
+        } else {
+            let _ = write!(escaped, "%{byte:02X}");
+        }
+        escaped
+    })
 }
 
 fn unfit(what: String) -> Error {

@@ -184,9 +184,9 @@ pub(crate) fn written(
         Document::Data(data) => (DATA, text(data)),
     };
     if !matches!(document, Document::Data(_)) {
-        lease["metadata"]["labels"][ELECTION] = label.into();
+        *within(&mut lease, &["metadata", "labels", ELECTION]) = label.into();
     }
-    lease["metadata"]["annotations"][key] = text.into();
+    *within(&mut lease, &["metadata", "annotations", key]) = text.into();
     let annotations = lease["metadata"]["annotations"].as_object().into_iter().flatten();
     let length: usize =
         annotations.map(|(key, text)| key.len() + text.as_str().map_or(0, str::len)).sum();
@@ -234,15 +234,25 @@ fn renew(lease: &mut Value, holder: &str, ttl: Duration, now: SystemTime) {
     let last = time(spec(lease, "renewTime")).and_then(|last| last.checked_add(SECOND));
     let now = last.map_or(now, |least| now.max(least));
     let seconds = ttl.as_secs() + u64::from(ttl.subsec_nanos() > 0);
-    let spec = &mut lease["spec"];
-    spec["holderIdentity"] = holder.into();
-    spec["leaseDurationSeconds"] = seconds.into();
-    spec["renewTime"] = humantime::format_rfc3339_micros(now).to_string().into();
+    let now = humantime::format_rfc3339_micros(now).to_string();
+    *within(lease, &["spec", "holderIdentity"]) = holder.into();
+    *within(lease, &["spec", "leaseDurationSeconds"]) = seconds.into();
+    *within(lease, &["spec", "renewTime"]) = now.into();
 }
 
 fn acquire(lease: &mut Value, transitions: u64) {
-    lease["spec"]["acquireTime"] = spec(lease, "renewTime").clone();
-    lease["spec"]["leaseTransitions"] = transitions.into();
+    *within(lease, &["spec", "acquireTime"]) = spec(lease, "renewTime").clone();
+    *within(lease, &["spec", "leaseTransitions"]) = transitions.into();
+}
+
+/// What is at this path, made where it is not there; whatever is in the way, which no API server has there, goes.
+fn within<'a>(value: &'a mut Value, path: &[&str]) -> &'a mut Value {
+    path.iter().fold(value, |value, key| {
+        if !value.is_object() {
+            *value = json!({});
+        }
+        &mut value[*key]
+    })
 }
 
 fn spec<'a>(lease: &'a Value, field: &str) -> &'a Value {

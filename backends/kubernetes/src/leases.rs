@@ -1,7 +1,6 @@
 //! The Leases of a namespace as [`Documents`].
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -16,7 +15,7 @@ use elect_record::{
 use hyper::Method;
 use serde_json::{Value, json};
 
-use crate::address::Address;
+use crate::address::{Address, escaped};
 use crate::client::{Access, Client, Failure};
 use crate::error::{Attempt, Verb};
 use crate::events::Events;
@@ -350,16 +349,4 @@ fn tell(is_news: IsNews<'_>, name: Name, lease: Option<&Value>) -> bool {
         Some(Ok(found)) => is_news(name, Some(&found.document)),
         Some(Err(_)) => false,
     }
-}
-
-/// A token of the API server's as a part of a query.
-fn escaped(text: &str) -> String {
-    text.bytes().fold(String::new(), |mut escaped, byte| {
-        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-            escaped.push(char::from(byte));
-        } else {
-            let _ = write!(escaped, "%{byte:02X}");
-        }
-        escaped
-    })
 }

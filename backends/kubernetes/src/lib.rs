@@ -32,6 +32,8 @@ mod client;
 mod error;
 mod events;
 mod examine;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod lease;
 mod leases;
 mod name;

@@ -13,7 +13,7 @@ use super::held::Held;
 
 /// What the files have together.
 #[derive(Default)]
-pub(super) struct Kubeconfig {
+pub(crate) struct Kubeconfig {
     /// The files that were found.
     files: Vec<PathBuf>,
     clusters: Vec<Entry>,
@@ -45,6 +45,17 @@ impl Kubeconfig {
             }
         }
         Ok(merged)
+    }
+
+    /// What is read of a text that may be a kubeconfig; no file that it names.
+    #[cfg(feature = "fuzzing")]
+    pub(crate) fn fuzz(bytes: &[u8]) {
+        let mut config = Self::default();
+        if config.add(Path::new("/"), bytes).is_ok()
+            && let Ok(context) = config.context(None)
+        {
+            let _ = (config.cluster(context).is_ok(), config.user(context).is_ok());
+        }
     }
 
     /// Adds what no file before this one has named.

@@ -41,6 +41,9 @@ use credentials::Pass;
 use kubeconfig::text_in;
 use tls::chain_of;
 
+#[cfg(feature = "fuzzing")]
+pub(crate) use kubeconfig::Kubeconfig;
+
 /// The longest answer, and the longest line of a watch, in bytes.
 const LONGEST: usize = 4 << 20;
 

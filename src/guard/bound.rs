@@ -108,3 +108,29 @@ pub fn kill_descendants() -> io::Result<()> {
     Descendants::new()?.kill_below(own_number(), &Kill { spare: &[], courier: None });
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd as _;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_helper_has_a_session_of_its_own_and_none_of_our_descriptors() {
+        bind_helpers();
+        let inherited = std::fs::File::open("/dev/null").unwrap();
+        crate::guard::descriptors::inherit(&inherited.as_fd());
+        let mut command = Command::new("/bin/sh");
+        // The shell's own process id, its session, and what it has open.
+        command
+            .args(["-c", "cat /proc/$$/stat; ls /proc/$$/fd"])
+            .stdin(std::process::Stdio::null());
+        let said = helpers::run(&mut command, Duration::from_secs(60)).unwrap();
+        let output = String::from_utf8(said.output).unwrap();
+        let (stat, open) = output.split_once('\n').unwrap();
+        let fields: Vec<_> = stat.split(' ').collect();
+        assert_eq!(fields[0], fields[5], "{stat}");
+        assert_eq!(open.lines().collect::<Vec<_>>(), ["0", "1", "2"]);
+    }
+}

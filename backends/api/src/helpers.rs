@@ -24,7 +24,6 @@ static LIVING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 static BIND: OnceLock<fn(&mut Command)> = OnceLock::new();
 
 /// What came of a helper.
-#[derive(Debug, Default)]
 pub struct Said {
     /// What it printed: at most 1 MiB.
     pub output: Vec<u8>,

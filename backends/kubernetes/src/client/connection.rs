@@ -89,7 +89,8 @@ impl Connection {
 
     /// Whether it can take a request of this one, as far as is known.
     pub(super) async fn is_good_for(&mut self, identity: Option<&Arc<Identity>>) -> bool {
-        self.identity.as_ref() == identity && self.sender.ready().await.is_ok()
+        let lives = self.task.try_join_next().is_none();
+        lives && self.identity.as_ref() == identity && self.sender.ready().await.is_ok()
     }
 
     /// Closes it.

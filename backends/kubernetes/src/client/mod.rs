@@ -63,7 +63,7 @@ pub(crate) enum Failure {
     Unreachable(String),
     /// It was sent, and there was no whole answer: it may have been done.
     Unknown(String),
-    /// There are no credentials to show, so nothing was sent.
+    /// There are no credentials to show, so nothing was sent. Those that take too long are `Unreachable`.
     Denied(String),
 }
 
@@ -228,7 +228,7 @@ impl Client {
     fn overdue(&self, stage: Stage, limit: Duration) -> Failure {
         let (server, limit) = (self.server(), humantime::format_duration(limit));
         match stage {
-            Stage::Credentials => Failure::Denied(format!(
+            Stage::Credentials => Failure::Unreachable(format!(
                 "there were no credentials for {server} within {limit}: {} still works on them",
                 self.access.login.name()
             )),

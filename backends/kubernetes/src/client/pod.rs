@@ -7,6 +7,7 @@ use elect_api::{Error, ErrorKind};
 use super::access::{Access, Server, read_url};
 use super::credentials::{Login, TokenFile};
 use super::held::Held;
+use super::proxy::Proxy;
 use super::tls::Tls;
 
 /// Where a pod has it.
@@ -42,8 +43,9 @@ pub(super) fn access(
     let namespace = namespace.and_then(|bytes| String::from_utf8(bytes).ok());
     let namespace = namespace.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     let tls = Tls::new(Some(authority), None, None, false);
+    let proxy = Proxy::of_environment(env, &host, true)?;
     Ok(Some(Access {
-        server: Server { host, base, tls: Some(tls), proxy: None },
+        server: Server { host, base, tls: Some(tls), proxy },
         login: Login::File(login),
         acts_for: Vec::new(),
         namespace,

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio_rustls::TlsAcceptor;
 
@@ -42,6 +43,8 @@ enum Reply {
     Write(String),
     /// Writes this, and closes the connection.
     Last(String),
+    /// Writes the first, and the second once it is told to.
+    Parts(String, Arc<Notify>, String),
     /// Says nothing, and keeps the connection.
     Hang,
 }
@@ -115,6 +118,11 @@ where
                 let _ = stream.write_all(text.as_bytes()).await;
                 let _ = stream.shutdown().await;
                 return;
+            }
+            Reply::Parts(first, gate, second) => {
+                stream.write_all(first.as_bytes()).await.unwrap();
+                gate.notified().await;
+                stream.write_all(second.as_bytes()).await.unwrap();
             }
             Reply::Hang => std::future::pending().await,
         }

@@ -29,15 +29,21 @@ async fn events_come_one_by_one_on_a_connection_of_their_own() {
 
 #[tokio::test]
 async fn an_event_may_come_in_parts_and_its_wait_may_be_dropped() {
-    let server = Server::start(|_| Reply::Write(stream("{\"a\":"))).await;
+    let gate = Arc::new(Notify::new());
+    let told = Arc::clone(&gate);
+    let server = Server::start(move |_| {
+        Reply::Parts(stream("{\"a\":"), Arc::clone(&told), "1}\n{\"b\":2}\n{".into())
+    })
+    .await;
     let mut watch = server.client().watch("/x", PATIENCE).await.unwrap();
-    tokio::select! {
-        biased;
-        event = watch.next(PATIENCE) => panic!("half an event: {event:?}"),
-        () = tokio::time::sleep(SOON) => {}
+    while watch.buffer.is_empty() {
+        tokio::select! {
+            biased;
+            event = watch.next(PATIENCE) => panic!("half an event: {event:?}"),
+            () = tokio::task::yield_now() => {}
+        }
     }
-    assert_eq!(watch.buffer, b"{\"a\":");
-    watch.buffer.extend(b"1}\n{\"b\":2}\n{");
+    gate.notify_one();
     assert_eq!(watch.next(PATIENCE).await.unwrap(), Some(json!({"a": 1})));
     assert_eq!(watch.next(PATIENCE).await.unwrap(), Some(json!({"b": 2})));
 }

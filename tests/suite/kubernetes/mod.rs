@@ -2,6 +2,7 @@
 //! containers of a sort.
 
 mod manifest;
+mod plugins;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -29,7 +29,6 @@ pub(super) struct Connection {
     /// Who we are on it.
     identity: Option<Arc<Identity>>,
     /// What moves its bytes; it ends with this.
-    #[cfg_attr(not(test), expect(dead_code, reason = "it is dropped with the connection"))]
     task: JoinSet<hyper::Result<()>>,
 }
 

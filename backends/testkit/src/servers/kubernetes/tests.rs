@@ -5,46 +5,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::cases::{Case, Who, check};
+use super::cases::{NAMESPACE, admit, ask_by, check_all};
 use super::*;
 
-const NAMESPACE: &str = "elect";
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/elect/leases";
 
 fn lease(name: &str, holder: &str) -> Value {
     json!({"metadata": {"name": name}, "spec": {"holderIdentity": holder, "leaseDurationSeconds": 15}})
-}
-
-/// With the users of the cases.
-fn started() -> ApiServer {
-    let server = ApiServer::start();
-    for who in Who::USERS {
-        server.add_user(who.user(), &who.rules(NAMESPACE));
-    }
-    server
-}
-
-fn asked(server: &ApiServer, who: Who, ask: &Ask<'_>) -> (u16, Value) {
-    let token = match who {
-        Who::Admin => Some(server.token(server.kubeconfig())),
-        Who::Anonymous => None,
-        Who::Unknown => Some("wrong".to_owned()),
-        _ => Some(format!("{}-token", who.user())),
-    };
-    server.ask(&Ask { token: token.as_deref(), ..*ask })
-}
-
-/// All of them, at the same time.
-fn check_all(server: &ApiServer, cases: &[Case]) {
-    let ask = |who, ask: &Ask<'_>| asked(server, who, ask);
-    let failed: Vec<&str> = thread::scope(|scope| {
-        let begin = |case| (case, scope.spawn(move || check(case, NAMESPACE, &ask)));
-        let running: Vec<_> = cases.iter().map(begin).collect();
-        let failed =
-            running.into_iter().filter_map(|(case, run)| run.join().err().map(|_| case.name));
-        failed.collect()
-    });
-    assert!(failed.is_empty(), "{} of {} fail: {failed:#?}", failed.len(), cases.len());
 }
 
 /// The only Lease that is written here.
@@ -60,7 +27,7 @@ fn holder(server: &ApiServer) -> Value {
 }
 
 fn with_a_lease() -> ApiServer {
-    let server = started();
+    let server = ApiServer::start();
     assert_eq!(server.call("POST", LEASES, Some(&lease("a", "one"))).0, 201);
     server
 }
@@ -103,7 +70,7 @@ fn opened_watch(server: &ApiServer) -> TcpStream {
 
 #[test]
 fn it_answers_as_a_real_server_does() {
-    check_all(&started(), &cases::cases());
+    check_all(&ApiServer::start(), &cases::cases());
 }
 
 #[test]
@@ -118,7 +85,7 @@ fn it_answers_as_a_real_server_does_after_a_compaction() {
 
 #[test]
 fn it_answers_as_a_real_server_does_that_has_too_much_to_do() {
-    let server = started();
+    let server = ApiServer::start();
     server.fault(Fault::Throttle(Scope::all(), 1));
     check_all(&server, &cases::throttled());
     server.fault(Fault::None);
@@ -127,8 +94,9 @@ fn it_answers_as_a_real_server_does_that_has_too_much_to_do() {
 
 #[test]
 fn it_answers_as_a_real_server_does_whose_etcd_stands_still() {
-    let server = started();
-    let ask = |who, ask: &Ask<'_>| asked(&server, who, ask);
+    let server = ApiServer::start();
+    admit(&server);
+    let ask = |who, ask: &Ask<'_>| ask_by(&server, who, ask);
     let stop = || server.fault(Fault::EtcdDown(Duration::from_millis(50)));
     let go_on = || server.fault(Fault::None);
     cases::while_etcd_stands_still(NAMESPACE, &ask, &stop, &go_on);

@@ -10,10 +10,15 @@ mod rights;
 mod watching;
 mod writing;
 
+use std::thread;
+
 use serde_json::{Value, json};
 
 pub use self::circumstances::{compacted, throttled, while_etcd_stands_still};
-use super::{Ask, Rule};
+use super::{ApiServer, Ask, Rule};
+
+/// Where the cases of [`check_all`] are.
+pub const NAMESPACE: &str = "elect";
 
 /// Somebody who asks. Whoever runs the cases makes these users, with these [rules](Who::rules).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +101,46 @@ pub fn cases() -> Vec<Case> {
 /// When an answer is not as it must be; the message names the case and has the answer.
 pub fn check(case: &Case, namespace: &str, ask: Asker<'_>) {
     (case.run)(&Api { case: case.name, namespace, ask });
+}
+
+/// Runs cases at the same time, in the namespace [`NAMESPACE`] of a server, after it has got the users that they need.
+///
+/// # Panics
+/// When one of them fails; the message names all that do.
+#[track_caller]
+pub fn check_all(server: &ApiServer, cases: &[Case]) {
+    admit(server);
+    let ask = |who, ask: &Ask<'_>| ask_by(server, who, ask);
+    let failed: Vec<&str> = thread::scope(|scope| {
+        let begin = |case| (case, scope.spawn(move || check(case, NAMESPACE, &ask)));
+        let running: Vec<(&Case, _)> = cases.iter().map(begin).collect();
+        let failed = |(case, run): (&Case, thread::ScopedJoinHandle<'_, ()>)| {
+            run.join().err().map(|_| case.name)
+        };
+        running.into_iter().filter_map(failed).collect()
+    });
+    assert!(failed.is_empty(), "{} of {} fail: {failed:#?}", failed.len(), cases.len());
+}
+
+/// Makes the users of the cases on a server.
+pub fn admit(server: &ApiServer) {
+    for who in Who::USERS {
+        server.add_user(who.user(), &who.rules(NAMESPACE));
+    }
+}
+
+/// Asks a server as one of those users, as an [`Asker`] does.
+///
+/// # Panics
+/// When there is no answer.
+pub fn ask_by(server: &ApiServer, who: Who, ask: &Ask<'_>) -> (u16, Value) {
+    let token = match who {
+        Who::Admin => Some(server.token(server.kubeconfig())),
+        Who::Anonymous => None,
+        Who::Unknown => Some("wrong".to_owned()),
+        Who::Seats | Who::Race | Who::Nobody => Some(format!("{}-token", who.user())),
+    };
+    server.ask(&Ask { token: token.as_deref(), ..*ask })
 }
 
 /// Makes the list of a file.

@@ -123,6 +123,8 @@ pub enum Answer {
     Waiting {
         /// The leader and the waiters before us.
         ahead: usize,
+        /// Whether one of them is known to be alive.
+        alive: bool,
     },
     /// Our entry is gone, but nobody else can lead until we resign.
     Evicted(String),

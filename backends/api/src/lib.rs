@@ -35,7 +35,8 @@
 //! 11. **What is asked reaches everybody.** Whoever may write to the store writes [`Cell::Control`], also where nobody is
 //!     or ever was, by comparing and swapping: of two who have read the same, one is overtaken. Each `refresh` that
 //!     says how we lead or wait brings it as it stood after its `now`, for a leader read in one step
-//!     with the proof, and the wake ends when it is written. It outlasts all candidates, until it is forgotten, and
+//!     with the proof, and the wake ends when it is written. A waiter with 3 or more before it may hear of it later, by two
+//!     leases at most: its store says when. It outlasts all candidates, until it is forgotten, and
 //!     neither a list of elections nor other programs take it for one.
 //! 12. **An examination is a visit.** [`Store::examine`] disturbs nobody, however long a server takes to answer
 //!     comes back within half a minute, and leaves no election, no entry and no cell behind.

@@ -30,7 +30,8 @@ pub trait Seat: Send {
     async fn refresh(&mut self, now: Boottime) -> Result<Standing, Error>;
 
     /// What people ask of the election ([`Cell::Control`]), as it stood when the last [`Seat::refresh`] that said how
-    /// we lead or wait found out, so after its `now`: no request is made for it. Before the first one it
+    /// we lead or wait found out, so after its `now`: no request is made for it. A waiter with 3 or more before it may
+    /// go by what it knew before, as its store says ([law 11](crate)). Before the first one it
     /// is that of an election of which nothing was ever asked. A cell that is damaged, or that we may not
     /// read, changes nothing.
     fn control(&self) -> &Versioned;
@@ -130,9 +131,13 @@ pub enum Standing {
     },
     /// We wait for our turn.
     Waiting {
-        /// How many candidates are before us, the leader among them. Exact up to 100; beyond that it may
-        /// be out of date, and then it is too great.
+        /// How many candidates are before us, the leader among them. Exact up to 3, in most stores up to 100; beyond
+        /// that it may be out of date, and then it is too great.
         ahead: usize,
+        /// Whether one of these is known to be alive. A store that judges itself when a lease is over knows that of
+        /// each that it shows. Where candidates judge ([`crate::Judge`]), one that died a year ago looks alive until
+        /// it was looked at for as long as its lease: until then it is not settled whether we lead next.
+        alive: bool,
         /// Ends when it is worth asking again: when it may be our turn, or orders seem to have been written.
         wake: Wake,
     },

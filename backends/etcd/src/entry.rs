@@ -98,7 +98,7 @@ impl Entry {
         let ahead = before.count();
         self.before = Some(before);
         let wake = self.look_out(attempt, seen, nearest, Stand::AtOnce);
-        Standing::Waiting { ahead, wake }
+        Standing::Waiting { ahead, alive: true, wake }
     }
 
     /// Ends when the key is gone, or when something else is asked.

@@ -157,7 +157,7 @@ impl Waiting {
             None => Watch::start(file, id, held)?,
         };
         let wake = self.watch.insert(watch).wake();
-        Ok(Standing::Waiting { ahead, wake })
+        Ok(Standing::Waiting { ahead, alive: true, wake })
     }
 
     /// What the head of the queue does. On every error the lock is free again: it is closed.
@@ -226,10 +226,10 @@ impl Seat for FileSeat {
                 let wake = first_of(vec![wake, self.followed.wake()]);
                 Standing::Leading { token, validity, wake }
             }
-            Standing::Waiting { ahead, wake } => {
+            Standing::Waiting { ahead, alive, wake } => {
                 self.followed.look(dir)?;
                 let wake = first_of(vec![wake, self.followed.wake()]);
-                Standing::Waiting { ahead, wake }
+                Standing::Waiting { ahead, alive, wake }
             }
             over => over,
         })

@@ -1,3 +1,4 @@
+use std::pin::Pin;
 use std::sync::Arc;
 
 use elect_api::{Cell, ElectionName, Error, ErrorKind, Order, Versioned, Wake, Written};
@@ -23,6 +24,9 @@ pub(crate) struct Known {
     pub(crate) version: u64,
     pub(crate) record: Record,
 }
+
+/// A watch that is under way.
+pub(crate) type Watching = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
 
 /// What is to come of a document, and what to say of it.
 pub(crate) enum Step<T> {
@@ -159,19 +163,31 @@ impl Election {
         Err(self.busy())
     }
 
-    /// Ends when a document of this version has become another that is news.
+    /// Ends when a document of this version has become another that is news, or nothing is told any more.
+    pub(crate) fn watch(
+        &self,
+        name: Name,
+        version: u64,
+        is_news: impl Fn(Option<&Document>) -> bool + Send + 'static,
+    ) -> Watching {
+        let election = self.clone();
+        Box::pin(async move {
+            let mut is_news = move |_, found: Option<&Document>| is_news(found);
+            election.documents.wait(&election.name, name, version, &mut is_news).await
+        })
+    }
+
+    /// The same as a wake.
     pub(crate) fn wake(
         &self,
         name: Name,
         version: u64,
         is_news: impl Fn(Option<&Document>) -> bool + Send + 'static,
     ) -> Wake {
-        let election = self.clone();
+        let watch = self.watch(name, version, is_news);
         Box::pin(async move {
-            let mut is_news = move |_, found: Option<&Document>| is_news(found);
-            let waited = election.documents.wait(&election.name, name, version, &mut is_news);
             // To end would have the engine ask again and again a store that does not answer.
-            if waited.await.is_err() {
+            if watch.await.is_err() {
                 std::future::pending::<()>().await;
             }
         })

@@ -15,11 +15,13 @@ pub(crate) struct Patience<M> {
     /// The newest look that found it so; `None` until the second.
     last: Option<Boottime>,
     unchanged: Duration,
+    /// Whether it was another one before.
+    has_changed: bool,
 }
 
 impl<M> Default for Patience<M> {
     fn default() -> Self {
-        Self { mark: None, last: None, unchanged: Duration::ZERO }
+        Self { mark: None, last: None, unchanged: Duration::ZERO, has_changed: false }
     }
 }
 
@@ -34,7 +36,8 @@ impl<M: PartialEq> Patience<M> {
         longest_gap: Duration,
     ) -> bool {
         if self.mark.as_ref() != Some(&mark) {
-            *self = Self { mark: Some(mark), ..Self::default() };
+            let has_changed = self.has_changed || self.mark.is_some();
+            *self = Self { mark: Some(mark), has_changed, ..Self::default() };
             if !is_off(Guard::SecondLook) {
                 return false;
             }
@@ -43,6 +46,21 @@ impl<M: PartialEq> Patience<M> {
         self.last = Some(now);
         self.unchanged += gap.min(longest_gap);
         self.unchanged >= ttl
+    }
+
+    /// Whether it was seen to change: whoever renews it lives, or did.
+    pub(crate) const fn lives(&self) -> bool {
+        self.has_changed
+    }
+
+    /// Whether it was the same at the last two looks.
+    pub(crate) const fn is_still(&self) -> bool {
+        self.last.is_some()
+    }
+
+    /// As if it had not been seen to change.
+    pub(crate) const fn doubt(&mut self) {
+        self.has_changed = false;
     }
 }
 
@@ -76,6 +94,16 @@ mod tests {
             assert!(!patience.is_over(at(second), 2, TTL, GAP), "{second}");
         }
         assert!(patience.is_over(at(26), 2, TTL, GAP));
+    }
+
+    #[test]
+    fn what_changes_lives() {
+        let mut patience = Patience::default();
+        let lives = [1, 1, 2, 2].map(|mark| {
+            patience.is_over(at(1), mark, TTL, GAP);
+            patience.lives()
+        });
+        assert_eq!(lives, [false, false, true, true]);
     }
 
     #[test]

@@ -75,6 +75,9 @@ pub struct Waiter {
     /// The number of its first arrival, where it has given that place up since to come again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrived: Option<u64>,
+    /// How many waiters were before it when it looked last. It tells the one behind when that is near enough to look on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ahead: Option<u64>,
     /// Another number after each renewal.
     pub beat: u64,
     /// How long it counts without a renewal, in milliseconds.

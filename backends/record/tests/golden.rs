@@ -6,7 +6,7 @@ use elect_api::Candidate;
 use elect_record::{Data, Holder, Record, Text, Waiter};
 
 const RECORD: &str = r#"{"token":7,"holder":{"nonce":5,"beat":2,"ttl":15000,"candidate":{"id":"a-1","host":"h","pid":1,"command":"job","containment":"cgroup"},"joined":1,"since":2,"arrival":3},"last":4,"entered":true,"has_data":true,"has_epochs":true,"overwrites":1,"control":{"version":9,"bytes":"{}"},"once":{"version":8,"bytes":{"base64":"/wA="}}}"#;
-const WAITER: &str = r#"{"rank":11,"arrived":3,"beat":2,"ttl":15000,"candidate":{"id":"a-1","host":"h","pid":1,"command":"job","containment":"cgroup"},"joined":1}"#;
+const WAITER: &str = r#"{"rank":11,"arrived":3,"ahead":2,"beat":2,"ttl":15000,"candidate":{"id":"a-1","host":"h","pid":1,"command":"job","containment":"cgroup"},"joined":1}"#;
 const DATA: &str = r#"{"epoch":7,"texts":{"fence:disk":{"version":3,"bytes":"7"},"value:cursor":{"version":4,"bytes":"\u0000"}}}"#;
 
 fn candidate() -> Candidate {
@@ -49,6 +49,7 @@ fn documents_keep_their_bytes() {
     let waiter = Waiter {
         rank: Some(11),
         arrived: Some(3),
+        ahead: Some(2),
         beat: 2,
         ttl: 15_000,
         candidate: candidate(),

@@ -200,7 +200,7 @@ impl Contender {
             Order::Race => expected.min(1),
         };
         match self.refresh().await {
-            Standing::Waiting { ahead, wake } if ahead == expected => wake,
+            Standing::Waiting { ahead, wake, .. } if ahead == expected => wake,
             other => panic!(
                 "{} was to wait behind {expected} but {}",
                 self.candidate.id,

@@ -30,7 +30,7 @@ impl Waiting {
     /// What was last found out.
     pub(crate) fn standing(&self) -> Standing {
         let wake = self.watch.as_ref().map_or_else(awake, Watch::wake);
-        Standing::Waiting { ahead: self.ahead, wake }
+        Standing::Waiting { ahead: self.ahead, alive: true, wake }
     }
 
     /// Sleeps on the node before ours, and on no other.

@@ -300,9 +300,9 @@ impl Driver<'_> {
                 self.wake = Some(wake);
                 Answer::Leading { token, validity: self.anchored(validity) }
             }
-            Standing::Waiting { ahead, wake } => {
+            Standing::Waiting { ahead, alive, wake } => {
                 self.wake = Some(wake);
-                Answer::Waiting { ahead }
+                Answer::Waiting { ahead, alive }
             }
             Standing::Evicted(why) => Answer::Evicted(why),
             Standing::Gone(why) => Answer::Gone(why),

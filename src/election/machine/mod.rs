@@ -341,7 +341,7 @@ impl Machine {
     fn placed(&mut self, now: Boottime, answer: Answer, known: Place, sent: Boottime) {
         let place = match answer {
             Answer::Leading { token, .. } => Place::First(token),
-            Answer::Waiting { ahead } => Place::Behind(ahead),
+            Answer::Waiting { ahead, .. } => Place::Behind(ahead),
             Answer::Evicted(why) | Answer::Gone(why) => return self.lose_unstarted(now, &why),
         };
         self.phase = Phase::Campaigning(place);
@@ -353,7 +353,7 @@ impl Machine {
         }
         // With nobody before us we are about to enter.
         if place != Place::Behind(0) {
-            self.contact.place(matches!(place, Place::First(_)));
+            self.contact.place(&answer);
         }
         if matches!(place, Place::Behind(_)) {
             self.forget_the_win();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use elect_api::{Boottime, Error, ErrorKind};
 
 use super::{Command, Machine, News, Phase, Verdict, Wait};
-use crate::election::Call;
+use crate::election::{Answer, Call};
 
 /// Why leadership was not to be had: somebody else has it.
 pub const LED: &str = "another candidate leads";
@@ -56,6 +56,8 @@ enum LastPlace {
     Never,
     /// Somebody is before us, or we have given our place up.
     Behind,
+    /// Whoever is before us may be dead, as far as the store has said: then we lead next.
+    Unsettled,
     /// The first, and nothing was started.
     First,
 }
@@ -104,8 +106,23 @@ impl Contact {
     }
 
     /// Our place, as answered: the first, or behind somebody.
-    pub(super) const fn place(&mut self, is_first: bool) {
-        self.place = if is_first { LastPlace::First } else { LastPlace::Behind };
+    pub(super) const fn place(&mut self, answer: &Answer) {
+        self.place = match answer {
+            Answer::Leading { .. } => LastPlace::First,
+            Answer::Waiting { alive: false, .. } => LastPlace::Unsettled,
+            _ => LastPlace::Behind,
+        };
+    }
+
+    /// Whether it is not known yet whether anybody lives who is before us. That is settled after the length of a lease, if
+    /// the store goes on answering.
+    const fn may_be_next(&self) -> bool {
+        matches!(self.place, LastPlace::Unsettled) && self.trouble.is_none()
+    }
+
+    /// Whether somebody is before us, alive or not.
+    const fn is_behind(&self) -> bool {
+        matches!(self.place, LastPlace::Behind | LastPlace::Unsettled)
     }
 
     /// It is not the first any more, or is given up.
@@ -190,8 +207,8 @@ impl Machine {
     /// Whether it is the store's trouble that leadership is not to be had, as far as is known. Whoever waits behind
     /// somebody rides it out.
     fn is_in_trouble(&self) -> bool {
-        let Contact { place, is_blocked, .. } = self.contact;
-        !is_blocked && (place != LastPlace::Behind || self.rules.wait == Wait::No)
+        let contact = &self.contact;
+        !contact.is_blocked && (!contact.is_behind() || self.rules.wait == Wait::No)
     }
 
     /// Leadership is not to be had at once, as was seen: whoever does not wait, or has waited long enough,
@@ -202,14 +219,14 @@ impl Machine {
             Wait::For(limit) => self.began + limit <= now,
             Wait::Forever => false,
         };
-        if over {
+        if over && !self.contact.may_be_next() {
             self.lose_patience(now);
         }
     }
 
     /// When waiting, or trying to be given a place, ends.
     pub(super) fn patience_ends(&self) -> Option<Boottime> {
-        if self.is_delayed() {
+        if self.is_delayed() || self.contact.may_be_next() {
             return None;
         }
         let wait = match self.rules.wait {

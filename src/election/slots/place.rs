@@ -49,11 +49,11 @@ impl Standpoint {
             // Kept in a pause, and asked to be given up: nobody else would be told of that.
             Standing::Leading { token, .. } if !self.counts() && self.asked().ends(token) => {
                 self.resign(None).await?;
-                Ok(Standing::Waiting { ahead: 1, wake: awake() })
+                Ok(Standing::Waiting { ahead: 1, alive: true, wake: awake() })
             }
             Standing::Evicted(_) | Standing::Gone(_) => {
                 self.resign(None).await?;
-                Ok(Standing::Waiting { ahead: 1, wake: awake() })
+                Ok(Standing::Waiting { ahead: 1, alive: true, wake: awake() })
             }
             standing => Ok(standing),
         }

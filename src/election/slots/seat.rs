@@ -66,6 +66,25 @@ pub(super) struct SlotsSeat {
     control: Versioned,
 }
 
+/// Those who keep us from leading.
+struct Others {
+    wakes: Vec<Wake>,
+    /// Whether whoever has a slot is known to be alive, in each.
+    are_known: bool,
+}
+
+impl Default for Others {
+    fn default() -> Self {
+        Self { wakes: Vec::new(), are_known: true }
+    }
+}
+
+impl Others {
+    fn beside(wake: Wake) -> Self {
+        Self { wakes: vec![wake], ..Self::default() }
+    }
+}
+
 impl SlotsSeat {
     pub(super) fn new(entrant: Entrant, door: Box<dyn Seat>) -> Self {
         Self {
@@ -95,7 +114,7 @@ impl SlotsSeat {
             self.leaving.finish(None).await?;
             let door = self.entrant.open(&self.entrant.whole).await?;
             self.door = Some(Standpoint::new(None, door));
-            return Ok(Standing::Waiting { ahead: 0, wake: awake() });
+            return Ok(Standing::Waiting { ahead: 0, alive: true, wake: awake() });
         };
         let standing = door.refresh(now).await?;
         self.asked = door.seat.control().clone();
@@ -111,21 +130,21 @@ impl SlotsSeat {
             self.parts = self.entrant.open_parts().await?;
             // No entry is made before its ticket is known.
             if self.parts.iter().any(|place| place.seat.ticket().is_some()) {
-                return Ok(Standing::Waiting { ahead: 0, wake: awake() });
+                return Ok(Standing::Waiting { ahead: 0, alive: true, wake: awake() });
             }
         }
-        let mut wakes = vec![wake];
+        let mut others = Others::beside(wake);
         let (mut first, mut width) = (0, 1);
         while first < self.parts.len() {
             let some = self.parts.iter_mut().skip(first).take(width);
             let outcomes = join_all(some.map(|place| place.compete(now))).await;
-            if let Some(leading) = self.sort_out(first, outcomes, &mut wakes)? {
+            if let Some(leading) = self.sort_out(first, outcomes, &mut others)? {
                 return Ok(leading);
             }
             first += width;
             width *= 2;
         }
-        Ok(self.waiting(1, wakes))
+        Ok(self.waiting(1, others))
     }
 
     /// The head looks after its place at the door, and waits in every slot.
@@ -139,14 +158,14 @@ impl SlotsSeat {
         if let (Some(door), Ok(_)) = (&self.door, &at_the_door) {
             self.asked = door.seat.control().clone();
         }
-        let mut wakes = Vec::new();
-        if let Some(leading) = self.sort_out(0, outcomes, &mut wakes)? {
+        let mut others = Others::default();
+        if let Some(leading) = self.sort_out(0, outcomes, &mut others)? {
             return Ok(leading);
         }
         match at_the_door? {
             Standing::Leading { wake, .. } => {
-                wakes.push(wake);
-                Ok(self.waiting(1, wakes))
+                others.wakes.push(wake);
+                Ok(self.waiting(1, others))
             }
             other => self.is_no_head(other).await,
         }
@@ -157,7 +176,7 @@ impl SlotsSeat {
         &mut self,
         first: usize,
         outcomes: Vec<Result<Standing, Error>>,
-        wakes: &mut Vec<Wake>,
+        others: &mut Others,
     ) -> Result<Option<Standing>, Error> {
         let mut failure = None;
         for (number, outcome) in (first..).zip(outcomes) {
@@ -169,10 +188,12 @@ impl SlotsSeat {
                     let wake = self.beside(wake);
                     return Ok(Some(Standing::Leading { token, validity, wake }));
                 }
-                Ok(Standing::Leading { wake, .. } | Standing::Waiting { wake, .. }) => {
-                    wakes.push(wake);
+                Ok(Standing::Waiting { alive, wake, .. }) => {
+                    others.are_known &= alive;
+                    others.wakes.push(wake);
                 }
-                Ok(Standing::Evicted(_) | Standing::Gone(_)) => wakes.push(awake()),
+                Ok(Standing::Leading { wake, .. }) => others.wakes.push(wake),
+                Ok(Standing::Evicted(_) | Standing::Gone(_)) => others.wakes.push(awake()),
                 Err(error) => failure = failure.or(Some(error)),
             }
         }
@@ -213,12 +234,12 @@ impl SlotsSeat {
                 let wake = self.beside(wake);
                 Ok(Standing::Leading { token, validity, wake })
             }
-            Standing::Waiting { ahead, .. } => {
+            Standing::Waiting { ahead, alive, .. } => {
                 // It has not led, after all.
                 self.control_watcher.end();
                 let place = self.leading.take();
                 self.leaving.begin(place);
-                Ok(Standing::Waiting { ahead, wake: awake() })
+                Ok(Standing::Waiting { ahead, alive, wake: awake() })
             }
             over => Ok(over),
         }
@@ -229,24 +250,26 @@ impl SlotsSeat {
         let places: Vec<_> = self.parts.drain(..).filter(|place| place.is_in).collect();
         self.leaving.begin(places);
         match standing {
-            Standing::Waiting { ahead: 0, wake } => Ok(self.waiting(0, vec![wake])),
-            Standing::Waiting { ahead, wake } => {
+            Standing::Waiting { ahead: 0, wake, .. } => Ok(self.waiting(0, Others::beside(wake))),
+            Standing::Waiting { ahead, alive, wake } => {
                 // A leader has to go as well as all at the door.
                 let may_be_next = self.entrant.is_in_haste && self.entrant.has_free_slot().await?;
-                Ok(self.waiting(if may_be_next { 0 } else { ahead + 1 }, vec![wake]))
+                let others = Others { are_known: alive, ..Others::beside(wake) };
+                Ok(self.waiting(if may_be_next { 0 } else { ahead + 1 }, others))
             }
             _ => {
                 if let Some(door) = &mut self.door {
                     door.resign(None).await?;
                 }
-                Ok(Standing::Waiting { ahead: 0, wake: awake() })
+                Ok(Standing::Waiting { ahead: 0, alive: true, wake: awake() })
             }
         }
     }
 
-    fn waiting(&self, ahead: usize, mut wakes: Vec<Wake>) -> Standing {
+    fn waiting(&self, ahead: usize, others: Others) -> Standing {
+        let Others { mut wakes, are_known: alive } = others;
         wakes.push(self.leaving.wake());
-        Standing::Waiting { ahead, wake: first_of(wakes) }
+        Standing::Waiting { ahead, alive, wake: first_of(wakes) }
     }
 
     /// The wake of a leader, beside which all else goes on.

@@ -41,7 +41,7 @@ impl Ground {
         let store = store.expect("a short name");
         let candidate = Candidate { host: "h".to_owned(), ..Candidate::foreign(id) };
         let seat = store.open(&election(), &candidate, TTL).await.expect("a seat");
-        let standing = Standing::Waiting { ahead: 0, wake: never() };
+        let standing = Standing::Waiting { ahead: 0, alive: true, wake: never() };
         Contender { id: id.to_owned(), seat, slot: store.slot(), standing }
     }
 
@@ -325,7 +325,7 @@ async fn play(seed: u64) {
             12 | 13 => _ = contender.is_woken().await,
             14 => {
                 // The tree is empty first.
-                contender.standing = Standing::Waiting { ahead: 0, wake: never() };
+                contender.standing = Standing::Waiting { ahead: 0, alive: true, wake: never() };
                 let _ = poll_n_eagerly(chance.usize(1..40), contender.seat.resign(None)).await;
             }
             15 | 16 => {

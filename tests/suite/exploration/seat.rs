@@ -70,7 +70,7 @@ impl Seat {
         match reply {
             Reply::Placed(place) if place.before.is_some() => {
                 self.stage = Stage::Waiting;
-                Ok(Answer::Waiting { ahead: place.ahead })
+                Ok(Answer::Waiting { ahead: place.ahead, alive: true })
             }
             Reply::Placed(place) => {
                 self.stage = Stage::Leading;

@@ -378,7 +378,7 @@ impl EtcdSeat {
         let ahead = reply::gets(reply).front().map_or(0, |all| queue::count(&self.keyspace, all));
         self.control = queue::control_in(reply);
         self.leave_behind();
-        Ok(Standing::Waiting { ahead, wake: awake() })
+        Ok(Standing::Waiting { ahead, alive: true, wake: awake() })
     }
 }
 

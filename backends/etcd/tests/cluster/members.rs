@@ -59,7 +59,7 @@ fn the_death_of_etcds_leader_ends_no_leadership() {
             other => panic!("it {}", in_words(&other)),
         }
         let wake = match waiter.within(6).await {
-            Standing::Waiting { ahead: 1, wake } => wake,
+            Standing::Waiting { ahead: 1, wake, .. } => wake,
             other => panic!("it {}", in_words(&other)),
         };
         leader.seat.resign(None).await.expect("a resign");
@@ -194,7 +194,7 @@ fn a_leader_of_etcd_that_is_cut_off_from_the_others_is_left_in_time() {
             // The member says itself that it is no good.
             wake.await;
             let wake = match waiter.within(3).await {
-                Standing::Waiting { ahead: 1, wake } => wake,
+                Standing::Waiting { ahead: 1, wake, .. } => wake,
                 other => panic!("it {}", in_words(&other)),
             };
             leader.seat.resign(None).await.expect("a resign");

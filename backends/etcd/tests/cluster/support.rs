@@ -55,7 +55,7 @@ impl Runner {
     /// One refresh, by which it waits behind so many.
     pub(crate) async fn wait_behind(&mut self, expected: usize) -> Wake {
         match self.refresh().await {
-            Ok(Standing::Waiting { ahead, wake }) if ahead == expected => wake,
+            Ok(Standing::Waiting { ahead, wake, .. }) if ahead == expected => wake,
             Ok(other) => panic!("it was to wait behind {expected} but {}", in_words(&other)),
             Err(error) => panic!("it was to wait: {error}: {error:?}"),
         }

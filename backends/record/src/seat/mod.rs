@@ -1,3 +1,4 @@
+mod far;
 mod waiting;
 
 use std::time::Duration;
@@ -8,6 +9,7 @@ use elect_api::{
     Validity, Versioned, Wake, Written, awake, never, stamp,
 };
 
+use self::far::Far;
 use self::waiting::Ours;
 use crate::documents::{Document, Listing, Name, Purpose, Swapped};
 use crate::election::{Election, Known, Step, read};
@@ -38,6 +40,12 @@ pub(crate) struct RecordSeat {
     /// Since when the lease that another has is unchanged: its token, nonce and beat.
     holder: Patience<(u64, u64, u64)>,
     line: Line,
+    /// What we go by between two lists, as one of those who have many before them.
+    far: Option<Far>,
+    /// When such a one is to renew its waiter.
+    due: Option<Boottime>,
+    /// Whether the one before us was found dead, and the one before that one may be as well.
+    is_alarmed: bool,
     /// When we looked last, as leaders, who of those who wait is dead.
     swept: Boottime,
     /// The token of the last leader, and the look that first found nobody leading since.
@@ -76,6 +84,9 @@ impl RecordSeat {
             rank: None,
             holder: Patience::default(),
             line: Line::default(),
+            far: None,
+            due: None,
+            is_alarmed: false,
             swept: Boottime::from_boot(Duration::ZERO),
             vacant_since: None,
             control: Versioned::default(),
@@ -88,6 +99,7 @@ impl RecordSeat {
         self.state = State::Out;
         self.waiter = None;
         self.has_entered = false;
+        (self.far, self.due) = (None, None);
     }
 
     async fn look(&mut self) -> Result<(Known, Vec<Listed>), Error> {
@@ -159,6 +171,10 @@ impl RecordSeat {
     }
 
     async fn contend(&mut self, now: Boottime) -> Result<Standing, Error> {
+        if let Some(standing) = self.stand_by(now).await? {
+            return Ok(standing);
+        }
+        self.far = None;
         let (known, waiters) = self.look().await?;
         if known.record.is_held_by_candidate(self.nonce, &self.candidate.id) {
             // A write of ours whose reply was lost.
@@ -176,14 +192,14 @@ impl RecordSeat {
             self.vacate(None).await?;
             self.start_over();
             let ahead = position.ahead + usize::from(known.record.holder.is_some());
-            return Ok(Standing::Waiting { ahead, wake: awake() });
+            return Ok(Standing::Waiting { ahead, alive: false, wake: awake() });
         }
         self.remove_dead(&position).await?;
         match self.vacant_since {
             Some((_, since)) if now.since(since) >= self.turn(position.ahead) => {
                 self.take(now, known, &position).await
             }
-            _ => Ok(self.wait(&known, &position)),
+            _ => Ok(self.wait(now, &known, &position)),
         }
     }
 
@@ -205,7 +221,7 @@ impl RecordSeat {
                 self.rank = self.waiter.as_ref().and_then(|ours| ours.waiter.rank).or(self.rank);
             }
             self.start_over();
-            return Ok(Some(Standing::Waiting { ahead: 1, wake: awake() }));
+            return Ok(Some(Standing::Waiting { ahead: 1, alive: false, wake: awake() }));
         }
         Ok(None)
     }
@@ -228,13 +244,14 @@ impl RecordSeat {
         mut known: Known,
         position: &Position,
     ) -> Result<Standing, Error> {
-        let overtaken = || Standing::Waiting { ahead: position.ahead.max(1), wake: awake() };
+        let ahead = position.ahead.max(1);
+        let overtaken = || Standing::Waiting { ahead, alive: false, wake: awake() };
         if known.version == 0 {
             // A swap that makes it, and comes late, would bring a dead one back. Where it was removed by hand values may be
             // there all the same.
             known.record.has_epochs = self.election.data().await?.0 > 0;
             let made = self.election.swap(&known, &known.record, Purpose::Enter).await?;
-            let Swapped::Yes(version) = made else { return Ok(self.wait(&known, position)) };
+            let Swapped::Yes(version) = made else { return Ok(self.wait(now, &known, position)) };
             known.version = version;
         }
         let Known { version, record } = &known;

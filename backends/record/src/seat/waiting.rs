@@ -12,13 +12,14 @@ use crate::line::Position;
 use crate::{Listed, Waiter};
 
 /// How many candidates renew their waiters each time they look; the others do it once in a lease.
-const NEAR: usize = 3;
+pub(super) const NEAR: usize = 3;
 /// How long the waiters of the others count, in leases.
 const FAR_TTL: u32 = 4;
 
 /// Our waiter, as we wrote it last.
 pub(super) struct Ours {
     pub(super) waiter: Waiter,
+    version: u64,
     renewed: Boottime,
 }
 
@@ -55,7 +56,7 @@ impl RecordSeat {
     ) -> Result<bool, Error> {
         let found = waiters.iter().find(|other| other.nonce == self.nonce);
         let ttl = if position.ahead < NEAR { self.ttl } else { self.ttl.saturating_mul(FAR_TTL) };
-        let ttl = millis(ttl);
+        let (ttl, ahead) = (millis(ttl), u64::try_from(position.ahead).ok());
         match (found, &self.waiter) {
             (None, Some(ours)) if ours.waiter.rank.is_some() => return Ok(false),
             (None, _) if is_vacant && position.ahead == 0 => {}
@@ -63,6 +64,7 @@ impl RecordSeat {
                 let waiter = Waiter {
                     rank: None,
                     arrived: self.arrived,
+                    ahead,
                     beat: 0,
                     ttl,
                     candidate: self.candidate.clone(),
@@ -82,8 +84,10 @@ impl RecordSeat {
                 let rank = known.or(waiter.rank).or(self.rank).unwrap_or(*version);
                 if is_due || waiter.rank.is_none() {
                     let beat = waiter.beat.wrapping_add(1);
-                    let waiter = Waiter { rank: Some(rank), beat, ttl, ..waiter.clone() };
+                    let waiter = Waiter { rank: Some(rank), ahead, beat, ttl, ..waiter.clone() };
                     self.write_waiter(now, *version, waiter).await?;
+                } else if let Some(ours) = &mut self.waiter {
+                    (ours.waiter, ours.version) = (waiter.clone(), *version);
                 }
             }
         }
@@ -104,8 +108,15 @@ impl RecordSeat {
         let purpose = if expected == 0 { Purpose::Enter } else { Purpose::Renew };
         let swap = election.documents.swap(&election.name, name, expected, &document, purpose);
         let Swapped::Yes(version) = swap.await? else { return Ok(None) };
-        self.waiter = Some(Ours { waiter, renewed: now });
+        self.waiter = Some(Ours { waiter, version, renewed: now });
         Ok(Some(version))
+    }
+
+    /// Renews our waiter as we know it; false if it is another one.
+    pub(super) async fn renew_waiter(&mut self, now: Boottime) -> Result<bool, Error> {
+        let Some(Ours { waiter, version, .. }) = &self.waiter else { return Ok(false) };
+        let waiter = Waiter { beat: waiter.beat.wrapping_add(1), ..waiter.clone() };
+        Ok(self.write_waiter(now, *version, waiter).await?.is_some())
     }
 
     /// For how long somebody with so many before it lets them take what is vacant.
@@ -114,8 +125,13 @@ impl RecordSeat {
         (self.ttl / 6).saturating_mul(ahead)
     }
 
-    pub(super) fn wait(&self, known: &Known, position: &Position) -> Standing {
+    pub(super) fn wait(&mut self, now: Boottime, known: &Known, position: &Position) -> Standing {
         let holder = known.record.holder.as_ref();
+        let ahead = position.ahead + usize::from(holder.is_some());
+        let alive = position.lives || holder.is_some() && self.holder.lives();
+        if let Some(standing) = self.stand_back(now, position, (ahead, alive)) {
+            return standing;
+        }
         let (nonce, control) = (holder.map(|holder| holder.nonce), self.control.version);
         let is_next = position.ahead == 0 || is_off(Guard::OneWake);
         let mut wakes = vec![self.wake_by_record(known.version, move |record| {
@@ -126,7 +142,6 @@ impl RecordSeat {
             let is_gone = |found: Option<&Document>| found.is_none();
             wakes.push(self.election.wake(Name::Waiter(before), version, is_gone));
         }
-        let ahead = position.ahead + usize::from(holder.is_some());
-        Standing::Waiting { ahead, wake: first_of(wakes) }
+        Standing::Waiting { ahead, alive, wake: first_of(wakes) }
     }
 }

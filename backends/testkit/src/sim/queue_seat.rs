@@ -86,7 +86,7 @@ impl QueueSeat {
         if let Some(nonce) = place.before {
             self.state = State::Waiting;
             let wake = self.link.wake(Ask::AwaitEnd { nonce, orders });
-            return Standing::Waiting { ahead: place.ahead, wake };
+            return Standing::Waiting { ahead: place.ahead, alive: true, wake };
         }
         self.state = State::Leading;
         let validity = Validity::Window { anchor: now, window: place.ttl };
@@ -105,7 +105,7 @@ impl QueueSeat {
             State::Waiting => {
                 self.start_over();
                 self.control = orders.into();
-                Ok(Standing::Waiting { ahead: others, wake: awake() })
+                Ok(Standing::Waiting { ahead: others, alive: true, wake: awake() })
             }
             State::Out | State::Unknown => {
                 self.start_over();

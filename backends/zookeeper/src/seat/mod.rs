@@ -275,7 +275,7 @@ impl ZkSeat {
             State::Waiting(waiting) => waiting.ahead,
             _ => ahead,
         };
-        Standing::Waiting { ahead, wake: awake() }
+        Standing::Waiting { ahead, alive: true, wake: awake() }
     }
 
     /// Waits for the one before us, or wins if there is none.
@@ -346,7 +346,9 @@ impl Seat for ZkSeat {
             Standing::Leading { token, validity, wake } => {
                 Standing::Leading { token, validity, wake: wake_of(wake) }
             }
-            Standing::Waiting { ahead, wake } => Standing::Waiting { ahead, wake: wake_of(wake) },
+            Standing::Waiting { ahead, alive, wake } => {
+                Standing::Waiting { ahead, alive, wake: wake_of(wake) }
+            }
             over => over,
         })
     }

@@ -155,7 +155,7 @@ fn left_after(answer: Option<Result<Reply, Error>>) -> usize {
 #[test]
 fn an_entry_is_said_to_be_left_only_where_one_may_be() {
     let unclear = Error::new(ErrorKind::Ambiguous, "the answer was lost");
-    let placed = Reply::Standing(Answer::Waiting { ahead: 1 });
+    let placed = Reply::Standing(Answer::Waiting { ahead: 1, alive: true });
     assert_eq!(left_after(Some(Ok(placed))), 1);
     assert_eq!(left_after(Some(Err(unclear))), 1);
     // The request is under way as the signal comes.

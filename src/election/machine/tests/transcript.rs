@@ -136,7 +136,7 @@ pub(super) fn rules() -> Rules {
 }
 
 pub(super) fn waiting(ahead: usize) -> Event {
-    Event::Replied(Ok(Reply::Standing(Answer::Waiting { ahead })))
+    Event::Replied(Ok(Reply::Standing(Answer::Waiting { ahead, alive: true })))
 }
 
 pub(super) fn leading(lease: Lease, anchor: f64) -> Event {

@@ -1,0 +1,185 @@
+//! A waiter with many before it. It makes no list as long as nothing is the matter: a thousand of them, each of which
+//! lists a thousand at each look, are more than a store bears.
+//!
+//! Once in a lease it renews its own waiter, by the version that it knows, and reads one document: by turns that of the one
+//! right before it, and the record, for what people ask. Between that it says what it knows. It lists when the one before
+//! it is gone, dead, or so far to the front that we are near; when its own waiter is not as it wrote it; when it is
+//! asked out of turn; and else once in many leases.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+
+use elect_api::{Boottime, Cell, Error, Standing, Wake};
+
+use super::waiting::NEAR;
+use super::{RecordSeat, State};
+use crate::Waiter;
+use crate::documents::{Document, Name, Purpose};
+use crate::election::{Election, Watching};
+use crate::line::Position;
+
+/// After how many leases it makes a list in any case: its place is out of date by then, and its watch may be lost.
+const LIST_EVERY: u32 = 20;
+/// How many may be before one that lists when nobody seems to lead.
+const WATCHFUL: usize = 32;
+
+/// What it knows.
+pub(super) struct Far {
+    /// How many are before it, the leader among them, and whether any of them lives.
+    ahead: usize,
+    alive: bool,
+    /// The nonce of the one right before it.
+    before: u64,
+    listed: Boottime,
+    /// When it was asked last.
+    asked: Boottime,
+    /// When it is to renew its waiter, and to read.
+    due: Boottime,
+    /// Whether it is the record's turn to be read.
+    reads_record: bool,
+    watch: Watch,
+}
+
+impl RecordSeat {
+    /// What it says after a list, if nothing speaks against that it makes no other one for now.
+    pub(super) fn stand_back(
+        &mut self,
+        now: Boottime,
+        position: &Position,
+        (ahead, alive): (usize, bool),
+    ) -> Option<Standing> {
+        let is_settled = alive && position.is_listed && !self.may_have_to_act(ahead);
+        let is_idle = matches!(self.state, State::Out) && self.waiter.is_some();
+        let (before, version) = position.before?;
+        let is_doubtful = self.is_alarmed && !self.line.lives(before);
+        if position.ahead < NEAR || !is_settled || !is_idle || is_doubtful {
+            return None;
+        }
+        self.is_alarmed = false;
+        // Of a crowd that came at once each has another moment.
+        let due = *self.due.get_or_insert_with(|| now + self.ttl.mul_f64(fastrand::f64()));
+        let watch = Watch::of(&self.election, before, version);
+        let wake = watch.wake();
+        let (listed, asked, reads_record) = (now, now, false);
+        self.far = Some(Far { ahead, alive, before, listed, asked, due, reads_record, watch });
+        Some(Standing::Waiting { ahead, alive, wake })
+    }
+
+    /// What it answers without a list; `None` if there is to be one.
+    pub(super) async fn stand_by(&mut self, now: Boottime) -> Result<Option<Standing>, Error> {
+        let ttl = self.ttl;
+        let Some(far) = &mut self.far else { return Ok(None) };
+        let is_asked_in_turn = now.since(far.asked) >= ttl / 12;
+        let is_new = now.since(far.listed) < ttl.saturating_mul(LIST_EVERY);
+        if !is_asked_in_turn || !is_new || far.watch.has_told() {
+            return Ok(None);
+        }
+        if far.due <= now && !self.look_around(now).await? {
+            return Ok(None);
+        }
+        let Some(far) = &mut self.far else { return Ok(None) };
+        far.asked = now;
+        let (ahead, alive, wake) = (far.ahead, far.alive, far.watch.wake());
+        Ok(Some(Standing::Waiting { ahead, alive, wake }))
+    }
+
+    /// Whether nobody leads, as far as can be seen in a lease or two, and those before us may be dead as well: those of
+    /// one machine die with it. Only those who are not too far behind care, so that no crowd does.
+    fn may_have_to_act(&self, ahead: usize) -> bool {
+        ahead <= WATCHFUL && (self.holder.is_still() || self.vacant_since.is_some())
+    }
+
+    /// Renews our waiter and reads one document; false if there is to be a list.
+    async fn look_around(&mut self, now: Boottime) -> Result<bool, Error> {
+        let Some(Far { ahead, before, reads_record, .. }) = self.far else { return Ok(false) };
+        if !self.renew_waiter(now).await? {
+            return Ok(false);
+        }
+        if reads_record {
+            let record = self.election.record(Purpose::Look).await?.record;
+            self.control = record.cell(Cell::Control);
+            self.is_vacant(now, &record);
+            if self.may_have_to_act(ahead) {
+                return Ok(false);
+            }
+        } else {
+            let found = self.election.waiter(before, Purpose::Look).await?;
+            let Some((version, waiter)) = found.filter(|(_, waiter)| !has_near_behind(waiter))
+            else {
+                return Ok(false);
+            };
+            if self.line.is_dead(now, before, &waiter) {
+                self.is_alarmed = true;
+                self.line.doubt();
+                return Ok(false);
+            }
+            if let Some(far) = &mut self.far
+                && far.watch.is_lost()
+            {
+                far.watch = Watch::of(&self.election, before, version);
+            }
+        }
+        let due = now + self.ttl;
+        self.due = Some(due);
+        if let Some(far) = &mut self.far {
+            (far.due, far.reads_record) = (due, !reads_record);
+        }
+        Ok(true)
+    }
+}
+
+/// Whether the one behind this waiter is so near that it looks each time.
+fn has_near_behind(waiter: &Waiter) -> bool {
+    let near = u64::try_from(NEAR).unwrap_or(u64::MAX);
+    waiter.ahead.is_some_and(|ahead| ahead.saturating_add(1) < near)
+}
+
+/// A watch of the one before us, which goes on from one wake to the next.
+struct Watch(Arc<Mutex<Sight>>);
+
+enum Sight {
+    /// Nothing was told.
+    Open(Watching),
+    /// It is gone, or so far to the front that we are near.
+    Told,
+    /// Nothing is told any more.
+    Lost,
+}
+
+impl Watch {
+    /// Of the waiter with this nonce, from this version on.
+    fn of(election: &Election, nonce: u64, version: u64) -> Self {
+        let is_news = |found: Option<&Document>| match found {
+            Some(Document::Waiter(waiter)) => has_near_behind(waiter),
+            _ => true,
+        };
+        let told = election.watch(Name::Waiter(nonce), version, is_news);
+        Self(Arc::new(Mutex::new(Sight::Open(told))))
+    }
+
+    fn sight(&self) -> MutexGuard<'_, Sight> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn has_told(&self) -> bool {
+        matches!(*self.sight(), Sight::Told)
+    }
+
+    fn is_lost(&self) -> bool {
+        matches!(*self.sight(), Sight::Lost)
+    }
+
+    /// Ends when there is news.
+    fn wake(&self) -> Wake {
+        let watch = Self(Arc::clone(&self.0));
+        Box::pin(std::future::poll_fn(move |context| {
+            let mut sight = watch.sight();
+            if let Sight::Open(told) = &mut *sight
+                && let Poll::Ready(told) = told.as_mut().poll(context)
+            {
+                *sight = if told.is_ok() { Sight::Told } else { Sight::Lost };
+            }
+            if matches!(*sight, Sight::Told) { Poll::Ready(()) } else { Poll::Pending }
+        }))
+    }
+}

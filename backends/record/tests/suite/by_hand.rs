@@ -1,0 +1,153 @@
+//! What somebody has written by hand, or made by mistake.
+
+use std::time::Duration;
+
+use elect_api::{Candidate, Cell, Removal, Standing, Store};
+use elect_record::Document;
+use elect_testkit::{election, poll_n_eagerly, run};
+
+use crate::documents::{Fake, at, leads};
+
+/// The list leaves out a record that is damaged: for ever awake, and no word of it.
+#[test]
+fn a_damaged_record_is_no_busy_loop() {
+    run("damaged", async {
+        let fake = Fake::default();
+        fake.with(|inner| {
+            inner.write(|_| ());
+            inner.damaged = true;
+        });
+        let mut seat = fake.seat("a").await;
+        let mut awake = 0;
+        for _ in 0..100 {
+            let Ok(Standing::Waiting { wake, .. }) = seat.refresh(at(1)).await else { break };
+            awake += usize::from(poll_n_eagerly(1, wake).await.is_some());
+        }
+        assert!(awake < 5, "{awake} wakes that had come already, at one instant");
+    });
+}
+
+#[test]
+fn no_token_is_less_than_one_that_was_written_by_hand() {
+    run("token", async {
+        let fake = Fake::default();
+        fake.with(|inner| inner.write(|record| record.token = u64::MAX));
+        let mut seat = fake.seat("a").await;
+        let standing = seat.refresh(at(1)).await;
+        if let Ok(Standing::Leading { token, .. }) = standing {
+            panic!("leads with {token}");
+        }
+    });
+}
+
+#[test]
+fn a_beat_may_be_any_number() {
+    run("beat", async {
+        let fake = Fake::default();
+        let mut seat = fake.seat("a").await;
+        assert!(leads(&mut seat, 1).await);
+        fake.with(|inner| {
+            inner.write(|record| record.holder.as_mut().expect("as it was made").beat = u64::MAX);
+        });
+        leads(&mut seat, 2).await;
+    });
+}
+
+#[test]
+fn so_may_that_of_a_waiter() {
+    run("waiter's beat", async {
+        let fake = Fake::default();
+        let (mut a, mut b) = (fake.seat("a").await, fake.seat("b").await);
+        assert!(leads(&mut a, 1).await && !leads(&mut b, 1).await);
+        fake.with(|inner| {
+            for stored in inner.docs.values_mut() {
+                if let Document::Waiter(waiter) = &mut stored.document {
+                    waiter.beat = u64::MAX;
+                }
+            }
+        });
+        leads(&mut b, 2).await;
+    });
+}
+
+/// The TTL of a living holder is changed in its record: it goes on as if nothing were.
+#[test]
+fn a_ttl_written_by_hand_makes_no_second_leader() {
+    run("ttl", async {
+        let fake = Fake::default();
+        let (mut a, mut b) = (fake.seat("a").await, fake.seat("b").await);
+        assert!(leads(&mut a, 1).await && !leads(&mut b, 1).await);
+        fake.with(|inner| {
+            inner.write(|record| record.holder.as_mut().expect("as it was made").ttl = 0);
+        });
+        // It has seen that, and says that it leads for 12 s from second 2 on.
+        if !leads(&mut a, 2).await {
+            return;
+        }
+        for second in 2..=5 {
+            assert!(!leads(&mut b, second).await, "b leads in second {second}, a until 14");
+        }
+    });
+}
+
+/// Two programs whose generators began alike.
+#[test]
+fn two_that_drew_the_same_nonce_do_not_both_lead() {
+    run("nonces", async {
+        let fake = Fake::default();
+        fastrand::seed(7);
+        let mut a = fake.seat("a").await;
+        fastrand::seed(7);
+        let mut b = fake.seat("b").await;
+        assert!(leads(&mut a, 1).await);
+        assert!(!leads(&mut b, 1).await, "both lead");
+    });
+}
+
+/// Last words for which the document has no room.
+#[test]
+fn last_words_that_do_not_fit_hold_up_no_resign() {
+    run("last words", async {
+        let fake = Fake::default();
+        let mut a = fake.seat("a").await;
+        assert!(leads(&mut a, 1).await);
+        fake.with(|inner| inner.longest_history = Some(10));
+        let resigned = a.resign(Some((Cell::History, &[b'x'; 100]))).await;
+        assert!(resigned.is_ok() && fake.leader().is_none(), "{resigned:?}");
+    });
+}
+
+#[test]
+fn a_lease_may_be_as_long_as_can_be_said() {
+    run("longest", async {
+        let fake = Fake::default();
+        for number in 0..5 {
+            let candidate =
+                Candidate { host: "h".into(), ..Candidate::foreign(format!("c{number}")) };
+            let mut seat = fake
+                .store()
+                .open(&election(), &candidate, Duration::MAX)
+                .await
+                .expect("as it was made");
+            let _ = seat.refresh(at(1)).await;
+        }
+    });
+}
+
+#[test]
+fn a_ticket_of_a_race_is_redeemed() {
+    run("race", async {
+        let fake = Fake::default();
+        fake.with(|inner| inner.races = true);
+        let store = fake.store();
+        let mut a = fake.seat("a").await;
+        assert!(leads(&mut a, 1).await);
+        let ticket = a.ticket().expect("as it was made");
+        let redeemed = store.remove(&election(), Removal::Crashed(&ticket)).await;
+        assert!(
+            redeemed.is_ok() && fake.leader().is_none(),
+            "{redeemed:?}, {:?} holds it",
+            fake.leader()
+        );
+    });
+}

@@ -1,0 +1,144 @@
+//! Those who have many before them, and what they notice without a list.
+
+use elect_api::{Cell, If, Seat, Standing, Store};
+use elect_record::Name;
+use elect_testkit::{election, run};
+
+use crate::documents::{Fake, at};
+
+/// How often the engine looks, in seconds, and how often that is in a lease.
+const EVERY: u64 = 2;
+const LOOKS: u64 = 6;
+
+/// Candidates of whom the first leads, and the time.
+struct Line {
+    fake: Fake,
+    seats: Vec<Option<Box<dyn Seat>>>,
+    second: u64,
+}
+
+impl Line {
+    /// So many, who have looked for some leases.
+    async fn of(size: usize) -> Self {
+        let fake = Fake::default();
+        let mut seats = Vec::new();
+        for number in 0..size {
+            seats.push(Some(fake.seat(&format!("c{number}")).await));
+        }
+        let mut line = Self { fake, seats, second: 1 };
+        line.look(3 * LOOKS).await;
+        line
+    }
+
+    /// All look so often.
+    async fn look(&mut self, times: u64) {
+        for _ in 0..times {
+            for number in 0..self.seats.len() {
+                self.look_of(number).await;
+            }
+            self.second += EVERY;
+        }
+    }
+
+    /// One looks once; how many are before it. `None` if it leads, or is gone.
+    async fn look_of(&mut self, number: usize) -> Option<usize> {
+        let seat = self.seats[number].as_mut()?;
+        match seat.refresh(at(self.second)).await.expect("a standing") {
+            Standing::Waiting { ahead, .. } => Some(ahead),
+            _ => None,
+        }
+    }
+
+    fn leader(&self) -> Option<String> {
+        self.fake.leader()
+    }
+
+    fn lists(&self) -> u32 {
+        self.fake.with(|inner| inner.counts.lists)
+    }
+}
+
+#[test]
+fn orders_reach_all_within_two_leases() {
+    run("orders", async {
+        let mut line = Line::of(8).await;
+        let asks = If::Version(0);
+        line.fake.store().write(&election(), Cell::Control, b"x", asks).await.expect("written");
+        line.look(2 * LOOKS).await;
+        for (number, seat) in line.seats.iter().enumerate() {
+            let seat = seat.as_ref().expect("it takes part");
+            assert_eq!(seat.control().bytes.as_deref(), Some(&b"x"[..]), "{number}");
+        }
+    });
+}
+
+#[test]
+fn nobody_lists_while_nothing_happens_but_the_first_three() {
+    run("no lists", async {
+        let mut line = Line::of(12).await;
+        let before = line.lists();
+        line.look(LOOKS).await;
+        // Three at each look, and the leader once.
+        assert_eq!(line.lists() - before, 3 * 6 + 1);
+    });
+}
+
+/// Nothing is told, and still each notices when the one before it goes.
+#[test]
+fn a_place_gets_better_though_no_watch_tells_it() {
+    run("no watch", async {
+        let mut line = Line::of(8).await;
+        line.fake.with(|inner| inner.is_mute = true);
+        let mut gone = line.seats[6].take().expect("it takes part");
+        gone.resign(None).await.expect("a resign");
+        line.look(2 * LOOKS).await;
+        assert_eq!(line.look_of(7).await, Some(6));
+    });
+}
+
+/// Whoever asks out of turn, as something happened that it knows of, gets an answer of now.
+#[test]
+fn who_asks_out_of_turn_is_told_how_it_is_now() {
+    run("out of turn", async {
+        let mut line = Line::of(8).await;
+        assert_eq!(line.look_of(7).await, Some(7));
+        let mut gone = line.seats[3].take().expect("it takes part");
+        gone.resign(None).await.expect("a resign");
+        line.second += EVERY;
+        assert_eq!(line.look_of(7).await, Some(7), "it lists at each look");
+        assert_eq!(line.look_of(7).await, Some(6));
+    });
+}
+
+#[test]
+fn whose_waiter_is_removed_enters_anew() {
+    run("removed", async {
+        let mut line = Line::of(8).await;
+        let ticket = line.seats[5].as_ref().and_then(|seat| seat.ticket()).expect("a ticket");
+        let nonce =
+            ticket.as_str().rsplit('-').next().and_then(|it| u64::from_str_radix(it, 16).ok());
+        let name = Name::Waiter(nonce.expect("a nonce"));
+        line.fake.with(|inner| inner.remove(name));
+        line.look(LOOKS + 2).await;
+        assert_eq!(line.look_of(5).await, Some(7), "it has no place behind all others");
+        assert_ne!(line.seats[5].as_ref().and_then(|seat| seat.ticket()), Some(ticket));
+    });
+}
+
+/// A machine that had the leader and nineteen waiters dies, and nothing is told. Each of those behind notices at another
+/// moment, and who does first leads.
+#[test]
+fn somebody_leads_who_is_behind_many_that_died_together() {
+    run("a machine that died", async {
+        let mut line = Line::of(25).await;
+        line.fake.with(|inner| inner.is_mute = true);
+        line.seats[..20].fill_with(|| None);
+        let mut leases = 0;
+        while line.leader().as_deref() == Some("c0") {
+            line.look(LOOKS).await;
+            leases += 1;
+            assert!(leases <= 9, "nobody follows");
+        }
+        println!("after {leases} leases {:?} leads", line.leader());
+    });
+}

@@ -1,0 +1,149 @@
+//! What was sent, and comes late.
+
+use elect_api::{Cell, If, Key, Removal, Scope, Standing, Store};
+use elect_record::{Data, Document, Name, Purpose, Text};
+use elect_testkit::{election, poll_n_eagerly, run};
+
+use crate::documents::{Fake, Inner, at, leads};
+
+/// A win is under way; its waiter is buried; the seat starts over with another nonce; the win lands.
+#[test]
+fn a_seat_that_starts_over_leaves_no_win_behind() {
+    run("orphan", async {
+        let fake = Fake::default();
+        let (mut dead, mut late) = (fake.seat("dead").await, fake.seat("late").await);
+        assert!(leads(&mut dead, 1).await);
+        for second in 1..=13 {
+            assert!(!leads(&mut late, second).await);
+        }
+        fake.with(|inner| inner.hold = Some((Name::Record, Purpose::Enter)));
+        assert!(poll_n_eagerly(20, late.refresh(at(14))).await.is_none());
+        let ticket = late.ticket().expect("as it was made");
+        // Somebody takes it for dead, as it stood still: only its waiter goes.
+        fake.with(|inner| inner.docs.retain(|name, _| !matches!(name, Name::Waiter(_))));
+        assert!(!leads(&mut late, 40).await);
+        assert_ne!(late.ticket().expect("as it was made"), ticket);
+        late.resign(None).await.expect("as it was made");
+        fake.deliver();
+        assert_ne!(
+            fake.leader().as_deref(),
+            Some("late"),
+            "a seat that has resigned holds the record"
+        );
+    });
+}
+
+/// A value of A is under way; B leads since, resigns, the election is forgotten; the value comes to light.
+#[test]
+fn a_late_value_does_not_come_to_light() {
+    run("late value", async {
+        let fake = Fake::default();
+        let store = fake.store();
+        let key: Key = "k".parse().expect("as it was made");
+        let mut a = fake.seat("a").await;
+        let Standing::Leading { token, .. } = a.refresh(at(1)).await.expect("as it was made")
+        else {
+            panic!()
+        };
+        fake.with(|inner| inner.hold = Some((Name::Data, Purpose::Data)));
+        let (name, leads_a) = (election(), If::Leads(token));
+        assert!(
+            poll_n_eagerly(20, store.write(&name, Cell::Value(&key), b"stale", leads_a))
+                .await
+                .is_none()
+        );
+        a.resign(None).await.expect("as it was made");
+        let mut b = fake.seat("b").await;
+        assert!(leads(&mut b, 2).await);
+        b.resign(None).await.expect("as it was made");
+        store.remove(&name, Removal::Everything { fences: false }).await.expect("as it was made");
+        let mut c = fake.seat("c").await;
+        fake.deliver();
+        assert!(leads(&mut c, 3).await);
+        let value = store.read(&name, Cell::Value(&key)).await.expect("as it was made");
+        assert_eq!(value.bytes, None, "C reads the value of A, whom B has followed");
+    });
+}
+
+/// The same where nobody has led since.
+#[test]
+fn a_late_value_does_not_outlast_that_its_election_is_forgotten() {
+    run("late value, forgotten", async {
+        let fake = Fake::default();
+        let store = fake.store();
+        let key: Key = "k".parse().expect("as it was made");
+        let mut a = fake.seat("a").await;
+        let Standing::Leading { token, .. } = a.refresh(at(1)).await.expect("as it was made")
+        else {
+            panic!("a does not lead")
+        };
+        fake.with(|inner| inner.hold = Some((Name::Data, Purpose::Data)));
+        let (name, cell) = (election(), Cell::Value(&key));
+        let late = store.write(&name, cell, b"stale", If::Leads(token));
+        assert!(poll_n_eagerly(20, late).await.is_none());
+        a.resign(None).await.expect("as it was made");
+        let forgotten = store.remove(&name, Removal::Everything { fences: false }).await;
+        forgotten.expect("nobody is in it");
+        fake.deliver();
+        assert_eq!(store.read(&name, cell).await.expect("as it was made").bytes, None);
+    });
+}
+
+/// As the election is forgotten, a fence is set where there was none.
+#[test]
+fn a_fence_that_is_set_as_its_election_is_forgotten_is_listed() {
+    run("forget and fence", async {
+        let fake = Fake::default();
+        let store = fake.store();
+        let key: Key = "disk".parse().expect("as it was made");
+        let mut a = fake.seat("a").await;
+        assert!(leads(&mut a, 1).await);
+        a.resign(None).await.expect("as it was made");
+        let text = Text { version: 99, bytes: b"7".to_vec() };
+        fake.with(|inner| {
+            let act = move |inner: &mut Inner| {
+                // announce(), then the fence: it passes.
+                inner.write(|record| (record.has_data, record.has_epochs) = (true, true));
+                let texts = [("fence:disk".to_owned(), text)].into();
+                inner.swap(Name::Data, 0, &Document::Data(Data { epoch: 1, texts }));
+            };
+            inner.before = Some((Name::Record, Purpose::Leave, Box::new(act)));
+        });
+        let forgotten = store.remove(&election(), Removal::Everything { fences: false }).await;
+        assert!(forgotten.is_err(), "a fence is lost");
+        let fence = store.read(&election(), Cell::Fence(&key)).await.expect("as it was made");
+        let kept = store.list(Scope::Kept).await.expect("as it was made");
+        assert_eq!(fence.bytes.is_some(), !kept.is_empty(), "it is kept, and not listed");
+    });
+}
+
+/// The record is deleted by hand; a value of the leader before is under way.
+#[test]
+fn a_deleted_record_lets_no_late_value_in() {
+    run("deleted", async {
+        let fake = Fake::default();
+        let store = fake.store();
+        let key: Key = "k".parse().expect("as it was made");
+        let (name, cell) = (election(), Cell::Value(&key));
+        let mut a = fake.seat("a").await;
+        let Standing::Leading { token, .. } = a.refresh(at(1)).await.expect("as it was made")
+        else {
+            panic!()
+        };
+        store.write(&name, cell, b"old", If::Leads(token)).await.expect("as it was made");
+        fake.with(|inner| inner.hold = Some((Name::Data, Purpose::Data)));
+        assert!(
+            poll_n_eagerly(20, store.write(&name, cell, b"stale", If::Leads(token)))
+                .await
+                .is_none()
+        );
+        fake.with(|inner| inner.docs.remove(&Name::Record));
+        let mut b = fake.seat("b").await;
+        assert!(leads(&mut b, 2).await);
+        fake.deliver();
+        assert_eq!(
+            store.read(&name, cell).await.expect("as it was made").bytes.as_deref(),
+            Some(&b"old"[..])
+        );
+    });
+}

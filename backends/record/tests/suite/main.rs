@@ -1,0 +1,7 @@
+//! The adapter on documents in memory, to which a test may do anything.
+
+mod by_hand;
+mod crowd;
+mod documents;
+mod far;
+mod late;

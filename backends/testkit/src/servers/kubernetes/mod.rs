@@ -162,6 +162,11 @@ impl ApiServer {
         self.address
     }
 
+    /// Its process.
+    pub const fn process(&mut self) -> &mut Process {
+        &mut self.process
+    }
+
     /// Its process id.
     pub fn pid(&self) -> i32 {
         self.process.pid()

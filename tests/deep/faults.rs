@@ -10,7 +10,7 @@ use std::thread;
 use elect_testkit::fault::Table;
 
 use crate::page;
-use crate::real::{Brand, CASES, ROW, Store};
+use crate::real::{Brand, ROW, Store, cases};
 
 /// How often each; `ELECT_DEEP_RUNS` is another number.
 const RUNS: usize = 20;
@@ -20,10 +20,11 @@ const WORKERS: usize = 6;
 /// Parts of the names of the tests that are wanted, with commas between; all if it is not there.
 const ONLY: &str = "ELECT_DEEP_FAULTS";
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/faults.md");
-const STORES: [(&str, Store); 3] = [
+const STORES: [(&str, Store); 4] = [
     ("file", Store::File),
     ("etcd", Store::Remote(Brand::Etcd)),
     ("zookeeper", Store::Remote(Brand::ZooKeeper)),
+    ("kubernetes", Store::Remote(Brand::Kubernetes)),
 ];
 /// Faults that have a test of their own shape.
 const OTHERS: [&str; 19] = [
@@ -52,7 +53,7 @@ const OTHERS: [&str; 19] = [
 fn jobs() -> Vec<String> {
     let runs = std::env::var("ELECT_DEEP_RUNS").ok().and_then(|runs| runs.parse().ok());
     let only = std::env::var(ONLY).unwrap_or_default();
-    let cases = CASES.iter().flat_map(|case| {
+    let cases = cases().flat_map(|case| {
         let about = STORES.into_iter().filter(|(_, store)| case.is_about(*store));
         about.map(|(module, _)| format!("real::{module}::{}", case.name))
     });
@@ -63,7 +64,7 @@ fn jobs() -> Vec<String> {
 }
 
 fn takes_a_processor(job: &str) -> bool {
-    CASES.iter().any(|case| case.takes_a_processor() && job.ends_with(case.name))
+    cases().any(|case| case.takes_a_processor() && job.ends_with(case.name))
 }
 
 /// Runs one of this binary's tests in a process of its own, and says what went wrong.

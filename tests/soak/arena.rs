@@ -52,6 +52,7 @@ impl fmt::Display for Backend {
             Self::File => "file",
             Self::Remote(Brand::Etcd) => "etcd",
             Self::Remote(Brand::ZooKeeper) => "zookeeper",
+            Self::Remote(Brand::Kubernetes) => "kubernetes",
         })
     }
 }
@@ -210,5 +211,6 @@ fn start(brand: Brand, members: usize, place: &Place) -> Box<dyn Cluster> {
             place: place.clone(),
             ..ZooKeeperSetup::default()
         })),
+        Brand::Kubernetes => brand.start(members, place),
     }
 }

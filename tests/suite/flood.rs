@@ -91,7 +91,7 @@ fn elect(subcommand: &str, home: &Home, way: SocketAddr) -> Elect {
 
 fn a_look_at_a_flood_stays_small(brand: Brand, torrent: Torrent) {
     let home = Home::slow(brand);
-    let way = Flood::before(home.address(), brand.frames());
+    let way = Flood::before(home.address(), brand.frames().expect("frames"));
     // So that there is something to answer.
     elect("pause", &home, home.address()).args(["job", "--create"]).run().exits(0);
     way.begin(torrent);
@@ -102,7 +102,7 @@ fn a_look_at_a_flood_stays_small(brand: Brand, torrent: Torrent) {
 
 fn a_leader_in_a_flood_stays_small_and_leads_on(brand: Brand, torrent: Torrent) {
     let home = Home::slow(brand);
-    let way = Flood::before(home.address(), brand.frames());
+    let way = Flood::before(home.address(), brand.frames().expect("frames"));
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("token");
     let run = elect("run", &home, way.address())

@@ -86,7 +86,7 @@ fn ended_well(ended: &Ended, seed: u64) {
 }
 
 pub(crate) fn survive(brand: Brand, span: Duration) {
-    let frames = brand.frames();
+    let frames = brand.frames().expect("frames");
     let store = brand.here(1);
     let proxy = TcpProxy::start(store.addresses()[0]);
     let mut den = Den { brand, frames, proxy, oracle: Oracle::new(), rounds: 0 };

@@ -1,51 +1,103 @@
 //! A store in which whoever asks first leads: what needs an order is refused there, with the reason.
 
-use elect_testkit::program::{Elect, Ended};
+use elect_testkit::program::{Elect, Ended, eventually};
+use elect_testkit::servers::ApiServer;
+use elect_testkit::servers::kubernetes::Rule;
 use elect_testkit::sim::{Kind, Options, SimServer};
 
-const WHY: &str = "needs a store in which candidates queue; in sim the first to ask leads";
+/// All that a Role needs for candidates that race.
+const VERBS: [&str; 4] = ["get", "watch", "create", "update"];
 
-fn elect(server: &SimServer, words: &[&str]) -> Elect {
-    let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).arg(words[0]);
-    elect.args(["-b", &server.url()]).args(&words[1..])
+/// A store that races.
+struct Race {
+    url: String,
+    name: &'static str,
 }
 
-#[track_caller]
-fn is_refused(ended: Ended, what: &str) {
-    ended.exits(125).prints("").says(&format!("{what} {WHY}"));
+impl Race {
+    fn elect(&self, words: &[&str]) -> Elect {
+        let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).arg(words[0]);
+        elect.args(["-b", &self.url]).args(&words[1..])
+    }
+
+    #[track_caller]
+    fn refuses(&self, ended: Ended, what: &str) {
+        let why = "needs a store in which candidates queue";
+        let name = self.name;
+        ended
+            .exits(125)
+            .prints("")
+            .says(&format!("{what} {why}; in {name} the first to ask leads"));
+    }
+
+    #[track_caller]
+    fn refuses_what_needs_an_order(&self) {
+        for (flags, what) in [
+            (&["--priority", "5"][..], "--priority"),
+            (&["--priority", "0"], "--priority"),
+            (&["--preempt"], "--preempt"),
+            (&["--preempt-after", "1s"], "--preempt"),
+            (&["--slots", "2"], "--slots"),
+            (&["--shards", "2"], "--shards"),
+        ] {
+            let run = self.elect(&["run", "-e", "job"]).args(flags).sh("echo ran");
+            self.refuses(run.clone().run(), what);
+            self.refuses(run.arg("-n").run(), what);
+        }
+        for flags in [&["--priority", "5"][..], &["--preempt"]] {
+            self.refuses(self.elect(&["sidecar", "-e", "job"]).args(flags).run(), flags[0]);
+        }
+        let variable = self.elect(&["run", "-e", "job", "true"]).env("ELECT_PRIORITY", "5");
+        self.refuses(variable.run().says("ELECT_PRIORITY"), "--priority");
+        self.refuses(self.elect(&["priority", "job", "web", "0"]).run(), "elect priority");
+        self.refuses(self.elect(&["resign", "job", "--to", "web"]).run(), "--to");
+        self.elect(&["run", "-e", "job", "true"]).run().exits(0).is_silent();
+    }
 }
 
 #[test]
 fn what_needs_an_order_is_refused_by_a_store_that_races() {
     let server = SimServer::start(&Options::new(Kind::Race));
-    for (flags, what) in [
-        (&["--priority", "5"][..], "--priority"),
-        (&["--priority", "0"], "--priority"),
-        (&["--preempt"], "--preempt"),
-        (&["--preempt-after", "1s"], "--preempt"),
-        (&["--slots", "2"], "--slots"),
-        (&["--shards", "2"], "--shards"),
-    ] {
-        let run = elect(&server, &["run", "-e", "job"]).args(flags).sh("echo ran");
-        is_refused(run.clone().run(), what);
-        is_refused(run.arg("-n").run(), what);
-    }
-    for flags in [&["--priority", "5"][..], &["--preempt"]] {
-        is_refused(elect(&server, &["sidecar", "-e", "job"]).args(flags).run(), flags[0]);
-    }
-    let variable = elect(&server, &["run", "-e", "job", "true"]).env("ELECT_PRIORITY", "5");
-    is_refused(variable.run().says("ELECT_PRIORITY"), "--priority");
-    is_refused(elect(&server, &["priority", "job", "web", "0"]).run(), "elect priority");
-    is_refused(elect(&server, &["resign", "job", "--to", "web"]).run(), "--to");
-    elect(&server, &["run", "-e", "job", "true"]).run().exits(0).is_silent();
+    Race { url: server.url(), name: "sim" }.refuses_what_needs_an_order();
+}
+
+#[test]
+fn what_needs_an_order_is_refused_by_leases_that_are_raced_for() {
+    let server = ApiServer::start();
+    let user = server.kubeconfig_of(&[Rule::leases("elect", &VERBS)]);
+    let url = format!("{}&order=race", ApiServer::url_with("elect", &user));
+    let race = Race { url, name: "kubernetes" };
+    race.refuses_what_needs_an_order();
+    // With those rights two take turns, and people look on and steer.
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |id: &str| {
+        let run = race.elect(&["run", "-e", "job", "--ttl", "6s", "--id", id]);
+        run.env("D", folder.path())
+    };
+    let first = run("one").sh("touch $D/one; until [ -e $D/end ]; do sleep 0.01; done").spawn();
+    eventually("a command", || folder.path().join("one").exists().then_some(()));
+    race.elect(&["status", "job"]).run().exits(0);
+    let second = run("two").sh("echo two").spawn();
+    race.elect(&["pause", "job"]).run().exits(0);
+    race.elect(&["resume", "job"]).run().exits(0);
+    std::fs::write(folder.path().join("end"), "").expect("a file");
+    first.wait().exits(0).is_silent();
+    second.wait().exits(0).prints("two\n").is_quiet();
+    race.elect(&["history", "job"]).run().exits(0);
+    let counts = server.counts();
+    assert!(!counts.answers.contains_key(&403), "{counts:?}");
+    assert_eq!(counts.of("list", "leases") + counts.of("delete", "leases"), 0, "{counts:?}");
 }
 
 #[test]
 fn a_store_that_queues_takes_all_of_it() {
-    for kind in [Kind::Queue, Kind::Record] {
-        let server = SimServer::start(&Options::new(kind));
+    let simulated = [Kind::Queue, Kind::Record].map(|kind| SimServer::start(&Options::new(kind)));
+    let leases = ApiServer::start();
+    let urls = simulated.iter().map(SimServer::url).chain([leases.url("elect")]);
+    for url in urls {
+        let store = Race { url, name: "none" };
         for flags in [&["--priority", "5"][..], &["--preempt"], &["--slots", "2"]] {
-            let run = elect(&server, &["run", "-e", &format!("job{}", flags[0])]);
+            let run = store.elect(&["run", "-e", &format!("job{}", flags[0])]);
             run.args(flags).sh("echo ran").run().exits(0).prints("ran\n");
         }
     }

@@ -34,17 +34,18 @@ impl Address {
         let (host, rest) = rest.split_at(end);
         if !host.is_empty() {
             return Err(unfit(format!(
-                "{scheme}:// names no server, the kubeconfig file does: write {scheme}:///NAMESPACE, or \
-                 {scheme}:///NAMESPACE?context=CONTEXT"
+                "the URL names a server, which the kubeconfig does for {scheme}: write three slashes, \
+                 {scheme}:///NAMESPACE or {scheme}:///NAMESPACE?context=CONTEXT"
             )));
         }
         // Options and escapes are as in any other URL; those have a host.
         let url = Url::parse(&format!("{scheme}://none{rest}"), 443, OPTIONS)?;
         let namespace = url.path.trim_matches('/');
         let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        if !namespace.chars().all(is_name) || namespace.len() > 63 {
+        let has_ends = !namespace.starts_with('-') && !namespace.ends_with('-');
+        if !namespace.chars().all(is_name) || !has_ends || namespace.len() > 63 {
             return Err(unfit(format!(
-                "{namespace:?} is no namespace: its name has lower-case letters, digits and hyphens; \
+                "{namespace:?} is no namespace: its name has up to 63 lower-case letters, digits and inner hyphens; \
                  write {scheme}:///NAMESPACE, and the election with -e NAME"
             )));
         }
@@ -123,9 +124,11 @@ mod tests {
     fn what_is_wrong_is_named() {
         for (text, why) in [
             ("kubernetes://prod/jobs", "context=CONTEXT"),
-            ("kubernetes://prod", "the kubeconfig file does"),
+            ("kubernetes://prod", "write three slashes"),
+            ("kubernetes:prod", "kubernetes:///NAMESPACE"),
             ("kubernetes:///jobs/nightly", "the election with -e NAME"),
             ("kubernetes:///Jobs", "lower-case"),
+            ("kubernetes:///-jobs", "inner hyphens"),
             ("kubernetes:///jobs?order=random", "queue or race"),
             ("kubernetes:///jobs?namespace=x", "it may have context, kubeconfig, order"),
         ] {

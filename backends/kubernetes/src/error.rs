@@ -39,7 +39,7 @@ impl Verb {
 /// What was tried, in words.
 pub(crate) struct Attempt<'a> {
     pub(crate) verb: Verb,
-    /// The name of a Lease, or words for several.
+    /// The name of a Lease; empty for several.
     pub(crate) what: &'a str,
     pub(crate) namespace: &'a str,
     /// The API server.
@@ -54,10 +54,9 @@ impl Attempt<'_> {
     /// Why nothing came of it.
     pub(crate) fn error(&self, failure: Failure) -> Error {
         let Self { verb, what, namespace, server, .. } = self;
-        let tried = format!(
-            "cannot {} the Lease {what} in the namespace {namespace} at {server}",
-            verb.name()
-        );
+        let what = if what.is_empty() { "the Leases".into() } else { format!("the Lease {what}") };
+        let verb = verb.name();
+        let tried = format!("cannot {verb} {what} in the namespace {namespace} at {server}");
         match failure {
             Failure::Unreachable(why) => Error::new(ErrorKind::Unreachable, tried).because(why),
             Failure::Denied(why) => Error::new(self.credentials(), tried).because(why),

@@ -166,13 +166,13 @@ impl Api {
     }
 
     /// All Leases that a query means, and the version of all.
-    pub(crate) async fn list(&self, what: &str, query: &str) -> Result<(u64, Vec<Value>), Error> {
+    pub(crate) async fn list(&self, query: &str) -> Result<(u64, Vec<Value>), Error> {
         let (mut items, mut from) = (Vec::new(), String::new());
         loop {
             let page =
                 format!("limit={PAGE}{}{query}{from}", if query.is_empty() { "" } else { "&" });
             let answer = self.ask(Verb::List, Method::GET, "", &page, None).await?;
-            let mut answer = answer.map_err(|status| self.odd(Verb::List, what, status))?;
+            let mut answer = answer.map_err(|status| self.odd(Verb::List, "", status))?;
             if let Value::Array(more) = answer["items"].take() {
                 items.extend(more);
             }
@@ -266,7 +266,7 @@ impl Documents for Leases {
     async fn list(&self, election: &ElectionName, _purpose: Purpose) -> Result<Listing, Error> {
         let base = name::of(election, Name::Record)?;
         let query = Selector::Label(name::label(election)).query();
-        let (revision, found) = self.api.list(&base, &query).await?;
+        let (revision, found) = self.api.list(&query).await?;
         let mut listing = Listing { revision, ..Listing::default() };
         let mut record = None;
         for lease in found {
@@ -291,7 +291,7 @@ impl Documents for Leases {
     }
 
     async fn records(&self) -> Result<Vec<(ElectionName, Record)>, Error> {
-        let (_, found) = self.api.list("of all elections", "").await?;
+        let (_, found) = self.api.list("").await?;
         let records = found.iter().filter_map(|found| {
             let election = name::election(lease::name(found))?;
             Some((election, lease::record(found).ok()?))

@@ -176,6 +176,11 @@ fn in_etcd() {
 }
 
 #[test]
+fn in_kubernetes() {
+    is_done_once_in_spite_of_kills(Some(Brand::Kubernetes));
+}
+
+#[test]
 fn in_zookeeper() {
     is_done_once_in_spite_of_kills(Some(Brand::ZooKeeper));
 }

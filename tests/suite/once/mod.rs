@@ -219,6 +219,9 @@ macro_rules! on_every_store {
         mod zookeeper {
             $(#[test] fn $test() { super::$test(&crate::once::Scene::new(Some(crate::real::Brand::ZooKeeper))); })*
         }
+        mod kubernetes {
+            $(#[test] fn $test() { super::$test(&crate::once::Scene::new(Some(crate::real::Brand::Kubernetes))); })*
+        }
     };
 }
 use on_every_store;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::duel::elect;
 use super::store::{Ground, Store};
-use super::{ETCD, ZOOKEEPER, report};
+use super::{ETCD, KUBERNETES, ZOOKEEPER, report};
 use crate::stage::send_if_alive;
 
 const TTL: Duration = Duration::from_secs(5);
@@ -27,12 +27,12 @@ fn kill_at_birth(store: Store) -> Outcome {
     println!("in {call}, {victims:?} killed");
     let ground = Ground::start(store, 1, &Place::here());
     let url = ground.url(&ground.addresses());
-    let oracle = Oracle::new();
+    let (oracle, ttl) = (Oracle::new(), store.grants(TTL));
     let (trace, inject) =
         (format!("trace={call}"), format!("inject={call}:delay_enter={DELAY}:when=1"));
     let strace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", &trace, "-e", &inject];
     let tree = oracle.stamper("A").children(1);
-    let mut a = elect(&url, "A", TTL, None).under(strace).arg("--").args(tree.command()).spawn();
+    let mut a = elect(&url, "A", ttl, None).under(strace).arg("--").args(tree.command()).spawn();
     let tracer = a.pid();
     let newborn = eventually("a command that was forked", || {
         let wrapper = *children(tracer).first()?;
@@ -45,7 +45,7 @@ fn kill_at_birth(store: Store) -> Outcome {
         send_if_alive(newborn[victim], Signal::SIGKILL);
     }
     let next = oracle.stamper("B").children(1).lasting(Duration::from_millis(50));
-    elect(&url, "B", TTL, None).arg("--").args(next.command()).run().exits(0);
+    elect(&url, "B", ttl, None).arg("--").args(next.command()).run().exits(0);
     let runs = oracle.assert_sound();
     assert!(runs.last().is_some_and(|run| run.tag == "B"), "{runs:?}");
     eventually("the end of all", || newborn.iter().all(|&pid| !is_alive(pid)).then_some(()));
@@ -67,6 +67,11 @@ fn in_etcd() {
 #[test]
 fn in_zookeeper() {
     survive(ZOOKEEPER);
+}
+
+#[test]
+fn in_kubernetes() {
+    survive(KUBERNETES);
 }
 
 #[test]

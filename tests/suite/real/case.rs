@@ -6,6 +6,7 @@ use elect_testkit::fault::Outcome;
 use elect_testkit::oracle::now;
 use elect_testkit::program::{Running, eventually};
 
+use super::cluster::Brand;
 use super::duel::{Duel, Setting};
 use super::store::Store;
 use super::surroundings::Surroundings;
@@ -21,6 +22,16 @@ pub(crate) struct Case {
     ending: Ending,
     /// On the local disk, if it applies there.
     local: Option<Ending>,
+    servers: Servers,
+}
+
+/// Which stores with servers a fault is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Servers {
+    All,
+    /// Those of several members.
+    Members,
+    ApiServers,
 }
 
 /// How it has to end.
@@ -50,7 +61,7 @@ pub(crate) const fn case(
     ending: Ending,
     strike: fn(&mut Duel),
 ) -> Case {
-    Case { name, words, setting, strike, ending, local: None }
+    Case { name, words, setting, strike, ending, local: None, servers: Servers::All }
 }
 
 impl Case {
@@ -60,9 +71,26 @@ impl Case {
         self
     }
 
+    /// The same where a store has several members.
+    pub(crate) const fn of_members(mut self) -> Self {
+        self.servers = Servers::Members;
+        self
+    }
+
+    /// The same for API servers of Kubernetes.
+    pub(crate) const fn of_api_servers(mut self) -> Self {
+        self.servers = Servers::ApiServers;
+        self
+    }
+
     /// Whether it applies to a store.
     pub(crate) const fn is_about(&self, store: Store) -> bool {
-        matches!(store, Store::Remote(_)) || self.local.is_some()
+        match (store, self.servers) {
+            (Store::File, _) => self.local.is_some(),
+            (Store::Remote(_), Servers::All) => true,
+            (Store::Remote(brand), Servers::Members) => brand.has_members(),
+            (Store::Remote(brand), Servers::ApiServers) => matches!(brand, Brand::Kubernetes),
+        }
     }
 
     /// Whether nothing else should use the processor that it uses.
@@ -73,8 +101,8 @@ impl Case {
 
     /// The same with these guards of A's turned off.
     pub(crate) const fn without(&self, without: &'static str) -> Self {
-        let Self { name, words, setting, strike, ending, local } = *self;
-        Self { name, words, setting: Setting { without, ..setting }, strike, ending, local }
+        let setting = Setting { without, ..self.setting };
+        Self { setting, ..*self }
     }
 
     /// Has a duel survive it.
@@ -97,7 +125,7 @@ impl Case {
             }
             Ending::Resigns => resign(duel),
             Ending::Copes => {
-                let end = now() + self.setting.ttl * 2;
+                let end = now() + duel.ttl * 2;
                 eventually("A's end, or for A to go on", || {
                     (!duel.a.is_running() || now() > end).then_some(())
                 });
@@ -110,10 +138,12 @@ impl Case {
             Ending::Outlasts => {
                 let a = std::mem::replace(&mut duel.a, Running::idle());
                 a.wait().exits(124).says("did not answer");
-                // ZooKeeper may commit nothing more, for anybody, after its leader and a follower stood still
-                // together, though each says that it leads or follows: it has to choose another leader.
-                let near = duel.near;
-                duel.cluster().member(near).kill();
+                if self.servers == Servers::Members {
+                    // ZooKeeper may commit nothing more, for anybody, after its leader and a follower stood still
+                    // together, though each says that it leads or follows: it has to choose another leader.
+                    let near = duel.near;
+                    duel.cluster().member(near).kill();
+                }
                 duel.heal();
                 let (_, outcome) = duel.hand_over();
                 Outcome { lease_end: None, ..outcome }
@@ -125,7 +155,10 @@ impl Case {
                 duel.heal();
                 ride(duel, Duration::ZERO)
             }
-            Ending::Rides => ride(duel, self.setting.ttl),
+            Ending::Rides => {
+                let ttl = duel.ttl;
+                ride(duel, ttl)
+            }
         }
     }
 }

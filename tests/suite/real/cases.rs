@@ -29,7 +29,7 @@ const THREE: Setting = Setting { members: 3, ttl: Duration::from_secs(15), ..ALO
 const PROXY: Setting = Setting { route: Route::Proxy, ..ALONE };
 const NETWORK: Setting = Setting { route: Route::Network, ..ALONE };
 /// For commands that are not to notice, whatever else the machine is busy with.
-const ROOMY: Setting = Setting { ttl: Duration::from_secs(15), ..ALONE };
+pub(crate) const ROOMY: Setting = Setting { ttl: Duration::from_secs(15), ..ALONE };
 const LEAVING: Setting = Setting { tree: Tree::Leaves, ..ALONE };
 const ESCAPING: Setting = Setting { tree: Tree::Escapes, ..ALONE };
 const WITHOUT_KILL: Setting =
@@ -270,7 +270,8 @@ pub(crate) const CASES: &[Case] = &[
     }),
     case("link_down", "15 link down", NETWORK, Ending::Expires, take_the_link_down),
     case("replies_late", "16 replies late by 9/10 of the TTL", PROXY, Ending::Resigns, |duel| {
-        duel.proxy().replies(Mode::Delay(TTL * 9 / 10));
+        let late = duel.ttl * 9 / 10;
+        duel.proxy().replies(Mode::Delay(late));
     }),
     case("replies_swallowed", "17 replies swallowed", PROXY, Ending::Resigns, |duel| {
         duel.proxy().replies(Mode::Swallow);
@@ -284,20 +285,24 @@ pub(crate) const CASES: &[Case] = &[
     case("member_stopped", "19 a member of three stopped", THREE, Ending::Rides, |duel| {
         let far = duel.far();
         duel.cluster().member(far).signal(Signal::SIGSTOP);
-    }),
+    })
+    .of_members(),
     case("store_leader_stopped", "19 the leader of three stopped", THREE, Ending::Rides, |duel| {
         let near = duel.near;
         duel.cluster().member(near).signal(Signal::SIGSTOP);
-    }),
+    })
+    .of_members(),
     case("quorum_stopped", "19 two of three stopped", THREE, Ending::Outlasts, |duel| {
         let (near, far) = (duel.near, duel.far());
         duel.cluster().member(near).signal(Signal::SIGSTOP);
         duel.cluster().member(far).signal(Signal::SIGSTOP);
-    }),
+    })
+    .of_members(),
     case("store_leader_killed", "20 the leader of three killed", THREE, Ending::Rides, |duel| {
         let near = duel.near;
         duel.cluster().member(near).kill();
-    }),
+    })
+    .of_members(),
     case(
         "wall_clock_stepped",
         "22 wall clock an hour ahead, then behind",
@@ -380,7 +385,7 @@ fn freeze_the_command(duel: &mut Duel) {
     let frozen = now();
     eventually("A's entry to outlast its lease", || {
         let alive = duel.witness.sightings().alive.expect("it was seen");
-        (alive.since(frozen) > TTL + TTL / 2).then_some(())
+        (alive.since(frozen) > duel.ttl + duel.ttl / 2).then_some(())
     });
     assert!(duel.oracle.newest("B").is_none(), "B runs beside a frozen A");
     duel.freeze(false);

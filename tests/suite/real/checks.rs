@@ -11,7 +11,7 @@ use nix::sys::signal::Signal;
 
 use super::duel::{elect, wait_in_line};
 use super::store::{Ground, Store};
-use super::{ETCD, ZOOKEEPER};
+use super::{ETCD, KUBERNETES, ZOOKEEPER};
 use crate::stage::{send_if_alive, stop};
 
 const TTL: Duration = Duration::from_secs(6);
@@ -108,4 +108,5 @@ macro_rules! checks {
 checks! {
     etcd: super::ETCD;
     zookeeper: super::ZOOKEEPER;
+    kubernetes: super::KUBERNETES;
 }

@@ -1,18 +1,23 @@
 //! The real stores, seen alike.
 
 use std::cell::{RefCell, RefMut};
+use std::fs;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use elect_testkit::fault::Frames;
 use elect_testkit::program::eventually;
-use elect_testkit::servers::{Etcd, Part, Place, Process, ZooKeeper, ZooKeeperSetup};
+use elect_testkit::servers::kubernetes::Fault;
+use elect_testkit::servers::{ApiServer, Etcd, Part, Place, Process, ZooKeeper, ZooKeeperSetup};
+use nix::sys::signal::Signal;
 
 /// Which store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Brand {
     Etcd,
     ZooKeeper,
+    Kubernetes,
 }
 
 fn usual() -> ZooKeeperSetup {
@@ -29,15 +34,27 @@ impl Brand {
         match self {
             Self::Etcd => "etcd",
             Self::ZooKeeper => "ZooKeeper",
+            Self::Kubernetes => "Kubernetes",
         }
     }
 
-    /// What its servers' replies come in.
-    pub(crate) const fn frames(self) -> Frames {
+    /// What its servers' replies come in, if that is frames.
+    pub(crate) const fn frames(self) -> Option<Frames> {
         match self {
-            Self::Etcd => Frames::Grpc,
-            Self::ZooKeeper => Frames::Lengths,
+            Self::Etcd => Some(Frames::Grpc),
+            Self::ZooKeeper => Some(Frames::Lengths),
+            Self::Kubernetes => None,
         }
+    }
+
+    /// Whether a store of it has several members. An API server is one, whatever is behind it.
+    pub(crate) const fn has_members(self) -> bool {
+        !matches!(self, Self::Kubernetes)
+    }
+
+    /// As long as a lease has to be there.
+    pub(crate) const fn least_ttl(self) -> Duration {
+        Duration::from_secs(if matches!(self, Self::Kubernetes) { 6 } else { 1 })
     }
 
     /// So many members, at a place of their own.
@@ -49,6 +66,7 @@ impl Brand {
                 place: place.clone(),
                 ..usual()
             })),
+            Self::Kubernetes => Box::new(ApiServer::start_at(place)),
         }
     }
 
@@ -62,6 +80,7 @@ impl Brand {
         match self {
             Self::Etcd => Box::new(Etcd::start(1)),
             Self::ZooKeeper => Box::new(ZooKeeper::start(&slow())),
+            Self::Kubernetes => self.here(1),
         }
     }
 
@@ -70,18 +89,48 @@ impl Brand {
         match self {
             Self::Etcd => Part::of_etcd(1),
             Self::ZooKeeper => Part::of_zookeeper(setup.members, setup.tick, &setup.lines),
+            // One of its own starts at once.
+            Self::Kubernetes => None,
         }
     }
 
     /// The URL of those at these addresses.
     pub(crate) fn url(self, addresses: &[SocketAddr]) -> String {
-        let addresses: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
-        let scheme = match self {
-            Self::Etcd => "etcd",
-            Self::ZooKeeper => "zk",
-        };
-        format!("{scheme}://{}", addresses.join(","))
+        let all: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
+        match self {
+            Self::Etcd => format!("etcd://{}", all.join(",")),
+            Self::ZooKeeper => format!("zk://{}", all.join(",")),
+            Self::Kubernetes => url_of_leases(addresses[0]),
+        }
     }
+}
+
+/// Where kubeconfigs are kept, each by the address that it names.
+const KUBECONFIGS: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/kubeconfigs");
+/// Of somebody who may do everything.
+pub(crate) const TOKEN: &str = "kubernetes-admin-token";
+
+/// The URL of the Leases of an API server, for somebody who sees it at this address. What is written for that is the
+/// same for all who see one there.
+fn url_of_leases(address: SocketAddr) -> String {
+    let file = Path::new(KUBECONFIGS).join(format!("{}-{}.yaml", address.ip(), address.port()));
+    let text = format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: elect\nclusters:\n- name: fake\n  cluster:\n    \
+         server: http://{address}\ncontexts:\n- name: elect\n  context:\n    cluster: fake\n    user: admin\n\
+         users:\n- name: admin\n  user:\n    token: {TOKEN}\n"
+    );
+    fs::create_dir_all(KUBECONFIGS).expect("a folder");
+    let part = file.with_extension(format!("{:016x}", fastrand::u64(..)));
+    fs::write(&part, text).expect("a file");
+    fs::rename(part, &file).expect("a file");
+    ApiServer::url_with("elect", &file)
+}
+
+/// Where the API server of such a URL is; `None` if the URL is none.
+pub(crate) fn api_server(url: &str) -> Option<SocketAddr> {
+    let file = url.split_once("kubeconfig=").filter(|(head, _)| head.starts_with("kubernetes:"))?.1;
+    let (ip, port) = Path::new(file).file_stem()?.to_str()?.rsplit_once('-')?;
+    Some(SocketAddr::new(ip.parse().ok()?, port.parse().ok()?))
 }
 
 /// One member of a store, or a part of one that others use, too, where somebody holds it for tests.
@@ -143,6 +192,50 @@ pub(crate) trait Cluster: Send {
 
     /// The member that leads the others; waits until there is one.
     fn leader(&self) -> usize;
+
+    /// Ends what is stopped, dead or fails at a test's word.
+    fn heal(&mut self) {
+        for index in 0..self.addresses().len() {
+            let member = self.member(index);
+            if member.is_alive() {
+                member.signal(Signal::SIGCONT);
+            } else {
+                member.restart();
+            }
+        }
+    }
+
+    /// The API server that it is.
+    fn api_server(&mut self) -> &mut ApiServer {
+        panic!("it is no API server");
+    }
+}
+
+impl Cluster for ApiServer {
+    fn addresses(&self) -> Vec<SocketAddr> {
+        vec![self.address()]
+    }
+
+    fn member(&mut self, _: usize) -> &mut Process {
+        self.process()
+    }
+
+    fn leader(&self) -> usize {
+        0
+    }
+
+    fn heal(&mut self) {
+        if self.process().is_alive() {
+            self.resume();
+            self.fault(Fault::None);
+        } else {
+            self.restart();
+        }
+    }
+
+    fn api_server(&mut self) -> &mut ApiServer {
+        self
+    }
 }
 
 impl Cluster for Etcd {

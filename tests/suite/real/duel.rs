@@ -8,7 +8,7 @@ use std::time::Duration;
 use elect_testkit::fault::{Cgroup, Network, Outcome, TcpProxy, Traced};
 use elect_testkit::oracle::{Flag, Oracle, Run};
 use elect_testkit::program::{Elect, Running, children, eventually};
-use elect_testkit::servers::Place;
+use elect_testkit::servers::{ApiServer, Place};
 use nix::sys::signal::Signal;
 
 use super::cluster::Cluster;
@@ -44,6 +44,7 @@ pub(crate) struct Setting {
     pub(crate) members: usize,
     pub(crate) route: Route,
     pub(crate) freezer: Freezer,
+    /// What the store grants is no shorter.
     pub(crate) ttl: Duration,
     pub(crate) tree: Tree,
     pub(crate) surroundings: Surroundings,
@@ -53,6 +54,7 @@ pub(crate) struct Setting {
 
 pub(crate) struct Duel {
     pub(crate) oracle: Oracle,
+    pub(crate) ttl: Duration,
     pub(crate) a: Running,
     pub(crate) b: Running,
     pub(crate) wrapper: i32,
@@ -86,7 +88,7 @@ impl Duel {
             Some(proxy) => ground.url(&[proxy.address()]),
             None => ground.url(&turned(&addresses, near)),
         };
-        let world = World::new(setting.surroundings);
+        let (world, ttl) = (World::new(setting.surroundings), store.grants(setting.ttl));
         let oracle = Oracle::new();
         let end = oracle.flag("end");
         let cgroup = match setting.freezer {
@@ -96,7 +98,7 @@ impl Duel {
         };
         let tree = oracle.stamper("A").children(2).depth(2).deaf().until(&end);
         let on_a = network.as_deref().map(|net| (net, A));
-        let leader = elect(&own, "A", setting.ttl, on_a).env("ELECT_TEST_WITHOUT", setting.without);
+        let leader = elect(&own, "A", ttl, on_a).env("ELECT_TEST_WITHOUT", setting.without);
         let mut leader = world.around(leader);
         leader = match (&cgroup, setting.freezer) {
             (Some(cgroup), Freezer::All) => leader.under(cgroup.enter()).arg("--"),
@@ -107,13 +109,14 @@ impl Duel {
         oracle.wait_for_run("A");
         let next = oracle.stamper("B").children(1).lasting(Duration::from_millis(50));
         let on_b = network.as_deref().map(|net| (net, B));
-        let b = elect(&others, "B", setting.ttl, on_b).arg("--").args(next.command()).spawn();
+        let b = elect(&others, "B", ttl, on_b).arg("--").args(next.command()).spawn();
         wait_in_line(&others, "B-", on_b);
         let witness = Witness::of(&others, "A-", watching(network.clone()));
         witness.wait_for_entry();
         let (wrapper, guardian) = (a.pid(), a.guardian());
         Self {
             oracle,
+            ttl,
             a,
             b,
             wrapper,
@@ -133,6 +136,10 @@ impl Duel {
     /// The members of the store.
     pub(crate) fn cluster(&mut self) -> &mut dyn Cluster {
         self.ground.cluster().expect("a store with members")
+    }
+
+    pub(crate) fn api_server(&mut self) -> &mut ApiServer {
+        self.cluster().api_server()
     }
 
     pub(crate) fn proxy(&self) -> &TcpProxy {
@@ -170,13 +177,8 @@ impl Duel {
     /// Ends what is stopped, frozen or cut off.
     pub(crate) fn heal(&mut self) {
         self.traced.clear();
-        for index in 0..self.ground.addresses().len() {
-            let member = self.cluster().member(index);
-            if member.is_alive() {
-                member.signal(Signal::SIGCONT);
-            } else {
-                member.restart();
-            }
+        if let Some(cluster) = self.ground.cluster() {
+            cluster.heal();
         }
         if let Some(network) = &self.network {
             network.heal(A);

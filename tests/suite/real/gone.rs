@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use elect_testkit::oracle::{Oracle, now};
 use elect_testkit::program::Elect;
-use elect_testkit::servers::{Etcd, ZooKeeper, ZooKeeperSetup};
+use elect_testkit::servers::{ApiServer, Etcd, ZooKeeper, ZooKeeperSetup};
 
 use super::cluster::{Brand, Cluster as _};
 
@@ -95,4 +95,13 @@ fn a_node_deleted_by_hand() {
 #[test]
 fn a_zookeeper_that_is_emptied() {
     zookeeper("/");
+}
+
+#[test]
+fn a_lease_of_kubernetes_deleted_by_hand() {
+    let server = ApiServer::start();
+    is_killed_at_once(&server.url("elect"), || {
+        let lease = "/apis/coordination.k8s.io/v1/namespaces/elect/leases/job";
+        assert_eq!(server.call("DELETE", lease, None).0, 200);
+    });
 }

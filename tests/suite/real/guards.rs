@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use elect_testkit::switches::Part;
 
-use super::{CASES, ETCD};
+use super::{ETCD, cases};
 
 /// A guard, and a fault that it is for.
 pub(crate) struct Guard {
@@ -46,7 +46,7 @@ impl Guard {
     }
 
     fn breaks(&self) -> bool {
-        let case = CASES.iter().find(|case| case.name == self.fault).expect("a case");
+        let case = cases().find(|case| case.name == self.fault).expect("a case");
         let case = case.without(self.part.name());
         let broken = catch_unwind(AssertUnwindSafe(|| case.survive(ETCD))).err();
         let Some(broken) = broken else { return false };

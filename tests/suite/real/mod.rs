@@ -10,6 +10,8 @@ mod cut_off;
 mod duel;
 mod gone;
 mod guards;
+mod leases;
+mod outages;
 mod queue;
 mod restarts;
 mod store;
@@ -21,7 +23,6 @@ mod words;
 
 use elect_testkit::fault::{Outcome, Table};
 
-pub(crate) use self::cases::CASES;
 pub(crate) use self::cluster::{Brand, Cluster, Home};
 #[allow(unused_imports, reason = "for the tests that run by hand")]
 pub(crate) use self::guards::GUARDS;
@@ -31,14 +32,26 @@ pub(crate) use self::turns::{assert_no_growth, take_turns};
 
 /// One test for each fault on each store that it is about. Each prints what came of it.
 macro_rules! faults {
-    (anywhere: $($any:ident)* ; on servers: $($remote:ident)*) => {
+    (
+        anywhere: $($any:ident)*;
+        on servers: $($remote:ident)*;
+        on several: $($several:ident)*;
+        on api servers: $($api:ident)*;
+    ) => {
         mod etcd {
             $(#[test] fn $any() { super::survive(super::ETCD, stringify!($any)); })*
             $(#[test] fn $remote() { super::survive(super::ETCD, stringify!($remote)); })*
+            $(#[test] fn $several() { super::survive(super::ETCD, stringify!($several)); })*
         }
         mod zookeeper {
             $(#[test] fn $any() { super::survive(super::ZOOKEEPER, stringify!($any)); })*
             $(#[test] fn $remote() { super::survive(super::ZOOKEEPER, stringify!($remote)); })*
+            $(#[test] fn $several() { super::survive(super::ZOOKEEPER, stringify!($several)); })*
+        }
+        mod kubernetes {
+            $(#[test] fn $any() { super::survive(super::KUBERNETES, stringify!($any)); })*
+            $(#[test] fn $remote() { super::survive(super::KUBERNETES, stringify!($remote)); })*
+            $(#[test] fn $api() { super::survive(super::KUBERNETES, stringify!($api)); })*
         }
         mod file {
             $(#[test] fn $any() { super::survive(super::Store::File, stringify!($any)); })*
@@ -46,19 +59,28 @@ macro_rules! faults {
 
         #[test]
         fn every_fault_has_its_tests() {
-            let is_local = |case: &&case::Case| case.is_about(Store::File);
-            let (local, remote): (Vec<_>, Vec<_>) = CASES.iter().partition(is_local);
-            let names = |cases: Vec<&case::Case>| -> Vec<_> {
-                cases.into_iter().map(|case| case.name).collect()
+            let about = |stores: [bool; 3]| -> Vec<_> {
+                let all = [Store::File, ETCD, KUBERNETES];
+                let is_meant = |case: &&case::Case| all.map(|it| case.is_about(it)) == stores;
+                cases().filter(is_meant).map(|case| case.name).collect()
             };
-            assert_eq!(names(local), [$(stringify!($any)),*]);
-            assert_eq!(names(remote), [$(stringify!($remote)),*]);
+            assert_eq!(about([true, true, true]), [$(stringify!($any)),*]);
+            assert_eq!(about([false, true, true]), [$(stringify!($remote)),*]);
+            assert_eq!(about([false, true, false]), [$(stringify!($several)),*]);
+            assert_eq!(about([false, false, true]), [$(stringify!($api)),*]);
+            assert!(cases().all(|case| case.is_about(ETCD) == case.is_about(ZOOKEEPER)));
         }
     };
 }
 
 const ETCD: Store = Store::Remote(Brand::Etcd);
 const ZOOKEEPER: Store = Store::Remote(Brand::ZooKeeper);
+const KUBERNETES: Store = Store::Remote(Brand::Kubernetes);
+
+/// All faults of the table.
+pub(crate) fn cases() -> impl Iterator<Item = &'static case::Case> {
+    cases::CASES.iter().chain(outages::OUTAGES)
+}
 
 faults! {
     anywhere:
@@ -106,14 +128,34 @@ faults! {
     replies_swallowed
     replies_trickle
     replies_twice
+    ;
+    on several:
     member_stopped
     store_leader_stopped
     quorum_stopped
     store_leader_killed
+    ;
+    on api servers:
+    api_server_stopped
+    api_server_killed
+    api_server_started_again
+    connections_ended
+    etcd_stopped
+    etcd_stopped_for_a_moment
+    writes_done_and_failed
+    writes_unanswered
+    writes_late
+    answers_slow
+    throttled
+    throttled_for_a_moment
+    watches_silent
+    watches_expired
+    cache_behind
+    ;
 }
 
 fn survive(store: Store, name: &str) {
-    let case = CASES.iter().find(|case| case.name == name).expect("a case");
+    let case = cases().find(|case| case.name == name).expect("a case");
     report(case.words, store, &case.survive(store));
 }
 

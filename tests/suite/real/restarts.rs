@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::duel::{elect, wait_in_line};
 use super::store::{Ground, Store};
-use super::{ETCD, ZOOKEEPER};
+use super::{ETCD, KUBERNETES, ZOOKEEPER};
 use crate::stage::{send, send_if_alive, stop};
 
 const TTL: Duration = Duration::from_secs(6);
@@ -155,6 +155,9 @@ restarts! {
         survive_the_end_of_the_wrapper survive_the_end_of_the_guardian
         survive_a_stop_of_the_wrapper survive_a_stop_at_rest survive_the_cut;
     zookeeper: super::ZOOKEEPER =>
+        survive_the_end_of_the_wrapper survive_the_end_of_the_guardian
+        survive_a_stop_of_the_wrapper survive_a_stop_at_rest survive_the_cut;
+    kubernetes: super::KUBERNETES =>
         survive_the_end_of_the_wrapper survive_the_end_of_the_guardian
         survive_a_stop_of_the_wrapper survive_a_stop_at_rest survive_the_cut;
 }

@@ -1,6 +1,7 @@
 //! The stores of the table of faults: those with servers, and the local disk.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use elect_testkit::servers::Place;
 use tempfile::TempDir;
@@ -19,6 +20,14 @@ impl Store {
         match self {
             Self::File => "file",
             Self::Remote(brand) => brand.name(),
+        }
+    }
+
+    /// A TTL, or the least that there is.
+    pub(crate) fn grants(self, ttl: Duration) -> Duration {
+        match self {
+            Self::File => ttl,
+            Self::Remote(brand) => ttl.max(brand.least_ttl()),
         }
     }
 }

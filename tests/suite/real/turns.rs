@@ -92,6 +92,11 @@ fn two_hundred_changes_leave_nothing_behind_in_etcd() {
 }
 
 #[test]
+fn two_hundred_changes_leave_nothing_behind_in_kubernetes() {
+    assert_no_growth(take_turns(Brand::Kubernetes, 200));
+}
+
+#[test]
 fn two_hundred_changes_leave_nothing_behind_in_zookeeper() {
     assert_no_growth(take_turns(Brand::ZooKeeper, 200));
 }

@@ -11,7 +11,7 @@ use elect_testkit::program::{Elect, Running, eventually};
 
 use super::cluster::{Brand, Cluster};
 use super::duel::{elect, wait_in_line};
-use super::{ETCD, Store, ZOOKEEPER, report};
+use super::{ETCD, KUBERNETES, Store, ZOOKEEPER, report};
 
 const TTL: Duration = Duration::from_secs(5);
 /// As they end where nothing arrives: a TTL after the last request, which is sent before a silence is noticed, and a tick
@@ -19,8 +19,12 @@ const TTL: Duration = Duration::from_secs(5);
 const IN_TIME: Duration = Duration::from_secs(8);
 const CAMPAIGN: [&str; 2] = ["--after-loss", "campaign"];
 
+/// Who waits there counts from the look after the one that showed the last request, and looks each second.
+const IN_TIME_OF_LEASES: Duration = Duration::from_secs(10);
+
 /// A store of one member, and a way to it that somebody shall have.
 struct Scene {
+    ttl: Duration,
     oracle: Oracle,
     proxy: TcpProxy,
     /// By that way, and straight.
@@ -35,7 +39,15 @@ impl Scene {
         let addresses: Vec<SocketAddr> = cluster.addresses();
         let proxy = TcpProxy::start(addresses[0]);
         let near = brand.url(&[proxy.address()]);
-        Self { oracle: Oracle::new(), near, far: brand.url(&addresses), proxy, _cluster: cluster }
+        let ttl = Store::Remote(brand).grants(TTL);
+        Self {
+            ttl,
+            oracle: Oracle::new(),
+            near,
+            far: brand.url(&addresses),
+            proxy,
+            _cluster: cluster,
+        }
     }
 
     /// From now on A hears nothing.
@@ -46,13 +58,13 @@ impl Scene {
 
     /// A, by the way that is to be cut.
     fn near(&self, flags: &[&str]) -> Elect {
-        elect(&self.near, "A", TTL, None).args(flags).arg("--")
+        elect(&self.near, "A", self.ttl, None).args(flags).arg("--")
     }
 
     /// One that waits, and leads for a moment.
     fn next(&self, id: &str) -> Running {
         let command = self.oracle.stamper(id).children(1).lasting(Duration::from_millis(50));
-        let next = elect(&self.far, id, TTL, None).arg("--").args(command.command()).spawn();
+        let next = elect(&self.far, id, self.ttl, None).arg("--").args(command.command()).spawn();
         wait_in_line(&self.far, &format!("{id}-"), None);
         next
     }
@@ -66,7 +78,7 @@ fn a_leader(brand: Brand, flags: &[&str]) -> (Outcome, Duration) {
     scene.oracle.wait_for_run("A");
     let b = scene.next("B");
     // What counts from the beginning of a session has passed by then.
-    scene.oracle.wait_for_stamps("A", TTL + Duration::from_secs(1));
+    scene.oracle.wait_for_stamps("A", scene.ttl + Duration::from_secs(1));
     let cut = scene.cut();
     b.wait().exits(0);
     scene.oracle.assert_sound();
@@ -81,7 +93,7 @@ fn a_waiter(brand: Brand) -> (Outcome, Duration) {
     let scene = Scene::new(brand);
     let end = scene.oracle.flag("end");
     let first = scene.oracle.stamper("X").until(&end);
-    let x = elect(&scene.far, "X", TTL, None).arg("--").args(first.command()).spawn();
+    let x = elect(&scene.far, "X", scene.ttl, None).arg("--").args(first.command()).spawn();
     scene.oracle.wait_for_run("X");
     let a = scene.near(&[]).arg("true").spawn();
     wait_in_line(&scene.far, "A-", None);
@@ -115,7 +127,8 @@ fn a_member(brand: Brand) -> Duration {
     };
     eventually("A to hold all shards", || all_led_by("A-"));
     let cut = scene.cut();
-    let b = elect(&scene.far, "B", TTL, None).args(shards).args(["--", "sleep", "1000"]).spawn();
+    let b =
+        elect(&scene.far, "B", scene.ttl, None).args(shards).args(["--", "sleep", "1000"]).spawn();
     eventually("B to hold all shards", || all_led_by("B-"));
     let soon = now().since(cut);
     drop((a, b));
@@ -126,7 +139,8 @@ fn a_member(brand: Brand) -> Duration {
 fn expect_in_time(fault: &str, store: Store, (outcome, soon): (Outcome, Duration)) {
     report(fault, store, &outcome);
     println!("the next leads {soon:.2?} after the cut");
-    assert!(soon < IN_TIME, "{soon:?}");
+    let limit = if store == KUBERNETES { IN_TIME_OF_LEASES } else { IN_TIME };
+    assert!(soon < limit, "{soon:?}");
 }
 
 const GOES_ON: &str = "17 replies swallowed, the leader campaigns on";
@@ -142,6 +156,16 @@ fn a_leader_in_etcd_that_goes_on_is_followed_in_time() {
 }
 
 #[test]
+fn a_leader_in_kubernetes_that_goes_on_is_followed_in_time() {
+    expect_in_time(GOES_ON, KUBERNETES, a_leader(Brand::Kubernetes, &CAMPAIGN));
+}
+
+#[test]
+fn a_waiter_in_kubernetes_is_passed_over_in_time() {
+    expect_in_time("17 replies swallowed, of a waiter", KUBERNETES, a_waiter(Brand::Kubernetes));
+}
+
+#[test]
 fn a_waiter_is_passed_over_in_time() {
     expect_in_time("17 replies swallowed, of a waiter", ZOOKEEPER, a_waiter(Brand::ZooKeeper));
 }
@@ -149,6 +173,13 @@ fn a_waiter_is_passed_over_in_time() {
 #[test]
 fn a_waiter_in_etcd_is_passed_over_in_time() {
     expect_in_time("17 replies swallowed, of a waiter", ETCD, a_waiter(Brand::Etcd));
+}
+
+#[test]
+fn a_member_in_kubernetes_loses_its_shards_in_time() {
+    let soon = a_member(Brand::Kubernetes);
+    println!("another holds all shards {soon:.2?} after the cut");
+    assert!(soon < IN_TIME_OF_LEASES, "{soon:?}");
 }
 
 #[test]

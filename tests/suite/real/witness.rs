@@ -1,23 +1,30 @@
 //! Somebody with a way of its own to the store, who notes how long an entry was there.
 
 use std::future::pending;
+use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, sleep};
 use std::time::Duration;
 
 use elect::config::{self, BackendUrl};
 use elect_api::{Boottime, ElectionName, Survey};
 use elect_testkit::oracle::{Run, now};
 use elect_testkit::program::eventually;
+use elect_testkit::servers::kubernetes::{Ask, ask};
 use futures_util::future::Either;
 use nix::unistd::gettid;
+use serde_json::Value;
+
+use super::cluster::{TOKEN, api_server};
 
 /// Between two looks at most: how long before its end an entry may have been seen last. The store tells of the end
 /// itself, and that is looked at without a pause.
 const PAUSE: Duration = Duration::from_millis(25);
 const ATTEMPT: Duration = Duration::from_secs(1);
+/// The one that all have in the table of faults.
+const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/elect/leases/job";
 
 /// What is known of an entry's time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,6 +112,9 @@ fn go_first() {
 
 fn watch(url: &str, id: &str, seen: &Mutex<Sightings>, over: &AtomicBool) {
     go_first();
+    if let Some(server) = api_server(url) {
+        return watch_lease(server, id, seen, over);
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let Ok(url) = url.parse::<BackendUrl>();
     let election: ElectionName = "job".parse().expect("a good name");
@@ -132,6 +142,38 @@ fn watch(url: &str, id: &str, seen: &Mutex<Sightings>, over: &AtomicBool) {
             }
         }
     });
+}
+
+/// A Lease stays as its holder has left it; it is over for whoever waits when nobody has renewed it for its duration. So it is
+/// surely there for as long after the last look that does not show its newest renewal.
+fn watch_lease(server: SocketAddr, id: &str, seen: &Mutex<Sightings>, over: &AtomicBool) {
+    let get = Ask { path: LEASE, token: Some(TOKEN), patience: ATTEMPT, ..Ask::default() };
+    let (mut last_look, mut renewed) = (None, None);
+    let mut spec = Value::Null;
+    while !over.load(Ordering::Relaxed) {
+        let sent = now();
+        if let Ok((200 | 404, mut lease)) = ask(server, &get) {
+            let found = lease["spec"].take();
+            if found != spec {
+                (renewed, spec) = (last_look, found);
+            }
+            last_look = Some(sent);
+            let duration = spec["leaseDurationSeconds"].as_u64().map(Duration::from_secs);
+            let is_its =
+                spec["holderIdentity"].as_str().is_some_and(|holder| holder.starts_with(id));
+            let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            match (is_its, renewed, duration) {
+                (true, Some(renewed), Some(duration)) => {
+                    seen.alive = Some(sent.min(renewed + duration));
+                }
+                (false, ..) if seen.alive.is_some() && seen.gone.is_none() => {
+                    seen.gone = Some(now());
+                }
+                _ => {}
+            }
+        }
+        sleep(PAUSE);
+    }
 }
 
 fn is_led_by(survey: &Survey, id: &str) -> bool {

@@ -14,6 +14,7 @@ pub(crate) enum Ground {
     File,
     Etcd,
     ZooKeeper,
+    Kubernetes,
 }
 
 /// The election "job" in a store of its own.
@@ -46,6 +47,7 @@ impl Arena {
             Ground::File => None,
             Ground::Etcd => Some(Brand::Etcd),
             Ground::ZooKeeper => Some(Brand::ZooKeeper),
+            Ground::Kubernetes => Some(Brand::Kubernetes),
         };
         Self { folder: TempDir::new().expect("a temporary folder"), home: brand.map(home) }
     }

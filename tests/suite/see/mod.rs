@@ -27,6 +27,19 @@ macro_rules! on_each_store {
 /// One test for each store that has servers.
 macro_rules! on_each_cluster {
     ($kind:ident: $($case:ident)*) => {
+        $crate::see::on_each_with_passwords! { $kind: $($case)* }
+        mod kubernetes {
+            $(#[test] fn $case() { super::$case(&super::Arena::$kind(super::Ground::Kubernetes)); })*
+        }
+    };
+    ($($case:ident)*) => {
+        on_each_cluster! { on: $($case)* }
+    };
+}
+
+/// One test for each store that has passwords.
+macro_rules! on_each_with_passwords {
+    ($kind:ident: $($case:ident)*) => {
         mod etcd {
             $(#[test] fn $case() { super::$case(&super::Arena::$kind(super::Ground::Etcd)); })*
         }
@@ -35,9 +48,9 @@ macro_rules! on_each_cluster {
         }
     };
     ($($case:ident)*) => {
-        on_each_cluster! { on: $($case)* }
+        on_each_with_passwords! { on: $($case)* }
     };
 }
 
 pub(crate) use arena::{Arena, Ground, crash};
-pub(crate) use {on_each_cluster, on_each_store};
+pub(crate) use {on_each_cluster, on_each_store, on_each_with_passwords};

@@ -17,6 +17,7 @@ fn arena(brand: Option<Brand>) -> Arena {
         None => Ground::File,
         Some(Brand::Etcd) => Ground::Etcd,
         Some(Brand::ZooKeeper) => Ground::ZooKeeper,
+        Some(Brand::Kubernetes) => Ground::Kubernetes,
     })
 }
 

@@ -125,6 +125,9 @@ macro_rules! on_each_store {
         mod zookeeper {
             $(#[test] fn $case() { super::$case(Some(crate::real::Brand::ZooKeeper)); })*
         }
+        mod kubernetes {
+            $(#[test] fn $case() { super::$case(Some(crate::real::Brand::Kubernetes)); })*
+        }
     };
 }
 

@@ -106,6 +106,13 @@ pub struct CampaignArgs {
     #[arg(long, env = "ELECT_LEASE_FILE", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = STANDING, hide_short_help = true)]
     pub lease_file: Option<PathBuf>,
 
+    /// Label this pod while we lead
+    ///
+    /// The label is `elect/leader=true`. It needs a store on Kubernetes. `POD_NAME` names the pod; without it the host
+    /// name does.
+    #[arg(long, env = "ELECT_POD_LABEL", value_parser = BoolishValueParser::new(), help_heading = STANDING, hide_short_help = true)]
+    pub pod_label: bool,
+
     /// What is run beside, when leadership changes.
     #[command(flatten)]
     pub hooks: HookArgs,

@@ -49,8 +49,8 @@ Environment:
   which `elect check` reads; ELECT_HTTP_ADDRESS, where --http listens; ELECT_SLOT or
   ELECT_SHARD, with --slots or --shards. ELECT_ELECTION, ELECT_ID, ELECT_ONCE,
   ELECT_ONCE_PER, ELECT_ONCE_ATTEMPTS, ELECT_OUTCOME, ELECT_HTTP,
-  ELECT_LEASE_FILE, ELECT_RESTART, ELECT_HEALTH_CMD, ELECT_HEALTH_HTTP,
-  ELECT_SLOTS, ELECT_SHARDS and the hooks are removed.
+  ELECT_LEASE_FILE, ELECT_POD_LABEL, ELECT_RESTART, ELECT_HEALTH_CMD,
+  ELECT_HEALTH_HTTP, ELECT_SLOTS, ELECT_SHARDS and the hooks are removed.
 
 Files:
   The configuration file is the first of these that exists: the one named by

@@ -9,7 +9,7 @@ use std::time::Duration;
 use elect_api::{Candidate, Division, ElectionName, Lease, Order, Profile};
 
 use super::naming::{self, host_name};
-use super::{ConfigError, candidate_id, stores};
+use super::{ConfigError, candidate_id, pod_label, stores};
 use crate::cli::{CampaignArgs, HealthArgs, HookArgs, LogArgs, SidecarArgs};
 use crate::election::timing::{Timing, Wishes};
 
@@ -62,6 +62,9 @@ impl CampaignPlan {
             None => naming::label_of_host(&host),
         };
         stores::check(&flags.backend)?;
+        if flags.pod_label {
+            pod_label::check(&flags.backend)?;
+        }
         Ok(Self { flags, election, division, label, host, command })
     }
 

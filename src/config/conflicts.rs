@@ -23,6 +23,7 @@ pub(super) fn division(args: &RunArgs) -> Result<Division, ConfigError> {
         ("--preempt-after", campaign.preempt_after.is_some()),
         ("--http", campaign.http.is_some()),
         ("--on-change", campaign.hooks.on_change.is_some()),
+        ("--pod-label", campaign.pod_label),
     ];
     let (division, with, others): (_, _, &[_]) = match (flags.slots, flags.shards) {
         (None, None) => return Ok(Division::Whole),

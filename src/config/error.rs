@@ -70,6 +70,9 @@ pub enum ConfigError {
         /// The flag, or the command.
         what: &'static str,
     },
+    /// A label of the pod was asked for where the store is not on Kubernetes.
+    #[error("--pod-label needs a store on Kubernetes, which knows the pod; {0} is none")]
+    Podless(String),
     /// A flag was given without the one that it is a part of.
     #[error("{flag} requires {with}")]
     Alone {
@@ -168,6 +171,7 @@ impl ConfigError {
             | Self::Alone { flag, .. }
             | Self::NoProgram { flag, .. }
             | Self::Undivided { flag, .. } => flag.strip_prefix("--"),
+            Self::Podless(_) => Some("pod-label"),
             Self::NoProfile { .. } => Some("profile"),
             Self::Delays { .. } => Some("restart-delay"),
             Self::CommandName { .. }
@@ -214,6 +218,9 @@ impl ConfigError {
             ),
             Self::Orderless { what, .. } if what.starts_with("--") => Some(
                 "remove the flag or its variable; its key belongs in the profiles of stores that queue",
+            ),
+            Self::Podless(_) => Some(
+                "use -b kubernetes:///NAMESPACE, or let hooks label the pod: see `elect help kubernetes-service`",
             ),
             Self::Delays { .. } => Some("lower the one or raise the other"),
             Self::NoLease => Some(

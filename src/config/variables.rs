@@ -29,8 +29,8 @@ pub const LEADER_BACKEND: &str = "ELECT_LEADER_BACKEND";
 /// The flags that belong to one run. An `elect` in its command has neither their variables nor their
 /// keys: it would take part in its parent's election, overwrite its parent's outcome or lease, take its
 /// parent's work for its own, run its parent's hooks, look whether its parent's
-/// command is well, never end as its parent does not, or want its parent's port.
-pub const OF_ONE_RUN: [&str; 16] = [
+/// command is well, never end as its parent does not, want its parent's port, or label its parent's pod.
+pub const OF_ONE_RUN: [&str; 17] = [
     "election",
     "health-cmd",
     "health-http",
@@ -44,6 +44,7 @@ pub const OF_ONE_RUN: [&str; 16] = [
     "once-per",
     "once-attempts",
     "outcome",
+    "pod-label",
     "restart",
     "shards",
     "slots",

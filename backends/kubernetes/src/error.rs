@@ -113,10 +113,10 @@ impl Attempt<'_> {
 }
 
 /// What the API server said.
-struct Said<'a> {
-    status: u16,
-    reason: &'a str,
-    message: &'a str,
+pub(crate) struct Said<'a> {
+    pub(crate) status: u16,
+    pub(crate) reason: &'a str,
+    pub(crate) message: &'a str,
 }
 
 impl fmt::Display for Said<'_> {

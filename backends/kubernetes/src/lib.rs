@@ -24,6 +24,8 @@
 //! **Unknown outcomes**: a request without an answer may have been done, and so may one that was answered with 5xx: the
 //! API server had no answer of etcd in time. One that was answered with 429 was not.
 //!
+//! **The pod's label**, by which a Service finds the leader, is no part of the store: see [`PodLabel`].
+//!
 //! **Reading** asks without a `resourceVersion`, so that the API server asks its own store; only watches, which are hints,
 //! come from what it remembers.
 
@@ -37,10 +39,13 @@ pub mod fuzzing;
 mod lease;
 mod leases;
 mod name;
+mod pod;
 mod watch;
 
 use elect_api::{Error, Store};
 use elect_record::RecordStore;
+
+pub use pod::PodLabel;
 
 /// The page of the manual about this store, in Markdown.
 pub const MANUAL: &str = include_str!("manual.md");

@@ -59,6 +59,22 @@ pub(crate) fn label(election: &ElectionName) -> String {
     label
 }
 
+/// The value of a label that no other election has.
+///
+/// # Errors
+/// [`ErrorKind::Unfit`] if the name is too long.
+pub(crate) fn whole_label(election: &ElectionName) -> Result<String, Error> {
+    let label = escape(election.as_str());
+    if label.len() > LONGEST_LABEL {
+        let what = format!(
+            "--pod-label: the election {election} has a name that is too long for a label, which has {LONGEST_LABEL} \
+             characters at most: give it a shorter one with -e"
+        );
+        return Err(Error::new(ErrorKind::Unfit, what));
+    }
+    Ok(label)
+}
+
 fn escape(text: &str) -> String {
     let bytes = text.as_bytes();
     let is_plain = |at: Option<usize>| {

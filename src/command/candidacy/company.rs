@@ -8,9 +8,9 @@ use async_trait::async_trait;
 use elect_api::{Holds, Ticket, Token};
 use tokio::time::sleep;
 
-use super::Hooks;
 use super::health::{Heard, Patient};
 use super::hooks::{HeldLease, Helper};
+use super::{Hooks, LabelKeeper};
 use crate::config::variables::EXIT_CODE;
 use crate::election::driver::{Inbox, Tree};
 use crate::election::machine::{Event, StoppedBy};
@@ -43,12 +43,19 @@ pub(in crate::command) struct Company<'a, T> {
     /// The code with which a shell would say that the command ended last, or [`LOST`] if elect stopped it before.
     code: Option<u8>,
     lost: Option<Helper>,
+    /// Who keeps the pod's label, if it has one.
+    label: Option<LabelKeeper>,
     /// What came of a start at once.
     pending: VecDeque<Event>,
 }
 
 impl<'a, T: Tree> Company<'a, T> {
-    pub(in crate::command) fn new(tree: T, hooks: Hooks<'a>, patient: Option<Patient>) -> Self {
+    pub(in crate::command) fn new(
+        tree: T,
+        hooks: Hooks<'a>,
+        patient: Option<Patient>,
+        label: Option<LabelKeeper>,
+    ) -> Self {
         Self {
             tree,
             hooks,
@@ -63,6 +70,7 @@ impl<'a, T: Tree> Company<'a, T> {
             over: None,
             code: None,
             lost: None,
+            label,
             pending: VecDeque::new(),
         }
     }
@@ -76,10 +84,22 @@ impl<'a, T: Tree> Company<'a, T> {
         self.patient.as_ref()?.relapse()
     }
 
-    /// Waits for the hook of `--on-lost`, if there is one, for as long as it may take. Says whether a signal that
-    /// wants us to end came meanwhile, or was not read before: it is passed on to the hook.
+    /// Waits for the hook of `--on-lost`, if there is one, and for the removal of the pod's label, for as long as either
+    /// may take. Says whether a signal that wants us to end came meanwhile, or was not read before: it is passed on to
+    /// the hook.
     pub(in crate::command) async fn see_out(&mut self, inbox: &mut Inbox) -> bool {
         self.resigns();
+        // Both are under way already, and the label's removal goes on by itself.
+        let mut label = self.label.take();
+        let told_to_end = self.see_hook_out(inbox).await;
+        if let Some(label) = &mut label {
+            label.see_out().await;
+        }
+        self.label = label;
+        told_to_end
+    }
+
+    async fn see_hook_out(&mut self, inbox: &mut Inbox) -> bool {
         self.start_lost();
         // Where a process cannot be killed, its guardian is left to wait for it.
         let mut patience = std::pin::pin!(sleep(self.hooks.wanted().hook_timeout * 2));
@@ -145,6 +165,9 @@ impl<'a, T: Tree> Company<'a, T> {
 
     /// Takes in what happened to the tree. What is to be known later is nothing now.
     fn happened(&mut self, event: Event) -> Option<Event> {
+        if let Event::SoftPassed | Event::GuardianDied = event {
+            self.label(false);
+        }
         match event {
             Event::NotStarted(errno) => self.code = Some(Outcome::not_started(errno).exit_code(0)),
             Event::Ended(ended) | Event::EndedByKey(ended) => {
@@ -205,6 +228,12 @@ impl<'a, T: Tree> Company<'a, T> {
         Ok(())
     }
 
+    fn label(&self, leads: bool) {
+        if let Some(label) = &self.label {
+            label.want(leads);
+        }
+    }
+
     /// The hook outlives the tree of the command no longer, and is not to.
     const fn is_empty(&self) -> bool {
         self.is_outlived && self.is_to_end && self.elected.is_none()
@@ -226,6 +255,7 @@ impl<T: Tree> Tree for Company<'_, T> {
             return self.not_started(error);
         }
         self.led = Some(token);
+        self.label(true);
         if let Some(command) = command {
             let lease = HeldLease { deadlines: self.deadlines, holds };
             self.elected =
@@ -238,7 +268,11 @@ impl<T: Tree> Tree for Company<'_, T> {
     }
 
     fn obey(&mut self, order: Order, stopped_by: Option<StoppedBy>) {
-        self.is_to_end |= matches!(order, Order::Stop { .. } | Order::Kill);
+        let ends = matches!(order, Order::Stop { .. } | Order::Kill);
+        self.is_to_end |= ends;
+        if ends || stopped_by.is_some() {
+            self.label(false);
+        }
         if stopped_by == Some(StoppedBy::Elect) {
             self.code = self.code.or(Some(LOST));
         }
@@ -273,6 +307,7 @@ impl<T: Tree> Tree for Company<'_, T> {
     }
 
     fn resigns(&mut self) {
+        self.label(false);
         self.over = self.over.or(self.led.take());
         self.tree.resigns();
     }

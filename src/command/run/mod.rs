@@ -20,8 +20,8 @@ use self::terms::Terms;
 use self::tree::Job;
 use self::tree::Watched;
 use super::candidacy::{
-    Company, Feed, HttpHandoff, Observer, Page, Poster, Service, Shared, keep_in_touch,
-    keep_looking, listen, look_after, warn_of,
+    Company, Feed, HttpHandoff, LabelKeeper, Observer, Page, Poster, Service, Shared,
+    keep_in_touch, keep_looking, listen, look_after, warn_of,
 };
 use super::runtime::{BootClock, forward};
 use super::steer::preempt;
@@ -227,6 +227,7 @@ impl Terms<'_> {
             let incoming = Incoming::new(inherited).context("cannot read signals")?;
             let guardian = guardian.attach().context("cannot watch the guardian")?;
             let poster = Poster::of(&self.plan.campaign, None, &self.log)?;
+            let label = LabelKeeper::of(&self.plan.campaign, &self.log)?;
             let service = Service::new(self.charge(), Some(guardian.pulse()), &self.log);
             let (tell, mut inbox) = unbounded_channel();
             let job = Some(Job::new());
@@ -237,6 +238,7 @@ impl Terms<'_> {
                 service: service.as_ref(),
                 board: board.as_deref(),
                 http,
+                label,
                 gives_way: false,
             };
             let CandidacyEnd { verdict, told_to_end, relapse, tree } = tokio::select! {
@@ -295,7 +297,7 @@ impl Terms<'_> {
         let looks = look_after(&self.plan.flags.health, inherited, &self.log, environment);
         let (patient, health) = looks.unzip();
         let changes = self.hooks(inherited, told.http);
-        let mut tree = Company::new(tree, changes.clone(), patient);
+        let mut tree = Company::new(tree, changes.clone(), patient, told.label);
         let candidacy = self.candidacy();
         let verdict = {
             let feed = told.board.map(Feed::new);
@@ -350,6 +352,7 @@ struct Audience<'a> {
     service: Option<&'a Service<'a>>,
     board: Option<&'a HttpState>,
     http: Option<SocketAddr>,
+    label: Option<LabelKeeper>,
     /// Whether to give leadership up is usual.
     gives_way: bool,
 }

@@ -18,8 +18,8 @@ use tokio::sync::watch;
 use self::application::{Application, Quiet, forward};
 use self::health::{Fitness, Health};
 use super::candidacy::{
-    Charge, Company, Feed, Hooks, Observer, Page, Poster, Service, Shared, environment,
-    keep_in_touch, listen, warn_of,
+    Charge, Company, Feed, Hooks, LabelKeeper, Observer, Page, Poster, Service, Shared,
+    environment, keep_in_touch, listen, warn_of,
 };
 use super::runtime::{BootClock, block_on};
 use super::steer::preempt;
@@ -54,6 +54,7 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
     let profile = store.profile();
     let grace = plan.campaign.timing(&profile, plan.grace)?.kill_grace;
     let poster = Poster::of(&plan.campaign, Some(grace), log)?;
+    let label = LabelKeeper::of(&plan.campaign, log)?;
     let page = plan.campaign.flags.http.as_ref().map(|address| {
         let listener = listen(address, None)?;
         log.info(format_args!("HTTP is served on http://{}/", listener.address()));
@@ -74,7 +75,7 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
         environment::for_command(&plan.campaign.election, &candidate, &known, address);
     let hooks = Hooks { plan: &plan.campaign, environment, slot: None, inherited, grace, log };
     let changes = hooks.clone();
-    let application = Company::new(application, hooks, None);
+    let application = Company::new(application, hooks, None, label);
     let charge = Charge {
         election: &plan.campaign.election,
         slot: None,

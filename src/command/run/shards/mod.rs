@@ -341,7 +341,14 @@ async fn lead(
     let guardian = guardian.attach().context("cannot watch the guardian")?;
     drop(turn);
     let line = Shared::new(&terms.log, clock.now());
-    let told = Audience { shared: &line, service: None, board: None, http: None, gives_way: true };
+    let told = Audience {
+        shared: &line,
+        service: None,
+        board: None,
+        http: None,
+        label: None,
+        gives_way: true,
+    };
     let poster = Poster::of(&plan.campaign, None, &terms.log)?;
     let tree = Watched::new(guardian, None, None, poster);
     let CandidacyEnd { verdict, relapse, tree, .. } =

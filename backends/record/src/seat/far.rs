@@ -96,9 +96,9 @@ impl RecordSeat {
             return Ok(false);
         }
         if reads_record {
-            let record = self.election.record(Purpose::Look).await?.record;
-            self.control = record.cell(Cell::Control);
-            self.is_vacant(now, &record);
+            let known = self.election.record(Purpose::Look).await?;
+            self.control = known.record.cell(Cell::Control);
+            self.is_vacant(now, &known);
             if self.may_have_to_act(ahead) {
                 return Ok(false);
             }

@@ -39,6 +39,9 @@ pub(crate) struct RecordSeat {
     rank: Option<u64>,
     /// Since when the lease that another has is unchanged: its token, nonce and beat.
     holder: Patience<(u64, u64, u64)>,
+    /// That of whoever held the record when we saw it last, and its TTL: it may lead on for so long where somebody has
+    /// removed the record by hand.
+    held: Option<((u64, u64, u64), Duration)>,
     line: Line,
     /// What we go by between two lists, as one of those who have many before them.
     far: Option<Far>,
@@ -83,6 +86,7 @@ impl RecordSeat {
             arrived: None,
             rank: None,
             holder: Patience::default(),
+            held: None,
             line: Line::default(),
             far: None,
             due: None,
@@ -185,7 +189,7 @@ impl RecordSeat {
             return Ok(standing);
         }
         let position = self.line.look(now, &known.record, &waiters, self.nonce);
-        let is_vacant = self.is_vacant(now, &known.record);
+        let is_vacant = self.is_vacant(now, &known);
         if self.election.queues() && !self.keep_waiting(now, &waiters, &position, is_vacant).await?
         {
             // Somebody has removed our waiter. Whoever guards us sees a new ticket before there is another.
@@ -226,9 +230,12 @@ impl RecordSeat {
         Ok(None)
     }
 
-    fn is_vacant(&mut self, now: Boottime, record: &Record) -> bool {
-        let is_vacant = record.holder.as_ref().is_none_or(|holder| {
-            let (mark, ttl) = ((record.token, holder.nonce, holder.beat), holder.ttl());
+    fn is_vacant(&mut self, now: Boottime, Known { version, record }: &Known) -> bool {
+        if *version > 0 {
+            let mark = |holder: &Holder| (record.token, holder.nonce, holder.beat);
+            self.held = record.holder.as_ref().map(|holder| (mark(holder), holder.ttl()));
+        }
+        let is_vacant = self.held.is_none_or(|(mark, ttl)| {
             // A machine that stood still may not know for how long.
             self.holder.is_over(now, mark, ttl, ttl / 3)
         });

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use elect_api::{Candidate, Cell, Removal, Standing, Store};
-use elect_record::Document;
+use elect_record::{Document, Name};
 use elect_testkit::{election, poll_n_eagerly, run};
 
 use crate::documents::{Fake, at, leads};
@@ -149,5 +149,27 @@ fn a_ticket_of_a_race_is_redeemed() {
             "{redeemed:?}, {:?} holds it",
             fake.leader()
         );
+    });
+}
+
+/// Somebody removes the record while A leads. A finds out with its next renewal; B, who saw A lead, lets it.
+#[test]
+fn who_saw_a_holder_waits_for_it_where_the_record_is_gone() {
+    run("removed", async {
+        let fake = Fake::default();
+        let (mut a, mut b) = (fake.seat("a").await, fake.seat("b").await);
+        assert!(leads(&mut a, 1).await && !leads(&mut b, 1).await);
+        assert!(leads(&mut a, 3).await && !leads(&mut b, 3).await);
+        fake.with(|inner| _ = inner.docs.remove(&Name::Record));
+        for second in 4..15 {
+            assert!(!leads(&mut b, second).await, "{second}");
+        }
+        assert!(!leads(&mut a, 5).await, "its record is gone");
+        for second in 15..20 {
+            if leads(&mut b, second).await {
+                return;
+            }
+        }
+        panic!("nobody leads any more");
     });
 }

@@ -2,7 +2,7 @@
 
 use std::env::split_paths;
 use std::ffi::OsStr;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use elect_api::remote::{Host, is_open};
@@ -32,12 +32,20 @@ pub(crate) struct Access {
 
 /// An API server, and the way to it.
 pub(super) struct Server {
-    pub(super) host: Host,
-    /// What all paths begin with: empty, or a path without a slash at its end.
-    pub(super) base: String,
+    pub(super) address: Address,
     /// `None` if it speaks HTTP in clear.
     pub(super) tls: Option<Tls>,
     pub(super) proxy: Option<Proxy>,
+}
+
+/// What the URL of an API server says.
+pub(super) struct Address {
+    pub(super) host: Host,
+    /// The host as it is written there.
+    pub(super) authority: String,
+    /// What all paths begin with: empty, or a path without a slash at its end.
+    pub(super) base: String,
+    pub(super) is_tls: bool,
 }
 
 impl Access {
@@ -119,7 +127,7 @@ impl Access {
 
     /// Where the server is: `https://HOST:PORT[/PATH]`.
     pub(crate) fn server(&self) -> String {
-        self.server.location()
+        self.server.address.to_string()
     }
 
     /// Where all of that was found.
@@ -136,7 +144,8 @@ impl Access {
                 "name who vouches for it by certificate-authority, and remove insecure-skip-tls-verify",
             )
         });
-        let is_clear = self.server.tls.is_none() && !self.server.host.is_loopback();
+        let Address { host, is_tls, .. } = &self.server.address;
+        let is_clear = !is_tls && !host.is_loopback();
         let clear = is_clear.then(|| {
             Finding::warning(
                 format!("all that is sent to {location} goes over the network unencrypted"),
@@ -152,41 +161,46 @@ impl Access {
     }
 }
 
-impl Server {
-    /// Where it is, for people.
-    pub(super) fn location(&self) -> String {
-        let scheme = if self.tls.is_some() { "https" } else { "http" };
-        format!("{scheme}://{}{}", self.host, self.base)
+impl Address {
+    /// Reads a URL, which `whose` has.
+    ///
+    /// # Errors
+    /// [`elect_api::ErrorKind::Unfit`] if it is none of an API server.
+    pub(super) fn parse(url: &str, whose: &str) -> Result<Self, Error> {
+        // Nothing is quoted that may be a password.
+        let wrong = |why: &str| {
+            unfit(format!(
+                "the server of {whose} {why}: write https://HOST:PORT or https://HOST:PORT/PATH"
+            ))
+        };
+        let uri: Uri = url.parse().map_err(|_| wrong("is no URL"))?;
+        let is_tls = match uri.scheme_str() {
+            Some("https") => true,
+            Some("http") => false,
+            _ => return Err(wrong("begins neither with https:// nor with http://")),
+        };
+        let authority = uri.authority().map_or("", |authority| authority.as_str()).to_owned();
+        let name = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+        if authority.contains('@') {
+            return Err(wrong("has a user in it"));
+        }
+        if uri.query().is_some() {
+            return Err(wrong("has a ? in it"));
+        }
+        if name.is_empty() {
+            return Err(wrong("names no host"));
+        }
+        let port = uri.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
+        let base = uri.path().trim_end_matches('/').to_owned();
+        Ok(Self { host: Host { name, port }, authority, base, is_tls })
     }
 }
 
-/// Where a server is, by its URL, which `whose` has: the machine, what all paths begin with, and whether it speaks TLS.
-///
-/// # Errors
-/// [`elect_api::ErrorKind::Unfit`] if it is none.
-pub(super) fn read_url(url: &str, whose: &str) -> Result<(Host, String, bool), Error> {
-    // Nothing is quoted that may be a password.
-    let wrong = |why: &str| {
-        unfit(format!(
-            "the server of {whose} {why}: write https://HOST:PORT or https://HOST:PORT/PATH"
-        ))
-    };
-    let uri: Uri = url.parse().map_err(|_| wrong("is no URL"))?;
-    let is_tls = match uri.scheme_str() {
-        Some("https") => true,
-        Some("http") => false,
-        _ => return Err(wrong("begins neither with https:// nor with http://")),
-    };
-    let authority = uri.authority().map_or("", |authority| authority.as_str());
-    if authority.contains('@') {
-        return Err(wrong("has a user in it"));
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.is_tls { "https" } else { "http" };
+        write!(f, "{scheme}://{}{}", self.host, self.base)
     }
-    if uri.query().is_some() {
-        return Err(wrong("has a ? in it"));
-    }
-    let name = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
-    let port = uri.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
-    Ok((Host { name, port }, uri.path().trim_end_matches('/').to_owned(), is_tls))
 }
 
 /// The server of a cluster, and what a plugin is told of it.
@@ -196,7 +210,7 @@ fn server_of(
     env: &dyn Fn(&str) -> Option<String>,
 ) -> Result<(Server, Value), Error> {
     let url = cluster.text("server")?.ok_or_else(|| cluster.wrong("has no server"))?;
-    let (host, base, is_tls) = read_url(&url, &cluster.title())?;
+    let address = Address::parse(&url, &cluster.title())?;
     let is_blind = cluster.flag("insecure-skip-tls-verify")?;
     let name = cluster.text("tls-server-name")?;
     let proxy_url = cluster.text("proxy-url")?;
@@ -217,7 +231,7 @@ fn server_of(
     tell("config", extension(cluster));
     let proxy = match proxy_url {
         Some(url) => Some(Proxy::parse(&url, &format!("the proxy-url of {}", cluster.title()))?),
-        None => Proxy::of_environment(env, &host, is_tls)?,
+        None => Proxy::of_environment(env, &address)?,
     };
     let identity = match user {
         Some(user) => match (user.held("client-certificate")?, user.held("client-key")?) {
@@ -227,8 +241,8 @@ fn server_of(
         },
         None => None,
     };
-    let tls = is_tls.then(|| Tls::new(authority, identity, name, is_blind));
-    Ok((Server { host, base, tls, proxy }, Value::Object(told)))
+    let tls = address.is_tls.then(|| Tls::new(authority, identity, name, is_blind));
+    Ok((Server { address, tls, proxy }, Value::Object(told)))
 }
 
 /// What the cluster has for plugins.

@@ -53,12 +53,14 @@ impl Connection {
         server: &Server,
         identity: Option<&Arc<Identity>>,
     ) -> Result<Self, String> {
-        let to_server = |why: String| format!("cannot connect to {}: {why}", server.location());
+        let to_server = |why: String| format!("cannot connect to {}: {why}", server.address);
         let mut stream = match &server.proxy {
-            None => Box::new(connect(&server.host).await.map_err(to_server)?) as Box<dyn Stream>,
+            None => {
+                Box::new(connect(&server.address.host).await.map_err(to_server)?) as Box<dyn Stream>
+            }
             Some(proxy) => {
                 let through = |why: String| {
-                    let (server, proxy) = (server.location(), &proxy.host);
+                    let (server, proxy) = (&server.address, &proxy.host);
                     format!("cannot connect to {server} through the proxy at {proxy}: {why}")
                 };
                 let mut stream: Box<dyn Stream> =
@@ -67,13 +69,13 @@ impl Connection {
                     let secured = tls::connect_to_proxy(stream, &proxy.host.name).await;
                     stream = Box::new(secured.map_err(through)?);
                 }
-                proxy.connect(&mut stream, &server.host).await.map_err(through)?;
+                proxy.connect(&mut stream, &server.address.host).await.map_err(through)?;
                 stream
             }
         };
         if let Some(tls) = &server.tls {
             let identity = identity.map(AsRef::as_ref);
-            let secured = tls.connect(stream, &server.host.name, identity).await;
+            let secured = tls.connect(stream, &server.address.host.name, identity).await;
             stream = Box::new(secured.map_err(to_server)?);
         }
         let handshake = http1::Builder::new()

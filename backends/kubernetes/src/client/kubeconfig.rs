@@ -320,3 +320,37 @@ fn wrong(path: &Path, why: &str) -> Error {
 pub(super) fn unfit(what: String) -> Error {
     Error::new(ErrorKind::Unfit, what)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_files_are_read() {
+        let mut text = format!(
+            "clusters: [{{name: c, cluster: {{certificate-authority-data: {}}}}}]\ncontexts:\n",
+            "A".repeat(1 << 20)
+        );
+        for number in 0..2000 {
+            text += "- name: x";
+            text += &number.to_string();
+            text += "\n  context:\n    cluster: c\n    user: u\n";
+        }
+        let mut found = Kubeconfig::default();
+        found.add(Path::new("config"), text.as_bytes()).unwrap();
+        assert_eq!(
+            found.context(Some("x1999")).unwrap().text("user").unwrap().as_deref(),
+            Some("u")
+        );
+    }
+
+    #[test]
+    fn json_may_be_indented_by_tabs() {
+        assert_eq!(parse("{\n\t\"a\": \"y\"\n}").unwrap()["a"], "y");
+        assert_eq!(
+            parse("a: y\nb: no\nc: \n").unwrap(),
+            serde_json::json!({"a": "y", "b": "no", "c": null})
+        );
+        assert_eq!(parse("a: hush\nb: [\n").unwrap_err(), "it is no YAML in line 2, column 4");
+    }
+}

@@ -194,12 +194,12 @@ impl Client {
         body: Option<&Value>,
         pass: &Pass,
     ) -> Result<Request<String>, Failure> {
-        let server = &self.access.server;
+        let server = &self.access.server.address;
         let json = "application/json";
         let mut request = Request::builder()
             .method(method)
             .uri(format!("{}{path}", server.base))
-            .header(HOST, server.host.to_string())
+            .header(HOST, &server.authority)
             .header(ACCEPT, json)
             .header(USER_AGENT, concat!("elect/", env!("CARGO_PKG_VERSION")));
         if body.is_some() {

@@ -283,3 +283,32 @@ fn millis(text: &str) -> Option<u64> {
     };
     u64::try_from(moved.as_millis()).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::millis;
+
+    #[test]
+    fn times_have_offsets() {
+        let time = Some(1_767_225_600_000);
+        for text in [
+            "2026-01-01T00:00:00Z",
+            "2026-01-01T00:00:00z",
+            "2026-01-01T02:30:00+02:30",
+            "2025-12-31T23:00:00-01:00",
+        ] {
+            assert_eq!(millis(text), time, "{text}");
+        }
+        assert_eq!(millis("2026-01-01T00:00:00.5Z"), Some(1_767_225_600_500));
+        for text in [
+            "",
+            "soon",
+            "2026-01-01",
+            "2026-01-01T00:00:00",
+            "2026-01-01T00:00:00+1",
+            "1960-01-01T00:00:00Z",
+        ] {
+            assert_eq!(millis(text), None, "{text}");
+        }
+    }
+}

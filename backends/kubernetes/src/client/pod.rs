@@ -4,7 +4,7 @@ use std::path::Path;
 
 use elect_api::{Error, ErrorKind};
 
-use super::access::{Access, Server, read_url};
+use super::access::{Access, Address, Server};
 use super::credentials::{Login, TokenFile};
 use super::held::Held;
 use super::proxy::Proxy;
@@ -26,7 +26,7 @@ pub(super) fn access(
     let host = if name.contains(':') { format!("[{name}]") } else { name };
     let source = "the pod's service account";
     let url = format!("https://{host}:{port}");
-    let (host, base, _) = read_url(&url, "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT")?;
+    let address = Address::parse(&url, "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT")?;
     let mounted = |error: Error| {
         if error.kind() == ErrorKind::Denied {
             return error;
@@ -43,9 +43,9 @@ pub(super) fn access(
     let namespace = namespace.and_then(|bytes| String::from_utf8(bytes).ok());
     let namespace = namespace.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     let tls = Tls::new(Some(authority), None, None, false);
-    let proxy = Proxy::of_environment(env, &host, true)?;
+    let proxy = Proxy::of_environment(env, &address)?;
     Ok(Some(Access {
-        server: Server { host, base, tls: Some(tls), proxy },
+        server: Server { address, tls: Some(tls), proxy },
         login: Login::File(login),
         acts_for: Vec::new(),
         namespace,

@@ -7,6 +7,7 @@ use elect_api::Error;
 use elect_api::remote::{Host, Secret, Url};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
+use super::access::Address;
 use super::base64;
 use super::kubeconfig::unfit;
 
@@ -74,8 +75,7 @@ impl Proxy {
     /// As [`Proxy::parse`].
     pub(super) fn of_environment(
         env: &dyn Fn(&str) -> Option<String>,
-        server: &Host,
-        is_tls: bool,
+        server: &Address,
     ) -> Result<Option<Self>, Error> {
         let either = |upper: &'static str| {
             env(upper).map(|value| (upper.to_owned(), value)).or_else(|| {
@@ -83,10 +83,10 @@ impl Proxy {
                 env(&lower).map(|value| (lower, value))
             })
         };
-        let found = either(if is_tls { "HTTPS_PROXY" } else { "HTTP_PROXY" });
+        let found = either(if server.is_tls { "HTTPS_PROXY" } else { "HTTP_PROXY" });
         let exempt = either("NO_PROXY").map_or_else(String::new, |(_, list)| list);
         match found {
-            Some((name, url)) if !is_exempt(server, &exempt) => {
+            Some((name, url)) if !is_exempt(&server.host, &exempt) => {
                 Self::parse(&url, &format!("the proxy in {name}")).map(Some)
             }
             _ => Ok(None),
@@ -244,4 +244,78 @@ fn is_within(address: IpAddr, (net, bits): (IpAddr, u32)) -> bool {
     };
     let differing: u128 = one ^ other;
     bits <= width && differing.checked_shr(width - bits).unwrap_or(0) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(name: &str, port: u16) -> Host {
+        Host { name: name.into(), port }
+    }
+
+    #[test]
+    fn some_servers_are_reached_without_the_proxy_of_the_environment() {
+        for (list, exempt, others) in [
+            ("", &["localhost", "127.0.0.1", "::1"][..], &["a", "10.0.0.1"][..]),
+            ("*", &["a", "10.0.0.1", "fd00::1"], &[]),
+            ("x, A.b ,", &["a.b", "c.a.b", "x"], &["a", "b", "ca.b", "10.0.0.1"]),
+            (".a.b", &["c.a.b"], &["a.b"]),
+            ("*.a.b", &["c.a.b"], &["a.b"]),
+            ("a:6443,b:1", &["a", "c.a"], &["b"]),
+            ("10.0.0.1,fd00::1", &["10.0.0.1", "fd00::1"], &["10.0.0.10", "fd00::11"]),
+            ("10.0.0.1:6443,[fd00::1]:1", &["10.0.0.1"], &["fd00::1"]),
+            ("10.0.0.0/8,fd00::/16", &["10.9.9.9", "fd00:1::"], &["11.0.0.1", "fd01::", "a"]),
+            ("0.0.0.0/0", &["1.2.3.4"], &["fd00::1"]),
+            ("10.0.0.0/33,10.0.0.0/x,x/8", &[], &["10.0.0.1", "x"]),
+        ] {
+            for (names, expected) in [(exempt, true), (others, false)] {
+                for name in names {
+                    assert_eq!(is_exempt(&host(name, 6443), list), expected, "{name} of {list:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn proxies_have_kinds_ports_and_logins() {
+        let parse = |url| Proxy::parse(url, "the proxy");
+        for (url, kind, expected) in [
+            ("p", Kind::Http, host("p", 80)),
+            ("http://p:3128/", Kind::Http, host("p", 3128)),
+            ("https://p", Kind::Https, host("p", 443)),
+            ("socks5://[::1]", Kind::Socks, host("::1", 1080)),
+            ("socks5h://p", Kind::Socks, host("p", 1080)),
+        ] {
+            let proxy = parse(url).unwrap();
+            assert_eq!((proxy.kind, proxy.host, proxy.login), (kind, expected, None), "{url}");
+        }
+        let (user, password) = parse("http://me:h%75sh@p").unwrap().login.unwrap();
+        assert_eq!((user.as_str(), password.reveal()), ("me", "hush"));
+        for url in
+            ["ftp://me:hush@p", "http://me:hush@", "http://me:hush@p,q", "http://me:hush@p:x"]
+        {
+            let error = parse(url).err().expect(url).to_string();
+            assert!(error.starts_with("the proxy") && !error.contains("hush"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_environment_has_proxies_by_the_kind_of_server() {
+        let found = |variables: &'static [(&str, &str)], is_tls| {
+            let env = |name: &str| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            };
+            let url = if is_tls { "https://a.b" } else { "http://a.b" };
+            let server = Address::parse(url, "a cluster").unwrap();
+            let proxy = Proxy::of_environment(&env, &server).unwrap();
+            proxy.map(|proxy| proxy.host.name)
+        };
+        let both = &[("HTTPS_PROXY", "s"), ("https_proxy", "t"), ("http_proxy", "c")];
+        assert_eq!(found(both, true).as_deref(), Some("s"));
+        assert_eq!(found(both, false).as_deref(), Some("c"));
+        assert_eq!(found(&[("https_proxy", "t"), ("no_proxy", "b")], true), None);
+        assert_eq!(found(&[("HTTP_PROXY", "c")], true), None);
+    }
 }

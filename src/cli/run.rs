@@ -98,10 +98,15 @@ pub struct RunArgs {
 #[derive(Args, Clone, Debug)]
 pub struct RunFlags {
     /// Exit at once if another candidate leads
+    ///
+    /// On Kubernetes a leader that died looks alive at first. There elect waits until it has seen the leader renew its
+    /// lease, which takes a sixth of the TTL, or until the lease is over, which takes the TTL and two looks more.
     #[arg(short, long, env = "ELECT_NO_WAIT", value_parser = BoolishValueParser::new(), help_heading = ELECTION)]
     pub no_wait: bool,
 
     /// Longest wait to lead [default: without end]
+    ///
+    /// 500ms, 15s, 2m; a bare number is seconds. On Kubernetes the wait is never shorter than that of --no-wait.
     #[arg(short, long, env = "ELECT_WAIT", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = ELECTION)]
     pub wait: Option<Duration>,
 

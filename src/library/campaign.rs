@@ -102,7 +102,8 @@ impl Campaign {
     }
 
     /// As [`lead`](Campaign::lead), but does not wait: `None` if somebody else leads or is before us, or the election
-    /// is paused.
+    /// is paused. In a store that counts no leases it waits until whoever is before us is known to live, or dead: for a
+    /// TTL and a third of it at most.
     ///
     /// # Errors
     /// As [`lead`](Campaign::lead).

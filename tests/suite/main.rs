@@ -13,6 +13,7 @@ mod containment;
 mod contention;
 mod cores;
 #[cfg(feature = "sim")]
+mod crons;
 mod deadlines;
 mod divided;
 mod doctor;

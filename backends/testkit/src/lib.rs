@@ -80,6 +80,8 @@ macro_rules! conformance {
             a_proof_counts_from_before_its_request
             a_proof_after_a_lost_reply_is_no_older_one
             a_waiter_that_asks_no_more_is_passed_over
+            a_leader_that_renews_its_lease_is_known_to_live
+            nobody_is_told_that_a_dead_leader_lives
             // Law 9: a survey disturbs nobody.
             an_election_nobody_entered_is_empty
             a_survey_shows_candidates_as_they_described_themselves

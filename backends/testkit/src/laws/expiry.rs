@@ -164,6 +164,46 @@ pub async fn a_proof_after_a_lost_reply_is_no_older_one(bench: Shared) {
     }
 }
 
+/// Whoever comes, and does not wait for long, is told of a leader that renews its lease that it lives.
+pub async fn a_leader_that_renews_its_lease_is_known_to_live(bench: Shared) {
+    let mut leader = Contender::new(&bench, "a").await;
+    leader.lead().await;
+    let mut newcomer = Contender::new(&bench, "b").await;
+    for look in 0..3 {
+        match newcomer.refresh().await {
+            Standing::Waiting { alive: true, .. } => return,
+            Standing::Waiting { .. } => assert!(look < 2, "a leader that lives may be dead"),
+            other => panic!("beside a leader a newcomer {}", in_words(&other)),
+        }
+        a_while(&bench).await;
+        leader.lead().await;
+    }
+}
+
+/// Whoever comes after a leader that is dead is not told that anybody lives, and leads after the length of a lease and
+/// two looks at the latest.
+pub async fn nobody_is_told_that_a_dead_leader_lives(bench: Shared) {
+    let mut leader = Contender::new(&bench, "a").await;
+    leader.lead().await;
+    if is_timed(&bench).await {
+        bench.advance(bench.ttl() * 2).await;
+    } else {
+        leader.crash().await;
+    }
+    let mut newcomer = Contender::new(&bench, "b").await;
+    for _ in 0..=8 {
+        match newcomer.refresh().await {
+            Standing::Leading { .. } => return,
+            Standing::Waiting { ahead, alive, .. } => {
+                assert!(!alive || ahead == 0, "it is told that a dead leader lives");
+            }
+            other => panic!("a newcomer {}", in_words(&other)),
+        }
+        a_while(&bench).await;
+    }
+    panic!("a leader that is dead for long is not followed");
+}
+
 /// A waiter that asks no more is passed over once its own lease is over; without limit it dies first.
 pub async fn a_waiter_that_asks_no_more_is_passed_over(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;

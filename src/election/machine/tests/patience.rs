@@ -2,7 +2,7 @@
 
 use elect_api::{Division, Error, ErrorKind, Lease};
 
-use super::{ETCD, Transcript, after, at, leading, rules, unreachable, waiting, *};
+use super::{ETCD, Transcript, after, at, leading, rules, unreachable, waiting, word, *};
 use crate::election::division::Agreement;
 use crate::election::machine::{Command, Event, News, Rules, Settles, Verdict, Wait};
 use crate::election::orders::Orders;
@@ -340,6 +340,50 @@ fn no_wait_is_decided_by_the_first_answer() {
         Transcript::joined(Lease::Unlimited, Rules { wait, ..rules() })
             .tell(0.1, waiting(1), &["resign"])
             .tell(0.2, Event::Replied(Ok(Reply::Resigned)), &["finish: not acquired"]);
+    }
+}
+
+/// Whoever is before us may be dead.
+fn unsettled() -> Event {
+    Event::Replied(Ok(Reply::Standing(Answer::Waiting { ahead: 1, alive: false })))
+}
+
+/// One that has been told so at each look, up to this second, whatever its patience; it looks again then.
+fn unsettled_until(second: f64, wait: Wait) -> Transcript {
+    let mut transcript = Transcript::joined(ETCD, Rules { wait, ..rules() });
+    transcript.tell(0.1, unsettled(), &[]);
+    loop {
+        let now = transcript.machine.next_tick().expect("a tick");
+        let said: Vec<_> =
+            transcript.machine.step(now, Event::Tick).iter().filter_map(word).collect();
+        assert_eq!(said, ["refresh"]);
+        if now >= at(second) {
+            return transcript;
+        }
+        transcript.machine.step(now, unsettled());
+    }
+}
+
+#[test]
+fn who_does_not_wait_waits_until_it_is_settled_whether_anybody_lives() {
+    for wait in [Wait::No, Wait::For(Duration::ZERO), Wait::For(after(5.0))] {
+        unsettled_until(12.5, wait).tell(12.6, leading(ETCD, 12.5), &["start 7"]);
+        unsettled_until(12.5, wait).tell(12.6, waiting(1), &["resign"]).tell(
+            12.7,
+            Event::Replied(Ok(Reply::Resigned)),
+            &["finish: not acquired"],
+        );
+    }
+}
+
+#[test]
+fn nothing_is_settled_by_a_store_that_does_not_answer() {
+    for (wait, verdict) in
+        [(Wait::No, "finish: store failed"), (Wait::For(after(5.0)), "finish: not acquired")]
+    {
+        unsettled_until(12.5, wait)
+            .tell(12.6, Event::Replied(Err(unreachable())), &["resign"])
+            .tell(12.7, Event::Replied(Ok(Reply::Resigned)), &[verdict]);
     }
 }
 

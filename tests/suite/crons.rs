@@ -1,0 +1,69 @@
+//! Runs that do not wait, or not for long, after a leader that died: where candidates judge it looks alive at first.
+
+use std::time::Duration;
+
+use elect_api::{Candidate, ElectionName, Standing};
+use elect_testkit::program::eventually;
+use elect_testkit::sim::{Kind, Options, SimServer, boottime};
+
+use crate::support::run_at;
+
+const TTL: Duration = Duration::from_secs(5);
+
+fn job() -> ElectionName {
+    "job".parse().expect("a good name")
+}
+
+/// Somebody leads for a moment, and is gone without a word.
+fn leave_a_dead_leader(server: &SimServer) {
+    elect_testkit::run("a leader that dies", async {
+        let candidate = Candidate { host: "h".into(), ..Candidate::foreign("dead") };
+        let mut seat = server.connect().open(&job(), &candidate, TTL).await.expect("a seat");
+        let standing = seat.refresh(boottime()).await.expect("a standing");
+        assert!(matches!(standing, Standing::Leading { .. }));
+    });
+}
+
+#[test]
+fn a_run_that_hardly_waits_follows_a_leader_that_died() {
+    for kind in [Kind::Record, Kind::Race] {
+        for patience in [&["-n"][..], &["--wait", "1s"]] {
+            let server = SimServer::start(&Options::new(kind));
+            leave_a_dead_leader(&server);
+            let began = boottime();
+            run_at(&server.url(), "cron").args(patience).args(["echo", "done"]).run().exits(0);
+            let took = boottime().since(began);
+            println!("{kind:?}, {patience:?}: after {took:.1?}");
+            assert!(took >= TTL && took < TTL * 2, "{took:?}");
+        }
+    }
+}
+
+#[test]
+fn a_run_that_does_not_wait_leaves_soon_where_a_leader_lives() {
+    for kind in [Kind::Record, Kind::Race] {
+        let server = SimServer::start(&Options::new(kind));
+        let leader = run_at(&server.url(), "leader").args(["sleep", "1000"]).spawn();
+        eventually("a leader", || server.controls().leader(&job()));
+        let began = boottime();
+        let cron = run_at(&server.url(), "cron").args(["-n", "true"]);
+        cron.run().exits(75).says("leads");
+        let took = boottime().since(began);
+        println!("{kind:?}: after {took:.1?}");
+        assert!(took < TTL / 2, "{took:?}");
+        drop(leader);
+    }
+}
+
+/// Of three that come at once after a leader that died one does the job, and the others leave.
+#[test]
+fn of_crons_on_three_hosts_one_runs() {
+    let server = SimServer::start(&Options::new(Kind::Record));
+    leave_a_dead_leader(&server);
+    let crons: Vec<_> = ["one", "two", "three"]
+        .map(|id| run_at(&server.url(), id).args(["-n", "sh", "-c", "sleep 8; echo done"]).spawn())
+        .into();
+    let mut codes: Vec<_> = crons.into_iter().map(|cron| cron.wait().code()).collect();
+    codes.sort_unstable();
+    assert_eq!(codes, [0, 75, 75]);
+}

@@ -11,6 +11,7 @@ mod filters;
 mod garbled;
 mod guards;
 mod havoc;
+mod kubernetes;
 mod memory;
 mod mixed;
 mod page;

@@ -20,9 +20,10 @@ mod store;
 mod watch;
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -201,7 +202,10 @@ impl ApiServer {
             None => _ = self.command(&Command::User { name, token, rules }),
         }
         let part = path.with_extension("part");
-        fs::write(&part, text).expect("a file in a temporary folder");
+        let mut file = File::options();
+        // elect warns of credentials that all can read.
+        let file = file.write(true).create(true).truncate(true).mode(0o600).open(&part);
+        file.and_then(|mut file| file.write_all(text.as_bytes())).expect("a file");
         fs::rename(&part, path).expect("a file in a temporary folder");
         self.users.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned(), user);
     }

@@ -74,7 +74,9 @@ pub fn while_etcd_stands_still(namespace: &str, ask: Asker<'_>, stop: &dyn Fn(),
     }
     drop(going_on);
     let read = api.get(&path).is(200);
-    read.expect(read.body["spec"]["holderIdentity"] == "two", "what was put meanwhile");
+    // Nobody can tell what came of the PUT: etcd has it, and that nobody waits for its answer any more.
+    let holder = read.body["spec"]["holderIdentity"].as_str().unwrap_or_default();
+    read.expect(["one", "two"].contains(&holder), "holder");
 }
 
 /// Done when it is dropped.

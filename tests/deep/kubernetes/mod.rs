@@ -1,0 +1,6 @@
+//! Kubernetes on a real API server, and beside Go programs of client-go.
+
+mod answers;
+mod scene;
+mod stops;
+mod turns;

@@ -364,6 +364,24 @@ mod tests {
         assert_eq!(again["metadata"]["labels"][ELECTION], "jobs");
     }
 
+    /// Releases share an election: what is kept keeps its bytes.
+    #[test]
+    fn annotations_keep_their_bytes() {
+        let record = Record {
+            token: 9,
+            holder: Some(holder("a", 5, 1)),
+            entered: true,
+            ..Record::default()
+        };
+        let lease = write(None, &record, 0);
+        let kept = concat!(
+            r#"{"record":{"token":9,"holder":{"nonce":5,"beat":1,"ttl":14500,"candidate":{"id":"a","host":"h","#,
+            r#""pid":0,"command":"","containment":""},"joined":1,"since":2,"arrival":3},"entered":true,"#,
+            r#""has_data":false,"has_epochs":false,"overwrites":0},"spec":{"holder":"a","transitions":0}}"#,
+        );
+        assert_eq!(lease["metadata"]["annotations"][RECORD], kept);
+    }
+
     #[test]
     fn no_two_renewals_are_in_one_second() {
         let mut record = Record { holder: Some(holder("a", 5, 1)), ..Record::default() };

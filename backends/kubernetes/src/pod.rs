@@ -157,7 +157,7 @@ impl PodLabel {
                     return Ok(());
                 }
             }
-            Err(self.busy("other pods"))
+            Err(busy("other pods"))
         })
         .await
     }
@@ -177,7 +177,7 @@ impl PodLabel {
                 return Ok(true);
             }
         }
-        Err(self.busy(name))
+        Err(busy(name))
     }
 
     /// Writes a pod as it was read but for the label; `false` if it is another one by now, or gone.
@@ -250,11 +250,6 @@ impl PodLabel {
         Error::new(ErrorKind::Unfit, what)
     }
 
-    fn busy(&self, what: &str) -> Error {
-        let what = format!("others changed {what} each time that it was read");
-        Error::new(ErrorKind::Unreachable, what)
-    }
-
     fn with_label(&self, pod: &Value) -> Result<Option<Value>, Error> {
         let labels = &pod["metadata"]["labels"];
         let leads = labels[LEADER] == TRUE;
@@ -317,6 +312,11 @@ impl Place {
     }
 }
 
+fn busy(what: &str) -> Error {
+    let what = format!("others changed {what} each time that we had read it");
+    Error::new(ErrorKind::Unreachable, what)
+}
+
 /// Whether an object of Kubernetes can have this name.
 fn is_name(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
@@ -342,18 +342,18 @@ mod tests {
         Place::find(&Sources { env: &env, host, namespace, store }).map_err(|why| why.to_string())
     }
 
-    fn pod(name: &str, namespace: &str) -> Result<Place, String> {
-        Ok(Place { name: name.to_owned(), namespace: namespace.to_owned() })
+    fn pod(name: &str, namespace: &str) -> Place {
+        Place { name: name.to_owned(), namespace: namespace.to_owned() }
     }
 
     #[test]
     fn a_pod_is_called_as_its_variables_say_or_else_as_its_host() {
-        assert_eq!(place(&[], "worker-1", None), pod("worker-1", "elect"));
-        assert_eq!(place(&[], "worker-1", Some("jobs\n")), pod("worker-1", "jobs"));
+        assert_eq!(place(&[], "worker-1", None), Ok(pod("worker-1", "elect")));
+        assert_eq!(place(&[], "worker-1", Some("jobs\n")), Ok(pod("worker-1", "jobs")));
         let env = [("POD_NAME", "worker-2.x"), ("POD_NAMESPACE", "web")];
-        assert_eq!(place(&env, "HOST", Some("jobs")), pod("worker-2.x", "web"));
+        assert_eq!(place(&env, "HOST", Some("jobs")), Ok(pod("worker-2.x", "web")));
         let empty = [("POD_NAME", ""), ("POD_NAMESPACE", "")];
-        assert_eq!(place(&empty, "worker-1", Some("")), pod("worker-1", "elect"));
+        assert_eq!(place(&empty, "worker-1", Some("")), Ok(pod("worker-1", "elect")));
     }
 
     #[test]

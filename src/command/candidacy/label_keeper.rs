@@ -154,13 +154,13 @@ impl Work {
 }
 
 impl Trouble {
-    /// Tells what is wrong, once as long as it is the same.
+    /// Tells what is wrong, once as long as it is the same, whatever was tried.
     fn judge(&mut self, log: &Log, what: &str, outcome: &Result<(), Error>) {
-        let text = outcome.as_ref().err().map(|error| format!("cannot {what}: {}", chain(error)));
-        if let Some(text) = text.as_ref().filter(|text| self.0.as_ref() != Some(text)) {
-            log.warn(format_args!("--pod-label: {text}"));
+        let why = outcome.as_ref().err().map(|error| chain(error));
+        if let Some(why) = why.as_ref().filter(|why| self.0.as_ref() != Some(why)) {
+            log.warn(format_args!("--pod-label: cannot {what}: {why}"));
         }
-        self.0 = text;
+        self.0 = why;
     }
 }
 

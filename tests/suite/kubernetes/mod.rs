@@ -3,6 +3,7 @@
 
 mod manifest;
 mod plugins;
+mod pod_label;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -211,10 +212,7 @@ fn pods_are_given_the_time_that_their_ends_take() {
     assert!(limit(&worker).expect("a limit") >= stop(&worker) + 5);
     let labelled = block("kubernetes-service", "A label for the leader", "yaml");
     let labelled = Manifest::read(&labelled);
-    assert!(
-        limit(&labelled).expect("a limit") >= stop(&labelled) + 10 + 5,
-        "hooks take their time"
-    );
+    assert!(limit(&labelled).expect("a limit") >= stop(&labelled) + 2 + 5, "the label's removal");
     let web_itself = web.container("containers");
     let hook = &web_itself.value()["lifecycle"]["preStop"]["sleep"]["seconds"];
     assert!(limit(&web).expect("a limit") >= hook.as_u64().expect("a number") + 30);

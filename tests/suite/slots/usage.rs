@@ -13,6 +13,7 @@ fn a_flag_that_says_nothing_among_several_leaders_is_refused() {
         &["--preempt-after", "1s"],
         &["--http", "0"],
         &["--on-change", "true"],
+        &["--pod-label"],
     ] {
         let run = ground.run().args(["--slots", "2"]).args(flags).args(["--", "true"]);
         run.run().exits(125).says("--slots").says(flags[0]);

@@ -252,7 +252,7 @@ fn rules_of_the_manual() -> Vec<Rule> {
     let manifests = blocks("kubernetes-service", "A label for the leader", "yaml");
     let parts = manifests.iter().flat_map(|block| block.split("---\n"));
     let mut parts = parts.map(|part| serde_yaml::from_str::<Value>(part).expect("YAML"));
-    let role = parts.find(|part| part["kind"] == "Role").expect("a Role");
+    let found = parts.find(|part| part["kind"] == "Role").expect("a Role");
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
     let rule = |rule: &Value| {
         let verbs: Vec<String> =
@@ -261,7 +261,7 @@ fn rules_of_the_manual() -> Vec<Rule> {
         let (group, resource) = (text(&rule["apiGroups"][0]), text(&rule["resources"][0]));
         Rule::new(&group, &resource, "elect", &verbs)
     };
-    role["rules"].as_array().expect("rules").iter().map(rule).collect()
+    found["rules"].as_array().expect("rules").iter().map(rule).collect()
 }
 
 #[test]

@@ -17,6 +17,7 @@ fn flags_of_a_candidate_that_leads_one_election_are_refused() {
         &["--preempt-after", "1s"],
         &["--http", "0"],
         &["--lease-file", "lease"],
+        &["--pod-label"],
         &["--on-change", "true"],
         &["--slots", "3"],
     ] {

@@ -27,7 +27,7 @@ const STORES: [(&str, Store); 4] = [
     ("kubernetes", Store::Remote(Brand::Kubernetes)),
 ];
 /// Faults that have a test of their own shape.
-const OTHERS: [&str; 19] = [
+const OTHERS: [&str; 26] = [
     "memory::file::wrapper",
     "memory::file::guardian",
     "memory::file::command",
@@ -37,9 +37,13 @@ const OTHERS: [&str; 19] = [
     "memory::zookeeper::wrapper",
     "memory::zookeeper::guardian",
     "memory::zookeeper::command",
+    "memory::kubernetes::wrapper",
+    "memory::kubernetes::guardian",
+    "memory::kubernetes::command",
     "real::birth::on_the_local_disk",
     "real::birth::in_etcd",
     "real::birth::in_zookeeper",
+    "real::birth::in_kubernetes",
     "real::cut_off::who_leads_through_a_follower_that_is_cut_off_is_dead_in_time",
     "real::cut_off::who_wins_after_a_short_stall_and_loses_its_follower_is_dead_in_time",
     "real::cut_off::who_wins_after_a_long_stall_and_loses_its_follower_is_dead_in_time",
@@ -47,6 +51,9 @@ const OTHERS: [&str; 19] = [
     "real::unheard::a_leader_in_etcd_that_goes_on_is_followed_in_time",
     "real::unheard::a_waiter_is_passed_over_in_time",
     "real::unheard::a_waiter_in_etcd_is_passed_over_in_time",
+    "real::unheard::a_leader_in_kubernetes_that_goes_on_is_followed_in_time",
+    "real::unheard::a_waiter_in_kubernetes_is_passed_over_in_time",
+    "real::leases::whose_token_expires_for_good_is_dead_in_time",
 ];
 
 /// The names of the tests, each as often as it is to run.
@@ -136,8 +143,9 @@ const INTRODUCTION: &str = "\
 A leads with a tree of seven processes that are deaf to TERM, and B waits. The numbers are those of the list of
 faults that the tests follow. Slack is the time from the last sign of A's tree to the last instant at which its entry
 was surely there, at the least; a dash where A gave its entry up itself, which it does after its tree is dead, and on
-the local disk, where leases do not end by time. TTL 5 s; with three members, and where
-the command is not to notice, 15 s; where followers are cut off or die, 6 s. Written by `tests/deep/run every_fault`.
+the local disk, where leases do not end by time. TTL 5 s, and 6 s on
+Kubernetes, which grants no less; with three members, and where the command is not to notice, 15 s; where followers are
+cut off or die, 6 s. In Kubernetes a lease can end when nobody has renewed its Lease for a TTL. Written by `tests/deep/run every_fault`.
 
 ";
 
@@ -146,10 +154,12 @@ const ELSEWHERE: &str = "
 
 | fault | backend | why |
 | --- | --- | --- |
+| 19, 20 | Kubernetes | an API server is one, whatever is behind it: 32 to 37 are in their place |
+| 32 to 37 | file, etcd, ZooKeeper | they are about API servers |
 | 14 to 20 | file | there is no network and no server between a candidate and its disk |
 | 21 rates of clocks | file | its leases do not end by time |
-| 21 rates of clocks | etcd, ZooKeeper | theirs is this machine's clock: on a simulated store ours at 0.91 of its rate passes, and at 0.8 breaks the promise, as it has to (`deadlines::clocks_within_the_bound_keep_the_promise_and_others_break_it`) |
+| 21 rates of clocks | etcd, ZooKeeper, Kubernetes | theirs is this machine's clock: on a simulated store ours at 0.91 of its rate passes, and at 0.8 breaks the promise, as it has to (`deadlines::clocks_within_the_bound_keep_the_promise_and_others_break_it`) |
 | 23 full disk below the state | file | whoever wants to lead is told, leaves nothing behind, and leads once there is room (`disk::full` of the backend) |
-| 23 full disk below the state | etcd, ZooKeeper | elect writes nothing to a disk there |
+| 23 full disk below the state | etcd, ZooKeeper, Kubernetes | elect writes nothing to a disk there |
 | 24 before the win | all | who has too little ends with 125 and leaves nothing behind (`limits`, on the local disk) |
 ";

@@ -32,6 +32,7 @@ const CASES: [Case; 3] = [
 const FILE: Store = Store::File;
 const ETCD: Store = Store::Remote(Brand::Etcd);
 const ZOOKEEPER: Store = Store::Remote(Brand::ZooKeeper);
+const KUBERNETES: Store = Store::Remote(Brand::Kubernetes);
 
 /// What a cgroup may have that a hog is in.
 const LIMIT: &str = "33554432";
@@ -121,3 +122,4 @@ macro_rules! on {
 on!(file, FILE);
 on!(etcd, ETCD);
 on!(zookeeper, ZOOKEEPER);
+on!(kubernetes, KUBERNETES);

@@ -8,6 +8,11 @@ fn ten_thousand_changes_in_etcd() {
 }
 
 #[test]
+fn ten_thousand_changes_in_kubernetes() {
+    assert_no_growth(take_turns(Brand::Kubernetes, 10_000));
+}
+
+#[test]
 fn ten_thousand_changes_in_zookeeper() {
     assert_no_growth(take_turns(Brand::ZooKeeper, 10_000));
 }

@@ -102,7 +102,7 @@ impl Attempt<'_> {
             401 => Some(format!("it does not take the credentials of {}", self.source)),
             403 => Some(format!(
                 "the Role in {namespace} lacks the verb {verb} on leases in coordination.k8s.io: see elect \
-                 help kubernetes"
+                 help kubernetes-store"
             )),
             404 if self.verb == Verb::Create => Some(format!(
                 "there is no namespace {namespace}: kubectl create namespace {namespace}"

@@ -33,7 +33,12 @@ pub(crate) async fn examine(
 ) -> Examination {
     let answer = visit(api, clock).await;
     let findings = match &answer {
-        Ok(_) => rights(api, if is_queue { QUEUE } else { RACE }).await,
+        Ok(_) if is_queue => rights(api, QUEUE).await,
+        Ok(_) => {
+            let mut findings = rights(api, RACE).await;
+            findings.extend(listing(api).await);
+            findings
+        }
         Err(_) => Vec::new(),
     };
     let endpoint = Endpoint { address: api.server.clone(), answer };
@@ -98,6 +103,21 @@ async fn rights(api: &Api, needed: &[Verb]) -> Vec<Finding> {
         findings.push(lacking(&missing.join(", "), &api.namespace, needed == RACE));
     }
     findings
+}
+
+/// What those who race do without, and people may miss.
+async fn listing(api: &Api) -> Option<Finding> {
+    if may(api, Verb::List).await.ok()? {
+        return None;
+    }
+    let what = format!(
+        "elect list is refused: the Role lacks list on leases in the namespace {}",
+        api.namespace
+    );
+    Some(Finding::note(
+        what,
+        "add the verb list to the Role, for people who want to list elections",
+    ))
 }
 
 fn lacking(verbs: &str, namespace: &str, may_be_named: bool) -> Finding {

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use elect_testkit::program::eventually;
-use elect_testkit::servers::{Etcd, ZooKeeper, ZooKeeperSetup};
+use elect_testkit::servers::kubernetes::Rule;
+use elect_testkit::servers::{ApiServer, Etcd, ZooKeeper, ZooKeeperSetup};
 use serde_json::{Value, json};
 
-use super::{RIGHTS, doctor, endpoints, granted, list, only, report};
-use crate::selftest::stores::{keys, nodes};
+use super::{RIGHTS, doctor, endpoints, findings, granted, list, only, report};
+use crate::selftest::stores::{keys, leases, nodes};
 use crate::support::Ground;
 
 #[test]
@@ -73,4 +74,40 @@ fn on_zookeeper() {
     assert_eq!(found["ttl"]["least_ms"], 4000);
     assert_eq!(found["ttl"]["greatest_ms"], 40_000);
     eventually("the nodes as they were", || (nodes(&zookeeper.url()) == before).then_some(()));
+}
+
+/// As a user with the rights that the manual names for this order; and what there is to note.
+#[track_caller]
+fn on_kubernetes_as(verbs: &[&str], order: &str, notes: &[&str]) {
+    let server = ApiServer::start();
+    let user = server.kubeconfig_of(&[Rule::leases("elect", verbs)]);
+    let url = format!("{}&order={order}", ApiServer::url_with("elect", &user));
+    let found = report(&doctor(&url), 0);
+    assert_eq!(granted(&found), RIGHTS);
+    assert_eq!(endpoints(&found, "endpoint"), [json!(format!("http://{}", server.address()))]);
+    assert_eq!(endpoints(&found, "answers"), [json!(true)]);
+    assert!(endpoints(&found, "version")[0].is_string(), "{found:#}");
+    assert_eq!(
+        (&found["ttl"]["least_ms"], &found["ttl"]["advised_ms"]),
+        (&json!(6000), &json!(15_000))
+    );
+    let said = findings(&found, "note");
+    assert_eq!(said.len(), notes.len(), "{found:#}");
+    for (said, note) in said.iter().zip(notes) {
+        assert!(said.contains(note), "{said}");
+    }
+    // Of the election of the trial nothing is left but that it is over.
+    for lease in leases(&server) {
+        assert_eq!(lease["spec"]["holderIdentity"], "", "{lease:#}");
+    }
+}
+
+#[test]
+fn on_kubernetes() {
+    on_kubernetes_as(&["get", "list", "watch", "create", "update", "delete"], "queue", &[]);
+}
+
+#[test]
+fn on_kubernetes_with_the_rights_of_a_race() {
+    on_kubernetes_as(&["get", "watch", "create", "update"], "race", &["elect list is refused"]);
 }

@@ -108,6 +108,14 @@ fn a_store_out_of_reach_is_said() {
         let ended = doctor(url).run().exits(125).prints("");
         words.into_iter().fold(ended, elect_testkit::program::Ended::says);
     }
+    let folder = tempfile::tempdir().expect("a folder");
+    let kubeconfig = folder.path().join("kubeconfig");
+    let text = "{current-context: c, contexts: [{name: c, context: {cluster: c}}], \
+                clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]}";
+    std::fs::write(&kubeconfig, text).expect("a file");
+    let url = elect_testkit::servers::ApiServer::url_with("elect", &kubeconfig);
+    let ended = doctor(&url).run().exits(125).prints("");
+    ended.says("http://127.0.0.1:1 does not answer").says("Connection refused");
     doctor("file:///dev/null/x").run().exits(125).prints("").says("/dev/null");
 }
 

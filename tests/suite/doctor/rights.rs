@@ -3,7 +3,8 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 
-use elect_testkit::servers::{Etcd, ZooKeeper, ZooKeeperSetup};
+use elect_testkit::servers::kubernetes::Rule;
+use elect_testkit::servers::{ApiServer, Etcd, ZooKeeper, ZooKeeperSetup};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -70,6 +71,31 @@ fn on_zookeeper() {
     );
     assert!(granted(&found).is_empty(), "{found:#}");
     is_discreet(&found);
+}
+
+#[test]
+fn on_kubernetes() {
+    let server = ApiServer::start();
+    let all = ["get", "list", "watch", "create", "update", "delete"];
+    for missing in all {
+        let verbs: Vec<&str> = all.into_iter().filter(|verb| *verb != missing).collect();
+        let user = server.kubeconfig_of(&[Rule::leases("elect", &verbs)]);
+        let found = report(&doctor(&ApiServer::url_with("elect", &user)), 1);
+        let lacks = format!("the Role lacks {missing} on leases in the namespace elect");
+        assert!(findings(&found, "error").contains(&lacks), "{found:#}");
+        // Whoever leads at once needs neither of these.
+        let needs_none = ["watch", "delete"].contains(&missing);
+        assert_eq!(granted(&found) == RIGHTS, needs_none, "without {missing}: {found:#}");
+    }
+    let user = server.kubeconfig_of(&[]);
+    server.expire_token(&user);
+    let found = report(&doctor(&ApiServer::url_with("elect", &user)), 1);
+    let errors = findings(&found, "error");
+    assert!(errors.iter().all(|error| error.contains("401 Unauthorized")), "{found:#}");
+    assert!(granted(&found).is_empty(), "{found:#}");
+    assert!(!found.to_string().contains(&server.token(&user)), "{found:#}");
+    let found = report(&doctor(&server.url("nowhere")), 1);
+    only(&found, "error", &["elect cannot lead", "kubectl create namespace nowhere"]);
 }
 
 #[test]

@@ -31,7 +31,7 @@ enum Servers {
     All,
     /// Those of several members.
     Members,
-    ApiServers,
+    Leases,
 }
 
 /// How it has to end.
@@ -79,7 +79,7 @@ impl Case {
 
     /// The same for API servers of Kubernetes.
     pub(crate) const fn of_api_servers(mut self) -> Self {
-        self.servers = Servers::ApiServers;
+        self.servers = Servers::Leases;
         self
     }
 
@@ -89,7 +89,7 @@ impl Case {
             (Store::File, _) => self.local.is_some(),
             (Store::Remote(_), Servers::All) => true,
             (Store::Remote(brand), Servers::Members) => brand.has_members(),
-            (Store::Remote(brand), Servers::ApiServers) => matches!(brand, Brand::Kubernetes),
+            (Store::Remote(brand), Servers::Leases) => matches!(brand, Brand::Kubernetes),
         }
     }
 

@@ -1,8 +1,9 @@
 //! The real stores, seen alike.
 
 use std::cell::{RefCell, RefMut};
-use std::fs;
+use std::fs::{self, Permissions};
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -122,6 +123,7 @@ fn url_of_leases(address: SocketAddr) -> String {
     fs::create_dir_all(KUBECONFIGS).expect("a folder");
     let part = file.with_extension(format!("{:016x}", fastrand::u64(..)));
     fs::write(&part, text).expect("a file");
+    fs::set_permissions(&part, Permissions::from_mode(0o600)).expect("our own");
     fs::rename(part, &file).expect("a file");
     ApiServer::url_with("elect", &file)
 }
@@ -160,6 +162,11 @@ impl Home {
         let part = brand.part(setup);
         let own = part.is_none().then(|| RefCell::new(start()));
         Self { brand, part, own }
+    }
+
+    /// Whether the store itself ends leases that nobody renews.
+    pub(crate) const fn ends_leases(&self) -> bool {
+        !matches!(self.brand, Brand::Kubernetes)
     }
 
     pub(crate) fn address(&self) -> SocketAddr {

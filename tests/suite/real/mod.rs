@@ -143,6 +143,7 @@ faults! {
     etcd_stopped
     etcd_stopped_for_a_moment
     writes_done_and_failed
+    some_writes_done_and_failed
     writes_unanswered
     writes_late
     answers_slow

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use elect_testkit::program::eventually;
+use elect_testkit::servers::ApiServer;
 use elect_testkit::servers::kubernetes::{Fault, Scope};
 use nix::sys::signal::Signal;
 
@@ -63,11 +64,23 @@ pub(crate) const OUTAGES: &[Case] = &[
     case(
         "writes_done_and_failed",
         "33 writes done, and answered with 500",
-        ROOMY,
-        Ending::Rides,
+        ALONE,
+        Ending::Outlasts,
         |duel| {
             let scope = Scope::writes();
             duel.api_server().fault(Fault::Fail { scope, status: 500, done: true });
+        },
+    )
+    .of_api_servers(),
+    case(
+        "some_writes_done_and_failed",
+        "33 some writes done, and answered with 500",
+        ROOMY,
+        Ending::Rides,
+        |duel| {
+            let (server, scope) = (duel.api_server(), Scope::writes().times(SOME));
+            server.fault(Fault::Fail { scope, status: 500, done: true });
+            wait_for_faults(server, SOME);
         },
     )
     .of_api_servers(),
@@ -108,8 +121,7 @@ pub(crate) const OUTAGES: &[Case] = &[
         |duel| {
             let server = duel.api_server();
             server.fault(Fault::Throttle(Scope::writes().times(SOME), 1));
-            let all = u64::from(SOME);
-            eventually("refused writes", || (server.counts().faults >= all).then_some(()));
+            wait_for_faults(server, SOME);
         },
     )
     .of_api_servers(),
@@ -136,6 +148,12 @@ pub(crate) const OUTAGES: &[Case] = &[
     )
     .of_api_servers(),
 ];
+
+/// Waits until so many requests have met a fault.
+fn wait_for_faults(server: &ApiServer, count: u32) {
+    let all = u64::from(count);
+    eventually("requests that meet a fault", || (server.counts().faults >= all).then_some(()));
+}
 
 fn end(duel: &Duel) {
     send(duel.wrapper, Signal::SIGTERM);

@@ -1,10 +1,12 @@
 //! What the program says when a store cannot be used, and what it never says.
 
 use std::fs;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::Path;
 
 use elect_testkit::program::{Elect, eventually};
-use elect_testkit::servers::{Authority, Etcd, ZooKeeper, free_port};
+use elect_testkit::servers::kubernetes::Rule;
+use elect_testkit::servers::{ApiServer, Authority, Etcd, ZooKeeper, free_port};
 
 use super::cluster::{Brand, Cluster as _};
 
@@ -46,6 +48,31 @@ fn a_wrong_host_port_or_server_is_named() {
     let (etcd, zookeeper) = (etcd.endpoints()[0], zookeeper.address(0));
     refused(&format!("etcd://{zookeeper}"), &[], &[&zookeeper.to_string()]);
     refused(&format!("zk://{etcd}"), &[], &[&etcd.to_string()]);
+}
+
+/// Neither command gets anywhere on Kubernetes; both say these words.
+#[test]
+fn what_is_wrong_with_an_api_server_is_named() {
+    let server = ApiServer::start();
+    let onlooker = server.kubeconfig_of(&[Rule::leases("elect", &["get", "watch"])]);
+    let words = ["cannot list the Leases in the namespace elect", "lacks the verb list on leases"];
+    refused(&ApiServer::url_with("elect", &onlooker), &[], &words);
+    server.expire_token(&onlooker);
+    let context = format!("credentials of the context {}", stem(&onlooker));
+    refused(&ApiServer::url_with("elect", &onlooker), &[], &["401 Unauthorized", &context]);
+    let reader = server.kubeconfig_of(&[Rule::leases("elect", &["get", "list", "watch"])]);
+    let run = elect("run", &ApiServer::url_with("elect", &reader)).run().exits(125);
+    run.says("lacks the verb create on leases").says("elect help kubernetes-store");
+    let run = elect("run", &server.url("nowhere")).run().exits(125);
+    run.says("there is no namespace nowhere: kubectl create namespace nowhere");
+    let url = Brand::Kubernetes.url(&[SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()))]);
+    refused(&url, &[], &["cannot connect to http://127.0.0.1:", "Connection refused"]);
+    let etcd = Etcd::start(1);
+    refused(&Brand::Kubernetes.url(&etcd.endpoints()), &[], &[&etcd.endpoints()[0].to_string()]);
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().expect("a name").display().to_string()
 }
 
 /// A listener that takes connections and says nothing.

@@ -185,6 +185,11 @@ impl Arena {
         self.home.is_some()
     }
 
+    /// Whether the store itself ends leases that nobody renews, and shows so.
+    pub(crate) fn ends_leases(&self) -> bool {
+        self.home.as_ref().is_none_or(Home::ends_leases)
+    }
+
     /// Kills the server.
     pub(crate) fn kill_server(&self) {
         self.home().own().member(0).kill();

@@ -3,7 +3,9 @@
 use std::fs;
 
 use elect_testkit::program::eventually;
-use elect_testkit::servers::{Authority, Etcd, ZooKeeper, ZooKeeperSetup};
+use elect_testkit::servers::kubernetes::Rule;
+use elect_testkit::servers::{ApiServer, Authority, Etcd, ZooKeeper, ZooKeeperSetup};
+use serde_json::Value;
 use zookeeper_client::Client;
 
 use super::{CHECKS, holds, report, selftest};
@@ -93,6 +95,27 @@ fn all_holds_on_zookeeper() {
     // A reply is given up there before it is late enough to matter.
     holds(selftest(&url).args(["-o", "json"]).run(), &["late reply"]);
     eventually("the nodes as they were", || (nodes(&url) == before).then_some(()));
+}
+
+/// All Leases of the namespace of tests.
+pub(crate) fn leases(server: &ApiServer) -> Vec<Value> {
+    let leases = "/apis/coordination.k8s.io/v1/namespaces/elect/leases";
+    let (status, mut list) = server.call("GET", leases, None);
+    assert_eq!(status, 200, "{list}");
+    serde_json::from_value(list["items"].take()).expect("a list")
+}
+
+/// As a user with the rights that the manual names. The URL has no server that could be another.
+#[test]
+fn all_holds_on_kubernetes() {
+    let server = ApiServer::start();
+    let verbs = ["get", "list", "watch", "create", "update", "delete"];
+    let user = server.kubeconfig_of(&[Rule::leases("elect", &verbs)]);
+    let url = ApiServer::url_with("elect", &user);
+    holds(selftest(&url).args(["-o", "json"]).run(), &CHECKS[7..]);
+    for lease in leases(&server) {
+        assert_eq!(lease["spec"]["holderIdentity"], "", "{lease:#}");
+    }
 }
 
 /// A proxy is not who a certificate names: that is said, and the rest is tried.

@@ -18,7 +18,7 @@ use nix::unistd::Pid;
 /// The most that is read of each stream of a helper, in bytes.
 const MOST: u64 = 1 << 20;
 /// How long a stream may stay open once its helper has ended: another process may have it.
-const STRAGGLERS: Duration = Duration::from_secs(1);
+const STRAGGLERS: Duration = Duration::from_secs(5);
 
 static LIVING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 static BIND: OnceLock<fn(&mut Command)> = OnceLock::new();

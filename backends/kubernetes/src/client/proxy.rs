@@ -128,7 +128,7 @@ impl Proxy {
         let line = answer.lines().next().unwrap_or_default();
         match line.split(' ').nth(1) {
             Some(status) if status.starts_with('2') => Ok(()),
-            Some("407") => Err(format!("it wants another login: it answered {line:?}")),
+            Some("407") => Err(format!("it demands a login, or another one: it answered {line:?}")),
             _ => Err(format!("it answered {line:?}")),
         }
     }

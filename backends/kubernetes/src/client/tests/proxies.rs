@@ -38,7 +38,7 @@ async fn an_http_proxy_connects_us() {
 async fn what_a_proxy_refuses_is_told_without_the_password() {
     let server = Server::start(|_| ok()).await;
     for (answer, expected) in [
-        ("HTTP/1.1 407 Log in\r\n\r\n", "another login"),
+        ("HTTP/1.1 407 Log in\r\n\r\n", "demands a login"),
         ("HTTP/1.1 403 Forbidden\r\n\r\n", "403 Forbidden"),
         ("nonsense\r\n\r\n", "nonsense"),
     ] {

@@ -183,7 +183,7 @@ impl ApiServer {
         self.add_user(&format!("user-{:08x}", fastrand::u32(..)), rules)
     }
 
-    /// A user of this name; the configuration. Its token is `NAME-token` until it is [renewed](Self::renew_token).
+    /// A user of this name, who may do only this from now on; the configuration. Its token is `NAME-token` until it is [renewed](Self::renew_token).
     ///
     /// # Panics
     /// When the configuration cannot be written.

@@ -322,7 +322,7 @@ fn flaws_of_spec(spec: &Value) -> Vec<Flaw> {
     let mut flaws = Vec::new();
     for (field, least, why) in [
         ("leaseDurationSeconds", 1, "must be greater than 0"),
-        ("leaseTransitions", 0, "must be greater than or equal to 0"),
+        ("leaseTransitions", 0, "must to greater or equal than 0"),
     ] {
         if let Some(value) = spec[field].as_i64().filter(|value| *value < least) {
             flaws.push(Flaw::value(&format!("spec.{field}"), &value.to_string(), why));

@@ -2,22 +2,20 @@
 
 use serde_json::Value;
 
-use super::status::{Reply, bad_request, patch_fails, unknown_format};
+use super::status::{Reply, internal, patch_fails, unknown_format};
 
 /// An object with a patch applied. A strategic patch is merged like the others: lists are replaced whole.
 pub(super) fn apply(object: &Value, content_type: &str, patch: &[u8]) -> Result<Value, Reply> {
     let kind = content_type.split(';').next().unwrap_or_default().trim();
-    let parsed = || {
-        serde_json::from_slice::<Value>(patch)
-            .map_err(|error| bad_request(&format!("error decoding patch: {error}")))
-    };
+    let parsed =
+        || serde_json::from_slice::<Value>(patch).map_err(|_| internal("Invalid JSON Patch"));
     let mut patched = object.clone();
     match kind {
         "application/merge-patch+json" | "application/strategic-merge-patch+json" => {
             merge(&mut patched, &parsed()?);
         }
         "application/json-patch+json" => {
-            for step in parsed()?.as_array().ok_or_else(|| bad_request("error decoding patch"))? {
+            for step in parsed()?.as_array().ok_or_else(|| internal("Invalid JSON Patch"))? {
                 take(&mut patched, step).ok_or_else(patch_fails)?;
             }
         }

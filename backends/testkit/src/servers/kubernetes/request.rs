@@ -132,6 +132,14 @@ impl Request {
         text.parse().map(Some).map_err(|_| no_version(text))
     }
 
+    /// Whether it asks for one version and no later one, as far as it asks for one.
+    pub(super) fn is_exact(&self) -> bool {
+        match self.parameter("resourceVersionMatch") {
+            None => self.parameter("limit").is_some_and(|limit| limit != "0"),
+            Some(rule) => rule == "Exact",
+        }
+    }
+
     pub(super) fn selector(&self) -> Result<Selector, Reply> {
         let labels = self.parameter("labelSelector").unwrap_or_default();
         let fields = self.parameter("fieldSelector").unwrap_or_default();
@@ -164,62 +172,78 @@ pub(super) struct Selector {
     fields: Vec<Term>,
 }
 
-/// A name, and what its value must be: `None` is any.
+/// A name, and which values it may have: `None` is any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Term {
     name: String,
-    value: Option<String>,
+    values: Option<Vec<String>>,
     differs: bool,
 }
 
 impl Term {
-    /// `a=b`, `a==b`, `a!=b`, `a`, `!a`. Sets are for clients that we do not know of.
+    /// `a=b`, `a==b`, `a!=b`, `a in (b,c)`, `a notin (b,c)`, `a`, `!a`.
     fn parse(text: &str) -> Result<Self, Reply> {
         let text = text.trim();
-        if text.contains(['(', ' ']) {
-            return Err(bad_request(&format!("unable to parse requirement: {text}")));
-        }
-        let term = |name: &str, value: Option<&str>, differs| Self {
-            name: name.to_owned(),
-            value: value.map(ToOwned::to_owned),
-            differs,
-        };
-        Ok(if let Some((name, value)) = text.split_once("!=") {
-            term(name, Some(value), true)
+        let (name, values, differs) = if let Some((name, set)) = text.split_once(" in ") {
+            (name, Some(set), false)
+        } else if let Some((name, set)) = text.split_once(" notin ") {
+            (name, Some(set), true)
+        } else if let Some((name, value)) = text.split_once("!=") {
+            (name, Some(value), true)
         } else if let Some((name, value)) = text.split_once("==").or_else(|| text.split_once('=')) {
-            term(name, Some(value), false)
+            (name, Some(value), false)
         } else if let Some(name) = text.strip_prefix('!') {
-            term(name, None, true)
+            (name, None, true)
         } else {
-            term(text, None, false)
-        })
+            (text, None, false)
+        };
+        let name = name.trim();
+        if name.is_empty() || name.contains([' ', '(', ')']) {
+            return Err(bad_request(&format!("unable to parse requirement: found '{text}'")));
+        }
+        let values = values.map(|values| {
+            let values = values.trim().trim_start_matches('(').trim_end_matches(')');
+            values.split(',').map(|value| value.trim().to_owned()).collect()
+        });
+        Ok(Self { name: name.to_owned(), values, differs })
     }
 
     fn fits(&self, value: Option<&str>) -> bool {
-        let same = match &self.value {
+        let same = match &self.values {
             None => value.is_some(),
-            Some(expected) => value == Some(expected),
+            Some(values) => value.is_some_and(|value| values.iter().any(|own| own == value)),
         };
         same != self.differs
     }
 }
 
+/// What commas part that are in no set.
+fn split(text: &str) -> Vec<&str> {
+    let mut depth = 0;
+    let parts = text.split(|char| {
+        depth += i32::from(char == '(') - i32::from(char == ')');
+        char == ',' && depth == 0
+    });
+    parts.filter(|part| !part.is_empty()).collect()
+}
+
 impl Selector {
     fn parse(labels: &str, fields: &str) -> Result<Self, Reply> {
-        let terms = |text: &str| -> Result<Vec<Term>, Reply> {
-            text.split(',').filter(|term| !term.is_empty()).map(Term::parse).collect()
+        let terms = |text| -> Result<Vec<Term>, Reply> {
+            split(text).into_iter().map(Term::parse).collect()
         };
         let selector = Self { labels: terms(labels)?, fields: terms(fields)? };
         let known = ["metadata.name", "metadata.namespace"];
         match selector.fields.iter().find(|term| !known.contains(&term.name.as_str())) {
             Some(Term { name, .. }) => {
-                Err(bad_request(&format!("field label not supported: {name}")))
+                let known = known.map(|name| format!("\"{name}\"")).join(", ");
+                Err(bad_request(&format!("\"{name}\" is not a known field selector: only {known}")))
             }
             None => Ok(selector),
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(super) const fn is_empty(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
@@ -264,5 +288,9 @@ mod tests {
         let fits = |labels| selector.fits(&json!({"metadata": {"labels": labels}}));
         assert!(fits(json!({"a": "x"})) && fits(json!({})));
         assert!(!fits(json!({"a": "b"})) && !fits(json!({"c": ""})));
+        let selector = Selector::parse("a in (b, c),d notin (e)", "").expect("a selector");
+        let fits = |labels| selector.fits(&json!({"metadata": {"labels": labels}}));
+        assert!(fits(json!({"a": "c"})) && fits(json!({"a": "b", "d": "f"})));
+        assert!(!fits(json!({"a": "d"})) && !fits(json!({"a": "b", "d": "e"})));
     }
 }

@@ -1,12 +1,13 @@
 //! What each request does to the objects, and what comes of it.
 
+use std::borrow::Cow;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::access::{ANONYMOUS, Users};
+use super::access::Users;
 use super::faults::{Counts, Faults};
 use super::objects::{Kind, decode, flaws};
 use super::request::{Request, Target};
@@ -51,8 +52,7 @@ impl State {
                 Reply::text(500, "[-]etcd failed: reason withheld\nhealthz check failed\n")
             }
             "/healthz" | "/livez" | "/readyz" => Reply::text(200, "ok"),
-            _ if user == ANONYMOUS => status::forbidden_path(user, request.verb(), &request.path),
-            _ => Reply::text(404, "404 page not found\n"),
+            _ => status::forbidden_path(user, request.verb(), &request.path),
         }
     }
 
@@ -63,6 +63,10 @@ impl State {
         let kind = target.kind().ok_or_else(status::no_such_path)?;
         let namespace = if kind == Kind::Namespaces { "" } else { &target.namespace };
         let key = Key { kind, namespace: namespace.to_owned(), name: target.name.clone() };
+        let on_one = !matches!(request.verb(), "list" | "watch" | "create");
+        if on_one == key.name.is_empty() {
+            return Err(status::method_not_allowed());
+        }
         match request.verb() {
             "get" => self.get(&key, request),
             "list" => self.list(&key, request),
@@ -123,33 +127,37 @@ impl State {
     }
 
     /// Where a LIST reads: in the store, in the cache, or in the past.
-    fn page_of(&self, request: &Request) -> Result<Page, Reply> {
-        let limit = request.parameter("limit").and_then(|limit| limit.parse().ok()).unwrap_or(0);
-        let limited = if limit == 0 { usize::MAX } else { limit };
-        let past = |version, start, message| {
-            let objects = self.store.at(version).ok_or_else(|| status::expired(message))?;
-            Ok(Page { objects, version, start, limit: limited, cached: false })
-        };
+    fn page_of(&self, request: &Request) -> Result<Page<'_>, Reply> {
+        let limit = request.parameter("limit").and_then(|limit| limit.parse().ok());
+        let limit = limit.filter(|limit| *limit > 0).unwrap_or(usize::MAX);
         if let Some(token) = request.parameter("continue") {
             let (version, start) = parse_token(token)
                 .ok_or_else(|| status::bad_request("continue key is not valid"))?;
-            return past(version, Some(start), CONTINUE_EXPIRED);
+            let objects = Cow::Owned(self.past(version, CONTINUE_EXPIRED)?);
+            return Ok(Page { objects, version, start: Some(start), limit, cached: false });
         }
-        let exact = match request.parameter("resourceVersionMatch") {
-            None => limit > 0,
-            Some(rule) => rule == "Exact",
-        };
-        match request.version()? {
-            Some(version) if exact && version > 0 => past(version, None, LIST_EXPIRED),
+        let (objects, version, limit, cached) = match request.version()? {
+            None if request.parameter("resourceVersionMatch").is_some() => {
+                return Err(status::match_without_version());
+            }
+            None => (Cow::Borrowed(self.store.objects()), self.store.version(), limit, false),
+            Some(version) if request.is_exact() && version > 0 => {
+                (Cow::Owned(self.past(version, LIST_EXPIRED)?), version, limit, false)
+            }
             Some(_) => {
-                let (objects, version) = (self.store.cached().clone(), self.store.cached_version());
-                Ok(Page { objects, version, start: None, limit: usize::MAX, cached: true })
+                let version = self.store.cached_version();
+                (Cow::Borrowed(self.store.cached()), version, usize::MAX, true)
             }
-            None => {
-                let (objects, version) = (self.store.objects().clone(), self.store.version());
-                Ok(Page { objects, version, start: None, limit: limited, cached: false })
-            }
+        };
+        Ok(Page { objects, version, start: None, limit, cached })
+    }
+
+    fn past(&self, version: u64, expired: &str) -> Result<Objects, Reply> {
+        if version > self.store.version() {
+            let message = "etcdserver: mvcc: required revision is a future revision";
+            return Err(status::internal(message));
         }
+        self.store.at(version).ok_or_else(|| status::expired(expired))
     }
 
     fn watch(&mut self, key: &Key, request: &Request) -> Result<Reply, Reply> {
@@ -238,12 +246,13 @@ impl State {
             ));
         }
         let Some(current) = current else { return self.make_again(user, key, object) };
-        match object["metadata"]["resourceVersion"].as_str() {
+        let version = object["metadata"]["resourceVersion"].as_str().filter(|text| *text != "0");
+        match version {
             None if kind.takes_unconditional_updates() => {}
             None => return Err(status::version_missing(*kind, name)),
             version if version == current["metadata"]["resourceVersion"].as_str() => {}
             Some(version) if version.parse::<u64>().is_err() => {
-                return Err(status::no_version(version));
+                return Err(status::internal(&status::no_number(version)));
             }
             Some(_) => return Err(status::conflict(*kind, name, MODIFIED)),
         }
@@ -296,8 +305,11 @@ impl State {
         let Key { kind, name, .. } = key;
         let options: Value = match &request.body[..] {
             [] => Value::Null,
-            body => serde_json::from_slice(body)
-                .map_err(|_| status::bad_request("unable to parse the DeleteOptions"))?,
+            body => serde_json::from_slice(body).map_err(|_| {
+                status::internal(
+                    "couldn't get version/kind; json parse error: unexpected end of JSON input",
+                )
+            })?,
         };
         let current = self.store.get(key).ok_or_else(|| status::not_found(*kind, name))?;
         let metadata = &current["metadata"];
@@ -350,8 +362,8 @@ const CONTINUE_EXPIRED: &str = "The provided continue parameter is too old to di
      remainder of the results.";
 
 /// A part of a list.
-struct Page {
-    objects: Objects,
+struct Page<'a> {
+    objects: Cow<'a, Objects>,
     version: u64,
     /// What comes after this.
     start: Option<Key>,
@@ -376,6 +388,11 @@ fn parse_token(token: &str) -> Option<(u64, Key)> {
 fn expect_own_name(metadata: &Value, key: &Key) -> Result<(), Reply> {
     let Key { namespace, name, .. } = key;
     let given = metadata["name"].as_str().unwrap_or_default();
+    if given.is_empty() {
+        return Err(status::bad_request(&format!(
+            "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        )));
+    }
     if given != name {
         return Err(status::bad_request(&format!(
             "the name of the object ({given}) does not match the name on the URL ({name})"

@@ -272,7 +272,9 @@ impl Server {
         // Whoever goes away has asked all the same: what is under way goes on.
         let carry_out = async |after: Duration| {
             let task = tokio::spawn(async move {
-                sleep(after).await;
+                if !after.is_zero() {
+                    sleep(after).await;
+                }
                 server.carry_out(user, request).await
             });
             task.await.map_err(|_| Silence)
@@ -338,13 +340,11 @@ impl Server {
     }
 
     async fn handle(&self, user: &str, request: &Request) -> Reply {
-        if let Some(version) =
-            request.version().ok().flatten().filter(|_| matches!(request.verb(), "get" | "list"))
-        {
+        let waits = matches!(request.verb(), "get" | "list") && !request.is_exact();
+        if let Some(version) = request.version().ok().flatten().filter(|_| waits) {
             let mut phase = self.phase.subscribe();
-            let there =
-                timeout(FRESHNESS, phase.wait_for(|phase| phase.version >= version)).await.is_ok();
-            if !there {
+            let fresh = phase.wait_for(|phase| phase.version >= version);
+            if timeout(FRESHNESS, fresh).await.is_err() {
                 return status::version_too_large(version, self.state().store.cached_version());
             }
         }

@@ -183,6 +183,16 @@ pub(super) fn flawed(kind: Kind, name: &str, flaws: &[Flaw]) -> Reply {
     invalid(kind.group(), kind.name(), name, flaws)
 }
 
+pub(super) fn match_without_version() -> Reply {
+    let message = "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided";
+    let flaw = Flaw {
+        field: "resourceVersionMatch".to_owned(),
+        reason: "FieldValueForbidden",
+        message: message.to_owned(),
+    };
+    invalid("meta.k8s.io", "ListOptions", "", &[flaw])
+}
+
 pub(super) fn version_missing(kind: Kind, name: &str) -> Reply {
     let flaw = Flaw::value("metadata.resourceVersion", "0x0", "must be specified for an update");
     invalid(kind.group(), kind.plural(), name, &[flaw])
@@ -207,10 +217,13 @@ pub(super) fn internal(message: &str) -> Reply {
     failure(500, "", message, None)
 }
 
+pub(super) fn no_number(text: &str) -> String {
+    format!("strconv.ParseUint: parsing \"{text}\": invalid syntax")
+}
+
 pub(super) fn no_version(text: &str) -> Reply {
-    internal(&format!(
-        "resourceVersion: Invalid value: \"{text}\": strconv.ParseUint: parsing \"{text}\": invalid syntax"
-    ))
+    let why = no_number(text);
+    internal(&format!("resourceVersion: Invalid value: \"{text}\": {why}"))
 }
 
 pub(super) fn version_too_large(asked: u64, current: u64) -> Reply {

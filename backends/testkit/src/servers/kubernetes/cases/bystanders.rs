@@ -13,12 +13,17 @@ list! {
     another: "PATCH with another pod's uid",
     gone: "PATCH of a pod that is gone",
     unknown_format: "PATCH in a format that there is not",
+    no_json: "PATCH, not JSON",
+    bad_label: "PATCH, a label that is none",
+    untrue: "PATCH by path, whose test fails",
     found: "LIST of pods by label",
+    deleted: "DELETE of a pod, which no PUT makes again",
     event: "POST of an event on a Lease",
     event_elsewhere: "POST of an event on a Lease of another namespace",
     server_version: "GET /version, without a token",
     health: "GET /healthz, /livez and /readyz, without a token",
     no_such_path: "A path that there is not",
+    no_such_page: "A page that there is not, without a token",
 }
 
 const LABEL: &str = "elect/leader";
@@ -177,4 +182,43 @@ fn no_such_path(api: &Api<'_>) {
     api.by(Who::Admin, "GET", &path, None)
         .fails(404, "NotFound")
         .says("the server could not find the requested resource");
+}
+
+fn no_json(api: &Api<'_>) {
+    let (path, _) = pod(api);
+    let ask = Ask { method: "PATCH", path: &path, body: b"{", ..Ask::default() };
+    api.raw(Who::Seats, &ask).fails(500, "").says("Invalid JSON Patch");
+}
+
+fn bad_label(api: &Api<'_>) {
+    let (path, _) = pod(api);
+    patch(api, &path, "merge-patch", &labels(&json!("b c")))
+        .fails(422, "Invalid")
+        .because("FieldValueInvalid", "metadata.labels");
+}
+
+fn untrue(api: &Api<'_>) {
+    let (path, made) = pod(api);
+    let test = json!({"op": "test", "path": "/metadata/uid", "value": super::NO_UID});
+    let labels = json!({"op": "add", "path": "/metadata/labels", "value": {LABEL: "true"}});
+    patch(api, &path, "json-patch", &json!([test, labels]))
+        .fails(422, "Invalid")
+        .says("the server rejected our request due to an error in our request");
+    let read = api.get(&path).is(200);
+    read.expect(version(&read.body) == version(&made), "same version");
+}
+
+fn deleted(api: &Api<'_>) {
+    let (path, made) = pod(api);
+    api.by(Who::Admin, "DELETE", &path, None).is(200);
+    api.get(&path).fails(404, "NotFound");
+    let metadata = json!({"name": made["metadata"]["name"]});
+    let again = json!({"metadata": metadata, "spec": made["spec"]});
+    api.by(Who::Admin, "PUT", &path, Some(&again)).fails(404, "NotFound");
+}
+
+fn no_such_page(api: &Api<'_>) {
+    api.by(Who::Anonymous, "GET", "/nothing", None)
+        .fails(403, "Forbidden")
+        .says("forbidden: User \"system:anonymous\" cannot get path \"/nothing\"");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Api, COORDINATION, NO_UID, Who, list, new_name, uid, version};
+use super::{Answer, Api, Ask, COORDINATION, NO_UID, Who, list, new_name, uid, version};
 
 list! {
     other_version: "DELETE, wrong resourceVersion",
@@ -10,6 +10,7 @@ list! {
     right: "DELETE, right",
     without_conditions: "DELETE, without conditions",
     gone: "DELETE of what is gone",
+    no_json: "DELETE, not JSON",
 }
 
 fn on_condition(api: &Api<'_>, name: &str, conditions: &Value) -> Answer {
@@ -71,4 +72,13 @@ fn gone(api: &Api<'_>) {
         "leases",
         &name,
     );
+}
+
+fn no_json(api: &Api<'_>) {
+    let name = new_name("a");
+    api.made(&name);
+    let path = api.lease(&name);
+    let ask = Ask { method: "DELETE", path: &path, body: b"{", ..Ask::default() };
+    api.raw(Who::Seats, &ask).fails(500, "").says("json parse error");
+    api.get(&path).is(200);
 }

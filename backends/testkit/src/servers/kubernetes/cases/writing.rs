@@ -18,13 +18,23 @@ list! {
     elsewhere: "POST, the namespace in the body differs",
     large: "POST, too large an annotation",
     huge: "POST, too large a body",
+    other_kind: "POST, an object of another kind",
+    other_types: "POST, fields of other types",
+    below_zero: "POST, numbers below zero",
+    generated: "POST, the start of a name",
+    misplaced: "POST to a Lease, and PUT and PATCH to all of them",
     current: "PUT, current",
     same: "PUT of the same content: nothing is written",
     stale: "PUT, stale resourceVersion",
     no_version: "PUT, without resourceVersion",
     other_uid: "PUT, current resourceVersion, another uid",
     no_uid: "PUT, current resourceVersion, without uid",
+    version_zero: "PUT, resourceVersion 0",
+    version_no_number: "PUT, a resourceVersion that is no number",
     other_name: "PUT, the name in the body differs",
+    no_own_name: "PUT, without a name in the body",
+    other_namespace: "PUT, the namespace in the body differs",
+    annotated: "PATCH of an annotation (merge)",
     no_time: "PUT, leaseDurationSeconds 0",
     vacant: "PUT, vacant",
     strategy: "PUT, with a field that the server drops (strategy)",
@@ -275,4 +285,96 @@ fn gone(api: &Api<'_>) {
     answer.expect(uid(&answer.body) != uid(&made), "new uid");
     answer.expect(version(&answer.body) > version(&made), "higher version");
     answer.expect(answer.body["spec"] == made["spec"], "spec as it was sent");
+}
+
+fn other_kind(api: &Api<'_>) {
+    let name = new_name("a");
+    for (field, value) in [("kind", "Pod"), ("apiVersion", "v1")] {
+        api.post(&api.leases(), &with(&lease(&name), field, value)).fails(400, "BadRequest");
+    }
+    let ask = Ask { method: "POST", path: &api.leases(), body: b"[1]", ..Ask::default() };
+    api.raw(Who::Seats, &ask).fails(400, "BadRequest");
+    api.get(&api.lease(&name)).is(404);
+}
+
+fn other_types(api: &Api<'_>) {
+    let name = new_name("a");
+    for (path, value) in [
+        ("spec.holderIdentity", json!(1)),
+        ("spec.leaseDurationSeconds", json!("15")),
+        ("metadata.labels", json!({"a": 1})),
+        ("metadata.annotations", json!({"a": {}})),
+        ("spec", json!("one")),
+    ] {
+        api.post(&api.leases(), &with(&lease(&name), path, value))
+            .fails(400, "BadRequest")
+            .says("cannot be handled as a Lease");
+    }
+}
+
+fn below_zero(api: &Api<'_>) {
+    let body = with(&lease(&new_name("a")), "spec.leaseTransitions", -1);
+    api.post(&api.leases(), &with(&body, "spec.leaseDurationSeconds", -1))
+        .fails(422, "Invalid")
+        .because("FieldValueInvalid", "spec.leaseDurationSeconds")
+        .because("FieldValueInvalid", "spec.leaseTransitions");
+}
+
+fn generated(api: &Api<'_>) {
+    let start = new_name("a");
+    let body = without(&with(&lease(""), "metadata.generateName", start.as_str()), "name");
+    let answer = api.post(&api.leases(), &body).is(201);
+    let name = answer.body["metadata"]["name"].as_str().unwrap_or_default();
+    answer.expect(name.len() == start.len() + 5 && name.starts_with(&start), "name");
+}
+
+fn misplaced(api: &Api<'_>) {
+    let name = new_name("a");
+    let made = api.made(&name);
+    for (method, path) in
+        [("POST", api.lease(&name)), ("PUT", api.leases()), ("PATCH", api.leases())]
+    {
+        api.by(Who::Admin, method, &path, Some(&made)).fails(405, "MethodNotAllowed");
+    }
+}
+
+fn version_zero(api: &Api<'_>) {
+    let name = new_name("a");
+    let made = api.made(&name);
+    api.put(&api.lease(&name), &with(&made, "metadata.resourceVersion", "0"))
+        .fails(422, "Invalid")
+        .because("FieldValueInvalid", "metadata.resourceVersion");
+}
+
+fn version_no_number(api: &Api<'_>) {
+    let name = new_name("a");
+    let made = api.made(&name);
+    api.put(&api.lease(&name), &with(&made, "metadata.resourceVersion", "x"))
+        .fails(500, "")
+        .says("strconv.ParseUint: parsing \"x\": invalid syntax");
+}
+
+fn no_own_name(api: &Api<'_>) {
+    let name = new_name("a");
+    let made = api.made(&name);
+    api.put(&api.lease(&name), &without(&made, "name"))
+        .fails(400, "BadRequest")
+        .says(&format!("the name of the object ({name} based on URL) was undeterminable"));
+}
+
+fn other_namespace(api: &Api<'_>) {
+    let name = new_name("a");
+    let made = api.made(&name);
+    api.put(&api.lease(&name), &with(&made, "metadata.namespace", "nowhere"))
+        .fails(400, "BadRequest")
+        .says("the namespace of the object (nowhere) does not match the namespace on the request");
+}
+
+fn annotated(api: &Api<'_>) {
+    let name = new_name("a");
+    let made = api.made(&name);
+    let body = json!({"metadata": {"annotations": {"a": "b"}}});
+    let answer = api.by(Who::Admin, "PATCH", &api.lease(&name), Some(&body)).is(200);
+    answer.expect(answer.body["metadata"]["annotations"] == json!({"a": "b"}), "annotation");
+    answer.expect(answer.body["spec"] == made["spec"], "spec as it was");
 }

@@ -2,11 +2,13 @@
 //! real one (1.20) for the deep tests. One list of [cases](cases::cases) holds for both.
 
 mod access;
+mod answer;
 pub mod cases;
 mod client;
 mod doorkeeper;
 mod elector;
 mod faults;
+mod listing;
 mod objects;
 mod patch;
 mod programs;

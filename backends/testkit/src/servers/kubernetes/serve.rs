@@ -5,17 +5,15 @@ use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::net::SocketAddr;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
 use std::thread;
 use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Limited};
-use hyper::body::{Body as HttpBody, Bytes, Frame, Incoming, SizeHint};
+use hyper::Response;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use nix::sys::signal::{SigSet, Signal};
 use serde::{Deserialize, Serialize};
@@ -25,13 +23,14 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::access::{Rule, Users};
+use super::answer::{Out, response};
 use super::faults::{Counts, Fault, Faults};
 use super::objects::Kind;
 use super::request::Request;
 use super::rest::State;
-use super::status::{self, Body, Reply};
+use super::status::{self, Reply};
 use super::store::{Entry, Key, Store};
-use super::watch::{Watch, too_old};
+use super::watch::too_old;
 
 /// The first word of the program that is the server.
 pub(super) const FIRST_WORD: &str = "elect-kubernetes";
@@ -366,61 +365,3 @@ impl std::fmt::Display for Silence {
 }
 
 impl std::error::Error for Silence {}
-
-fn response(reply: Reply) -> Response<Out> {
-    let kind = if matches!(reply.body, Body::Text(_)) {
-        "text/plain; charset=utf-8"
-    } else {
-        "application/json"
-    };
-    let body = match reply.body {
-        Body::Json(value) => Out::Whole(Some(format!("{value}\n").into())),
-        Body::Text(text) => Out::Whole(Some(text.into())),
-        Body::Watch(watch) => Out::Watch(watch),
-    };
-    let mut response = Response::new(body);
-    *response.status_mut() = StatusCode::from_u16(reply.status).unwrap_or_default();
-    let own =
-        [("content-type", kind.to_owned()), ("cache-control", "no-cache, private".to_owned())];
-    for (name, value) in own.into_iter().chain(reply.headers) {
-        if let (Ok(name), Ok(value)) = (name.parse::<hyper::header::HeaderName>(), value.parse()) {
-            response.headers_mut().insert(name, value);
-        }
-    }
-    response
-}
-
-/// What goes out.
-enum Out {
-    Whole(Option<Bytes>),
-    Watch(Watch),
-}
-
-impl HttpBody for Out {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let next = match self.get_mut() {
-            Self::Whole(bytes) => Poll::Ready(bytes.take()),
-            Self::Watch(watch) => watch.poll_next(context),
-        };
-        next.map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        matches!(self, Self::Whole(None))
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        match self {
-            Self::Whole(bytes) => {
-                SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
-            }
-            Self::Watch(_) => SizeHint::default(),
-        }
-    }
-}

@@ -1,0 +1,115 @@
+//! LIST: from the store, from the cache, from the past, whole or in parts.
+
+use std::borrow::Cow;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::request::Request;
+use super::rest::State;
+use super::status::{self, Reply};
+use super::store::{Key, Objects};
+
+const LIST_EXPIRED: &str = "The resourceVersion for the provided list is too old.";
+const CONTINUE_EXPIRED: &str = "The provided continue parameter is too old to display a consistent list result. You \
+     can start a new list without the continue parameter, or use the continue token in this response to retrieve the \
+     remainder of the results.";
+
+impl State {
+    pub(super) fn list(&self, key: &Key, request: &Request) -> Result<Reply, Reply> {
+        let selector = request.selector()?;
+        let Page { objects, version, start, limit, cached } = self.page_of(request)?;
+        let lower = start.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+        let mut here = objects.range((lower, Bound::Unbounded)).filter(|(other, _)| {
+            other.kind == key.kind && (key.namespace.is_empty() || other.namespace == key.namespace)
+        });
+        let found = here.by_ref().filter(|(_, object)| selector.fits(object));
+        let mut page: Vec<_> = found.take(limit).collect();
+        if cached {
+            // A cache has no order, nor does anybody ask it for parts.
+            fastrand::shuffle(&mut page);
+        }
+        // Nobody looks whether what is left is selected.
+        let left = here.count();
+        let mut metadata = json!({"resourceVersion": version.to_string()});
+        if let Some((last, _)) = page.last().filter(|_| left > 0) {
+            metadata["continue"] = token(version, last).into();
+            if selector.is_empty() {
+                metadata["remainingItemCount"] = left.into();
+            }
+        }
+        let item = |(_, object): &(&Key, &Arc<Value>)| {
+            let mut item = Value::clone(object);
+            if let Some(fields) = item.as_object_mut() {
+                fields.remove("kind");
+                fields.remove("apiVersion");
+            }
+            item
+        };
+        let items: Vec<Value> = page.iter().map(item).collect();
+        let kind = format!("{}List", key.kind.name());
+        Ok(Reply::json(
+            200,
+            json!({"kind": kind, "apiVersion": key.kind.api_version(), "metadata": metadata, "items": items}),
+        ))
+    }
+
+    /// Where a LIST reads: in the store, in the cache, or in the past.
+    fn page_of(&self, request: &Request) -> Result<Page<'_>, Reply> {
+        let limit = request.parameter("limit").and_then(|limit| limit.parse().ok());
+        let limit = limit.filter(|limit| *limit > 0).unwrap_or(usize::MAX);
+        if let Some(token) = request.parameter("continue") {
+            let (version, start) = parse_token(token)
+                .ok_or_else(|| status::bad_request("continue key is not valid"))?;
+            let objects = Cow::Owned(self.past(version, CONTINUE_EXPIRED)?);
+            return Ok(Page { objects, version, start: Some(start), limit, cached: false });
+        }
+        let (objects, version, limit, cached) = match request.version()? {
+            None if request.parameter("resourceVersionMatch").is_some() => {
+                return Err(status::match_without_version());
+            }
+            None => (Cow::Borrowed(self.store.objects()), self.store.version(), limit, false),
+            Some(version) if request.is_exact() && version > 0 => {
+                (Cow::Owned(self.past(version, LIST_EXPIRED)?), version, limit, false)
+            }
+            Some(_) => {
+                let version = self.store.cached_version();
+                (Cow::Borrowed(self.store.cached()), version, usize::MAX, true)
+            }
+        };
+        Ok(Page { objects, version, start: None, limit, cached })
+    }
+
+    fn past(&self, version: u64, expired: &str) -> Result<Objects, Reply> {
+        if version > self.store.version() {
+            let message = "etcdserver: mvcc: required revision is a future revision";
+            return Err(status::internal(message));
+        }
+        self.store.at(version).ok_or_else(|| status::expired(expired))
+    }
+}
+
+/// A part of a list.
+struct Page<'a> {
+    objects: Cow<'a, Objects>,
+    version: u64,
+    /// What comes after this.
+    start: Option<Key>,
+    limit: usize,
+    cached: bool,
+}
+
+/// Where a list goes on: opaque for clients.
+fn token(version: u64, last: &Key) -> String {
+    let bytes = json!([version, last]).to_string().into_bytes();
+    let digits = bytes.into_iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
+}
+
+fn parse_token(token: &str) -> Option<(u64, Key)> {
+    let digits = token.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).ok());
+    let bytes =
+        digits.map(|pair| u8::from_str_radix(pair?, 16).ok()).collect::<Option<Vec<_>>>()?;
+    serde_json::from_slice(&bytes).ok()
+}

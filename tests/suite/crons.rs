@@ -1,9 +1,10 @@
-//! Runs that do not wait, or not for long, after a leader that died: where candidates judge it looks alive at first.
+//! Where candidates judge when a lease is over, a leader that died looks alive at first: to runs that do not wait, or not
+//! for long, and to people who see it off.
 
 use std::time::Duration;
 
 use elect_api::{Candidate, ElectionName, Standing};
-use elect_testkit::program::eventually;
+use elect_testkit::program::{Elect, eventually};
 use elect_testkit::sim::{Kind, Options, SimServer, boottime};
 
 use crate::support::run_at;
@@ -52,6 +53,19 @@ fn a_run_that_does_not_wait_leaves_soon_where_a_leader_lives() {
         println!("{kind:?}: after {took:.1?}");
         assert!(took < TTL / 2, "{took:?}");
         drop(leader);
+    }
+}
+
+/// Nobody waits who would take its place, so it is in the store for ever.
+#[test]
+fn a_dead_leader_is_seen_off() {
+    for kind in [Kind::Record, Kind::Race] {
+        let server = SimServer::start(&Options::new(kind));
+        leave_a_dead_leader(&server);
+        let elect = || Elect::new(env!("CARGO_BIN_EXE_elect"));
+        let resign = elect().args(["resign", "-b", &server.url(), "job", "--force"]);
+        resign.run().exits(0).is_quiet();
+        assert_eq!(server.controls().leader(&job()), None, "{kind:?}");
     }
 }
 

@@ -55,7 +55,7 @@ pub trait Store: Send + Sync {
 
     /// How the entry of the leader that has this token ends, if its holder does nothing for it any more (law
     /// 13). `None` if it is gone. Whatever is still there later than that was renewed meanwhile, or the store
-    /// itself has prolonged it.
+    /// itself has prolonged it; unless it is [`Ending::Judged`], which is over with the same mark.
     ///
     /// The default goes by what the survey shows.
     ///

@@ -7,8 +7,11 @@
 use elect_api::{Cell, Error, Key, Token, Written};
 
 use crate::documents::Purpose;
-use crate::election::{Election, Known, Step};
+use crate::election::{Election, Known, Step, TRIES};
 use crate::{Data, Record, Text};
+
+/// How often a new leader's token is written anew where others write fences all the time: without it nobody leads.
+const MANY_TRIES: usize = 64;
 
 /// Writes a fence in place of this version of it.
 pub(crate) async fn write_fence(
@@ -19,8 +22,8 @@ pub(crate) async fn write_fence(
 ) -> Result<Written, Error> {
     let known = announce(election).await?;
     let (replaced, token) = (known.version, known.record.token);
-    election
-        .update_data(|version, data| {
+    let written = election
+        .update_data(TRIES, |version, data| {
             if version == 0 {
                 data.epoch = token;
             }
@@ -32,7 +35,10 @@ pub(crate) async fn write_fence(
             data.texts.insert(name, Text { version, bytes: bytes.to_vec() });
             Step::Write(Written::Yes(version))
         })
-        .await
+        .await?;
+    // The election may have been forgotten between the two.
+    announce(election).await?;
+    Ok(written)
 }
 
 /// Writes a value if the entry with this token leads.
@@ -51,7 +57,7 @@ pub(crate) async fn write_value(
         return Ok(gone());
     }
     election
-        .update_data(|version, data| {
+        .update_data(TRIES, |version, data| {
             if data.epoch > token.get() {
                 return Step::Leave(gone());
             }
@@ -67,7 +73,7 @@ pub(crate) async fn write_value(
 /// Has a new leader's token stand there. What an earlier one sends comes to nothing from then on.
 pub(crate) async fn begin_epoch(election: &Election, token: u64) -> Result<(), Error> {
     election
-        .update_data(|_, data| {
+        .update_data(MANY_TRIES, |_, data| {
             if data.epoch >= token {
                 return Step::Leave(());
             }
@@ -85,7 +91,7 @@ pub(crate) async fn forget(
     may_lose_fences: bool,
 ) -> Result<Option<Key>, Error> {
     election
-        .update_data(|_, data| {
+        .update_data(TRIES, |_, data| {
             let fence = data.first_fence().filter(|_| !may_lose_fences);
             // A first value may be under way as long as nobody led since.
             if fence.is_some() || (data.texts.is_empty() && data.epoch > token) {

@@ -7,7 +7,7 @@ use crate::documents::{Document, Documents, Listing, Name, Purpose, Removed, Sto
 use crate::{Data, Record, Waiter};
 
 /// So often a change is made again on what others have written meanwhile, before the caller is told to try later.
-const TRIES: usize = 8;
+pub(crate) const TRIES: usize = 8;
 
 /// The documents of one election.
 #[derive(Clone)]
@@ -144,9 +144,10 @@ impl Election {
     /// Changes fences and values as [`Election::update`] does the record.
     pub(crate) async fn update_data<T>(
         &self,
+        tries: usize,
         mut change: impl FnMut(u64, &mut Data) -> Step<T> + Send,
     ) -> Result<T, Error> {
-        for _ in 0..TRIES {
+        for _ in 0..tries {
             let (version, mut data) = self.data().await?;
             let said = match change(version, &mut data) {
                 Step::Leave(said) => return Ok(said),

@@ -120,7 +120,7 @@ impl Store for RecordStore {
     async fn ending(&self, election: &ElectionName, token: Token) -> Result<Option<Ending>, Error> {
         let known = self.election(election).record(Purpose::Survey).await?;
         let holder = known.record.holder.filter(|_| known.record.token == token.get());
-        Ok(holder.map(|holder| Ending::Within(holder.ttl())))
+        Ok(holder.map(|holder| Ending::Judged { within: holder.ttl(), mark: holder.beat }))
     }
 
     async fn remove(&self, name: &ElectionName, what: Removal<'_>) -> Result<(), Error> {

@@ -124,6 +124,8 @@ fn said(client: &ControlClient<'_>, survey: &Survey, heir: Option<&str>) -> anyh
 const PATIENCE: Duration = Duration::from_secs(15);
 /// By how much the store's clock may be slower than ours: as much as with the default of --max-clock-drift.
 const DRIFT: f64 = 1.1;
+/// The same where the other clock is that of the holder, and each has half: 1.05 / 0.95.
+const DRIFTS: f64 = 1.11;
 /// For a store that is late with what is over.
 const MARGIN: Duration = Duration::from_secs(1);
 
@@ -158,27 +160,34 @@ pub(super) async fn see_off(
         return Ok(());
     }
     let id = &candidate.id;
-    match (client.ending(token).await?, force) {
+    let still = client.ending(token).await?;
+    match (still, force) {
         (None, _) => return Ok(()),
+        // Its holder, should it live, has killed its command: it has not renewed for longer than it may lead.
+        (Some(Ending::Judged { .. }), _) if still == Some(ending) => {
+            client.log().info(format_args!("removing the entry of {id}, whose lease is over"));
+        }
         (Some(Ending::WithItsProcess), _) => bail!("{}", last_of(&client.survey().await?, leader)),
         (Some(Ending::Never), _) => {
             client.log().warn(format_args!(
                 "removing the entry of {id}: it has no lease, and would never end"
             ));
         }
-        (Some(Ending::Within(_)), Force::IfDead) => bail!(
+        (Some(Ending::Within(_) | Ending::Judged { .. }), Force::IfDead) => bail!(
             "{id} has not handed over, and lives: its lease was renewed meanwhile. Give its command time, or end it {}; \
              --even-if-alive removes its entry all the same, and two may lead then",
             place(candidate),
         ),
-        (Some(Ending::Within(_)), Force::EvenIfAlive) => client.log().warn(format_args!(
-            "removing the entry of {id}, which lives: the promise is off; {}",
-            if candidate.is_foreign() {
-                "it is not an elect run, and goes on beside the next leader unless it checks"
-            } else {
-                "its command is killed once it finds out, and until then two may run"
-            }
-        )),
+        (Some(Ending::Within(_) | Ending::Judged { .. }), Force::EvenIfAlive) => {
+            client.log().warn(format_args!(
+                "removing the entry of {id}, which lives: the promise is off; {}",
+                if candidate.is_foreign() {
+                    "it is not an elect run, and goes on beside the next leader unless it checks"
+                } else {
+                    "its command is killed once it finds out, and until then two may run"
+                }
+            ));
+        }
     }
     client.remove(token).await
 }
@@ -216,6 +225,7 @@ fn last_of(survey: &Survey, leader: &Leader) -> String {
 fn patience(ending: Ending, candidate: &Candidate) -> Duration {
     match ending {
         Ending::Within(span) => span.mul_f64(DRIFT) + MARGIN,
+        Ending::Judged { within, .. } => within.mul_f64(DRIFTS) + MARGIN,
         // There is nobody to answer.
         Ending::Never if candidate.is_foreign() => Duration::ZERO,
         Ending::Never | Ending::WithItsProcess => PATIENCE,

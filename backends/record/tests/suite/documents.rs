@@ -10,8 +10,8 @@ use elect_api::{
     Seat, Standing, Store,
 };
 use elect_record::{
-    Document, Documents, IsNews, Listed, Listing, Name, Purpose, Record, RecordStore, Removed,
-    Stored, Swapped,
+    Data, Document, Documents, IsNews, Listed, Listing, Name, Purpose, Record, RecordStore,
+    Removed, Stored, Swapped,
 };
 use elect_testkit::election;
 use tokio::sync::watch;
@@ -46,6 +46,8 @@ pub(crate) struct Inner {
     held: Vec<(Name, u64, Document)>,
     /// What happens right before such a swap is carried out, by hand.
     pub(crate) before: Option<(Name, Purpose, ByHand)>,
+    /// So many swaps of fences and values find that others have written them meanwhile.
+    pub(crate) busy: u32,
     pub(crate) damaged: bool,
     /// Nothing is told of any change.
     pub(crate) is_mute: bool,
@@ -189,6 +191,10 @@ impl Fake {
             if inner.before.as_ref().is_some_and(|(n, p, _)| (*n, *p) == (name, purpose)) {
                 let (_, _, act) = inner.before.take().expect("as it was made");
                 act(inner);
+            }
+            if name == Name::Data && inner.busy > 0 {
+                inner.busy -= 1;
+                inner.swap(name, inner.version(name), &Document::Data(Data::default()));
             }
             let is_held = inner.hold == Some((name, purpose));
             if is_held {

@@ -1,6 +1,6 @@
 //! What was sent, and comes late.
 
-use elect_api::{Cell, If, Key, Removal, Scope, Standing, Store};
+use elect_api::{Cell, If, Key, Removal, Scope, Standing, Store, Written};
 use elect_record::{Data, Document, Name, Purpose, Text};
 use elect_testkit::{election, poll_n_eagerly, run};
 
@@ -114,6 +114,36 @@ fn a_fence_that_is_set_as_its_election_is_forgotten_is_listed() {
         let fence = store.read(&election(), Cell::Fence(&key)).await.expect("as it was made");
         let kept = store.list(Scope::Kept).await.expect("as it was made");
         assert_eq!(fence.bytes.is_some(), !kept.is_empty(), "it is kept, and not listed");
+    });
+}
+
+/// The election is forgotten after a fence was announced, and before it is written.
+#[test]
+fn a_fence_that_is_set_after_its_election_is_forgotten_is_listed() {
+    run("forget, then fence", async {
+        let fake = Fake::default();
+        let store = fake.store();
+        let key: Key = "disk".parse().expect("as it was made");
+        let forget = |inner: &mut Inner| inner.write(|record| record.has_data = false);
+        fake.with(|inner| inner.before = Some((Name::Data, Purpose::Data, Box::new(forget))));
+        let written = store.write(&election(), Cell::Fence(&key), b"7", If::Version(0)).await;
+        assert!(matches!(written, Ok(Written::Yes(_))), "{written:?}");
+        let kept = store.list(Scope::Kept).await.expect("as it was made");
+        assert_eq!(kept, [election()], "it is kept, and not listed");
+    });
+}
+
+/// Others set fences all the time, in the middle of each try of a new leader to write its token.
+#[test]
+fn fences_that_are_set_all_the_time_keep_nobody_from_leading() {
+    run("busy fences", async {
+        let fake = Fake::default();
+        fake.with(|inner| {
+            inner.write(|record| (record.has_data, record.has_epochs) = (true, true));
+            inner.busy = 20;
+        });
+        let mut seat = fake.seat("a").await;
+        assert!(leads(&mut seat, 1).await);
     });
 }
 

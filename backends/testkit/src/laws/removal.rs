@@ -100,6 +100,14 @@ pub async fn an_entry_is_over_when_the_store_has_said(bench: Shared) {
     let token = line[0].lead().await;
     let span = match ending(&*store, token).await.expect("an entry") {
         Ending::Within(span) => span,
+        Ending::Judged { within, mark } => {
+            let here = ending(&*store, token).await;
+            assert_eq!(here, Some(Ending::Judged { within, mark }), "nobody has renewed it");
+            line[0].lead().await;
+            let renewed = ending(&*store, token).await.expect("an entry");
+            assert_ne!(renewed, Ending::Judged { within, mark }, "it was renewed");
+            within
+        }
         Ending::WithItsProcess => {
             line.remove(0).crash().await;
             assert_eq!(ending(&*store, token).await, None);
